@@ -55,7 +55,10 @@ export default defineConfig({
     server: { deps: { inline: [/\/@aimo\.network\//] } },
     projects: [
       { extends: true, test: { name: 'alone', include: ALONE, exclude } },
-      { extends: true, test: { name: 'shared', include: ['test/**/*.test.ts'], exclude: [...exclude, ...ALONE], isolate: false } },
+      {
+        extends: true,
+        test: { name: 'shared', include: ['test/**/*.test.ts'], exclude: [...exclude, ...ALONE], isolate: false },
+      },
     ],
   },
 });

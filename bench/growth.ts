@@ -5,8 +5,9 @@ import { startProvider } from '../test/support/provider.ts';
 import { ask, startSpine, UNHURRIED } from '../test/support/spine.ts';
 
 /*
- * Bytes that a call leaves in the embedded database, of a whole gateway: `node bench/growth.ts [calls]`. Plain calls, and calls with an idempotency key,
- * whose replies are kept for a day. The files are measured when the gateway has stopped.
+ * Bytes that a call leaves in the embedded database, of a whole gateway: `node bench/growth.ts [calls]`. Plain
+ * calls, and calls with an idempotency key, whose replies are kept for a day. The files are measured when the
+ * gateway has stopped.
  */
 const CALLS = Number(process.argv[2] ?? 3_000);
 const CONCURRENCY = 32;

@@ -22,9 +22,21 @@ const HOP = here('targets/hop.ts');
 
 /** All ways. The first is what the others are held against. */
 export const HOPS: readonly HopKind[] = [
-  { name: 'hop-direct', title: 'straight to the upstream', start: (port, nodeArgs) => withAll((all) => direct(all, port, nodeArgs)) },
-  { name: 'hop-tunnel', title: "through a provider's tunnel", start: (port, nodeArgs) => withAll((all) => tunnel(all, port, nodeArgs)) },
-  { name: 'hop-peer', title: 'through another gateway and its tunnel', start: (port, nodeArgs) => withAll((all) => peer(all, port, nodeArgs)) },
+  {
+    name: 'hop-direct',
+    title: 'straight to the upstream',
+    start: (port, nodeArgs) => withAll((all) => direct(all, port, nodeArgs)),
+  },
+  {
+    name: 'hop-tunnel',
+    title: "through a provider's tunnel",
+    start: (port, nodeArgs) => withAll((all) => tunnel(all, port, nodeArgs)),
+  },
+  {
+    name: 'hop-peer',
+    title: 'through another gateway and its tunnel',
+    start: (port, nodeArgs) => withAll((all) => peer(all, port, nodeArgs)),
+  },
 ];
 
 /** Ends what was started, newest first, when the hop is stopped or could not be started. */
@@ -52,7 +64,11 @@ async function hopOf(program: Program): Promise<Omit<Hop, 'stop'>> {
   return { port, pid: program.pid, path: '/v1/chat/completions', headers: {}, proxyPid: null, otherGatewayPid: null };
 }
 
-async function direct(all: (() => unknown)[], upstreamPort: number, nodeArgs: readonly string[] = []): Promise<Omit<Hop, 'stop'>> {
+async function direct(
+  all: (() => unknown)[],
+  upstreamPort: number,
+  nodeArgs: readonly string[] = [],
+): Promise<Omit<Hop, 'stop'>> {
   return hopOf(run(all, [...nodeArgs, HOP, '--upstream', `http://127.0.0.1:${upstreamPort}/v1`]));
 }
 
@@ -62,13 +78,20 @@ async function tunnel(all: (() => unknown)[], upstreamPort: number, nodeArgs: re
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   all.push(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'provider.toml');
-  writeFileSync(file, `[router]\nurl = "${lineOf(program, 'dial')}"\napi_key = "bench-key-of-the-provider"\n${modelsText(upstreamPort)}`);
+  writeFileSync(
+    file,
+    `[router]\nurl = "${lineOf(program, 'dial')}"\napi_key = "bench-key-of-the-provider"\n${modelsText(upstreamPort)}`,
+  );
   const proxy = run(all, [here('../src/main.ts'), 'provide', '--config', file]);
   await proxy.until(() => (proxy.output().includes('ready: calls can come') ? true : null), 'a ready proxy');
   return { ...hop, proxyPid: proxy.pid, peers: lineOf(program, 'peers') };
 }
 
-async function peer(all: (() => unknown)[], upstreamPort: number, nodeArgs: readonly string[] = []): Promise<Omit<Hop, 'stop'>> {
+async function peer(
+  all: (() => unknown)[],
+  upstreamPort: number,
+  nodeArgs: readonly string[] = [],
+): Promise<Omit<Hop, 'stop'>> {
   const far = await tunnel(all, upstreamPort);
   const hop = await hopOf(run(all, [...nodeArgs, HOP, '--peer', far.peers]));
   return { ...hop, proxyPid: far.proxyPid, otherGatewayPid: far.pid };

@@ -53,7 +53,9 @@ async function measure(engine: string, options: Parameters<typeof openDatabase>[
     console.log(
       `${engine.padEnd(9)} ${String(concurrency).padStart(4)} concurrent ${Math.round((pairs / ms) * 1000)
         .toString()
-        .padStart(7)} pairs/s ${(cpuMicros / pairs).toFixed(1).padStart(7)} µs CPU/pair   lock p50 ${percentile(0.5)} ms, p99 ${percentile(0.99)} ms`,
+        .padStart(
+          7,
+        )} pairs/s ${(cpuMicros / pairs).toFixed(1).padStart(7)} µs CPU/pair   lock p50 ${percentile(0.5)} ms, p99 ${percentile(0.99)} ms`,
     );
   }
   await ledger.close();

@@ -2,7 +2,10 @@ import type { Job } from './load/job.ts';
 import { passthrough, tollgate, tollgateMissing, type Target, type TargetKind } from './targets.ts';
 import { MCP_PATH, REVISION } from './upstream/mcp-replies.ts';
 
-/** A `tools/call` of the modern revision, as its clients send it: the envelope in `_meta`, and the headers that repeat it. */
+/**
+ * A `tools/call` of the modern revision, as its clients send it: the envelope in `_meta`, and the headers that
+ * repeat it.
+ */
 export function callRequest(target: Target, tool: string): string {
   const body = JSON.stringify({
     jsonrpc: '2.0',
@@ -10,7 +13,11 @@ export function callRequest(target: Target, tool: string): string {
     method: 'tools/call',
     params: {
       name: tool,
-      arguments: { topic: 'what a gateway does with a call, from its arrival to the settlement of its cost', language: 'en', limit: 3 },
+      arguments: {
+        topic: 'what a gateway does with a call, from its arrival to the settlement of its cost',
+        language: 'en',
+        limit: 3,
+      },
       _meta: {
         'io.modelcontextprotocol/protocolVersion': REVISION,
         'io.modelcontextprotocol/clientCapabilities': {},
@@ -69,8 +76,17 @@ export const MCP_TARGETS: readonly TargetKind[] = [
     start: (port) => Promise.resolve({ port, pid: null, path: MCP_PATH, headers: {}, stop: () => Promise.resolve() }),
   },
   { name: MCP_REFERENCE, title: 'Fastify + undici, bytes through (reference)', start: proxy('targets/mcp-fastify.ts') },
-  { name: 'mcp-fastify-parse', title: 'the same, the body parsed once', start: proxy('targets/mcp-fastify.ts', ['--parse']) },
+  {
+    name: 'mcp-fastify-parse',
+    title: 'the same, the body parsed once',
+    start: proxy('targets/mcp-fastify.ts', ['--parse']),
+  },
   { name: 'mcp-sdk', title: 'proxy of the official SDK, Server and Client', start: proxy('targets/mcp-sdk.ts') },
-  { name: 'mcp-tollgate', title: 'tollgate, billed, embedded database', missing: tollgateMissing, start: gateway('0.001') },
+  {
+    name: 'mcp-tollgate',
+    title: 'tollgate, billed, embedded database',
+    missing: tollgateMissing,
+    start: gateway('0.001'),
+  },
   { name: 'mcp-tollgate-free', title: 'tollgate, the tool priced 0', missing: tollgateMissing, start: gateway('0') },
 ];

@@ -1,4 +1,7 @@
-/** `node bench/mcp.ts`: what a call of an MCP tool costs in tollgate, beside passthroughs and a proxy of the official SDK. `--help` tells the rest. */
+/**
+ * `node bench/mcp.ts`: what a call of an MCP tool costs in tollgate, beside passthroughs and a proxy of the
+ * official SDK. `--help` tells the rest.
+ */
 import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -60,7 +63,9 @@ const jobsOf = (plan: Plan): Readonly<Record<Load, readonly [tool: string, shape
 async function measured(generator: Generator, target: Target, tool: string, shape: Job['shape']): Promise<Sample> {
   const read = () => (target.pid === null ? null : cpuMicros(target.pid));
   const before = read();
-  const { calls, errors, firstError, elapsedMs, latency, generatorLoad } = await generator.run(mcpJobFor(target, tool, shape));
+  const { calls, errors, firstError, elapsedMs, latency, generatorLoad } = await generator.run(
+    mcpJobFor(target, tool, shape),
+  );
   if (calls === 0) throw new Error(firstError);
   const after = read();
   const cpu = before === null || after === null ? null : (after - before) / calls;
@@ -75,16 +80,27 @@ async function warmUp(generator: Generator, target: Target, durationMs: number):
   }
 }
 
-const number = (value: number | null, digits: number) => (value === null || !Number.isFinite(value) ? '–' : value.toFixed(digits));
+const number = (value: number | null, digits: number) =>
+  value === null || !Number.isFinite(value) ? '–' : value.toFixed(digits);
 const times = (value: number | null) => (value === null ? '–' : `${value.toFixed(2)}×`);
 
 function reportOf(running: readonly Running[]): string {
   const reference = running.find(({ kind }) => kind.name === MCP_REFERENCE);
   const direct = running.find(({ kind }) => kind.name === 'mcp-direct');
-  const of = ({ samples }: Running, load: Load, pick: (sample: Sample) => number | null) => median(samples[load].map(pick));
+  const of = ({ samples }: Running, load: Load, pick: (sample: Sample) => number | null) =>
+    median(samples[load].map(pick));
   // Round by round: what else the machine does differs more between rounds than within one.
-  const beside = ({ samples }: Running, load: Load, other: Running | undefined, compare: (sample: Sample, other: Sample) => number | null) =>
-    median(samples[load].map((sample, round) => (other?.samples[load][round] ? compare(sample, other.samples[load][round]) : null)));
+  const beside = (
+    { samples }: Running,
+    load: Load,
+    other: Running | undefined,
+    compare: (sample: Sample, other: Sample) => number | null,
+  ) =>
+    median(
+      samples[load].map((sample, round) =>
+        other?.samples[load][round] ? compare(sample, other.samples[load][round]) : null,
+      ),
+    );
   const ratio = (one: Running, load: Load) =>
     beside(one, load, reference, (own, its) => (own.cpu === null || its.cpu === null ? null : own.cpu / its.cpu));
   const added = (one: Running, pick: (sample: Sample) => number) =>
@@ -124,7 +140,16 @@ function reportOf(running: readonly Running[]): string {
       2,
     ),
   ]);
-  const head = ['calls/s', 'CPU µs/call', '÷ ref.', '16 KiB: calls/s', 'CPU µs/call', '÷ ref.', `CPU µs/call at ${OPEN_PER_SECOND}/s`, '÷ ref.'];
+  const head = [
+    'calls/s',
+    'CPU µs/call',
+    '÷ ref.',
+    '16 KiB: calls/s',
+    'CPU µs/call',
+    '÷ ref.',
+    `CPU µs/call at ${OPEN_PER_SECOND}/s`,
+    '÷ ref.',
+  ];
   const all = running.flatMap(({ samples }) => Object.values(samples).flat());
   const errors = all.reduce((sum, sample) => sum + sample.errors, 0);
   const billed = running.find(({ kind }) => kind.name === 'mcp-tollgate');
@@ -132,7 +157,11 @@ function reportOf(running: readonly Running[]): string {
   return [
     table(['target', ...head, 'added p50 ms', 'added p99 ms'], rows),
     `Added: to the server called directly in the same round, at ${OPEN_PER_SECOND} calls/s.`,
-    ...(share ? [`CPU per billed call ÷ reference: ${times(share)}, ${verdict(share)} (budget ${BUDGET.most}×, goal ${BUDGET.goal}×).`] : []),
+    ...(share
+      ? [
+          `CPU per billed call ÷ reference: ${times(share)}, ${verdict(share)} (budget ${BUDGET.most}×, goal ${BUDGET.goal}×).`,
+        ]
+      : []),
     ...(errors > 0 ? [`**${errors} calls failed.**`] : []),
     ...(all.some(({ generatorLoad }) => generatorLoad > 0.9)
       ? ['The load generator used more than 0.9 of a core at times: calls/s are a floor then, CPU holds.']
@@ -144,7 +173,13 @@ function verdict(ratio: number): string {
   return ratio <= BUDGET.goal ? 'goal reached' : ratio <= BUDGET.most ? 'within budget' : '**missed**';
 }
 
-async function start(kinds: readonly TargetKind[], upstreamPort: number, generator: Generator, warmMs: number, running: Running[]): Promise<void> {
+async function start(
+  kinds: readonly TargetKind[],
+  upstreamPort: number,
+  generator: Generator,
+  warmMs: number,
+  running: Running[],
+): Promise<void> {
   for (const kind of kinds) {
     const missing = kind.missing?.();
     if (missing) {
@@ -158,7 +193,9 @@ async function start(kinds: readonly TargetKind[], upstreamPort: number, generat
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { quick: { type: 'boolean' }, only: { type: 'string' }, help: { type: 'boolean' } } });
+  const { values } = parseArgs({
+    options: { quick: { type: 'boolean' }, only: { type: 'string' }, help: { type: 'boolean' } },
+  });
   if (values.help) return void process.stdout.write(HELP);
   const only = values.only?.split(',');
   const kinds = MCP_TARGETS.filter(({ name }) => only?.includes(name) ?? true);

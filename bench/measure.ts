@@ -1,6 +1,14 @@
 import type { Generator } from './generator.ts';
 import type { Job, JobResult } from './load/job.ts';
-import { BURST_CONNECTIONS, FIRST_BYTE_PER_SECOND, OPEN_PER_SECOND, PACED_STREAMS, PROBE_PER_SECOND, SMALL_CONNECTIONS, type Plan } from './plan.ts';
+import {
+  BURST_CONNECTIONS,
+  FIRST_BYTE_PER_SECOND,
+  OPEN_PER_SECOND,
+  PACED_STREAMS,
+  PROBE_PER_SECOND,
+  SMALL_CONNECTIONS,
+  type Plan,
+} from './plan.ts';
 import { cpuMicros, residentBytes } from './program.ts';
 import type { Target } from './targets.ts';
 import { MODELS } from './upstream/replies.ts';
@@ -35,13 +43,25 @@ const MESSAGES = [
   { role: 'system', content: 'You answer in one short paragraph, in plain words, without lists.' },
   {
     role: 'user',
-    content: 'What does a gateway between callers and providers of models do with a request, from its arrival to the settlement of its cost?',
+    content:
+      'What does a gateway between callers and providers of models do with a request, from its arrival to the settlement of its cost?',
   },
 ];
 
 function requestText(target: Target, model: string, stream: boolean): string {
-  const body = JSON.stringify({ model, messages: MESSAGES, max_tokens: 256, temperature: 0.2, ...(stream ? { stream: true } : {}) });
-  const headers = { host: '127.0.0.1', 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...target.headers };
+  const body = JSON.stringify({
+    model,
+    messages: MESSAGES,
+    max_tokens: 256,
+    temperature: 0.2,
+    ...(stream ? { stream: true } : {}),
+  });
+  const headers = {
+    host: '127.0.0.1',
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(body)),
+    ...target.headers,
+  };
   return `POST ${target.path} HTTP/1.1\r\n${Object.entries(headers)
     .map(([name, value]) => `${name}: ${value}\r\n`)
     .join('')}\r\n${body}`;
@@ -65,20 +85,34 @@ export async function warmUp(generator: Generator, target: Target, ms: number): 
   for (const model of [MODELS.small, MODELS.short, MODELS.burst]) {
     const result = await generator.run(jobFor(target, model, { kind: 'closed', connections: 8, durationMs: ms }));
     if (result.errors > 0 || result.calls === 0)
-      throw new Error(`${result.errors} of ${result.calls + result.errors} calls of ${model} failed: ${result.firstError}`);
+      throw new Error(
+        `${result.errors} of ${result.calls + result.errors} calls of ${model} failed: ${result.firstError}`,
+      );
   }
 }
 
 /** Everything that is measured in one round at one target. */
-export async function measureRound(generator: Generator, target: Target, plan: Plan, round: number): Promise<RoundSamples> {
+export async function measureRound(
+  generator: Generator,
+  target: Target,
+  plan: Plan,
+  round: number,
+): Promise<RoundSamples> {
   const run = (model: string, shape: Job['shape']) => measured(generator, target, jobFor(target, model, shape));
   return {
     small: await run(MODELS.small, { kind: 'closed', connections: SMALL_CONNECTIONS, durationMs: plan.smallMs }),
     open: await run(MODELS.small, { kind: 'open', perSecond: OPEN_PER_SECOND, durationMs: plan.openMs }),
-    firstByte: await run(MODELS.short, { kind: 'open', perSecond: FIRST_BYTE_PER_SECOND, durationMs: plan.firstByteMs }),
+    firstByte: await run(MODELS.short, {
+      kind: 'open',
+      perSecond: FIRST_BYTE_PER_SECOND,
+      durationMs: plan.firstByteMs,
+    }),
     burst: await run(MODELS.burst, { kind: 'closed', connections: BURST_CONNECTIONS, durationMs: plan.burstMs }),
     // A paced stream lasts longer than this, so that each connection carries exactly one.
-    paced: round < plan.pacedRounds ? await run(MODELS.paced, { kind: 'closed', connections: PACED_STREAMS, durationMs: 500 }) : null,
+    paced:
+      round < plan.pacedRounds
+        ? await run(MODELS.paced, { kind: 'closed', connections: PACED_STREAMS, durationMs: 500 })
+        : null,
   };
 }
 
@@ -88,7 +122,11 @@ const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
  * What a fresh gateway needs for streams that are open and silent. As many are opened before the measured ones:
  * the first fill what its heap has spare, and only the next show what each costs.
  */
-export async function measureMemory(generator: Generator, target: Target, streams: number): Promise<MemorySample | null> {
+export async function measureMemory(
+  generator: Generator,
+  target: Target,
+  streams: number,
+): Promise<MemorySample | null> {
   if (target.pid === null) return null;
   const { pid } = target;
   const hold = async () => {
@@ -103,7 +141,9 @@ export async function measureMemory(generator: Generator, target: Target, stream
   const baseBytes = await hold();
   const heldBytes = await hold();
   await target.loopDelayMs?.();
-  const probe = await generator.run(jobFor(target, MODELS.small, { kind: 'open', perSecond: PROBE_PER_SECOND, durationMs: 1000 }));
+  const probe = await generator.run(
+    jobFor(target, MODELS.small, { kind: 'open', perSecond: PROBE_PER_SECOND, durationMs: 1000 }),
+  );
   const loopDelayMs = (await target.loopDelayMs?.()) ?? null;
   await generator.release();
   return { streams, idleBytes, baseBytes, heldBytes, probe, loopDelayMs };

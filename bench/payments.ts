@@ -7,8 +7,9 @@ import { evmMoney, solanaMoney } from '../test/support/chain/money-chain.ts';
 import { evmWallet } from '../test/support/wallets.ts';
 
 /*
- * What signatures and payments cost, on one thread: `node bench/payments.ts`. The first rows are signatures alone, with the figures that the design was made by; the others
- * are payments of x402 by the libraries' own clients, on an EVM node and a Solana virtual machine of this machine.
+ * What signatures and payments cost, on one thread: `node bench/payments.ts`. The first rows are signatures alone,
+ * with the figures that the design was made by; the others are payments of x402 by the libraries' own clients, on
+ * an EVM node and a Solana virtual machine of this machine.
  */
 const MEASURE_MS = Number(process.env['BENCH_MS'] ?? 2_000);
 const PAYMENTS = 100;
@@ -30,9 +31,14 @@ async function measure(name: string, work: (index: number) => unknown, design: n
 }
 
 const { publicKey, secretKey } = nacl.sign.keyPair();
-const text = Buffer.from('What a wallet signs of a sign-in message, some two hundred and fifty bytes of it. '.repeat(3));
+const text = Buffer.from(
+  'What a wallet signs of a sign-in message, some two hundred and fifty bytes of it. '.repeat(3),
+);
 const ed25519 = nacl.sign.detached(text, secretKey);
-const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(publicKey).toString('base64url') }, format: 'jwk' });
+const key = createPublicKey({
+  key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(publicKey).toString('base64url') },
+  format: 'jwk',
+});
 await measure('Ed25519, node:crypto', () => verify(null, text, key, ed25519) || fail(), 15_400);
 await measure('Ed25519, tweetnacl', () => nacl.sign.detached.verify(text, ed25519, publicKey) || fail(), 121);
 

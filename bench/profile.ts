@@ -1,4 +1,7 @@
-/** Where the CPU goes: one target under one load with V8's sampling profiler, its threads apart, functions by their own time. `--help` tells the rest. */
+/**
+ * Where the CPU goes: one target under one load with V8's sampling profiler, its threads apart, functions by their
+ * own time. `--help` tells the rest.
+ */
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -57,7 +60,10 @@ const WARM_MS = 1500;
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-/** The load, as milliseconds before the end of the process. What came before it, loading modules above all, is not counted. */
+/**
+ * The load, as milliseconds before the end of the process. What came before it, loading modules above all, is not
+ * counted.
+ */
 interface Window {
   readonly fromMs: number;
   readonly toMs: number;
@@ -77,7 +83,8 @@ function topOf(profile: CpuProfile, window: Window, units: number, count: number
     beforeEnd -= (profile.timeDeltas[index] ?? 0) / 1000;
     if (beforeEnd > window.fromMs || beforeEnd < window.toMs) continue;
     const name = names.get(id) ?? '';
-    if (!/^\((?:idle|program|root)\)/.test(name)) own.set(name, (own.get(name) ?? 0) + (profile.timeDeltas[index] ?? 0));
+    if (!/^\((?:idle|program|root)\)/.test(name))
+      own.set(name, (own.get(name) ?? 0) + (profile.timeDeltas[index] ?? 0));
   }
   const rows = [...own].toSorted((a, b) => b[1] - a[1]);
   const all = rows.reduce((sum, [, time]) => sum + time, 0);
@@ -85,7 +92,10 @@ function topOf(profile: CpuProfile, window: Window, units: number, count: number
     `  all JavaScript ${(all / units).toFixed(1)} µs`,
     ...rows
       .slice(0, count)
-      .map(([name, time]) => `  ${(time / units).toFixed(2).padStart(7)}  ${((100 * time) / all).toFixed(1).padStart(5)} %  ${name}`),
+      .map(
+        ([name, time]) =>
+          `  ${(time / units).toFixed(2).padStart(7)}  ${((100 * time) / all).toFixed(1).padStart(5)} %  ${name}`,
+      ),
   ];
 }
 
@@ -130,7 +140,8 @@ async function main(): Promise<void> {
       for (const [name, { user, system }] of cpuByThread(target.pid)) {
         const { user: userBefore, system: systemBefore } = threadsBefore.get(name) ?? { user: 0, system: 0 };
         const [ofUser, ofSystem] = [(user - userBefore) / units, (system - systemBefore) / units];
-        if (ofUser + ofSystem >= 0.01) process.stdout.write(`  thread ${name}: ${ofUser.toFixed(2)} µs user, ${ofSystem.toFixed(2)} µs system\n`);
+        if (ofUser + ofSystem >= 0.01)
+          process.stdout.write(`  thread ${name}: ${ofUser.toFixed(2)} µs user, ${ofSystem.toFixed(2)} µs system\n`);
       }
     } finally {
       await target.stop();

@@ -19,14 +19,21 @@ export interface Program {
 /** What would change a target if it were in the environment of whoever runs the bench. */
 const NOT_INHERITED = /^(?:HOST|PORT|DATABASE_URL|REDIS_URL|NODE_OPTIONS|(?:TOLLGATE|OTEL|OPENAI)_.*)$/;
 
-/** Starts this Node with a script. stdin stays open as long as the rig lives, so that a program that watches it ends with the rig. */
+/**
+ * Starts this Node with a script. stdin stays open as long as the rig lives, so that a program that watches it ends
+ * with the rig.
+ */
 export function startProgram(
   args: readonly string[],
   options: { readonly env?: Readonly<Record<string, string>>; readonly cwd?: string } = {},
 ): Program {
   const child = spawn(process.execPath, args, {
     stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !NOT_INHERITED.test(name))), NODE_ENV: 'production', ...options.env },
+    env: {
+      ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !NOT_INHERITED.test(name))),
+      NODE_ENV: 'production',
+      ...options.env,
+    },
     ...(options.cwd ? { cwd: options.cwd } : {}),
   });
   let output = '';
@@ -44,7 +51,8 @@ export function startProgram(
         const answer = await ready();
         if (answer !== null) return answer;
         if (ended()) throw new Error(`${args[0]} ended before ${what}:\n${output}`);
-        if (performance.now() > limit) throw new Error(`${args[0]}: waited ${START_LIMIT_MS} ms for ${what}:\n${output}`);
+        if (performance.now() > limit)
+          throw new Error(`${args[0]}: waited ${START_LIMIT_MS} ms for ${what}:\n${output}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     },
@@ -71,7 +79,10 @@ export function announcedPort(program: Program): Promise<number> {
 /** Ticks of /proc in a second. Linux has 100 on every machine this runs on. */
 const TICK_US = 10_000;
 
-/** CPU microseconds that a process has used so far: all its threads, user and system, without children. Exact to one tick of 10 ms. */
+/**
+ * CPU microseconds that a process has used so far: all its threads, user and system, without children. Exact to one
+ * tick of 10 ms.
+ */
 export function cpuMicros(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -92,7 +103,10 @@ export function cpuByThread(pid: number): Map<string, { user: number; system: nu
     const name = stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')'));
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const before = threads.get(name) ?? { user: 0, system: 0 };
-    threads.set(name, { user: before.user + Number(fields[11]) * TICK_US, system: before.system + Number(fields[12]) * TICK_US });
+    threads.set(name, {
+      user: before.user + Number(fields[11]) * TICK_US,
+      system: before.system + Number(fields[12]) * TICK_US,
+    });
   }
   return threads;
 }

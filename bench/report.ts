@@ -43,15 +43,20 @@ export interface Figures {
 }
 
 export function median(values: readonly (number | null)[]): number | null {
-  const sorted = values.filter((value) => value !== null && Number.isFinite(value)).toSorted((a, b) => a! - b!) as number[];
+  const sorted = values
+    .filter((value) => value !== null && Number.isFinite(value))
+    .toSorted((a, b) => a! - b!) as number[];
   if (sorted.length === 0) return null;
   const middle = Math.floor(sorted.length / 2);
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-const perCall = (sample: Sample, events = 1) => (sample.cpuMicros === null ? null : sample.cpuMicros / (sample.calls * events));
+const perCall = (sample: Sample, events = 1) =>
+  sample.cpuMicros === null ? null : sample.cpuMicros / (sample.calls * events);
 
-/** Short samples of a few ticks of the CPU clock are summed over all rounds instead of taking the median of coarse ones. */
+/**
+ * Short samples of a few ticks of the CPU clock are summed over all rounds instead of taking the median of coarse ones.
+ */
 function total(samples: readonly (Sample | null)[], events = 1): number | null {
   let cpu = 0;
   let calls = 0;
@@ -69,7 +74,9 @@ export function figuresOf(run: Run): readonly Figures[] {
   const direct = run.targets.find((target) => target.name === 'direct')?.rounds ?? [];
   return run.targets.map(({ name, title, rounds, memory }) => {
     const added = (pick: (round: RoundSamples) => number) =>
-      name === 'direct' ? null : median(rounds.map((round, index) => (direct[index] ? pick(round) - pick(direct[index]) : null)));
+      name === 'direct'
+        ? null
+        : median(rounds.map((round, index) => (direct[index] ? pick(round) - pick(direct[index]) : null)));
     return {
       name,
       title,
@@ -96,9 +103,12 @@ export function figuresOf(run: Run): readonly Figures[] {
   });
 }
 
-const show = (value: number | null, digits: number, sign = '') => (value === null ? '–' : `${value > 0 ? sign : ''}${value.toFixed(digits)}`);
+const show = (value: number | null, digits: number, sign = '') =>
+  value === null ? '–' : `${value > 0 ? sign : ''}${value.toFixed(digits)}`;
 export const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
-  [head, head.map((_cell, index) => (index === 0 ? '---' : '---:')), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
+  [head, head.map((_cell, index) => (index === 0 ? '---' : '---:')), ...rows]
+    .map((row) => `| ${row.join(' | ')} |`)
+    .join('\n');
 
 /** The whole report as markdown. */
 export function reportOf(run: Run): string {
@@ -157,7 +167,8 @@ function figuresTable(figures: readonly Figures[]): string {
   );
 }
 
-const ratio = (one: number | null | undefined, other: number | null | undefined) => (one && other && other > 0 ? one / other : null);
+const ratio = (one: number | null | undefined, other: number | null | undefined) =>
+  one && other && other > 0 ? one / other : null;
 
 function ratioTable(figures: readonly Figures[]): string {
   const of = (name: string) => figures.find((row) => row.name === name);
@@ -165,7 +176,15 @@ function ratioTable(figures: readonly Figures[]): string {
   const portkey = of('portkey');
   const times = (value: number | null) => (value === null ? '–' : `${value.toFixed(2)}×`);
   return table(
-    ['target', 'call ÷ Fastify', 'Portkey ÷ call', 'burst ÷ Fastify', 'Portkey ÷ burst', 'paced ÷ Fastify', 'Portkey ÷ paced'],
+    [
+      'target',
+      'call ÷ Fastify',
+      'Portkey ÷ call',
+      'burst ÷ Fastify',
+      'Portkey ÷ burst',
+      'paced ÷ Fastify',
+      'Portkey ÷ paced',
+    ],
     figures
       .filter((row) => row.cpuPerCall !== null)
       .map((row) => [
@@ -199,7 +218,13 @@ function budgetTable(figures: readonly Figures[]): string {
   const tunnel = figures.find((row) => row.name === 'tollgate-tunnel');
   const noisy = isNoisy(figures);
   const budgets: readonly Budget[] = [
-    { what: 'CPU per call ÷ Fastify passthrough', value: ratio(ours.cpuPerCall, reference?.cpuPerCall), most: 1.8, goal: 1.3, unit: '×' },
+    {
+      what: 'CPU per call ÷ Fastify passthrough',
+      value: ratio(ours.cpuPerCall, reference?.cpuPerCall),
+      most: 1.8,
+      goal: 1.3,
+      unit: '×',
+    },
     {
       what: 'CPU per burst event ÷ Fastify passthrough',
       value: ratio(ours.cpuPerBurstEvent, reference?.cpuPerBurstEvent),
@@ -209,9 +234,27 @@ function budgetTable(figures: readonly Figures[]): string {
     },
     { what: `added p50 at ${OPEN_PER_SECOND}/s`, value: ours.addedP50, most: 0.8, goal: 0.4, unit: ' ms', noisy },
     { what: `added p99 at ${OPEN_PER_SECOND}/s`, value: ours.addedP99, most: 5, goal: 2, unit: ' ms', noisy },
-    { what: 'CPU per call ÷ Portkey', value: ratio(ours.cpuPerCall, portkey?.cpuPerCall), most: null, goal: 0.14, unit: '×' },
-    { what: 'CPU per burst event ÷ Portkey', value: ratio(ours.cpuPerBurstEvent, portkey?.cpuPerBurstEvent), most: null, goal: 0.16, unit: '×' },
-    { what: 'CPU per paced event ÷ Portkey', value: ratio(ours.cpuPerPacedEvent, portkey?.cpuPerPacedEvent), most: null, goal: 0.5, unit: '×' },
+    {
+      what: 'CPU per call ÷ Portkey',
+      value: ratio(ours.cpuPerCall, portkey?.cpuPerCall),
+      most: null,
+      goal: 0.14,
+      unit: '×',
+    },
+    {
+      what: 'CPU per burst event ÷ Portkey',
+      value: ratio(ours.cpuPerBurstEvent, portkey?.cpuPerBurstEvent),
+      most: null,
+      goal: 0.16,
+      unit: '×',
+    },
+    {
+      what: 'CPU per paced event ÷ Portkey',
+      value: ratio(ours.cpuPerPacedEvent, portkey?.cpuPerPacedEvent),
+      most: null,
+      goal: 0.5,
+      unit: '×',
+    },
     {
       what: "CPU per call through a provider's tunnel ÷ straight to it",
       value: ratio(tunnel?.cpuPerCall, ours.cpuPerCall),
@@ -253,7 +296,8 @@ function budgetTable(figures: readonly Figures[]): string {
 
 /** Without a gateway, the slowest of a hundred replies takes this long only when others use the cores. */
 const DIRECT_P99_MS = 3;
-const isNoisy = (figures: readonly Figures[]) => (figures.find((row) => row.name === 'direct')?.p99 ?? 0) > DIRECT_P99_MS;
+const isNoisy = (figures: readonly Figures[]) =>
+  (figures.find((row) => row.name === 'direct')?.p99 ?? 0) > DIRECT_P99_MS;
 
 function verdict({ value, most, goal, noisy }: Budget): string {
   if (value === null) return 'not measured';
@@ -284,6 +328,8 @@ function notesOf(run: Run, figures: readonly Figures[]): string[] {
     notes.push(
       `Others used the machine: p99 of the upstream itself was ${show(direct, 1)} ms at ${OPEN_PER_SECOND} calls/s. Added latencies say little; ratios of CPU hold.`,
     );
-  notes.push('CPU of the fixed-rate and paced columns is summed over rounds, since the CPU clock of a process counts in ticks of 10 ms.');
+  notes.push(
+    'CPU of the fixed-rate and paced columns is summed over rounds, since the CPU clock of a process counts in ticks of 10 ms.',
+  );
   return notes;
 }

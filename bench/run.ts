@@ -1,4 +1,7 @@
-/** `npm run bench`: tollgate beside passthroughs and another gateway, in one run on this machine. `--help` tells the rest. */
+/**
+ * `npm run bench`: tollgate beside passthroughs and another gateway, in one run on this machine. `--help` tells the
+ * rest.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
@@ -106,7 +109,12 @@ async function memory(
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
-    options: { quick: { type: 'boolean' }, only: { type: 'string' }, 'no-memory': { type: 'boolean' }, help: { type: 'boolean' } },
+    options: {
+      quick: { type: 'boolean' },
+      only: { type: 'string' },
+      'no-memory': { type: 'boolean' },
+      help: { type: 'boolean' },
+    },
   });
   if (values.help) return void process.stdout.write(HELP);
   const only = values.only?.split(',');

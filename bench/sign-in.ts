@@ -3,7 +3,15 @@ import { keccak } from '../src/wire/evm-address.ts';
 import { personalDigest, viemRecovery } from '../src/auth/siwx/evm-signature.ts';
 import { createNonces } from '../src/auth/siwx/nonces.ts';
 import { createSignIn } from '../src/auth/siwx/sign-in.ts';
-import { encode, evmWallet, fieldsFor, solanaWallet, START, textOf, type TestWallet } from '../test/gateway/auth/siwx/wallets.ts';
+import {
+  encode,
+  evmWallet,
+  fieldsFor,
+  solanaWallet,
+  START,
+  textOf,
+  type TestWallet,
+} from '../test/gateway/auth/siwx/wallets.ts';
 
 /* What a wallet's sign-in costs, on one thread: `node bench/sign-in.ts`. Each header is whole: opened, parsed, verified, remembered. */
 const MEASURE_MS = Number(process.env['BENCH_MS'] ?? 2_000);
@@ -49,7 +57,9 @@ const recover = await viemRecovery();
 const wallet = evmWallet();
 const text = textOf(fieldsFor(wallet));
 const signature = Buffer.from((await wallet.sign(text)).slice(2), 'hex');
-await measure('EVM, viem (recovery alone)', () => recover(personalDigest(text), signature.subarray(0, 64), signature[64] === 27 ? 0 : 1));
+await measure('EVM, viem (recovery alone)', () =>
+  recover(personalDigest(text), signature.subarray(0, 64), signature[64] === 27 ? 0 : 1),
+);
 
 const [known] = await headersOf(solanaWallet('known'));
 await signIn.verify(known!, ADDRESS);
@@ -59,14 +69,21 @@ await measure('known, each in a string of its own', () => void (signIn.known(byt
 const wrong = encode({ message: text.replace('Sign in.', 'Sign out.'), signature: await wallet.sign(text) });
 await measure('refused before its signature', () => signIn.verify(wrong.slice(0, -40), ADDRESS).catch(() => {}));
 
-const nonces = createNonces({ secret: keccak(Buffer.from('bench')), database: { query: async () => [] }, now: () => START });
+const nonces = createNonces({
+  secret: keccak(Buffer.from('bench')),
+  database: { query: async () => [] },
+  now: () => START,
+});
 await measure('nonce issued', () => void nonces.issue());
 
 function fail(): never {
   throw new Error('it should have been known');
 }
 
-async function measure(name: string, once: (index: number) => Promise<unknown> | Uint8Array | null | void): Promise<void> {
+async function measure(
+  name: string,
+  once: (index: number) => Promise<unknown> | Uint8Array | null | void,
+): Promise<void> {
   for (let index = 0; index < HEADERS; index += 1) await once(index);
   const start = performance.now();
   const cpu = process.cpuUsage();

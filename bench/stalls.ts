@@ -12,9 +12,10 @@ import type { Stalls } from '../test/support/loop-watch.ts';
 import { configurationOf, shapesOf, type Shape } from './stalls/shapes.ts';
 
 /*
- * How long the worst requests and replies hold everybody else up: `node bench/stalls.ts [--width 2] [--rounds 3] [part of a shape's name …]`.
- * The gateway is a process of its own that tells the stalls of its event loop. For each shape: of the longest stall in each round the median and the longest,
- * the longest time that the loop itself computed without a break, the longest pause for garbage, and how long a second caller's calls took meanwhile.
+ * How long the worst requests and replies hold everybody else up: `node bench/stalls.ts [--width 2] [--rounds 3]
+ * [part of a shape's name …]`. The gateway is a process of its own that tells the stalls of its event loop. For
+ * each shape: of the longest stall in each round the median and the longest, the longest time that the loop itself
+ * computed without a break, the longest pause for garbage, and how long a second caller's calls took meanwhile.
  */
 const LIMIT_MS = 100;
 const BYSTANDER_CALLS = 10;
@@ -46,7 +47,9 @@ try {
   await bystand({ call, calls: 30 });
   await stalls();
   const rest = await bystand({ call, calls: 50 });
-  console.log(`load ${loadavg()[0]!.toFixed(1)}, ${width} at once, ${rounds} rounds. At rest: ${line(rest, [await stalls()])}\n`);
+  console.log(
+    `load ${loadavg()[0]!.toFixed(1)}, ${width} at once, ${rounds} rounds. At rest: ${line(rest, [await stalls()])}\n`,
+  );
   console.log(
     '| shape | median of the longest, ms | longest, ms | loop’s own, ms | garbage, ms | others’ median, ms | others’ longest, ms | answered |',
   );
@@ -86,7 +89,9 @@ async function measure(shape: Shape, call: () => Promise<boolean>): Promise<void
   const { statuses, refusal } = outcome!;
   const answers = [...statuses].map(([status, count]) => `${count} × ${status}`).join(', ');
   const over = median(seen.map(({ delayMs }) => delayMs)) > LIMIT_MS ? ' **>**' : '';
-  console.log(`| ${shape.name}${over} | ${line(worst, seen)} | ${answers} |${refusal === '' ? '' : ` ${refusal.replace(/\s+/g, ' ').slice(-160)}`}`);
+  console.log(
+    `| ${shape.name}${over} | ${line(worst, seen)} | ${answers} |${refusal === '' ? '' : ` ${refusal.replace(/\s+/g, ' ').slice(-160)}`}`,
+  );
 }
 
 function line(fare: Fare, seen: readonly Stalls[]): string {

@@ -13,7 +13,9 @@ export interface Target {
   readonly pid: number | null;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** What the target says of its own event loop, where it says anything: 99th percentile of the delay in milliseconds. */
+  /**
+   * What the target says of its own event loop, where it says anything: 99th percentile of the delay in milliseconds.
+   */
   loopDelayMs?(): Promise<number | null>;
   stop(): Promise<void>;
 }
@@ -40,7 +42,11 @@ export async function passthrough(
     path = CHAT,
     nodeArgs = [],
     args = [],
-  }: { readonly path?: string; readonly nodeArgs?: readonly string[] | undefined; readonly args?: readonly string[] } = {},
+  }: {
+    readonly path?: string;
+    readonly nodeArgs?: readonly string[] | undefined;
+    readonly args?: readonly string[];
+  } = {},
 ): Promise<Target> {
   const program = startProgram([...nodeArgs, here(script), '--upstream', `http://127.0.0.1:${upstreamPort}`, ...args]);
   return { port: await announcedPort(program), pid: program.pid, path, headers: {}, stop: () => program.stop() };
@@ -63,7 +69,11 @@ async function portkey(upstreamPort: number): Promise<Target> {
     port,
     pid: program.pid,
     path: CHAT,
-    headers: { 'x-portkey-provider': 'openai', 'x-portkey-custom-host': `http://127.0.0.1:${upstreamPort}/v1`, authorization: 'Bearer bench' },
+    headers: {
+      'x-portkey-provider': 'openai',
+      'x-portkey-custom-host': `http://127.0.0.1:${upstreamPort}/v1`,
+      authorization: 'Bearer bench',
+    },
     stop: () => program.stop(),
   };
 }
@@ -83,7 +93,13 @@ export const tollgateMissing = () => (existsSync(TOLLGATE) ? null : 'src/main.ts
 
 /** A production gateway with priced services, an account with credit, and limits out of the way. */
 export async function tollgate(upstreamPort: number, options: TollgateOptions = {}): Promise<Target> {
-  const { databaseUrl, tunnel = false, nodeArgs = [], path = `/api${CHAT}`, blocks = modelsText(upstreamPort) } = options;
+  const {
+    databaseUrl,
+    tunnel = false,
+    nodeArgs = [],
+    path = `/api${CHAT}`,
+    blocks = modelsText(upstreamPort),
+  } = options;
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const dataDir = join(folder, 'data');
   const config = join(folder, 'tollgate.toml');
@@ -108,7 +124,10 @@ export async function tollgate(upstreamPort: number, options: TollgateOptions = 
       writeFileSync(file, `[router]\nurl = "${found.base_url}"\napi_key = "${providerKey}"\n${blocks}`);
       proxy = startProgram([TOLLGATE, 'provide', '--config', file]);
       const { output } = proxy;
-      await proxy.until(() => Promise.resolve(output().includes('ready: calls can come') ? true : null), 'a ready proxy');
+      await proxy.until(
+        () => Promise.resolve(output().includes('ready: calls can come') ? true : null),
+        'a ready proxy',
+      );
     }
     return {
       port: Number(new URL(found.base_url).port),
@@ -168,7 +187,9 @@ function adminOf(gateway: Discovery): Admin {
 }
 
 async function loopDelay(gateway: Discovery): Promise<number | null> {
-  const response = await fetch(new URL('/metrics', gateway.base_url), { headers: { authorization: `Bearer ${gateway.admin_key}` } });
+  const response = await fetch(new URL('/metrics', gateway.base_url), {
+    headers: { authorization: `Bearer ${gateway.admin_key}` },
+  });
   const found = /^\w*nodejs_eventloop_lag_p99_seconds(?:\{[^}]*\})? ([\d.e+-]+)$/m.exec(await response.text());
   return found ? Number(found[1]) * 1000 : null;
 }
@@ -216,9 +237,14 @@ export const TARGETS: readonly TargetKind[] = [
   {
     name: 'direct',
     title: 'upstream, called directly',
-    start: (upstreamPort) => Promise.resolve({ port: upstreamPort, pid: null, path: CHAT, headers: {}, stop: () => Promise.resolve() }),
+    start: (upstreamPort) =>
+      Promise.resolve({ port: upstreamPort, pid: null, path: CHAT, headers: {}, stop: () => Promise.resolve() }),
   },
-  { name: 'bare', title: 'node:http + undici, bytes through', start: (port, nodeArgs) => passthrough('targets/bare.ts', port, { nodeArgs }) },
+  {
+    name: 'bare',
+    title: 'node:http + undici, bytes through',
+    start: (port, nodeArgs) => passthrough('targets/bare.ts', port, { nodeArgs }),
+  },
   {
     name: 'fastify',
     title: 'Fastify + undici, bytes through (reference)',

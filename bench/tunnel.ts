@@ -1,11 +1,22 @@
-/** `node bench/tunnel.ts`: what the way to an upstream costs a gateway: straight, through a provider's tunnel, through another gateway. `--help` tells the rest. */
+/**
+ * `node bench/tunnel.ts`: what the way to an upstream costs a gateway: straight, through a provider's tunnel,
+ * through another gateway. `--help` tells the rest.
+ */
 import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGenerator, type Generator } from './generator.ts';
 import { HOPS, type Hop, type HopKind } from './hops.ts';
 import { jobFor, warmUp } from './measure.ts';
-import { BURST_CONNECTIONS, FULL, OPEN_PER_SECOND, PACED_STREAMS, QUICK, SMALL_CONNECTIONS, type Plan } from './plan.ts';
+import {
+  BURST_CONNECTIONS,
+  FULL,
+  OPEN_PER_SECOND,
+  PACED_STREAMS,
+  QUICK,
+  SMALL_CONNECTIONS,
+  type Plan,
+} from './plan.ts';
 import { announcedPort, cpuMicros, startProgram } from './program.ts';
 import { median, table } from './report.ts';
 import { BURST_EVENTS, MODELS, PACED_EVENTS } from './upstream/replies.ts';
@@ -52,17 +63,36 @@ function loadOf(title: string, model: string, events: number, shape: Parameters<
       const [gateway, proxy, otherGateway] = pids.map((_, index) =>
         after[index] === null ? null : (after[index]! - before[index]!) / (calls * events),
       );
-      return { callsPerSecond: (calls / elapsedMs) * 1000, errors, generatorLoad, gateway: gateway!, proxy: proxy!, otherGateway: otherGateway! };
+      return {
+        callsPerSecond: (calls / elapsedMs) * 1000,
+        errors,
+        generatorLoad,
+        gateway: gateway!,
+        proxy: proxy!,
+        otherGateway: otherGateway!,
+      };
     },
   };
 }
 
 const loadsOf = ({ smallMs, openMs, burstMs }: Plan): readonly Load[] => [
   loadOf('CPU µs/call', MODELS.small, 1, { kind: 'closed', connections: SMALL_CONNECTIONS, durationMs: smallMs }),
-  loadOf(`CPU µs/call at ${OPEN_PER_SECOND}/s`, MODELS.small, 1, { kind: 'open', perSecond: OPEN_PER_SECOND, durationMs: openMs }),
-  loadOf('burst CPU µs/event', MODELS.burst, BURST_EVENTS, { kind: 'closed', connections: BURST_CONNECTIONS, durationMs: burstMs }),
+  loadOf(`CPU µs/call at ${OPEN_PER_SECOND}/s`, MODELS.small, 1, {
+    kind: 'open',
+    perSecond: OPEN_PER_SECOND,
+    durationMs: openMs,
+  }),
+  loadOf('burst CPU µs/event', MODELS.burst, BURST_EVENTS, {
+    kind: 'closed',
+    connections: BURST_CONNECTIONS,
+    durationMs: burstMs,
+  }),
   // A paced stream lasts longer than this, so that each connection carries exactly one.
-  loadOf('paced CPU µs/event', MODELS.paced, PACED_EVENTS, { kind: 'closed', connections: PACED_STREAMS, durationMs: 500 }),
+  loadOf('paced CPU µs/event', MODELS.paced, PACED_EVENTS, {
+    kind: 'closed',
+    connections: PACED_STREAMS,
+    durationMs: 500,
+  }),
 ];
 
 const number = (value: number | null) => (value === null ? '–' : value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0));
@@ -72,21 +102,32 @@ function verdict(ratio: number): string {
   return ratio <= BUDGET.goal ? 'goal reached' : ratio <= BUDGET.most ? 'within budget' : '**missed**';
 }
 
-/** What the ways cost the gateway, then the other processes of each, then the budget. `samples[load][way]` are its rounds. */
+/**
+ * What the ways cost the gateway, then the other processes of each, then the budget. `samples[load][way]` are its
+ * rounds.
+ */
 function reportOf(loads: readonly Load[], samples: readonly (readonly (readonly Sample[])[])[]): string {
-  const of = (load: number, way: number, pick: (sample: Sample) => number | null) => median(samples[load]![way]!.map(pick));
+  const of = (load: number, way: number, pick: (sample: Sample) => number | null) =>
+    median(samples[load]![way]!.map(pick));
   // Round by round: what else the machine does differs more between rounds than within one.
   const ratio = (load: number, way: number) =>
-    median(samples[load]![way]!.map(({ gateway }, round) => gateway / samples[load]![0]![round]!.gateway)) ?? Number.NaN;
+    median(samples[load]![way]!.map(({ gateway }, round) => gateway / samples[load]![0]![round]!.gateway)) ??
+    Number.NaN;
 
   const own = HOPS.map(({ title }, way) => [
     title,
     number(of(0, way, ({ callsPerSecond }) => callsPerSecond)),
-    ...loads.flatMap((_load, load) => [number(of(load, way, ({ gateway }) => gateway)), way === 0 ? '1×' : times(ratio(load, way))]),
+    ...loads.flatMap((_load, load) => [
+      number(of(load, way, ({ gateway }) => gateway)),
+      way === 0 ? '1×' : times(ratio(load, way)),
+    ]),
   ]);
   const others = HOPS.slice(1).flatMap(({ title }, index) => [
     [`${title}: the proxy`, ...loads.map((_load, load) => number(of(load, index + 1, ({ proxy }) => proxy)))],
-    [`${title}: the other gateway`, ...loads.map((_load, load) => number(of(load, index + 1, ({ otherGateway }) => otherGateway)))],
+    [
+      `${title}: the other gateway`,
+      ...loads.map((_load, load) => number(of(load, index + 1, ({ otherGateway }) => otherGateway))),
+    ],
   ]);
   const tunnel = HOPS.findIndex(({ name }) => name === 'hop-tunnel');
   const all = samples.flat(2);

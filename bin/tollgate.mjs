@@ -42,11 +42,14 @@ function handOver() {
     // Over the channel the child sees that this process is gone, however it ended.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });
-  // A terminal sends Ctrl-C to both processes, a supervisor only to this one. The child counts signals that come together as one.
+  // A terminal sends Ctrl-C to both processes, a supervisor only to this one. The child counts signals that come
+  // together as one.
   const forward = (signal) => child.kill(signal);
   const signals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2'];
   for (const signal of signals) process.on(signal, forward);
-  child.on('error', (error) => fail(`${bundled} could not be started: ${error.message}\nRun this again:  cd ${quoted} && npm ci`));
+  child.on('error', (error) =>
+    fail(`${bundled} could not be started: ${error.message}\nRun this again:  cd ${quoted} && npm ci`),
+  );
   child.on('exit', (code, signal) => {
     for (const name of signals) process.removeListener(name, forward);
     if (!signal) process.exit(code ?? 1);

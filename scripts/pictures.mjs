@@ -1,4 +1,5 @@
-// Makes the pictures of README.md anew: runs the commands that they show in a terminal, and draws what they print. SVG is sharp on every screen.
+// Makes the pictures of README.md anew: runs the commands that they show in a terminal, and draws what they print.
+// SVG is sharp on every screen.
 //
 //   node scripts/pictures.mjs             all of docs/images
 //   node scripts/pictures.mjs provider    one of them
@@ -14,13 +15,19 @@ const IMAGES = join(CHECKOUT, 'docs', 'images');
 const CLI = 'node bin/tollgate.mjs';
 const ASK = `\\\n    -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json'`;
 
-// A step shows `show` after the prompt and runs it, or `run` in its place; `until` leaves a program running and goes on when it has printed that.
+// A step shows `show` after the prompt and runs it, or `run` in its place; `until` leaves a program running and
+// goes on when it has printed that.
 /** The audit is long, and the same for everybody. */
 const withoutBooks = (text) => `${text.split(/^.*At http/m)[0].trimEnd()}\n…\n${text.trimEnd().split('\n').at(-1)}`;
 
 const PICTURES = {
   'first-call': [
-    { show: 'npm start', run: `${CLI} start`, until: 'Ctrl-C stops it', keep: (text) => text.split('Try it:')[0].replace(/^.*\n/, '') },
+    {
+      show: 'npm start',
+      run: `${CLI} start`,
+      until: 'Ctrl-C stops it',
+      keep: (text) => text.split('Try it:')[0].replace(/^.*\n/, ''),
+    },
     {
       show: `curl http://127.0.0.1:8402/api/v1/chat/completions ${ASK} \\\n    -d '{"model":"demo/sage","messages":[{"role":"user","content":"What is 2 + 3?"}]}' \\\n    | jq '.choices[0].message.content, .usage.cost_details.charged_usd'`,
     },
@@ -33,7 +40,10 @@ const PICTURES = {
   ],
   provider: [
     { run: `${CLI} start`, until: 'Ctrl-C stops it' },
-    { run: 'node_modules/.bin/llmock -p 4010 -f node_modules/@copilotkit/aimock/fixtures/example-greeting.json', until: 'listening' },
+    {
+      run: 'node_modules/.bin/llmock -p 4010 -f node_modules/@copilotkit/aimock/fixtures/example-greeting.json',
+      until: 'listening',
+    },
     { show: `${CLI} keygen --chain solana --out wallet.json`, keep: (text) => text.split('\n')[0] },
     { show: `${CLI} provide --config provider.toml`, until: 'ready: calls can come' },
     {
@@ -42,14 +52,17 @@ const PICTURES = {
   ],
   'paid-call': [{ show: 'npm run demo:chain', run: 'node examples/paid-call/run.ts', keep: withoutBooks }],
 };
-const PROVIDER_TOML = /```toml\n# provider\.toml\n([\s\S]*?)```/.exec(readFileSync(join(CHECKOUT, 'README.md'), 'utf8'))[1];
+const PROVIDER_TOML = /```toml\n# provider\.toml\n([\s\S]*?)```/.exec(
+  readFileSync(join(CHECKOUT, 'README.md'), 'utf8'),
+)[1];
 
 async function make(name, steps) {
   const dir = mkdtempSync(join(tmpdir(), 'tollgate-picture-'));
   const running = [];
   try {
     // Commands are typed as in the checkout, and leave nothing there.
-    for (const entry of ['bin', 'src', 'examples', 'node_modules', 'package.json']) symlinkSync(join(CHECKOUT, entry), join(dir, entry));
+    for (const entry of ['bin', 'src', 'examples', 'node_modules', 'package.json'])
+      symlinkSync(join(CHECKOUT, entry), join(dir, entry));
     writeFileSync(join(dir, 'provider.toml'), PROVIDER_TOML);
     const blocks = [];
     let env = {
@@ -62,7 +75,8 @@ async function make(name, steps) {
     for (const { show, run = silent(show), until, keep = (text) => text } of steps) {
       const printed = keep(clean(await terminal(run, { dir, env, until, running })));
       const dev = join(dir, '.tollgate', 'dev.json');
-      if (statSync(dev, { throwIfNoEntry: false })) env = { ...env, KEY: JSON.parse(readFileSync(dev, 'utf8')).api_key };
+      if (statSync(dev, { throwIfNoEntry: false }))
+        env = { ...env, KEY: JSON.parse(readFileSync(dev, 'utf8')).api_key };
       if (show !== undefined) blocks.push(`\u001B[1;32m$\u001B[0m ${show}\n${trimmed(printed)}`);
     }
     draw(name, blocks.join('\n\n'));
@@ -78,7 +92,12 @@ const silent = (command) => command.replace(/^curl /, 'curl -s ').replace('| jq 
 
 /** What a command prints on a terminal. */
 function terminal(command, { dir, env, until, running }) {
-  const child = spawn('script', ['-qefc', command, '/dev/null'], { cwd: dir, env, detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+  const child = spawn('script', ['-qefc', command, '/dev/null'], {
+    cwd: dir,
+    env,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   let output = '';
   return new Promise((done, failed) => {
     child.stdout.setEncoding('utf8').on('data', (text) => {
@@ -87,7 +106,9 @@ function terminal(command, { dir, env, until, running }) {
       running.push(child);
       done(output);
     });
-    child.on('exit', (code) => (until === undefined && code === 0 ? done(output) : failed(new Error(`${command} ended with ${code}:\n${output}`))));
+    child.on('exit', (code) =>
+      until === undefined && code === 0 ? done(output) : failed(new Error(`${command} ended with ${code}:\n${output}`)),
+    );
   });
 }
 
@@ -97,14 +118,26 @@ const STYLE = `${ESCAPE}\\[([\\d;]*)m`;
 /** Without empty lines at the end, also where a colour stands in them. */
 const trimmed = (text) => `${text.replace(new RegExp(`(?:\\s|${STYLE})+$`), '')}${ESCAPE}[0m`;
 
-const COLORS = { 30: '#6e7681', 31: '#ff7b72', 32: '#3fb950', 33: '#e3b341', 34: '#79c0ff', 35: '#d2a8ff', 36: '#56d4dd', 90: '#8b949e' };
+const COLORS = {
+  30: '#6e7681',
+  31: '#ff7b72',
+  32: '#3fb950',
+  33: '#e3b341',
+  34: '#79c0ff',
+  35: '#d2a8ff',
+  36: '#56d4dd',
+  90: '#8b949e',
+};
 const PLAIN = { color: '#e6edf3', bold: false, dim: false, italic: false };
 const FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
 /** Pixels of a column and of a line, and around the whole. */
 const [ACROSS, DOWN, PAD] = [8.4, 20, 22];
 const COLUMNS_MAX = 104;
 
-/** Text with the codes of a terminal as lines of runs, each in one style; long lines are broken as a terminal breaks them. */
+/**
+ * Text with the codes of a terminal as lines of runs, each in one style; long lines are broken as a terminal breaks
+ * them.
+ */
 function runsOf(text) {
   const lines = [[]];
   let style = PLAIN;
@@ -173,4 +206,5 @@ function drawn({ column, text, style }, line) {
 }
 
 const only = process.argv.slice(2);
-for (const [name, steps] of Object.entries(PICTURES)) if (only.length === 0 || only.includes(name)) await make(name, steps);
+for (const [name, steps] of Object.entries(PICTURES))
+  if (only.length === 0 || only.includes(name)) await make(name, steps);

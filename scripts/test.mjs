@@ -1,4 +1,5 @@
-// What `npm test` runs: types, lint, format, then the tests. Plain JavaScript that any Node since 20 starts; the work is done by the Node that npm installed.
+// What `npm test` runs: types, lint, format, then the tests. Plain JavaScript that any Node since 20 starts; the
+// work is done by the Node that npm installed.
 //
 //   node scripts/test.mjs                 everything
 //   node scripts/test.mjs --deep          the same tests, with the long loops
@@ -22,7 +23,11 @@ const checkOnly = args.includes('--check');
 const filters = args.filter((argument) => argument !== '--deep' && argument !== '--check');
 
 const node = findNode();
-const env = { ...process.env, PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}`, ...(deep ? { TOLLGATE_DEEP: '1' } : {}) };
+const env = {
+  ...process.env,
+  PATH: `${BIN}${delimiter}${process.env.PATH ?? ''}`,
+  ...(deep ? { TOLLGATE_DEEP: '1' } : {}),
+};
 const steps = [
   { name: 'types', tool: 'tsc', args: ['--noEmit'] },
   { name: 'lint', tool: 'oxlint', args: ['--type-aware', '--quiet'] },
@@ -39,7 +44,9 @@ process.exitCode = checkOnly ? Number(results.some(({ ok }) => !ok)) : summarise
 
 /** Their programs are optional packages, one for each platform: without it a tool ends with a stack trace. */
 function requireTools() {
-  const missing = steps.filter(({ tool }) => spawnSync(join(BIN, tool), ['--version'], { env }).status !== 0).map(({ tool }) => tool);
+  const missing = steps
+    .filter(({ tool }) => spawnSync(join(BIN, tool), ['--version'], { env }).status !== 0)
+    .map(({ tool }) => tool);
   if (missing.length === 0) return;
   const each = missing.length === 1 ? 'does' : 'do';
   console.error(
@@ -53,7 +60,9 @@ function requireCache() {
     mkdirSync(join(CHECKOUT, '.cache'), { recursive: true });
     accessSync(join(CHECKOUT, '.cache'), constants.W_OK);
   } catch (error) {
-    console.error(`The tests write to ${join(CHECKOUT, '.cache')}, which cannot be written (${error.code}). Run them in a copy that can be.`);
+    console.error(
+      `The tests write to ${join(CHECKOUT, '.cache')}, which cannot be written (${error.code}). Run them in a copy that can be.`,
+    );
     process.exit(1);
   }
 }
@@ -127,7 +136,10 @@ function countTests(code) {
   if (failed === 0 && code !== 0) failures.push('An error outside of every test: look for "Unhandled" above');
   return {
     failures,
-    slowest: report.testResults.map(({ name, startTime, endTime }) => ({ name: nameOf(name), seconds: (endTime - startTime) / 1000 })),
+    slowest: report.testResults.map(({ name, startTime, endTime }) => ({
+      name: nameOf(name),
+      seconds: (endTime - startTime) / 1000,
+    })),
     passed: report.numPassedTests,
     failed: failed === 0 && code !== 0 ? 1 : failed,
     skipped: report.numPendingTests + report.numTodoTests,
@@ -168,7 +180,8 @@ function summarise() {
     if (tests.failures.length > FAILURES_TOLD) console.log(`  … and ${tests.failures.length - FAILURES_TOLD} more`);
   }
   console.log('\nSummary');
-  for (const { name, ok, seconds } of results) console.log(`  ${ok ? 'ok    ' : 'FAILED'}  ${name} (${seconds.toFixed(1)} s)`);
+  for (const { name, ok, seconds } of results)
+    console.log(`  ${ok ? 'ok    ' : 'FAILED'}  ${name} (${seconds.toFixed(1)} s)`);
   const note = tests.complete ? '' : ', the run ended before its report';
   console.log(
     `  ${tests.code === 0 ? 'ok    ' : 'FAILED'}  tests (${tests.seconds.toFixed(1)} s${tests.skipped > 0 ? `, ${tests.skipped} skipped` : ''}${note})`,

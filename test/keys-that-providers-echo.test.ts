@@ -6,7 +6,8 @@ import { agentBlock, startRawAgent, type RawAgent } from './support/a2a-agent/in
 import { startRawMcp, type RawMcp } from './support/raw-mcp.ts';
 import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from './support/spine.ts';
 
-// A provider repeats the key that it was sent, in its errors. Consumers see the error without the key, through every door.
+// A provider repeats the key that it was sent, in its errors. Consumers see the error without the key, through
+// every door.
 
 const KEY = 'canary/upstream+key-0123456789';
 const FORMS: Readonly<Record<string, string>> = {
@@ -33,12 +34,18 @@ beforeAll(async () => {
   chat = createServer((request, response) => {
     request
       .resume()
-      .on('end', () => response.writeHead(400, { 'content-type': 'application/json' }).end(`{"error":{"message":${written(message)}}}`));
+      .on('end', () =>
+        response
+          .writeHead(400, { 'content-type': 'application/json' })
+          .end(`{"error":{"message":${written(message)}}}`),
+      );
   });
   await new Promise<void>((resolve) => chat.listen(0, '127.0.0.1', resolve));
   tools = await startRawMcp(({ method, params, idText }) => {
-    if (method !== 'tools/call') return '{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"t","inputSchema":{}}]}';
-    if (params['name'] === 'result') return `{"content":[{"type":"text","text":${written(message)}}],"isError":true,"resultType":"complete"}`;
+    if (method !== 'tools/call')
+      return '{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"t","inputSchema":{}}]}';
+    if (params['name'] === 'result')
+      return `{"content":[{"type":"text","text":${written(message)}}],"isError":true,"resultType":"complete"}`;
     const error = `{"jsonrpc":"2.0","id":${idText},"error":{"code":-32000,"message":${written(message)},"data":{"key":${written(message)}}}}`;
     return (response) =>
       void (params['name'] === 'event'
@@ -48,7 +55,9 @@ beforeAll(async () => {
   agent = await startRawAgent(({ request, response, id }) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     if (request.path.startsWith('/.well-known/')) return void response.end(JSON.stringify(cardOf(agent.url)));
-    response.end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32602,"message":${written(message)},"data":[${written(message)}]}}`);
+    response.end(
+      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32602,"message":${written(message)},"data":[${written(message)}]}}`,
+    );
   });
   const apiKey = 'std::env::TEST_UPSTREAM_KEY';
   spine = await startSpine({
@@ -114,7 +123,14 @@ test("in an agent's error", async () => {
         jsonrpc: '2.0',
         id: 1,
         method: 'message/send',
-        params: { message: { kind: 'message', role: 'user', messageId: crypto.randomUUID(), parts: [{ kind: 'text', text: 'hello' }] } },
+        params: {
+          message: {
+            kind: 'message',
+            role: 'user',
+            messageId: crypto.randomUUID(),
+            parts: [{ kind: 'text', text: 'hello' }],
+          },
+        },
       }),
     });
     expectClean(await response.text());

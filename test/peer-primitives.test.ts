@@ -7,8 +7,9 @@ import { HUGE_BYTES, startPeerProvider, USED, type Deed, type PeerProvider } fro
 import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
 
 /*
- * The promise of the whole: whatever the primitive and whatever the door, a call has the same effect on the ledger. One list of scenarios, every door:
- * the rows of design "one call, every protocol". All three primitives cost 1 micro-USD a reported token, and at most CAP.
+ * The promise of the whole: whatever the primitive and whatever the door, a call has the same effect on the ledger.
+ * One list of scenarios, every door: the rows of design "one call, every protocol". All three primitives cost 1
+ * micro-USD a reported token, and at most CAP.
  */
 
 const CAP = 5_000n;
@@ -84,13 +85,19 @@ interface Case {
 
 /** Share of the provider's calls that are held against it. */
 async function failures(): Promise<number> {
-  const { data } = (await (await spine.get('/providers')).json()) as { data: { name: string; uptime: number | null }[] };
+  const { data } = (await (await spine.get('/providers')).json()) as {
+    data: { name: string; uptime: number | null }[];
+  };
   return 1 - (data.find(({ name }) => name === 'Peer')!.uptime ?? 1);
 }
 
 let tenants = 0;
 /** Makes one call as somebody who has 1 USD and calls nothing else, and waits until its money is settled. */
-async function callOnce(door: PeerDoor, deed: Deed, more: { readonly leaveAfterMs?: number } = {}): Promise<Case & { readonly key: string }> {
+async function callOnce(
+  door: PeerDoor,
+  deed: Deed,
+  more: { readonly leaveAfterMs?: number } = {},
+): Promise<Case & { readonly key: string }> {
   tenants += 1;
   const { account, key } = await spine.tenant(`peer-${tenants}`, '1');
   const before = await balanceOf(account);
@@ -181,14 +188,18 @@ describe.each(DOORS)('$name', (door) => {
     const name = `tenant-${slug}`;
     const { key } = await spine.tenant(name, '1');
     const limitedTo = async (service: string) => (await spine.tenant(name, '0', { allowedServices: [service] })).key;
-    const call = async (with_: string) => door.call({ origin: spine.origin, key: with_, text: 'complete', once: `kept-${slug}` });
+    const call = async (with_: string) =>
+      door.call({ origin: spine.origin, key: with_, text: 'complete', once: `kept-${slug}` });
     expect((await call(key)).kind).toBe('answered');
     const calls = provider.calls();
     const refused = await call(await limitedTo('peer/other'));
     // The aggregate shows such a key no tool that would ask the service.
     expect(refused.kind).not.toBe('answered');
     expect(refused.raw).not.toContain('did complete');
-    expect(await call(await limitedTo(PEER))).toMatchObject({ kind: 'answered', said: expect.stringContaining('did complete') as string });
+    expect(await call(await limitedTo(PEER))).toMatchObject({
+      kind: 'answered',
+      said: expect.stringContaining('did complete') as string,
+    });
     expect(provider.calls()).toBe(calls);
     expect(await spine.faults()).toEqual([]);
   });
@@ -217,7 +228,12 @@ describe.each(DOORS)('$name', (door) => {
     const { outcome, key } = await callOnce(door, 'complete');
     const stranger = await spine.tenant(`stranger-${slug}`, '1');
     const id = outcome!.id!;
-    expect(await spine.generation(id, key)).toMatchObject({ id, state: 'settled', cost_micro_usdc: USED, primitive: door.primitive });
+    expect(await spine.generation(id, key)).toMatchObject({
+      id,
+      state: 'settled',
+      cost_micro_usdc: USED,
+      primitive: door.primitive,
+    });
     const response = await spine.get(`/generation?id=${id}`, { authorization: `Bearer ${stranger.key}` });
     expect(response.status).toBe(404);
   });

@@ -9,7 +9,10 @@ export interface Reply {
   readonly error: string;
 }
 
-/** One HTTP/1.1 keep-alive connection that sends prepared bytes and reads replies with the least work. One request at a time. */
+/**
+ * One HTTP/1.1 keep-alive connection that sends prepared bytes and reads replies with the least work. One request
+ * at a time.
+ */
 export interface Connection {
   send(request: Buffer, done: (reply: Reply) => void, first?: () => void): void;
   close(): void;
@@ -85,7 +88,10 @@ export function openConnection(port: number): Connection {
       if (left <= 0) finish(ok ? '' : `status ${status}: ${tail.slice(0, 300)}`);
       return;
     }
-    tail = body.length >= TAIL_BYTES ? body.toString('latin1', body.length - TAIL_BYTES) : (tail + body.toString('latin1')).slice(-TAIL_BYTES);
+    tail =
+      body.length >= TAIL_BYTES
+        ? body.toString('latin1', body.length - TAIL_BYTES)
+        : (tail + body.toString('latin1')).slice(-TAIL_BYTES);
     if (!tail.endsWith(LAST_CHUNK)) return;
     if (!ok) finish(`status ${status}: ${body.toString('latin1', 0, 300)}`);
     else finish(streamed && !tail.replaceAll(CHUNK_LINE, '').includes('data: [DONE]') ? 'a stream without [DONE]' : '');

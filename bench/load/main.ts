@@ -83,8 +83,9 @@ async function closedLoop(job: Job, shape: { connections: number; durationMs: nu
 }
 
 /**
- * Ticks come from a worker that sleeps to fractions of a millisecond, which timers here cannot.
- * A request that finds no free connection opens one, so nothing that is slow holds back what follows it, and what it delays is in its latency.
+ * Ticks come from a worker that sleeps to fractions of a millisecond, which timers here cannot. A request that
+ * finds no free connection opens one, so nothing that is slow holds back what follows it, and what it delays is in
+ * its latency.
  */
 async function openLoop(job: Job, shape: { perSecond: number; durationMs: number }, tally: Tally): Promise<void> {
   const request = Buffer.from(job.request, 'latin1');
@@ -93,7 +94,9 @@ async function openLoop(job: Job, shape: { perSecond: number; durationMs: number
   const all: Connection[] = [];
   let answered = 0;
   const finished = Promise.withResolvers<void>();
-  const ticker = new Worker(new URL('./ticker.ts', import.meta.url), { workerData: { perSecond: shape.perSecond, total } });
+  const ticker = new Worker(new URL('./ticker.ts', import.meta.url), {
+    workerData: { perSecond: shape.perSecond, total },
+  });
   ticker.on('error', (error) => finished.reject(error));
   // performance.now() of this thread against the clock that both threads share.
   const offset = Number(process.hrtime.bigint()) / 1e6 - performance.now();
@@ -142,7 +145,11 @@ async function hold(job: Job, streams: number, tally: Tally): Promise<void> {
     for (let index = 0; index < count; index++) await openOne();
   };
   const lanes = 20;
-  await within(Promise.all(Array.from({ length: lanes }, () => lane(Math.ceil(streams / lanes)))), REPLY_LIMIT_MS, 'streams to open');
+  await within(
+    Promise.all(Array.from({ length: lanes }, () => lane(Math.ceil(streams / lanes)))),
+    REPLY_LIMIT_MS,
+    'streams to open',
+  );
 }
 
 async function within<T>(work: Promise<T>, ms: number, what: string): Promise<T> {

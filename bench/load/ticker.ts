@@ -1,4 +1,7 @@
-/** Says when each request is due, in milliseconds of the machine's monotonic clock. Sleeping in Atomics.wait is exact to about 60 µs; a timer is to 1 ms. */
+/**
+ * Says when each request is due, in milliseconds of the machine's monotonic clock. Sleeping in Atomics.wait is
+ * exact to about 60 µs; a timer is to 1 ms.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 
 const { perSecond, total } = workerData as { perSecond: number; total: number };

@@ -45,7 +45,8 @@ export const CHAT_WHOLE: Readonly<Record<string, () => Answer>> = {
 /** Of a chat model, in a stream. */
 export const CHAT_STREAM: Readonly<Record<string, () => Answer>> = {
   '8 events of 1 MiB text': () => events(Array.from({ length: 8 }, () => chunk('', '', MIB, WORDS)).join('') + LAST),
-  '8 events of 1 MiB escapes': () => events(Array.from({ length: 8 }, () => chunk('', '', MIB, ESCAPES)).join('') + LAST),
+  '8 events of 1 MiB escapes': () =>
+    events(Array.from({ length: 8 }, () => chunk('', '', MIB, ESCAPES)).join('') + LAST),
   '8 MiB of small events': () => events(chunk('a', '', 128, () => '').repeat((8 * MIB) / 80) + LAST),
   'one event of 20,000 keys': () =>
     events(
@@ -86,13 +87,18 @@ export const TOOL: Readonly<Record<string, () => Answer>> = {
       ),
     ),
   'SSE, 7 events of 1 MiB': () =>
-    stream(Array.from({ length: 7 }, () => `data: ${filled(NOTICE, '"}}', MIB, WORDS).toString()}\n\n`).join(''), SHORT_RESULT),
+    stream(
+      Array.from({ length: 7 }, () => `data: ${filled(NOTICE, '"}}', MIB, WORDS).toString()}\n\n`).join(''),
+      SHORT_RESULT,
+    ),
   'SSE, one event of 8 MiB': () => stream('', filled(RESULT, `${RESULT_END}}}`, 8 * MIB - 256, WORDS).toString()),
   'SSE, 8 MiB of small events': () => stream(`data: ${NOTICE}a"}}\n\n`.repeat((8 * MIB) / 110), SHORT_RESULT),
-  'SSE, 1 MiB in lines of data': () => stream('', filled(RESULT, `${RESULT_END}}}`, MIB, WORDS).toString().replaceAll(',"', ',\ndata: "')),
+  'SSE, 1 MiB in lines of data': () =>
+    stream('', filled(RESULT, `${RESULT_END}}}`, MIB, WORDS).toString().replaceAll(',"', ',\ndata: "')),
 };
 
-const TASK = '{"jsonrpc":"2.0","id":"ID","result":{"kind":"message","role":"agent","messageId":"a-1","parts":[{"kind":"text","text":"';
+const TASK =
+  '{"jsonrpc":"2.0","id":"ID","result":{"kind":"message","role":"agent","messageId":"a-1","parts":[{"kind":"text","text":"';
 const TASK_END = '"}]';
 const CHUNK =
   '{"jsonrpc":"2.0","id":"ID","result":{"kind":"artifact-update","taskId":"t-1","contextId":"c-1","artifact":{"artifactId":"x","parts":[{"kind":"text","text":"';
@@ -122,8 +128,9 @@ export const AGENT: Readonly<Record<string, () => Answer>> = {
     ),
   'SSE, 7 events of 1 MiB': () =>
     events(
-      Array.from({ length: 7 }, () => `data: ${filled(CHUNK, '"}]},"append":true}}', MIB, WORDS).toString()}\n\n`).join('') +
-        `data: ${TASK}x${TASK_END}}}\n\n`,
+      Array.from({ length: 7 }, () => `data: ${filled(CHUNK, '"}]},"append":true}}', MIB, WORDS).toString()}\n\n`).join(
+        '',
+      ) + `data: ${TASK}x${TASK_END}}}\n\n`,
     ),
 };
 

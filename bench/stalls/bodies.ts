@@ -11,13 +11,23 @@ const keys = (count: number, value = '1') => upTo(count, (index) => `,"k${index}
 
 /** Fields after the model and its message, so that the body has the size. */
 const withMore = (model: string, open: string, close: string, bytes: number, pieceAt: (index: number) => string) =>
-  filled(`{"model":"${model}","max_tokens":16,"messages":[{"role":"user","content":"hello"}]${open}`, `${close}}`, bytes, pieceAt);
+  filled(
+    `{"model":"${model}","max_tokens":16,"messages":[{"role":"user","content":"hello"}]${open}`,
+    `${close}}`,
+    bytes,
+    pieceAt,
+  );
 const withText = (model: string, bytes: number, pieceAt: (index: number) => string) =>
   filled(`{"model":"${model}","max_tokens":16,"messages":[{"role":"user","content":"`, '"}]}', bytes, pieceAt);
 const withMessages = (model: string, bytes: number, pieceAt: (index: number) => string) =>
   filled(`{"model":"${model}","max_tokens":16,"messages":[{"role":"user","content":"hello"}`, ']}', bytes, pieceAt);
 const withParts = (model: string, bytes: number, pieceAt: (index: number) => string) =>
-  filled(`{"model":"${model}","max_tokens":16,"messages":[{"role":"user","content":[{"type":"text","text":"hello"}`, ']}]}', bytes, pieceAt);
+  filled(
+    `{"model":"${model}","max_tokens":16,"messages":[{"role":"user","content":[{"type":"text","text":"hello"}`,
+    ']}]}',
+    bytes,
+    pieceAt,
+  );
 
 /** Bodies of chat requests, of the largest size that is taken (10 MiB) or of the most structure. */
 export const CHAT_BODIES: Readonly<Record<string, (model: string) => Buffer>> = {
@@ -148,7 +158,12 @@ export const CHAT_BODIES: Readonly<Record<string, (model: string) => Buffer>> = 
 
 const META = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"stalls","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`;
 const tool = (bytes: number, open: string, close: string, pieceAt: (index: number) => string) =>
-  filled(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read",${META},"arguments":{"a":0${open}`, `${close}}}}`, bytes, pieceAt);
+  filled(
+    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read",${META},"arguments":{"a":0${open}`,
+    `${close}}}}`,
+    bytes,
+    pieceAt,
+  );
 export const TOOL_CALL = tool(MIB, '', '', () => '');
 
 /** Bodies of calls of a tool, of the largest size (1 MiB). */

@@ -23,8 +23,8 @@ export interface Outcome {
 }
 
 /*
- * The provider of the worst answers, and who sends the worst requests, in a thread of their own: what they cost must not slow the clock of who
- * stands by. The gateway is a process of its own, whose loop is measured in it.
+ * The provider of the worst answers, and who sends the worst requests, in a thread of their own: what they cost
+ * must not slow the clock of who stands by. The gateway is a process of its own, whose loop is measured in it.
  */
 const provider = await startProvider();
 const agent = new Agent({ keepAlive: true });

@@ -3,13 +3,21 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { AGENT, CHAT_STREAM, CHAT_WHOLE, manyTools, TOOL, type Answer } from './answers.ts';
 
-/** A provider of the worst answers, by kind and name: `/chat/<name>/v1`, `/stream/<name>/v1`, `/tool/<name>`, `/agent/<name>`, `/many`, `/card`. */
+/**
+ * A provider of the worst answers, by kind and name: `/chat/<name>/v1`, `/stream/<name>/v1`, `/tool/<name>`,
+ * `/agent/<name>`, `/many`, `/card`.
+ */
 export interface Provider {
   readonly url: string;
   stop(): void;
 }
 
-const OF: Readonly<Record<string, Readonly<Record<string, () => Answer>>>> = { chat: CHAT_WHOLE, stream: CHAT_STREAM, tool: TOOL, agent: AGENT };
+const OF: Readonly<Record<string, Readonly<Record<string, () => Answer>>>> = {
+  chat: CHAT_WHOLE,
+  stream: CHAT_STREAM,
+  tool: TOOL,
+  agent: AGENT,
+};
 const SMALL =
   '{"choices":[{"index":0,"message":{"role":"assistant","content":"hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}';
 export const MANY_TOOLS = 4_000;
@@ -30,7 +38,8 @@ export async function startProvider(): Promise<Provider> {
     request.on('end', () => {
       const [, kind = '', written = ''] = request.url!.split('/');
       const name = decodeURIComponent(written);
-      if (request.method === 'GET') return json(response, cardOf(`${url}/${kind}/${written}`, kind === 'card' ? CARD_BYTES : 0));
+      if (request.method === 'GET')
+        return json(response, cardOf(`${url}/${kind}/${written}`, kind === 'card' ? CARD_BYTES : 0));
       if (kind === 'small') return json(response, SMALL);
       if (kind === 'kept') return json(response, SMALL.replace('hello', 'a'.repeat(KEPT_BYTES)));
       if (kind === 'chat' || kind === 'stream') return whole(response, answerOf(kind, name));
@@ -73,8 +82,10 @@ const listing = (tools: readonly unknown[]) => ({
   tools,
 });
 
-const json = (response: ServerResponse, text: string) => void response.writeHead(200, { 'content-type': 'application/json' }).end(text);
-const whole = (response: ServerResponse, { type, bytes }: Answer) => void response.writeHead(200, { 'content-type': type }).end(bytes);
+const json = (response: ServerResponse, text: string) =>
+  void response.writeHead(200, { 'content-type': 'application/json' }).end(text);
+const whole = (response: ServerResponse, { type, bytes }: Answer) =>
+  void response.writeHead(200, { 'content-type': type }).end(bytes);
 
 function withId(response: ServerResponse, { type, bytes }: Answer, id: string | number | undefined): void {
   const written = JSON.stringify(id);
@@ -89,7 +100,12 @@ function withId(response: ServerResponse, { type, bytes }: Answer, id: string | 
 }
 
 function cardOf(url: string, bytes: number): string {
-  const skill = (index: number) => ({ id: `s${index}`, name: `Skill ${index}`, description: 'Does a thing. '.repeat(8), tags: ['a', 'b'] });
+  const skill = (index: number) => ({
+    id: `s${index}`,
+    name: `Skill ${index}`,
+    description: 'Does a thing. '.repeat(8),
+    tags: ['a', 'b'],
+  });
   const skills = Array.from({ length: Math.max(1, Math.floor(bytes / 190)) }, (_, index) => skill(index));
   return JSON.stringify({
     protocolVersion: '0.3.0',

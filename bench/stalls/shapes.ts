@@ -71,7 +71,15 @@ export function shapesOf({ origin, key }: At): readonly Shape[] {
       times: 1,
     };
   };
-  const get = (path: string): Order => ({ url: origin + path, method: 'GET', headers: auth, body: null, raw: null, width: 1, times: 1 });
+  const get = (path: string): Order => ({
+    url: origin + path,
+    method: 'GET',
+    headers: auth,
+    body: null,
+    raw: null,
+    width: 1,
+    times: 1,
+  });
   const raw = (bytes: () => Uint8Array): Order => ({
     url: origin,
     method: 'POST',
@@ -89,8 +97,14 @@ export function shapesOf({ origin, key }: At): readonly Shape[] {
   const hello =
     (model: string, more = '') =>
     () =>
-      Buffer.from(`{"model":"stalls/${model}","max_tokens":1000000,"messages":[{"role":"user","content":"hello"}]${more}}`);
-  const each = <T>(of: Readonly<Record<string, T>>, kind: string, order: (value: T, name: string) => Order): readonly Shape[] =>
+      Buffer.from(
+        `{"model":"stalls/${model}","max_tokens":1000000,"messages":[{"role":"user","content":"hello"}]${more}}`,
+      );
+  const each = <T>(
+    of: Readonly<Record<string, T>>,
+    kind: string,
+    order: (value: T, name: string) => Order,
+  ): readonly Shape[] =>
     Object.entries(of).map(([name, value]) => ({ name: `${kind}: ${name}`, order: order(value, name) }));
   return [
     ...each(CHAT_WHOLE, 'chat reply', (_, name) => post(CHAT, hello(`chat-${slug(name)}`))),
@@ -106,7 +120,10 @@ export function shapesOf({ origin, key }: At): readonly Shape[] {
     ...each(MESSAGE_BODIES, 'A2A request', (body) => post('/a2a/stalls/agent-small', body)),
     ...each(RPC_BODIES, 'RPC request', (body) => post('/api/v1/rpc', () => body('stalls/small'))),
     { name: 'a kept reply of 0.9 MB', order: { ...post(CHAT, hello('kept'), { 'idempotency-key': 'k' }), times: 10 } },
-    { name: 'list of 4,000 tools of one server', order: post('/mcp/stalls/tool-many', () => LIST, { ...MCP, 'mcp-method': 'tools/list' }) },
+    {
+      name: 'list of 4,000 tools of one server',
+      order: post('/mcp/stalls/tool-many', () => LIST, { ...MCP, 'mcp-method': 'tools/list' }),
+    },
     { name: 'list of all tools', order: post('/mcp', () => LIST, { ...MCP, 'mcp-method': 'tools/list' }) },
     { name: 'card of 250 KiB', order: get('/a2a/stalls/agent-card/.well-known/agent-card.json') },
     { name: 'list of models', order: get('/api/v1/models') },
@@ -135,5 +152,9 @@ function singly(auth: { readonly authorization: string }): Buffer {
   const text = HELLO.replace('hello', 'a'.repeat(2 * 1024 * 1024));
   const wire = Buffer.alloc(text.length * 6, '1\r\n \r\n');
   for (let i = 0; i < text.length; i++) wire[i * 6 + 3] = text.charCodeAt(i);
-  return Buffer.concat([Buffer.from(head(auth, 'connection: close\r\ntransfer-encoding: chunked')), wire, Buffer.from('0\r\n\r\n')]);
+  return Buffer.concat([
+    Buffer.from(head(auth, 'connection: close\r\ntransfer-encoding: chunked')),
+    wire,
+    Buffer.from('0\r\n\r\n'),
+  ]);
 }

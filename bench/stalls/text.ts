@@ -21,4 +21,5 @@ export const repeated = (piece: string, times = 64) => {
 };
 
 /** So many pieces and no more. */
-export const upTo = (count: number, pieceAt: (index: number) => string) => (index: number) => (index < count ? pieceAt(index) : '');
+export const upTo = (count: number, pieceAt: (index: number) => string) => (index: number) =>
+  index < count ? pieceAt(index) : '';

@@ -1,4 +1,7 @@
-/** The least a gateway in Node can be: node:http and undici.dispatch, bytes through, nothing looked at. `--upstream URL`; prints `{"port":n}`. */
+/**
+ * The least a gateway in Node can be: node:http and undici.dispatch, bytes through, nothing looked at. `--upstream
+ * URL`; prints `{"port":n}`.
+ */
 import { createServer } from 'node:http';
 import { Pool } from 'undici';
 import { announce, upstreamArgument } from './announce.ts';
@@ -9,7 +12,9 @@ const pool = new Pool(upstreamArgument(), { connections: 8192, pipelining: 1 });
 const server = createServer((request, response) => {
   const parts: Buffer[] = [];
   request.on('data', (part: Buffer) => parts.push(part));
-  request.on('end', () => forward(pool, request.url ?? '/', parts.length === 1 ? parts[0]! : Buffer.concat(parts), response));
+  request.on('end', () =>
+    forward(pool, request.url ?? '/', parts.length === 1 ? parts[0]! : Buffer.concat(parts), response),
+  );
 });
 server.keepAliveTimeout = 60_000;
 server.listen(0, '127.0.0.1', 4096, () => announce(server));

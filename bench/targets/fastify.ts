@@ -1,6 +1,6 @@
 /**
- * The budgets' reference: Fastify with undici.dispatch, bytes through. Fastify routes, limits and collects the body; nothing is parsed or checked.
- * `--upstream URL`; prints `{"port":n}`.
+ * The budgets' reference: Fastify with undici.dispatch, bytes through. Fastify routes, limits and collects the
+ * body; nothing is parsed or checked. `--upstream URL`; prints `{"port":n}`.
  */
 import fastify from 'fastify';
 import { Pool } from 'undici';

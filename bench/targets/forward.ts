@@ -4,7 +4,13 @@ import type { Dispatcher, Pool } from 'undici';
 const HEADERS = { 'content-type': 'application/json' };
 
 /** Sends a body upstream and writes the reply's bytes as they come, with back-pressure both ways. */
-export function forward(pool: Pool, path: string, body: Buffer, response: ServerResponse, headers: Readonly<Record<string, string>> = HEADERS): void {
+export function forward(
+  pool: Pool,
+  path: string,
+  body: Buffer,
+  response: ServerResponse,
+  headers: Readonly<Record<string, string>> = HEADERS,
+): void {
   let upstream: Dispatcher.DispatchController | undefined;
   response.on('close', () => {
     if (!response.writableFinished) upstream?.abort(new Error('client gone'));
@@ -16,7 +22,9 @@ export function forward(pool: Pool, path: string, body: Buffer, response: Server
         upstream = controller;
       },
       onResponseStart(_controller, status, headers) {
-        const passed: Record<string, string | string[]> = { 'content-type': headers['content-type'] ?? 'application/json' };
+        const passed: Record<string, string | string[]> = {
+          'content-type': headers['content-type'] ?? 'application/json',
+        };
         if (headers['content-length']) passed['content-length'] = headers['content-length'];
         response.writeHead(status, passed);
         response.flushHeaders();

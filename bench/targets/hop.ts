@@ -1,7 +1,8 @@
 /**
- * The gateway's upstream hop alone: node:http, one of its ways to an upstream, bytes through. No routing, no billing, nothing looked at.
- * Straight to `--upstream URL`, by the tunnel of another one with `--peer URL`, else by its own. Prints what others need to know as
- * lines of JSON: where proxies dial in, where other gateways come in, and last its port for calls.
+ * The gateway's upstream hop alone: node:http, one of its ways to an upstream, bytes through. No routing, no
+ * billing, nothing looked at. Straight to `--upstream URL`, by the tunnel of another one with `--peer URL`, else by
+ * its own. Prints what others need to know as lines of JSON: where proxies dial in, where other gateways come in,
+ * and last its port for calls.
  */
 import { createServer, type ServerResponse } from 'node:http';
 import { parseArgs } from 'node:util';
@@ -24,7 +25,11 @@ const SECRET = Buffer.from('what the gateways of the bench share');
 const TIMES = { headTimeoutMs: 30_000, idleTimeoutMs: 30_000, connectionsMax: 8_192 };
 const ACCOUNT = 'tollgate:local:bench';
 const TUNNEL: TunnelEndpoint = { kind: 'tunnel', provider: 'bench', basePath: servicePath('model', MODELS.small) };
-const HEADERS = { 'content-type': 'application/json', accept: 'application/json', 'x-request-id': '0123456789abcdef0123456789abcdef' };
+const HEADERS = {
+  'content-type': 'application/json',
+  accept: 'application/json',
+  'x-request-id': '0123456789abcdef0123456789abcdef',
+};
 
 type Send = (body: string) => UpstreamExchange;
 
@@ -106,7 +111,8 @@ async function pass(exchange: UpstreamExchange, response: ServerResponse): Promi
     if (chunks === null) break;
     // What came together goes out together, as in the gateway.
     const room = response.write(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks));
-    if (!room && !response.destroyed) await new Promise<void>((resolve) => response.once('drain', resolve).once('close', resolve));
+    if (!room && !response.destroyed)
+      await new Promise<void>((resolve) => response.once('drain', resolve).once('close', resolve));
   }
   response.end();
 }

@@ -1,6 +1,7 @@
 /**
- * The reference of the MCP path: Fastify with undici.dispatch, the JSON-RPC body through as it came, with the headers that a server of the modern
- * revision needs. Nothing is checked or billed. `--parse`: the body is parsed, once, and not used. `--upstream URL`; prints `{"port":n}`.
+ * The reference of the MCP path: Fastify with undici.dispatch, the JSON-RPC body through as it came, with the
+ * headers that a server of the modern revision needs. Nothing is checked or billed. `--parse`: the body is parsed,
+ * once, and not used. `--upstream URL`; prints `{"port":n}`.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import fastify from 'fastify';
@@ -22,7 +23,8 @@ const app = fastify({ logger: false, keepAliveTimeout: 60_000 });
 app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
 app.post('/*', (request, reply) => {
   const body = request.body as Buffer;
-  if (parses && (JSON.parse(body.toString()) as { jsonrpc?: unknown }).jsonrpc !== '2.0') throw new Error('no JSON-RPC');
+  if (parses && (JSON.parse(body.toString()) as { jsonrpc?: unknown }).jsonrpc !== '2.0')
+    throw new Error('no JSON-RPC');
   reply.hijack();
   forward(pool, request.url, body, reply.raw, needed(request.headers));
 });

@@ -1,10 +1,21 @@
 /**
- * The mock upstream: HTTP/1.1 by hand over node:net, replies precomputed, so that it is faster than any gateway in front of it.
- * It answers any POST by the model's name in the body, and one to /mcp as an MCP server. Prints `{"port":n}` when it listens.
+ * The mock upstream: HTTP/1.1 by hand over node:net, replies precomputed, so that it is faster than any gateway in
+ * front of it. It answers any POST by the model's name in the body, and one to /mcp as an MCP server. Prints
+ * `{"port":n}` when it listens.
  */
 import { createServer, type Socket } from 'node:net';
 import { MCP_PATH, mcpReply } from './mcp-replies.ts';
-import { BURST, MODELS, PACED_EVENT, PACED_EVENTS, PACE_MS, SHORT, SMALL, STREAM_END, STREAM_START } from './replies.ts';
+import {
+  BURST,
+  MODELS,
+  PACED_EVENT,
+  PACED_EVENTS,
+  PACE_MS,
+  SHORT,
+  SMALL,
+  STREAM_END,
+  STREAM_START,
+} from './replies.ts';
 
 /** Streams under way, spread over slots so that they do not all speak in the same millisecond. */
 const SLOTS = 10;

@@ -1,4 +1,6 @@
-/** The mock MCP server's replies to requests of the modern revision, made once but for the id, which is the request's. */
+/**
+ * The mock MCP server's replies to requests of the modern revision, made once but for the id, which is the request's.
+ */
 export const TOOLS = {
   /** One JSON result with a paragraph of text. */
   small: 'bench-tool',
@@ -30,7 +32,10 @@ const DISCOVERED = JSON.stringify({
 
 const LISTED = JSON.stringify({
   resultType: 'complete',
-  tools: Object.values(TOOLS).map((name) => ({ name, inputSchema: { type: 'object', properties: { topic: { type: 'string' } } } })),
+  tools: Object.values(TOOLS).map((name) => ({
+    name,
+    inputSchema: { type: 'object', properties: { topic: { type: 'string' } } },
+  })),
   ttlMs: 0,
   cacheScope: 'public',
 });

@@ -2,7 +2,10 @@
 export const MODELS = {
   /** One JSON reply of about 1 KB. */
   small: 'bench-small',
-  /** A stream of BURST_EVENTS events, all at once in a few writes, each event an HTTP chunk of its own as real servers send them. */
+  /**
+   * A stream of BURST_EVENTS events, all at once in a few writes, each event an HTTP chunk of its own as real
+   * servers send them.
+   */
   burst: 'bench-burst',
   /** A stream of 20 events, all at once: for the time to its first byte. */
   short: 'bench-short',
@@ -49,7 +52,9 @@ const SMALL_BODY = JSON.stringify({
 });
 
 /** The whole small reply: head and body. */
-export const SMALL = Buffer.from(http('application/json', `content-length: ${Buffer.byteLength(SMALL_BODY)}\r\n`) + SMALL_BODY);
+export const SMALL = Buffer.from(
+  http('application/json', `content-length: ${Buffer.byteLength(SMALL_BODY)}\r\n`) + SMALL_BODY,
+);
 
 export const STREAM_HEAD = Buffer.from(http('text/event-stream', 'transfer-encoding: chunked\r\n'));
 

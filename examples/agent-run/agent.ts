@@ -1,6 +1,7 @@
 /**
- * An A2A agent that works with what it is given: a question comes as a task, a model writes the answer, a tool says how long it takes to read aloud. It has no
- * keys of its own. Whoever called it through tollgate pays for the model and the tool as well, up to the budget that was locked for the task.
+ * An A2A agent that works with what it is given: a question comes as a task, a model writes the answer, a tool says
+ * how long it takes to read aloud. It has no keys of its own. Whoever called it through tollgate pays for the model
+ * and the tool as well, up to the budget that was locked for the task.
  *
  * Copy it, put your own work into `work()`, and offer it with an [[agents]] block that has `nested_max` in its pricing.
  */
@@ -20,7 +21,10 @@ import {
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import OpenAI from 'openai';
 
-/** What the gateway puts into `metadata["tollgate/run"]` of a message: a key for this one task, where it is good, and how many USD it may spend. */
+/**
+ * What the gateway puts into `metadata["tollgate/run"]` of a message: a key for this one task, where it is good,
+ * and how many USD it may spend.
+ */
 interface Run {
   readonly token: string;
   readonly url: string;
@@ -28,8 +32,9 @@ interface Run {
 }
 
 /**
- * The gateway alone writes this: what a client puts there itself is taken out on the way. An agent that can also be reached past its gateway should compare
- * `url` with the address that it knows, or anybody could have it send its work elsewhere.
+ * The gateway alone writes this: what a client puts there itself is taken out on the way. An agent that can also be
+ * reached past its gateway should compare `url` with the address that it knows, or anybody could have it send its
+ * work elsewhere.
  */
 function runOf({ userMessage }: RequestContext): Run | null {
   const run = userMessage.metadata?.['tollgate/run'] as Run | undefined;
@@ -44,7 +49,8 @@ async function work(question: string, run: Run, say: (words: string) => void): P
   const completion = await openai.chat.completions.create({
     model: 'demo/sage',
     messages: [{ role: 'user', content: question }],
-    // What is locked for a call counts against the budget while it runs, so a call should not ask for more than it needs.
+    // What is locked for a call counts against the budget while it runs, so a call should not ask for more than it
+    // needs.
     max_completion_tokens: 200,
   });
   const speech = completion.choices[0]?.message.content ?? '';
@@ -63,8 +69,18 @@ async function work(question: string, run: Run, say: (words: string) => void): P
   }
 }
 
-const textPart = (value: string): Part => ({ content: { $case: 'text', value }, metadata: undefined, filename: '', mediaType: 'text/plain' });
-const dataPart = (value: unknown): Part => ({ content: { $case: 'data', value }, metadata: undefined, filename: '', mediaType: 'application/json' });
+const textPart = (value: string): Part => ({
+  content: { $case: 'text', value },
+  metadata: undefined,
+  filename: '',
+  mediaType: 'text/plain',
+});
+const dataPart = (value: unknown): Part => ({
+  content: { $case: 'data', value },
+  metadata: undefined,
+  filename: '',
+  mediaType: 'application/json',
+});
 
 const executor: AgentExecutor = {
   async execute(context, bus) {
@@ -73,27 +89,52 @@ const executor: AgentExecutor = {
       const message =
         words === undefined
           ? undefined
-          : { ...userMessage, messageId: crypto.randomUUID(), taskId, contextId, role: 2, parts: [textPart(words)], metadata: undefined };
+          : {
+              ...userMessage,
+              messageId: crypto.randomUUID(),
+              taskId,
+              contextId,
+              role: 2,
+              parts: [textPart(words)],
+              metadata: undefined,
+            };
       const status = { state, message, timestamp: new Date().toISOString() };
       bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status, metadata: undefined }));
     };
 
     // The first thing that an agent says is the task: from then on the gateway watches it, whoever leaves.
     const status = { state: TaskState.TASK_STATE_SUBMITTED, message: undefined, timestamp: new Date().toISOString() };
-    bus.publish(AgentEvent.task({ id: taskId, contextId, status, artifacts: [], history: [userMessage], metadata: undefined }));
+    bus.publish(
+      AgentEvent.task({ id: taskId, contextId, status, artifacts: [], history: [userMessage], metadata: undefined }),
+    );
 
-    const question = userMessage.parts.map(({ content }) => (content?.$case === 'text' ? content.value : '')).join('\n');
+    const question = userMessage.parts
+      .map(({ content }) => (content?.$case === 'text' ? content.value : ''))
+      .join('\n');
     const run = runOf(context);
     // A task that is rejected, or fails, is free for whoever sent it.
     if (run === null)
-      return tell(TaskState.TASK_STATE_REJECTED, 'I work with the budget of whoever calls me: send this through tollgate, with a max_cost.');
+      return tell(
+        TaskState.TASK_STATE_REJECTED,
+        'I work with the budget of whoever calls me: send this through tollgate, with a max_cost.',
+      );
     try {
       const parts = await work(question, run, (words) => tell(TaskState.TASK_STATE_WORKING, words));
-      const artifact = { artifactId: 'speech', name: 'speech', description: '', parts, metadata: undefined, extensions: [] };
-      bus.publish(AgentEvent.artifactUpdate({ taskId, contextId, artifact, append: false, lastChunk: true, metadata: undefined }));
+      const artifact = {
+        artifactId: 'speech',
+        name: 'speech',
+        description: '',
+        parts,
+        metadata: undefined,
+        extensions: [],
+      };
+      bus.publish(
+        AgentEvent.artifactUpdate({ taskId, contextId, artifact, append: false, lastChunk: true, metadata: undefined }),
+      );
       tell(TaskState.TASK_STATE_COMPLETED);
     } catch (error) {
-      // Here too when the budget is used up: the gateway refuses the call with 402 and says what is left. What was called already has to be paid.
+      // Here too when the budget is used up: the gateway refuses the call with 402 and says what is left. What was
+      // called already has to be paid.
       tell(TaskState.TASK_STATE_FAILED, error instanceof Error ? error.message : String(error));
     }
   },
@@ -144,11 +185,15 @@ export async function startAgent(port = 0): Promise<Agent> {
   const rpc = new JsonRpcTransportHandler(new DefaultRequestHandler(card, new InMemoryTaskStore(), executor));
 
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
-    const json = (body: unknown) => void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    const json = (body: unknown) =>
+      void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
     if (request.method === 'GET' && request.url === '/.well-known/agent-card.json') return json(card);
     if (request.method !== 'POST') return void response.writeHead(404).end();
     const body = Buffer.concat((await request.toArray()) as Buffer[]).toString();
-    const reply = await rpc.handle(body, new ServerCallContext({ requestedVersion: String(request.headers['a2a-version'] ?? '1.0') }));
+    const reply = await rpc.handle(
+      body,
+      new ServerCallContext({ requestedVersion: String(request.headers['a2a-version'] ?? '1.0') }),
+    );
     if (!(Symbol.asyncIterator in reply)) return json(reply);
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     for await (const event of reply) response.write(`data: ${JSON.stringify(event)}\n\n`);

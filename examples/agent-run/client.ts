@@ -20,8 +20,17 @@ export interface Outcome {
   readonly generation: string;
 }
 
-/** Sends one text, and resolves when its task is completed. `maxCost`: USD, of the agent and of everything that it calls together. */
-export async function ask(gateway: Gateway, agent: string, text: string, maxCost: string, hear: (words: string) => void): Promise<Outcome> {
+/**
+ * Sends one text, and resolves when its task is completed. `maxCost`: USD, of the agent and of everything that it
+ * calls together.
+ */
+export async function ask(
+  gateway: Gateway,
+  agent: string,
+  text: string,
+  maxCost: string,
+  hear: (words: string) => void,
+): Promise<Outcome> {
   const fetchImpl = createAuthenticatingFetchWithRetry(fetch, {
     headers: async () => ({ authorization: `Bearer ${gateway.key}` }),
     shouldRetryWithHeaders: async () => undefined,
@@ -66,7 +75,12 @@ export async function ask(gateway: Gateway, agent: string, text: string, maxCost
     generation = charged?.id ?? generation;
   }
   if (state !== TaskState.TASK_STATE_COMPLETED) throw new Error(`The task is ${TaskState[state]}: ${words}`);
-  return { text: textOf(parts), data: parts.find(({ content }) => content?.$case === 'data')?.content?.value, generation };
+  return {
+    text: textOf(parts),
+    data: parts.find(({ content }) => content?.$case === 'data')?.content?.value,
+    generation,
+  };
 }
 
-const textOf = (parts: readonly Part[]): string => parts.map(({ content }) => (content?.$case === 'text' ? content.value : '')).join('');
+const textOf = (parts: readonly Part[]): string =>
+  parts.map(({ content }) => (content?.$case === 'text' ? content.value : '')).join('');

@@ -23,18 +23,25 @@ export async function get<T>({ url, key }: Gateway, path: string): Promise<T> {
   return (await response.json()) as T;
 }
 
-/** Throws where a receipt is not signed by the gateway's key, or says something else than the call that it is of. Needs no network once it has the keys. */
+/**
+ * Throws where a receipt is not signed by the gateway's key, or says something else than the call that it is of.
+ * Needs no network once it has the keys.
+ */
 export async function verify(call: Generation, keys: JSONWebKeySet): Promise<void> {
   if (call.receipt === null) throw new Error(`${call.id} has no receipt`);
   const { payload } = await compactVerify(call.receipt, createLocalJWKSet(keys), { algorithms: ['EdDSA'] });
   const said = JSON.parse(new TextDecoder().decode(payload)) as Readonly<Record<string, unknown>>;
-  const same = said['id'] === call.id && said['charged'] === String(call.cost_micro_usdc) && (said['parent'] ?? null) === call.parent;
+  const same =
+    said['id'] === call.id &&
+    said['charged'] === String(call.cost_micro_usdc) &&
+    (said['parent'] ?? null) === call.parent;
   if (!same) throw new Error(`The receipt of ${call.id} says something else than its record`);
   for (const child of call.children) await verify(child, keys);
 }
 
 /** Micro-USD of a call and of all below it. */
-export const sumOf = (call: Generation): number => call.children.reduce((sum, child) => sum + sumOf(child), call.cost_micro_usdc);
+export const sumOf = (call: Generation): number =>
+  call.children.reduce((sum, child) => sum + sumOf(child), call.cost_micro_usdc);
 
 export const usd = (microUsd: number): string => (microUsd / 1e6).toFixed(6);
 
@@ -50,5 +57,10 @@ export function draw(call: Generation, paint: Paint, stem = '', branch = ''): st
   const name = `${paint('dim', stem + branch)}${call.primitive} ${paint('cyan', what)}`;
   const line = `${name}${' '.repeat(Math.max(1, 44 - plain.length))}${usd(call.cost_micro_usdc)}  ${paint('dim', used.padEnd(26))} ${paint('green', '✓ signed')}  ${paint('dim', call.id)}`;
   const below = stem + (branch === '' ? '' : branch === '└─ ' ? '   ' : '│  ');
-  return [line, ...call.children.flatMap((child, index) => draw(child, paint, below, index === call.children.length - 1 ? '└─ ' : '├─ '))];
+  return [
+    line,
+    ...call.children.flatMap((child, index) =>
+      draw(child, paint, below, index === call.children.length - 1 ? '└─ ' : '├─ '),
+    ),
+  ];
 }

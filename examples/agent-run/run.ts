@@ -1,6 +1,6 @@
 /**
- * `npm run example`: starts the agent and a gateway that offers it, sends it a task, and shows what that cost. Everything is on free ports of this machine, and
- * gone afterwards.
+ * `npm run example`: starts the agent and a gateway that offers it, sends it a task, and shows what that cost.
+ * Everything is on free ports of this machine, and gone afterwards.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -43,7 +43,8 @@ async function startGateway(config: string, dir: string, stopped: AbortSignal): 
   await writeFile(file, config);
   const launcher = fileURLToPath(new URL('../../bin/tollgate.mjs', import.meta.url));
   const args = [launcher, 'start', '--config', file, '--data', data, '--host', '127.0.0.1', '--port', '0'];
-  // In a group of its own: a Ctrl-C ends it in its turn, not all at once; by the channel it ends with this process, however that does.
+  // In a group of its own: a Ctrl-C ends it in its turn, not all at once; by the channel it ends with this process,
+  // however that does.
   // oxlint-disable-next-line node/no-process-env -- the databases that the machine may have for gateways are left alone
   const { DATABASE_URL: _database, REDIS_URL: _redis, ...env } = process.env;
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'], detached: true, env });
@@ -60,7 +61,10 @@ async function startGateway(config: string, dir: string, stopped: AbortSignal): 
     };
     await Promise.race([listening(), once(stopped, 'abort').then(() => Promise.reject(new Error('Stopped')))]);
     output.resume();
-    const { base_url: url, api_key: key } = JSON.parse(await readFile(join(data, 'dev.json'), 'utf8')) as { base_url: string; api_key: string };
+    const { base_url: url, api_key: key } = JSON.parse(await readFile(join(data, 'dev.json'), 'utf8')) as {
+      base_url: string;
+      api_key: string;
+    };
     return { url, key, close };
   } catch (error) {
     await close();
@@ -70,14 +74,17 @@ async function startGateway(config: string, dir: string, stopped: AbortSignal): 
 
 async function show(gateway: Gateway, agentUrl: string, paint: Paint): Promise<void> {
   const print = (text = '') => process.stdout.write(`${text}\n`);
-  const balance = async () => (await get<{ balance_micro_usdc: number }>(gateway, '/api/v1/session/balance')).balance_micro_usdc;
+  const balance = async () =>
+    (await get<{ balance_micro_usdc: number }>(gateway, '/api/v1/session/balance')).balance_micro_usdc;
 
   print(`${paint('dim', 'Gateway')}  ${gateway.url}`);
   print(`${paint('dim', 'Agent')}    ${agentUrl}, offered as ${AGENT}`);
   print();
   const before = await balance();
   print(`${paint('bold', QUESTION)}  ${paint('dim', `(at most ${MAX_COST} USD)`)}`);
-  const { text, data, generation } = await ask(gateway, AGENT, QUESTION, MAX_COST, (words) => print(paint('dim', `  … ${words}`)));
+  const { text, data, generation } = await ask(gateway, AGENT, QUESTION, MAX_COST, (words) =>
+    print(paint('dim', `  … ${words}`)),
+  );
   print(`\n${text}`);
   print(paint('dim', JSON.stringify(data)));
 
@@ -91,7 +98,9 @@ async function show(gateway: Gateway, agentUrl: string, paint: Paint): Promise<v
   const sum = sumOf(tree);
   print();
   print(`${paint('dim', 'Locked   ')}${usd(amount('lock'))}  before anything was sent: max_cost`);
-  print(`${paint('dim', 'Charged  ')}${usd(sum)}  the sum of the tree: ${usd(amount('settle'))} for the agent, ${usd(amount('lend'))} for its calls`);
+  print(
+    `${paint('dim', 'Charged  ')}${usd(sum)}  the sum of the tree: ${usd(amount('settle'))} for the agent, ${usd(amount('lend'))} for its calls`,
+  );
   print(`${paint('dim', 'Returned ')}${usd(amount('refund'))}`);
   const after = await balance();
   print(`${paint('dim', 'Balance  ')}${usd(before)} → ${usd(after)}, a drop of ${usd(before - after)}`);

@@ -1,4 +1,7 @@
-/** The two chains of the demo, each with USDC on it, on free ports of this machine: a real EVM node (anvil), and a real Solana virtual machine behind JSON-RPC. */
+/**
+ * The two chains of the demo, each with USDC on it, on free ports of this machine: a real EVM node (anvil), and a
+ * real Solana virtual machine behind JSON-RPC.
+ */
 import { createKeyPairSignerFromBytes } from '@solana/kit';
 import bs58 from 'bs58';
 import nacl from 'tweetnacl';

@@ -1,9 +1,13 @@
-/** A model behind an OpenAI-compatible API, as a provider may have one: it speaks in words, and reports what it used. */
+/**
+ * A model behind an OpenAI-compatible API, as a provider may have one: it speaks in words, and reports what it used.
+ */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-const WORDS = 'A tollgate asks for its due before it lets you pass and this one gives back what you did not use'.split(' ');
+const WORDS = 'A tollgate asks for its due before it lets you pass and this one gives back what you did not use'.split(
+  ' ',
+);
 
 async function reply(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const chunks: Buffer[] = [];
@@ -19,9 +23,14 @@ async function reply(request: IncomingMessage, response: ServerResponse): Promis
   }
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const say = (choice: object, more: object = {}) =>
-    response.write(`data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [{ index: 0, ...choice }], ...more })}\n\n`);
+    response.write(
+      `data: ${JSON.stringify({ ...head, object: 'chat.completion.chunk', choices: [{ index: 0, ...choice }], ...more })}\n\n`,
+    );
   for (const [index, word] of WORDS.entries()) {
-    say({ delta: { ...(index === 0 ? { role: 'assistant' } : {}), content: index === 0 ? word : ` ${word}` }, finish_reason: null });
+    say({
+      delta: { ...(index === 0 ? { role: 'assistant' } : {}), content: index === 0 ? word : ` ${word}` },
+      finish_reason: null,
+    });
     await new Promise((resolve) => setTimeout(resolve, 30));
   }
   say({ delta: { content: '.' }, finish_reason: 'stop' }, { usage });

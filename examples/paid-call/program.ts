@@ -18,9 +18,16 @@ export interface Program {
   close(): Promise<void>;
 }
 
-/** Starts `tollgate <args>`; resolves once it has written a line with `ready`. Rejects when it ends before, with what it wrote. */
+/**
+ * Starts `tollgate <args>`; resolves once it has written a line with `ready`. Rejects when it ends before, with
+ * what it wrote.
+ */
 export async function startProgram(args: readonly string[], ready: string, stopped: AbortSignal): Promise<Program> {
-  const child = spawn(process.execPath, [LAUNCHER, ...args], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'], detached: true, env: cleanEnv() });
+  const child = spawn(process.execPath, [LAUNCHER, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    detached: true,
+    env: cleanEnv(),
+  });
   const exited = once(child, 'exit');
   const close = async () => {
     child.kill();

@@ -1,6 +1,7 @@
 /**
- * `npm run demo:chain`: two chains start, each with USDC on it; a gateway that takes payments on both; a provider that dials in. Then a wallet with USDC and no account
- * makes a paid chat on each chain with `@x402/fetch`, calls again from its balance, and the provider withdraws what it earned. Everything is on free ports of this machine,
+ * `npm run demo:chain`: two chains start, each with USDC on it; a gateway that takes payments on both; a provider
+ * that dials in. Then a wallet with USDC and no account makes a paid chat on each chain with `@x402/fetch`, calls
+ * again from its balance, and the provider withdraws what it earned. Everything is on free ports of this machine,
  * and gone afterwards.
  */
 import { once } from 'node:events';
@@ -78,7 +79,10 @@ api_key = "none"
 async function payingFetch({ chain, payer }: Actor): Promise<typeof fetch> {
   const client = new x402Client();
   if (chain.network.startsWith('eip155:'))
-    client.register(chain.network as 'eip155:0', new ExactEvmScheme(privateKeyToAccount(payer.privateKey as `0x${string}`)));
+    client.register(
+      chain.network as 'eip155:0',
+      new ExactEvmScheme(privateKeyToAccount(payer.privateKey as `0x${string}`)),
+    );
   else
     client.register(
       chain.network as 'solana:0',
@@ -95,10 +99,20 @@ interface Signer {
 
 /** A sign-in header; with a nonce of the gateway's for what is sensitive. */
 async function signIn({ url, network, privateKey }: Signer, sensitive = false): Promise<Record<string, string>> {
-  const nonce = sensitive ? ((await (await request(`${url}/api/v1/auth/nonce`)).json()) as { nonce: string }).nonce : undefined;
+  const nonce = sensitive
+    ? ((await (await request(`${url}/api/v1/auth/nonce`)).json()) as { nonce: string }).nonce
+    : undefined;
   const wallet = await loadWallet({ chainId: network, privateKey });
   const { host } = new URL(url);
-  return { 'SIGN-IN-WITH-X': await signInHeader(wallet, { domain: host, uri: url, nonce, now: Date.now(), lifetimeMs: 300_000 }) };
+  return {
+    'SIGN-IN-WITH-X': await signInHeader(wallet, {
+      domain: host,
+      uri: url,
+      nonce,
+      now: Date.now(),
+      lifetimeMs: 300_000,
+    }),
+  };
 }
 
 async function json<T>(response: Response): Promise<T> {
@@ -141,25 +155,43 @@ async function show(url: string, actors: readonly Actor[], provider: DemoWallet,
   const before = await balances();
 
   const body = (stream: boolean) =>
-    JSON.stringify({ model: MODEL, stream, max_tokens: 40, messages: [{ role: 'user', content: 'What is a tollgate?' }] });
+    JSON.stringify({
+      model: MODEL,
+      stream,
+      max_tokens: 40,
+      messages: [{ role: 'user', content: 'What is a tollgate?' }],
+    });
   const chat = (ask: typeof fetch, stream: boolean, headers: Record<string, string> = {}) =>
-    ask(`${url}/api/v1/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: body(stream) });
+    ask(`${url}/api/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: body(stream),
+    });
 
   for (const actor of actors) {
     const { chain, payer } = actor;
     step(`${chain.title}: a wallet with USDC and no account asks`);
     const refused = await chat(request, true);
-    const { error, accepts } = (await refused.json()) as { error: { message: string }; accepts: { network: string; amount: string }[] };
+    const { error, accepts } = (await refused.json()) as {
+      error: { message: string };
+      accepts: { network: string; amount: string }[];
+    };
     const terms = accepts.find(({ network }) => network === chain.network)!;
-    print(`  ${paint('yellow', String(refused.status))} ${error.message}; ${usd(Number(terms.amount))} USDC to ${chain.network} will do`);
+    print(
+      `  ${paint('yellow', String(refused.status))} ${error.message}; ${usd(Number(terms.amount))} USDC to ${chain.network} will do`,
+    );
     const answer = await chat(await payingFetch(actor), true);
     const receipt = decodePaymentResponseHeader(answer.headers.get('payment-response')!);
     print(`  ${paint('green', String(answer.status))} paid in transaction ${paint('dim', receipt.transaction)}`);
     await printStream(answer, paint);
     const wallet: Signer = { url, network: chain.network, privateKey: payer.privateKey };
     const again = await json<{ usage: { cost: number } }>(await chat(request, false, await signIn(wallet)));
-    const left = await json<{ balance_usd: string }>(await request(`${url}/api/v1/session/balance`, { headers: await signIn(wallet) }));
-    print(`  ${paint('green', '200')} signed in, once more from the balance: ${again.usage.cost} USD, ${left.balance_usd} USD left`);
+    const left = await json<{ balance_usd: string }>(
+      await request(`${url}/api/v1/session/balance`, { headers: await signIn(wallet) }),
+    );
+    print(
+      `  ${paint('green', '200')} signed in, once more from the balance: ${again.usage.cost} USD, ${left.balance_usd} USD left`,
+    );
   }
 
   step('The provider withdraws what it earned');
@@ -173,7 +205,8 @@ async function show(url: string, actors: readonly Actor[], provider: DemoWallet,
   });
   let { data: withdrawal } = await json<{ data: Withdrawal }>(asked);
   while (withdrawal.status !== 'paid') {
-    if (!['pending', 'processing'].includes(withdrawal.status)) throw new Error(`The withdrawal is ${withdrawal.status}: ${withdrawal.reason}`);
+    if (!['pending', 'processing'].includes(withdrawal.status))
+      throw new Error(`The withdrawal is ${withdrawal.status}: ${withdrawal.reason}`);
     await chain.finalize();
     await pause(200);
     ({ data: withdrawal } = await json<{ data: Withdrawal }>(
@@ -238,7 +271,9 @@ const paint: Paint = (style, text) => styleText(style, text, { stream: process.s
 const dir = await mkdtemp(join(tmpdir(), 'tollgate-paid-call-'));
 const ends: (() => Promise<void>)[] = [() => rm(dir, { recursive: true, force: true })];
 try {
-  process.stdout.write(`${paint('dim', 'Two chains with USDC start, a gateway that is paid on both, and a provider that dials in …')}\n`);
+  process.stdout.write(
+    `${paint('dim', 'Two chains with USDC start, a gateway that is paid on both, and a provider that dials in …')}\n`,
+  );
   const chains = [await startEvm(), await startSolana()];
   ends.push(...chains.map((chain) => () => chain.stop()));
   const actors: Actor[] = [];
@@ -272,7 +307,9 @@ try {
   ends.push(() => proxy.close());
   await Promise.race([show(url, actors, provider, paint), once(stop.signal, 'abort')]);
   if (!stop.signal.aborted) {
-    process.stdout.write(`\n${paint('bold', 'The books, against the treasuries')}  ${paint('dim', 'tollgate audit --chain')}\n`);
+    process.stdout.write(
+      `\n${paint('bold', 'The books, against the treasuries')}  ${paint('dim', 'tollgate audit --chain')}\n`,
+    );
     await runProgram(['audit', '--chain', '--config', file, '--data', data]);
   }
 } catch (error) {

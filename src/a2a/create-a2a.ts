@@ -67,7 +67,10 @@ export interface A2aOptions {
   /** Milliseconds that only go on, whatever the machine's clock is set to. */
   readonly elapsed: () => number;
   readonly random: () => number;
-  readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
+  readonly onError: (
+    error: unknown,
+    request: { readonly id: string; readonly method: string; readonly url: string },
+  ) => void;
   /** Told why an agent's card could not be fetched, or a task not be looked at. */
   readonly onUnseen: (error: unknown) => void;
   readonly keepAliveMs?: number;
@@ -116,7 +119,11 @@ export function createA2a(options: A2aOptions): A2a {
   const places = createListenPlaces({ max: config.limits.listensMax, ofAccount: options.listeners });
   const seen = { cards, notify: push.notify, streams, replyBytesMax };
   const talkDeps: SendTalkDeps = { ...seen, tasks, places, runGift, ownWebhook: push.ownWebhook, taskTtlMs, onError };
-  const unpaid = createPaymentTasks({ payments: options.payments, seals: createSeals({ secret: options.secret, ttlMs: UNPAID_MS, now }), now });
+  const unpaid = createPaymentTasks({
+    payments: options.payments,
+    seals: createSeals({ secret: options.secret, ttlMs: UNPAID_MS, now }),
+    now,
+  });
 
   const isAgent = (name: string): boolean => catalog.knows(name, 'agent');
   /** An agent of that name goes before a bridge. */
@@ -138,10 +145,17 @@ export function createA2a(options: A2aOptions): A2a {
     const about = await bridge?.speaker.about?.(bridge.name);
     return bridge && about ? { ...about, primitive: bridge.speaker.primitive, name: bridge.name } : null;
   };
-  const namesBelow = (prefix: string): readonly string[] => [...allNames()].filter((name) => name.startsWith(prefix)).slice(0, SHOWN_MAX);
+  const namesBelow = (prefix: string): readonly string[] =>
+    [...allNames()].filter((name) => name.startsWith(prefix)).slice(0, SHOWN_MAX);
   const nameOf = (name: string): string => (bridgeOf(name) === null ? resolveAgent(catalog, name).service : name);
 
-  const taskDeps: RunTaskDeps = { ...seen, pipeline, tasks, nameOf, listen: createListenToTask({ ...seen, pipeline, tasks, places }) };
+  const taskDeps: RunTaskDeps = {
+    ...seen,
+    pipeline,
+    tasks,
+    nameOf,
+    listen: createListenToTask({ ...seen, pipeline, tasks, places }),
+  };
   const once = createOnce({
     idempotency: options.idempotency,
     tasks,
@@ -190,7 +204,10 @@ export function createA2a(options: A2aOptions): A2a {
   /** What goes to the agent with a call that others may be made under. */
   function runGift({ id, caller, lendable }: Call) {
     if (lendable === 0n) return null;
-    const token = runTokens.issue({ parent: id, account: caller.account, key: caller.key?.hash ?? null }, now() + taskTtlMs);
+    const token = runTokens.issue(
+      { parent: id, account: caller.account, key: caller.key?.hash ?? null },
+      now() + taskTtlMs,
+    );
     const own = options.ownUrl();
     return { token, url: own === null ? null : `${own}/api/v1`, budget: formatUsd(lendable) };
   }

@@ -9,17 +9,28 @@ import { createServer } from '#gateway/server';
 
 export interface Administration {
   /** Asks the admin API inside this process; `path` is below `/admin/v1`. */
-  request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<{ readonly status: number; readonly text: string }>;
+  request(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: object,
+  ): Promise<{ readonly status: number; readonly text: string }>;
   close(): Promise<void>;
 }
 
 /**
- * The accounts and keys of a database that no gateway of this machine runs on: the admin API of a gateway without the gateway. It listens nowhere, so it
- * asks for no key. Rejects as `createApp` does where the database cannot be used.
+ * The accounts and keys of a database that no gateway of this machine runs on: the admin API of a gateway without
+ * the gateway. It listens nowhere, so it asks for no key. Rejects as `createApp` does where the database cannot be
+ * used.
  */
-export async function openAdministration(config: Config, { warn }: { readonly warn: (text: string) => void }): Promise<Administration> {
+export async function openAdministration(
+  config: Config,
+  { warn }: { readonly warn: (text: string) => void },
+): Promise<Administration> {
   const now = Date.now;
-  const { database, journal } = await openJournaled(config, { now, logger: { warn: (_fields: object, text: string) => warn(text) } });
+  const { database, journal } = await openJournaled(config, {
+    now,
+    logger: { warn: (_fields: object, text: string) => warn(text) },
+  });
   const ledger = await createLedger({ database, now, onBatch: journal.noting(() => {}) });
   const server = createServer({ limits: config.limits, onError: (error) => warn(String(error)) });
   const close = async () => {
@@ -29,7 +40,8 @@ export async function openAdministration(config: Config, { warn }: { readonly wa
     await database.close();
   };
   try {
-    // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their process.
+    // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their
+    // process.
     if (database.engine === 'sqlite') await expireOrphans(ledger);
     const own = new Set(config.services.map(({ service }) => service.name));
     const registered = await registeredNames(database);
@@ -52,7 +64,11 @@ export async function openAdministration(config: Config, { warn }: { readonly wa
   }
   return {
     async request(method, path, body) {
-      const { statusCode, body: text } = await server.inject({ method, url: `/admin/v1${path}`, ...(body === undefined ? {} : { payload: body }) });
+      const { statusCode, body: text } = await server.inject({
+        method,
+        url: `/admin/v1${path}`,
+        ...(body === undefined ? {} : { payload: body }),
+      });
       return { status: statusCode, text };
     },
     close,

@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { connectRedis, type Database } from '#store';
 import { clientAddress, createTrust, GatewayError } from '#wire';
-import { createLedger, createPriceBook, createReceiptSigner, expireOrphans, type AuditReport, type Ledger } from '#billing';
+import {
+  createLedger,
+  createPriceBook,
+  createReceiptSigner,
+  expireOrphans,
+  type AuditReport,
+  type Ledger,
+} from '#billing';
 import type { Config } from '#config';
 import {
   allowPages,
@@ -84,7 +91,10 @@ export interface App {
   close(): Promise<void>;
 }
 
-/** Puts the rooms together: plain calls, in the order of their dependencies. What was opened is closed again when a later step fails. */
+/**
+ * Puts the rooms together: plain calls, in the order of their dependencies. What was opened is closed again when a
+ * later step fails.
+ */
 export async function createApp(config: Config, options: AppOptions = {}): Promise<App> {
   const { now = Date.now, random = Math.random } = options;
   const elapsed = options.elapsed ?? options.now ?? (() => performance.now());
@@ -93,7 +103,10 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     for (const close of cleanUp.splice(0).reverse()) await close();
   };
   try {
-    const log = createLogger(config, { color: options.color ?? false, ...(options.writeLog ? { write: options.writeLog } : {}) });
+    const log = createLogger(config, {
+      color: options.color ?? false,
+      ...(options.writeLog ? { write: options.writeLog } : {}),
+    });
     const { logger } = log;
     cleanUp.push(() => log.flush());
 
@@ -115,12 +128,19 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       ownOffers: () => ownOffers,
       now,
     });
-    const ledger = await createLedger({ database, now, onBatch: journal.noting((batch) => metrics.ledgerBatch(batch)) });
+    const ledger = await createLedger({
+      database,
+      now,
+      onBatch: journal.noting((batch) => metrics.ledgerBatch(batch)),
+    });
     cleanUp.push(() => ledger.close());
-    // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their process.
+    // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their
+    // process.
     if (database.engine === 'sqlite') await expireOrphans(ledger);
 
-    const identity = createIdentity(config.identitySeed === null ? { dataDir: config.dataDir } : { seed: config.identitySeed });
+    const identity = createIdentity(
+      config.identitySeed === null ? { dataDir: config.dataDir } : { seed: config.identitySeed },
+    );
     const receipts = createReceiptSigner(identity.receiptKey.privateKey);
     const pastReceipts = createPastReceipts(
       receipts,
@@ -131,18 +151,29 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const redis =
       config.redisUrl === null
         ? null
-        : await connectRedis(config.redisUrl, { onError: (error) => logger.debug({ err: error }, 'the Redis connection failed') });
+        : await connectRedis(config.redisUrl, {
+            onError: (error) => logger.debug({ err: error }, 'the Redis connection failed'),
+          });
     if (redis) cleanUp.push(() => redis.disconnect());
 
-    const tracer = await createTracer(config, { version: VERSION, onError: (error) => logger.warn({ err: error }, 'traces could not be sent') });
+    const tracer = await createTracer(config, {
+      version: VERSION,
+      onError: (error) => logger.warn({ err: error }, 'traces could not be sent'),
+    });
     cleanUp.push(() => tracer.close());
     const hasOperation = (offer: Offer, tool: string) => tools?.hasTool(offer, tool) ?? false;
     // Whoever tries a gateway looks at its log; in production anybody could fill it.
     const refusals = createRefusalLog(logger, config.mode === 'development' ? 'info' : 'debug');
-    const observer = createCallObserver([createCallLog(logger), refusals.sink, metrics.sink, tracer.sink], { now: elapsed, hasOperation });
+    const observer = createCallObserver([createCallLog(logger), refusals.sink, metrics.sink, tracer.sink], {
+      now: elapsed,
+      hasOperation,
+    });
 
     const catalog = createCatalog();
-    const offers = await withFirstSeen(database, offersFromConfig(config.services, { providerId: identity.providerId, createdAt: now() }));
+    const offers = await withFirstSeen(
+      database,
+      offersFromConfig(config.services, { providerId: identity.providerId, createdAt: now() }),
+    );
     ownOffers = new Set(offers.map(({ id }) => id));
     const priceBook = createPriceBook(database);
     await priceBook.remember(pricesOf(offers));
@@ -163,7 +194,11 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       now,
       ...config.tunnel,
       reservedNames: config.services.map(({ service }) => service.providerName),
-      onError: (error) => logger.warn({ err: error }, 'the registry of providers cannot reach the database; what is known stands for now'),
+      onError: (error) =>
+        logger.warn(
+          { err: error },
+          'the registry of providers cannot reach the database; what is known stands for now',
+        ),
       onRestored: () => logger.info('the registry of providers reaches the database again'),
     });
     cleanUp.push(() => registry.close());
@@ -173,7 +208,16 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const payments = options.payments ?? funds.payments;
     const lockPayments = createLockPayments(payments);
 
-    const access = await openAccess({ config, database, ledger, identity, logger, anonymous: payments.open, now, elapsed });
+    const access = await openAccess({
+      config,
+      database,
+      ledger,
+      identity,
+      logger,
+      anonymous: payments.open,
+      now,
+      elapsed,
+    });
     const { keys, attempts, signIn, nonces, oauth, runTokens, authenticator } = access;
     cleanUp.push(() => authenticator.close());
     const limiter = createRateLimiter({
@@ -187,9 +231,15 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     const policies = createRatePolicies(config.limits);
 
     const present = ({ endpoint }: Offer) => endpoint.kind === 'direct' || registry.locate(endpoint.provider) !== null;
-    const health = createHealth({ now: elapsed, epochOffsetMs: now() - elapsed(), cooldownMs: config.upstream.cooldownMs, present });
+    const health = createHealth({
+      now: elapsed,
+      epochOffsetMs: now() - elapsed(),
+      cooldownMs: config.upstream.cooldownMs,
+      present,
+    });
     registry.onReturned(health.returned);
-    const onUnsaved = (error: Error) => logger.warn({ err: error }, 'the figures of offers cannot be saved; they are saved later');
+    const onUnsaved = (error: Error) =>
+      logger.warn({ err: error }, 'the figures of offers cannot be saved; they are saved later');
     const keptFigures = await openKeptFigures({ database, figures: health, now, onError: onUnsaved });
     cleanUp.push(() => keptFigures.close());
     const arrivals = createArrivals({ present, onReturned: registry.onReturned, waitMs: config.tunnel.waitMs });
@@ -201,7 +251,11 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     let draining = false;
     const authenticate: PipelineOptions['authenticate'] = (headers, address, calls) => {
       if (draining)
-        throw new GatewayError('service_unavailable', 'This gateway is shutting down; retry on another or in a moment', { retryAfterS: 1 });
+        throw new GatewayError(
+          'service_unavailable',
+          'This gateway is shutting down; retry on another or in a moment',
+          { retryAfterS: 1 },
+        );
       return authenticator.authenticate(headers, address, calls);
     };
     const onError: ServerOptions['onError'] = (error, request) =>
@@ -244,7 +298,17 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
     cleanUp.push(() => upstream.close());
 
     const common = { config, database, ledger, logger, now };
-    const bill = openBilling({ ...common, prices: priceBook, payments: lockPayments, receipts, observer, health, limiter, policies, graceMs });
+    const bill = openBilling({
+      ...common,
+      prices: priceBook,
+      payments: lockPayments,
+      receipts,
+      observer,
+      health,
+      limiter,
+      policies,
+      graceMs,
+    });
     const replyMemory = createReplyMemory(config.upstream);
     const execute = createExecute({
       replyMemory,
@@ -274,9 +338,19 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
       elapsed,
     });
 
-    const idempotency = createIdempotency(database, { ...config.limits, now, runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000 });
+    const idempotency = createIdempotency(database, {
+      ...config.limits,
+      now,
+      runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000,
+    });
     if (database.engine === 'sqlite') await idempotency.endRunning();
-    const sweeper = openSweeper({ ledger, swept: [idempotency, nonces, keptFigures], everyMs: config.billing.sweepMs, logger, now });
+    const sweeper = openSweeper({
+      ledger,
+      swept: [idempotency, nonces, keptFigures],
+      everyMs: config.billing.sweepMs,
+      logger,
+      now,
+    });
     cleanUp.push(() => sweeper.close());
 
     const audited = () => auditWithJournal(config, database, { now });

@@ -33,7 +33,8 @@ export interface BillingOptions {
 
 /** The billing middleware, with what hears of the ends of calls. */
 export function openBilling(options: BillingOptions): (next: BilledHandler<Call>) => BilledHandler<Call> {
-  const { config, ledger, prices, payments, receipts, observer, health, limiter, policies, logger, graceMs, now } = options;
+  const { config, ledger, prices, payments, receipts, observer, health, limiter, policies, logger, graceMs, now } =
+    options;
   const networks = config.chains.map(({ network }) => network);
   const isKept = ({ price }: Candidate) => prices.has(price.id);
   return createBill<Call>({
@@ -43,13 +44,19 @@ export function openBilling(options: BillingOptions): (next: BilledHandler<Call>
     drainMs: config.billing.drainMs,
     drainBytes: config.billing.drainBytes,
     ...payments.ofCalls,
-    // Before anything is paid: what cannot be locked is not paid for. A price is kept with the first call at it, as most prices are never called at.
+    // Before anything is paid: what cannot be locked is not paid for. A price is kept with the first call at it, as
+    // most prices are never called at.
     prepay(call) {
       if (call.candidates.every(isKept)) return payments.ofCalls.prepay(call);
-      const versions = call.candidates.map(({ offer, price }) => ({ ...price, provider: offer.provider.id, service: offer.service }));
+      const versions = call.candidates.map(({ offer, price }) => ({
+        ...price,
+        provider: offer.provider.id,
+        service: offer.service,
+      }));
       return prices.remember(versions).then(() => payments.ofCalls.prepay(call) ?? undefined);
     },
-    receipt: (call, end, settlement) => (call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now(), networks)) : null),
+    receipt: (call, end, settlement) =>
+      call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now(), networks)) : null,
     onStarted: observer.started,
     onRefused: (call, error) => {
       observer.failed(call, error);
@@ -61,7 +68,12 @@ export function openBilling(options: BillingOptions): (next: BilledHandler<Call>
       const used = resolution.end?.usage;
       // What strangers of one network use is paid for by each of them.
       if (used && !call.caller.paying)
-        void spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), Number((used.prompt ?? 0n) + (used.completion ?? 0n)));
+        void spendTokens(
+          limiter,
+          limitedAs(call.caller),
+          policies.of(call.caller),
+          Number((used.prompt ?? 0n) + (used.completion ?? 0n)),
+        );
       if (resolution.state === 'unresolved')
         logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');
     },

@@ -15,8 +15,16 @@ export interface Closing {
 const LAST_BYTES_MS = 2_000;
 
 /** Lets running calls end within the drain limit, then closes everything. */
-export async function closeGracefully({ server, drainMs, inFlight, refuse, closeTunnels, closeRest }: Closing): Promise<void> {
-  // It still listens, so that load balancers see the 503 of /health/ready and clients one with Retry-After, not a refused connection.
+export async function closeGracefully({
+  server,
+  drainMs,
+  inFlight,
+  refuse,
+  closeTunnels,
+  closeRest,
+}: Closing): Promise<void> {
+  // It still listens, so that load balancers see the 503 of /health/ready and clients one with Retry-After, not a
+  // refused connection.
   refuse();
   const until = Date.now() + drainMs;
   const tunnelsClosed = closeTunnels(drainMs);

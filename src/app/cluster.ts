@@ -11,7 +11,10 @@ export interface ClusterDeps {
   readonly session: Tunnels['session'];
 }
 
-/** The way between gateways that share a database: where this one is reached by the others, and how it reaches them. Both null for one that stands alone. */
+/**
+ * The way between gateways that share a database: where this one is reached by the others, and how it reaches them.
+ * Both null for one that stands alone.
+ */
 export async function openCluster(
   { cluster }: Pick<Config, 'cluster'>,
   { database, identity, logger, session }: ClusterDeps,
@@ -19,7 +22,13 @@ export async function openCluster(
   const url = database.engine === 'postgres' ? cluster.url : null;
   if (url === null) return { peerListener: null, peers: null };
   const secret = cluster.secret === null ? identity.secret('cluster') : Buffer.from(cluster.secret);
-  const peerListener = createPeerListener({ secret, host: cluster.host, port: cluster.port, url, tunnels: { session } });
+  const peerListener = createPeerListener({
+    secret,
+    host: cluster.host,
+    port: cluster.port,
+    url,
+    tunnels: { session },
+  });
   await peerListener.listen();
   const onError = (node: { readonly url: string }, error: unknown) =>
     logger.warn({ err: error, gateway: node.url }, 'another gateway could not be reached');

@@ -1,6 +1,13 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Database } from '#store';
-import { accountTotals, findLocks, findTransfer, type AuditReport, type createReceiptSigner, type Ledger } from '#billing';
+import {
+  accountTotals,
+  findLocks,
+  findTransfer,
+  type AuditReport,
+  type createReceiptSigner,
+  type Ledger,
+} from '#billing';
 import type { Config } from '#config';
 import type { Catalog, Payments, Pipeline } from '#gateway';
 import {
@@ -15,7 +22,16 @@ import {
 } from '#auth';
 import type { Registry } from '#network';
 import { createDatabaseCheck, healthRoutes, metricsRoutes, type Logger, type Metrics } from '#observe';
-import { accountRoutes, createKeyUsage, adminFundsRoutes, adminRoutes, auditFunds, auditRoutes, fundsRoutes, type Funds } from '#pages';
+import {
+  accountRoutes,
+  createKeyUsage,
+  adminFundsRoutes,
+  adminRoutes,
+  auditFunds,
+  auditRoutes,
+  fundsRoutes,
+  type Funds,
+} from '#pages';
 import type { PastReceipts } from './receipts.ts';
 
 export interface OperatorRoutesDeps {
@@ -44,7 +60,10 @@ export interface OperatorRoutesDeps {
   readonly now: () => number;
 }
 
-/** What is served beside the protocols: accounts and keys to their owners, everything to the operator, health and figures to his machines. */
+/**
+ * What is served beside the protocols: accounts and keys to their owners, everything to the operator, health and
+ * figures to his machines.
+ */
 export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
   const {
     config,
@@ -88,7 +107,8 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       { prefix: '/api/v1' },
     );
     const { adminKey, adminNetworks: networks, publicUrl } = config;
-    const onGuesses = (guesses: object) => logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses');
+    const onGuesses = (guesses: object) =>
+      logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses');
     const gate = createAdminGate({ adminKey, networks, attempts, onGuesses, now });
     await server.register(fundsRoutes({ ...deps, publicUrl, networks: ownNetworks }), { prefix: '/api/v1' });
     const consumers = createConsumerStore(database, { now });
@@ -105,8 +125,12 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
       now,
     });
     await server.register(admin, { prefix: '/admin/v1' });
-    await server.register(auditRoutes({ gate, audit, auditChains: () => auditFunds(funds, ledger) }), { prefix: '/admin/v1' });
-    await server.register(adminFundsRoutes({ gate, contractNetworks: ownNetworks, consumers, funds, ledger }), { prefix: '/admin/v1' });
+    await server.register(auditRoutes({ gate, audit, auditChains: () => auditFunds(funds, ledger) }), {
+      prefix: '/admin/v1',
+    });
+    await server.register(adminFundsRoutes({ gate, contractNetworks: ownNetworks, consumers, funds, ledger }), {
+      prefix: '/admin/v1',
+    });
     const checkDatabase = createDatabaseCheck({
       write: () => registry.renew(),
       onChange: (works, error) =>
@@ -137,7 +161,9 @@ export function operatorRoutes(deps: OperatorRoutesDeps): FastifyPluginAsync {
               items: {
                 type: 'object',
                 required: ['kty', 'crv', 'kid', 'alg', 'use'],
-                properties: Object.fromEntries(['kty', 'crv', 'x', 'y', 'kid', 'alg', 'use'].map((name) => [name, { type: 'string' }])),
+                properties: Object.fromEntries(
+                  ['kty', 'crv', 'x', 'y', 'kid', 'alg', 'use'].map((name) => [name, { type: 'string' }]),
+                ),
               },
             },
           },

@@ -7,7 +7,10 @@ export interface AppOptions {
   readonly writeLog?: (line: string) => void;
   /** Epoch milliseconds, for what is written down and shown. */
   readonly now?: () => number;
-  /** Milliseconds that only go on, whatever the machine's clock is set to: what limits, rests and durations go by. Default: `now` where that is given. */
+  /**
+   * Milliseconds that only go on, whatever the machine's clock is set to: what limits, rests and durations go by.
+   * Default: `now` where that is given.
+   */
   readonly elapsed?: () => number;
   readonly random?: () => number;
   /** What `/metrics` answers where this process is one of several that are one gateway. */

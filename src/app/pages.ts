@@ -23,7 +23,10 @@ export interface PageRoutesDeps {
   readonly now: () => number;
 }
 
-/** What there is to call and who offers it, for everybody; what a provider sees of itself; how a wallet begins to sign in. Register it under `/api/v1`. */
+/**
+ * What there is to call and who offers it, for everybody; what a provider sees of itself; how a wallet begins to
+ * sign in. Register it under `/api/v1`.
+ */
 export function pageRoutes({
   catalog,
   health,
@@ -42,6 +45,8 @@ export function pageRoutes({
     await server.register(nonceRoutes({ nonces, signIn, now }));
     await server.register(modelsRoutes({ catalog, health, registry, admit, now }));
     await server.register(marketRoutes({ catalog, health, registry, listings, now }));
-    await server.register(ownPages({ admit, keys, identity, registry, health, earnings: createEarnings(database), networks, now }));
+    await server.register(
+      ownPages({ admit, keys, identity, registry, health, earnings: createEarnings(database), networks, now }),
+    );
   };
 }

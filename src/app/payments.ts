@@ -33,22 +33,31 @@ const isPaying = (chain: ChainConfig): chain is PayingChain => chain.payments !=
 /** Whether money goes over any chain. */
 export const hasPayments = ({ chains }: Pick<Config, 'chains'>): boolean => chains.some(isPaying);
 
-const NOTHING: OpenPayments = { payments: NO_PAYMENTS, funds: null, figures: async () => ({ chains: [], open: [] }), close: async () => {} };
+const NOTHING: OpenPayments = {
+  payments: NO_PAYMENTS,
+  funds: null,
+  figures: async () => ({ chains: [], open: [] }),
+  close: async () => {},
+};
 
 /**
- * Opens the chains that have a treasury; on a gateway without any nothing of their libraries is loaded. A chain that cannot be reached is opened later, with a
- * warning; a key or a setting that cannot be right rejects with PaymentsSetupError.
+ * Opens the chains that have a treasury; on a gateway without any nothing of their libraries is loaded. A chain
+ * that cannot be reached is opened later, with a warning; a key or a setting that cannot be right rejects with
+ * PaymentsSetupError.
  */
 export async function openPayments({ config, database, ledger, logger, now }: PaymentsDeps): Promise<OpenPayments> {
   const paying = config.chains.filter(isPaying);
   if (paying.length === 0) return NOTHING;
   if (config.mode === 'development')
-    logger.warn('a development gateway with chains: what providers earn of play money can be withdrawn as real money. Use test networks');
+    logger.warn(
+      'a development gateway with chains: what providers earn of play money can be withdrawn as real money. Use test networks',
+    );
 
   const away = new Set<string>();
   const chains = await openAll({
     ...(await rulesOf(paying, { config, database, ledger, now })),
-    onProblem: (level, problem, { error, ...of }) => logger[level](error === undefined ? of : { ...of, err: error }, problem),
+    onProblem: (level, problem, { error, ...of }) =>
+      logger[level](error === undefined ? of : { ...of, err: error }, problem),
     onChange(network, answers, error) {
       if (answers) away.delete(network);
       else away.add(network);
@@ -91,12 +100,23 @@ export async function openPayments({ config, database, ledger, logger, now }: Pa
   };
 }
 
-/** Only for a look at the books, on the database of a gateway that does not run: nothing is paid out meanwhile. Rejects as openPayments. */
-export async function openBooks({ config, database, ledger, now }: Omit<PaymentsDeps, 'logger'>): Promise<Pick<Funds, 'chains' | 'terms'> | null> {
+/**
+ * Only for a look at the books, on the database of a gateway that does not run: nothing is paid out meanwhile.
+ * Rejects as openPayments.
+ */
+export async function openBooks({
+  config,
+  database,
+  ledger,
+  now,
+}: Omit<PaymentsDeps, 'logger'>): Promise<Pick<Funds, 'chains' | 'terms'> | null> {
   const paying = config.chains.filter(isPaying);
   if (paying.length === 0) return null;
   const rules = await rulesOf(paying, { config, database, ledger, now });
-  return { chains: await openAll({ ...rules, background: false, onProblem() {}, onChange() {} }), terms: paying.map(termsFrom) };
+  return {
+    chains: await openAll({ ...rules, background: false, onProblem() {}, onChange() {} }),
+    terms: paying.map(termsFrom),
+  };
 }
 
 /** What holds for the chains whoever opens them: what came in is attributed in the same way. */
@@ -117,7 +137,10 @@ async function rulesOf(
     async accountOfMemo(memo) {
       const account = accountIn(memo, contractNetworks);
       if (account === null) return null;
-      const exists = needsNoMaking(account) || (await consumers.find(account)) !== null || (await ledger.balance(escrowOf(account))) !== null;
+      const exists =
+        needsNoMaking(account) ||
+        (await consumers.find(account)) !== null ||
+        (await ledger.balance(escrowOf(account))) !== null;
       return exists ? account : null;
     },
     // The terms say the name as the ledger has it. Of a contract wallet it could be read as that of an ordinary one.
@@ -143,7 +166,10 @@ async function openAll(options: ChainsOptions) {
   }
 }
 
-async function setupOf({ network, rpcUrl, payments }: PayingChain, now: () => number): Promise<ChainsOptions['chains'][number]> {
+async function setupOf(
+  { network, rpcUrl, payments }: PayingChain,
+  now: () => number,
+): Promise<ChainsOptions['chains'][number]> {
   const { asset, assetName, assetVersion, finality, timeoutMs, facilitator, opensAccounts } = payments;
   const { confirmations, unfinalMax, withdrawalMin, withdrawalDailyMax } = payments;
   return {
@@ -162,7 +188,10 @@ async function setupOf({ network, rpcUrl, payments }: PayingChain, now: () => nu
   };
 }
 
-/** The key of a treasury, from where the configuration says. Rejects with PaymentsSetupError, whose message shows nothing of the key. */
+/**
+ * The key of a treasury, from where the configuration says. Rejects with PaymentsSetupError, whose message shows
+ * nothing of the key.
+ */
 async function loadTreasuryKey({ network, payments }: Pick<PayingChain, 'network' | 'payments'>): Promise<Uint8Array> {
   const { loadSecret, WalletError } = await import('#provide/wallet');
   try {

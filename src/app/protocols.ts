@@ -58,7 +58,20 @@ export interface Protocols {
 
 /** Opens the doors of all protocols on `server`, each with what the others speak: any primitive through any door. */
 export async function openProtocols(server: FastifyInstance, options: ProtocolsOptions): Promise<Protocols> {
-  const { config, database, identity, pipeline, catalog, idempotency, payments, logger, now, elapsed, random, onError } = options;
+  const {
+    config,
+    database,
+    identity,
+    pipeline,
+    catalog,
+    idempotency,
+    payments,
+    logger,
+    now,
+    elapsed,
+    random,
+    onError,
+  } = options;
   const keepAlive = options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {};
   // Every door can be asked for what the others have, so they are made before they know of each other.
   const speaking: { -readonly [name in keyof Speakers]?: Speakers[name] } = {};
@@ -76,7 +89,8 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     random,
     onUnlisted: (error, { service, provider }) =>
       logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),
-    onShared: (name, first, later) => logger.warn({ name, service: first, later }, 'two services would have one name at /mcp: the older one has it'),
+    onShared: (name, first, later) =>
+      logger.warn({ name, service: first, later }, 'two services would have one name at /mcp: the older one has it'),
     onUnseen: (error) => logger.debug({ err: error }, 'a task of a tool could not be looked at'),
     idempotency,
     payments,
@@ -114,7 +128,10 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
     sign: options.sign,
     auth: { openIdConnectUrl: discoveryOf(config.oauth.issuer), scopes: config.oauth.scopes },
     challenge: options.oauth.challengeFor,
-    origin: createCardOrigin({ publicUrl: config.publicUrl, domains: [...config.signIn.domains, ...config.allowedHosts] }),
+    origin: createCardOrigin({
+      publicUrl: config.publicUrl,
+      domains: [...config.signIn.domains, ...config.allowedHosts],
+    }),
     secret: identity.secret('unpaid tasks'),
     version: VERSION,
     now,
@@ -152,9 +169,12 @@ export async function openProtocols(server: FastifyInstance, options: ProtocolsO
   await server.register(a2a.routes);
   await server.register(a2a.routes, { prefix: '/api/v1' });
   const inject = server.inject.bind(server);
-  await server.register(rpcRoutes({ inject, hasRoute: (route) => server.hasRoute(route), pipeline, config, version: VERSION, onError }), {
-    prefix: '/api/v1',
-  });
+  await server.register(
+    rpcRoutes({ inject, hasRoute: (route) => server.hasRoute(route), pipeline, config, version: VERSION, onError }),
+    {
+      prefix: '/api/v1',
+    },
+  );
   return { mcp, a2a };
 }
 

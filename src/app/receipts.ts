@@ -9,7 +9,11 @@ export interface PastReceipts {
 }
 
 /** `networks`: of the gateway's own chains, in which wallets are named that signed in on none. */
-export function createPastReceipts(signer: ReceiptSigner, ledger: Pick<Ledger, 'find'>, networks: readonly string[]): PastReceipts {
+export function createPastReceipts(
+  signer: ReceiptSigner,
+  ledger: Pick<Ledger, 'find'>,
+  networks: readonly string[],
+): PastReceipts {
   const ofRecord = (record: LockRecord) => {
     const receipt = receiptOfRecord(record, networks);
     return receipt === null ? null : signer.sign(receipt);

@@ -16,7 +16,10 @@ export interface SweeperOptions {
 
 const BATCH = 1_000;
 
-/** Expires locks that are past their time, and removes rows that have aged, every `everyMs`. What fails is tried again the next time. */
+/**
+ * Expires locks that are past their time, and removes rows that have aged, every `everyMs`. What fails is tried
+ * again the next time.
+ */
 export function openSweeper({ ledger, swept, everyMs, logger, now }: SweeperOptions): { close(): void } {
   const sweep = async () => {
     try {

@@ -51,7 +51,8 @@ export function openTasks(options: TaskRoomOptions): TaskRoom {
   let offers = { version: -1, byId: new Map<string, Offer>() };
   const offerOf = (offerId: string): Offer | undefined => {
     const version = catalog.version();
-    if (offers.version !== version) offers = { version, byId: new Map(catalog.offers().map((offer) => [offer.id, offer])) };
+    if (offers.version !== version)
+      offers = { version, byId: new Map(catalog.offers().map((offer) => [offer.id, offer])) };
     return offers.byId.get(offerId);
   };
   const sinks: readonly TaskSink[] = [createTaskLog(logger), metrics.tasks];
@@ -85,7 +86,18 @@ export function openTasks(options: TaskRoomOptions): TaskRoom {
   });
   let lookAtAgent: Look | undefined;
   const look: Look = async (task, signal, whole) => (await lookAtAgent?.(task, signal, whole)) ?? null;
-  const push = createPush({ webhooks, tasks, catalog, allowPrivate, publicUrl: config.publicUrl, look, secret, limits: config.limits, now, onError });
+  const push = createPush({
+    webhooks,
+    tasks,
+    catalog,
+    allowPrivate,
+    publicUrl: config.publicUrl,
+    look,
+    secret,
+    limits: config.limits,
+    now,
+    onError,
+  });
   return {
     tasks,
     push,

@@ -5,8 +5,9 @@ import type { Attempts } from './attempts.ts';
 import { refuseRepeatedCredentials } from './credential.ts';
 
 /**
- * Lets an operator's requests pass; for the `onRequest` of every route that takes the admin key. Rejects with GatewayError `unauthorized` on another key,
- * `rate_limit_exceeded` after too many wrong ones from the address, `permission_denied` from outside of the networks.
+ * Lets an operator's requests pass; for the `onRequest` of every route that takes the admin key. Rejects with
+ * GatewayError `unauthorized` on another key, `rate_limit_exceeded` after too many wrong ones from the address,
+ * `permission_denied` from outside of the networks.
  */
 export type AdminGate = (request: Pick<FastifyRequest, 'ip' | 'headers' | 'raw'>) => Promise<void>;
 
@@ -17,7 +18,10 @@ export interface AdminGateOptions {
   readonly networks: readonly string[];
   /** Those of API keys and sign-ins: whoever guesses the one has no tries left for the other. */
   readonly attempts: Attempts;
-  /** Told of wrong keys, seldom: at the 1st, 10th, 100th … of a minute, with the address of that one and how many all addresses sent. */
+  /**
+   * Told of wrong keys, seldom: at the 1st, 10th, 100th … of a minute, with the address of that one and how many
+   * all addresses sent.
+   */
   readonly onGuesses: (guesses: { readonly address: string; readonly failures: number }) => void;
   readonly now: () => number;
 }
@@ -38,7 +42,11 @@ export function createAdminGate({ adminKey, networks, attempts, onGuesses, now }
 
   return async ({ ip, headers, raw }) => {
     refuseRepeatedCredentials(raw.rawHeaders);
-    if (inside && !inside(ip)) throw new GatewayError('permission_denied', 'The admin API is not open to your address: see server.admin_networks');
+    if (inside && !inside(ip))
+      throw new GatewayError(
+        'permission_denied',
+        'The admin API is not open to your address: see server.admin_networks',
+      );
     // A request without any key guesses nothing.
     if (headers.authorization === undefined) return guard(headers);
     try {

@@ -5,14 +5,16 @@ import { bearerOf } from './credential.ts';
 
 /**
  * Lets requests with `Authorization: Bearer <adminKey>` pass and throws GatewayError `unauthorized` on all others.
- * Digests are compared in constant time, so that neither the key nor its length can be felt out. With no admin key nothing passes.
+ * Digests are compared in constant time, so that neither the key nor its length can be felt out. With no admin key
+ * nothing passes.
  */
 export function createAdminGuard(adminKey: string | null): (headers: IncomingHttpHeaders) => void {
   const expected = adminKey === null ? null : digest(adminKey);
   return ({ authorization }) => {
     if (authorization === undefined) throw unauthorized('No admin key: send "Authorization: Bearer svc-admin-…"');
     const token = bearerOf(authorization);
-    if (token === undefined || expected === null || !timingSafeEqual(digest(token), expected)) throw unauthorized('Invalid admin key');
+    if (token === undefined || expected === null || !timingSafeEqual(digest(token), expected))
+      throw unauthorized('Invalid admin key');
   };
 }
 

@@ -8,10 +8,14 @@ const ADMISSION = Symbol('admission');
 type Admitted = FastifyRequest & { [ADMISSION]?: Admission };
 
 /**
- * Puts every route of `app` behind authentication and the rate limit, with the rate headers on every answer. Returns who was let in. `calls`: see Pipeline.admit, for routes where
- * calls are made, and no others.
+ * Puts every route of `app` behind authentication and the rate limit, with the rate headers on every answer.
+ * Returns who was let in. `calls`: see Pipeline.admit, for routes where calls are made, and no others.
  */
-export function requireAdmission(app: FastifyInstance, admit: Pipeline['admit'], calls = false): (request: FastifyRequest) => Admission {
+export function requireAdmission(
+  app: FastifyInstance,
+  admit: Pipeline['admit'],
+  calls = false,
+): (request: FastifyRequest) => Admission {
   app.addHook('onRequest', async (request, reply) => {
     refuseRepeatedCredentials(request.raw.rawHeaders);
     const admission = await admit(request.headers, request.ip, calls);

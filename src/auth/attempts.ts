@@ -1,10 +1,14 @@
 import { GatewayError, networkOf } from '#wire';
 
-/** Counts credentials that failed, by client address, so that nobody can try many, nor make the gateway work for nothing. */
+/**
+ * Counts credentials that failed, by client address, so that nobody can try many, nor make the gateway work for
+ * nothing.
+ */
 export interface Attempts {
   /**
-   * Runs the check of a credential that is not known to be good. What it rejects with as `unauthorized` counts as failed; after too many in a minute
-   * rejects with GatewayError `rate_limit_exceeded` without running it. While as many are being checked as may still fail, others wait for these.
+   * Runs the check of a credential that is not known to be good. What it rejects with as `unauthorized` counts as
+   * failed; after too many in a minute rejects with GatewayError `rate_limit_exceeded` without running it. While as
+   * many are being checked as may still fail, others wait for these.
    */
   check<T>(address: string, run: () => T | Promise<T>): Promise<T>;
 }
@@ -61,7 +65,8 @@ export function createAttempts({ perMinute, now }: AttemptsOptions): Attempts {
     const failures = failuresOf(client);
     const all = client.pending === 0 || failures >= perMinute;
     for (const wake of client.waiting.splice(0, all ? client.waiting.length : 1)) wake();
-    if (client.pending === 0 && failures === 0 && client.waiting.length === 0 && clients.get(key) === client) clients.delete(key);
+    if (client.pending === 0 && failures === 0 && client.waiting.length === 0 && clients.get(key) === client)
+      clients.delete(key);
   };
 
   return {
@@ -100,7 +105,11 @@ function secondsUntilRoom({ failed }: Client, over: number, at: number): number 
 }
 
 function tooMany(seconds: number): GatewayError {
-  return new GatewayError('rate_limit_exceeded', `Too many keys or sign-ins from your address failed: retry in ${seconds} s`, {
-    retryAfterS: seconds,
-  });
+  return new GatewayError(
+    'rate_limit_exceeded',
+    `Too many keys or sign-ins from your address failed: retry in ${seconds} s`,
+    {
+      retryAfterS: seconds,
+    },
+  );
 }

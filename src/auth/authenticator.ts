@@ -35,10 +35,12 @@ export interface AuthenticatorOptions {
 
 export interface Authenticator {
   /**
-   * Who is calling: by a wallet's sign-in, else by an API key, else by an access token. `address` is the client's, for counting what fails. Rejects
-   * with GatewayError `unauthorized`, in the same words for a key that is unknown, mistyped, revoked, disabled or expired; `rate_limit_exceeded` for a
-   * credential that is not known to be good, when too many from the address failed; as AccessTokens.verify does; with the database's error when a key
-   * had to be looked up and could not be. `calls`: see Pipeline.admit; elsewhere an agent that acts under a running call is refused with `permission_denied`.
+   * Who is calling: by a wallet's sign-in, else by an API key, else by an access token. `address` is the client's,
+   * for counting what fails. Rejects with GatewayError `unauthorized`, in the same words for a key that is unknown,
+   * mistyped, revoked, disabled or expired; `rate_limit_exceeded` for a credential that is not known to be good,
+   * when too many from the address failed; as AccessTokens.verify does; with the database's error when a key had to
+   * be looked up and could not be. `calls`: see Pipeline.admit; elsewhere an agent that acts under a running call
+   * is refused with `permission_denied`.
    */
   readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Promise<Caller>;
   readonly close: () => void;
@@ -59,8 +61,9 @@ interface Lookup {
 }
 
 /**
- * Authenticates by wallet, API key or access token. Answers of the key store are kept for a second counted from the start of the lookup,
- * so that a revocation by any gateway is effective within that second; changes by this process are effective at once.
+ * Authenticates by wallet, API key or access token. Answers of the key store are kept for a second counted from the
+ * start of the lookup, so that a revocation by any gateway is effective within that second; changes by this process
+ * are effective at once.
  */
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
   const {
@@ -81,7 +84,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     lookups.delete(hash);
   });
 
-  /** Looks a key up and remembers the answer, if it still is the lookup that counts. Rejects for a key that opens nothing. */
+  /**
+   * Looks a key up and remembers the answer, if it still is the lookup that counts. Rejects for a key that opens
+   * nothing.
+   */
   const read = async (hash: string, startedAt: number, counts: () => boolean): Promise<Caller> => {
     const found = knownOf(await keys.find(hash), startedAt, acceptDevelopmentKeys);
     if (counts()) {
@@ -102,7 +108,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     const counts = () => lookups.get(hash) === lookup;
     const reading = () => read(hash, startedAt, counts);
     // A key that was good before is not held up by strangers who fail from the same address.
-    const lookup: Lookup = { startedAt, result: known.get(hash)?.caller ? reading() : attempts.check(address, reading) };
+    const lookup: Lookup = {
+      startedAt,
+      result: known.get(hash)?.caller ? reading() : attempts.check(address, reading),
+    };
     lookups.set(hash, lookup);
     try {
       return await lookup.result;
@@ -133,15 +142,25 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     return false;
   };
 
-  /** Who acts under a running call may do what the key may with which that call was made, for as long as the key may. */
+  /**
+   * Who acts under a running call may do what the key may with which that call was made, for as long as the key may.
+   */
   const byRun = async (text: string, address: string, calls: boolean): Promise<Caller> => {
     const grant = runTokens?.open(text) ?? null;
     if (grant === null) throw invalidKey();
-    if (!calls) throw new GatewayError('permission_denied', 'A run token is for calls of models, tools and agents alone: use an API key here');
+    if (!calls)
+      throw new GatewayError(
+        'permission_denied',
+        'A run token is for calls of models, tools and agents alone: use an API key here',
+      );
     // Also what is free is for the run alone.
     if (!(await goesOn(grant.parent)))
-      throw new GatewayError('permission_denied', 'The call that this run token was given with is over: it opens nothing any more');
-    const caller = grant.key === null ? { account: grant.account, key: null, wallet: null } : await byKey('', grant.key, address);
+      throw new GatewayError(
+        'permission_denied',
+        'The call that this run token was given with is over: it opens nothing any more',
+      );
+    const caller =
+      grant.key === null ? { account: grant.account, key: null, wallet: null } : await byKey('', grant.key, address);
     if (caller.account !== grant.account) throw invalidKey();
     return { ...caller, run: { parent: grant.parent } };
   };
@@ -175,18 +194,29 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   };
 }
 
-/** The caller of the token in the Authorization header, whatever clients fill `x-api-key` with. Throws for what is no token as for what is no key. */
-function byToken(accessTokens: AccessTokens, { authorization = '' }: IncomingHttpHeaders, address: string): Caller | Promise<Caller> {
+/**
+ * The caller of the token in the Authorization header, whatever clients fill `x-api-key` with. Throws for what is
+ * no token as for what is no key.
+ */
+function byToken(
+  accessTokens: AccessTokens,
+  { authorization = '' }: IncomingHttpHeaders,
+  address: string,
+): Caller | Promise<Caller> {
   const token = bearerOf(authorization);
   const caller = token === undefined ? null : (accessTokens.known(token) ?? accessTokens.verify(token, address));
   if (caller === null) throw invalidKey();
   return caller;
 }
 
-/** The caller of a record at the start of its lookup, and until when that holds: the TTL, or the key's expiry, or the end of its spending period. */
+/**
+ * The caller of a record at the start of its lookup, and until when that holds: the TTL, or the key's expiry, or
+ * the end of its spending period.
+ */
 function knownOf(record: KeyRecord | null, at: number, acceptDevelopmentKeys: boolean): Known {
   let until = at + CACHE_TTL_MS;
-  if (record === null || record.disabled || (record.development && !acceptDevelopmentKeys)) return { caller: null, from: at, until };
+  if (record === null || record.disabled || (record.development && !acceptDevelopmentKeys))
+    return { caller: null, from: at, until };
   if (record.expiresAt !== null) {
     if (record.expiresAt <= at) return { caller: null, from: at, until };
     until = Math.min(until, record.expiresAt);
@@ -213,5 +243,8 @@ function invalidKey(): GatewayError {
 /** Clients fill in a key that they do not have, and would pay. */
 function orPay(error: GatewayError): GatewayError {
   const { message, headers } = error;
-  return new GatewayError('unauthorized', `${message}. Whoever pays for the call in place sends no credential at all`, { headers, cause: error });
+  return new GatewayError('unauthorized', `${message}. Whoever pays for the call in place sends no credential at all`, {
+    headers,
+    cause: error,
+  });
 }

@@ -20,7 +20,10 @@ export interface CardKey {
   sign(input: Uint8Array): Uint8Array;
 }
 
-/** The card key of an identity: always the same for the same seed. ES256, as it is what the verifiers of all languages take, and no key has two uses. */
+/**
+ * The card key of an identity: always the same for the same seed. ES256, as it is what the verifiers of all
+ * languages take, and no key has two uses.
+ */
 export function createCardKey(identity: Pick<Identity, 'secret'>): CardKey {
   const { privateKey, x, y } = deriveKey(identity.secret('agent cards'));
   const kid = createHash('sha256').update(`{"crv":"P-256","kty":"EC","x":"${x}","y":"${y}"}`).digest('base64url');
@@ -46,6 +49,9 @@ function deriveKey(secret: Buffer): { readonly privateKey: KeyObject; readonly x
   const point = curve.getPublicKey();
   const x = point.subarray(1, 33).toString('base64url');
   const y = point.subarray(33).toString('base64url');
-  const privateKey = createPrivateKey({ format: 'jwk', key: { kty: 'EC', crv: 'P-256', x, y, d: secret.toString('base64url') } });
+  const privateKey = createPrivateKey({
+    format: 'jwk',
+    key: { kty: 'EC', crv: 'P-256', x, y, d: secret.toString('base64url') },
+  });
   return { privateKey, x, y };
 }

@@ -9,14 +9,20 @@ export interface ChallengeOptions {
   readonly scopes: readonly string[];
 }
 
-/** The value of `WWW-Authenticate` for an error that answers a request; null for an error that a credential would not change. */
-export type ChallengeFor = (request: Asked & { readonly headers: IncomingHttpHeaders }, error: GatewayError) => string | null;
+/**
+ * The value of `WWW-Authenticate` for an error that answers a request; null for an error that a credential would
+ * not change.
+ */
+export type ChallengeFor = (
+  request: Asked & { readonly headers: IncomingHttpHeaders },
+  error: GatewayError,
+) => string | null;
 
 const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
 
 /**
- * Challenges in the form of RFC 6750 and RFC 9728. On paths of MCP and A2A they say where the metadata of the resource is. `Bearer` comes first and has a
- * parameter: MCP clients look at nothing behind another scheme.
+ * Challenges in the form of RFC 6750 and RFC 9728. On paths of MCP and A2A they say where the metadata of the
+ * resource is. `Bearer` comes first and has a parameter: MCP clients look at nothing behind another scheme.
  */
 export function createChallenge({ resources, scopes }: ChallengeOptions): ChallengeFor {
   return (request, error) => {

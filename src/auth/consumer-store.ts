@@ -24,7 +24,10 @@ const FIND = loadStatement(import.meta.url, './sql/find-consumer.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-consumers.sql');
 const KNOWN = loadStatement(import.meta.url, './sql/is-known-consumer.sql');
 
-/** The registry of accounts. Nothing is ever deleted from it. Rejects with the database's error when it cannot be reached. */
+/**
+ * The registry of accounts. Nothing is ever deleted from it. Rejects with the database's error when it cannot be
+ * reached.
+ */
 export function createConsumerStore(database: Database, { now }: { readonly now: () => number }): ConsumerStore {
   const find = async (account: string): Promise<Consumer | null> => {
     const [row] = await database.query(FIND, [account]);

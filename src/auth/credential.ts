@@ -7,9 +7,10 @@ const HOW = 'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"'
 const OR_SIGN_IN = `${HOW}, or sign in with a wallet: /api/v1/auth/nonce shows how`;
 
 /**
- * The API key that a request presents, by `Authorization: Bearer` or `x-api-key`. Where both are there, the one that looks like a key of ours
- * counts, as clients fill the other with a dummy. Throws GatewayError `unauthorized` when there is none, or when they are two different keys.
- * `walletsToo`: the error offers a wallet's sign-in as well.
+ * The API key that a request presents, by `Authorization: Bearer` or `x-api-key`. Where both are there, the one
+ * that looks like a key of ours counts, as clients fill the other with a dummy. Throws GatewayError `unauthorized`
+ * when there is none, or when they are two different keys. `walletsToo`: the error offers a wallet's sign-in as
+ * well.
  */
 export function readCredential(headers: IncomingHttpHeaders, walletsToo = false): string {
   const { authorization } = headers;
@@ -17,7 +18,8 @@ export function readCredential(headers: IncomingHttpHeaders, walletsToo = false)
   const bearer = authorization === undefined ? undefined : bearerOf(authorization);
   if (other === undefined) {
     if (bearer !== undefined) return bearer;
-    const what = authorization === undefined ? 'No API key' : 'The Authorization header is not of the form "Bearer <key>"';
+    const what =
+      authorization === undefined ? 'No API key' : 'The Authorization header is not of the form "Bearer <key>"';
     throw unauthorized(`${what}: ${walletsToo ? OR_SIGN_IN : HOW}`, walletsToo ? 'Bearer, SIWx' : 'Bearer');
   }
   const key = String(other).trim();
@@ -35,8 +37,9 @@ export function bearerOf(authorization: string): string | undefined {
 }
 
 /**
- * Refuses a request that carries a credential header twice: Node keeps the first, a proxy before us may have judged by the last.
- * `rawHeaders` is IncomingMessage.rawHeaders, names and values by turns. Throws GatewayError `unauthorized`.
+ * Refuses a request that carries a credential header twice: Node keeps the first, a proxy before us may have judged
+ * by the last. `rawHeaders` is IncomingMessage.rawHeaders, names and values by turns. Throws GatewayError
+ * `unauthorized`.
  */
 export function refuseRepeatedCredentials(rawHeaders: readonly string[]): void {
   let seen = 0;
@@ -51,7 +54,8 @@ export function refuseRepeatedCredentials(rawHeaders: readonly string[]): void {
 }
 
 /** No two of the names have the same length. */
-const CREDENTIALS_BY_LENGTH: ({ readonly name: string; readonly lower: string; readonly bit: number } | undefined)[] = [];
+const CREDENTIALS_BY_LENGTH: ({ readonly name: string; readonly lower: string; readonly bit: number } | undefined)[] =
+  [];
 for (const [index, name] of ['Authorization', 'x-api-key', ...SIGN_IN_HEADERS].entries()) {
   CREDENTIALS_BY_LENGTH[name.length] = { name, lower: name.toLowerCase(), bit: 1 << index };
 }

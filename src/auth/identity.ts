@@ -1,12 +1,28 @@
 import { createHash, createPrivateKey, createPublicKey, hkdfSync, randomBytes, type KeyObject } from 'node:crypto';
-import { closeSync, constants, fstatSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import bs58 from 'bs58';
 
-/** Who the gateway is. Everything is derived from one seed of 32 bytes, so that gateways that share the seed are one. */
+/**
+ * Who the gateway is. Everything is derived from one seed of 32 bytes, so that gateways that share the seed are one.
+ */
 export interface Identity {
   readonly receiptKey: ReceiptKey;
-  /** The public key, in base58, of a provider that the gateway's own file names: always the same for the same name and seed. */
+  /**
+   * The public key, in base58, of a provider that the gateway's own file names: always the same for the same name
+   * and seed.
+   */
   providerId(providerName: string): string;
   /** A secret key of 32 bytes, always the same for the same purpose and seed. */
   secret(purpose: string): Buffer;
@@ -42,8 +58,9 @@ const SEED_HEX = /^[0-9a-f]{64}$/;
 const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /**
- * The identity of a seed (64 hex digits), or of the data directory: made there at the first start, in `identity.json`, readable by its owner only.
- * Throws IdentityError where the file is readable by others or damaged.
+ * The identity of a seed (64 hex digits), or of the data directory: made there at the first start, in
+ * `identity.json`, readable by its owner only. Throws IdentityError where the file is readable by others or
+ * damaged.
  */
 export function createIdentity(source: { readonly seed: string } | { readonly dataDir: string }): Identity {
   const seed = 'seed' in source ? parseSeed(source.seed, 'the identity seed') : storedSeed(source.dataDir);
@@ -53,14 +70,19 @@ export function createIdentity(source: { readonly seed: string } | { readonly da
     receiptKey: receiptKey(seed),
     providerId(providerName) {
       let id = ids.get(providerName);
-      if (id === undefined) ids.set(providerName, (id = bs58.encode(rawPublicKey(deriveKey(seed, `provider:${providerName}`)))));
+      if (id === undefined)
+        ids.set(providerName, (id = bs58.encode(rawPublicKey(deriveKey(seed, `provider:${providerName}`)))));
       return id;
     },
   };
 }
 
 function deriveKey(seed: Buffer, purpose: string): KeyObject {
-  return createPrivateKey({ key: Buffer.concat([PKCS8_ED25519, deriveBytes(seed, purpose)]), format: 'der', type: 'pkcs8' });
+  return createPrivateKey({
+    key: Buffer.concat([PKCS8_ED25519, deriveBytes(seed, purpose)]),
+    format: 'der',
+    type: 'pkcs8',
+  });
 }
 
 function deriveBytes(seed: Buffer, purpose: string): Buffer {
@@ -79,7 +101,8 @@ function receiptKey(seed: Buffer): ReceiptKey {
 }
 
 function parseSeed(hex: unknown, what: string): Buffer {
-  if (typeof hex !== 'string' || !SEED_HEX.test(hex)) throw new IdentityError(`${what} is not ${SEED_BYTES} bytes in lower-case hex`);
+  if (typeof hex !== 'string' || !SEED_HEX.test(hex))
+    throw new IdentityError(`${what} is not ${SEED_BYTES} bytes in lower-case hex`);
   return Buffer.from(hex, 'hex');
 }
 
@@ -97,14 +120,18 @@ function readSeed(path: string): Buffer | null {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') return null;
-    throw new IdentityError(`${path} cannot be read (${code}); make it readable for the user that runs the gateway`, { cause: error });
+    throw new IdentityError(`${path} cannot be read (${code}); make it readable for the user that runs the gateway`, {
+      cause: error,
+    });
   }
   try {
     const stats = fstatSync(descriptor);
     if (!stats.isFile() || stats.size > FILE_BYTES_MAX)
       throw new IdentityError(`${path} is not an identity file; move it away, or restore it from a backup`);
     if (process.platform !== 'win32' && (stats.mode & 0o077) !== 0) {
-      throw new IdentityError(`${path} can be read by other users, and whoever reads it can sign as this gateway; run: chmod 600 ${path}`);
+      throw new IdentityError(
+        `${path} can be read by other users, and whoever reads it can sign as this gateway; run: chmod 600 ${path}`,
+      );
     }
     return parseSeed(seedOf(readFileSync(descriptor, 'utf8')), `the seed in ${path}`);
   } finally {
@@ -121,7 +148,10 @@ function seedOf(text: string): unknown {
   }
 }
 
-/** Writes a new seed so that it is whole or absent after a crash, and that of two gateways that start at once both get the same. */
+/**
+ * Writes a new seed so that it is whole or absent after a crash, and that of two gateways that start at once both
+ * get the same.
+ */
 function makeSeed(dataDir: string, path: string): Buffer {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const draft = `${path}.${randomBytes(6).toString('hex')}`;

@@ -22,12 +22,15 @@ export interface KeyRecord {
 }
 
 /** What may be changed on a key; a field that is absent stays as it is. */
-export type KeyChanges = Partial<Pick<KeyRecord, 'label' | 'disabled' | 'expiresAt' | 'limit' | 'limitReset' | 'allowedServices'>>;
-
-export type NewKeyFields = { readonly account: string; readonly label: string; readonly kind: Exclude<KeyKind, 'admin'> } & Omit<
-  KeyChanges,
-  'label' | 'disabled'
+export type KeyChanges = Partial<
+  Pick<KeyRecord, 'label' | 'disabled' | 'expiresAt' | 'limit' | 'limitReset' | 'allowedServices'>
 >;
+
+export type NewKeyFields = {
+  readonly account: string;
+  readonly label: string;
+  readonly kind: Exclude<KeyKind, 'admin'>;
+} & Omit<KeyChanges, 'label' | 'disabled'>;
 
 /** Keys an account may have at once. */
 export const KEYS_PER_ACCOUNT_MAX = 1_000;
@@ -42,7 +45,10 @@ export interface KeyStore {
   update(account: string, hash: string, changes: KeyChanges): Promise<KeyRecord | null>;
   /** False when the account has no such key. */
   delete(account: string, hash: string): Promise<boolean>;
-  /** `listener` is told the hash of every key that this store has changed or deleted, once that is durable. Returns what ends it. */
+  /**
+   * `listener` is told the hash of every key that this store has changed or deleted, once that is durable. Returns
+   * what ends it.
+   */
   onChange(listener: (hash: string) => void): () => void;
 }
 
@@ -67,7 +73,17 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
   return {
     async create({ account, label, kind, expiresAt = null, limit = null, limitReset = null, allowedServices = null }) {
       const { text, hash } = createKey(kind);
-      const fields: Value[] = [hash, account, label, kind === 'development' ? 1 : 0, now(), expiresAt, limit, limitReset, textOf(allowedServices)];
+      const fields: Value[] = [
+        hash,
+        account,
+        label,
+        kind === 'development' ? 1 : 0,
+        now(),
+        expiresAt,
+        limit,
+        limitReset,
+        textOf(allowedServices),
+      ];
       const [row] = await database.query(INSERT, [...fields, KEYS_PER_ACCOUNT_MAX]);
       return row ? { text, record: recordOf(row) } : null;
     },
@@ -106,7 +122,8 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
   };
 }
 
-const textOf = (services: readonly string[] | null): string | null => (services === null ? null : JSON.stringify(services));
+const textOf = (services: readonly string[] | null): string | null =>
+  services === null ? null : JSON.stringify(services);
 
 function recordOf(row: Row): KeyRecord {
   const reset = row['limit_reset'];
@@ -120,6 +137,7 @@ function recordOf(row: Row): KeyRecord {
     expiresAt: row['expires_at'] === null ? null : Number(row['expires_at']),
     limit: row['spend_limit'] === null ? null : (row['spend_limit'] as bigint),
     limitReset: LIMIT_RESETS.find((known) => known === reset) ?? null,
-    allowedServices: row['allowed_services'] === null ? null : (JSON.parse(row['allowed_services'] as string) as string[]),
+    allowedServices:
+      row['allowed_services'] === null ? null : (JSON.parse(row['allowed_services'] as string) as string[]),
   };
 }

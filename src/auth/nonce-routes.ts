@@ -17,7 +17,9 @@ const messageSchema = {
   type: 'object',
   required: ['domain', 'uri', 'version', 'nonce', 'issued_at', 'expiration_time'],
   properties: {
-    domain: text('Domain of the first line: the one that was asked, where it is one of `domains`, else the first of them'),
+    domain: text(
+      'Domain of the first line: the one that was asked, where it is one of `domains`, else the first of them',
+    ),
     uri: text('Any address below it'),
     version: text('Always `1`'),
     nonce: text('The nonce again'),
@@ -47,7 +49,11 @@ export function nonceRoutes({ nonces, signIn, now }: NonceDeps): FastifyPluginAs
               properties: {
                 nonce: text('43 or 44 letters and digits'),
                 expires_at: text('RFC 3339'),
-                domains: { type: 'array', items: { type: 'string' }, description: 'Domains that a message may be made for' },
+                domains: {
+                  type: 'array',
+                  items: { type: 'string' },
+                  description: 'Domains that a message may be made for',
+                },
                 message: messageSchema,
                 example: text('A whole message, for a Solana wallet'),
               },
@@ -56,9 +62,11 @@ export function nonceRoutes({ nonces, signIn, now }: NonceDeps): FastifyPluginAs
         },
       },
       (request, reply) => {
-        // Of the configured ones the one that was asked: a name of the client's own choice would have wallets sign in elsewhere.
+        // Of the configured ones the one that was asked: a name of the client's own choice would have wallets sign
+        // in elsewhere.
         const domain = signIn.domains.find((known) => known === request.host.toLowerCase()) ?? signIn.domains[0];
-        if (domain === undefined) throw new GatewayError('not_found', 'Sign-in with a wallet is not enabled on this gateway: use an API key');
+        if (domain === undefined)
+          throw new GatewayError('not_found', 'Sign-in with a wallet is not enabled on this gateway: use an API key');
         const { nonce, expiresAt } = nonces.issue();
         const at = now();
         const message = {
@@ -70,13 +78,21 @@ export function nonceRoutes({ nonces, signIn, now }: NonceDeps): FastifyPluginAs
           expiration_time: new Date(at + EXAMPLE_LIFETIME_MS).toISOString(),
         };
         void reply.header('cache-control', 'no-store');
-        return { nonce, expires_at: new Date(expiresAt).toISOString(), domains: signIn.domains, message, example: exampleOf(message) };
+        return {
+          nonce,
+          expires_at: new Date(expiresAt).toISOString(),
+          domains: signIn.domains,
+          message,
+          example: exampleOf(message),
+        };
       },
     );
   };
 }
 
-function exampleOf(message: Readonly<Record<'domain' | 'uri' | 'version' | 'nonce' | 'issued_at' | 'expiration_time', string>>): string {
+function exampleOf(
+  message: Readonly<Record<'domain' | 'uri' | 'version' | 'nonce' | 'issued_at' | 'expiration_time', string>>,
+): string {
   return [
     `${message.domain} wants you to sign in with your Solana account:`,
     '<address>',

@@ -10,8 +10,9 @@ export interface RunGrant {
 }
 
 /**
- * Credentials that the gateway gives to an agent with a call: who presents one may call in the consumer's name, paid from that call's lock alone, while
- * it is held. Nothing is stored: the text is sealed, so that the agent does not learn from it whose name that is.
+ * Credentials that the gateway gives to an agent with a call: who presents one may call in the consumer's name,
+ * paid from that call's lock alone, while it is held. Nothing is stored: the text is sealed, so that the agent does
+ * not learn from it whose name that is.
  */
 export interface RunTokens {
   issue(grant: RunGrant, expiresAt: number): string;
@@ -27,7 +28,8 @@ const PURPOSE = 'run token';
 export function createRunTokens({ secret, now }: { readonly secret: Buffer; readonly now: () => number }): RunTokens {
   const texts = createSealedTexts(secret);
   return {
-    issue: ({ parent, account, key }, expiresAt) => RUN_TOKEN_PREFIX + texts.seal(PURPOSE, JSON.stringify([expiresAt, parent, account, key])),
+    issue: ({ parent, account, key }, expiresAt) =>
+      RUN_TOKEN_PREFIX + texts.seal(PURPOSE, JSON.stringify([expiresAt, parent, account, key])),
     open(text) {
       if (!text.startsWith(RUN_TOKEN_PREFIX) || text.length > TEXT_MAX) return null;
       const opened = texts.open(PURPOSE, text.slice(RUN_TOKEN_PREFIX.length));

@@ -17,7 +17,10 @@ export interface LocksAsked {
   readonly from: number;
   readonly limit: number;
   readonly state?: LockState;
-  /** Texts that `lockDetail` holds, as JSON writes them; the first at its beginning. Letters of either case may match: the caller looks again. */
+  /**
+   * Texts that `lockDetail` holds, as JSON writes them; the first at its beginning. Letters of either case may
+   * match: the caller looks again.
+   */
   readonly begins?: string;
   readonly holds?: string;
   /** The same for `lockDetail` or `detail`. */
@@ -38,11 +41,16 @@ const SLICE = loadStatement(import.meta.url, './sql/list-locks-slice.sql');
 const SLICE_LOCKS = 2_000;
 
 /** Some locks of an account, out of the next 2,000. Rejects with the database's error. */
-export async function findLocks(database: Pick<Database, 'query'>, asked: LocksAsked, sliceLocks: number = SLICE_LOCKS): Promise<FoundLocks> {
+export async function findLocks(
+  database: Pick<Database, 'query'>,
+  asked: LocksAsked,
+  sliceLocks: number = SLICE_LOCKS,
+): Promise<FoundLocks> {
   const { account, before, from, limit, state = '', begins, holds, eitherHolds } = asked;
   const [end] = await database.query(SLICE, [account, before.at, before.id, from, sliceLocks - 1]);
   const last: LockPlace | null = end ? { at: Number(end['created_at']), id: end['id'] as string } : null;
-  const like = (text: string | undefined, open = '%') => (text === undefined ? '%' : `${open}${text.replaceAll(/[\\%_]/g, '\\$&')}%`);
+  const like = (text: string | undefined, open = '%') =>
+    text === undefined ? '%' : `${open}${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
   const rows = await database.query(LIST, [
     account,
     before.at,

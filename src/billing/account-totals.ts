@@ -20,7 +20,10 @@ const TOTALS = loadStatement(import.meta.url, './sql/account-totals.sql');
 const HELD_LOCKS = loadStatement(import.meta.url, './sql/count-held-locks.sql');
 const TRANSFER = loadStatement(import.meta.url, './sql/find-transfer.sql');
 
-/** Totals of `account` (without the `escrow:` prefix); zeros when it never had an entry. Rejects with the database's error. */
+/**
+ * Totals of `account` (without the `escrow:` prefix); zeros when it never had an entry. Rejects with the database's
+ * error.
+ */
 export async function accountTotals(database: Database, account: string): Promise<AccountTotals> {
   const [row] = await database.query(TOTALS, [escrowOf(account)]);
   const figure = (name: string) => (row?.[name] ?? 0n) as bigint;
@@ -35,7 +38,9 @@ export interface EarningsTotals {
   readonly earned: MicroUsd;
 }
 
-/** Totals of `provider` (without the `earnings:` prefix); zeros when it never earned. Rejects with the database's error. */
+/**
+ * Totals of `provider` (without the `earnings:` prefix); zeros when it never earned. Rejects with the database's error.
+ */
 export async function earningsTotals(query: Query, provider: string): Promise<EarningsTotals> {
   const [row] = await query(TOTALS, [earningsOf(provider)]);
   const figure = (name: string) => (row?.[name] ?? 0n) as bigint;
@@ -45,7 +50,9 @@ export async function earningsTotals(query: Query, provider: string): Promise<Ea
 /** A transfer by its id; null when there is none. */
 export async function findTransfer(database: Database, id: string): Promise<TransferRecord | null> {
   const [row] = await database.query(TRANSFER, [id]);
-  return row ? { from: row['from_account'] as string, to: row['to_account'] as string, amount: row['amount'] as bigint } : null;
+  return row
+    ? { from: row['from_account'] as string, to: row['to_account'] as string, amount: row['amount'] as bigint }
+    : null;
 }
 
 /** Locks that are neither settled nor released nor expired, over all gateways. */

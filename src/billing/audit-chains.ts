@@ -10,8 +10,13 @@ const ORPHANS = loadStatement(import.meta.url, './sql/audit-orphans.sql');
 const PAGE = 50;
 const PROBLEMS_MAX = 20;
 
-/** Recomputes every hash of every chain. A break is told once per batch: where a chain is broken, and that it goes on from the recorded hash. */
-export async function auditChains(query: Query): Promise<{ problems: string[]; chains: number; batches: number; operations: number }> {
+/**
+ * Recomputes every hash of every chain. A break is told once per batch: where a chain is broken, and that it goes
+ * on from the recorded hash.
+ */
+export async function auditChains(
+  query: Query,
+): Promise<{ problems: string[]; chains: number; batches: number; operations: number }> {
   const problems: string[] = [];
   let chains = 0;
   let batches = 0;
@@ -42,7 +47,8 @@ export async function auditChains(query: Query): Promise<{ problems: string[]; c
       }
     }
   }
-  for (const row of await query(ORPHANS)) problems.push(`chain ${row.chain}, batch ${row.batch}: row ${row.position} belongs to no batch`);
+  for (const row of await query(ORPHANS))
+    problems.push(`chain ${row.chain}, batch ${row.batch}: row ${row.position} belongs to no batch`);
   return { problems, chains, batches, operations };
 }
 
@@ -50,7 +56,17 @@ function byChain(page: readonly Row[]): readonly (readonly Row[])[] {
   return [...Map.groupBy(page, (row) => row.chain).values()];
 }
 
-function checkBatch({ batch, journal, n, prev }: { batch: Row; journal: readonly Row[]; n: number; prev: string }): string | null {
+function checkBatch({
+  batch,
+  journal,
+  n,
+  prev,
+}: {
+  batch: Row;
+  journal: readonly Row[];
+  n: number;
+  prev: string;
+}): string | null {
   if (Number(batch.n) !== n) return `batch ${n} is missing before it`;
   if (batch.prev !== prev) return 'it does not follow the hash of the batch before it';
   if (journal.length !== Number(batch.count)) return `it has ${journal.length} rows instead of ${batch.count}`;

@@ -25,11 +25,15 @@ export async function auditPrices(query: Query): Promise<{ problems: string[]; r
 }
 
 /**
- * Recomputes every settlement from its price version and its usage. A call may cost less than that (a cut to its estimate), never more,
- * except for output past the budget (`outcome: over_cap`), which costs at most the lock without what it could lend. The fee is recomputed as well; of what
- * was settled before the basis points were kept, it is only held against the journal.
+ * Recomputes every settlement from its price version and its usage. A call may cost less than that (a cut to its
+ * estimate), never more, except for output past the budget (`outcome: over_cap`), which costs at most the lock
+ * without what it could lend. The fee is recomputed as well; of what was settled before the basis points were kept,
+ * it is only held against the journal.
  */
-export async function auditCharges(query: Query, prices: ReadonlyMap<string, Rates>): Promise<{ problems: string[]; fine: string }> {
+export async function auditCharges(
+  query: Query,
+  prices: ReadonlyMap<string, Rates>,
+): Promise<{ problems: string[]; fine: string }> {
   const problems: string[] = [];
   let exact = 0;
   let below = 0;
@@ -40,18 +44,23 @@ export async function auditCharges(query: Query, prices: ReadonlyMap<string, Rat
     const asked = (row.charged as bigint) + (row.shortfall as bigint);
     const due = dueOf(row, prices);
     const fee = row.fee_bps === null ? null : feeOf(row.charged as bigint, Number(row.fee_bps), row.id as string);
-    if (fee !== null && row.fee !== fee) say(`lock ${row.id}: its fee is ${row.fee}; ${row.fee_bps} basis points of ${row.charged} are ${fee}`);
+    if (fee !== null && row.fee !== fee)
+      say(`lock ${row.id}: its fee is ${row.fee}; ${row.fee_bps} basis points of ${row.charged} are ${fee}`);
     if (typeof due === 'string' || asked > due) {
       say(`lock ${row.id}: ${typeof due === 'string' ? due : `was charged ${asked} for usage that costs ${due}`}`);
     } else if (asked === due) exact += 1;
     else below += 1;
   }
-  return { problems, fine: `${exact} settlements cost what price and usage say, ${below} less (cut to their estimate)` };
+  return {
+    problems,
+    fine: `${exact} settlements cost what price and usage say, ${below} less (cut to their estimate)`,
+  };
 }
 
 /** The most that a settlement may have cost, or why that cannot be said. */
 function dueOf(row: Row, prices: ReadonlyMap<string, Rates>): bigint | string {
-  if (!(JSON.parse(row.prices as string) as string[]).includes(row.price as string)) return 'it was settled at a price that it was not locked with';
+  if (!(JSON.parse(row.prices as string) as string[]).includes(row.price as string))
+    return 'it was settled at a price that it was not locked with';
   const outcome = attempt(() => (JSON.parse(row.detail as string) as { outcome?: unknown } | null)?.outcome);
   if (outcome === 'free') return 0n;
   const asked = (row.charged as bigint) + (row.shortfall as bigint);

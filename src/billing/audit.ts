@@ -37,7 +37,10 @@ export interface AuditTotals {
 
 export interface AuditOptions {
   readonly now?: () => number;
-  /** How long after its expiry a held lock may still be there: one sweep, with room. null: not judged, as when no gateway runs that could sweep. */
+  /**
+   * How long after its expiry a held lock may still be there: one sweep, with room. null: not judged, as when no
+   * gateway runs that could sweep.
+   */
   readonly overdueMs?: number | null;
 }
 
@@ -73,7 +76,8 @@ const QUERIES: readonly { name: string; statement: Statement; fine: string; say:
     name: 'lock history',
     statement: load('audit-locks'),
     fine: 'every lock was opened once and resolved at most once, as the journal says',
-    say: (row) => `lock ${row.id} is ${row.state ?? 'missing'}, its journal has ${row.opened ?? 0} openings and ${row.resolved ?? 0} resolutions`,
+    say: (row) =>
+      `lock ${row.id} is ${row.state ?? 'missing'}, its journal has ${row.opened ?? 0} openings and ${row.resolved ?? 0} resolutions`,
   },
   {
     name: 'lent',
@@ -105,17 +109,24 @@ const QUERIES: readonly { name: string; statement: Statement; fine: string; say:
 ];
 
 /**
- * Recomputes the books from the journal and compares: sums, balances, locks, charges, prices, budgets and the hash chains.
- * Reads one moment (a snapshot), page by page, so that it can run beside working gateways.
+ * Recomputes the books from the journal and compares: sums, balances, locks, charges, prices, budgets and the hash
+ * chains. Reads one moment (a snapshot), page by page, so that it can run beside working gateways.
  */
 export function audit(database: Database, options: AuditOptions = {}): Promise<AuditReport> {
   return database.snapshot(async (query) => {
     const checks: AuditCheck[] = [];
     const { total, legs } = (await query(SUM))[0]!;
-    checks.push({ name: 'zero sum', ok: total === 0n, detail: total === 0n ? `${legs} entries sum to 0` : `the entries sum to ${total}` });
-    for (const { name, statement, fine, say } of QUERIES) checks.push(judge(name, (await query(statement)).map(say), fine));
+    checks.push({
+      name: 'zero sum',
+      ok: total === 0n,
+      detail: total === 0n ? `${legs} entries sum to 0` : `the entries sum to ${total}`,
+    });
+    for (const { name, statement, fine, say } of QUERIES)
+      checks.push(judge(name, (await query(statement)).map(say), fine));
     const chains = await auditChains(query);
-    checks.push(judge('hash chains', chains.problems, `${chains.batches} batches of ${chains.chains} chains follow each other`));
+    checks.push(
+      judge('hash chains', chains.problems, `${chains.batches} batches of ${chains.chains} chains follow each other`),
+    );
     const prices = await auditPrices(query);
     checks.push(judge('prices', prices.problems, `${prices.rates.size} price versions carry the id of what they say`));
     const charges = await auditCharges(query, prices.rates);

@@ -48,8 +48,8 @@ export interface EndFrame {
   readonly provider: string;
   readonly usage: Usage | null;
   /**
-   * `cut`: it was ended before its own end, though nothing failed: what was produced is charged. `pending`: the lock is kept, for the call that goes on
-   * with the work or until it expires.
+   * `cut`: it was ended before its own end, though nothing failed: what was produced is charged. `pending`: the
+   * lock is kept, for the call that goes on with the work or until it expires.
    */
   readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
   readonly estimated: boolean;
@@ -66,7 +66,10 @@ export interface SettledFrame {
   readonly pending?: true;
   readonly usage: Usage | null;
   readonly provider: string;
-  /** Charged for this call and for all that were made under it; absent where none could be. Those that go on count with all that they hold. */
+  /**
+   * Charged for this call and for all that were made under it; absent where none could be. Those that go on count
+   * with all that they hold.
+   */
   readonly runCost?: MicroUsd;
   /** Compact JWS, where one was asked for. */
   readonly receipt: string | null;
@@ -84,11 +87,14 @@ export interface BillOptions<C> {
   /** After the client is gone: how long and how many bytes the upstream is still read for its usage. */
   readonly drainMs: number;
   readonly drainBytes: number;
-  /** Before the first lock of a call, for what has to be there by then. null for nothing. Rejects with the error that the caller sees. */
+  /**
+   * Before the first lock of a call, for what has to be there by then. null for nothing. Rejects with the error
+   * that the caller sees.
+   */
   readonly prepay?: (call: C) => Promise<void> | null;
   /**
-   * A refused lock: the call to lock in its place, with fewer quotes, those that the account can pay, or the same where the account has been given what was
-   * missing; or the error that the caller sees, also by rejecting.
+   * A refused lock: the call to lock in its place, with fewer quotes, those that the account can pay, or the same
+   * where the account has been given what was missing; or the error that the caller sees, also by rejecting.
    */
   readonly refuse: (call: C, result: Extract<LockResult, { ok: false }>) => C | Error | Promise<C | Error>;
   /** The signed receipt that goes with a settled frame, or null. */
@@ -101,7 +107,10 @@ export interface BillOptions<C> {
   readonly onResolved: (call: C, resolution: Resolution) => void;
 }
 
-/** How a lock ended. `pending`: it has not, the work waits for the consumer. `unresolved`: the database could not be reached, and the lock will expire. */
+/**
+ * How a lock ended. `pending`: it has not, the work waits for the consumer. `unresolved`: the database could not be
+ * reached, and the lock will expire.
+ */
 export interface Resolution {
   readonly state: 'settled' | 'released' | 'pending' | 'unresolved';
   readonly settlement: Settlement;
@@ -115,15 +124,21 @@ const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 /**
  * The one billing middleware: lock, run, then settle or release, whatever becomes of the client.
  *
- * No work is forwarded before its lock is durable, and the frame that ends a reply is not passed on before its settlement is.
- * A consumer that stops reading (abort of `signal`, or return of the iterator) does not end the run:
- * the upstream is read on, within `drainMs` and `drainBytes`, so that what was produced is charged by reported usage.
+ * No work is forwarded before its lock is durable, and the frame that ends a reply is not passed on before its
+ * settlement is. A consumer that stops reading (abort of `signal`, or return of the iterator) does not end the run:
+ * the upstream is read on, within `drainMs` and `drainBytes`, so that what was produced is charged by reported
+ * usage.
  */
 export function createBill<C>(options: BillOptions<C>): (next: BilledHandler<C>) => BilledHandler<C> {
   return (next) => (call, signal) => run(options, next, call, signal);
 }
 
-async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, asked: C, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
+async function* run<C>(
+  options: BillOptions<C>,
+  next: BilledHandler<C>,
+  asked: C,
+  signal: AbortSignal,
+): AsyncGenerator<Frame, void, undefined> {
   options.onStarted(asked);
   const { call, billable } = await lock(options, asked);
 
@@ -148,7 +163,15 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, asked: C
   const finish = async (end: EndFrame): Promise<SettledFrame> => {
     if (end.outcome === 'pending') {
       resolve('pending', NOTHING, end, null);
-      return { type: 'settled', settlement: NOTHING, pending: true, usage: end.usage, provider: end.provider, receipt: null, tail: end.tail };
+      return {
+        type: 'settled',
+        settlement: NOTHING,
+        pending: true,
+        usage: end.usage,
+        provider: end.provider,
+        receipt: null,
+        tail: end.tail,
+      };
     }
     let settled: Settled;
     try {
@@ -163,7 +186,15 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, asked: C
     resolve('settled', before ? NOTHING : settlement, end, null);
     const { usage, provider, tail } = end;
     const runCost = billable.lendable > 0n ? await runCostOf(options.ledger, billable.id, settlement) : {};
-    return { type: 'settled', settlement, ...runCost, usage, provider, receipt: options.receipt(call, end, settlement), tail };
+    return {
+      type: 'settled',
+      settlement,
+      ...runCost,
+      usage,
+      provider,
+      receipt: options.receipt(call, end, settlement),
+      tail,
+    };
   };
   const fail = async (error: unknown): Promise<void> => {
     try {
@@ -175,7 +206,8 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, asked: C
     resolve('released', NOTHING, null, error);
   };
   const drain = (frame: Frame) => {
-    if (frame.type === 'data' && (drainedBytes += frame.bytes.byteLength) > options.drainBytes) upstream.abort(new Error('the client is gone'));
+    if (frame.type === 'data' && (drainedBytes += frame.bytes.byteLength) > options.drainBytes)
+      upstream.abort(new Error('the client is gone'));
   };
 
   const frames = next(call, upstream.signal)[Symbol.asyncIterator]();
@@ -220,7 +252,11 @@ async function* run<C>(options: BillOptions<C>, next: BilledHandler<C>, asked: C
 }
 
 /** Nothing where the database is away: what is charged is settled, and shown with the call's record. */
-async function runCostOf(ledger: Pick<Ledger, 'find'>, id: string, { charged }: Settlement): Promise<Pick<SettledFrame, 'runCost'>> {
+async function runCostOf(
+  ledger: Pick<Ledger, 'find'>,
+  id: string,
+  { charged }: Settlement,
+): Promise<Pick<SettledFrame, 'runCost'>> {
   const record = await ledger.find(id).catch(() => null);
   return record === null ? {} : { runCost: charged + record.lent };
 }
@@ -231,7 +267,8 @@ async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; bi
     let call = asked;
     const paid = options.prepay?.(asked) ?? null;
     if (paid !== null) await paid;
-    // Given to the ledger before the lock that takes its place, and so in one group with it. Where it has ended already, there is nothing to give back.
+    // Given to the ledger before the lock that takes its place, and so in one group with it. Where it has ended
+    // already, there is nothing to give back.
     let billable = options.billable(asked);
     const { continues } = billable;
     if (continues !== null) void options.ledger.release({ id: continues, detail: CONTINUED }).catch(() => {});
@@ -268,11 +305,17 @@ interface Settled {
   readonly before: boolean;
 }
 
-async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFrame, clientGone: boolean): Promise<Settled> {
+async function settle<C>(
+  options: BillOptions<C>,
+  billable: Billable,
+  end: EndFrame,
+  clientGone: boolean,
+): Promise<Settled> {
   const quote = billable.quotes.find((candidate) => candidate.price.id === end.price);
   if (!quote) throw new Error(`call ${billable.id} ended with price ${end.price}, which its lock does not hold`);
   const charge = chargeOf(quote, end, billable.ceiling);
-  if (charge > 0n && quote.estimate === 0n) throw new Error(`call ${billable.id} has a zero lock under a non-zero price`);
+  if (charge > 0n && quote.estimate === 0n)
+    throw new Error(`call ${billable.id} has a zero lock under a non-zero price`);
   const result = await options.ledger.settle({
     id: billable.id,
     price: end.price,
@@ -286,7 +329,10 @@ async function settle<C>(options: BillOptions<C>, billable: Billable, end: EndFr
   return { settlement: await resolutionOf(options.ledger, billable.id, result), before: !result.ok };
 }
 
-/** What a run that ended costs: nothing where it failed by its own words or has no usage, the budget where it went past that, else the price of its usage. */
+/**
+ * What a run that ended costs: nothing where it failed by its own words or has no usage, the budget where it went
+ * past that, else the price of its usage.
+ */
 export function chargeOf(quote: Quote, end: Pick<EndFrame, 'outcome' | 'usage'>, ceiling: boolean): MicroUsd {
   if (end.outcome === 'free' || !end.usage) return 0n;
   if (end.outcome === 'over_cap') return quote.estimate;
@@ -294,8 +340,15 @@ export function chargeOf(quote: Quote, end: Pick<EndFrame, 'outcome' | 'usage'>,
   return ceiling && exact > quote.estimate ? quote.estimate : exact;
 }
 
-/** A lock that somebody else resolved first is no error to the consumer: it pays what was settled then, and nothing where it expired. */
-export async function resolutionOf(ledger: Pick<Ledger, 'find'>, id: string, result: SettleResult): Promise<Settlement> {
+/**
+ * A lock that somebody else resolved first is no error to the consumer: it pays what was settled then, and nothing
+ * where it expired.
+ */
+export async function resolutionOf(
+  ledger: Pick<Ledger, 'find'>,
+  id: string,
+  result: SettleResult,
+): Promise<Settlement> {
   if (result.ok) return { charged: result.charged, fee: result.fee, drawn: result.drawn, shortfall: result.shortfall };
   if (result.reason !== 'already_resolved') throw new Error(`call ${id} could not be settled: ${result.reason}`);
   const record = await ledger.find(id);
@@ -305,5 +358,9 @@ export async function resolutionOf(ledger: Pick<Ledger, 'find'>, id: string, res
 }
 
 function failureDetail(error: unknown, clientGone: boolean): string {
-  return JSON.stringify({ outcome: 'failed', clientGone, error: error instanceof Error ? error.message : String(error) });
+  return JSON.stringify({
+    outcome: 'failed',
+    clientGone,
+    error: error instanceof Error ? error.message : String(error),
+  });
 }

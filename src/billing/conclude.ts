@@ -7,7 +7,10 @@ import { usageToText } from './price.ts';
 /** How the work of a call ended that had been left pending: what its EndFrame would have said. */
 export type Conclusion = Pick<EndFrame, 'price' | 'provider' | 'usage' | 'detail'> & {
   readonly outcome: 'complete' | 'cut' | 'free';
-  /** The estimate of the provider that did the work, where the lock may be that of a dearer one; null for what is locked. */
+  /**
+   * The estimate of the provider that did the work, where the lock may be that of a dearer one; null for what is
+   * locked.
+   */
   readonly most?: MicroUsd | null;
 };
 
@@ -26,8 +29,9 @@ export interface ConcludeOptions {
 }
 
 /**
- * Settles a call whose work outlived it, by whatever path its end was seen, on whatever gateway: at the price that its lock was made with, no higher
- * than its estimate, once. Resolves with null for a call that has no lock. Rejects with LedgerUnavailable.
+ * Settles a call whose work outlived it, by whatever path its end was seen, on whatever gateway: at the price that
+ * its lock was made with, no higher than its estimate, once. Resolves with null for a call that has no lock.
+ * Rejects with LedgerUnavailable.
  */
 export type Conclude = (id: string, conclusion: Conclusion) => Promise<Concluded | null>;
 

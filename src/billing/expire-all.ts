@@ -8,8 +8,8 @@ export async function expireAll(ledger: Ledger, until: number): Promise<number> 
 }
 
 /**
- * Expires every held lock that is not kept, whatever its time; resolves with how many. For the start of a gateway that has its database to itself:
- * the calls of those locks ended with the process that made them.
+ * Expires every held lock that is not kept, whatever its time; resolves with how many. For the start of a gateway
+ * that has its database to itself: the calls of those locks ended with the process that made them.
  */
 export async function expireOrphans(ledger: Ledger): Promise<number> {
   return repeat(() => ledger.expire(Number.MAX_SAFE_INTEGER, BATCH, 'kept'));

@@ -12,9 +12,14 @@ export interface Pending {
 
 export interface GroupCommit {
   submit(operation: Operation): Promise<OperationResult>;
-  /** Rejects what waits behind the running group and is past its deadline; for a committer that is kept from committing. */
+  /**
+   * Rejects what waits behind the running group and is past its deadline; for a committer that is kept from committing.
+   */
   rejectOverdue(): void;
-  /** Rejects what waits behind the running group and is no end of work that was done, see rejectNew; for a committer that can write nothing. */
+  /**
+   * Rejects what waits behind the running group and is no end of work that was done, see rejectNew; for a committer
+   * that can write nothing.
+   */
   rejectNew(error: LedgerUnavailable): void;
   /** Resolves when nothing is waiting and nothing is running; nothing can be submitted any more. */
   close(): Promise<void>;
@@ -33,7 +38,9 @@ export function rejectOverdue(members: readonly Pending[]): Pending[] {
   const now = performance.now();
   return members.filter(({ operation, deadline, reject }) => {
     if (deadline > now) return true;
-    reject(new LedgerUnavailable(`The database could not be reached in time to ${operation.kind} ${operation.request.id}`));
+    reject(
+      new LedgerUnavailable(`The database could not be reached in time to ${operation.kind} ${operation.request.id}`),
+    );
     return false;
   });
 }
@@ -51,8 +58,9 @@ export function rejectNew(members: readonly Pending[], error: LedgerUnavailable)
 }
 
 /**
- * Collects operations while the previous group is being committed and commits them as one. There is no timer: an idle ledger commits at once
- * what arrived in this turn of the event loop, a busy one whatever came while it was busy.
+ * Collects operations while the previous group is being committed and commits them as one. There is no timer: an
+ * idle ledger commits at once what arrived in this turn of the event loop, a busy one whatever came while it was
+ * busy.
  */
 export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
   let waiting: Pending[] = [];

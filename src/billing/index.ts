@@ -1,7 +1,22 @@
 export { findLocks, type FoundLocks, type LockPlace, type LocksAsked } from './account-locks.ts';
-export { accountTotals, type AccountTotals, countHeldLocks, earningsTotals, findTransfer, type TransferRecord } from './account-totals.ts';
+export {
+  accountTotals,
+  type AccountTotals,
+  countHeldLocks,
+  earningsTotals,
+  findTransfer,
+  type TransferRecord,
+} from './account-totals.ts';
 export { audit, type AuditCheck, type AuditOptions, type AuditReport } from './audit.ts';
-export { type Billable, type BilledHandler, createBill, type EndFrame, type Frame, type Resolution, type SettledFrame } from './bill.ts';
+export {
+  type Billable,
+  type BilledHandler,
+  createBill,
+  type EndFrame,
+  type Frame,
+  type Resolution,
+  type SettledFrame,
+} from './bill.ts';
 export { type Conclude, createConclude } from './conclude.ts';
 export { expireAll, expireOrphans } from './expire-all.ts';
 export { compareJournal, journalHead, type JournalHead } from './journal-head.ts';

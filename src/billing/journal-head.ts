@@ -1,7 +1,10 @@
 import { loadStatement, type Database } from '#store';
 import { GENESIS } from './ledger-journal.ts';
 
-/** How far a hash chain of the journal went when somebody looked: its batch `n` had this hash. `n` is 0 before the first. */
+/**
+ * How far a hash chain of the journal went when somebody looked: its batch `n` had this hash. `n` is 0 before the
+ * first.
+ */
 export interface JournalHead {
   readonly chain: string;
   readonly n: number;
@@ -9,10 +12,13 @@ export interface JournalHead {
 }
 
 /**
- * What a database has of a head that was seen before: all of it (`there`), less (`behind`: its chain ends at `end`), or another batch in its place
- * (`other`): it was restored and written to since, or is another database.
+ * What a database has of a head that was seen before: all of it (`there`), less (`behind`: its chain ends at
+ * `end`), or another batch in its place (`other`): it was restored and written to since, or is another database.
  */
-export type JournalState = { readonly state: 'there' } | { readonly state: 'behind'; readonly end: number } | { readonly state: 'other' };
+export type JournalState =
+  | { readonly state: 'there' }
+  | { readonly state: 'behind'; readonly end: number }
+  | { readonly state: 'other' };
 
 const CHAIN_HEAD = loadStatement(import.meta.url, './sql/chain-head.sql');
 const BATCH = loadStatement(import.meta.url, './sql/find-batch.sql');
@@ -24,7 +30,10 @@ export async function journalHead(database: Pick<Database, 'query'>, chain: stri
 }
 
 /** Whether the journal still has what it had. */
-export async function compareJournal(database: Pick<Database, 'query'>, { chain, n, hash }: JournalHead): Promise<JournalState> {
+export async function compareJournal(
+  database: Pick<Database, 'query'>,
+  { chain, n, hash }: JournalHead,
+): Promise<JournalState> {
   if (n === 0) return { state: 'there' };
   const row = (await database.query(BATCH, [chain, n]))[0];
   if (row) return { state: row['hash'] === hash ? 'there' : 'other' };

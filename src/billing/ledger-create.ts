@@ -26,8 +26,9 @@ const EXPIRE_LIMIT = 1_000;
 const CHILDREN_LIMIT = 1_000;
 
 /**
- * The ledger on a database. `now` gives epoch milliseconds. Closing waits for what was submitted; the database stays open.
- * Requests that no caller may make (a negative amount, a transfer to itself, a fee above 100 %, more lendable than locked) reject with RangeError.
+ * The ledger on a database. `now` gives epoch milliseconds. Closing waits for what was submitted; the database
+ * stays open. Requests that no caller may make (a negative amount, a transfer to itself, a fee above 100 %, more
+ * lendable than locked) reject with RangeError.
  */
 export async function createLedger(options: {
   readonly database: OpenDatabase;
@@ -47,7 +48,8 @@ export async function createLedger(options: {
     try {
       return await database.query(statement, params);
     } catch (error) {
-      if (error instanceof DatabaseError && error.unavailable) throw new LedgerUnavailable(error.message, { cause: error });
+      if (error instanceof DatabaseError && error.unavailable)
+        throw new LedgerUnavailable(error.message, { cause: error });
       throw error;
     }
   };
@@ -64,7 +66,9 @@ export async function createLedger(options: {
     keep: (id, until) => submit({ kind: 'keep', request: { id, until } }) as Promise<KeepResult>,
     async expire(at, limit = EXPIRE_LIMIT, spare) {
       const spareKept = spare === 'kept';
-      const ids = (await read(spareKept ? OVERDUE_UNKEPT_LOCKS : OVERDUE_LOCKS, [at, limit])).map((row) => row.id as string);
+      const ids = (await read(spareKept ? OVERDUE_UNKEPT_LOCKS : OVERDUE_LOCKS, [at, limit])).map(
+        (row) => row.id as string,
+      );
       const results = await Promise.all(ids.map((id) => submit({ kind: 'expire', request: { id, at, spareKept } })));
       return ids.filter((_, index) => results[index]!.ok);
     },

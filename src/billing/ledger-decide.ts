@@ -16,7 +16,13 @@ import {
   type TransferRequest,
   type TransferResult,
 } from './ledger.ts';
-import { feeOf, type ExpireRequest, type KeepRequest, type Operation, type OperationResult } from './ledger-operations.ts';
+import {
+  feeOf,
+  type ExpireRequest,
+  type KeepRequest,
+  type Operation,
+  type OperationResult,
+} from './ledger-operations.ts';
 import type { MicroUsd } from './money.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -36,7 +42,10 @@ export interface BudgetRow {
   locked: MicroUsd;
 }
 
-/** The rows that operations touch, as the database holds them now. Each is asked for at most once per batch, and may be changed in place. */
+/**
+ * The rows that operations touch, as the database holds them now. Each is asked for at most once per batch, and may
+ * be changed in place.
+ */
 export interface LedgerState {
   account(id: AccountName): AccountRow | undefined;
   lock(id: string): LockRow | undefined;
@@ -45,9 +54,10 @@ export interface LedgerState {
 }
 
 /**
- * What a row tells. A lock under another is two rows: `lend` makes that much of what the parent has locked available, `lock` takes it again.
- * So is a resolution whose rest goes back to the parent: it frees all that the lock held, and `return` locks the rest again, for the parent.
- * So balances are the sum of the rows, one by one, without knowing who lent to whom.
+ * What a row tells. A lock under another is two rows: `lend` makes that much of what the parent has locked
+ * available, `lock` takes it again. So is a resolution whose rest goes back to the parent: it frees all that the
+ * lock held, and `return` locks the rest again, for the parent. So balances are the sum of the rows, one by one,
+ * without knowing who lent to whom.
  */
 export type JournalKind = Exclude<Operation['kind'], 'keep'> | 'lend' | 'return';
 
@@ -98,7 +108,10 @@ export interface Decision {
   readonly transfers: readonly TransferRequest[];
 }
 
-type OpenLock = Omit<LockRecord, keyof Settlement | 'feeBps' | 'price' | 'provider' | 'resolvedAt' | 'usage' | 'detail'>;
+type OpenLock = Omit<
+  LockRecord,
+  keyof Settlement | 'feeBps' | 'price' | 'provider' | 'resolvedAt' | 'usage' | 'detail'
+>;
 
 /** A lock without a resolution. */
 export function openLock(lock: OpenLock): LockRow {
@@ -130,7 +143,10 @@ export function openLock(lock: OpenLock): LockRow {
   };
 }
 
-/** True for a new lock that has no part in a run; it is written without the columns of those, whose defaults say the same. */
+/**
+ * True for a new lock that has no part in a run; it is written without the columns of those, whose defaults say the
+ * same.
+ */
 export function isPlain(row: LockRow): boolean {
   return row.parent === null && row.lendable === 0n && !row.kept;
 }
@@ -160,7 +176,8 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
   };
   const openAccount = (id: AccountName): AccountChange => {
     let found = account(id);
-    if (!found) accounts.set(id, (found = { id, available: 0n, locked: 0n, isNew: true, availableBefore: 0n, lockedBefore: 0n }));
+    if (!found)
+      accounts.set(id, (found = { id, available: 0n, locked: 0n, isNew: true, availableBefore: 0n, lockedBefore: 0n }));
     return found;
   };
   /** For what moves nothing where it has no row: a free call makes no account, which would look funded afterwards. */
@@ -181,8 +198,25 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     return found;
   };
 
-  const push = (kind: JournalKind, id: string, name: AccountName, amount: MicroUsd, counterparty: string | null = null) => {
-    journal.push({ kind, id, account: name, counterparty, amount, charged: 0n, fee: 0n, drawn: 0n, price: null, at: now });
+  const push = (
+    kind: JournalKind,
+    id: string,
+    name: AccountName,
+    amount: MicroUsd,
+    counterparty: string | null = null,
+  ) => {
+    journal.push({
+      kind,
+      id,
+      account: name,
+      counterparty,
+      amount,
+      charged: 0n,
+      fee: 0n,
+      drawn: 0n,
+      price: null,
+      at: now,
+    });
   };
   /** To be called before the first change of a row. */
   const change = (row: LockRow) => {
@@ -215,7 +249,8 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
       if (escrow.available < amount) return { ok: false, reason: 'insufficient', available };
       if (request.budget && amount > 0n) {
         const limited = budget(request.budget.id);
-        if (limited.spent + limited.locked + amount > request.budget.limit) return { ok: false, reason: 'budget_exceeded', available };
+        if (limited.spent + limited.locked + amount > request.budget.limit)
+          return { ok: false, reason: 'budget_exceeded', available };
         limited.locked += amount;
       }
       escrow.available -= amount;
@@ -255,7 +290,10 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     resolvedLocks.push(row);
   };
 
-  /** Locks again what a lock has just given back, for its parent; stays with what is available when the parent has ended before. */
+  /**
+   * Locks again what a lock has just given back, for its parent; stays with what is available when the parent has
+   * ended before.
+   */
   const giveToParent = (row: LockRow, escrow: AccountChange, rest: MicroUsd) => {
     const parent = lockRow(row.parent!);
     if (parent?.state !== 'held' || rest === 0n) return;
@@ -334,7 +372,9 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
     const row = held(id);
     if (typeof row === 'string') return { ok: false, reason: row };
     // A lock whose time is not over, or that is kept, is none that could be expired.
-    return row.expiresAt > at || (spareKept && row.kept) ? { ok: false, reason: 'not_found' } : giveBack(row, 'expire', null);
+    return row.expiresAt > at || (spareKept && row.kept)
+      ? { ok: false, reason: 'not_found' }
+      : giveBack(row, 'expire', null);
   };
 
   const keep = ({ id, until }: KeepRequest): KeepResult => {
@@ -369,7 +409,9 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
         return transfer(operation.request);
       case 'release': {
         const row = held(operation.request.id);
-        return typeof row === 'string' ? { ok: false, reason: row } : giveBack(row, 'release', operation.request.detail);
+        return typeof row === 'string'
+          ? { ok: false, reason: row }
+          : giveBack(row, 'release', operation.request.detail);
       }
       case 'expire':
         return expire(operation.request);

@@ -4,7 +4,10 @@ import { LedgerUnavailable } from './ledger.ts';
 import { createGroupCommit, rejectNew, rejectOverdue, type GroupCommit, type Pending } from './group-commit.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 
-/** How one engine commits: a group is begun once and attempted until it succeeds, so that an attempt can know of those before it. */
+/**
+ * How one engine commits: a group is begun once and attempted until it succeeds, so that an attempt can know of
+ * those before it.
+ */
 export interface Engine {
   /** The hash chain of the journal that this writer goes on with. */
   readonly chain: string;
@@ -14,7 +17,10 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-/** Commits the operations in one transaction. An error means that they have no effect, or that the next attempt finds out. */
+/**
+ * Commits the operations in one transaction. An error means that they have no effect, or that the next attempt
+ * finds out.
+ */
 export type Attempt = (operations: readonly Operation[]) => Promise<readonly OperationResult[]>;
 
 /** Work was done for settlements, so they outlast a restart of the database; a new call is better told soon. */
@@ -38,7 +44,10 @@ export interface LedgerBatch {
   readonly durationMs: number;
 }
 
-/** Group commit over an engine: retries while the database is away or others are in the way, and keeps one bad operation from failing its group. */
+/**
+ * Group commit over an engine: retries while the database is away or others are in the way, and keeps one bad
+ * operation from failing its group.
+ */
 export function createCommitter(engine: Engine, onBatch: ((batch: LedgerBatch) => void) | undefined): GroupCommit {
   const timed = async (group: readonly Pending[], groups: GroupCommit) => {
     const startedAt = performance.now();
@@ -58,7 +67,8 @@ async function commit(engine: Engine, group: readonly Pending[], groups: GroupCo
       return;
     } catch (error) {
       if (!(error instanceof DatabaseError)) return reject(members, error);
-      if (error.code === 'closed') return reject(members, new LedgerUnavailable('The database is closed', { cause: error }));
+      if (error.code === 'closed')
+        return reject(members, new LedgerUnavailable('The database is closed', { cause: error }));
       const again = error.unavailable || engine.isConflict(error);
       if (!again && members.length === 1) return reject(members, error);
       if (!again) {
@@ -66,7 +76,8 @@ async function commit(engine: Engine, group: readonly Pending[], groups: GroupCo
         return;
       }
       if (error.full) {
-        // It takes somebody to make room, and longer than callers wait: new calls are told at once. Ends of calls are tried on.
+        // It takes somebody to make room, and longer than callers wait: new calls are told at once. Ends of calls
+        // are tried on.
         const full = new LedgerUnavailable('The disk of the database is full', { cause: error });
         members = rejectNew(members, full);
         groups.rejectNew(full);

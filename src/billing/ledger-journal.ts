@@ -10,8 +10,9 @@ export interface ChainHead {
 }
 
 /**
- * The hash of a batch: sha256 over the previous batch's hash and the canonical text of this one, which is one JSON array
- * [chain, n, at] and one JSON array of texts per row, each on a line. Whoever changes, adds or drops a row breaks the chain from there on.
+ * The hash of a batch: sha256 over the previous batch's hash and the canonical text of this one, which is one JSON
+ * array [chain, n, at] and one JSON array of texts per row, each on a line. Whoever changes, adds or drops a row
+ * breaks the chain from there on.
  */
 export function hashBatch(prev: string, chain: string, n: number, at: number, rows: readonly JournalRow[]): string {
   let text = `${prev}\n${JSON.stringify([chain, n, at])}`;

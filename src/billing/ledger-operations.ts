@@ -25,7 +25,10 @@ export interface KeepRequest {
   readonly until: number;
 }
 
-/** Everything that changes the ledger. Concurrent operations are decided in their order of arrival and committed as one batch. */
+/**
+ * Everything that changes the ledger. Concurrent operations are decided in their order of arrival and committed as
+ * one batch.
+ */
 export type Operation =
   | { readonly kind: 'lock'; readonly request: LockRequest }
   | { readonly kind: 'settle'; readonly request: SettleRequest }
@@ -39,7 +42,10 @@ export type OperationResult = LockResult | SettleResult | ReleaseResult | KeepRe
 const BPS = 10_000;
 const BPS_WHOLE = BigInt(BPS);
 
-/** Refuses what no caller may ask (RangeError, a mistake of the program): negative or absurd amounts, a transfer to itself, a fee above 100 %, more lendable than locked. */
+/**
+ * Refuses what no caller may ask (RangeError, a mistake of the program): negative or absurd amounts, a transfer to
+ * itself, a fee above 100 %, more lendable than locked.
+ */
 export function checkOperation({ kind, request }: Operation): void {
   if (request.id === '') throw new RangeError(`${kind} needs an id`);
   if (kind === 'lock') {
@@ -49,23 +55,28 @@ export function checkOperation({ kind, request }: Operation): void {
       throw new RangeError(`lock ${id} has ${lendable} micro-USD lendable; it must be from 0 to its amount, ${amount}`);
   } else if (kind === 'transfer') {
     checkAmount(kind, request.amount, 1n);
-    if (request.from === request.to) throw new RangeError(`transfer ${request.id} moves money from ${request.from} to itself`);
+    if (request.from === request.to)
+      throw new RangeError(`transfer ${request.id} moves money from ${request.from} to itself`);
   } else if (kind === 'settle') {
     if (request.charge < 0n) throw new RangeError(`settle ${request.id} has a negative charge`);
     if (!Number.isInteger(request.feeBps) || request.feeBps < 0 || request.feeBps > BPS)
-      throw new RangeError(`settle ${request.id} has a fee of ${request.feeBps} basis points; it must be an integer from 0 to ${BPS}`);
+      throw new RangeError(
+        `settle ${request.id} has a fee of ${request.feeBps} basis points; it must be an integer from 0 to ${BPS}`,
+      );
   } else if (kind === 'keep' && !Number.isSafeInteger(request.until))
     throw new RangeError(`keep ${request.id} is until ${request.until}; it must be whole epoch milliseconds`);
 }
 
 function checkAmount(kind: string, amount: MicroUsd, least: MicroUsd): void {
-  if (amount < least || amount > MICRO_USD_MAX) throw new RangeError(`${kind} of ${amount} micro-USD: it must be from ${least} to ${MICRO_USD_MAX}`);
+  if (amount < least || amount > MICRO_USD_MAX)
+    throw new RangeError(`${kind} of ${amount} micro-USD: it must be from ${least} to ${MICRO_USD_MAX}`);
 }
 
 /**
- * The operator's part of a charge, in whole micro-USD. What is exact to the micro-USD is taken as it is; else it is rounded up for as many calls of 10,000 as
- * the rest has ten-thousandths, so that calls of a few micro-USD pay the fee too, on average exactly. Which calls those are follows from the id of the lock,
- * which neither consumer nor provider chooses: anybody can compute it again.
+ * The operator's part of a charge, in whole micro-USD. What is exact to the micro-USD is taken as it is; else it is
+ * rounded up for as many calls of 10,000 as the rest has ten-thousandths, so that calls of a few micro-USD pay the
+ * fee too, on average exactly. Which calls those are follows from the id of the lock, which neither consumer nor
+ * provider chooses: anybody can compute it again.
  */
 export function feeOf(charged: MicroUsd, feeBps: number, id: string): MicroUsd {
   const exact = charged * BigInt(feeBps);

@@ -16,7 +16,8 @@ export function commitParams(decision: Decision, { chain, n, at, prev, hash }: B
   const { budgets, transfers } = decision;
   const isNew = new Set(decision.newLocks);
   const resolved = decision.resolvedLocks.filter((row) => !isNew.has(row));
-  // Opened and resolved in one batch is rare. Those come first, so that the arrays of resolutions can end with them: SQL fills them up with NULL.
+  // Opened and resolved in one batch is rare. Those come first, so that the arrays of resolutions can end with
+  // them: SQL fills them up with NULL.
   const ended = decision.newLocks.filter((row) => row.resolvedAt !== null);
   const newLocks = [...ended, ...decision.newLocks.filter((row) => row.resolvedAt === null)];
   const nested = newLocks.every(isPlain) ? [] : newLocks;

@@ -32,15 +32,18 @@ const READ_ROUNDS = 3;
 /** Serialization failure, deadlock, lock timeout; an id, a batch number or a lock that another gateway got first. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', 'unique_violation', 'not_null_violation']);
 
-/** A transaction whose COMMIT was sent and not answered. Its hash says later whether it happened, and then these are its results. */
+/**
+ * A transaction whose COMMIT was sent and not answered. Its hash says later whether it happened, and then these are
+ * its results.
+ */
 interface Doubt {
   readonly hash: string;
   readonly results: ReadonlyMap<Operation, OperationResult>;
 }
 
 /**
- * The PostgreSQL engine: one connection of its own, two round trips a group. The first locks the rows in id order and reads them;
- * then the decision is made here; the second writes everything in one statement and commits.
+ * The PostgreSQL engine: one connection of its own, two round trips a group. The first locks the rows in id order
+ * and reads them; then the decision is made here; the second writes everything in one statement and commits.
  */
 export function createPostgresEngine(database: PostgresDatabase, now: () => number): Engine {
   const chain = `gateway-${randomBytes(8).toString('hex')}`;
@@ -70,16 +73,22 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
     const at = now();
     const decision = decide(state, operations, at);
     const { changedLocks } = decision;
-    const changes: readonly Step[] = changedLocks.length === 0 ? [] : [{ statement: CHANGE_LOCKS, params: changeParams(changedLocks) }];
+    const changes: readonly Step[] =
+      changedLocks.length === 0 ? [] : [{ statement: CHANGE_LOCKS, params: changeParams(changedLocks) }];
     if (decision.journal.length === 0) {
-      // Keeping a lock has no row. It needs none to be recognised after a lost answer either: done twice, it is the same.
+      // Keeping a lock has no row. It needs none to be recognised after a lost answer either: done twice, it is the
+      // same.
       await send(changes.length === 0 ? [ROLLBACK] : [...changes, COMMIT]);
       return decision.results;
     }
     const hash = hashBatch(prev, chain, n + 1, at, decision.journal);
     const doubt: Doubt = { hash, results: resultsByOperation(operations, decision) };
     try {
-      await send([{ statement: WRITE, params: commitParams(decision, { chain, n: n + 1, at, prev, hash }) }, ...changes, COMMIT]);
+      await send([
+        { statement: WRITE, params: commitParams(decision, { chain, n: n + 1, at, prev, hash }) },
+        ...changes,
+        COMMIT,
+      ]);
     } catch (error) {
       if (error instanceof DatabaseError && error.unavailable) doubts.push(doubt);
       throw error;
@@ -110,7 +119,10 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
   };
 }
 
-function resultsByOperation(operations: readonly Operation[], decision: Decision): ReadonlyMap<Operation, OperationResult> {
+function resultsByOperation(
+  operations: readonly Operation[],
+  decision: Decision,
+): ReadonlyMap<Operation, OperationResult> {
   return new Map(operations.map((operation, index) => [operation, decision.results[index]!]));
 }
 
@@ -137,11 +149,16 @@ async function readState(
     lockBudgets,
   ];
   const transferIds = texts([...touched.transfers], (id) => id);
-  const [, accountRows, lockRows, budgetRows, transferRows] = await send([BEGIN, ...rows, { statement: TRANSFERS, params: [transferIds] }]);
+  const [, accountRows, lockRows, budgetRows, transferRows] = await send([
+    BEGIN,
+    ...rows,
+    { statement: TRANSFERS, params: [transferIds] },
+  ]);
   let accounts = byId(accountRows!, toAccount);
   let locks = byId(lockRows!, toOpenLock);
   let budgets = byId(budgetRows!, toBudget);
-  // A lock that was made while its account was waited for: its account is not locked yet, and whatever hangs on the lock could change meanwhile.
+  // A lock that was made while its account was waited for: its account is not locked yet, and whatever hangs on the
+  // lock could change meanwhile.
   const unlocked = () => locks.values().some((row) => !accounts.has(escrowOf(row.account)));
   for (let round = 0; round < READ_ROUNDS && unlocked(); round += 1) {
     const [accountsAgain, locksAgain, budgetsAgain] = await send(rows);
@@ -155,8 +172,9 @@ async function readState(
   }
   const parentIds = parentsOf(operations, locks);
   if (parentIds.length > 0) {
-    // Their accounts and budgets are those of the locks under them, and locked: no lock is made under one of another account. So whoever reads
-    // what a parent has lent, or that it is held, is the only one who can change it until the end of the transaction.
+    // Their accounts and budgets are those of the locks under them, and locked: no lock is made under one of
+    // another account. So whoever reads what a parent has lent, or that it is held, is the only one who can change
+    // it until the end of the transaction.
     const [parentRows] = await send([{ statement: LOCKS, params: [texts(parentIds, (id) => id)] }]);
     for (const [id, row] of byId(parentRows!, toOpenLock)) locks.set(id, row);
   }
@@ -204,7 +222,9 @@ function parentsOf(operations: readonly Operation[], locks: ReadonlyMap<string, 
   return [...parents];
 }
 
-/** The keys that the operations name; the accounts and budgets of existing locks are found by the statements themselves. */
+/**
+ * The keys that the operations name; the accounts and budgets of existing locks are found by the statements themselves.
+ */
 function touch(operations: readonly Operation[]) {
   const accounts = new Set<string>();
   const locks = new Set<string>();

@@ -11,7 +11,10 @@ export function toBudget(row: Row): BudgetRow {
   return { id: row.id as string, spent: row.spent as bigint, locked: row.locked as bigint };
 }
 
-/** A row of which only what decides was read; the shares of a lock that lends nothing are NULL there, which costs nothing to read. */
+/**
+ * A row of which only what decides was read; the shares of a lock that lends nothing are NULL there, which costs
+ * nothing to read.
+ */
 export function toOpenLock(row: Row): LockRow {
   return openLock({
     id: row.id as string,

@@ -48,7 +48,21 @@ export function run(prepare: Prepare, args: unknown): readonly OperationResult[]
     if (isPlain(row)) insertLock.run(id, account, amount, prices, budget, createdAt, expiresAt, lockDetail);
     else {
       const { parent, depth, lendable, lent } = row;
-      insertNested.run(id, account, amount, prices, budget, createdAt, expiresAt, lockDetail, parent, depth, lendable, lent, row.kept ? 1 : 0);
+      insertNested.run(
+        id,
+        account,
+        amount,
+        prices,
+        budget,
+        createdAt,
+        expiresAt,
+        lockDetail,
+        parent,
+        depth,
+        lendable,
+        lent,
+        row.kept ? 1 : 0,
+      );
     }
   }
   const resolveLock = prepare(RESOLVE_LOCK);
@@ -91,7 +105,14 @@ export function run(prepare: Prepare, args: unknown): readonly OperationResult[]
       row.at,
     ),
   );
-  prepare(INSERT_BATCH).run(chain, n, now, decision.journal.length, prev, hashBatch(prev, chain, n, now, decision.journal));
+  prepare(INSERT_BATCH).run(
+    chain,
+    n,
+    now,
+    decision.journal.length,
+    prev,
+    hashBatch(prev, chain, n, now, decision.journal),
+  );
   return decision.results;
 }
 
@@ -101,7 +122,8 @@ function stateOf(prepare: Prepare): LedgerState {
   const lock = prepare(FIND_LOCK);
   const budget = prepare(FIND_BUDGET);
   const transfer = prepare(FIND_TRANSFER);
-  const read = <T>(row: unknown, convert: (row: Row) => T): T | undefined => (row === undefined ? undefined : convert(row as Row));
+  const read = <T>(row: unknown, convert: (row: Row) => T): T | undefined =>
+    row === undefined ? undefined : convert(row as Row);
   return {
     account: (id) => read(account.get(id), toAccount),
     lock: (id) => read(lock.get(id), toOpenLock),

@@ -12,7 +12,9 @@ export function createSqliteEngine(database: SqliteDatabase, now: () => number):
   return {
     chain: EMBEDDED_CHAIN,
     begin: () => (operations) =>
-      program({ chain: EMBEDDED_CHAIN, now: now(), operations } satisfies SqliteBatch) as Promise<readonly OperationResult[]>,
+      program({ chain: EMBEDDED_CHAIN, now: now(), operations } satisfies SqliteBatch) as Promise<
+        readonly OperationResult[]
+      >,
     isConflict: () => false,
     close: async () => {},
   };

@@ -1,9 +1,9 @@
 import type { MicroUsd } from './money.ts';
 
 /**
- * The ledger's accounts are names:
- * `escrow:<account>` (a consumer; the only kind with a locked part) · `earnings:<provider>` · `fees` · `suspense` ·
- * `treasury:<chain>` (what stands behind the rest; the only kind whose balance may be negative, as it mirrors money held elsewhere).
+ * The ledger's accounts are names: `escrow:<account>` (a consumer; the only kind with a locked part) ·
+ * `earnings:<provider>` · `fees` · `suspense` · `treasury:<chain>` (what stands behind the rest; the only kind
+ * whose balance may be negative, as it mirrors money held elsewhere).
  */
 export type AccountName = string;
 
@@ -22,7 +22,10 @@ export interface Balance {
   readonly locked: MicroUsd;
 }
 
-/** A spending limit that is enforced together with the balance: spent + locked + amount must stay within `limit`. `id` names one key in one reset period. */
+/**
+ * A spending limit that is enforced together with the balance: spent + locked + amount must stay within `limit`.
+ * `id` names one key in one reset period.
+ */
 export interface Budget {
   readonly id: string;
   readonly limit: MicroUsd;
@@ -40,7 +43,10 @@ export interface LockRequest {
   readonly expiresAt: number;
   /** Ignored for a lock with a parent: its money counts against the parent's budget already. */
   readonly budget?: Budget;
-  /** The part of `amount` that locks made under this one may draw, and that its own settlement cannot charge. 0 when left out. */
+  /**
+   * The part of `amount` that locks made under this one may draw, and that its own settlement cannot charge. 0 when
+   * left out.
+   */
   readonly lendable?: MicroUsd;
   /** Id of the held lock of the same account that the money comes from, instead of the available balance. */
   readonly parent?: string;
@@ -63,7 +69,10 @@ export type LockRefusal =
   /** The parent is the last of LOCK_LEVELS. */
   | 'too_deep';
 
-/** `available` is the account's, after the lock; where the parent was the reason of a refusal it is what the parent still has to lend (0 when it is over). */
+/**
+ * `available` is the account's, after the lock; where the parent was the reason of a refusal it is what the parent
+ * still has to lend (0 when it is over).
+ */
 export type LockResult =
   | { readonly ok: true; readonly available: MicroUsd }
   | { readonly ok: false; readonly reason: LockRefusal; readonly available: MicroUsd };
@@ -74,7 +83,10 @@ export interface SettleRequest {
   readonly price: string;
   /** The provider that is paid, without the `earnings:` prefix. */
   readonly provider: string;
-  /** What the call costs. Above the lock without its lendable part it is cut to that, plus what is available when `draw` is set and the lock has no parent. */
+  /**
+   * What the call costs. Above the lock without its lendable part it is cut to that, plus what is available when
+   * `draw` is set and the lock has no parent.
+   */
   readonly charge: MicroUsd;
   readonly draw: boolean;
   /** Operator fee in basis points of what is charged: see feeOf for how it is rounded. */
@@ -102,7 +114,9 @@ export interface ReleaseRequest {
   readonly detail: string;
 }
 
-export type ReleaseResult = { readonly ok: true } | { readonly ok: false; readonly reason: 'not_found' | 'already_resolved' };
+export type ReleaseResult =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly reason: 'not_found' | 'already_resolved' };
 
 export interface TransferRequest {
   /** Unique over all transfers for ever: repeating it is a `duplicate`, not a second movement. */
@@ -113,7 +127,9 @@ export interface TransferRequest {
   readonly memo: string;
 }
 
-export type KeepResult = { readonly ok: true } | { readonly ok: false; readonly reason: 'not_found' | 'already_resolved' };
+export type KeepResult =
+  | { readonly ok: true }
+  | { readonly ok: false; readonly reason: 'not_found' | 'already_resolved' };
 
 export type TransferResult =
   | { readonly ok: true }
@@ -122,8 +138,9 @@ export type TransferResult =
 export type LockState = 'held' | 'settled' | 'released' | 'expired';
 
 /**
- * A lock with its resolution: the money side of a generation. While it is held it holds `amount - lent`; what of that was not charged
- * when it was resolved went back to its parent if that was held then, else to the available balance.
+ * A lock with its resolution: the money side of a generation. While it is held it holds `amount - lent`; what of
+ * that was not charged when it was resolved went back to its parent if that was held then, else to the available
+ * balance.
  */
 export interface LockRecord extends Settlement {
   readonly id: string;
@@ -143,7 +160,10 @@ export interface LockRecord extends Settlement {
   readonly state: LockState;
   readonly price: string | null;
   readonly provider: string | null;
-  /** Basis points that the fee was computed with; null before the settlement, and where it was settled before this was kept. */
+  /**
+   * Basis points that the fee was computed with; null before the settlement, and where it was settled before this
+   * was kept.
+   */
   readonly feeBps: number | null;
   readonly createdAt: number;
   readonly expiresAt: number;
@@ -164,9 +184,15 @@ export interface Ledger {
   release(request: ReleaseRequest): Promise<ReleaseResult>;
   /** Moves money between two accounts. Only `treasury:*` may go below 0. */
   transfer(request: TransferRequest): Promise<TransferResult>;
-  /** Marks a held lock as one that lives with a task, and moves its `expiresAt` to `until` (epoch milliseconds) unless that is later already. */
+  /**
+   * Marks a held lock as one that lives with a task, and moves its `expiresAt` to `until` (epoch milliseconds)
+   * unless that is later already.
+   */
   keep(id: string, until: number): Promise<KeepResult>;
-  /** Gives back every held lock whose `expiresAt` is at or before `now` (at most `limit`), with `spare: 'kept'` only those that are not kept; returns their ids. */
+  /**
+   * Gives back every held lock whose `expiresAt` is at or before `now` (at most `limit`), with `spare: 'kept'` only
+   * those that are not kept; returns their ids.
+   */
   expire(now: number, limit?: number, spare?: 'kept'): Promise<readonly string[]>;
   /** null when the account has never had an entry. */
   balance(account: AccountName): Promise<Balance | null>;

@@ -3,7 +3,10 @@ export type MicroUsd = bigint;
 
 export const MICRO_PER_USD = 1_000_000n;
 
-/** The largest amount one price or one transfer may carry: 1 billion USD. Far below 2^63, so sums never overflow a 64-bit column. */
+/**
+ * The largest amount one price or one transfer may carry: 1 billion USD. Far below 2^63, so sums never overflow a
+ * 64-bit column.
+ */
 export const MICRO_USD_MAX: MicroUsd = 1_000_000_000n * MICRO_PER_USD;
 
 /** A money text or number that cannot be read exactly. `message` says what was given and what would be right. */
@@ -21,24 +24,34 @@ const DECIMAL = /^(\d{1,12})(?:\.(\d{1,12}))?$/;
 function parseDecimal(value: unknown, decimals: number, what: string): bigint {
   let text: string;
   if (typeof value === 'number') {
-    if (!Number.isFinite(value) || value < 0) throw new MoneyError(`${what} must be a number of USD that is 0 or more, not ${value}`);
+    if (!Number.isFinite(value) || value < 0)
+      throw new MoneyError(`${what} must be a number of USD that is 0 or more, not ${value}`);
     text = plainDecimal(value);
   } else if (typeof value === 'string') text = value.trim();
   else
-    throw new MoneyError(`${what} must be a decimal number or string of USD, such as 0.15 or "0.15", not ${value === null ? 'null' : typeof value}`);
+    throw new MoneyError(
+      `${what} must be a decimal number or string of USD, such as 0.15 or "0.15", not ${value === null ? 'null' : typeof value}`,
+    );
   const match = DECIMAL.exec(text);
   if (!match && /^\d{13,}(?:\.\d+)?$/.test(text)) throw tooLarge(what, text);
-  if (!match) throw new MoneyError(`${what} must be a plain decimal of USD, such as "0.15", not ${JSON.stringify(text.slice(0, 40))}`);
+  if (!match)
+    throw new MoneyError(
+      `${what} must be a plain decimal of USD, such as "0.15", not ${JSON.stringify(text.slice(0, 40))}`,
+    );
   const fraction = (match[2] ?? '').replace(/0+$/, '');
   if (fraction.length > decimals)
-    throw new MoneyError(`${what} ${text} is finer than ${decimals} decimal places, the smallest unit that can be charged`);
+    throw new MoneyError(
+      `${what} ${text} is finer than ${decimals} decimal places, the smallest unit that can be charged`,
+    );
   const amount = BigInt(match[1]!) * 10n ** BigInt(decimals) + BigInt(fraction.padEnd(decimals, '0') || '0');
   if (amount > MICRO_USD_MAX) throw tooLarge(what, text);
   return amount;
 }
 
 const tooLarge = (what: string, text: string) =>
-  new MoneyError(`${what} ${text.slice(0, 40)} is larger than ${formatUsd(MICRO_USD_MAX)} USD, the most that an amount can be`);
+  new MoneyError(
+    `${what} ${text.slice(0, 40)} is larger than ${formatUsd(MICRO_USD_MAX)} USD, the most that an amount can be`,
+  );
 
 /** Writes a finite non-negative number without an exponent: 5e-7 becomes "0.0000005". */
 function plainDecimal(value: number): string {
@@ -67,7 +80,10 @@ export function formatUsd(amount: MicroUsd): string {
   return `${sign}${absolute / MICRO_PER_USD}${fraction ? `.${fraction}` : ''}`;
 }
 
-/** Micro-USD as a JSON number of USD, for the wire fields that are numbers. Exact up to 9 billion USD when read back at 6 decimals. */
+/**
+ * Micro-USD as a JSON number of USD, for the wire fields that are numbers. Exact up to 9 billion USD when read back
+ * at 6 decimals.
+ */
 export function toUsdNumber(amount: MicroUsd): number {
   return Number(amount) / 1e6;
 }

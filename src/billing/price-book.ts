@@ -18,7 +18,9 @@ export interface PriceBook {
 const PUT_PRICE = loadStatement(import.meta.url, './sql/put-price.sql');
 const FIND_PRICE = loadStatement(import.meta.url, './sql/find-price.sql');
 
-/** Versions of one transaction: a provider with thousands of prices does not keep the ledger waiting for all of them. */
+/**
+ * Versions of one transaction: a provider with thousands of prices does not keep the ledger waiting for all of them.
+ */
 const GROUP_MAX = 200;
 /** Versions that are known not to need writing. */
 const KNOWN_MAX = 100_000;
@@ -33,7 +35,10 @@ export function createPriceBook(database: Database, now: () => number = Date.now
       for (let from = 0; from < fresh.length; from += GROUP_MAX) {
         const group = fresh.slice(from, from + GROUP_MAX);
         await database.batch(
-          group.map(({ id, provider, service, rates }) => ({ statement: PUT_PRICE, params: [id, provider, service, ratesToText(rates), now()] })),
+          group.map(({ id, provider, service, rates }) => ({
+            statement: PUT_PRICE,
+            params: [id, provider, service, ratesToText(rates), now()],
+          })),
         );
         for (const { id } of group) {
           if (known.size >= KNOWN_MAX) known.delete(known.values().next().value!);
@@ -45,7 +50,13 @@ export function createPriceBook(database: Database, now: () => number = Date.now
       const row = (await database.query(FIND_PRICE, [id]))[0];
       if (!row) return null;
       const { provider, service, rates, created_at } = row;
-      return { id, provider: provider as string, service: service as string, rates: ratesFromText(rates as string), createdAt: Number(created_at) };
+      return {
+        id,
+        provider: provider as string,
+        service: service as string,
+        rates: ratesFromText(rates as string),
+        createdAt: Number(created_at),
+      };
     },
   };
 }

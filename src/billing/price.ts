@@ -1,11 +1,16 @@
 import { createHash } from 'node:crypto';
 import { MoneyError, parseUsd, toUsdNumber, type MicroUsd } from './money.ts';
 
-/** What a provider can charge for. A protocol maps what it counts onto these; billing never learns which protocol it was. */
+/**
+ * What a provider can charge for. A protocol maps what it counts onto these; billing never learns which protocol it
+ * was.
+ */
 export const METERS = ['prompt', 'completion', 'image', 'second', 'call'] as const;
 export type Meter = (typeof METERS)[number];
 
-/** Micro-USD for 1,000,000 units of each meter. One scale for all meters, so that a cost is one sum and one division. */
+/**
+ * Micro-USD for 1,000,000 units of each meter. One scale for all meters, so that a cost is one sum and one division.
+ */
 export type Rates = Readonly<Partial<Record<Meter, MicroUsd>>>;
 
 /** Units used, each a non-negative integer. A meter that is absent counts 0. */
@@ -49,7 +54,8 @@ export function parseRates(pricing: Readonly<Record<string, unknown>>): Rates {
   const rates: Partial<Record<Meter, MicroUsd>> = {};
   for (const [name, value] of Object.entries(pricing)) {
     if (value === undefined || value === null) continue;
-    if (!(METERS as readonly string[]).includes(name)) throw new MoneyError(`pricing.${name} is not a price; prices are ${METERS.join(', ')}`);
+    if (!(METERS as readonly string[]).includes(name))
+      throw new MoneyError(`pricing.${name} is not a price; prices are ${METERS.join(', ')}`);
     const meter = name as Meter;
     const amount = parseUsd(value, `pricing.${name}`);
     rates[meter] = PER_MILLION.has(meter) ? amount : amount * UNITS;
@@ -67,14 +73,19 @@ export function ratesToUsd(rates: Rates): Partial<Record<Meter, number>> {
   return usd;
 }
 
-/** USD for one unit of a meter as an exact decimal text: a rate of 150,000 (0.15 USD per 1M tokens) is "0.00000015" a token. */
+/**
+ * USD for one unit of a meter as an exact decimal text: a rate of 150,000 (0.15 USD per 1M tokens) is "0.00000015"
+ * a token.
+ */
 export function unitUsd(rate: MicroUsd): string {
   const digits = rate.toString().padStart(13, '0');
   const fraction = digits.slice(-12).replace(/0+$/, '');
   return digits.slice(0, -12) + (fraction ? `.${fraction}` : '');
 }
 
-/** The id of a price version: a digest of who charges what for which service, so that every gateway derives the same id. */
+/**
+ * The id of a price version: a digest of who charges what for which service, so that every gateway derives the same id.
+ */
 export function priceId(provider: string, service: string, rates: Rates): string {
   const canonical = JSON.stringify([provider, service, METERS.map((meter) => (rates[meter] ?? 0n).toString())]);
   return `price-${createHash('sha256').update(canonical).digest('hex').slice(0, 32)}`;
@@ -82,7 +93,9 @@ export function priceId(provider: string, service: string, rates: Rates): string
 
 /** Rates as a JSON object of decimal strings, the form in which a price version is stored. */
 export function ratesToJson(rates: Rates): Record<string, string> {
-  return Object.fromEntries(METERS.filter((meter) => rates[meter] !== undefined).map((meter) => [meter, rates[meter]!.toString()]));
+  return Object.fromEntries(
+    METERS.filter((meter) => rates[meter] !== undefined).map((meter) => [meter, rates[meter]!.toString()]),
+  );
 }
 
 /** The inverse of ratesToJson. */
@@ -92,10 +105,16 @@ export function ratesFromJson(json: Readonly<Record<string, string>>): Rates {
 
 /** Usage as JSON text, the form kept on a generation: `{"prompt":12,"completion":34}`. */
 export function usageToText(usage: Usage): string {
-  return JSON.stringify(Object.fromEntries(METERS.filter((meter) => usage[meter] !== undefined).map((meter) => [meter, Number(usage[meter])])));
+  return JSON.stringify(
+    Object.fromEntries(
+      METERS.filter((meter) => usage[meter] !== undefined).map((meter) => [meter, Number(usage[meter])]),
+    ),
+  );
 }
 
 /** The inverse of usageToText. */
 export function usageFromText(text: string): Usage {
-  return Object.fromEntries(Object.entries(JSON.parse(text) as Record<string, number>).map(([meter, units]) => [meter, BigInt(units)]));
+  return Object.fromEntries(
+    Object.entries(JSON.parse(text) as Record<string, number>).map(([meter, units]) => [meter, BigInt(units)]),
+  );
 }

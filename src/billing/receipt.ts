@@ -1,7 +1,10 @@
 import { createHash, createPublicKey, sign, type KeyObject } from 'node:crypto';
 import type { MicroUsd } from './money.ts';
 
-/** What a paid call was charged and why: enough to recompute the charge from the price version. Amounts are micro-USD, `time` epoch milliseconds. */
+/**
+ * What a paid call was charged and why: enough to recompute the charge from the price version. Amounts are
+ * micro-USD, `time` epoch milliseconds.
+ */
 export interface Receipt {
   /** Call id = lock id = generation id. */
   readonly id: string;
@@ -33,13 +36,18 @@ export interface Jwk {
 }
 
 export interface ReceiptSigner {
-  /** The receipt as compact JWS (RFC 7515, EdDSA), verifiable offline with the key of `jwks`. Amounts are decimal texts. */
+  /**
+   * The receipt as compact JWS (RFC 7515, EdDSA), verifiable offline with the key of `jwks`. Amounts are decimal texts.
+   */
   sign(receipt: Receipt): string;
   /** The document for `/.well-known/jwks.json`. */
   jwks(): { readonly keys: readonly Jwk[] };
 }
 
-/** Signs receipts with the gateway's Ed25519 private key. The key id is the RFC 7638 thumbprint. Throws TypeError for a key of another kind. */
+/**
+ * Signs receipts with the gateway's Ed25519 private key. The key id is the RFC 7638 thumbprint. Throws TypeError
+ * for a key of another kind.
+ */
 export function createReceiptSigner(privateKey: KeyObject): ReceiptSigner {
   if (privateKey.type !== 'private' || privateKey.asymmetricKeyType !== 'ed25519')
     throw new TypeError('Receipts are signed with an Ed25519 private key');

@@ -17,8 +17,9 @@ export interface AskLimits {
 export class AnswerTooLong extends ChainUnavailable {}
 
 /**
- * Posts JSON (or gets, where there is no body) and reads a JSON answer of any status. Follows no redirect. Rejects with ChainUnavailable for everything else that may happen, naming the host only:
- * an address of a node often carries a key.
+ * Posts JSON (or gets, where there is no body) and reads a JSON answer of any status. Follows no redirect. Rejects
+ * with ChainUnavailable for everything else that may happen, naming the host only: an address of a node often
+ * carries a key.
  */
 export async function askJson(url: URL, body: unknown, limits: AskLimits): Promise<JsonAnswer> {
   const signal = AbortSignal.any([limits.signal, AbortSignal.timeout(limits.timeoutMs)]);
@@ -28,7 +29,11 @@ export async function askJson(url: URL, body: unknown, limits: AskLimits): Promi
   try {
     const response = await fetch(address, {
       ...(body === null ? {} : { method: 'POST', body: JSON.stringify(body) }),
-      headers: { ...(body === null ? {} : { 'content-type': 'application/json' }), accept: 'application/json', ...headers },
+      headers: {
+        ...(body === null ? {} : { 'content-type': 'application/json' }),
+        accept: 'application/json',
+        ...headers,
+      },
       redirect: 'error',
       signal,
     });
@@ -36,7 +41,11 @@ export async function askJson(url: URL, body: unknown, limits: AskLimits): Promi
     text = await readText(response, limits.bytesMax, url);
   } catch (error) {
     if (error instanceof ChainUnavailable) throw error;
-    const why = limits.signal.aborted ? 'the chain was closed' : signal.aborted ? `no answer within ${limits.timeoutMs} ms` : 'the connection failed';
+    const why = limits.signal.aborted
+      ? 'the chain was closed'
+      : signal.aborted
+        ? `no answer within ${limits.timeoutMs} ms`
+        : 'the connection failed';
     throw new ChainUnavailable(`${url.host}: ${why}`, { cause: error });
   }
   try {

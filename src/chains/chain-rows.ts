@@ -62,7 +62,8 @@ export function createChainRows(database: Database, { now }: { readonly now: () 
       return row ? toBook(row) : null;
     },
     list: async () => (await database.query(LIST)).map(toBook),
-    moveCursor: async (network, from, to, height) => (await database.query(MOVE, [network, from, to, height])).length > 0,
+    moveCursor: async (network, from, to, height) =>
+      (await database.query(MOVE, [network, from, to, height])).length > 0,
     async noteReserves(network, held, booked) {
       await database.query(NOTE, [network, held, booked, now()]);
     },

@@ -1,8 +1,9 @@
 import type { MicroUsd } from '#billing';
 
 /*
- * What the money rules need of a chain. One folder for each family of chains implements it (evm/, solana/); deposits, withdrawals and reserves are
- * written once against it. Every method may reject with ChainUnavailable: then nothing is known, which is never the same as failed.
+ * What the money rules need of a chain. One folder for each family of chains implements it (evm/, solana/);
+ * deposits, withdrawals and reserves are written once against it. Every method may reject with ChainUnavailable:
+ * then nothing is known, which is never the same as failed.
  */
 
 /** x402 v2's PaymentRequirements. */
@@ -27,7 +28,10 @@ export interface PaymentPayload {
 
 /** A payment that a client signed, as its text says it. Nothing of it is proven. */
 export interface SignedPayment {
-  /** What makes it one payment, whoever brings it and however often: EVM `<network>/<asset>/<from>/<nonce>`, Solana `<network>/<SHA-256 of the message, hex>`. */
+  /**
+   * What makes it one payment, whoever brings it and however often: EVM `<network>/<asset>/<from>/<nonce>`, Solana
+   * `<network>/<SHA-256 of the message, hex>`.
+   */
   readonly id: string;
   readonly network: string;
   /** The paying wallet as the ledger names an ordinary one: `eip155:<address in lower case>`, `solana:<address>`. */
@@ -36,11 +40,17 @@ export interface SignedPayment {
   readonly payer: string;
   readonly amount: MicroUsd;
   readonly requirements: PaymentRequirements;
-  /** What its payer signed along with it, whatever the requirements say that came with it. Solana's memo; left out where there is none. */
+  /**
+   * What its payer signed along with it, whatever the requirements say that came with it. Solana's memo; left out
+   * where there is none.
+   */
   readonly memo?: string;
   /** The client's payload: all that it takes to submit the payment again. JSON. */
   readonly payload: Readonly<Record<string, unknown>>;
-  /** When it was read first, epoch milliseconds: nobody had submitted it long before. Solana's; it counts as it was kept, not as a repetition of the payment says it. */
+  /**
+   * When it was read first, epoch milliseconds: nobody had submitted it long before. Solana's; it counts as it was
+   * kept, not as a repetition of the payment says it.
+   */
   readonly readAt?: number;
 }
 
@@ -59,7 +69,10 @@ export interface ChainEvent {
   readonly final: boolean;
 }
 
-/** Where a payment is. `lost`: it can never come any more, which the chain has finally decided. `open`: it has not come and still may. */
+/**
+ * Where a payment is. `lost`: it can never come any more, which the chain has finally decided. `open`: it has not
+ * come and still may.
+ */
 export type PaymentSighting =
   | { readonly state: 'settled'; readonly event: ChainEvent }
   | { readonly state: 'open' }
@@ -68,7 +81,10 @@ export type PaymentSighting =
 /** A transfer into the treasury, whoever made it. All of them are final. */
 export interface Incoming extends ChainEvent {
   readonly final: true;
-  /** Address of the sender: of Solana the owner of the token account; empty where a transaction does not say whose tokens came. */
+  /**
+   * Address of the sender: of Solana the owner of the token account; empty where a transaction does not say whose
+   * tokens came.
+   */
   readonly sender: string;
   /** Id of the signed payment (SignedPayment.id) that it carried out; null for a plain transfer. */
   readonly paymentId: string | null;
@@ -76,7 +92,10 @@ export interface Incoming extends ChainEvent {
   readonly memo: string | null;
 }
 
-/** One page of what came in. `cursor` is where the next one begins; null before the first: the chain begins at what is final now, and returns no events. */
+/**
+ * One page of what came in. `cursor` is where the next one begins; null before the first: the chain begins at what
+ * is final now, and returns no events.
+ */
 export interface IncomingPage {
   readonly events: readonly Incoming[];
   readonly cursor: string;
@@ -95,7 +114,10 @@ export interface Payout {
   readonly amount: MicroUsd;
 }
 
-/** A signed payout: JSON text that is kept before anything is broadcast. Secret only in that whoever has it can submit it. */
+/**
+ * A signed payout: JSON text that is kept before anything is broadcast. Secret only in that whoever has it can
+ * submit it.
+ */
 export interface SignedPayout {
   readonly text: string;
   /** Transaction id, where it is known from the signature (Solana). */
@@ -118,17 +140,30 @@ export interface Chain {
   /** Whether payments say whom they are for, in what their payer signs: Solana's, in the memo. */
   readonly paymentsNameAccounts: boolean;
 
-  /** Checks that the node is of this network and the asset what it should be, makes what has to be there before the first deposit. Call it before anything else; it may be repeated. */
+  /**
+   * Checks that the node is of this network and the asset what it should be, makes what has to be there before the
+   * first deposit. Call it before anything else; it may be repeated.
+   */
   open(): Promise<void>;
-  /** The requirements of a payment of `amount`, complete. `account`: whom it is for, where payments name accounts; null: the paying wallet. */
+  /**
+   * The requirements of a payment of `amount`, complete. `account`: whom it is for, where payments name accounts;
+   * null: the paying wallet.
+   */
   requirements(amount: MicroUsd, account: string | null): Promise<PaymentRequirements>;
-  /** Reads a payment without asking anybody. Throws PaymentProblem for what is malformed, or pays another network, asset or address than this chain's. */
+  /**
+   * Reads a payment without asking anybody. Throws PaymentProblem for what is malformed, or pays another network,
+   * asset or address than this chain's.
+   */
   read(payment: PaymentPayload): SignedPayment;
-  /** Whether the payment would succeed now. Resolves with the ledger account of who pays (a contract wallet's is `eip155:<chain>:<address>`). Rejects with PaymentProblem. */
+  /**
+   * Whether the payment would succeed now. Resolves with the ledger account of who pays (a contract wallet's is
+   * `eip155:<chain>:<address>`). Rejects with PaymentProblem.
+   */
   verify(payment: SignedPayment): Promise<{ readonly account: string }>;
   /**
-   * Gives the payment to the chain, or to the facilitator. Repeating it is safe: it pays once. Resolves when it was handed over, which proves nothing;
-   * with the transaction's id where that is known. Rejects with ChainUnavailable, and with PaymentProblem where it was refused before it was sent.
+   * Gives the payment to the chain, or to the facilitator. Repeating it is safe: it pays once. Resolves when it was
+   * handed over, which proves nothing; with the transaction's id where that is known. Rejects with
+   * ChainUnavailable, and with PaymentProblem where it was refused before it was sent.
    */
   submit(payment: SignedPayment): Promise<{ readonly transaction: string | null }>;
   /** Asks the chain, never the facilitator. `transaction` is a hint; a wrong one does no harm. */
@@ -136,12 +171,18 @@ export interface Chain {
 
   /** What came into the treasury and is final. Rejects with FinalityBroken where the cursor's place is gone. */
   incoming(cursor: string | null): Promise<IncomingPage>;
-  /** What the treasury held at a cursor that `incoming` gave, in finality; null where the chain no longer (or never) tells it for that moment. */
+  /**
+   * What the treasury held at a cursor that `incoming` gave, in finality; null where the chain no longer (or never)
+   * tells it for that moment.
+   */
   balanceAt(cursor: string): Promise<MicroUsd | null>;
 
   /** Whether an address can be paid on this chain: null, or what is wrong with it. */
   addressFault(address: string): string | null;
-  /** Signs a payout. `previous` is what was signed before and is lost. Nothing is broadcast. Rejects with ChainUnavailable, and with PayoutProblem where its receiver cannot be paid. */
+  /**
+   * Signs a payout. `previous` is what was signed before and is lost. Nothing is broadcast. Rejects with
+   * ChainUnavailable, and with PayoutProblem where its receiver cannot be paid.
+   */
   sign(payout: Payout, previous: SignedPayout | null): Promise<SignedPayout>;
   /** Broadcasts what was signed. Repeating it is safe. Rejects with ChainUnavailable. */
   send(payout: Payout, signed: SignedPayout): Promise<{ readonly transaction: string | null }>;
@@ -164,7 +205,10 @@ export interface ChainSetup {
   readonly facilitator: 'in-process' | URL;
   /** Blocks that make an event final; null: what the node calls finalized. */
   readonly finality: number | null;
-  /** Solana: payouts make, at the treasury's cost, the token account of a receiver that has none. Its owner can close it and keep what it cost. Default false. */
+  /**
+   * Solana: payouts make, at the treasury's cost, the token account of a receiver that has none. Its owner can
+   * close it and keep what it cost. Default false.
+   */
   readonly opensAccounts?: boolean;
   /** Time for one answer of the node or of the facilitator. */
   readonly timeoutMs: number;
@@ -187,12 +231,18 @@ export class PayoutProblem extends Error {
   override readonly name = 'PayoutProblem';
 }
 
-/** What the chain had called final is another now: nothing that was built on it can be relied on, and somebody has to look. */
+/**
+ * What the chain had called final is another now: nothing that was built on it can be relied on, and somebody has
+ * to look.
+ */
 export class FinalityBroken extends Error {
   override readonly name = 'FinalityBroken';
 }
 
-/** The node or the facilitator cannot be reached, is too slow, or answers nonsense. What was asked for may or may not have happened. */
+/**
+ * The node or the facilitator cannot be reached, is too slow, or answers nonsense. What was asked for may or may
+ * not have happened.
+ */
 export class ChainUnavailable extends Error {
   override readonly name = 'ChainUnavailable';
 }

@@ -59,7 +59,9 @@ export interface Chains {
   books(): Promise<readonly ChainBook[]>;
   open(): Promise<readonly OpenMoney[]>;
   /** Compares the books of every chain with its treasury. `reserves` null where the chain does not tell. */
-  audit(): Promise<readonly { readonly network: string; readonly reserves: Reserves | null; readonly error: unknown }[]>;
+  audit(): Promise<
+    readonly { readonly network: string; readonly reserves: Reserves | null; readonly error: unknown }[]
+  >;
   close(): Promise<void>;
 }
 
@@ -85,7 +87,10 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     rows: withdrawalRows,
     ledger,
     chainOf,
-    policyOf: (network) => ({ minimum: policyOf(network).withdrawalMin, dailyMax: policyOf(network).withdrawalDailyMax }),
+    policyOf: (network) => ({
+      minimum: policyOf(network).withdrawalMin,
+      dailyMax: policyOf(network).withdrawalDailyMax,
+    }),
     haltOf: async (network) => (await chainRows.find(network))?.halted ?? null,
     unfinal: depositRows.unfinal,
     paidIn: depositRows.paidIn,
@@ -106,8 +111,9 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   });
 
   /**
-   * The account that the memo names, that the sending wallet is bound to, or that it is itself where it was ever used. An address that was used as an ordinary wallet and
-   * as a contract is whose signature says so: anybody can make an account of any name, by sending something to it.
+   * The account that the memo names, that the sending wallet is bound to, or that it is itself where it was ever
+   * used. An address that was used as an ordinary wallet and as a contract is whose signature says so: anybody can
+   * make an account of any name, by sending something to it.
    */
   const attribute = async ({ memo, sender }: Incoming, network: string): Promise<string | null> => {
     const named = memo === null ? null : await options.accountOfMemo(memo);
@@ -147,7 +153,8 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
           await work();
           failing = false;
         } catch (error) {
-          if (!signal.aborted && !failing) onProblem('warn', 'looking after money on chains fails; it is tried again and again', { error });
+          if (!signal.aborted && !failing)
+            onProblem('warn', 'looking after money on chains fails; it is tried again and again', { error });
           failing = true;
         }
         await pause(betweenMs, undefined, { signal, ref: false }).catch(() => {});
@@ -218,7 +225,8 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
     );
   }
   // Nobody else can have the embedded database open: what is claimed was by a process that died.
-  if (database.engine === 'sqlite' && options.background !== false) await Promise.all([depositRows.forgetClaims(), withdrawalRows.forgetClaims()]);
+  if (database.engine === 'sqlite' && options.background !== false)
+    await Promise.all([depositRows.forgetClaims(), withdrawalRows.forgetClaims()]);
   for (const { begin } of looks) loop(BETWEEN_LOOKS_MS, begin);
   return {
     networks: [...setups.keys()],

@@ -3,8 +3,9 @@ import type { MicroUsd } from '#billing';
 import type { ChainEvent, SignedPayment } from './chain.ts';
 
 /**
- * `received`: kept, and perhaps given to the chain. `crediting`: seen there, with what arrived. `credited`: in the account, while the chain may still undo it.
- * `final`: for good. `failed`: it did not come, and should it come after all it is credited. `reversing`, `reversed`: the chain undid it for good.
+ * `received`: kept, and perhaps given to the chain. `crediting`: seen there, with what arrived. `credited`: in the
+ * account, while the chain may still undo it. `final`: for good. `failed`: it did not come, and should it come
+ * after all it is credited. `reversing`, `reversed`: the chain undid it for good.
  */
 export type DepositState = 'received' | 'crediting' | 'credited' | 'final' | 'failed' | 'reversing' | 'reversed';
 
@@ -75,12 +76,18 @@ export interface Before {
 
 /** The table of deposits. Every change is one conditional statement, so that it is made once by whoever comes first. */
 export interface DepositRows {
-  /** False where the row is there already, or its payer has `openMax` signed payments (null: any number) that nothing is known of yet. Nobody else looks at it before `nextLookAt`. */
+  /**
+   * False where the row is there already, or its payer has `openMax` signed payments (null: any number) that
+   * nothing is known of yet. Nobody else looks at it before `nextLookAt`.
+   */
   insert(deposit: NewDeposit, nextLookAt: number, openMax: number | null): Promise<boolean>;
   find(id: string): Promise<Deposit | null>;
   /** The newest first. */
   list(account: string, before: Before | null, limit: number): Promise<readonly Deposit[]>;
-  /** The row, where this is what is credited now; null where it was noted before, or is not final and above the limit of what may be lent out. */
+  /**
+   * The row, where this is what is credited now; null where it was noted before, or is not final and above the
+   * limit of what may be lent out.
+   */
   noteEvent(id: string, event: ChainEvent, limit: MicroUsd, nextLookAt: number): Promise<Deposit | null>;
   notePlace(id: string, event: ChainEvent): Promise<void>;
   noteTransaction(id: string, transaction: string): Promise<void>;
@@ -95,7 +102,10 @@ export interface DepositRows {
   forgetClaims(): Promise<void>;
   /** null: nothing can change any more. */
   schedule(id: string, nextLookAt: number | null): Promise<void>;
-  /** Whether the account has money that its chain may still undo, and that may have been there at `at` (epoch milliseconds). */
+  /**
+   * Whether the account has money that its chain may still undo, and that may have been there at `at` (epoch
+   * milliseconds).
+   */
   unfinal(account: string, at: number): Promise<boolean>;
   /** All in suspense, the newest first. */
   suspense(before: Before | null, limit: number): Promise<readonly Deposit[]>;
@@ -111,19 +121,35 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
   const changed = async (...query: Parameters<Database['query']>) => (await database.query(...query)).length > 0;
   return {
     insert: ({ id, network, account, payer, amount, payment, request }, nextLookAt, openMax) =>
-      changed(INSERT, [id, network, account, payer, amount, payment === null ? null : paymentText(payment), request, now(), nextLookAt, openMax]),
+      changed(INSERT, [
+        id,
+        network,
+        account,
+        payer,
+        amount,
+        payment === null ? null : paymentText(payment),
+        request,
+        now(),
+        nextLookAt,
+        openMax,
+      ]),
     async find(id) {
       const [row] = await database.query(FIND, [id]);
       return row ? toDeposit(row) : null;
     },
     list: async (account, before, limit) =>
-      (await database.query(LIST, [account, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(toDeposit),
+      (
+        await database.query(LIST, [account, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])
+      ).map(toDeposit),
     async noteEvent(id, { transaction, id: event, height, amount, final }, limit, nextLookAt) {
       const params: Value[] = [id, transaction, event, height, amount, now(), nextLookAt, final ? 1 : 0, limit];
       const noting = { statement: NOTE_EVENT, params };
-      // Those noted at the same time would not see each other in the sum, and go past the limit together. SQLite has one writer.
+      // Those noted at the same time would not see each other in the sum, and go past the limit together. SQLite
+      // has one writer.
       const alone = final || database.engine === 'sqlite';
-      const [row] = alone ? await database.query(NOTE_EVENT, params) : (await database.batch([{ statement: LOCK_CHAIN, params: [id] }, noting]))[1]!;
+      const [row] = alone
+        ? await database.query(NOTE_EVENT, params)
+        : (await database.batch([{ statement: LOCK_CHAIN, params: [id] }, noting]))[1]!;
       return row ? toDeposit(row) : null;
     },
     async notePlace(id, { transaction, id: event, height }) {
@@ -137,7 +163,8 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
     markFailed: (id, reason) => changed(MARK_FAILED, [id, reason, now()]),
     beginReversal: (id, reason) => changed(BEGIN_REVERSAL, [id, reason, now()]),
     endReversal: (id) => changed(END_REVERSAL, [id, now()]),
-    claim: async (network, limit, claimMs) => (await database.query(CLAIM, [now(), now() + claimMs, limit, network])).map(toDeposit),
+    claim: async (network, limit, claimMs) =>
+      (await database.query(CLAIM, [now(), now() + claimMs, limit, network])).map(toDeposit),
     async forgetClaims() {
       await database.query(FORGET_CLAIMS, [now()]);
     },
@@ -146,7 +173,9 @@ export function createDepositRows(database: Database, { now }: { readonly now: (
     },
     unfinal: async (account, at) => (await database.query(UNFINAL, [account, at]))[0]!['deposits'] !== 0n,
     suspense: async (before, limit) =>
-      (await database.query(SUSPENSE, [before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(toDeposit),
+      (await database.query(SUSPENSE, [before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(
+        toDeposit,
+      ),
     paidIn: async (account) => (await database.query(PAID_IN, [account]))[0]!['amount'] as bigint,
     suspended: async (payer) => (await database.query(SUSPENDED, [payer, SUSPENDED_MAX])).map(toDeposit),
     attribute: (id, account) => changed(ATTRIBUTE, [id, account, now()]),

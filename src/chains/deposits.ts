@@ -1,6 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { escrowOf, OPERATOR, OPERATOR_TREASURY, SUSPENSE, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
-import { ChainUnavailable, PaymentProblem, type Chain, type ChainEvent, type Incoming, type SignedPayment } from './chain.ts';
+import {
+  escrowOf,
+  OPERATOR,
+  OPERATOR_TREASURY,
+  SUSPENSE,
+  treasuryOf,
+  type AccountName,
+  type Ledger,
+  type MicroUsd,
+} from '#billing';
+import {
+  ChainUnavailable,
+  PaymentProblem,
+  type Chain,
+  type ChainEvent,
+  type Incoming,
+  type SignedPayment,
+} from './chain.ts';
 import type { Deposit, DepositRows } from './deposit-rows.ts';
 
 /** What stands for money that a chain took back after it was spent: the operator's loss. */
@@ -46,15 +62,19 @@ export interface Deposits {
   /** Where a payment is known already. */
   find(payment: SignedPayment): Promise<Deposit | null>;
   /**
-   * Keeps a payment that was verified, gives it to the chain and credits what arrives. Resolves with where it is then, which may be `received`: it is not known yet,
-   * and somebody goes on looking. Rejects with PaymentProblem where it failed, or is another account's or another request's.
+   * Keeps a payment that was verified, gives it to the chain and credits what arrives. Resolves with where it is
+   * then, which may be `received`: it is not known yet, and somebody goes on looking. Rejects with PaymentProblem
+   * where it failed, or is another account's or another request's.
    */
   take(payment: SignedPayment, owner: PaymentOwner): Promise<Deposit>;
   /** One look at a deposit, as far as it can be brought now. Rejects with ChainUnavailable. */
   carryOn(deposit: Deposit): Promise<void>;
   /** Books what came in and is final. */
   arrived(event: Incoming, network: string): Promise<void>;
-  /** Credits what is in suspense and came from an address, on one network or on any (null), to the account that has proven to have it. Resolves with what it was. */
+  /**
+   * Credits what is in suspense and came from an address, on one network or on any (null), to the account that has
+   * proven to have it. Resolves with what it was.
+   */
   attribute(address: string, account: string, network: string | null): Promise<readonly Deposit[]>;
   /** Credits one that is in suspense. null where there is none of this id. */
   attributeOne(id: string, account: string): Promise<Deposit | null>;
@@ -140,7 +160,8 @@ export function createDeposits(options: DepositsOptions): Deposits {
     }
     // It may have been credited by somebody who did not come to say so.
     if (state === 'crediting') await credit(deposit, false);
-    if ((state === 'crediting' || state === 'credited') && (await rows.beginReversal(id, reason))) await reverse(deposit);
+    if ((state === 'crediting' || state === 'credited') && (await rows.beginReversal(id, reason)))
+      await reverse(deposit);
   };
 
   /** Asks the chain, and does what follows. Resolves with whether the payment may still come. */
@@ -157,11 +178,17 @@ export function createDeposits(options: DepositsOptions): Deposits {
     return transaction;
   };
 
-  /** Says, once in a while, why payments cannot be given to a chain: a treasury without gas is put right by nobody else than its operator. */
+  /**
+   * Says, once in a while, why payments cannot be given to a chain: a treasury without gas is put right by nobody
+   * else than its operator.
+   */
   const notSubmitted = (network: string, error: ChainUnavailable): void => {
     if (now() - (toldAt.get(network) ?? 0) < TELL_AGAIN_MS) return;
     toldAt.set(network, now());
-    onProblem('warn', 'a payment could not be given to its chain; it is tried again', { network, reason: error.message });
+    onProblem('warn', 'a payment could not be given to its chain; it is tried again', {
+      network,
+      reason: error.message,
+    });
   };
 
   /** The first submission of a payment. One that was refused before it was sent, and is nowhere, failed. */
@@ -217,10 +244,16 @@ export function createDeposits(options: DepositsOptions): Deposits {
   const checkOwner = async (deposit: Deposit, payment: SignedPayment, owner: PaymentOwner): Promise<void> => {
     if (deposit.account === null && owner.account === payment.payerAccount) {
       if (await attribute(deposit, owner.account)) return;
-      throw new PaymentProblem('payment_verification_failed', 'This payment is not final yet: it can be taken for its wallet once it is');
+      throw new PaymentProblem(
+        'payment_verification_failed',
+        'This payment is not final yet: it can be taken for its wallet once it is',
+      );
     }
     if (deposit.account !== owner.account)
-      throw new PaymentProblem('payment_verification_failed', 'This payment was taken for another account before: sign a new one');
+      throw new PaymentProblem(
+        'payment_verification_failed',
+        'This payment was taken for another account before: sign a new one',
+      );
     if (owner.request !== null && deposit.request !== owner.request)
       throw new PaymentProblem(
         'payment_verification_failed',
@@ -231,7 +264,13 @@ export function createDeposits(options: DepositsOptions): Deposits {
   /** Out of suspense, into the account that the row says. */
   const give = async ({ id, credited }: Deposit, account: string): Promise<void> => {
     const memo = `deposit ${id} attributed to ${account}`;
-    await ledger.transfer({ id: `deposit-given:${id}`, from: SUSPENSE, to: ledgerNameOf(account), amount: credited!, memo });
+    await ledger.transfer({
+      id: `deposit-given:${id}`,
+      from: SUSPENSE,
+      to: ledgerNameOf(account),
+      amount: credited!,
+      memo,
+    });
     await rows.schedule(id, null);
   };
 
@@ -263,8 +302,15 @@ export function createDeposits(options: DepositsOptions): Deposits {
         const { id, network, payer, amount, memo } = payment;
         // Whoever brings it may say what was asked for, and leave out whom it was for; its payer has signed that.
         if (memo !== undefined && options.namesAnother(memo, owner.account))
-          throw new PaymentProblem('payment_verification_failed', `The payment is for account ${memo}, not for this one: sign a new one`);
-        mine = await rows.insert({ id, network, payer, amount, payment, ...owner }, now() + waitMs + CLAIM_MARGIN_MS, OPEN_MAX);
+          throw new PaymentProblem(
+            'payment_verification_failed',
+            `The payment is for account ${memo}, not for this one: sign a new one`,
+          );
+        mine = await rows.insert(
+          { id, network, payer, amount, payment, ...owner },
+          now() + waitMs + CLAIM_MARGIN_MS,
+          OPEN_MAX,
+        );
         deposit = await rows.find(id);
         if (deposit === null)
           throw new PaymentProblem(
@@ -304,10 +350,14 @@ export function createDeposits(options: DepositsOptions): Deposits {
     async arrived(event, network) {
       const deposit = await keep(idOf(event, network), event, network);
       if (deposit.state !== 'reversing' && deposit.state !== 'reversed') return settle(deposit, event);
-      // The chain had said that it could not come any more. It may have been spent, and be the operator's loss: whose it is now, he says, and no wallet can claim it.
+      // The chain had said that it could not come any more. It may have been spent, and be the operator's loss:
+      // whose it is now, he says, and no wallet can claim it.
       const late: Incoming = { ...event, id: `${event.id}/late`, sender: '', memo: null };
       await settle(await keep(`${deposit.id}/late`, late, network), late);
-      onProblem('error', 'a deposit that was reversed came after all: it is in suspense', { deposit: deposit.id, amount: event.amount });
+      onProblem('error', 'a deposit that was reversed came after all: it is in suspense', {
+        deposit: deposit.id,
+        amount: event.amount,
+      });
     },
 
     async attribute(address, account, network) {
@@ -328,7 +378,10 @@ export function createDeposits(options: DepositsOptions): Deposits {
 
 const TELL_AGAIN_MS = 60_000;
 const RECOVERIES = 5;
-/** Of one wallet on one chain. All may be signed against the same money: whoever gives them to the chain pays for those that fail there. */
+/**
+ * Of one wallet on one chain. All may be signed against the same money: whoever gives them to the chain pays for
+ * those that fail there.
+ */
 const OPEN_MAX = 32;
 
 const ledgerNameOf = (account: string): AccountName => (account === OPERATOR ? OPERATOR_TREASURY : escrowOf(account));

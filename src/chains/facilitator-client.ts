@@ -6,7 +6,10 @@ const ANSWER_BYTES_MAX = 64 * 1024;
 /** What an x402 facilitator answers, each member to be looked at. */
 export type FacilitatorAnswer = Readonly<Record<string, unknown>>;
 
-/** An x402 facilitator at an address, over HTTP. Rejects with ChainUnavailable where it answers nothing that can be used. */
+/**
+ * An x402 facilitator at an address, over HTTP. Rejects with ChainUnavailable where it answers nothing that can be
+ * used.
+ */
 export interface FacilitatorClient {
   /** What it settles, and how: `kinds`. */
   supported(): Promise<FacilitatorAnswer>;
@@ -15,20 +18,31 @@ export interface FacilitatorClient {
 }
 
 /**
- * Not the `HTTPFacilitatorClient` of @x402/core: that reads answers of any length, follows redirects with the signed payment in its hands, and prints what a header
- * of the answer says to the standard output.
+ * Not the `HTTPFacilitatorClient` of @x402/core: that reads answers of any length, follows redirects with the
+ * signed payment in its hands, and prints what a header of the answer says to the standard output.
  */
-export function createFacilitatorClient(options: { readonly url: URL; readonly timeoutMs: number; readonly signal: AbortSignal }): FacilitatorClient {
+export function createFacilitatorClient(options: {
+  readonly url: URL;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}): FacilitatorClient {
   const { url, timeoutMs, signal } = options;
   const base = url.href.replace(/\/+$/, '');
 
   async function ask(operation: 'settle' | 'supported', question: unknown): Promise<FacilitatorAnswer> {
-    const { status, body } = await askJson(new URL(`${base}/${operation}`), question, { timeoutMs, bytesMax: ANSWER_BYTES_MAX, signal });
-    if (status >= 500 || status === 429 || typeof body !== 'object' || body === null || Array.isArray(body)) throw useless(operation, status);
+    const { status, body } = await askJson(new URL(`${base}/${operation}`), question, {
+      timeoutMs,
+      bytesMax: ANSWER_BYTES_MAX,
+      signal,
+    });
+    if (status >= 500 || status === 429 || typeof body !== 'object' || body === null || Array.isArray(body))
+      throw useless(operation, status);
     return body as FacilitatorAnswer;
   }
   const useless = (operation: string, status: number) =>
-    new ChainUnavailable(`the x402 facilitator at ${url.host} answered ${operation} with ${status} and nothing that can be used`);
+    new ChainUnavailable(
+      `the x402 facilitator at ${url.host} answered ${operation} with ${status} and nothing that can be used`,
+    );
 
   return {
     supported: () => ask('supported', null),

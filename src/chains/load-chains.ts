@@ -1,2 +1,5 @@
-/** What handles money over chains. Loaded where chains are set up for payments, and nowhere else: with its libraries it takes long and much memory. */
+/**
+ * What handles money over chains. Loaded where chains are set up for payments, and nowhere else: with its libraries
+ * it takes long and much memory.
+ */
 export const loadChains = () => import('./chains.ts');

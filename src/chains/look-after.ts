@@ -7,8 +7,9 @@ const LOOK_MAX_MS = 15_000;
 const OLD_LOOK_MAX_MS = 3_600_000;
 
 /**
- * Milliseconds until the next look at what was looked at so often, and has not changed for `ageMs`. A twentieth of that is soon enough for what is old: it costs
- * the node a dozen questions each time, and nothing says that it ever ends.
+ * Milliseconds until the next look at what was looked at so often, and has not changed for `ageMs`. A twentieth of
+ * that is soon enough for what is old: it costs the node a dozen questions each time, and nothing says that it ever
+ * ends.
  */
 export function lookAfterMs(looks: number, ageMs: number): number {
   return Math.min(500 * 1.5 ** Math.min(looks, 40), Math.max(LOOK_MAX_MS, ageMs / 20), OLD_LOOK_MAX_MS);
@@ -30,9 +31,9 @@ export interface LookAfter {
 }
 
 /** Looks after rows that are due: one that takes long takes one place, and holds up no other. */
-export function createLookAfter<Row extends { readonly id: string; readonly looks: number; readonly updatedAt: number }>(
-  options: LookAfterOptions<Row>,
-): LookAfter {
+export function createLookAfter<
+  Row extends { readonly id: string; readonly looks: number; readonly updatedAt: number },
+>(options: LookAfterOptions<Row>): LookAfter {
   const { claim, carryOn, schedule, onProblem, now } = options;
   const underWay = new Map<string, Promise<void>>();
 
@@ -41,7 +42,10 @@ export function createLookAfter<Row extends { readonly id: string; readonly look
       await carryOn(row);
     } catch (error) {
       if (!(error instanceof ChainUnavailable))
-        onProblem('warn', 'money on its way over a chain could not be looked after; it is tried again', { id: row.id, error });
+        onProblem('warn', 'money on its way over a chain could not be looked after; it is tried again', {
+          id: row.id,
+          error,
+        });
     }
     await schedule(row.id, now() + lookAfterMs(row.looks, now() - row.updatedAt));
   };

@@ -25,13 +25,16 @@ export interface TreasuryOptions {
 
 /** The books of one chain: all that comes in is in them, and they are held against what is there. */
 export interface Treasury {
-  /** Begins the books of the chain where there are none. Rejects with ChainUnavailable; with Error where they are those of another treasury. */
+  /**
+   * Begins the books of the chain where there are none. Rejects with ChainUnavailable; with Error where they are
+   * those of another treasury.
+   */
   open(): Promise<void>;
   /** Books what came in and is final, to its end. Rejects with ChainUnavailable. */
   watch(): Promise<void>;
   /**
-   * Compares, and stops withdrawals where the two differ for good, or lets them go on where they are one again. null where the chain does not tell what was held.
-   * Rejects with ChainUnavailable.
+   * Compares, and stops withdrawals where the two differ for good, or lets them go on where they are one again.
+   * null where the chain does not tell what was held. Rejects with ChainUnavailable.
    */
   compare(): Promise<Reserves | null>;
 }
@@ -71,7 +74,8 @@ export function createTreasury(options: TreasuryOptions): Treasury {
 
   const compareOnce = async (): Promise<Reserves | null> => {
     await watch();
-    // Before the payouts are looked at, which may take long: one that becomes final meanwhile is above this height, and no difference.
+    // Before the payouts are looked at, which may take long: one that becomes final meanwhile is above this height,
+    // and no difference.
     const { cursor, height } = await bookOf();
     await options.withdrawals.lookAtSigned(network);
     const held = await chain.balanceAt(cursor);
@@ -85,7 +89,8 @@ export function createTreasury(options: TreasuryOptions): Treasury {
       if (book === null) {
         const { cursor, height } = await chain.incoming(null);
         const opening = await chain.balanceAt(cursor);
-        if (opening === null) throw new ChainUnavailable(`the balance of the treasury on ${network} is not to be had at the moment`);
+        if (opening === null)
+          throw new ChainUnavailable(`the balance of the treasury on ${network} is not to be had at the moment`);
         await rows.insert({ network, asset: chain.asset, treasury: chain.treasury, opening, cursor, height });
         book = await bookOf();
       }
@@ -96,7 +101,13 @@ export function createTreasury(options: TreasuryOptions): Treasury {
       }
       if (book.opening === 0n) return;
       const memo = `held by the treasury on ${network} before the books began`;
-      await ledger.transfer({ id: `opening:${network}`, from: treasuryOf(network), to: OPERATOR_TREASURY, amount: book.opening, memo });
+      await ledger.transfer({
+        id: `opening:${network}`,
+        from: treasuryOf(network),
+        to: OPERATOR_TREASURY,
+        amount: book.opening,
+        memo,
+      });
     },
 
     watch,

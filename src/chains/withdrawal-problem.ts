@@ -1,7 +1,12 @@
 /** A withdrawal that is refused, in words for whoever asked for it. */
 export class WithdrawalProblem extends Error {
   override readonly name = 'WithdrawalProblem';
-  readonly code: 'invalid_request' | 'insufficient_balance' | 'idempotency_conflict' | 'rate_limit_exceeded' | 'service_unavailable';
+  readonly code:
+    | 'invalid_request'
+    | 'insufficient_balance'
+    | 'idempotency_conflict'
+    | 'rate_limit_exceeded'
+    | 'service_unavailable';
   readonly param: string | undefined;
   constructor(code: WithdrawalProblem['code'], message: string, param?: string) {
     super(message);

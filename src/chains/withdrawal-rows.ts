@@ -4,10 +4,19 @@ import type { SignedPayout } from './chain.ts';
 import type { Before } from './deposit-rows.ts';
 
 /**
- * `requested`: written down. `debited`: taken from its account. `queued`: to be signed; until then it can be canceled. `signed`: may be on the chain.
- * `paid`: final there. `returning`, `returned`: given back. `refused`: nothing was taken.
+ * `requested`: written down. `debited`: taken from its account. `queued`: to be signed; until then it can be
+ * canceled. `signed`: may be on the chain. `paid`: final there. `returning`, `returned`: given back. `refused`:
+ * nothing was taken.
  */
-export type WithdrawalState = 'requested' | 'debited' | 'queued' | 'signed' | 'paid' | 'returning' | 'returned' | 'refused';
+export type WithdrawalState =
+  | 'requested'
+  | 'debited'
+  | 'queued'
+  | 'signed'
+  | 'paid'
+  | 'returning'
+  | 'returned'
+  | 'refused';
 
 export interface Withdrawal {
   readonly id: string;
@@ -34,7 +43,10 @@ export interface Withdrawal {
   readonly looks: number;
 }
 
-export type NewWithdrawal = Pick<Withdrawal, 'id' | 'network' | 'account' | 'source' | 'address' | 'amount' | 'handedOut'>;
+export type NewWithdrawal = Pick<
+  Withdrawal,
+  'id' | 'network' | 'account' | 'source' | 'address' | 'amount' | 'handedOut'
+>;
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const INSERT = load('insert-withdrawal');
@@ -55,14 +67,22 @@ const UNSIGNED = load('unsigned-of-account');
 const SIGNED = load('signed-withdrawals');
 const SIGNED_AMOUNT = load('signed-amount');
 
-/** The table of withdrawals. Every change is one conditional statement, so that it is made once by whoever comes first. */
+/**
+ * The table of withdrawals. Every change is one conditional statement, so that it is made once by whoever comes first.
+ */
 export interface WithdrawalRows {
   insert(withdrawal: NewWithdrawal, nextLookAt: number): Promise<boolean>;
   find(id: string): Promise<Withdrawal | null>;
   /** The newest first. */
   list(account: string, before: Before | null, limit: number): Promise<readonly Withdrawal[]>;
   /** One step; false where it is no longer at `from`. `nextLookAt` null: it is over. */
-  move(id: string, from: WithdrawalState, to: WithdrawalState, nextLookAt: number | null, reason?: string): Promise<boolean>;
+  move(
+    id: string,
+    from: WithdrawalState,
+    to: WithdrawalState,
+    nextLookAt: number | null,
+    reason?: string,
+  ): Promise<boolean>;
   /** Keeps what was signed of a queued one; false where it is not queued any more, or its chain is halted. */
   sign(id: string, signed: SignedPayout): Promise<boolean>;
   /** Keeps what was signed in the place of what is lost. */
@@ -97,10 +117,13 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
       return row ? toWithdrawal(row) : null;
     },
     list: async (account, before, limit) =>
-      (await database.query(LIST, [account, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])).map(toWithdrawal),
+      (
+        await database.query(LIST, [account, before?.createdAt ?? Number.MAX_SAFE_INTEGER, before?.id ?? '', limit])
+      ).map(toWithdrawal),
     move: (id, from, to, nextLookAt, reason) => changed(MOVE, [id, from, to, reason ?? null, now(), nextLookAt]),
     sign: (id, signed) => changed(SIGN, [id, signedText(signed), signed.transaction, now()]),
-    resign: (id, previous, signed) => changed(RESIGN, [id, signedText(previous), signedText(signed), signed.transaction, now()]),
+    resign: (id, previous, signed) =>
+      changed(RESIGN, [id, signedText(previous), signedText(signed), signed.transaction, now()]),
     async noteSent(id, transaction) {
       await database.query(NOTE_SENT, [id, transaction, now()]);
     },
@@ -109,7 +132,8 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
     },
     markPaid: (id, transaction, height) => changed(MARK_PAID, [id, transaction, height, now()]),
     takeBack: (id) => changed(TAKE_BACK, [id, now()]),
-    claim: async (network, limit, claimMs) => (await database.query(CLAIM, [now(), now() + claimMs, limit, network])).map(toWithdrawal),
+    claim: async (network, limit, claimMs) =>
+      (await database.query(CLAIM, [now(), now() + claimMs, limit, network])).map(toWithdrawal),
     async forgetClaims() {
       await database.query(FORGET_CLAIMS, [now()]);
     },

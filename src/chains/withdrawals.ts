@@ -20,22 +20,32 @@ export interface WithdrawalsOptions {
   readonly policyOf: (network: string) => WithdrawalPolicy;
   /** Why nothing is paid out over a chain; null while it is. */
   readonly haltOf: (network: string) => Promise<string | null>;
-  /** Whether an account has money that its chain may still undo, and that may have been there at `at` (epoch milliseconds). */
+  /**
+   * Whether an account has money that its chain may still undo, and that may have been there at `at` (epoch
+   * milliseconds).
+   */
   readonly unfinal: (account: string, at: number) => Promise<boolean>;
-  /** What came into an account over chains: more of its balance cannot go out over them. The rest is credit that the operator gave, to be spent here. */
+  /**
+   * What came into an account over chains: more of its balance cannot go out over them. The rest is credit that the
+   * operator gave, to be spent here.
+   */
   readonly paidIn: (account: string) => Promise<MicroUsd>;
   readonly now: () => number;
 }
 
 export interface Withdrawals {
   /**
-   * Writes a withdrawal down and takes its amount from its source. Asking again with the same id and the same words resolves with the one that is there.
-   * Rejects with WithdrawalProblem; with ChainUnavailable never, as nothing is asked of a chain.
+   * Writes a withdrawal down and takes its amount from its source. Asking again with the same id and the same words
+   * resolves with the one that is there. Rejects with WithdrawalProblem; with ChainUnavailable never, as nothing is
+   * asked of a chain.
    */
   request(asked: NewWithdrawal): Promise<Withdrawal>;
   /** Gives one back that is not signed yet. null where it is too late. */
   cancel(id: string): Promise<Withdrawal | null>;
-  /** Has the gateway submit one that its owner was to submit: what was handed out pays the same, once. null where there is nothing to submit any more. */
+  /**
+   * Has the gateway submit one that its owner was to submit: what was handed out pays the same, once. null where
+   * there is nothing to submit any more.
+   */
   submit(id: string): Promise<Withdrawal | null>;
   /** As many steps as can be made now. Rejects with ChainUnavailable. */
   carryOn(withdrawal: Withdrawal): Promise<void>;
@@ -62,7 +72,13 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
 
   const debit = async ({ id, source, network, amount, address }: Withdrawal): Promise<void> => {
     const memo = `withdrawal over ${network} to ${address}`;
-    const taken = await ledger.transfer({ id: `withdrawal:${id}`, from: source, to: outgoingOf(network), amount, memo });
+    const taken = await ledger.transfer({
+      id: `withdrawal:${id}`,
+      from: source,
+      to: outgoingOf(network),
+      amount,
+      memo,
+    });
     if (taken.ok || taken.reason === 'duplicate') {
       if (await rows.move(id, 'requested', 'debited', now() + CLAIM_MS)) return;
       // Somebody else tried it when the money was not there yet, and has said so meanwhile.
@@ -74,7 +90,9 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
   const paidInLeft = async ({ source, account }: Pick<Withdrawal, 'source' | 'account'>): Promise<MicroUsd> =>
     source === escrowOf(account) ? (await options.paidIn(account)) - (await rows.takenSince(source, 0)) : MICRO_USD_MAX;
 
-  /** Those that were debited at the same time see each other here: none goes past the limit, and both may be given back. */
+  /**
+   * Those that were debited at the same time see each other here: none goes past the limit, and both may be given back.
+   */
   const queue = async (withdrawal: Withdrawal): Promise<void> => {
     const { id, source, network } = withdrawal;
     const { dailyMax } = policyOf(network);
@@ -85,7 +103,13 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
   };
 
   const giveBack = async ({ id, source, network, amount, reason }: Withdrawal): Promise<void> => {
-    await ledger.transfer({ id: `withdrawal-back:${id}`, from: outgoingOf(network), to: source, amount, memo: reason ?? 'given back' });
+    await ledger.transfer({
+      id: `withdrawal-back:${id}`,
+      from: outgoingOf(network),
+      to: source,
+      amount,
+      memo: reason ?? 'given back',
+    });
     await rows.move(id, 'returning', 'returned', null);
   };
 
@@ -95,12 +119,22 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
     if (transaction !== null && transaction !== withdrawal.transaction) await rows.noteSent(withdrawal.id, transaction);
   };
 
-  /** What a treasury has by the books, and has not signed away. What came in on another chain is not there, and what is signed cannot be canceled any more. */
+  /**
+   * What a treasury has by the books, and has not signed away. What came in on another chain is not there, and what
+   * is signed cannot be canceled any more.
+   */
   const uncommitted = async (network: string): Promise<MicroUsd> =>
     -((await ledger.balance(treasuryOf(network)))?.available ?? 0n) - (await rows.signedAmount(network));
 
-  /** null: the receiver cannot be paid, and the money goes back. What was signed before is lost then, or there is nothing. */
-  const signOrGiveBack = async (withdrawal: Withdrawal, chain: Chain, previous: SignedPayout | null): Promise<SignedPayout | null> => {
+  /**
+   * null: the receiver cannot be paid, and the money goes back. What was signed before is lost then, or there is
+   * nothing.
+   */
+  const signOrGiveBack = async (
+    withdrawal: Withdrawal,
+    chain: Chain,
+    previous: SignedPayout | null,
+  ): Promise<SignedPayout | null> => {
     try {
       return await chain.sign(payoutOf(withdrawal), previous);
     } catch (error) {
@@ -114,7 +148,8 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
   const sign = async (withdrawal: Withdrawal, chain: Chain): Promise<void> => {
     const { id, network, account, source, amount } = withdrawal;
     if ((await options.haltOf(network)) !== null || (await uncommitted(network)) < amount) return;
-    // What was paid in leaves again only when its chain cannot undo it any more. What comes in after it was taken is none of it.
+    // What was paid in leaves again only when its chain cannot undo it any more. What comes in after it was taken
+    // is none of it.
     if (source === escrowOf(account) && (await options.unfinal(account, withdrawal.updatedAt + CLOCKS_MS))) return;
     const signed = await signOrGiveBack(withdrawal, chain, null);
     if (signed !== null && (await rows.sign(id, signed)))
@@ -129,7 +164,13 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
       await rows.noteHeight(id, sight.transaction, sight.height);
       if (!sight.final) return;
       const memo = `withdrawal to ${address}, transaction ${sight.transaction}`;
-      await ledger.transfer({ id: `withdrawal-paid:${id}`, from: outgoingOf(network), to: treasuryOf(network), amount, memo });
+      await ledger.transfer({
+        id: `withdrawal-paid:${id}`,
+        from: outgoingOf(network),
+        to: treasuryOf(network),
+        amount,
+        memo,
+      });
       await rows.markPaid(id, sight.transaction, sight.height);
       return;
     }
@@ -139,7 +180,8 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
       await rows.move(id, 'signed', 'returning', now(), `It was not submitted in time: ${sight.reason}`);
       return;
     }
-    // The chain has decided that the one before can never pay; whoever signs first is kept, and the others' texts are thrown away unsent.
+    // The chain has decided that the one before can never pay; whoever signs first is kept, and the others' texts
+    // are thrown away unsent.
     const again = await signOrGiveBack(withdrawal, chain, signed);
     if (again !== null && (await rows.resign(id, signed, again)))
       await send({ ...withdrawal, signed: again, transaction: again.transaction }, again, chain);
@@ -180,11 +222,13 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
   const check = async (asked: NewWithdrawal): Promise<void> => {
     const { network, address, amount, source } = asked;
     const chain = chainOf(network);
-    if (chain === null) throw new WithdrawalProblem('service_unavailable', `${network} cannot be reached at the moment: retry later`);
+    if (chain === null)
+      throw new WithdrawalProblem('service_unavailable', `${network} cannot be reached at the moment: retry later`);
     const fault = chain.addressFault(address);
     if (fault !== null) throw new WithdrawalProblem('invalid_request', fault, 'address');
     const { minimum, dailyMax } = policyOf(network);
-    if (amount < minimum) throw new WithdrawalProblem('invalid_request', `A withdrawal is at least ${formatUsd(minimum)} USDC`, 'amount');
+    if (amount < minimum)
+      throw new WithdrawalProblem('invalid_request', `A withdrawal is at least ${formatUsd(minimum)} USDC`, 'amount');
     const taken = await rows.takenSince(source, now() - DAY_MS);
     if (taken + amount > dailyMax)
       throw new WithdrawalProblem(
@@ -194,10 +238,17 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
       );
     const left = await paidInLeft(asked);
     if (amount > left)
-      throw new WithdrawalProblem('insufficient_balance', `${NOT_PAID_IN}: ${formatUsd(left > 0n ? left : 0n)} USDC of this one`, 'amount');
+      throw new WithdrawalProblem(
+        'insufficient_balance',
+        `${NOT_PAID_IN}: ${formatUsd(left > 0n ? left : 0n)} USDC of this one`,
+        'amount',
+      );
     const halted = await options.haltOf(network);
     if (halted !== null)
-      throw new WithdrawalProblem('service_unavailable', `Withdrawals over ${network} are stopped until its operator has looked at it`);
+      throw new WithdrawalProblem(
+        'service_unavailable',
+        `Withdrawals over ${network} are stopped until its operator has looked at it`,
+      );
   };
 
   return {
@@ -208,11 +259,20 @@ export function createWithdrawals(options: WithdrawalsOptions): Withdrawals {
         await rows.insert(asked, now() + CLAIM_MS);
       }
       const row = await reread(asked.id);
-      const same = (['network', 'account', 'source', 'address', 'amount', 'handedOut'] as const).every((key) => row[key] === asked[key]);
+      const same = (['network', 'account', 'source', 'address', 'amount', 'handedOut'] as const).every(
+        (key) => row[key] === asked[key],
+      );
       if (!same)
-        throw new WithdrawalProblem('idempotency_conflict', 'This idempotency key was used for another withdrawal: use a new key for a new one');
-      const reached = await advance(row, ({ state }) => state !== 'requested' && state !== 'debited' && state !== 'returning');
-      if (reached.state === 'refused') throw new WithdrawalProblem('insufficient_balance', `Insufficient balance: ${reached.reason}`, 'amount');
+        throw new WithdrawalProblem(
+          'idempotency_conflict',
+          'This idempotency key was used for another withdrawal: use a new key for a new one',
+        );
+      const reached = await advance(
+        row,
+        ({ state }) => state !== 'requested' && state !== 'debited' && state !== 'returning',
+      );
+      if (reached.state === 'refused')
+        throw new WithdrawalProblem('insufficient_balance', `Insufficient balance: ${reached.reason}`, 'amount');
       if (reached.state === 'returned' && before === null)
         throw new WithdrawalProblem('rate_limit_exceeded', reached.reason ?? 'It was given back', 'amount');
       return reached;

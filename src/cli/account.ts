@@ -53,7 +53,13 @@ export function accountCommand(): Command {
       return administer(flags, {
         create: true,
         run: async (admin) => {
-          return (await admin.request('POST', '/accounts', flags.label === undefined ? named : { ...named, label: flags.label })).data as Account;
+          return (
+            await admin.request(
+              'POST',
+              '/accounts',
+              flags.label === undefined ? named : { ...named, label: flags.label },
+            )
+          ).data as Account;
         },
         show: (account) => `${describe(account, paint)}\n\nNext: ${OWN_NAME} account credit ${name} 10`,
       });
@@ -61,32 +67,36 @@ export function accountCommand(): Command {
   );
 
   command.addCommand(
-    withAdminOptions(new Command('list').summary('all accounts with their balances').description('All accounts with their balances.')).action(
-      (flags: AdminFlags) =>
-        administer(flags, {
-          run: (admin) => listAll<Account>(admin, '/accounts'),
-          show: (accounts) =>
-            accounts.length === 0
-              ? `No accounts yet. Make one: ${OWN_NAME} account create acme`
-              : table(
-                  ['ACCOUNT', 'LABEL', 'USD', 'LOCKED', 'CREATED'],
-                  accounts.map((each) => [
-                    each.caip_account_id,
-                    each.label,
-                    each.balance_usd,
-                    usd(each.locked_micro_usdc),
-                    (each.created_at ?? '').slice(0, 10),
-                  ]),
-                  paint,
-                  ['USD', 'LOCKED'],
-                ),
-        }),
+    withAdminOptions(
+      new Command('list').summary('all accounts with their balances').description('All accounts with their balances.'),
+    ).action((flags: AdminFlags) =>
+      administer(flags, {
+        run: (admin) => listAll<Account>(admin, '/accounts'),
+        show: (accounts) =>
+          accounts.length === 0
+            ? `No accounts yet. Make one: ${OWN_NAME} account create acme`
+            : table(
+                ['ACCOUNT', 'LABEL', 'USD', 'LOCKED', 'CREATED'],
+                accounts.map((each) => [
+                  each.caip_account_id,
+                  each.label,
+                  each.balance_usd,
+                  usd(each.locked_micro_usdc),
+                  (each.created_at ?? '').slice(0, 10),
+                ]),
+                paint,
+                ['USD', 'LOCKED'],
+              ),
+      }),
     ),
   );
 
   command.addCommand(
     withAdminOptions(
-      new Command('show').summary('one account').description('One account: balance and all-time figures.').argument('<account>', 'its name or id'),
+      new Command('show')
+        .summary('one account')
+        .description('One account: balance and all-time figures.')
+        .argument('<account>', 'its name or id'),
     ).action((name: string, flags: AdminFlags) =>
       administer(flags, {
         run: async (admin) => (await admin.request('GET', accountPath(name))).data as Account,
@@ -105,7 +115,9 @@ export function accountCommand(): Command {
         .option('--reference <text>', 'what the payment is known by; the same reference is credited once'),
     ).action((name: string, amount: string, flags: AdminFlags & { reference?: string }) => {
       if (!/^\d{1,10}(?:\.\d{1,6})?$/.test(amount) || Number(amount) === 0)
-        throw new CliError(`<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`);
+        throw new CliError(
+          `<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
+        );
       return administer(flags, {
         run: async (admin) => {
           const credit = { amount_usd: amount, reference: flags.reference ?? `cli-${randomUUID()}` };
@@ -128,8 +140,12 @@ function describe(account: Account, paint: Paint): string {
       ['label', account.label || '-'],
       ['balance', `${account.balance_usd} USD`],
       ['locked', `${usd(account.locked_micro_usdc)} USD`],
-      ...(account.total_credits_micro_usdc === undefined ? [] : [['credited', `${usd(account.total_credits_micro_usdc)} USD`] as const]),
-      ...(account.total_usage_micro_usdc === undefined ? [] : [['used', `${usd(account.total_usage_micro_usdc)} USD`] as const]),
+      ...(account.total_credits_micro_usdc === undefined
+        ? []
+        : [['credited', `${usd(account.total_credits_micro_usdc)} USD`] as const]),
+      ...(account.total_usage_micro_usdc === undefined
+        ? []
+        : [['used', `${usd(account.total_usage_micro_usdc)} USD`] as const]),
       ['created', account.created_at ?? 'by itself, as wallets and subjects of an issuer are'],
     ],
     paint,

@@ -26,15 +26,27 @@ export interface AdminFlags extends TargetFlags {
 /** Options of every command that administers a gateway. */
 export function withAdminOptions(command: Command): Command {
   command.option('--json', 'print JSON instead of a table');
-  whichGateway(command, '--url <address>', 'address of a running gateway (TOLLGATE_URL); by default the one that runs on the data directory');
-  whichGateway(command, '--admin-key <key>', 'its admin key; better in TOLLGATE_ADMIN_KEY, which process lists do not show');
+  whichGateway(
+    command,
+    '--url <address>',
+    'address of a running gateway (TOLLGATE_URL); by default the one that runs on the data directory',
+  );
+  whichGateway(
+    command,
+    '--admin-key <key>',
+    'its admin key; better in TOLLGATE_ADMIN_KEY, which process lists do not show',
+  );
   return withTargetOptions(command);
 }
 
 /** Options of a command that works on a database. */
 export function withTargetOptions(command: Command): Command {
   whichGateway(command, '--data <directory>', 'data directory (TOLLGATE_DATA)');
-  whichGateway(command, '-c, --config <file>', 'TOML file that names the data directory or the database (TOLLGATE_CONFIG)');
+  whichGateway(
+    command,
+    '-c, --config <file>',
+    'TOML file that names the data directory or the database (TOLLGATE_CONFIG)',
+  );
   return command;
 }
 
@@ -70,7 +82,10 @@ export function remote({ base, key }: { readonly base: string; readonly key: str
         response = await fetch(`${base}/admin/v1${path}`, {
           method,
           redirect: 'error',
-          headers: { authorization: `Bearer ${key}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+          headers: {
+            authorization: `Bearer ${key}`,
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          },
           signal: AbortSignal.timeout(REQUEST_MS),
           ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         });
@@ -97,14 +112,22 @@ function readAnswer(status: number, text: string, where: string): Answer {
   const message = body.error?.message ?? `status ${status}`;
   if (status === 404) throw new CliError(`${message}.\nSee what there is: ${OWN_NAME} account list`);
   throw new CliError(
-    status === 401 ? `${where}: ${message}.\nGive the right one in TOLLGATE_ADMIN_KEY; without it the key in the data directory is used.` : message,
+    status === 401
+      ? `${where}: ${message}.\nGive the right one in TOLLGATE_ADMIN_KEY; without it the key in the data directory is used.`
+      : message,
   );
 }
 
-/** Runs a command against the gateway that the flags name, and prints what it returns: as JSON, or as `show` says it. */
+/**
+ * Runs a command against the gateway that the flags name, and prints what it returns: as JSON, or as `show` says it.
+ */
 export async function administer<T>(
   flags: AdminFlags,
-  options: { readonly create?: boolean; readonly run: (admin: AdminClient) => Promise<T>; readonly show: (result: T) => string },
+  options: {
+    readonly create?: boolean;
+    readonly run: (admin: AdminClient) => Promise<T>;
+    readonly show: (result: T) => string;
+  },
 ): Promise<void> {
   const admin = await openAdmin(flags, { create: options.create ?? false });
   try {

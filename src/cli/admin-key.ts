@@ -24,6 +24,7 @@ export function loadAdminKey(dataDir: string): string {
     }
   }
   const text = readFileSync(path, 'utf8').trim();
-  if (parseKey(text)?.kind !== 'admin') throw new CliError(`${path} does not hold an admin key.\nRemove the file: the next start makes a new key.`);
+  if (parseKey(text)?.kind !== 'admin')
+    throw new CliError(`${path} does not hold an admin key.\nRemove the file: the next start makes a new key.`);
   return text;
 }

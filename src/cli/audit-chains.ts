@@ -2,7 +2,9 @@ import type { AuditedChain, ChainAudit } from '#pages';
 import { facts, table, type Paint } from './terminal.ts';
 
 /** Amounts as JSON has them: numbers of micro-USD. */
-type InNumbers<T> = { readonly [K in keyof T]: T[K] extends bigint | null ? (null extends T[K] ? number | null : number) : T[K] };
+type InNumbers<T> = {
+  readonly [K in keyof T]: T[K] extends bigint | null ? (null extends T[K] ? number | null : number) : T[K];
+};
 
 /** The comparison with the treasuries as the admin API sends it. */
 export interface ChainAuditView extends InNumbers<Omit<ChainAudit, 'chains' | 'ok'>> {
@@ -15,11 +17,14 @@ const AMOUNTS = ['owed', 'held', 'booked', 'difference', 'unfinal', 'coming', 'g
 
 /** A report of the admin API, or one that was made here: JSON either way. */
 export const chainAuditView = (audit: ChainAudit): ChainAuditView =>
-  JSON.parse(JSON.stringify(audit, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))) as ChainAuditView;
+  JSON.parse(
+    JSON.stringify(audit, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)),
+  ) as ChainAuditView;
 
 /** What the treasuries hold against what the books say, for people. */
 export function showChains({ ok, chains, ...totals }: ChainAuditView, paint: Paint): string {
-  if (chains.length === 0) return 'No chain has a treasury in this configuration: there is nothing to compare. Name its file with --config.';
+  if (chains.length === 0)
+    return 'No chain has a treasury in this configuration: there is nothing to compare. Name its file with --config.';
   const rows = chains.map((chain) => [
     chain.network,
     usd(chain.owed),
@@ -41,8 +46,17 @@ export function showChains({ ok, chains, ...totals }: ChainAuditView, paint: Pai
     [
       ['suspense', `${usd(suspense)} USD came in and are nobody's yet`],
       ['fees', `${usd(fees)} USD`],
-      ...(losses > 0 ? [['losses', `${usd(losses)} USD were taken back by a chain after they were spent: to be made good`] as const] : []),
-      ...(operator > 0 ? [['by hand', `${usd(operator)} USD were credited by the operator, and are held outside of any chain`] as const] : []),
+      ...(losses > 0
+        ? [['losses', `${usd(losses)} USD were taken back by a chain after they were spent: to be made good`] as const]
+        : []),
+      ...(operator > 0
+        ? [
+            [
+              'by hand',
+              `${usd(operator)} USD were credited by the operator, and are held outside of any chain`,
+            ] as const,
+          ]
+        : []),
     ],
     paint,
     '  ',
@@ -53,7 +67,14 @@ export function showChains({ ok, chains, ...totals }: ChainAuditView, paint: Pai
       : ok === false
         ? paint(['bold', 'red'], 'The treasuries and the books differ.')
         : paint(['bold', 'yellow'], 'Not every treasury could be compared.');
-  return [table(HEADINGS, rows, paint, AMOUNTS), ...(notes.length > 0 ? ['', ...notes] : []), '', figures, '', verdict].join('\n');
+  return [
+    table(HEADINGS, rows, paint, AMOUNTS),
+    ...(notes.length > 0 ? ['', ...notes] : []),
+    '',
+    figures,
+    '',
+    verdict,
+  ].join('\n');
 }
 
 const usd = (micro: number | null): string => (micro === null ? '?' : (micro / 1e6).toFixed(6));

@@ -38,7 +38,9 @@ Examples:
 
 /** `tollgate audit`: are the books right? */
 export function auditCommand(): Command {
-  return withAdminOptions(new Command('audit').summary('prove that the books are right').description('Recompute the books and compare.'))
+  return withAdminOptions(
+    new Command('audit').summary('prove that the books are right').description('Recompute the books and compare.'),
+  )
     .option('--chain', 'also compare with what the treasuries hold')
     .addHelpText('after', HELP)
     .action(async (flags: AuditFlags) => {
@@ -59,8 +61,10 @@ async function runAudit(flags: AuditFlags): Promise<AuditView> {
   const { findTarget } = await import('./target.ts');
   const { running, config, words } = await findTarget(flags);
   say(words);
-  if (running) return (await remote(running).request('GET', flags.chain ? '/audit?chain=true' : '/audit')).data as AuditView;
-  // Opened by itself, not as a gateway: an audit changes nothing. Locks of a killed gateway stay held until the next start.
+  if (running)
+    return (await remote(running).request('GET', flags.chain ? '/audit?chain=true' : '/audit')).data as AuditView;
+  // Opened by itself, not as a gateway: an audit changes nothing. Locks of a killed gateway stay held until the
+  // next start.
   const [{ openDatabase }, { auditWithJournal }, { refuseMissingDatabase }] = await Promise.all([
     import('#store'),
     import('#app/journal'),
@@ -74,7 +78,9 @@ async function runAudit(flags: AuditFlags): Promise<AuditView> {
     return {
       ok,
       checks,
-      totals: Object.fromEntries(Object.entries(totals).map(([name, value]) => [name, Number(value)])) as AuditView['totals'],
+      totals: Object.fromEntries(
+        Object.entries(totals).map(([name, value]) => [name, Number(value)]),
+      ) as AuditView['totals'],
       ...(chains ? { chains } : {}),
     };
   } finally {
@@ -84,7 +90,11 @@ async function runAudit(flags: AuditFlags): Promise<AuditView> {
 
 /** Before the books are audited, as it may book what came in. */
 async function compareChains(config: Config, database: OpenDatabase): Promise<ChainAuditView> {
-  const [{ openBooks }, { auditFunds }, { createLedger }] = await Promise.all([import('#app'), import('#pages'), import('#billing')]);
+  const [{ openBooks }, { auditFunds }, { createLedger }] = await Promise.all([
+    import('#app'),
+    import('#pages'),
+    import('#billing'),
+  ]);
   const ledger = await createLedger({ database });
   try {
     const books = await openBooks({ config, database, ledger, now: Date.now });

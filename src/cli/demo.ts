@@ -18,7 +18,13 @@ export interface Demo {
 const START_MS = 10_000;
 
 const MODELS = [
-  { name: 'demo/sage', displayName: 'Demo: Sage', prompt: '0.5', completion: '1.5', inputModalities: ['text', 'image'] },
+  {
+    name: 'demo/sage',
+    displayName: 'Demo: Sage',
+    prompt: '0.5',
+    completion: '1.5',
+    inputModalities: ['text', 'image'],
+  },
   { name: 'demo/echo', displayName: 'Demo: Echo', prompt: '0.1', completion: '0.2', inputModalities: ['text'] },
 ] as const;
 
@@ -28,22 +34,33 @@ export const FIRST_TOOL_CALL = { service: 'demo/toolbox', name: 'roll_dice', arg
 /** The demo's agent with a message for it, as the first call to try. */
 export const FIRST_MESSAGE = { service: 'demo/croupier', text: 'Roll 2d6' } as const;
 
-/** Starts the demo provider as a process of its own: a provider like any other, reached over HTTP. It ends when this process does. */
+/**
+ * Starts the demo provider as a process of its own: a provider like any other, reached over HTTP. It ends when this
+ * process does.
+ */
 export async function startDemo(): Promise<Demo> {
   const program = fileURLToPath(new URL('../demo/provider.ts', import.meta.url));
-  // Detached: a Ctrl-C in the terminal must not end it while the gateway lets running calls finish. The end of its input does.
+  // Detached: a Ctrl-C in the terminal must not end it while the gateway lets running calls finish. The end of its
+  // input does.
   const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
   // Writing to a process that is gone is no news: `exit` tells it.
   child.stdin.on('error', () => {});
-  const exited = once(child, 'exit').then(([code, signal]: unknown[]) => (signal ? `signal ${String(signal)}` : `exit code ${String(code)}`));
+  const exited = once(child, 'exit').then(([code, signal]: unknown[]) =>
+    signal ? `signal ${String(signal)}` : `exit code ${String(code)}`,
+  );
   const lines = createInterface({ input: child.stdout });
 
   let timer: NodeJS.Timeout | undefined;
   const { url, toolboxUrl, croupierUrl } = await Promise.race([
     once(lines, 'line').then(([line]: unknown[]) => readAddresses(String(line))),
-    exited.then((reason) => Promise.reject(new CliError(`The demo provider ended while it started (${reason}). What it wrote is above.`))),
+    exited.then((reason) =>
+      Promise.reject(new CliError(`The demo provider ended while it started (${reason}). What it wrote is above.`)),
+    ),
     new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new CliError(`The demo provider did not start within ${START_MS / 1000} s.`)), START_MS);
+      timer = setTimeout(
+        () => reject(new CliError(`The demo provider did not start within ${START_MS / 1000} s.`)),
+        START_MS,
+      );
     }),
   ])
     .catch((error: unknown) => {
@@ -61,7 +78,12 @@ export async function startDemo(): Promise<Demo> {
           displayName,
           providerName: 'Demo',
           rates: parseRates({ prompt, completion, ...(name === 'demo/sage' ? { image: '0.0001' } : {}) }),
-          facts: { upstreamModel: name, contextLength: 32_768, maxOutputTokens: 4096, inputModalities: [...inputModalities] },
+          facts: {
+            upstreamModel: name,
+            contextLength: 32_768,
+            maxOutputTokens: 4096,
+            inputModalities: [...inputModalities],
+          },
           url,
           apiKey: null,
         }),
@@ -85,11 +107,17 @@ export async function startDemo(): Promise<Demo> {
           name: FIRST_MESSAGE.service,
           displayName: 'Demo: Croupier',
           providerName: 'Demo',
-          description: 'Rolls dice by calling demo/toolbox, has demo/sage comment on them, and pays both from the budget of the message.',
+          description:
+            'Rolls dice by calling demo/toolbox, has demo/sage comment on them, and pays both from the budget of the message.',
           rates: parseRates({ call: '0.002' }),
           variants: {},
           priceCap: null,
-          agent: { cardPath: '/.well-known/agent-card.json', rpcPath: null, chargedPer: 'message', nestedMax: MICRO_PER_USD / 100n },
+          agent: {
+            cardPath: '/.well-known/agent-card.json',
+            rpcPath: null,
+            chargedPer: 'message',
+            nestedMax: MICRO_PER_USD / 100n,
+          },
         },
         target: { kind: 'http', url: croupierUrl, apiKey: null },
       },

@@ -34,7 +34,9 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
   const [demo, found] = await Promise.all([startDemo(), findLocalProviders(process.env)]);
   const hints: string[] = [];
   if (!LOOPBACK.test(config.host))
-    hints.push(`It listens on ${config.host}: others on the network can reach it. For more than a try use tollgate serve.`);
+    hints.push(
+      `It listens on ${config.host}: others on the network can reach it. For more than a try use tollgate serve.`,
+    );
   let key = '';
 
   const offered = await chooseLocal(found, flags, hints).catch(async (error: unknown) => {
@@ -62,14 +64,19 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
         watch(demo, paint);
         process.stdout.write(await welcome(app, { baseUrl, key, services, dataDir: config.dataDir, hints, paint }));
       },
-      stopping: () => process.stdout.write(paint('dim', '\nStopping: running calls may finish. Ctrl-C again stops at once.\n')),
+      stopping: () =>
+        process.stdout.write(paint('dim', '\nStopping: running calls may finish. Ctrl-C again stops at once.\n')),
       cleanUp: () => demo.close(),
     },
   );
 }
 
 /** Asks on a terminal, obeys flags anywhere, and otherwise leaves a hint at how it is done. */
-async function chooseLocal(found: readonly LocalProvider[], flags: StartFlags, hints: string[]): Promise<readonly ServiceConfig[]> {
+async function chooseLocal(
+  found: readonly LocalProvider[],
+  flags: StartFlags,
+  hints: string[],
+): Promise<readonly ServiceConfig[]> {
   const services: ServiceConfig[] = [];
   const wanted = { '--with-ollama': flags.withOllama, '--with-openai': flags.withOpenai };
   for (const [flag, on] of Object.entries(wanted)) {
@@ -83,7 +90,8 @@ async function chooseLocal(found: readonly LocalProvider[], flags: StartFlags, h
   }
   const terminal = process.stdin.isTTY && process.stdout.isTTY;
   for (const provider of found) {
-    const yes = wanted[provider.flag] ?? (terminal && (await askYesNo(`${provider.found}. Route to ${provider.name} too?`)));
+    const yes =
+      wanted[provider.flag] ?? (terminal && (await askYesNo(`${provider.found}. Route to ${provider.name} too?`)));
     if (yes) {
       try {
         services.push(...(await provider.services()));
@@ -117,8 +125,13 @@ const NAMES_SHOWN = 8;
 async function welcome(app: App, { baseUrl, key, services, dataDir, hints, paint }: Welcome): Promise<string> {
   const balance = await app.ledger.balance(escrowOf(DEVELOPMENT_ACCOUNT));
   const namesOf = (primitive: Primitive) => {
-    const names = [...new Set(services.filter(({ service }) => service.primitive === primitive).map(({ service }) => service.name))];
-    return names.slice(0, NAMES_SHOWN).join('  ') + (names.length > NAMES_SHOWN ? `  and ${names.length - NAMES_SHOWN} more` : '');
+    const names = [
+      ...new Set(services.filter(({ service }) => service.primitive === primitive).map(({ service }) => service.name)),
+    ];
+    return (
+      names.slice(0, NAMES_SHOWN).join('  ') +
+      (names.length > NAMES_SHOWN ? `  and ${names.length - NAMES_SHOWN} more` : '')
+    );
   };
   const row = (name: string, value: string) => `  ${paint('dim', name.padEnd(9))} ${value}\n`;
   const chat = `${baseUrl}/api/v1/chat/completions`;

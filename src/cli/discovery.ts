@@ -8,7 +8,10 @@ export interface GatewayFile {
   readonly base_url: string;
   readonly admin_key: string;
   readonly pid: number;
-  /** When that process began, in the words of this system; null where it does not tell. Another process may have the id later. */
+  /**
+   * When that process began, in the words of this system; null where it does not tell. Another process may have the
+   * id later.
+   */
   readonly started: string | null;
   /** The directory that the file was written in: a copy of it elsewhere is not of the gateway there. */
   readonly data_dir: string;
@@ -38,7 +41,11 @@ const DEV = 'dev.json';
 
 /** Says that this process is the gateway of a data directory. `configFile`: the file that it was started with. */
 export function writeGatewayFile(
-  { dataDir, databaseUrl, adminKey }: { readonly dataDir: string; readonly databaseUrl: string | null; readonly adminKey: string },
+  {
+    dataDir,
+    databaseUrl,
+    adminKey,
+  }: { readonly dataDir: string; readonly databaseUrl: string | null; readonly adminKey: string },
   { baseUrl, configFile }: { readonly baseUrl: string; readonly configFile: string | null },
 ): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -79,7 +86,10 @@ export function readDevKey(dataDir: string): string | null {
   return typeof key === 'string' ? key : null;
 }
 
-/** Written aside and renamed, so that a reader sees the old content or the new, never a part; readable by its owner alone from the first byte. */
+/**
+ * Written aside and renamed, so that a reader sees the old content or the new, never a part; readable by its owner
+ * alone from the first byte.
+ */
 function writeSecretFile(dataDir: string, name: string, content: object): void {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   const path = join(dataDir, name);

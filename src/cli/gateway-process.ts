@@ -67,9 +67,12 @@ function explainListen(error: unknown, { host, port }: Config): unknown {
     case 'ENOTFOUND': {
       const own = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
       const known = own.map(({ address }) => address).filter((address) => !address.startsWith('fe80'));
-      return new CliError(`This machine has no address ${host}.\nHOST can be 127.0.0.1, 0.0.0.0 (all), or one of: ${known.join(', ')}`, {
-        cause: error,
-      });
+      return new CliError(
+        `This machine has no address ${host}.\nHOST can be 127.0.0.1, 0.0.0.0 (all), or one of: ${known.join(', ')}`,
+        {
+          cause: error,
+        },
+      );
     }
     default:
       return error;

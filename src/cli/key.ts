@@ -1,6 +1,13 @@
 import { Command, Option } from 'commander';
 import { LIMIT_RESETS } from '#auth/accounts';
-import { accountPath, administer, listAll, withAdminOptions, type AdminClient, type AdminFlags } from './admin-client.ts';
+import {
+  accountPath,
+  administer,
+  listAll,
+  withAdminOptions,
+  type AdminClient,
+  type AdminFlags,
+} from './admin-client.ts';
 import { CliError } from './cli-error.ts';
 import { OWN_NAME } from './own-name.ts';
 import { painter, table } from './terminal.ts';
@@ -64,9 +71,12 @@ export function keyCommand(): Command {
       return administer(flags, {
         run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, body),
         show: ({ key, data, warnings = [] }) => {
-          for (const warning of warnings) process.stderr.write(`${painter(process.stderr)('yellow', `! ${warning}`)}\n`);
+          for (const warning of warnings)
+            process.stderr.write(`${painter(process.stderr)('yellow', `! ${warning}`)}\n`);
           const kept = `${key}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`;
-          return (data as Key).development ? `${kept}\nIt is a development key: npm start takes it, tollgate serve refuses it.` : kept;
+          return (data as Key).development
+            ? `${kept}\nIt is a development key: npm start takes it, tollgate serve refuses it.`
+            : kept;
         },
       });
     }),
@@ -126,15 +136,26 @@ export function keyCommand(): Command {
         }),
       ),
     );
-  change('disable', 'refuse a key from now on; can be undone', (admin, path) => admin.request('PATCH', path, { disabled: true }), 'disabled');
-  change('enable', 'accept a disabled key again', (admin, path) => admin.request('PATCH', path, { disabled: false }), 'enabled');
+  change(
+    'disable',
+    'refuse a key from now on; can be undone',
+    (admin, path) => admin.request('PATCH', path, { disabled: true }),
+    'disabled',
+  );
+  change(
+    'enable',
+    'accept a disabled key again',
+    (admin, path) => admin.request('PATCH', path, { disabled: false }),
+    'enabled',
+  );
   change('delete', 'refuse a key for ever', (admin, path) => admin.request('DELETE', path), 'deleted');
   return command;
 }
 
 function keyBody(flags: CreateFlags): object {
   const limit = flags.limit === undefined ? undefined : Number(flags.limit);
-  if (limit !== undefined && !(limit >= 0)) throw new CliError(`--limit is an amount in USD, such as 5 or 0.25, not ${flags.limit}`);
+  if (limit !== undefined && !(limit >= 0))
+    throw new CliError(`--limit is an amount in USD, such as 5 or 0.25, not ${flags.limit}`);
   const body = {
     name: flags.name,
     limit,
@@ -147,14 +168,24 @@ function keyBody(flags: CreateFlags): object {
 }
 
 function stateOf(key: Key): string {
-  const state = key.disabled ? 'disabled' : key.expires_at !== null && Date.parse(key.expires_at) <= Date.now() ? 'expired' : 'active';
+  const state = key.disabled
+    ? 'disabled'
+    : key.expires_at !== null && Date.parse(key.expires_at) <= Date.now()
+      ? 'expired'
+      : 'active';
   return key.development ? `${state} (development)` : state;
 }
 
 async function findKey(admin: AdminClient, account: string, hash: string): Promise<Key> {
-  const found = (await listAll<Key>(admin, `${accountPath(account)}/keys`)).filter((key) => key.hash.startsWith(hash.toLowerCase()));
+  const found = (await listAll<Key>(admin, `${accountPath(account)}/keys`)).filter((key) =>
+    key.hash.startsWith(hash.toLowerCase()),
+  );
   if (found.length === 1) return found[0]!;
   if (found.length > 1)
-    throw new CliError(`${found.length} keys of ${account} begin with ${hash}. Give more characters; ${OWN_NAME} key list ${account} shows them.`);
-  throw new CliError(`${account} has no key whose hash begins with ${hash}.\nSee them: ${OWN_NAME} key list ${account}`);
+    throw new CliError(
+      `${found.length} keys of ${account} begin with ${hash}. Give more characters; ${OWN_NAME} key list ${account} shows them.`,
+    );
+  throw new CliError(
+    `${account} has no key whose hash begins with ${hash}.\nSee them: ${OWN_NAME} key list ${account}`,
+  );
 }

@@ -4,7 +4,13 @@ import type { Config } from '#config';
 export function listeningFacts(config: Pick<Config, 'services' | 'dataDir'>, address: string): Record<string, unknown> {
   const count = (primitive: string) =>
     new Set(config.services.filter((one) => one.service.primitive === primitive).map((one) => one.service.name)).size;
-  const kinds = { models: count('model'), tools: count('tool'), agents: count('agent'), images: count('image'), videos: count('video') };
+  const kinds = {
+    models: count('model'),
+    tools: count('tool'),
+    agents: count('agent'),
+    images: count('image'),
+    videos: count('video'),
+  };
   return {
     address,
     ...Object.fromEntries(Object.entries(kinds).filter(([kind, services]) => services > 0 || kind === 'models')),

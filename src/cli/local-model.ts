@@ -1,7 +1,10 @@
 import type { Rates } from '#billing';
 import type { ModelFacts, ServiceConfig } from '#config';
 
-/** A chat model that the command line adds by itself, as a `[[models]]` block would. What is left out is text in, text out. */
+/**
+ * A chat model that the command line adds by itself, as a `[[models]]` block would. What is left out is text in,
+ * text out.
+ */
 export function localModel(model: {
   readonly name: string;
   readonly displayName: string;

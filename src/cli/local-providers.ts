@@ -24,18 +24,31 @@ export async function findLocalProviders(env: Environment): Promise<readonly Loc
   const found: LocalProvider[] = [];
   const ollama = ollamaAddress(env['OLLAMA_HOST']);
   if (ollama && (await answers(`${ollama}/api/tags`))) {
-    found.push({ name: 'Ollama', found: `Ollama answers on ${new URL(ollama).host}`, flag: '--with-ollama', services: () => ollamaServices(ollama) });
+    found.push({
+      name: 'Ollama',
+      found: `Ollama answers on ${new URL(ollama).host}`,
+      flag: '--with-ollama',
+      services: () => ollamaServices(ollama),
+    });
   }
   const key = env['OPENAI_API_KEY'];
   const base = (env['OPENAI_BASE_URL'] || 'https://api.openai.com/v1').replace(/\/+$/, '');
   // A key of a tollgate belongs to this or another gateway: routing to it would send calls in a circle.
   if (key && !key.startsWith('svc-sk-')) {
-    found.push({ name: 'OpenAI', found: 'OPENAI_API_KEY is set', flag: '--with-openai', services: () => openaiServices(base, key) });
+    found.push({
+      name: 'OpenAI',
+      found: 'OPENAI_API_KEY is set',
+      flag: '--with-openai',
+      services: () => openaiServices(base, key),
+    });
   }
   return found;
 }
 
-/** OLLAMA_HOST as Ollama itself reads it: host, host:port or URL; a listening address stands for this machine. null when it cannot be read. */
+/**
+ * OLLAMA_HOST as Ollama itself reads it: host, host:port or URL; a listening address stands for this machine. null
+ * when it cannot be read.
+ */
 export function ollamaAddress(host: string | undefined): string | null {
   const text = host?.trim() || '127.0.0.1:11434';
   const url = text.includes('://') ? text : `http://${text}`;
@@ -59,7 +72,8 @@ async function answers(url: string): Promise<boolean> {
 /** Runs on the user's own machine, so its calls are free. */
 async function ollamaServices(base: string): Promise<readonly ServiceConfig[]> {
   const listed = await fetchList(`${base}/api/tags`, {}, 'models', 'name');
-  if (listed.length === 0) throw new Error('Ollama has no models yet. Fetch one (for example: ollama pull llama3.2) and start again.');
+  if (listed.length === 0)
+    throw new Error('Ollama has no models yet. Fetch one (for example: ollama pull llama3.2) and start again.');
   return listed
     .filter((model) => serviceNameFault(`ollama/${model}`) === null)
     .slice(0, MODELS_MAX)
@@ -90,7 +104,9 @@ async function openaiServices(base: string, key: string): Promise<readonly Servi
   const listed = new Set(await fetchList(`${base}/models`, { authorization: `Bearer ${key}` }, 'data', 'id'));
   const models = Object.entries(OPENAI_MODELS).filter(([model]) => listed.has(model));
   if (models.length === 0)
-    throw new Error(`${new URL(base).host} offers none of ${Object.keys(OPENAI_MODELS).join(', ')}. Name its models in a file: --config FILE`);
+    throw new Error(
+      `${new URL(base).host} offers none of ${Object.keys(OPENAI_MODELS).join(', ')}. Name its models in a file: --config FILE`,
+    );
   return models.map(([model, [prompt, completion, contextLength]]) =>
     localModel({
       name: `openai/${model}`,
@@ -105,17 +121,29 @@ async function openaiServices(base: string, key: string): Promise<readonly Servi
 }
 
 /** The texts under `field` of each item of the list under `list`; what is not of that shape is left out. */
-async function fetchList(url: string, headers: Record<string, string>, list: string, field: string): Promise<readonly string[]> {
+async function fetchList(
+  url: string,
+  headers: Record<string, string>,
+  list: string,
+  field: string,
+): Promise<readonly string[]> {
   const { host } = new URL(url);
   let body: unknown;
   try {
     const response = await fetch(url, { headers, signal: AbortSignal.timeout(LIST_MS), redirect: 'error' });
-    if (!response.ok) throw new Error(`${host} answered ${response.status}${response.status === 401 ? ': the key is not accepted' : ''}`);
+    if (!response.ok)
+      throw new Error(
+        `${host} answered ${response.status}${response.status === 401 ? ': the key is not accepted' : ''}`,
+      );
     body = await response.json();
   } catch (error) {
-    throw new Error(`Its models could not be listed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`Its models could not be listed: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
   }
   const items = (body as Record<string, unknown> | null)?.[list];
   if (!Array.isArray(items)) throw new Error(`${host} did not answer with a list of models`);
-  return items.map((item: unknown) => (item as Record<string, unknown> | null)?.[field]).filter((value) => typeof value === 'string');
+  return items
+    .map((item: unknown) => (item as Record<string, unknown> | null)?.[field])
+    .filter((value) => typeof value === 'string');
 }

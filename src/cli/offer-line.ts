@@ -1,9 +1,14 @@
 import { formatUsd, METERS, type Meter, type Rates } from '#billing';
 import type { ServiceConfig } from '#config';
 
-/** A configured service on one line: name, prices (from the cheapest to the dearest where they differ), and where it runs. Without secrets. */
+/**
+ * A configured service on one line: name, prices (from the cheapest to the dearest where they differ), and where it
+ * runs. Without secrets.
+ */
 export function describeService({ service: { name, providerName, rates, variants }, target }: ServiceConfig): string {
-  const prices = METERS.filter((meter) => rates[meter] !== undefined).map((meter) => describePrice(meter, [rates, ...Object.values(variants)]));
+  const prices = METERS.filter((meter) => rates[meter] !== undefined).map((meter) =>
+    describePrice(meter, [rates, ...Object.values(variants)]),
+  );
   const where = target.kind === 'http' ? `${target.url}${target.apiKey === null ? ' (no key)' : ''}` : target.command;
   return `${name}  by ${providerName}  ${prices.join(', ')}  → ${where}`;
 }

@@ -1,8 +1,8 @@
 import { basename, relative } from 'node:path';
 
 /**
- * How this program is called where it was called now, for commands to paste. Never by `npx`: the name is not ours on the registry, so where nothing of
- * it is installed, npx would fetch whatever a stranger has published under it.
+ * How this program is called where it was called now, for commands to paste. Never by `npx`: the name is not ours
+ * on the registry, so where nothing of it is installed, npx would fetch whatever a stranger has published under it.
  */
 export function ownName(program: string, cwd: string): string {
   // Linked into the search path.
@@ -12,6 +12,7 @@ export function ownName(program: string, cwd: string): string {
 }
 
 /** A text as one word of a shell's command. */
-export const shellWord = (text: string): string => (/^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+export const shellWord = (text: string): string =>
+  /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 export const OWN_NAME = ownName(process.argv[1] ?? 'tollgate', process.cwd());

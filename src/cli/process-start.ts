@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs';
 const START_FIELD = 19;
 
 /**
- * When a process began, as text to compare: two processes of one id differ in it. null where there is no such process, or the system does not tell.
+ * When a process began, as text to compare: two processes of one id differ in it. null where there is no such
+ * process, or the system does not tell.
  */
 export function processStart(pid: number): string | null {
   if (process.platform === 'win32') return null;
@@ -20,7 +21,10 @@ export function processStart(pid: number): string | null {
       return `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()}:${ticks}`;
     }
     return (
-      execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8', env: { PATH: process.env['PATH'], LC_ALL: 'C' } }).trim() || null
+      execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], {
+        encoding: 'utf8',
+        env: { PATH: process.env['PATH'], LC_ALL: 'C' },
+      }).trim() || null
     );
   } catch {
     return null;

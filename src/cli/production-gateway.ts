@@ -68,7 +68,8 @@ function summarise(config: Config, file: string | null, paint: Paint): readonly 
     lines.push(
       `${warn} no wallet can sign in, nor a provider's: set [sign_in] domains, or server.public_url, to the host that they know this gateway by`,
     );
-  if (config.services.length === 0) lines.push(`${warn} no [[models]]: there is nothing to call until a provider dials in`);
+  if (config.services.length === 0)
+    lines.push(`${warn} no [[models]]: there is nothing to call until a provider dials in`);
   return lines;
 }
 
@@ -79,7 +80,9 @@ async function chainLines({ chains }: Config, paint: Paint): Promise<readonly st
     chains.map(async ({ network, payments }) => {
       if (payments === null) return `${tick} chain     ${network}: asked about contract wallets`;
       const { address } = await loadWallet({ chainId: network, ...payments.treasury }).catch((error: unknown) => {
-        throw error instanceof WalletError ? new WalletError(`The treasury of ${network}: ${error.message}`, { cause: error }) : error;
+        throw error instanceof WalletError
+          ? new WalletError(`The treasury of ${network}: ${error.message}`, { cause: error })
+          : error;
       });
       return `${tick} chain     ${network}: money, with the treasury ${address}`;
     }),

@@ -47,11 +47,15 @@ function createProgram(): Command {
 /** Usage errors are thrown, end with how to get help, and leave a code that no outcome of a command has. */
 function prepare(command: Command, path: string): void {
   command.exitOverride().showHelpAfterError(`\nHelp: ${path} --help`).helpOption('-h, --help', 'explain this command');
-  if (command.commands.length > 0) command.usage('<command> [options]').helpCommand('help [command]', 'explain a command');
+  if (command.commands.length > 0)
+    command.usage('<command> [options]').helpCommand('help [command]', 'explain a command');
   for (const child of command.commands) prepare(child, `${path} ${child.name()}`);
 }
 
-/** Runs one command line; resolves with the exit code. Whatever fails is told on standard error, in words that say what to do. */
+/**
+ * Runs one command line; resolves with the exit code. Whatever fails is told on standard error, in words that say
+ * what to do.
+ */
 export async function runCli(argv: readonly string[]): Promise<number> {
   const program = createProgram();
   if (argv.length <= 2) {

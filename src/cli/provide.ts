@@ -54,7 +54,11 @@ export function provideCommand(): Command {
     .option('-c, --config <file>', 'TOML file of this provider (CONFIG_FILE_PATH, or TOLLGATE_CONFIG)')
     .option('--validate', 'check the file, say everything that is wrong with it, try out what it names, and exit')
     .option('--no-probe', 'with --validate: the file alone, without asking the router, the upstreams and the tools')
-    .addOption(new Option('--log-level <level>', 'how much is logged').choices(['debug', 'info', 'warn', 'error', 'silent']).default('info'))
+    .addOption(
+      new Option('--log-level <level>', 'how much is logged')
+        .choices(['debug', 'info', 'warn', 'error', 'silent'])
+        .default('info'),
+    )
     .addHelpText('after', HELP)
     .action(async (flags: ProvideFlags) => {
       // Loaded here: other commands need none of it.

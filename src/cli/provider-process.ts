@@ -1,6 +1,15 @@
 import { createScrubber } from '#wire';
 import { ConfigError } from '#config';
-import { createLog, type Log, providerChecks, runChecks, loadProvider, type ProviderConfig, secretsOf, createProxy } from '#provide';
+import {
+  createLog,
+  type Log,
+  providerChecks,
+  runChecks,
+  loadProvider,
+  type ProviderConfig,
+  secretsOf,
+  createProxy,
+} from '#provide';
 import type { Wallet } from '#provide/wallet';
 import { VERSION } from '../version.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
@@ -10,14 +19,20 @@ import { describeService } from './offer-line.ts';
 import { catchSignals } from './signals.ts';
 import { painter, wantsColor } from './terminal.ts';
 
-/** A provider's proxy, until a signal or the router ends it; or, with `--validate`, what its file says and whether it is so. */
+/**
+ * A provider's proxy, until a signal or the router ends it; or, with `--validate`, what its file says and whether
+ * it is so.
+ */
 export async function runProvider(flags: ProvideFlags): Promise<void> {
   const { env } = process;
   const file = configPath(flags.config, 'provide', env);
   if (file === null)
-    throw new CliError('No file is named.\nGive it: tollgate provide --config provider.toml, or CONFIG_FILE_PATH=provider.toml', {
-      exitCode: USAGE_EXIT,
-    });
+    throw new CliError(
+      'No file is named.\nGive it: tollgate provide --config provider.toml, or CONFIG_FILE_PATH=provider.toml',
+      {
+        exitCode: USAGE_EXIT,
+      },
+    );
   if (flags.validate) return validate(file, flags.probe);
 
   const { config, wallet } = await loadProvider({ file, env });
@@ -75,7 +90,9 @@ async function validate(file: string, probe: boolean): Promise<void> {
   const width = Math.max(...checks.map(({ name }) => name.length));
   const ok = await runChecks(checks, Date.now, ({ kind, name }, result) => {
     const mark = result.ok ? tick : paint('red', '✗');
-    print(`${mark} ${kind.padEnd(9)} ${name.padEnd(width)}  ${paint('dim', `${result.ms} ms`.padStart(8))}  ${scrub(result.detail)}`);
+    print(
+      `${mark} ${kind.padEnd(9)} ${name.padEnd(width)}  ${paint('dim', `${result.ms} ms`.padStart(8))}  ${scrub(result.detail)}`,
+    );
     for (const advice of result.advice) print(`  ${paint('yellow', '!')} ${scrub(advice)}`);
   });
   if (!ok) process.exitCode = 1;

@@ -38,12 +38,12 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
   say(words);
   const paint = painter();
   // Loaded here: other commands need none of it.
-  const [{ openDatabase }, { EMBEDDED_CHAIN, journalHead }, { lossOf }, { JournalLost, openJournalFile, refuseMissingDatabase }] = await Promise.all([
-    import('#store'),
-    import('#billing'),
-    import('#app/journal'),
-    import('#app/journal'),
-  ]);
+  const [
+    { openDatabase },
+    { EMBEDDED_CHAIN, journalHead },
+    { lossOf },
+    { JournalLost, openJournalFile, refuseMissingDatabase },
+  ] = await Promise.all([import('#store'), import('#billing'), import('#app/journal'), import('#app/journal')]);
   const told = (error: unknown): string => {
     if (error instanceof JournalLost) return error.message.split('\n')[0]!;
     throw error;
@@ -64,7 +64,8 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
   } catch (error) {
     loss = told(error);
   }
-  const database = loss === null || accept ? await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir }) : null;
+  const database =
+    loss === null || accept ? await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir }) : null;
   try {
     loss ??= await missing();
     if (loss === null) {

@@ -2,7 +2,10 @@
 const SAME_SIGNAL_MS = 500;
 const PARENT_CHECK_MS = 500;
 
-/** The wish to stop: `requested` settles with the first SIGINT or SIGTERM, or when whoever started this process is gone. A second signal ends the process at once. */
+/**
+ * The wish to stop: `requested` settles with the first SIGINT or SIGTERM, or when whoever started this process is
+ * gone. A second signal ends the process at once.
+ */
 export function catchSignals(): { readonly requested: Promise<void>; forget(): void } {
   let first = 0;
   const { promise, resolve } = Promise.withResolvers<void>();

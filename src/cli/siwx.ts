@@ -40,8 +40,15 @@ export function siwxCommand(): Command {
     .summary('sign in: a header for curl, made by a wallet')
     .usage('--keypair <file> --chain-id <chain> [--domain <host>] [options]')
     .description('Print the value of a SIGN-IN-WITH-X header.')
-    .addOption(new Option('-k, --keypair <file>', "file that holds the wallet's key; see tollgate keygen").makeOptionMandatory())
-    .addOption(new Option('--chain-id <chain>', 'its chain as CAIP-2, such as eip155:8453; or solana:mainnet, …').makeOptionMandatory())
+    .addOption(
+      new Option('-k, --keypair <file>', "file that holds the wallet's key; see tollgate keygen").makeOptionMandatory(),
+    )
+    .addOption(
+      new Option(
+        '--chain-id <chain>',
+        'its chain as CAIP-2, such as eip155:8453; or solana:mainnet, …',
+      ).makeOptionMandatory(),
+    )
     .option('--domain <host>', 'host of the gateway, with its port where that is not the default one')
     .option('--uri <address>', 'address to sign in at; by default https://<domain>')
     .option('--nonce <nonce>', 'nonce that the gateway issued')
@@ -69,28 +76,43 @@ function parseLifetime(text: string): number {
   const lifetimeMs = Number(number) * UNIT_MS[unit as keyof typeof UNIT_MS];
   if (!(lifetimeMs > 0)) throw new CliError(`--lifetime is a duration, such as 90s, 15m or 1h, not ${text}`);
   if (lifetimeMs > LIFETIME_MS_MAX)
-    throw new CliError(`--lifetime ${text} is longer than any gateway accepts. Usual is an hour at most, never is more than 24h.`);
+    throw new CliError(
+      `--lifetime ${text} is longer than any gateway accepts. Usual is an hour at most, never is more than 24h.`,
+    );
   return lifetimeMs;
 }
 
 /** The domain as browsers write it, and the address to sign in at. */
-async function findDomain({ domain, uri, data }: SiwxFlags): Promise<{ readonly domain: string; readonly uri: string }> {
+async function findDomain({
+  domain,
+  uri,
+  data,
+}: SiwxFlags): Promise<{ readonly domain: string; readonly uri: string }> {
   if (domain !== undefined) {
     // A whole address is understood: its host is meant.
     const url = URL.parse(/^https?:\/\//i.test(domain) ? domain : `https://${domain}`);
-    if (!url || /\s/.test(domain)) throw new CliError(`--domain is the host of a gateway, such as gateway.example or 127.0.0.1:8402, not ${domain}`);
+    if (!url || /\s/.test(domain))
+      throw new CliError(`--domain is the host of a gateway, such as gateway.example or 127.0.0.1:8402, not ${domain}`);
     return { domain: url.host, uri: uri ?? url.origin };
   }
   if (uri !== undefined) {
     const url = URL.parse(uri);
-    if (!url?.host) throw new CliError(`--uri is the address of a gateway, such as https://gateway.example, not ${uri}`);
+    if (!url?.host)
+      throw new CliError(`--uri is the address of a gateway, such as https://gateway.example, not ${uri}`);
     return { domain: url.host, uri };
   }
   const { loadConfig } = await import('#config');
-  const { dataDir } = loadConfig({ file: null, env: process.env, mode: 'production', overrides: { 'server.data_dir': data } });
+  const { dataDir } = loadConfig({
+    file: null,
+    env: process.env,
+    mode: 'production',
+    overrides: { 'server.data_dir': data },
+  });
   const { gateway } = findGateway(dataDir);
   if (!gateway) {
-    throw new CliError(`No gateway runs on the data directory ${dataDir}: say which one the header is for.\nGive its host: --domain gateway.example`);
+    throw new CliError(
+      `No gateway runs on the data directory ${dataDir}: say which one the header is for.\nGive its host: --domain gateway.example`,
+    );
   }
   return askGateway(gateway.base_url);
 }
@@ -101,9 +123,12 @@ async function askGateway(base: string): Promise<{ readonly domain: string; read
   try {
     response = await fetch(`${base}/api/v1/auth/nonce`, { signal: AbortSignal.timeout(ANSWER_MS), redirect: 'error' });
   } catch (error) {
-    throw new CliError(`The gateway at ${base} does not answer.\nStart it, or say which one the header is for: --domain gateway.example`, {
-      cause: error,
-    });
+    throw new CliError(
+      `The gateway at ${base} does not answer.\nStart it, or say which one the header is for: --domain gateway.example`,
+      {
+        cause: error,
+      },
+    );
   }
   if (!response.ok) {
     await response.body?.cancel();

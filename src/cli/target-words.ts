@@ -7,5 +7,7 @@ export function say(text: string): void {
 
 /** A database and the data directory beside it. `name` is that of `databaseName`. */
 export function onDatabase(name: string, dataDir: string): string {
-  return name === 'embedded' ? `on the embedded database in ${dataDir}` : `on PostgreSQL ${name}, data directory ${dataDir}`;
+  return name === 'embedded'
+    ? `on the embedded database in ${dataDir}`
+    : `on PostgreSQL ${name}, data directory ${dataDir}`;
 }

@@ -25,7 +25,10 @@ export interface Target {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What the flags, the environment and the file name. The higher rank is the stronger: 2 a flag, 1 the environment, 0 nobody said so. */
+/**
+ * What the flags, the environment and the file name. The higher rank is the stronger: 2 a flag, 1 the environment,
+ * 0 nobody said so.
+ */
 interface Named {
   readonly config: Config;
   readonly file: string | null;
@@ -35,11 +38,15 @@ interface Named {
 }
 
 /**
- * Finds what a command is to act on: the gateway at `--url`, else the one that runs on the data directory, else the database. What is named is what is
- * acted on: a database that is named is never exchanged for the gateway that happens to run here, and names that contradict each other are refused.
- * Throws CliError that says both. `create`: the embedded database may be missing.
+ * Finds what a command is to act on: the gateway at `--url`, else the one that runs on the data directory, else the
+ * database. What is named is what is acted on: a database that is named is never exchanged for the gateway that
+ * happens to run here, and names that contradict each other are refused. Throws CliError that says both. `create`:
+ * the embedded database may be missing.
  */
-export async function findTarget(flags: TargetFlags, { create = false }: { readonly create?: boolean } = {}): Promise<Target> {
+export async function findTarget(
+  flags: TargetFlags,
+  { create = false }: { readonly create?: boolean } = {},
+): Promise<Target> {
   const named = readNames(flags, process.env);
   const { config } = named;
   const { gateway, copiedFrom } = findGateway(config.dataDir);
@@ -50,7 +57,8 @@ export async function findTarget(flags: TargetFlags, { create = false }: { reado
     const { base } = named.url;
     refuseRivals(named, here);
     const key = keyGiven ?? (here?.base_url === base ? here.admin_key : null);
-    if (!key) throw new CliError(`The admin key of ${base} is not known.\nSet TOLLGATE_ADMIN_KEY, or give --admin-key.`);
+    if (!key)
+      throw new CliError(`The admin key of ${base} is not known.\nSet TOLLGATE_ADMIN_KEY, or give --admin-key.`);
     return { running: { base, key }, config, words: `At ${base}` };
   }
   if (here && uses(here, named)) {
@@ -63,7 +71,11 @@ export async function findTarget(flags: TargetFlags, { create = false }: { reado
     here ? `. The gateway at ${here.base_url} uses another one and is not asked` : '',
     copiedFrom === null ? '' : `. Its gateway.json is a copy from ${copiedFrom} and is not used`,
   ];
-  return { running: null, config, words: `Directly ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}${asides.join('')}` };
+  return {
+    running: null,
+    config,
+    words: `Directly ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}${asides.join('')}`,
+  };
 }
 
 function readNames(flags: TargetFlags, env: Environment): Named {
@@ -80,15 +92,23 @@ function readNames(flags: TargetFlags, env: Environment): Named {
         : inFile && config.dataDir !== DEFAULT_DATA
           ? inFile
           : unnamed;
-  const database = config.databaseUrl === null ? unnamed : env['DATABASE_URL'] ? { by: 'DATABASE_URL', rank: 1 } : (inFile ?? unnamed);
-  return { config, file, url: readUrl(flags, env), data, database: { name: databaseName(config.databaseUrl), ...database } };
+  const database =
+    config.databaseUrl === null ? unnamed : env['DATABASE_URL'] ? { by: 'DATABASE_URL', rank: 1 } : (inFile ?? unnamed);
+  return {
+    config,
+    file,
+    url: readUrl(flags, env),
+    data,
+    database: { name: databaseName(config.databaseUrl), ...database },
+  };
 }
 const DEFAULT_DATA = '.tollgate';
 
 function readUrl(flags: TargetFlags, env: Environment): Named['url'] {
   const [text, by, rank] = flags.url === undefined ? [env['TOLLGATE_URL'], 'TOLLGATE_URL', 1] : [flags.url, '--url', 2];
   if (!text) return null;
-  if (!/^https?:/.test(text) || !URL.canParse(text)) throw new CliError(`${by} is not an address: ${text}\nGive it as http://127.0.0.1:8402`);
+  if (!/^https?:/.test(text) || !URL.canParse(text))
+    throw new CliError(`${by} is not an address: ${text}\nGive it as http://127.0.0.1:8402`);
   return { base: text.replace(/\/+$/, ''), by, rank };
 }
 
@@ -99,10 +119,12 @@ function refuseRivals({ config, url, data, database }: Named, here: GatewayFile 
     throw new CliError(`${by} names the gateway at ${base}, and ${rival} names ${where}.\nLeave one of them out.`);
   };
   const same = here?.base_url === base;
-  if (database.rank >= rank && !(same && here.database === database.name)) refuse(database.by, `the database ${database.name}`);
+  if (database.rank >= rank && !(same && here.database === database.name))
+    refuse(database.by, `the database ${database.name}`);
   if (same || data.rank < rank) return;
   if (here) refuse(data.by, `the data directory ${here.data_dir}, which the gateway at ${here.base_url} runs on`);
-  if (hasDatabase(config.dataDir)) refuse(data.by, `the data directory ${realPath(config.dataDir)}, which has a database of its own`);
+  if (hasDatabase(config.dataDir))
+    refuse(data.by, `the data directory ${realPath(config.dataDir)}, which has a database of its own`);
 }
 
 /** Whether the gateway that runs on the data directory is the one that is meant. Throws where it cannot be told. */
@@ -120,7 +142,8 @@ const hasDatabase = (dataDir: string): boolean => existsSync(join(dataDir, 'toll
 
 function refuseUnusable(dataDir: string, create: boolean): void {
   refuseUnreadable(dataDir);
-  // A directory that a gateway has run in and whose database is gone is refused in words of its own, where the database would be opened.
+  // A directory that a gateway has run in and whose database is gone is refused in words of its own, where the
+  // database would be opened.
   if (create || hasDatabase(dataDir) || existsSync(join(dataDir, 'identity.json'))) return;
   throw new CliError(
     `No gateway has run with the data directory ${dataDir} yet.\n` +

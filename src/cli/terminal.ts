@@ -10,15 +10,26 @@ export function wantsColor(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv = 
 
 /** Paints text for a stream; plain text where colours are not wanted. */
 export function painter(stream: NodeJS.WriteStream = process.stdout): Paint {
-  return wantsColor(stream) ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text;
+  return wantsColor(stream)
+    ? (style, text) => styleText(style, text, { validateStream: false })
+    : (_style, text) => text;
 }
 
 /** Rows as aligned columns under their headings. Columns named in `right` are aligned to the right. */
-export function table(headings: readonly string[], rows: readonly (readonly string[])[], paint: Paint, right: readonly string[] = []): string {
-  const widths = headings.map((heading, column) => Math.max(heading.length, ...rows.map((row) => (row[column] ?? '').length)));
+export function table(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  paint: Paint,
+  right: readonly string[] = [],
+): string {
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((row) => (row[column] ?? '').length)),
+  );
   const line = (cells: readonly string[]) =>
     cells
-      .map((cell, column) => (right.includes(headings[column]!) ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!)))
+      .map((cell, column) =>
+        right.includes(headings[column]!) ? cell.padStart(widths[column]!) : cell.padEnd(widths[column]!),
+      )
       .join('  ')
       .trimEnd();
   return [paint('dim', line(headings)), ...rows.map(line)].join('\n');

@@ -26,7 +26,8 @@ export async function runWorker(config: Config & { readonly adminKey: string }, 
       options: { metricsText: figures.ofAll },
       prepare: async (app) => figures.tell(app.metrics),
       ready: (app, baseUrl) => {
-        // Until here Node ends a worker at once when its supervisor is gone. From here running calls may finish: `runGateway` stops at the same event.
+        // Until here Node ends a worker at once when its supervisor is gone. From here running calls may finish:
+        // `runGateway` stops at the same event.
         worker.exitedAfterDisconnect = true;
         app.logger.info({ worker: slot, address: baseUrl }, 'a worker listens');
         send({ tollgate: 'ready', baseUrl });
@@ -42,8 +43,8 @@ export async function runWorker(config: Config & { readonly adminKey: string }, 
 }
 
 /**
- * Each worker has a listener for other gateways of its own: on loopback, or where the gateway can be reached from other machines on the
- * ports that follow the configured one.
+ * Each worker has a listener for other gateways of its own: on loopback, or where the gateway can be reached from
+ * other machines on the ports that follow the configured one.
  */
 export function clusterOfWorker(config: ClusterConfig, slot: number): ClusterConfig {
   if (config.url === null) return { ...config, url: 'https://127.0.0.1:0', host: '127.0.0.1', port: 0 };
@@ -77,7 +78,12 @@ function createFigures() {
         return await new Promise<string>((resolve, reject) => {
           waiting.set(id, resolve);
           timer = setTimeout(
-            () => reject(new GatewayError('service_unavailable', 'The figures of the other workers did not come in time', { retryAfterS: 1 })),
+            () =>
+              reject(
+                new GatewayError('service_unavailable', 'The figures of the other workers did not come in time', {
+                  retryAfterS: 1,
+                }),
+              ),
             SCRAPE_MS,
           );
           send({ tollgate: 'scrape', id });

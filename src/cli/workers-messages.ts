@@ -1,6 +1,9 @@
 import type { MetricSnapshot } from '#observe';
 
-/** Environment variable by which a process learns that it is a worker, and which one: 0, 1, … A worker that died is replaced by one of the same number. */
+/**
+ * Environment variable by which a process learns that it is a worker, and which one: 0, 1, … A worker that died is
+ * replaced by one of the same number.
+ */
 export const SLOT_VARIABLE = 'TOLLGATE_WORKER';
 
 export type WorkerMessage =

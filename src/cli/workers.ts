@@ -12,7 +12,10 @@ import { createWorkersMetrics } from './workers-metrics.ts';
 const COUNT_MAX = 256;
 /** What a worker may take beyond the drain limit to close everything. */
 const CLOSE_MS = 15_000;
-/** Wait before a worker that died is replaced: this long, and twice as long each time that one dies soon after its start. */
+/**
+ * Wait before a worker that died is replaced: this long, and twice as long each time that one dies soon after its
+ * start.
+ */
 const RESTART_MS = 100;
 const RESTART_MS_MAX = 30_000;
 const STEADY_MS = 60_000;
@@ -27,8 +30,9 @@ export function workerCount(text: string): number {
 }
 
 /**
- * Runs this command again in `count` processes that share the port, until a signal ends them: the first stops them gracefully, a second at once.
- * One that dies is replaced. When they cannot start, each has said why, and the exit code is theirs.
+ * Runs this command again in `count` processes that share the port, until a signal ends them: the first stops them
+ * gracefully, a second at once. One that dies is replaced. When they cannot start, each has said why, and the exit
+ * code is theirs.
  */
 export async function superviseWorkers(
   config: Config & { readonly adminKey: string },
@@ -38,11 +42,13 @@ export async function superviseWorkers(
   const log = createLogger(config);
   const { logger } = log;
   const stop = catchSignals();
-  // However this process ends while it can still do something: no worker outlives it. Where it cannot, they see their channel close.
+  // However this process ends while it can still do something: no worker outlives it. Where it cannot, they see
+  // their channel close.
   const onExit = () => killAll('SIGKILL');
   process.on('exit', onExit);
-  // Connections are handed from here to the workers: about 40 µs here and 25 µs there for each, measured, and nothing for the requests on it.
-  // SO_REUSEPORT would save that, but macOS and Windows have none that shares out connections, and those that wait for a worker die with it.
+  // Connections are handed from here to the workers: about 40 µs here and 25 µs there for each, measured, and
+  // nothing for the requests on it. SO_REUSEPORT would save that, but macOS and Windows have none that shares out
+  // connections, and those that wait for a worker die with it.
   cluster.schedulingPolicy = cluster.SCHED_RR;
 
   const metrics = createWorkersMetrics();
@@ -109,9 +115,14 @@ export async function superviseWorkers(
 
   try {
     if (config.redisUrl === null && count > 1)
-      logger.warn({ workers: count }, 'no REDIS_URL: each worker counts rate limits by itself, and all together let through a multiple of them');
+      logger.warn(
+        { workers: count },
+        'no REDIS_URL: each worker counts rate limits by itself, and all together let through a multiple of them',
+      );
     // One alone at first: it brings the schema up to date, and what is wrong with the configuration is said once.
-    const started = (await start(0)) && (await Promise.all(Array.from({ length: count - 1 }, (_, index) => start(index + 1)))).every(Boolean);
+    const started =
+      (await start(0)) &&
+      (await Promise.all(Array.from({ length: count - 1 }, (_, index) => start(index + 1)))).every(Boolean);
     if (started) {
       announce();
       logger.info({ ...listeningFacts(config, address), workers: count }, 'listening');
@@ -160,5 +171,8 @@ function check(config: Config, count: number): void {
   }
   const { url, port } = config.cluster;
   const last = url === null ? 0 : Math.max(port, Number(new URL(url).port || 443)) + count - 1;
-  if (last > 65_535) throw new CliError(`--workers ${count} takes the ports from [cluster] port and url upwards, and there is no port ${last}.`);
+  if (last > 65_535)
+    throw new CliError(
+      `--workers ${count} takes the ports from [cluster] port and url upwards, and there is no port ${last}.`,
+    );
 }

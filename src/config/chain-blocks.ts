@@ -19,8 +19,16 @@ type Asset = Pick<ChainPaymentsConfig, 'asset' | 'assetName' | 'assetVersion'>;
 const USDC: Readonly<Record<string, Asset>> = {
   'eip155:8453': { asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', assetName: 'USD Coin', assetVersion: '2' },
   'eip155:84532': { asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e', assetName: 'USDC', assetVersion: '2' },
-  'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp': { asset: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', assetName: null, assetVersion: null },
-  'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1': { asset: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU', assetName: null, assetVersion: null },
+  'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp': {
+    asset: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v',
+    assetName: null,
+    assetVersion: null,
+  },
+  'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1': {
+    asset: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU',
+    assetName: null,
+    assetVersion: null,
+  },
 };
 
 /** All `[[chains]]` blocks that have no problems, in their order. Paths in them start at `directory`. */
@@ -43,7 +51,8 @@ export function readChains(value: unknown, directory: string, reading: Reading):
     const { network, rpc_url: rpcUrl } = read;
     if (chains.some((chain) => chain.network === network))
       complain(reading, `${path}.network`, `${show(network)} is there twice`, 'one block for each chain');
-    else chains.push({ network, rpcUrl, payments: readPayments(read, Object.keys(block), { path, directory, reading }) });
+    else
+      chains.push({ network, rpcUrl, payments: readPayments(read, Object.keys(block), { path, directory, reading }) });
   }
   return chains;
 }
@@ -55,7 +64,11 @@ interface Place {
 }
 
 /** null where the chain has no treasury, or where it has problems. */
-function readPayments(values: Values, written: readonly string[], { path, directory, reading }: Place): ChainPaymentsConfig | null {
+function readPayments(
+  values: Values,
+  written: readonly string[],
+  { path, directory, reading }: Place,
+): ChainPaymentsConfig | null {
   const { network, private_key: privateKey, keypair_file: keypairFile } = values;
   const before = reading.problems.length;
   const wrong = (key: string, what: string, right: string) => complain(reading, `${path}.${key}`, what, right);
@@ -73,7 +86,10 @@ function readPayments(values: Values, written: readonly string[], { path, direct
   const family = network.startsWith('eip155:') ? 'eip155' : 'solana';
   const given = privateKey === null ? null : keyFamily(privateKey);
   if (privateKey !== null && given !== family) {
-    const right = family === 'eip155' ? '32 bytes in hex, as tollgate keygen --chain evm writes them' : 'the 64 bytes of a Solana key pair in base58';
+    const right =
+      family === 'eip155'
+        ? '32 bytes in hex, as tollgate keygen --chain evm writes them'
+        : 'the 64 bytes of a Solana key pair in base58';
     wrong(
       'private_key',
       given === null
@@ -86,7 +102,8 @@ function readPayments(values: Values, written: readonly string[], { path, direct
     for (const key of ['asset_name', 'asset_version', 'finality'] as const)
       if (values[key] !== null) wrong(key, 'is for EVM chains', `leave it out on ${network}`);
   }
-  if (values.min_topup > values.topup_max) wrong('min_topup', 'is more than topup_max', 'less than topup_max, or as much');
+  if (values.min_topup > values.topup_max)
+    wrong('min_topup', 'is more than topup_max', 'less than topup_max, or as much');
   if (values.withdrawal_min > values.withdrawal_daily_max)
     wrong('withdrawal_min', 'is more than withdrawal_daily_max', 'less than withdrawal_daily_max, or as much');
   const asset = assetOf(values, family, wrong);
@@ -123,11 +140,13 @@ function assetOf(
     return null;
   }
   if (asset !== null && asset.startsWith('0x') !== (family === 'eip155')) {
-    const right = family === 'eip155' ? 'the address of a contract: 0x and 40 hex digits' : 'the mint of the token in base58';
+    const right =
+      family === 'eip155' ? 'the address of a contract: 0x and 40 hex digits' : 'the mint of the token in base58';
     wrong('asset', `is ${show(asset)}, which is no address on ${network}`, right);
     return null;
   }
-  const own = known !== undefined && (asset === null || asset.toLowerCase() === known.asset.toLowerCase()) ? known : null;
+  const own =
+    known !== undefined && (asset === null || asset.toLowerCase() === known.asset.toLowerCase()) ? known : null;
   if (family === 'solana') return { asset: asset ?? known!.asset, assetName: null, assetVersion: null };
   const assetName = name ?? own?.assetName ?? null;
   const assetVersion = version ?? own?.assetVersion ?? null;

@@ -8,15 +8,21 @@ import { usd } from './usd.ts';
 const CAIP2 = /^(?:eip155:[1-9]\d{0,14}|solana:[1-9A-HJ-NP-Za-km-z]{32})$/;
 const USD_MAX = 1_000_000_000_000n;
 
-/** What is wrong with the address of a token in either family of chains, or null. Which of them is right is for the network to say. */
+/**
+ * What is wrong with the address of a token in either family of chains, or null. Which of them is right is for the
+ * network to say.
+ */
 function assetFault(value: string): string | null {
   if (value.startsWith('0x'))
-    return parseEvmAddress(value) === null ? 'is no EVM address in lower case or with its checksum: a digit is wrong' : null;
+    return parseEvmAddress(value) === null
+      ? 'is no EVM address in lower case or with its checksum: a digit is wrong'
+      : null;
   return value.length <= 44 && bs58.decodeUnsafe(value)?.length === 32 ? null : 'is no address of a token';
 }
 
 /** What wallets show of the token. */
-const domainTextFault = (value: string) => (/^[ -~]{1,64}$/.test(value) ? null : 'is not 1 to 64 printable ASCII characters');
+const domainTextFault = (value: string) =>
+  /^[ -~]{1,64}$/.test(value) ? null : 'is not 1 to 64 printable ASCII characters';
 
 function facilitatorFault(value: string): string | null {
   if (value === 'in-process') return null;
@@ -49,7 +55,9 @@ export const CHAIN_OPTIONS = {
       return value;
     },
   }),
-  private_key: privateKeyOption('Secret key of the treasury. With it, or with `keypair_file`, money is taken and paid out over this chain.'),
+  private_key: privateKeyOption(
+    'Secret key of the treasury. With it, or with `keypair_file`, money is taken and paid out over this chain.',
+  ),
   keypair_file: keypairFileOption('Keypair file of the treasury, as `tollgate keygen` writes it.'),
   asset: optionalText({
     secret: false,
@@ -94,7 +102,12 @@ export const CHAIN_OPTIONS = {
     meaning:
       'The most that is credited in all while the chain may still undo it: what the operator can lose. Payments above it wait until they are final.',
   }),
-  confirmations: whole({ min: 1, max: 10_000, default: 1, meaning: 'Blocks after which a payment is credited, its own included.' }),
+  confirmations: whole({
+    min: 1,
+    max: 10_000,
+    default: 1,
+    meaning: 'Blocks after which a payment is credited, its own included.',
+  }),
   finality: option<number | null>({
     takes: 'whole number, 1 to 100000',
     optional: { text: 'what the node calls finalized', fallback: null },
@@ -121,5 +134,10 @@ export const CHAIN_OPTIONS = {
     default: 10_000_000_000n,
     meaning: 'The most that is paid out in 24 hours of one balance, or of one provider’s earnings, over all chains.',
   }),
-  timeout_ms: whole({ min: 100, max: 120_000, default: 10_000, meaning: 'Time for one answer of the node or the facilitator.' }),
+  timeout_ms: whole({
+    min: 100,
+    max: 120_000,
+    default: 10_000,
+    meaning: 'Time for one answer of the node or the facilitator.',
+  }),
 };

@@ -2,7 +2,10 @@ import type { MicroUsd, Rates } from '#billing';
 import type { AgentFacts, MediaFacts } from './primitive.ts';
 import type { ModelFacts } from './model-facts.ts';
 
-/** The one configuration of a gateway process: read once at start by the CLI, frozen, passed as arguments. All defaults are in `config-options.ts`. */
+/**
+ * The one configuration of a gateway process: read once at start by the CLI, frozen, passed as arguments. All
+ * defaults are in `config-options.ts`.
+ */
 export interface Config {
   readonly mode: 'development' | 'production';
   readonly host: string;
@@ -129,7 +132,10 @@ export interface WebhooksConfig {
 }
 
 export interface SignInConfig {
-  /** Hosts, with a port where it is not the scheme's, that a sign-in message may be made for. Empty: wallets cannot sign in. */
+  /**
+   * Hosts, with a port where it is not the scheme's, that a sign-in message may be made for. Empty: wallets cannot
+   * sign in.
+   */
   readonly domains: readonly string[];
   /** Longest validity of a sign-in message. */
   readonly lifetimeMsMax: number;
@@ -222,7 +228,9 @@ export interface ChainPaymentsConfig {
   readonly timeoutMs: number;
 }
 
-/** What a provider offers, as its file and its registration declare it. Nothing here is secret or says where it runs. */
+/**
+ * What a provider offers, as its file and its registration declare it. Nothing here is secret or says where it runs.
+ */
 export type Service = ModelService | ToolService | AgentService | ImageService | VideoService;
 
 interface ServiceFields {
@@ -232,7 +240,10 @@ interface ServiceFields {
   /** May be empty. */
   readonly description: string;
   readonly rates: Rates;
-  /** Rates of parts that have their own: a tool by its name, an image tier, a video resolution (with `+audio` for the price with sound). */
+  /**
+   * Rates of parts that have their own: a tool by its name, an image tier, a video resolution (with `+audio` for
+   * the price with sound).
+   */
   readonly variants: Readonly<Record<string, Rates>>;
 }
 
@@ -269,7 +280,9 @@ export type Target = HttpTarget | CommandTarget;
 
 export interface HttpTarget {
   readonly kind: 'http';
-  /** Without a trailing slash: the API base of models and media, the MCP endpoint of a tool, the address of an agent. */
+  /**
+   * Without a trailing slash: the API base of models and media, the MCP endpoint of a tool, the address of an agent.
+   */
   readonly url: string;
   /** Secret, sent as a bearer token; null when the upstream needs none. */
   readonly apiKey: string | null;

@@ -1,9 +1,13 @@
 import { parseHost } from '#wire';
 
-/** What is wrong with a domain that wallets sign in for, or null: a host in lower case as browsers write it, with a port where it is not the scheme's own. */
+/**
+ * What is wrong with a domain that wallets sign in for, or null: a host in lower case as browsers write it, with a
+ * port where it is not the scheme's own.
+ */
 export function domainFault(domain: string): string | null {
   const url = URL.parse(`https://${domain}`);
-  if (!url || url.host === '' || url.pathname !== '/' || url.search || url.hash || url.username || url.password) return 'is not a host';
+  if (!url || url.host === '' || url.pathname !== '/' || url.search || url.hash || url.username || url.password)
+    return 'is not a host';
   if (url.host !== domain && `${url.host}:443` !== domain) return `is written ${url.host}`;
   return null;
 }
@@ -16,10 +20,14 @@ export function hostNameFault(name: string): string | null {
   return host.name === name ? null : `is written ${host.name}`;
 }
 
-/** What is wrong with an origin that pages may come from, or null: as browsers write it. Those of apps and extensions have schemes of their own. */
+/**
+ * What is wrong with an origin that pages may come from, or null: as browsers write it. Those of apps and
+ * extensions have schemes of their own.
+ */
 export function originFault(origin: string): string | null {
   if (origin === 'null') return null;
-  if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]{1,255}$/.test(origin)) return 'is not an origin: a scheme and a host, and nothing behind them';
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]{1,255}$/.test(origin))
+    return 'is not an origin: a scheme and a host, and nothing behind them';
   const url = URL.parse(origin);
   if (!url) return 'is not a URL';
   return url.origin === 'null' || url.origin === origin ? null : `is written ${url.origin}`;

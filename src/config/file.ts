@@ -6,7 +6,17 @@ import { BLOCK_TABLES, readBlocks } from './blocks/blocks.ts';
 import { OPTIONS, type OptionKey, type OptionValues } from './options.ts';
 import { ConfigError, nearest, show } from './problem.ts';
 import { parseToml, readTomlFile } from './toml.ts';
-import { complain, isTable, lookup, readOutside, readValue, unknownKey, type Environment, type Reading, type Table } from './reading.ts';
+import {
+  complain,
+  isTable,
+  lookup,
+  readOutside,
+  readValue,
+  unknownKey,
+  type Environment,
+  type Reading,
+  type Table,
+} from './reading.ts';
 import { freeze } from './freeze.ts';
 import type { ChainConfig, Config, ServiceConfig } from './config.ts';
 import type { Option } from './option.ts';
@@ -27,8 +37,9 @@ const BLOCKS_MAX = 10_000;
 const BLOCKS: readonly string[] = [...BLOCK_TABLES, 'chains'];
 
 /**
- * Reads the whole configuration: flags over environment over file over defaults. An empty variable counts as absent.
- * Throws ConfigError with everything that is wrong, not only the first thing. What the file says must be right even where it is overridden.
+ * Reads the whole configuration: flags over environment over file over defaults. An empty variable counts as
+ * absent. Throws ConfigError with everything that is wrong, not only the first thing. What the file says must be
+ * right even where it is overridden.
  */
 export function loadConfig(options: LoadOptions): Config {
   const text = options.text ?? (options.file === null ? '' : readTomlFile(options.file));
@@ -64,7 +75,8 @@ function readOptions(table: Table, options: LoadOptions, reading: Reading): Part
           .replaceAll('_', '-')}`,
         reading,
       );
-    else if (variable !== undefined) value = readOutside(option, variable, `environment variable ${option.env}`, reading);
+    else if (variable !== undefined)
+      value = readOutside(option, variable, `environment variable ${option.env}`, reading);
     values[key] = value;
   }
   return values;
@@ -91,25 +103,40 @@ function collect(table: Table, keys: readonly OptionKey[], reading: Reading): Ma
   return written;
 }
 
-function unknownSection(section: string, sections: readonly string[], keys: readonly OptionKey[], reading: Reading): void {
+function unknownSection(
+  section: string,
+  sections: readonly string[],
+  keys: readonly OptionKey[],
+  reading: Reading,
+): void {
   const path = printable(section, 64);
-  if (section === 'router') return complain(reading, path, 'is for the provider proxy', 'the blocks alone; the gateway does not dial a router');
+  if (section === 'router')
+    return complain(reading, path, 'is for the provider proxy', 'the blocks alone; the gateway does not dial a router');
   const home = keys.find((key) => key.split('.')[1] === section);
   if (home) return complain(reading, path, 'is not an option here', `put it below [${home.split('.')[0]}]`);
   const guess = nearest(section, sections);
   complain(reading, path, 'is not a section', guess ? `did you mean [${guess}]?` : `one of ${sections.join(', ')}`);
 }
 
-/** In development also the loopback addresses of this gateway itself: in production a message signed for one of those could be another gateway's. */
+/**
+ * In development also the loopback addresses of this gateway itself: in production a message signed for one of
+ * those could be another gateway's.
+ */
 function signInDomains(mode: Config['mode'], values: OptionValues): readonly string[] {
   const domains = new Set(values['sign_in.domains']);
   const publicUrl = values['server.public_url'];
   if (publicUrl !== null) domains.add(new URL(publicUrl).host);
-  if (mode === 'development') for (const host of ['localhost', '127.0.0.1', '[::1]']) domains.add(`${host}:${values['server.port']}`);
+  if (mode === 'development')
+    for (const host of ['localhost', '127.0.0.1', '[::1]']) domains.add(`${host}:${values['server.port']}`);
   return [...domains];
 }
 
-function toConfig(mode: Config['mode'], values: OptionValues, chains: readonly ChainConfig[], services: readonly ServiceConfig[]): Config {
+function toConfig(
+  mode: Config['mode'],
+  values: OptionValues,
+  chains: readonly ChainConfig[],
+  services: readonly ServiceConfig[],
+): Config {
   return {
     mode,
     host: values['server.host'],

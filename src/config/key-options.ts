@@ -14,9 +14,13 @@ export function keypairFileOption(meaning: string): Option<string | null> {
     read: (value) => {
       if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, KEYPAIR_RIGHT);
       if (isKey(value)) throw new WrongValue('is a key itself', `${KEYPAIR_RIGHT}; a key goes to private_key`);
-      if (value === '' || value.length > PATH_MAX || value.includes('\0')) throw new WrongValue('is no path', KEYPAIR_RIGHT);
+      if (value === '' || value.length > PATH_MAX || value.includes('\0'))
+        throw new WrongValue('is no path', KEYPAIR_RIGHT);
       if (value.startsWith('~'))
-        throw new WrongValue('begins with ~, which only shells know', 'the whole path, or one that starts at the directory of this file');
+        throw new WrongValue(
+          'begins with ~, which only shells know',
+          'the whole path, or one that starts at the directory of this file',
+        );
       return value;
     },
   });

@@ -1,9 +1,13 @@
-/** The line on which a key path (`server.port`, `models[1].pricing.prompt`) or its nearest parent stands; null when none is found. */
+/**
+ * The line on which a key path (`server.port`, `models[1].pricing.prompt`) or its nearest parent stands; null when
+ * none is found.
+ */
 export type LineOf = (path: string) => number | null;
 
 /**
- * Finds the lines of keys in TOML text. The parser gives values without places, so this reads the shape of the lines alone,
- * in linear time: headers, `key =` at the start of a line, and multi-line strings, which it passes over.
+ * Finds the lines of keys in TOML text. The parser gives values without places, so this reads the shape of the
+ * lines alone, in linear time: headers, `key =` at the start of a line, and multi-line strings, which it passes
+ * over.
  */
 export function indexLines(text: string): LineOf {
   const lines = new Map<string, number>();

@@ -8,9 +8,14 @@ export interface ModelFacts {
   readonly maxOutputTokens: number | null;
   readonly inputModalities: readonly string[];
   readonly outputModalities: readonly string[];
-  /** The name by which the upstream API takes the cap of a completion; `none`: it takes no cap. Absent where the provider says nothing of it. */
+  /**
+   * The name by which the upstream API takes the cap of a completion; `none`: it takes no cap. Absent where the
+   * provider says nothing of it.
+   */
   readonly cap?: CapName;
-  /** Request fields beyond the published ones that the upstream API gets. Absent where the provider says nothing of it. */
+  /**
+   * Request fields beyond the published ones that the upstream API gets. Absent where the provider says nothing of it.
+   */
   readonly forward?: 'all' | readonly string[];
   /** Reasoning that the model does without showing it. Absent where the provider declares none. */
   readonly hiddenReasoning?: HiddenReasoning;

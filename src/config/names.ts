@@ -10,7 +10,10 @@ const SERVICE_NAME = /^[A-Za-z0-9._/:-]{1,128}$/;
 const PROVIDER_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9 ._-]{0,62}[A-Za-z0-9._-])?$/;
 /** A base58 Ed25519 key or an EVM address before the first colon: the direct form of another provider's service. */
 const DIRECT_FORM = /^(?:[1-9A-HJ-NP-Za-km-z]{32,44}|0[xX][0-9A-Fa-f]{40}):/;
-/** The same in any case, in which names are compared: a name that is another provider's key would be chosen in its stead. */
+/**
+ * The same in any case, in which names are compared: a name that is another provider's key would be chosen in its
+ * stead.
+ */
 const PUBLIC_KEY = /^(?:[1-9A-Z]{32,44}|0x[0-9a-f]{40})$/i;
 const PROTOTYPE_NAMES: ReadonlySet<string> = new Set(['prototype', ...Object.getOwnPropertyNames(Object.prototype)]);
 
@@ -19,30 +22,50 @@ export function isPrototypeName(name: string): boolean {
   return PROTOTYPE_NAMES.has(name);
 }
 
-/** What is wrong with a service's name, or null. Names travel in URLs, headers and keys, and must not be taken for another service's. */
+/**
+ * What is wrong with a service's name, or null. Names travel in URLs, headers and keys, and must not be taken for
+ * another service's.
+ */
 export function serviceNameFault(name: string): string | null {
   if (!SERVICE_NAME.test(name)) return `must be 1 to ${SERVICE_NAME_MAX} characters of A-Z a-z 0-9 . _ / : -`;
   if (name.includes('..') || name.includes('//')) return 'must not contain ".." or "//"';
   if (/^[/:]|[/:]$/.test(name)) return 'must not begin or end with "/" or ":"';
-  if (name.split('/').some((part) => part === '.' || PROTOTYPE_NAMES.has(part))) return 'must not be a reserved word such as "constructor"';
+  if (name.split('/').some((part) => part === '.' || PROTOTYPE_NAMES.has(part)))
+    return 'must not be a reserved word such as "constructor"';
   const suffix = Object.keys(SORT_SUFFIXES).find((reserved) => name.endsWith(reserved));
   if (suffix) return `must not end in "${suffix}", which consumers append to choose a provider`;
   if (DIRECT_FORM.test(name)) return 'must not begin with a public key, which is the direct form of a name';
   return null;
 }
 
-/** How the doors name what other protocols have (`a2a/weather` at the door of chat): by the table of blocks that a door serves itself. */
-const BRIDGED: Readonly<Record<string, readonly string[]>> = { models: ['a2a/', 'mcp/'], tools: ['a2a/', 'model/'], agents: ['mcp/', 'model/'] };
+/**
+ * How the doors name what other protocols have (`a2a/weather` at the door of chat): by the table of blocks that a
+ * door serves itself.
+ */
+const BRIDGED: Readonly<Record<string, readonly string[]>> = {
+  models: ['a2a/', 'mcp/'],
+  tools: ['a2a/', 'model/'],
+  agents: ['mcp/', 'model/'],
+};
 
-/** What is wrong with a name that a provider who dials in gives to a service of a table, or null: it would be called in the stead of another's. */
+/**
+ * What is wrong with a name that a provider who dials in gives to a service of a table, or null: it would be called
+ * in the stead of another's.
+ */
 export function claimedNameFault(table: string, name: string): string | null {
   const prefix = (Object.hasOwn(BRIDGED, table) ? BRIDGED[table]! : []).find((one) => name.startsWith(one));
-  return prefix === undefined ? null : `begins with "${prefix}", by which others' services are called at the same address`;
+  return prefix === undefined
+    ? null
+    : `begins with "${prefix}", by which others' services are called at the same address`;
 }
 
-/** What is wrong with a provider's name, or null. It is sent in the `x-provider` header and compared without regard to case. */
+/**
+ * What is wrong with a provider's name, or null. It is sent in the `x-provider` header and compared without regard
+ * to case.
+ */
 export function providerNameFault(name: string): string | null {
-  if (!PROVIDER_NAME.test(name)) return 'must be 1 to 64 characters of A-Z a-z 0-9 space . _ -, beginning with a letter or digit';
+  if (!PROVIDER_NAME.test(name))
+    return 'must be 1 to 64 characters of A-Z a-z 0-9 space . _ -, beginning with a letter or digit';
   if (name.includes('..')) return 'must not contain ".."';
   if (PROTOTYPE_NAMES.has(name)) return 'must not be a reserved word such as "constructor"';
   if (PUBLIC_KEY.test(name)) return 'must not look like a public key, by which consumers choose a provider';

@@ -1,6 +1,9 @@
 import { show, WrongValue } from './problem.ts';
 
-/** One option: where it can be set, what it takes, what it means. The tables of options are the only schema of the configuration. */
+/**
+ * One option: where it can be set, what it takes, what it means. The tables of options are the only schema of the
+ * configuration.
+ */
 export interface Option<T> {
   /** Environment variable that overrides the file; null when there is none. */
   readonly env: string | null;
@@ -33,7 +36,8 @@ export interface TableOption<T> extends Omit<Option<Readonly<Record<string, T>>>
 export type OptionTable = Readonly<Record<string, Option<unknown> | TableOption<unknown>>>;
 
 /** The value type of an option. */
-export type ValueOf<O> = O extends TableOption<infer T> ? Readonly<Record<string, T>> : O extends Option<infer T> ? T : never;
+export type ValueOf<O> =
+  O extends TableOption<infer T> ? Readonly<Record<string, T>> : O extends Option<infer T> ? T : never;
 
 /** The values of an option table by its keys. */
 export type ValuesOf<O extends OptionTable> = { readonly [K in keyof O]: ValueOf<O[K]> };
@@ -66,7 +70,9 @@ export function option<T>(options: {
 }
 
 /** A whole number between two bounds. */
-export function whole(options: Common & { readonly min: number; readonly max: number; readonly default: number }): Option<number> {
+export function whole(
+  options: Common & { readonly min: number; readonly max: number; readonly default: number },
+): Option<number> {
   const { min, max, meaning } = options;
   const takes = `whole number, ${min} to ${max}`;
   return {
@@ -86,7 +92,9 @@ export function whole(options: Common & { readonly min: number; readonly max: nu
 }
 
 /** One of a few words. */
-export function choice<const W extends string>(options: Common & { readonly of: readonly W[]; readonly default: NoInfer<W> }): Option<W> {
+export function choice<const W extends string>(
+  options: Common & { readonly of: readonly W[]; readonly default: NoInfer<W> },
+): Option<W> {
   const takes = options.of.map((word) => `\`${word}\``).join(', ');
   return {
     env: options.env ?? null,
@@ -106,7 +114,11 @@ export function choice<const W extends string>(options: Common & { readonly of: 
 
 /** Text that a check accepts: the check returns what is wrong with it, or null. */
 export function text(
-  options: Common & { readonly takes: string; readonly default: string; readonly fault: (value: string) => string | null },
+  options: Common & {
+    readonly takes: string;
+    readonly default: string;
+    readonly fault: (value: string) => string | null;
+  },
 ): Option<string> {
   return {
     env: options.env ?? null,
@@ -125,7 +137,10 @@ export function text(
   };
 }
 
-/** Text that may be left out. With `secret`, a fault says what is wrong without the value. `normal` gives the form that is kept. */
+/**
+ * Text that may be left out. With `secret`, a fault says what is wrong without the value. `normal` gives the form
+ * that is kept.
+ */
 export function optionalText(
   options: Common & {
     readonly takes: string;
@@ -143,9 +158,11 @@ export function optionalText(
     secret: options.secret,
     meaning: options.meaning,
     read: (value) => {
-      if (typeof value !== 'string') throw new WrongValue(options.secret ? 'is not text' : `is ${show(value)}`, options.takes);
+      if (typeof value !== 'string')
+        throw new WrongValue(options.secret ? 'is not text' : `is ${show(value)}`, options.takes);
       const fault = options.fault(value);
-      if (fault !== null) throw new WrongValue(options.secret ? fault : `is ${show(value)}: it ${fault}`, options.takes);
+      if (fault !== null)
+        throw new WrongValue(options.secret ? fault : `is ${show(value)}: it ${fault}`, options.takes);
       return options.normal ? options.normal(value) : value;
     },
     fromText: asIs,

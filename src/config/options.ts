@@ -9,7 +9,10 @@ import { PROTOCOL_OPTIONS } from './options/protocols.ts';
 import { UPSTREAM_OPTIONS } from './options/upstream.ts';
 import { PAYMENT_OPTIONS } from './options/payments.ts';
 
-/** Every option outside `[[models]]` by its `section.key`, with its default. docs/configuration.md repeats this table and a test compares them. */
+/**
+ * Every option outside `[[models]]` by its `section.key`, with its default. docs/configuration.md repeats this
+ * table and a test compares them.
+ */
 export const OPTIONS = {
   ...SERVER_OPTIONS,
   ...ACCESS_OPTIONS,

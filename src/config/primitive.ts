@@ -10,7 +10,10 @@ export interface AgentFacts {
   readonly rpcPath: string | null;
   /** Whether the price of a call is for each message, or for all messages of a task. */
   readonly chargedPer: 'message' | 'task';
-  /** What the agent may spend in the consumer's name on calls that it makes in its turn, where the consumer says nothing of it; 0 for none. */
+  /**
+   * What the agent may spend in the consumer's name on calls that it makes in its turn, where the consumer says
+   * nothing of it; 0 for none.
+   */
   readonly nestedMax: MicroUsd;
 }
 

@@ -25,7 +25,9 @@ export class ConfigError extends Error {
 }
 
 function report(problems: readonly ConfigProblem[]): string {
-  const lines = [problems.length === 1 ? 'The configuration has 1 problem:' : `The configuration has ${problems.length} problems:`];
+  const lines = [
+    problems.length === 1 ? 'The configuration has 1 problem:' : `The configuration has ${problems.length} problems:`,
+  ];
   for (const { file, line, key, wrong, right } of problems.slice(0, PROBLEMS_SHOWN)) {
     const place = file === null ? '' : `${file}${line === null ? '' : `:${line}`}  `;
     lines.push('', `  ${place}${key}`, `    ${wrong}`, `    → ${right}`);

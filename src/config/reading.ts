@@ -46,18 +46,27 @@ export function readOutside(option: Option<unknown>, value: string | number, fro
   }
 }
 
-/** Follows `std::env::NAME` in secrets. Elsewhere it is refused, so that no variable's value can turn up in a message or a listing. */
+/**
+ * Follows `std::env::NAME` in secrets. Elsewhere it is refused, so that no variable's value can turn up in a
+ * message or a listing.
+ */
 function dereference(option: Option<unknown>, value: unknown, env: Environment): unknown {
   if (typeof value !== 'string') return value;
   if (!value.startsWith(REFERENCE)) {
-    if (option.secret && ALMOST_REFERENCE.test(value)) throw new WrongValue('looks like the name of an environment variable', REFERENCE_RIGHT);
+    if (option.secret && ALMOST_REFERENCE.test(value))
+      throw new WrongValue('looks like the name of an environment variable', REFERENCE_RIGHT);
     return value;
   }
   if (!option.secret) throw new WrongValue(`is ${show(value)}`, 'the value itself; std::env:: is for secrets only');
   const name = value.slice(REFERENCE.length);
-  if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name)) throw new WrongValue('names no environment variable', REFERENCE_RIGHT);
+  if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name))
+    throw new WrongValue('names no environment variable', REFERENCE_RIGHT);
   const found = lookup(env, name);
-  if (found === undefined) throw new WrongValue(`reads the environment variable ${name}, which is not set`, `set ${name}, or name another variable`);
+  if (found === undefined)
+    throw new WrongValue(
+      `reads the environment variable ${name}, which is not set`,
+      `set ${name}, or name another variable`,
+    );
   return found;
 }
 
@@ -74,11 +83,32 @@ export function complain(reading: Reading, key: string, wrong: string, right: st
 }
 
 export function isTable(value: unknown): value is Table {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date) && !isExactNumber(value);
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof Date) &&
+    !isExactNumber(value)
+  );
 }
 
-/** Adds the problem of a key that nobody knows, with the nearest that is known; failing that, with where else a key of this name belongs. */
-export function unknownKey(path: string, key: string, known: readonly string[], reading: Reading, elsewhere: readonly string[] = []): void {
+/**
+ * Adds the problem of a key that nobody knows, with the nearest that is known; failing that, with where else a key
+ * of this name belongs.
+ */
+export function unknownKey(
+  path: string,
+  key: string,
+  known: readonly string[],
+  reading: Reading,
+  elsewhere: readonly string[] = [],
+): void {
   const guess = nearest(key, known) ?? elsewhere.find((one) => one === key || one.endsWith(`.${key}`));
-  complain(reading, printable(path, 160), 'is not an option', guess ? `did you mean "${guess}"?` : `one of ${known.join(', ')}`, path);
+  complain(
+    reading,
+    printable(path, 160),
+    'is not an option',
+    guess ? `did you mean "${guess}"?` : `one of ${known.join(', ')}`,
+    path,
+  );
 }

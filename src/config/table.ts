@@ -13,10 +13,16 @@ export interface ReadTable {
 }
 
 /**
- * Reads a table of the file by its options, whose dotted keys stand for tables inside it. `path` is where it stands (`models[0]`).
- * What is wrong goes to `reading`, and the keys that it is wrong with to `faulty`.
+ * Reads a table of the file by its options, whose dotted keys stand for tables inside it. `path` is where it stands
+ * (`models[0]`). What is wrong goes to `reading`, and the keys that it is wrong with to `faulty`.
  */
-export function readTable(table: Table, path: string, options: OptionTable, reading: Reading, foreign: ForeignKeys = {}): ReadTable {
+export function readTable(
+  table: Table,
+  path: string,
+  options: OptionTable,
+  reading: Reading,
+  foreign: ForeignKeys = {},
+): ReadTable {
   const written = flatten(table, path, Object.keys(options), reading, foreign);
   const values: Record<string, unknown> = {};
   const faulty = new Set<string>();
@@ -25,8 +31,10 @@ export function readTable(table: Table, path: string, options: OptionTable, read
     if (!written.has(key)) {
       if (option.defaultText !== null && option.fallback !== undefined) values[key] = option.fallback;
       else {
-        // A default that was to come from the rest of the table is not there while that has a problem of its own, which is the one to solve.
-        if (option.defaultText === null || faulty.size === 0) complain(reading, `${path}.${key}`, 'is missing', option.takes);
+        // A default that was to come from the rest of the table is not there while that has a problem of its own,
+        // which is the one to solve.
+        if (option.defaultText === null || faulty.size === 0)
+          complain(reading, `${path}.${key}`, 'is missing', option.takes);
         faulty.add(key);
       }
     } else if ('entries' in option) values[key] = readEntries(option, written.get(key), `${path}.${key}`, reading);
@@ -42,7 +50,13 @@ export function valuesOf<O extends OptionTable>({ values, faulty }: ReadTable, o
 }
 
 /** What a table writes for the known keys; what is not known becomes a problem. */
-function flatten(table: Table, path: string, keys: readonly string[], reading: Reading, foreign: ForeignKeys): Map<string, unknown> {
+function flatten(
+  table: Table,
+  path: string,
+  keys: readonly string[],
+  reading: Reading,
+  foreign: ForeignKeys,
+): Map<string, unknown> {
   const top = [...new Set(keys.map((key) => key.split('.')[0]!))];
   const written = new Map<string, unknown>();
   const unknown = (key: string, name: string, siblings: readonly string[]) => {
@@ -55,7 +69,8 @@ function flatten(table: Table, path: string, keys: readonly string[], reading: R
     if (inner.length === 0) {
       if (top.includes(key)) written.set(key, value);
       else unknown(key, key, top);
-    } else if (!isTable(value)) complain(reading, `${path}.${key}`, `is ${show(value)}`, `a table: [${path.replaceAll(/\[\d+\]/g, '')}.${key}]`);
+    } else if (!isTable(value))
+      complain(reading, `${path}.${key}`, `is ${show(value)}`, `a table: [${path.replaceAll(/\[\d+\]/g, '')}.${key}]`);
     else {
       for (const [nested, content] of Object.entries(value)) {
         if (inner.includes(nested)) written.set(`${key}.${nested}`, content);
@@ -66,7 +81,12 @@ function flatten(table: Table, path: string, keys: readonly string[], reading: R
   return written;
 }
 
-function readEntries(option: TableOption<unknown>, value: unknown, path: string, reading: Reading): Readonly<Record<string, unknown>> {
+function readEntries(
+  option: TableOption<unknown>,
+  value: unknown,
+  path: string,
+  reading: Reading,
+): Readonly<Record<string, unknown>> {
   const read: [string, unknown][] = [];
   if (!isTable(value)) {
     complain(reading, path, option.secret ? 'is no table' : `is ${show(value)}`, option.takes);

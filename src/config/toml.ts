@@ -16,11 +16,17 @@ export function readTomlFile(file: string): string {
   } catch (error) {
     if (error instanceof ConfigError) throw error;
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
-    throw problem(code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`, 'the path of a readable TOML file');
+    throw problem(
+      code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`,
+      'the path of a readable TOML file',
+    );
   }
 }
 
-/** TOML text as a table; integers that no double holds are bigint. `file` names it in messages. Throws ConfigError, which repeats nothing of the text. */
+/**
+ * TOML text as a table; integers that no double holds are bigint. `file` names it in messages. Throws ConfigError,
+ * which repeats nothing of the text.
+ */
 export function parseToml(text: string, file: string | null): Table {
   try {
     return parse(text, { integersAsBigInt: 'asNeeded', maxDepth: 32 });
@@ -29,7 +35,13 @@ export function parseToml(text: string, file: string | null): Table {
     // The rest of the parser's message quotes the line, which may hold a secret.
     const wrong = error.message.split('\n')[0]!.replace(/^Invalid TOML document: /, '');
     throw new ConfigError([
-      { file, line: error.line, key: `column ${error.column}`, wrong: `is not TOML: ${wrong}`, right: 'TOML; see https://toml.io' },
+      {
+        file,
+        line: error.line,
+        key: `column ${error.column}`,
+        wrong: `is not TOML: ${wrong}`,
+        right: 'TOML; see https://toml.io',
+      },
     ]);
   }
 }

@@ -1,6 +1,12 @@
-/** Finds a sum in a sentence (`12 + 3 * (4 - 1)`, `add 2, 3 and 4`) and returns it with its result, or null when there is none. */
+/**
+ * Finds a sum in a sentence (`12 + 3 * (4 - 1)`, `add 2, 3 and 4`) and returns it with its result, or null when
+ * there is none.
+ */
 export function solve(text: string): { readonly question: string; readonly result: string } | null {
-  const list = /\b(?:add|sum(?: of)?|plus|total of)\b[^\d-]*(-?[\d.,\s]*\d(?:\s*(?:,|and|\+|plus)\s*-?\d[\d.]*)*)/i.exec(text)?.[1];
+  const list =
+    /\b(?:add|sum(?: of)?|plus|total of)\b[^\d-]*(-?[\d.,\s]*\d(?:\s*(?:,|and|\+|plus)\s*-?\d[\d.]*)*)/i.exec(
+      text,
+    )?.[1];
   const numbers = list?.match(/-?\d+(?:\.\d+)?/g);
   if (numbers !== undefined && numbers !== null && numbers.length > 1) return solved(numbers.join(' + '));
   const expression = /[-(\d][\d\s.+\-*/×÷x()^]*[\d)]/i.exec(
@@ -19,12 +25,14 @@ function solved(question: string): { question: string; result: string } | null {
   let at = 0;
   const sum = (): number => {
     let value = product();
-    while (tokens[at] === '+' || tokens[at] === '-') value = tokens[at++] === '+' ? value + product() : value - product();
+    while (tokens[at] === '+' || tokens[at] === '-')
+      value = tokens[at++] === '+' ? value + product() : value - product();
     return value;
   };
   const product = (): number => {
     let value = atom();
-    while (/^[*/×÷x]$/i.test(tokens[at] ?? '')) value = /[/÷]/.test(tokens[at++] ?? '') ? value / atom() : value * atom();
+    while (/^[*/×÷x]$/i.test(tokens[at] ?? ''))
+      value = /[/÷]/.test(tokens[at++] ?? '') ? value / atom() : value * atom();
     return value;
   };
   const atom = (): number => {
@@ -36,5 +44,10 @@ function solved(question: string): { question: string; result: string } | null {
   };
   const value = sum();
   if (at !== tokens.length || Number.isNaN(value)) return null;
-  return { question, result: Number.isFinite(value) ? String(Number(value.toPrecision(12))) : 'not a number: there is a division by zero in it' };
+  return {
+    question,
+    result: Number.isFinite(value)
+      ? String(Number(value.toPrecision(12)))
+      : 'not a number: there is a division by zero in it',
+  };
 }

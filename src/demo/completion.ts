@@ -12,7 +12,13 @@ export interface Choice {
 /** A token: of text, or of the call of the tool with this index. `name` and `id` are on the first piece of a call. */
 export type Piece =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'call'; readonly index: number; readonly name: string | null; readonly id: string | null; readonly text: string };
+  | {
+      readonly kind: 'call';
+      readonly index: number;
+      readonly name: string | null;
+      readonly id: string | null;
+      readonly text: string;
+    };
 
 /** Works out all choices of an answer, within `max_tokens` and up to the first `stop`. */
 export function complete(request: ChatRequest, id: string): readonly Choice[] {
@@ -35,7 +41,9 @@ export function complete(request: ChatRequest, id: string): readonly Choice[] {
 }
 
 function bounded(pieces: readonly Piece[], maxTokens: number | null, finishReason: 'stop' | 'tool_calls'): Choice {
-  return maxTokens !== null && pieces.length > maxTokens ? { pieces: pieces.slice(0, maxTokens), finishReason: 'length' } : { pieces, finishReason };
+  return maxTokens !== null && pieces.length > maxTokens
+    ? { pieces: pieces.slice(0, maxTokens), finishReason: 'length' }
+    : { pieces, finishReason };
 }
 
 function untilStop(text: string, stop: readonly string[]): string {
@@ -51,7 +59,11 @@ export interface Usage {
 
 export function usageOf(request: ChatRequest, choices: readonly Choice[]): Usage {
   const completion = choices.reduce((sum, choice) => sum + choice.pieces.length, 0);
-  return { prompt_tokens: request.promptTokens, completion_tokens: completion, total_tokens: request.promptTokens + completion };
+  return {
+    prompt_tokens: request.promptTokens,
+    completion_tokens: completion,
+    total_tokens: request.promptTokens + completion,
+  };
 }
 
 /** The `message` of an answer that is not streamed. */
@@ -71,5 +83,7 @@ export function messageOf(choice: Choice): object {
 export function deltaOf(piece: Piece): object {
   if (piece.kind === 'text') return { content: piece.text };
   if (piece.name === null) return { tool_calls: [{ index: piece.index, function: { arguments: piece.text } }] };
-  return { tool_calls: [{ index: piece.index, id: piece.id, type: 'function', function: { name: piece.name, arguments: '' } }] };
+  return {
+    tool_calls: [{ index: piece.index, id: piece.id, type: 'function', function: { name: piece.name, arguments: '' } }],
+  };
 }

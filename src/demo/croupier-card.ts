@@ -1,10 +1,18 @@
-/** The agent card of the demo's croupier, in a form that clients of A2A 0.3 and of 1.0 read. `url`: where JSON-RPC is posted to. */
+/**
+ * The agent card of the demo's croupier, in a form that clients of A2A 0.3 and of 1.0 read. `url`: where JSON-RPC
+ * is posted to.
+ */
 export function croupierCard(url: string): object {
   return {
     name: 'Demo: Croupier',
-    description: 'Rolls dice and comments on them. Given a run token, it has demo/toolbox roll and asks demo/sage for the comment.',
+    description:
+      'Rolls dice and comments on them. Given a run token, it has demo/toolbox roll and asks demo/sage for the comment.',
     version: '1.0.0',
-    supportedInterfaces: ['1.0', '0.3'].map((protocolVersion) => ({ url, protocolBinding: 'JSONRPC', protocolVersion })),
+    supportedInterfaces: ['1.0', '0.3'].map((protocolVersion) => ({
+      url,
+      protocolBinding: 'JSONRPC',
+      protocolVersion,
+    })),
     protocolVersion: '0.3.0',
     url,
     preferredTransport: 'JSONRPC',
@@ -15,7 +23,8 @@ export function croupierCard(url: string): object {
       {
         id: 'roll',
         name: 'Roll dice',
-        description: 'Rolls dice as players write them, and says how lucky that was. Asks which dice where none are named.',
+        description:
+          'Rolls dice as players write them, and says how lucky that was. Asks which dice where none are named.',
         tags: ['dice', 'demo'],
         examples: ['Roll 2d6', 'd20+3, please'],
       },

@@ -19,12 +19,24 @@ export function createCroupierExecutor(around: Surroundings, tasks: CroupierTask
   const playing = new Set<string>();
 
   const statusOf = (taskId: string, contextId: string, state: TaskState, words: string | null): TaskStatus => {
-    const about = { messageId: randomUUID(), taskId, contextId, metadata: undefined, extensions: [], referenceTaskIds: [] };
+    const about = {
+      messageId: randomUUID(),
+      taskId,
+      contextId,
+      metadata: undefined,
+      extensions: [],
+      referenceTaskIds: [],
+    };
     const message = words === null ? undefined : { ...about, role: Role.ROLE_AGENT, parts: [partOf({ text: words })] };
     return { state, message, timestamp: new Date(around.now()).toISOString() };
   };
   const update = (taskId: string, contextId: string, state: TaskState, words: string | null) =>
-    AgentEvent.statusUpdate({ taskId, contextId, status: statusOf(taskId, contextId, state, words), metadata: undefined });
+    AgentEvent.statusUpdate({
+      taskId,
+      contextId,
+      status: statusOf(taskId, contextId, state, words),
+      metadata: undefined,
+    });
 
   return {
     async execute({ taskId, contextId, userMessage, task }, bus) {
@@ -34,20 +46,33 @@ export function createCroupierExecutor(around: Surroundings, tasks: CroupierTask
       bus.publish(AgentEvent.task({ ...begun, history: [], status: statusOf(taskId, contextId, state, null) }));
       let append = false;
       const tell = (step: GameStep) => {
-        if (step.kind === 'working') return bus.publish(update(taskId, contextId, TaskState.TASK_STATE_WORKING, step.words));
+        if (step.kind === 'working')
+          return bus.publish(update(taskId, contextId, TaskState.TASK_STATE_WORKING, step.words));
         if (step.kind === 'over') return bus.publish(update(taskId, contextId, STATES[step.state], step.words));
-        const artifact = { artifactId: 'roll', name: 'roll', description: '', parts: step.parts.map(partOf), metadata: undefined, extensions: [] };
-        bus.publish(AgentEvent.artifactUpdate({ taskId, contextId, artifact, append, lastChunk: step.last, metadata: undefined }));
+        const artifact = {
+          artifactId: 'roll',
+          name: 'roll',
+          description: '',
+          parts: step.parts.map(partOf),
+          metadata: undefined,
+          extensions: [],
+        };
+        bus.publish(
+          AgentEvent.artifactUpdate({ taskId, contextId, artifact, append, lastChunk: step.last, metadata: undefined }),
+        );
         append = true;
       };
       try {
-        const said = userMessage.parts.flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : [])).join('\n');
+        const said = userMessage.parts
+          .flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : []))
+          .join('\n');
         for await (const step of game(said, readRun(userMessage.metadata))) {
           if (!playing.has(taskId)) return;
           tell(step);
         }
       } catch {
-        if (playing.has(taskId)) bus.publish(update(taskId, contextId, TaskState.TASK_STATE_FAILED, 'The croupier dropped the dice.'));
+        if (playing.has(taskId))
+          bus.publish(update(taskId, contextId, TaskState.TASK_STATE_FAILED, 'The croupier dropped the dice.'));
       } finally {
         playing.delete(taskId);
       }

@@ -9,7 +9,11 @@ export type GamePart = { readonly text: string } | { readonly data: unknown };
 export type GameStep =
   | { readonly kind: 'working'; readonly words: string }
   | { readonly kind: 'piece'; readonly parts: readonly GamePart[]; readonly last: boolean }
-  | { readonly kind: 'over'; readonly state: 'completed' | 'rejected' | 'input-required'; readonly words: string | null };
+  | {
+      readonly kind: 'over';
+      readonly state: 'completed' | 'rejected' | 'input-required';
+      readonly words: string | null;
+    };
 
 export type Game = (said: string, run: Run | null) => AsyncGenerator<GameStep, void, undefined>;
 
@@ -19,14 +23,20 @@ const SAGE = 'demo/sage';
 const HEARD_MAX = 4_000;
 const DICE = /(?<![\w.])\d{0,3}d\d{1,4}(?:[+-]\d{1,6})?(?!\w)/i;
 
-/** The croupier's work: rolls the dice that a text names, through the gateway where it was given a run, else by itself. */
+/**
+ * The croupier's work: rolls the dice that a text names, through the gateway where it was given a run, else by itself.
+ */
 export function createGame(around: Surroundings): Game {
   const rollDice = createTools(around).find(({ definition }) => definition.name === 'roll_dice')!.run;
 
   return async function* play(said, run) {
     const dice = DICE.exec(said.slice(0, HEARD_MAX))?.[0];
     if (dice === undefined) {
-      yield { kind: 'over', state: 'input-required', words: 'Which dice? Say them as players do, such as 2d6 or d20+3.' };
+      yield {
+        kind: 'over',
+        state: 'input-required',
+        words: 'Which dice? Say them as players do, such as 2d6 or d20+3.',
+      };
       return;
     }
     yield { kind: 'working', words: run === null ? `I roll ${dice}.` : `${TOOLBOX} rolls ${dice}.` };

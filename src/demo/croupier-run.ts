@@ -2,7 +2,9 @@ import { isObject } from './request.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Calls through the gateway that the croupier was called through, paid from the budget of the call that it works on. */
+/**
+ * Calls through the gateway that the croupier was called through, paid from the budget of the call that it works on.
+ */
 export interface Run {
   /** Text and data of a tool's result. Rejects with RunError where it is refused or failed. */
   callTool(service: string, name: string, args: JsonObject): Promise<{ readonly text: string; readonly data: unknown }>;
@@ -21,14 +23,18 @@ const LOOPBACK = /^(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|localhost|\[::1\])$/;
 const TIMEOUT_MS = 10_000;
 const COMMENT_TOKENS_MAX = 64;
 
-/** What a message's `metadata["tollgate/run"]` allows; null where there is none, or its address is not on this machine. */
+/**
+ * What a message's `metadata["tollgate/run"]` allows; null where there is none, or its address is not on this machine.
+ */
 export function readRun(metadata: unknown): Run | null {
   const said = isObject(metadata) ? metadata['tollgate/run'] : undefined;
   if (!isObject(said)) return null;
   const { token, url: base } = said;
   if (typeof token !== 'string' || !TOKEN.test(token) || typeof base !== 'string') return null;
   const url = URL.parse(base);
-  return url !== null && url.protocol === 'http:' && LOOPBACK.test(url.hostname) ? createRun(base.replace(/\/+$/, ''), token) : null;
+  return url !== null && url.protocol === 'http:' && LOOPBACK.test(url.hostname)
+    ? createRun(base.replace(/\/+$/, ''), token)
+    : null;
 }
 
 function createRun(base: string, token: string): Run {
@@ -36,7 +42,13 @@ function createRun(base: string, token: string): Run {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     try {
-      const response = await fetch(`${base}${path}`, { method: 'POST', headers, body: JSON.stringify(body), redirect: 'error', signal });
+      const response = await fetch(`${base}${path}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+        redirect: 'error',
+        signal,
+      });
       const answer: unknown = await response.json();
       if (!isObject(answer)) throw new RunError(`status ${response.status}`);
       const { error } = answer;
@@ -48,12 +60,18 @@ function createRun(base: string, token: string): Run {
   };
   return {
     async callTool(service, name, args) {
-      const { result } = await post(`/mcp/${service}`, { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } });
+      const { result } = await post(`/mcp/${service}`, {
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name, arguments: args },
+      });
       if (!isObject(result)) throw new RunError('no result came');
       const text = textOf(result['content']);
       const { structuredContent: data } = result;
       // Without money the result is that of x402, which says why in a member of its own.
-      if (result['isError'] === true) throw new RunError((isObject(data) && typeof data['error'] === 'string' ? data['error'] : text).slice(0, 300));
+      if (result['isError'] === true)
+        throw new RunError((isObject(data) && typeof data['error'] === 'string' ? data['error'] : text).slice(0, 300));
       return { text, data };
     },
     async askModel(model, prompt) {

@@ -1,10 +1,18 @@
 import { TaskState, type ListTasksResponse, type Task } from '@a2a-js/sdk';
 import { UnsupportedOperationError } from '@a2a-js/sdk/errors';
-import { DefaultExecutionEventBus, type ExecutionEventBus, type ExecutionEventBusManager, type TaskStore } from '@a2a-js/sdk/server';
+import {
+  DefaultExecutionEventBus,
+  type ExecutionEventBus,
+  type ExecutionEventBusManager,
+  type TaskStore,
+} from '@a2a-js/sdk/server';
 
 /** The oldest that rest are forgotten. */
 const TASKS_MAX = 1_000;
-const ACTIVE: ReadonlySet<TaskState | undefined> = new Set([TaskState.TASK_STATE_SUBMITTED, TaskState.TASK_STATE_WORKING]);
+const ACTIVE: ReadonlySet<TaskState | undefined> = new Set([
+  TaskState.TASK_STATE_SUBMITTED,
+  TaskState.TASK_STATE_WORKING,
+]);
 
 /** The croupier's tasks in memory, with the buses that tell of them. The SDK's own stores keep every task for ever. */
 export class CroupierTasks implements TaskStore, ExecutionEventBusManager {
@@ -20,7 +28,8 @@ export class CroupierTasks implements TaskStore, ExecutionEventBusManager {
   }
 
   async save(task: Task): Promise<void> {
-    // A message may be large, and has the run token in it: neither kept nor sent back. The SDK answers with this very object.
+    // A message may be large, and has the run token in it: neither kept nor sent back. The SDK answers with this
+    // very object.
     task.history = [];
     this.#tasks.set(task.id, structuredClone(task));
     for (const [id, old] of this.#tasks) {

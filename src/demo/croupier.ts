@@ -18,14 +18,22 @@ const VERSIONS: readonly unknown[] = [undefined, '', '0.3', '0.3.0', '1.0'];
 
 export function createCroupier(around: Surroundings): Croupier {
   const tasks = new CroupierTasks();
-  const handler = new CroupierHandler(AgentCard.fromJSON(croupierCard('')), tasks, createCroupierExecutor(around, tasks), tasks);
+  const handler = new CroupierHandler(
+    AgentCard.fromJSON(croupierCard('')),
+    tasks,
+    createCroupierExecutor(around, tasks),
+    tasks,
+  );
   const [current, legacy] = [new JsonRpcTransportHandler(handler), new LegacyJsonRpcTransportHandler(handler)];
 
   return async (text, headers, response) => {
     const request = parse(text);
     if (request === undefined) return refuse(response, null, { code: -32700, message: 'The body is not JSON' });
     if (!isObject(request) || (typeof request['id'] !== 'string' && !Number.isSafeInteger(request['id'])))
-      return refuse(response, null, { code: -32600, message: 'The body must be one JSON-RPC 2.0 request with a text or a whole number as its id' });
+      return refuse(response, null, {
+        code: -32600,
+        message: 'The body must be one JSON-RPC 2.0 request with a text or a whole number as its id',
+      });
     if (!VERSIONS.includes(headers['a2a-version']))
       return refuse(response, request['id'], { code: -32009, message: 'A2A 0.3 and 1.0 are spoken here' });
     // No method has the same name in both versions.
@@ -36,14 +44,19 @@ export function createCroupier(around: Surroundings): Croupier {
     try {
       await stream(reply, response);
     } catch (error) {
-      const told = isLegacy ? LegacyJsonRpcTransportHandler.mapToLegacyJSONRPCError(error) : JsonRpcTransportHandler.mapToJSONRPCError(error);
+      const told = isLegacy
+        ? LegacyJsonRpcTransportHandler.mapToLegacyJSONRPCError(error)
+        : JsonRpcTransportHandler.mapToJSONRPCError(error);
       if (response.headersSent) response.destroy();
       else refuse(response, request['id'], told);
     }
   };
 }
 
-/** Refuses what the SDK would take: ids of any length, messages for a task that is being worked on, and to cancel a task twice. */
+/**
+ * Refuses what the SDK would take: ids of any length, messages for a task that is being worked on, and to cancel a
+ * task twice.
+ */
 class CroupierHandler extends DefaultRequestHandler {
   readonly #tasks: CroupierTasks;
   constructor(...given: [AgentCard, CroupierTasks, ReturnType<typeof createCroupierExecutor>, CroupierTasks]) {
@@ -60,7 +73,8 @@ class CroupierHandler extends DefaultRequestHandler {
   }
 
   override async cancelTask(params: CancelTaskRequest, context: ServerCallContext) {
-    if (this.#tasks.find(params.id)?.status?.state === TaskState.TASK_STATE_CANCELED) throw new TaskNotCancelableError('The task is canceled');
+    if (this.#tasks.find(params.id)?.status?.state === TaskState.TASK_STATE_CANCELED)
+      throw new TaskNotCancelableError('The task is canceled');
     return super.cancelTask(params, context);
   }
 
@@ -73,16 +87,22 @@ class CroupierHandler extends DefaultRequestHandler {
       throw new RequestMalformedError(`message.taskId and message.contextId must have at most ${ID_MAX} characters`);
     const state = this.#tasks.find(taskId)?.status?.state;
     if (state !== undefined && state !== TaskState.TASK_STATE_INPUT_REQUIRED)
-      throw new UnsupportedOperationError(`The task is ${TaskState[state].slice('TASK_STATE_'.length).toLowerCase()} and takes no message now`);
+      throw new UnsupportedOperationError(
+        `The task is ${TaskState[state].slice('TASK_STATE_'.length).toLowerCase()} and takes no message now`,
+      );
     // The SDK writes a line of log for each task that a message refers to and that it does not find.
     return { ...params, message: { ...message, referenceTaskIds: [] } };
   }
 }
 
-/** A client that leaves misses the rest. The events are read on, as the SDK writes the task down while they are. There are few, and all are small. */
+/**
+ * A client that leaves misses the rest. The events are read on, as the SDK writes the task down while they are.
+ * There are few, and all are small.
+ */
 async function stream(events: AsyncIterable<object>, response: ServerResponse): Promise<void> {
   for await (const event of events) {
-    if (!response.headersSent) response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
+    if (!response.headersSent)
+      response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
     if (!response.destroyed) response.write(`data: ${JSON.stringify(event)}\n\n`);
   }
   response.end();
@@ -96,7 +116,8 @@ function parse(text: string): unknown {
   }
 }
 
-const refuse = (response: ServerResponse, id: unknown, error: object) => sendJson(response, { jsonrpc: '2.0', id, error });
+const refuse = (response: ServerResponse, id: unknown, error: object) =>
+  sendJson(response, { jsonrpc: '2.0', id, error });
 
 /** Clients of both versions read an error from a reply of 200. */
 function sendJson(response: ServerResponse, body: object): void {

@@ -28,7 +28,10 @@ export interface DemoProvider {
 export interface DemoOptions {
   /** Default 0: any free port of the loopback interface. */
   readonly port?: number;
-  /** Milliseconds between the tokens of a stream, like a real model's; default 20. A request's `pace_ms` or `x-pace-ms` header overrides it. */
+  /**
+   * Milliseconds between the tokens of a stream, like a real model's; default 20. A request's `pace_ms` or
+   * `x-pace-ms` header overrides it.
+   */
   readonly paceMs?: number;
   /** Epoch milliseconds, for the tool that tells the time. */
   readonly now?: () => number;
@@ -41,7 +44,10 @@ const PACE_MS = 20;
 const MCP_PATH = '/mcp';
 const AGENT_PATH = '/croupier';
 
-/** Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, the list of models, an MCP server, an A2A agent, and a health check. */
+/**
+ * Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, the list of models, an MCP
+ * server, an A2A agent, and a health check.
+ */
 export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoProvider> {
   const around = { now: options.now ?? Date.now, roll: options.roll ?? ((sides: number) => randomInt(1, sides + 1)) };
   const listening = Promise.withResolvers<void>();
@@ -85,7 +91,8 @@ async function handle(request: IncomingMessage, response: ServerResponse, paceMs
       data: DEMO_MODELS.map((id) => ({ id, object: 'model', created: 1_760_000_000, owned_by: 'tollgate-demo' })),
     });
   }
-  if (route !== 'POST /v1/chat/completions') return sendError(response, 404, 'not_found', `There is no ${route} here.`, null);
+  if (route !== 'POST /v1/chat/completions')
+    return sendError(response, 404, 'not_found', `There is no ${route} here.`, null);
   const chat = parseChatRequest(await readJson(request));
   if (!DEMO_MODELS.some((model) => model === chat.model || model.endsWith(`/${chat.model}`))) {
     return sendError(
@@ -107,12 +114,19 @@ async function handle(request: IncomingMessage, response: ServerResponse, paceMs
     object: 'chat.completion',
     created,
     model: chat.model,
-    choices: choices.map((choice, index) => ({ index, message: messageOf(choice), finish_reason: choice.finishReason })),
+    choices: choices.map((choice, index) => ({
+      index,
+      message: messageOf(choice),
+      finish_reason: choice.finishReason,
+    })),
     usage: usageOf(chat, choices),
   });
 }
 
-/** Sends the choices token by token, side by side, then the finish reasons, the usage, and the end mark. Stops when the client leaves. */
+/**
+ * Sends the choices token by token, side by side, then the finish reasons, the usage, and the end mark. Stops when
+ * the client leaves.
+ */
 async function stream(
   response: ServerResponse,
   chat: ChatRequest,
@@ -168,18 +182,27 @@ async function askAgent(request: IncomingMessage, response: ServerResponse, crou
   const path = request.url!.split('?')[0]!.slice(AGENT_PATH.length);
   if (request.method === 'GET' && path === '/.well-known/agent-card.json')
     return sendJson(response, 200, croupierCard(`http://127.0.0.1:${request.socket.localPort}${AGENT_PATH}`));
-  if (path !== '' && path !== '/') return sendError(response, 404, 'not_found', `There is no ${request.url} here.`, null);
+  if (path !== '' && path !== '/')
+    return sendError(response, 404, 'not_found', `There is no ${request.url} here.`, null);
   if (refusesPost(request, response, 'The croupier is')) return;
   await croupier(await readText(request), request.headers, response);
 }
 
 async function useTools(request: IncomingMessage, response: ServerResponse, toolbox: Toolbox): Promise<void> {
   if (refusesPost(request, response, 'These tools are')) return;
-  const headers = new Headers(Object.entries(request.headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])));
+  const headers = new Headers(
+    Object.entries(request.headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
+  );
   // A plain curl says neither: what is posted here is JSON, and so is what comes back.
   headers.set('content-type', 'application/json');
   headers.set('accept', 'application/json, text/event-stream');
-  const reply = await toolbox(new Request(`http://${request.headers.host}${MCP_PATH}`, { method: 'POST', headers, body: await readText(request) }));
+  const reply = await toolbox(
+    new Request(`http://${request.headers.host}${MCP_PATH}`, {
+      method: 'POST',
+      headers,
+      body: await readText(request),
+    }),
+  );
   response.writeHead(reply.status, Object.fromEntries(reply.headers));
   if (reply.body === null) response.end();
   else await pipeline(reply.body, response);
@@ -211,18 +234,31 @@ function fail(response: ServerResponse, error: unknown): void {
   else sendError(response, 500, 'server_error', 'The demo provider failed.', null);
 }
 
-function sendError(response: ServerResponse, status: number, type: string, message: string, param: string | null): void {
+function sendError(
+  response: ServerResponse,
+  status: number,
+  type: string,
+  message: string,
+  param: string | null,
+): void {
   sendJson(response, status, { error: { message, type, param, code: status } });
 }
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {
   const text = JSON.stringify(value);
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+    .end(text);
 }
 
-/** Run as a program it prints `{"url": …, "toolboxUrl": …, "croupierUrl": …}` and ends with whoever started it: when the channel or the pipe to it closes. */
+/**
+ * Run as a program it prints `{"url": …, "toolboxUrl": …, "croupierUrl": …}` and ends with whoever started it: when
+ * the channel or the pipe to it closes.
+ */
 async function main(): Promise<void> {
-  const { values } = parseArgs({ options: { port: { type: 'string', default: '0' }, 'pace-ms': { type: 'string', default: String(PACE_MS) } } });
+  const { values } = parseArgs({
+    options: { port: { type: 'string', default: '0' }, 'pace-ms': { type: 'string', default: String(PACE_MS) } },
+  });
   const provider = await runDemoProvider({ port: Number(values.port), paceMs: Number(values['pace-ms']) });
   const end = (): never => process.exit(0);
   process.once('disconnect', end).once('SIGTERM', end);

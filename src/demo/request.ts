@@ -69,7 +69,9 @@ export function parseChatRequest(body: unknown): ChatRequest {
     messages,
     stream: body['stream'] === true,
     n: integer(body, 'n', 1, CHOICES_MAX) ?? 1,
-    maxTokens: integer(body, 'max_completion_tokens', 1, Number.MAX_SAFE_INTEGER) ?? integer(body, 'max_tokens', 1, Number.MAX_SAFE_INTEGER),
+    maxTokens:
+      integer(body, 'max_completion_tokens', 1, Number.MAX_SAFE_INTEGER) ??
+      integer(body, 'max_tokens', 1, Number.MAX_SAFE_INTEGER),
     stop: parseStop(body['stop']),
     seed: integer(body, 'seed', Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER) ?? 0,
     tools,
@@ -82,7 +84,8 @@ export function parseChatRequest(body: unknown): ChatRequest {
 }
 
 function parseMessage(message: unknown, index: number): Message {
-  if (!isObject(message) || typeof message['role'] !== 'string') throw new RequestError(`messages[${index}] must have a role.`, 'messages');
+  if (!isObject(message) || typeof message['role'] !== 'string')
+    throw new RequestError(`messages[${index}] must have a role.`, 'messages');
   const content = message['content'];
   if (typeof content === 'string') return { role: message['role'], text: content, pictures: [] };
   const parts = Array.isArray(content) ? content.filter(isObject) : [];
@@ -109,7 +112,9 @@ function describePicture(url: unknown): Picture {
 
 function kindName(type: string | undefined): string {
   const kind = type?.toLowerCase().replace('jpg', 'jpeg').replace('svg+xml', 'svg');
-  return kind !== undefined && ['png', 'jpeg', 'webp', 'gif', 'svg', 'avif'].includes(kind) ? kind.toUpperCase() : 'image';
+  return kind !== undefined && ['png', 'jpeg', 'webp', 'gif', 'svg', 'avif'].includes(kind)
+    ? kind.toUpperCase()
+    : 'image';
 }
 
 function parseTool(tool: unknown, index: number): Tool {
@@ -141,7 +146,9 @@ function parseStop(stop: unknown): readonly string[] {
 function parseAnswerSchema(format: unknown): unknown {
   if (!isObject(format)) return null;
   if (format['type'] === 'json_object') return { type: 'object' };
-  return format['type'] === 'json_schema' && isObject(format['json_schema']) ? (format['json_schema']['schema'] ?? { type: 'object' }) : null;
+  return format['type'] === 'json_schema' && isObject(format['json_schema'])
+    ? (format['json_schema']['schema'] ?? { type: 'object' })
+    : null;
 }
 
 function countPrompt(messages: readonly Message[], tools: unknown): number {

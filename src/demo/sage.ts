@@ -4,7 +4,10 @@ import type { ChatRequest, Picture } from './request.ts';
 import { exampleFor } from './schema-example.ts';
 import { countTokens } from './tokens.ts';
 
-/** The whole text that a model answers, before `max_tokens` and `stop` cut it. The same request and choice give the same text. */
+/**
+ * The whole text that a model answers, before `max_tokens` and `stop` cut it. The same request and choice give the
+ * same text.
+ */
 export function composeAnswer(request: ChatRequest, choice: number): string {
   const last = request.messages.at(-1);
   const user = request.messages.findLast((message) => message.role === 'user');
@@ -35,7 +38,9 @@ const TOPICS: readonly Topic[] = [
     asks: /\bhow (?:many|long)\b|\bcount the\b/i,
     answer: (said) => {
       const text = /["“:]\s*([^"”]+)/.exec(said)?.[1]?.trim();
-      return text === undefined ? null : `That is ${plural(wordsOf(text).length, 'word')} and ${plural(Array.from(text).length, 'character')}.`;
+      return text === undefined
+        ? null
+        : `That is ${plural(wordsOf(text).length, 'word')} and ${plural(Array.from(text).length, 'character')}.`;
     },
   },
   { asks: /\bdice\b/i, answer: commentOn },
@@ -68,7 +73,10 @@ const TOPICS: readonly Topic[] = [
     answer: (said, request, choice) =>
       `${pick(GREETINGS, said, request.seed + choice)} I am sage, the demo model behind this gateway, and your call just went all the way through it. ${INVITATION}`,
   },
-  { asks: /\b(?:tests?|ping)\b/i, answer: () => 'It works: your request reached the demo provider, and this is its answer.' },
+  {
+    asks: /\b(?:tests?|ping)\b/i,
+    answer: () => 'It works: your request reached the demo provider, and this is its answer.',
+  },
 ];
 
 function answerTo(said: string, request: ChatRequest, choice: number): string {
@@ -90,7 +98,10 @@ function countUp(said: string): string | null {
   const from = Number(range[1] ?? 1);
   const to = Number(range[2]);
   const step = to < from ? -1 : 1;
-  const numbers = Array.from({ length: Math.min(Math.abs(to - from) + 1, COUNT_MAX) }, (_, index) => from + index * step);
+  const numbers = Array.from(
+    { length: Math.min(Math.abs(to - from) + 1, COUNT_MAX) },
+    (_, index) => from + index * step,
+  );
   return numbers.join(', ') + (Math.abs(to - from) >= COUNT_MAX ? ', and so on.' : '.');
 }
 

@@ -2,14 +2,18 @@ import { isObject } from './request.ts';
 
 const DEPTH_MAX = 8;
 
-/** Makes a plausible value for a JSON Schema, with words and numbers taken from what the user said. Follows `$ref` inside the schema only. */
+/**
+ * Makes a plausible value for a JSON Schema, with words and numbers taken from what the user said. Follows `$ref`
+ * inside the schema only.
+ */
 export function exampleFor(schema: unknown, said: string): unknown {
   const numbers = said.match(/-?\d+(?:\.\d+)?/g)?.map(Number) ?? [];
   const make = (part: unknown, name: string, depth: number): unknown => {
     if (!isObject(part) || depth > DEPTH_MAX) return null;
     if (typeof part['$ref'] === 'string') return make(lookUp(schema, part['$ref']), name, depth + 1);
     if (Object.hasOwn(part, 'const')) return part['const'];
-    if (Array.isArray(part['enum'])) return part['enum'].find((value) => typeof value === 'string' && mentions(said, value)) ?? part['enum'][0];
+    if (Array.isArray(part['enum']))
+      return part['enum'].find((value) => typeof value === 'string' && mentions(said, value)) ?? part['enum'][0];
     const alternatives = part['anyOf'] ?? part['oneOf'];
     if (Array.isArray(alternatives))
       return make(
@@ -17,16 +21,21 @@ export function exampleFor(schema: unknown, said: string): unknown {
         name,
         depth + 1,
       );
-    if (Array.isArray(part['allOf'])) return Object.assign({}, ...part['allOf'].map((option) => make(option, name, depth + 1)));
+    if (Array.isArray(part['allOf']))
+      return Object.assign({}, ...part['allOf'].map((option) => make(option, name, depth + 1)));
     switch (typeOf(part)) {
       case 'object': {
         const properties = isObject(part['properties']) ? part['properties'] : {};
         const required = Array.isArray(part['required']) ? part['required'] : Object.keys(properties);
-        const wanted = Object.keys(properties).filter((key) => required.includes(key) || isSpokenOf(properties[key], key, said));
+        const wanted = Object.keys(properties).filter(
+          (key) => required.includes(key) || isSpokenOf(properties[key], key, said),
+        );
         return Object.fromEntries(wanted.map((key) => [key, make(properties[key], key, depth + 1)]));
       }
       case 'array':
-        return Array.from({ length: Math.min(Math.max(1, limit(part, 'minItems') ?? 1), 8) }, () => make(part['items'], name, depth + 1));
+        return Array.from({ length: Math.min(Math.max(1, limit(part, 'minItems') ?? 1), 8) }, () =>
+          make(part['items'], name, depth + 1),
+        );
       case 'integer':
       case 'number':
         return exampleNumber(part, numbers);
@@ -50,7 +59,8 @@ function typeOf(schema: Readonly<Record<string, unknown>>): unknown {
 function lookUp(root: unknown, reference: string): unknown {
   if (!reference.startsWith('#')) return null;
   let found = root;
-  for (const step of reference.split('/').slice(1)) found = isObject(found) ? found[step.replaceAll('~1', '/').replaceAll('~0', '~')] : null;
+  for (const step of reference.split('/').slice(1))
+    found = isObject(found) ? found[step.replaceAll('~1', '/').replaceAll('~0', '~')] : null;
   return found;
 }
 
@@ -81,7 +91,8 @@ function exampleString(schema: Readonly<Record<string, unknown>>, name: string, 
   const quoted = /["“]([^"”]{1,200})["”]/.exec(said)?.[1];
   if (quoted !== undefined) return quoted;
   if (/query|text|prompt|question|message|input|search|content/i.test(name)) return said.slice(0, 200);
-  // "the weather in New York?": the words with capitals after a preposition, else the last such words that do not begin the sentence.
+  // "the weather in New York?": the words with capitals after a preposition, else the last such words that do not
+  // begin the sentence.
   const place =
     /\b(?:in|at|for|from|to|of|about)\s+((?:\p{Lu}[\p{L}'-]*\s?)+)/u.exec(said)?.[1] ??
     [...said.matchAll(/(?<=\s)(?:\p{Lu}[\p{L}'-]+\s?)+/gu)].at(-1)?.[0];

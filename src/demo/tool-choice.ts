@@ -7,9 +7,13 @@ export interface ToolCall {
   readonly arguments: string;
 }
 
-/** The tools that this request calls for: the forced one, or those whose names the user speaks of. None once their results are in. */
+/**
+ * The tools that this request calls for: the forced one, or those whose names the user speaks of. None once their
+ * results are in.
+ */
 export function chooseTools(request: ChatRequest): readonly ToolCall[] {
-  if (request.tools.length === 0 || request.toolChoice === 'none' || request.messages.at(-1)?.role === 'tool') return [];
+  if (request.tools.length === 0 || request.toolChoice === 'none' || request.messages.at(-1)?.role === 'tool')
+    return [];
   const said = request.messages.findLast((message) => message.role === 'user')?.text.slice(0, 4000) ?? '';
   const { toolChoice } = request;
   const named =
@@ -48,5 +52,8 @@ function isMeant(tool: Tool, said: string): boolean {
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u);
-  return text.includes(tool.name.toLowerCase()) || words.some((word) => word.length >= 3 && !COMMON_WORDS.has(word) && text.includes(word));
+  return (
+    text.includes(tool.name.toLowerCase()) ||
+    words.some((word) => word.length >= 3 && !COMMON_WORDS.has(word) && text.includes(word))
+  );
 }

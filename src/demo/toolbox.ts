@@ -1,4 +1,10 @@
-import { createMcpHandler, fromJsonSchema, isLegacyRequest, McpServer, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
+import {
+  createMcpHandler,
+  fromJsonSchema,
+  isLegacyRequest,
+  McpServer,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server';
 import { ArgumentError, createTools, type Surroundings } from './tools.ts';
 
 /** An MCP server over Streamable HTTP: answers one POST. */
@@ -22,7 +28,10 @@ export function createToolbox(around: Surroundings): Toolbox {
     );
     for (const { definition, run } of tools) {
       const { name, inputSchema, outputSchema, ...shown } = definition;
-      const schemas = { inputSchema: fromJsonSchema<Record<string, unknown>>(inputSchema), outputSchema: fromJsonSchema(outputSchema) };
+      const schemas = {
+        inputSchema: fromJsonSchema<Record<string, unknown>>(inputSchema),
+        outputSchema: fromJsonSchema(outputSchema),
+      };
       server.registerTool(name, { ...shown, ...schemas }, (args) => {
         try {
           const { text, data } = run(args);

@@ -44,16 +44,25 @@ export function createTools(around: Surroundings): readonly Tool[] {
   ];
 }
 
-const schema = (properties: JsonObject, required: readonly string[]) => ({ type: 'object', properties, required }) as const;
+const schema = (properties: JsonObject, required: readonly string[]) =>
+  ({ type: 'object', properties, required }) as const;
 const integer = { type: 'integer' };
 const text = { type: 'string' };
 
 const ROLL_DICE = {
   name: 'roll_dice',
   title: 'Roll dice',
-  description: 'Rolls dice as players write them, such as "d20", "2d6" or "3d8+2", and says each of them and their sum.',
-  inputSchema: schema({ dice: { ...text, default: '1d6', description: 'How many dice of how many sides, and what is added: "2d6+1"' } }, []),
-  outputSchema: schema({ dice: text, rolls: { type: 'array', items: integer }, total: integer }, ['dice', 'rolls', 'total']),
+  description:
+    'Rolls dice as players write them, such as "d20", "2d6" or "3d8+2", and says each of them and their sum.',
+  inputSchema: schema(
+    { dice: { ...text, default: '1d6', description: 'How many dice of how many sides, and what is added: "2d6+1"' } },
+    [],
+  ),
+  outputSchema: schema({ dice: text, rolls: { type: 'array', items: integer }, total: integer }, [
+    'dice',
+    'rolls',
+    'total',
+  ]),
   annotations: { readOnlyHint: true, openWorldHint: false },
 };
 
@@ -61,7 +70,10 @@ const TELL_TIME = {
   name: 'tell_time',
   title: 'Tell the time',
   description: 'Says what time and day it is in a time zone.',
-  inputSchema: schema({ zone: { ...text, default: 'UTC', description: 'A time zone by its IANA name, such as "Asia/Tokyo"' } }, []),
+  inputSchema: schema(
+    { zone: { ...text, default: 'UTC', description: 'A time zone by its IANA name, such as "Asia/Tokyo"' } },
+    [],
+  ),
   outputSchema: schema({ zone: text, date: text, time: text, weekday: text }, ['zone', 'date', 'time', 'weekday']),
   annotations: { readOnlyHint: true, openWorldHint: false },
 };
@@ -69,15 +81,13 @@ const TELL_TIME = {
 const WEIGH_WORDS = {
   name: 'weigh_words',
   title: 'Weigh words',
-  description: 'Says what a text weighs: its words, characters and tokens, its heaviest word, and how long it takes to read aloud.',
+  description:
+    'Says what a text weighs: its words, characters and tokens, its heaviest word, and how long it takes to read aloud.',
   inputSchema: schema({ text: { ...text, description: 'The text' } }, ['text']),
-  outputSchema: schema({ words: integer, characters: integer, tokens: integer, heaviest: text, seconds_aloud: integer }, [
-    'words',
-    'characters',
-    'tokens',
-    'heaviest',
-    'seconds_aloud',
-  ]),
+  outputSchema: schema(
+    { words: integer, characters: integer, tokens: integer, heaviest: text, seconds_aloud: integer },
+    ['words', 'characters', 'tokens', 'heaviest', 'seconds_aloud'],
+  ),
   annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
 };
 
@@ -86,14 +96,18 @@ const SIDES_MAX = 1000;
 
 function rollDice(args: JsonObject, { roll }: Surroundings): Said {
   const dice = stringOf(args, 'dice', '1d6');
-  const [, count = '', sides = '', added = ''] = /^(\d{0,3})d(\d{1,4})([+-]\d{1,6})?$/i.exec(dice.replaceAll(' ', '')) ?? [];
+  const [, count = '', sides = '', added = ''] =
+    /^(\d{0,3})d(\d{1,4})([+-]\d{1,6})?$/i.exec(dice.replaceAll(' ', '')) ?? [];
   const [number, faces, more] = [Number(count || 1), Number(sides), Number(added)];
   if (number < 1 || number > DICE_MAX || faces < 2 || faces > SIDES_MAX)
     throw new ArgumentError(`dice must be 1 to ${DICE_MAX} dice of 2 to ${SIDES_MAX} sides, such as "2d6+1"`);
   const rolls = Array.from({ length: number }, () => roll(faces));
   const total = rolls.reduce((sum, each) => sum + each, more);
   const sum = `${rolls.join(' + ')}${more === 0 ? '' : ` ${more < 0 ? '-' : '+'} ${Math.abs(more)}`}`;
-  return { text: sum === String(total) ? `${dice}: ${total}` : `${dice}: ${sum} = ${total}`, data: { dice, rolls, total } };
+  return {
+    text: sum === String(total) ? `${dice}: ${total}` : `${dice}: ${sum} = ${total}`,
+    data: { dice, rolls, total },
+  };
 }
 
 function tellTime(args: JsonObject, { now }: Surroundings): Said {
@@ -102,7 +116,9 @@ function tellTime(args: JsonObject, { now }: Surroundings): Said {
     try {
       return new Intl.DateTimeFormat('en-CA', { ...options, timeZone: zone }).format(now());
     } catch {
-      throw new ArgumentError(`zone must be the IANA name of a time zone, such as "Asia/Tokyo", and ${JSON.stringify(zone.slice(0, 50))} is none`);
+      throw new ArgumentError(
+        `zone must be the IANA name of a time zone, such as "Asia/Tokyo", and ${JSON.stringify(zone.slice(0, 50))} is none`,
+      );
     }
   };
   const date = said({ dateStyle: 'short' });
@@ -131,7 +147,10 @@ function weighWords(args: JsonObject): Said {
   };
   const of = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
   const sizes = `${of(data.words, 'word')}, ${of(data.characters, 'character')} and ${of(data.tokens, 'token')}`;
-  const rest = heaviest === '' ? '' : ` Its heaviest word is "${heaviest}"; to read it aloud takes ${of(data.seconds_aloud, 'second')}.`;
+  const rest =
+    heaviest === ''
+      ? ''
+      : ` Its heaviest word is "${heaviest}"; to read it aloud takes ${of(data.seconds_aloud, 'second')}.`;
   return { text: `The text has ${sizes}.${rest}`, data };
 }
 

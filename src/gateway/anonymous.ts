@@ -5,11 +5,12 @@ import { ANONYMOUS_ACCOUNT, type Caller } from './call.ts';
 const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
 
 /** Whether a request says who makes it, rightly or wrongly. */
-export const hasCredentials = (headers: IncomingHttpHeaders): boolean => CREDENTIALS.some((name) => headers[name] !== undefined);
+export const hasCredentials = (headers: IncomingHttpHeaders): boolean =>
+  CREDENTIALS.some((name) => headers[name] !== undefined);
 
 /**
- * The caller of a request without a credential. What belongs to an account (sessions, places to listen, held calls) belongs here to the network that it came
- * from, so that strangers neither share it nor use each other's up.
+ * The caller of a request without a credential. What belongs to an account (sessions, places to listen, held calls)
+ * belongs here to the network that it came from, so that strangers neither share it nor use each other's up.
  */
 export function anonymousAt(address: string): Caller {
   const from = networkOf(address);

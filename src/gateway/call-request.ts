@@ -29,17 +29,22 @@ export interface CallRequest {
   /** Id of the caller's own running call on whose lock this one draws; default what the caller's credential says. */
   readonly parent?: string | null;
   /**
-   * Most that this call and all that are made under it may cost: what is above its own estimate is locked for them. Default: the most that an offer's
-   * agent may spend of its own. A call that nothing can be made under has no use for one.
+   * Most that this call and all that are made under it may cost: what is above its own estimate is locked for them.
+   * Default: the most that an offer's agent may spend of its own. A call that nothing can be made under has no use
+   * for one.
    */
   readonly budget?: MicroUsd | null;
-  /** The consumer named the most that the call may cost, so that it accepts a price that jumped; default where it has a `budget`. */
+  /**
+   * The consumer named the most that the call may cost, so that it accepts a price that jumped; default where it
+   * has a `budget`.
+   */
   readonly capped?: boolean;
   /** Wall-clock limit of the whole call; default the configured one. */
   readonly timeoutMs?: number;
   /**
-   * The most that this call can use at `offer`, which must not be exceeded by what the exchange asks for; or, where that is not known, the most that it
-   * is charged. Throws GatewayError `unprocessable` when the offer cannot serve this call: `prepare` passes it over, and throws that error when no offer is left.
+   * The most that this call can use at `offer`, which must not be exceeded by what the exchange asks for; or, where
+   * that is not known, the most that it is charged. Throws GatewayError `unprocessable` when the offer cannot serve
+   * this call: `prepare` passes it over, and throws that error when no offer is left.
    */
   readonly estimate: (offer: Offer) => Usage | ChargeCap;
   readonly metadata: Readonly<Record<string, unknown>> | null;

@@ -12,11 +12,19 @@ export interface Caller {
   readonly key: CallerKey | null;
   /** null for a caller with an API key or an access token. */
   readonly wallet: CallerWallet | null;
-  /** The running call on whose behalf an agent calls, drawing on its lock; absent for callers who act for themselves. */
+  /**
+   * The running call on whose behalf an agent calls, drawing on its lock; absent for callers who act for themselves.
+   */
   readonly run?: CallerRun;
-  /** Came without a credential, and may do nothing but look and pay. `from`: what its rate is counted under, in place of an account. */
+  /**
+   * Came without a credential, and may do nothing but look and pay. `from`: what its rate is counted under, in
+   * place of an account.
+   */
   readonly anonymous?: { readonly from: string };
-  /** Came without a credential but with a payment: the account is the paying wallet's, for the one request that is paid. `from`: as above. */
+  /**
+   * Came without a credential but with a payment: the account is the paying wallet's, for the one request that is
+   * paid. `from`: as above.
+   */
   readonly paying?: { readonly from: string };
 }
 
@@ -26,7 +34,10 @@ export interface CallerRun {
   readonly parent: string;
 }
 
-/** The account of calls that the gateway makes for itself, with no client behind them: lists of what servers have. It holds no money. */
+/**
+ * The account of calls that the gateway makes for itself, with no client behind them: lists of what servers have.
+ * It holds no money.
+ */
 export const OWN_ACCOUNT = 'tollgate:gateway';
 
 /** The account of callers without a credential: it holds no money and is never given any. */
@@ -36,7 +47,10 @@ export const ANONYMOUS_ACCOUNT = 'tollgate:anonymous';
 export interface CallerWallet {
   /** CAIP-10 id with the network that was signed on. */
   readonly caip10: string;
-  /** The nonce of the message; null when it has none. What is sensitive needs one that this gateway issued and nobody has used. */
+  /**
+   * The nonce of the message; null when it has none. What is sensitive needs one that this gateway issued and
+   * nobody has used.
+   */
   readonly nonce: string | null;
 }
 
@@ -49,7 +63,10 @@ export interface CallerKey {
   readonly development: boolean;
   /** Service names the key may use; null is all. */
   readonly allowedServices: readonly string[] | null;
-  /** What the key may spend in its current period. A key without a limit has a budget that no call can exceed, so that its use is counted. */
+  /**
+   * What the key may spend in its current period. A key without a limit has a budget that no call can exceed, so
+   * that its use is counted.
+   */
   readonly budget: Budget | null;
 }
 
@@ -87,9 +104,15 @@ export interface Offer {
   readonly primitive: Primitive;
   readonly provider: Provider;
   readonly price: Price;
-  /** Prices of parts of the service that have their own: a tool by its name, a tier or resolution by its name. Empty for most. */
+  /**
+   * Prices of parts of the service that have their own: a tool by its name, a tier or resolution by its name. Empty
+   * for most.
+   */
   readonly variants: Readonly<Record<string, Price>>;
-  /** The most that one call costs where what it uses is not known before (tokens or seconds of a tool or an agent): its lock. null where the price itself says it. */
+  /**
+   * The most that one call costs where what it uses is not known before (tokens or seconds of a tool or an agent):
+   * its lock. null where the price itself says it.
+   */
   readonly priceCap: MicroUsd | null;
   readonly endpoint: Endpoint;
   readonly displayName: string;
@@ -102,7 +125,9 @@ export interface Offer {
   readonly agent: AgentFacts | null;
   /** Facts of an image or video offer; null on other primitives. */
   readonly media: MediaFacts | null;
-  /** Its price jumped lately: what it cost before, and until when (epoch milliseconds) calls have to accept the new one. */
+  /**
+   * Its price jumped lately: what it cost before, and until when (epoch milliseconds) calls have to accept the new one.
+   */
   readonly raised?: { readonly until: number; readonly was: PricedOffer };
 }
 
@@ -127,8 +152,8 @@ export interface UpstreamRequest {
   /** The reply may take long or say nothing for long: neither its head nor its silence times out. Default false. */
   readonly patient?: boolean;
   /**
-   * Nothing is done for this request: it only listens, for as long as its client likes. It is patient, and takes none of the connections that calls need.
-   * Default false.
+   * Nothing is done for this request: it only listens, for as long as its client likes. It is patient, and takes
+   * none of the connections that calls need. Default false.
    */
   readonly listens?: boolean;
 }
@@ -142,8 +167,9 @@ export interface Exchange {
   /** A reader for one attempt. */
   reader(offer: Offer): ReplyReader;
   /**
-   * The offer refused the request with this status and body (at most 64 KiB of it). True: `request` now gives another form of the same request, which is
-   * sent to the same offer. An exchange says so a few times for each offer. Absent: never.
+   * The offer refused the request with this status and body (at most 64 KiB of it). True: `request` now gives
+   * another form of the same request, which is sent to the same offer. An exchange says so a few times for each
+   * offer. Absent: never.
    */
   reform?(offer: Offer, status: number, body: Uint8Array): boolean;
 }
@@ -157,19 +183,28 @@ export type Send = (request: UpstreamRequest) => UpstreamExchange;
  */
 export interface Conversation {
   /**
-   * Talks to `offer` and gives out bytes for the client, of any framing that its protocol reads back. Returns how it ended. Throws UpstreamFailure;
-   * another offer is tried only while nothing was given out. When the call's time is over, or its client gone and the drain bound reached, all
-   * exchanges fail and `signal` aborts: what has not ended by then is free. What `detached` sends may outlive the conversation, and so may `detached`:
-   * whoever uses it ends every exchange by himself.
+   * Talks to `offer` and gives out bytes for the client, of any framing that its protocol reads back. Returns how
+   * it ended. Throws UpstreamFailure; another offer is tried only while nothing was given out. When the call's time
+   * is over, or its client gone and the drain bound reached, all exchanges fail and `signal` aborts: what has not
+   * ended by then is free. What `detached` sends may outlive the conversation, and so may `detached`: whoever uses
+   * it ends every exchange by himself.
    */
-  converse(offer: Offer, send: Send, signal: AbortSignal, detached: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+  converse(
+    offer: Offer,
+    send: Send,
+    signal: AbortSignal,
+    detached: Send,
+  ): AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
   /** The call as it was prepared, before it is run: for what is told to the provider of it. */
   begin?(call: Call): void;
   /** Billing is done with the lock of the call, whoever still reads. Not called for a free one. */
   resolved?(state: 'settled' | 'released' | 'pending' | 'unresolved'): void;
 }
 
-/** Reads one upstream reply: bytes in, bytes for the client out, usage at the end. Methods run in this order, on one reply. */
+/**
+ * Reads one upstream reply: bytes in, bytes for the client out, usage at the end. Methods run in this order, on one
+ * reply.
+ */
 export interface ReplyReader {
   /**
    * The status line and headers arrived. Throws UpstreamFailure when the reply cannot be used.
@@ -179,22 +214,30 @@ export interface ReplyReader {
   /** An error status with its body (at most 64 KiB of it). Returns what it means. */
   failure(status: number, body: Uint8Array): UpstreamFailure;
   /**
-   * Bytes arrived. Returns what may go to the client now (null or empty: nothing). Throws UpstreamFailure on a broken reply.
-   * `following`: as many bytes have arrived with these and are handed over next; what is given out is collected until that is 0.
+   * Bytes arrived. Returns what may go to the client now (null or empty: nothing). Throws UpstreamFailure on a
+   * broken reply. `following`: as many bytes have arrived with these and are handed over next; what is given out is
+   * collected until that is 0.
    */
   data(chunk: Uint8Array, following?: number): Uint8Array | null;
   /** The reply is complete. Throws UpstreamFailure when it ended too early. */
   end(): ReplyEnd;
-  /** Asked before `end`, where it is there: of a reply that takes long to read, its end, made by another thread. Null: call `end`. Rejects as `end` throws. */
+  /**
+   * Asked before `end`, where it is there: of a reply that takes long to read, its end, made by another thread.
+   * Null: call `end`. Rejects as `end` throws.
+   */
   endElsewhere?(): Promise<ReplyEnd> | null;
   /** Bytes of the reply that it keeps until its end; absent where it passes them on. */
   readonly kept?: number | undefined;
   /**
-   * The reply was ended by us: what was produced so far, as it was claimed or else measured; `free` where that is nothing. Also after `data` or `end` threw a
-   * failure that is `tooLarge`. Throws UpstreamFailure where the reply had broken before.
+   * The reply was ended by us: what was produced so far, as it was claimed or else measured; `free` where that is
+   * nothing. Also after `data` or `end` threw a failure that is `tooLarge`. Throws UpstreamFailure where the reply
+   * had broken before.
    */
   cut(cut: Cut): ReplyEnd;
-  /** True once no further byte can change the end (`[DONE]`, or output past the budget): call `end()` at once and let the rest go. */
+  /**
+   * True once no further byte can change the end (`[DONE]`, or output past the budget): call `end()` at once and
+   * let the rest go.
+   */
   readonly finished?: boolean;
 }
 
@@ -210,9 +253,10 @@ export interface ReplyEnd {
   /** null: the provider reported none. */
   readonly usage: Usage | null;
   /**
-   * `cut`: it was ended before its own end, see Cut; what was produced is charged.
-   * `free`: the work failed by its own words (empty, error finish), nothing is charged. `over_cap`: the output ran past the budget and was cut.
-   * `pending`: the work is not at its end; the lock is kept for the call that goes on with it or for whoever sees the end, or until it expires.
+   * `cut`: it was ended before its own end, see Cut; what was produced is charged. `free`: the work failed by its
+   * own words (empty, error finish), nothing is charged. `over_cap`: the output ran past the budget and was cut.
+   * `pending`: the work is not at its end; the lock is kept for the call that goes on with it or for whoever sees
+   * the end, or until it expires.
    */
   readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
   /** Usage was measured by us, not reported. */
@@ -228,12 +272,18 @@ export interface ReplyEnd {
 }
 
 /** Non-compliance that is counted per provider. */
-export const PROVIDER_FLAGS = ['usage_missing', 'usage_invalid', 'usage_implausible', 'over_cap', 'malformed_reply'] as const;
+export const PROVIDER_FLAGS = [
+  'usage_missing',
+  'usage_invalid',
+  'usage_implausible',
+  'over_cap',
+  'malformed_reply',
+] as const;
 export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
 
 /**
- * What a call used whose answer was too large to be read, and with it what the provider reported: the call, the time, and a token for each four bytes. Of
- * these an offer is charged what it has a price for.
+ * What a call used whose answer was too large to be read, and with it what the provider reported: the call, the
+ * time, and a token for each four bytes. Of these an offer is charged what it has a price for.
  */
 export const measuredUse = ({ received }: UpstreamFailure, durationMs: number): Usage => ({
   call: 1n,
@@ -260,9 +310,15 @@ export interface Call {
   readonly exchange: Exchange | Conversation;
   /** What of the service is called: the name of a tool. null where the service is the whole. */
   readonly operation: string | null;
-  /** Why this call costs nothing and goes past billing: the method that is free (`tools/list`). null for a call that is billed. */
+  /**
+   * Why this call costs nothing and goes past billing: the method that is free (`tools/list`). null for a call that
+   * is billed.
+   */
   readonly free: string | null;
-  /** Id of the pending call that this one goes on with: its lock is given back in the same step in which this one is made. */
+  /**
+   * Id of the pending call that this one goes on with: its lock is given back in the same step in which this one is
+   * made.
+   */
   readonly continues: string | null;
   /** Id of the running call on whose lock this one draws; null for one that is paid from the account. */
   readonly parent: string | null;
@@ -272,7 +328,10 @@ export interface Call {
   readonly stickyKey: string | null;
   /** The consumer's `metadata`, for logs. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
-  /** What the protocol knows of its request, as attributes of the call's span: `mcp.protocol.version`, `jsonrpc.request.id`. */
+  /**
+   * What the protocol knows of its request, as attributes of the call's span: `mcp.protocol.version`,
+   * `jsonrpc.request.id`.
+   */
   readonly facts?: Readonly<Record<string, string>>;
   /** The consumer's W3C `traceparent` header, as it came. */
   readonly traceparent: string | null;
@@ -281,7 +340,10 @@ export interface Call {
   readonly wantsReceipt: boolean;
   /** The payment that came with the request; null or absent for none. */
   readonly payment?: PaymentSlip | null;
-  /** The work goes on when the client leaves, so it is heard to its end, and paid, as long as the call may take. Default false. */
+  /**
+   * The work goes on when the client leaves, so it is heard to its end, and paid, as long as the call may take.
+   * Default false.
+   */
   readonly outlivesClient?: boolean;
 }
 

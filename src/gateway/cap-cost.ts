@@ -16,8 +16,8 @@ export const MAX_COST_HEADER = 'x-max-cost';
 export const MAX_COST_META = 'tollgate/max_cost';
 
 /**
- * The lowest of the caps that a request names: amounts of USD by their names, as they came. undefined and null say nothing. null where none is named. Throws
- * GatewayError `invalid_request` for what is no amount.
+ * The lowest of the caps that a request names: amounts of USD by their names, as they came. undefined and null say
+ * nothing. null where none is named. Throws GatewayError `invalid_request` for what is no amount.
  */
 export function lowestCap(named: Iterable<readonly [name: string, said: unknown]>): CostCap | null {
   let lowest: CostCap | null = null;
@@ -30,8 +30,8 @@ export function lowestCap(named: Iterable<readonly [name: string, said: unknown]
 }
 
 /**
- * Refuses parameters of a wire that has metadata with a cap beside it, by the name that chat has for one: it would bound nothing. `metadata`: the member of them
- * that holds it. Throws GatewayError `invalid_request`.
+ * Refuses parameters of a wire that has metadata with a cap beside it, by the name that chat has for one: it would
+ * bound nothing. `metadata`: the member of them that holds it. Throws GatewayError `invalid_request`.
  */
 export function refuseCapBeside(params: JsonObject, metadata: string): void {
   const name = Object.keys(params).find((key) => foldName(key, BESIDE.length) === BESIDE);
@@ -58,8 +58,8 @@ function amountOf(said: unknown, name: string): MicroUsd {
 }
 
 /**
- * The request within its cap: offers whose estimate is higher do not serve it. An agent's calls of its own count, and so are given the rest. null leaves the
- * request as it is.
+ * The request within its cap: offers whose estimate is higher do not serve it. An agent's calls of its own count,
+ * and so are given the rest. null leaves the request as it is.
  */
 export function capCost(request: CallRequest, cap: CostCap | null): CallRequest {
   if (cap === null) return request;
@@ -72,9 +72,13 @@ export function capCost(request: CallRequest, cap: CostCap | null): CallRequest 
       const { rates } = request.price?.(offer) ?? offer.price;
       const amount = 'costMax' in most ? most.costMax : cost(rates, most);
       if (amount <= maxCost) return most;
-      throw new GatewayError('unprocessable', `${name} is ${formatUsd(maxCost)} USD, but ${offer.service} may cost ${formatUsd(amount)} USD`, {
-        param: name,
-      });
+      throw new GatewayError(
+        'unprocessable',
+        `${name} is ${formatUsd(maxCost)} USD, but ${offer.service} may cost ${formatUsd(amount)} USD`,
+        {
+          param: name,
+        },
+      );
     },
   };
   return request.primitive === 'agent' ? { ...capped, budget: maxCost } : capped;

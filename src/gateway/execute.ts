@@ -23,15 +23,19 @@ export interface ExecuteOptions {
 const FAILURE_BODY_BYTES_MAX = 64 * 1024;
 
 /**
- * Forwards a call to its candidates, one after the other, until one replies.
- * Another candidate is tried only while no byte of the reply was given out; the call keeps one id over all attempts.
- * An abort of `signal` means that nobody will read on and the drain bound is reached: the run ends with what was measured.
+ * Forwards a call to its candidates, one after the other, until one replies. Another candidate is tried only while
+ * no byte of the reply was given out; the call keeps one id over all attempts. An abort of `signal` means that
+ * nobody will read on and the drain bound is reached: the run ends with what was measured.
  */
 export function createExecute(options: ExecuteOptions): Handler {
   return (call, signal) => execute(options, call, signal);
 }
 
-async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
+async function* execute(
+  options: ExecuteOptions,
+  call: Call,
+  signal: AbortSignal,
+): AsyncGenerator<Frame, void, undefined> {
   const { health, observer, retryBudget, router } = options;
   const { account } = call.caller;
   const running: { readonly exchanges: UpstreamExchange[]; stopped: Error | null } = { exchanges: [], stopped: null };
@@ -66,7 +70,10 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
   };
   const leave = () => stop(new Error('the client is gone'));
   signal.addEventListener('abort', leave, { once: true });
-  const timer = setTimeout(() => stop(new Error(`the call took longer than ${call.timeoutMs / 1000} s`)), call.timeoutMs);
+  const timer = setTimeout(
+    () => stop(new Error(`the call took longer than ${call.timeoutMs / 1000} s`)),
+    call.timeoutMs,
+  );
 
   let given = false;
   let complete = false;
@@ -87,7 +94,12 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         if ('converse' in call.exchange) {
           talkOver ??= new AbortController();
           const detached = createDetached(options.upstream, offer, account, observer.upstreamHeaders(call));
-          const talk = call.exchange.converse(offer, (request) => send(offer, request, last), talkOver.signal, detached);
+          const talk = call.exchange.converse(
+            offer,
+            (request) => send(offer, request, last),
+            talkOver.signal,
+            detached,
+          );
           let end: ReplyEnd | null = null;
           try {
             for (;;) {
@@ -109,11 +121,19 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
           complete = true;
           for (const exchange of running.exchanges) exchange.over();
           const now = options.now();
-          health.succeeded(offer, { firstByteMs: firstByteAt - startedAt, durationMs: now - startedAt, completionTokens: 0 }, call.free === null);
+          health.succeeded(
+            offer,
+            { firstByteMs: firstByteAt - startedAt, durationMs: now - startedAt, completionTokens: 0 },
+            call.free === null,
+          );
           blame?.over();
           flag(offer, end);
           if (call.stickyKey !== null) router.served(call.stickyKey, offer);
-          yield toEndFrame(candidate, end, { attempt, firstByteMs: firstByteAt - startedAt, durationMs: now - call.begunAt });
+          yield toEndFrame(candidate, end, {
+            attempt,
+            firstByteMs: firstByteAt - startedAt,
+            durationMs: now - call.begunAt,
+          });
           return;
         }
         let reply: UpstreamReply;
@@ -158,12 +178,24 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         flag(offer, end);
         if (call.stickyKey !== null) router.served(call.stickyKey, offer);
         if (end.rest) yield { type: 'data', bytes: end.rest };
-        yield toEndFrame(candidate, end, { attempt, firstByteMs: (firstByteAt || now) - startedAt, durationMs: now - call.begunAt });
+        yield toEndFrame(candidate, end, {
+          attempt,
+          firstByteMs: (firstByteAt || now) - startedAt,
+          durationMs: now - call.begunAt,
+        });
         return;
       } catch (error) {
         const cut = cutOf(signal, running.stopped, error);
-        const end = cut === null ? null : 'converse' in call.exchange ? CANCELLED : reader === null ? null : cutReply(reader, cut);
-        // What the provider delivered is paid, and it is blamed for nothing. Where that is nothing, only who left by himself is not told of a failure.
+        const end =
+          cut === null
+            ? null
+            : 'converse' in call.exchange
+              ? CANCELLED
+              : reader === null
+                ? null
+                : cutReply(reader, cut);
+        // What the provider delivered is paid, and it is blamed for nothing. Where that is nothing, only who left
+        // by himself is not told of a failure.
         if (end !== null && (end.outcome !== 'free' || signal.aborted)) {
           health.notProbed(offer, account);
           flag(offer, end);
@@ -176,14 +208,21 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
         }
         if (signal.aborted && cut !== null) throw error;
         if (running.stopped) {
-          // In a conversation a consumer may be what took so long: one that was asked, or that called for something slow. A server that is silent fails by itself.
+          // In a conversation a consumer may be what took so long: one that was asked, or that called for something
+          // slow. A server that is silent fails by itself.
           if (!('converse' in call.exchange)) {
             blame ??= createBlame(health, call);
             blame.failed(candidate, startedAt, null);
             blame.over();
           } else health.notProbed(offer, account);
-          observer.attemptFailed(call, offer, new UpstreamFailure(running.stopped.message, { retryable: false, blame: 'provider', cause: error }));
-          throw new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, { cause: error });
+          observer.attemptFailed(
+            call,
+            offer,
+            new UpstreamFailure(running.stopped.message, { retryable: false, blame: 'provider', cause: error }),
+          );
+          throw new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, {
+            cause: error,
+          });
         }
         if (!(error instanceof UpstreamFailure)) throw error;
         abortAll(error);
@@ -213,16 +252,32 @@ async function* execute(options: ExecuteOptions, call: Call, signal: AbortSignal
 }
 
 /** Made here, so that whoever keeps it does not keep the call with it. */
-function createDetached(upstream: Upstream, { endpoint }: Offer, account: string, traced: Readonly<Record<string, string>> | null): Send {
+function createDetached(
+  upstream: Upstream,
+  { endpoint }: Offer,
+  account: string,
+  traced: Readonly<Record<string, string>> | null,
+): Send {
   return (request) => {
-    const exchange = upstream.send(endpoint, traced ? { ...request, headers: { ...request.headers, ...traced } } : request, account);
+    const exchange = upstream.send(
+      endpoint,
+      traced ? { ...request, headers: { ...request.headers, ...traced } } : request,
+      account,
+    );
     exchange.head.catch(() => {});
     return exchange;
   };
 }
 
 /** The end of a conversation that its client left, and that did not come to its own end within the drain bound. */
-const CANCELLED: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: 'cancelled', flags: [], tail: null };
+const CANCELLED: ReplyEnd = {
+  usage: null,
+  outcome: 'free',
+  estimated: false,
+  finishReason: 'cancelled',
+  flags: [],
+  tail: null,
+};
 /** What a conversation that is broken off returns; nobody reads it. */
 const NO_END = CANCELLED;
 
@@ -261,7 +316,11 @@ function readChunks(reader: ReplyReader, chunks: readonly Uint8Array[]): Uint8Ar
 
 const NOTHING = new Uint8Array(0);
 
-function toEndFrame(candidate: Candidate, end: ReplyEnd, times: { attempt: number; firstByteMs: number; durationMs: number }): EndFrame {
+function toEndFrame(
+  candidate: Candidate,
+  end: ReplyEnd,
+  times: { attempt: number; firstByteMs: number; durationMs: number },
+): EndFrame {
   const { offer } = candidate;
   return {
     type: 'end',
@@ -298,21 +357,33 @@ async function readFailure(reply: UpstreamReply): Promise<Uint8Array> {
   return Buffer.from(reply.scrub(Buffer.concat(chunks).toString('utf8', 0, FAILURE_BODY_BYTES_MAX)));
 }
 
-/** A failed last attempt as the consumer sees it: a refusal of its request keeps its meaning, an absent provider may return, everything else is the provider's failure. */
+/**
+ * A failed last attempt as the consumer sees it: a refusal of its request keeps its meaning, an absent provider may
+ * return, everything else is the provider's failure.
+ */
 function toGatewayError(failure: UpstreamFailure, candidate: Candidate): GatewayError {
   const provider = candidate.offer.provider.name;
   const detail = failure.detail ? `: ${failure.detail}` : '';
   if (failure.blame === 'request') {
-    const code = failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
+    const code =
+      failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
     return new GatewayError(code, `Provider ${provider} refused the request${detail}`, { cause: failure });
   }
   if (failure.tooLarge)
-    return new GatewayError('unprocessable', `The reply of provider ${provider} cannot be taken: ${failure.message}. Ask for less at once`, {
-      cause: failure,
-    });
-  if (failure.blame === 'account') return new GatewayError('rate_limit_exceeded', failure.message, { cause: failure, retryAfterS: 1 });
+    return new GatewayError(
+      'unprocessable',
+      `The reply of provider ${provider} cannot be taken: ${failure.message}. Ask for less at once`,
+      {
+        cause: failure,
+      },
+    );
+  if (failure.blame === 'account')
+    return new GatewayError('rate_limit_exceeded', failure.message, { cause: failure, retryAfterS: 1 });
   if (failure.absent)
-    return new GatewayError('no_provider_healthy', `Provider ${provider} is not connected at the moment`, { cause: failure, retryAfterS: 1 });
+    return new GatewayError('no_provider_healthy', `Provider ${provider} is not connected at the moment`, {
+      cause: failure,
+      retryAfterS: 1,
+    });
   return new GatewayError('provider_unavailable', `Provider ${provider} failed: ${failure.message}${detail}`, {
     cause: failure,
     retryAfterS: failure.retryAfterS,

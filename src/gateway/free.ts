@@ -5,8 +5,9 @@ import type { CallObserver } from './observer.ts';
 const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 
 /**
- * What stands in the place of billing for a call that is free by its protocol's table: it holds no lock, is observed as any other, and its last frame
- * is `settled` with nothing charged. A client that leaves ends it at once, as nobody is owed for what is still to come.
+ * What stands in the place of billing for a call that is free by its protocol's table: it holds no lock, is
+ * observed as any other, and its last frame is `settled` with nothing charged. A client that leaves ends it at
+ * once, as nobody is owed for what is still to come.
  */
 export function createFree(observer: Pick<CallObserver, 'started' | 'failed'>): (next: Handler) => Handler {
   return (next) => (call, signal) => run(observer, next, call, signal);
@@ -29,7 +30,14 @@ async function* run(
         continue;
       }
       end = frame;
-      yield { type: 'settled', settlement: NOTHING, usage: frame.usage, provider: frame.provider, receipt: null, tail: frame.tail };
+      yield {
+        type: 'settled',
+        settlement: NOTHING,
+        usage: frame.usage,
+        provider: frame.provider,
+        receipt: null,
+        tail: frame.tail,
+      };
     }
   } catch (error) {
     failure = error;

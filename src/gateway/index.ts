@@ -53,7 +53,13 @@ export {
   viewStanding,
 } from './catalog/standing.ts';
 export { createFreshPage, sendPage, type TaggedPage, tagPage } from './catalog/tagged-page.ts';
-export { type DefinitionView, type ListedTool, type ToolDefinition, type ToolListings, viewDefinition } from './catalog/tool-listings.ts';
+export {
+  type DefinitionView,
+  type ListedTool,
+  type ToolDefinition,
+  type ToolListings,
+  viewDefinition,
+} from './catalog/tool-listings.ts';
 export { createToolPins, type ToolPin, type ToolPins } from './catalog/tool-pins.ts';
 export { byPrice, type ToolCallPrice, viewToolCallPrice } from './catalog/tool-price.ts';
 export { createExecute } from './execute.ts';
@@ -89,8 +95,23 @@ export { createRateLimiter } from './limits/redis-limiter.ts';
 export { spendTokens } from './limits/spend-tokens.ts';
 export { createTally, type Tally } from './limits/tally.ts';
 export type { CallObserver } from './observer.ts';
-export { decodePartsEvents, encodePartsEvent, type FilePart, type Part, type PartsEnd, type PartsEvent, type PartsTurn } from './parts/part.ts';
-export { type AskContext, type PartsAsk, type Speaker, speakerOf, type Speakers, type Spoken } from './parts/speaker.ts';
+export {
+  decodePartsEvents,
+  encodePartsEvent,
+  type FilePart,
+  type Part,
+  type PartsEnd,
+  type PartsEvent,
+  type PartsTurn,
+} from './parts/part.ts';
+export {
+  type AskContext,
+  type PartsAsk,
+  type Speaker,
+  speakerOf,
+  type Speakers,
+  type Spoken,
+} from './parts/speaker.ts';
 export { createLockPayments, type LockPayments } from './payments/lock-payments.ts';
 export { paidCaller } from './payments/paid-caller.ts';
 export { paidSink, receiptHeaders, tellPayment } from './payments/paid-sink.ts';
@@ -100,7 +121,16 @@ export { PaymentNeeded, refusesPayment } from './payments/payment-needed.ts';
 export { NO_PAYMENTS, type PaymentReceipt, type Payments, type PaymentSlip } from './payments/payments.ts';
 export { publicAddress } from './payments/public-address.ts';
 export { withTerms } from './payments/with-terms.ts';
-export { type Admission, authorise, createPipeline, limitedAs, newCallId, type Pipeline, type PipelineOptions, toBillable } from './pipeline.ts';
+export {
+  type Admission,
+  authorise,
+  createPipeline,
+  limitedAs,
+  newCallId,
+  type Pipeline,
+  type PipelineOptions,
+  toBillable,
+} from './pipeline.ts';
 export { costOf, type CostOf, wasCharged } from './reply/cost-of.ts';
 export { createReplyMemory, type ReplyHold } from './reply/reply-memory.ts';
 export { heldAgainst, type MeasuredWork, ONE_CALL, readReportedUsage, type ReportedUsage } from './reported-usage.ts';

@@ -3,9 +3,9 @@ import type { EndFrame, Resolution } from '#billing';
 import type { Call, Offer, ProviderFlag } from './call.ts';
 
 /**
- * What the pipeline tells: `started` once; then of each attempt `attemptStarted`, `firstByte`, `attemptFailed` or `flagged`;
- * at last `resolved` (billing is done with the lock, also after the client is gone) or `failed` (there was no lock).
- * Calls are told apart by id, so that a call which is run again with fewer candidates stays one call.
+ * What the pipeline tells: `started` once; then of each attempt `attemptStarted`, `firstByte`, `attemptFailed` or
+ * `flagged`; at last `resolved` (billing is done with the lock, also after the client is gone) or `failed` (there
+ * was no lock). Calls are told apart by id, so that a call which is run again with fewer candidates stays one call.
  */
 export interface CallObserver {
   started(call: Call): void;
@@ -14,7 +14,10 @@ export interface CallObserver {
   attemptFailed(call: Call, offer: Offer, failure: UpstreamFailure): void;
   flagged(call: Call, offer: Offer, flags: readonly ProviderFlag[]): void;
   resolved(call: Call, resolution: Resolution): void;
-  /** There was no lock: it was refused, or the call is free; then `error` is null where it was answered, as `end` says. Without effect on a call that was resolved. */
+  /**
+   * There was no lock: it was refused, or the call is free; then `error` is null where it was answered, as `end`
+   * says. Without effect on a call that was resolved.
+   */
   failed(call: Call, error: unknown, end?: EndFrame | null): void;
   upstreamHeaders(call: Call): Readonly<Record<string, string>> | null;
   /** Calls that have started and not ended. */

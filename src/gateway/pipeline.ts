@@ -1,7 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { randomBytes } from 'node:crypto';
 import { GatewayError } from '#wire';
-import { cost, formatUsd, isPriced, type Billable, type Frame, type LockResult, type MicroUsd, type Price, type Usage } from '#billing';
+import {
+  cost,
+  formatUsd,
+  isPriced,
+  type Billable,
+  type Frame,
+  type LockResult,
+  type MicroUsd,
+  type Price,
+  type Usage,
+} from '#billing';
 import type { Primitive } from '#config';
 import { visitorOf } from './anonymous.ts';
 import type { Call, Caller, Candidate, Handler, Offer } from './call.ts';
@@ -23,24 +33,35 @@ export interface Admission {
 /** authenticate → resolve → authorise → limit → bill → execute. One object for every protocol. */
 export interface Pipeline {
   /**
-   * Authenticates and counts one request against the caller's limits. `address` is the client's; `calls`: calls are made here, so that agents that act under
-   * a running call are let in too, and, where calls can be paid for in place, those without a credential. Throws GatewayError `unauthorized`, `rate_limit_exceeded`, `permission_denied`.
+   * Authenticates and counts one request against the caller's limits. `address` is the client's; `calls`: calls are
+   * made here, so that agents that act under a running call are let in too, and, where calls can be paid for in
+   * place, those without a credential. Throws GatewayError `unauthorized`, `rate_limit_exceeded`,
+   * `permission_denied`.
    */
   admit(headers: IncomingHttpHeaders, address: string, calls?: boolean): Promise<Admission>;
-  /** Whoever asks for what needs no credential: the account whose credential holds, else the network that it comes from. Nothing is counted. */
+  /**
+   * Whoever asks for what needs no credential: the account whose credential holds, else the network that it comes
+   * from. Nothing is counted.
+   */
   visitor(headers: IncomingHttpHeaders, address: string): Promise<Caller>;
-  /** Counts requests that admit() did not: those of a batch, and of visitors. Throws GatewayError `rate_limit_exceeded`. */
+  /**
+   * Counts requests that admit() did not: those of a batch, and of visitors. Throws GatewayError `rate_limit_exceeded`.
+   */
   count(caller: Caller, requests: number): Promise<void>;
   /**
-   * Resolves the target to priced candidates and authorises the caller for them. `id` is of newCallId, where it had to be known before. While all
-   * providers are away it waits for one to return. Rejects with GatewayError `invalid_model`, `permission_denied`, `no_provider_healthy`.
+   * Resolves the target to priced candidates and authorises the caller for them. `id` is of newCallId, where it had
+   * to be known before. While all providers are away it waits for one to return. Rejects with GatewayError
+   * `invalid_model`, `permission_denied`, `no_provider_healthy`.
    */
   prepare(request: CallRequest, id?: string): Promise<Call>;
-  /** For doors that resolve a name before prepare: settles when it is known here if any gateway of the database knows it. null where there is nothing to wait for. */
+  /**
+   * For doors that resolve a name before prepare: settles when it is known here if any gateway of the database
+   * knows it. null where there is nothing to wait for.
+   */
   lookUp(name: string, primitive: Primitive): Promise<void> | null;
   /**
-   * Locks, forwards and settles; a free call is only forwarded. Iterate to the end; abort `signal` when the client is gone.
-   * Throws GatewayError before or during the stream. The last frame is `settled`.
+   * Locks, forwards and settles; a free call is only forwarded. Iterate to the end; abort `signal` when the client
+   * is gone. Throws GatewayError before or during the stream. The last frame is `settled`.
    */
   run(call: Call, signal: AbortSignal): AsyncIterable<Frame, void, undefined>;
   /** Calls in flight, for shutdown and metrics. */
@@ -118,7 +139,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
           return null;
         }
       };
-      // All are looked up before any is chosen from, as choosing may give this call the one try at an offer that has cooled down.
+      // All are looked up before any is chosen from, as choosing may give this call the one try at an offer that
+      // has cooled down.
       const resolve = () => resolveAny(catalog, request.targets, request.primitive);
       let targets: readonly Resolved[];
       try {
@@ -142,11 +164,19 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         offered = offered.length === 0 ? resolved.offers : [...offered, ...resolved.offers];
         if (candidates.length >= options.attemptsMax) continue;
         const preferences = resolved.sort ? { ...request.preferences, sort: resolved.sort } : request.preferences;
-        // A part of a service may cost something else than the whole: then it is what this call costs that offers are weighed by.
+        // A part of a service may cost something else than the whole: then it is what this call costs that offers
+        // are weighed by.
         const quotes = ownPrice ? new Map(resolved.offers.map((offer) => [offer, quote(offer)])) : null;
         const fit = quotes ? resolved.offers.filter((offer) => quotes.get(offer) !== null) : resolved.offers;
         const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
-        for (const offer of router.choose(fit, preferences, request.stickyKey, request.images, costOf, request.caller.account)) {
+        for (const offer of router.choose(
+          fit,
+          preferences,
+          request.stickyKey,
+          request.images,
+          costOf,
+          request.caller.account,
+        )) {
           if (candidates.length >= options.attemptsMax) break;
           const candidate = quotes ? quotes.get(offer)! : quote(offer);
           if (candidate) candidates.push(candidate);
@@ -231,7 +261,10 @@ function estimate({ rates }: Price, most: Usage | ChargeCap): MicroUsd {
 
 const nestedMaxOf = ({ offer }: Candidate): MicroUsd => offer.agent?.nestedMax ?? 0n;
 
-/** Those that may spend as much of their own as the first choice: nobody is to get what only another one asks for on its page. */
+/**
+ * Those that may spend as much of their own as the first choice: nobody is to get what only another one asks for on
+ * its page.
+ */
 function lendingAlike(candidates: readonly Candidate[]): readonly Candidate[] {
   const most = nestedMaxOf(candidates[0]!);
   return candidates.every((candidate) => nestedMaxOf(candidate) === most)
@@ -239,7 +272,10 @@ function lendingAlike(candidates: readonly Candidate[]): readonly Candidate[] {
     : candidates.filter((candidate) => nestedMaxOf(candidate) === most);
 }
 
-/** What is locked for calls under this one. Throws GatewayError `unprocessable` for a budget that this call alone exceeds. */
+/**
+ * What is locked for calls under this one. Throws GatewayError `unprocessable` for a budget that this call alone
+ * exceeds.
+ */
 function lendable(candidates: readonly Candidate[], budget: MicroUsd | null): MicroUsd {
   if (budget === null) return nestedMaxOf(candidates[0]!);
   const own = candidates.reduce((most, { estimate }) => max(most, estimate), 0n);
@@ -255,13 +291,20 @@ function lendable(candidates: readonly Candidate[], budget: MicroUsd | null): Mi
 
 const max = (one: MicroUsd, other: MicroUsd): MicroUsd => (one > other ? one : other);
 
-/** Throws GatewayError `permission_denied` for a service that the caller's key may not use. `prepare` does it for every call: this is for what is answered without one. */
+/**
+ * Throws GatewayError `permission_denied` for a service that the caller's key may not use. `prepare` does it for
+ * every call: this is for what is answered without one.
+ */
 export function authorise(caller: Pick<Caller, 'key'>, service: string): void {
   const allowed = caller.key?.allowedServices;
   if (allowed && !allowed.includes(service)) {
-    throw new GatewayError('permission_denied', `This API key may not use ${service}. It is limited to: ${allowed.slice(0, 20).join(', ')}`, {
-      param: 'model',
-    });
+    throw new GatewayError(
+      'permission_denied',
+      `This API key may not use ${service}. It is limited to: ${allowed.slice(0, 20).join(', ')}`,
+      {
+        param: 'model',
+      },
+    );
   }
 }
 
@@ -292,7 +335,10 @@ function unavailable(request: CallRequest, offered: readonly Offer[], health: He
   });
 }
 
-/** What billing needs of a call. `graceMs`: the longest that a call can go on after its clock has ended it, for its drain or for a client that takes nothing. */
+/**
+ * What billing needs of a call. `graceMs`: the longest that a call can go on after its clock has ended it, for its
+ * drain or for a client that takes nothing.
+ */
 export function toBillable(call: Call, graceMs: number): Billable {
   return {
     id: call.id,
@@ -323,11 +369,14 @@ export function toBillable(call: Call, graceMs: number): Billable {
 const LOCK_MARGIN_MS = 60_000;
 
 /**
- * A refused lock as billing takes it: the call without the candidates that the balance or the limit does not afford, so that a dear fallback does not
- * refuse what the first choice can serve, or the error that the consumer sees.
+ * A refused lock as billing takes it: the call without the candidates that the balance or the limit does not
+ * afford, so that a dear fallback does not refuse what the first choice can serve, or the error that the consumer
+ * sees.
  */
 export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false }>): Call | Error {
-  const estimated = formatUsd(call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n) + call.lendable);
+  const estimated = formatUsd(
+    call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n) + call.lendable,
+  );
   switch (refusal.reason) {
     case 'no_account': {
       const free = call.candidates.filter(({ estimate }) => estimate + call.lendable === 0n);
@@ -339,7 +388,8 @@ export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false 
     }
     case 'insufficient': {
       const affordable = call.candidates.filter(({ estimate }) => estimate + call.lendable <= refusal.available);
-      if (affordable.length > 0 && affordable.length < call.candidates.length) return { ...call, candidates: affordable };
+      if (affordable.length > 0 && affordable.length < call.candidates.length)
+        return { ...call, candidates: affordable };
       return new GatewayError('insufficient_balance', `Insufficient balance for estimated cost: ${estimated} USDC`);
     }
     case 'budget_exceeded': {
@@ -347,13 +397,20 @@ export function refuseLock(call: Call, refusal: Extract<LockResult, { ok: false 
       const dearest = call.candidates.reduce((most, { estimate }) => (estimate > most ? estimate : most), 0n);
       const cheaper = call.candidates.filter(({ estimate }) => estimate < dearest);
       if (cheaper.length > 0) return { ...call, candidates: cheaper };
-      return new GatewayError('insufficient_balance', `Spending limit of this API key is too low for estimated cost: ${estimated} USDC`);
+      return new GatewayError(
+        'insufficient_balance',
+        `Spending limit of this API key is too low for estimated cost: ${estimated} USDC`,
+      );
     }
     case 'parent_over':
-      return new GatewayError('permission_denied', 'The call that this one was made under is over: nothing more can be paid from its budget');
+      return new GatewayError(
+        'permission_denied',
+        'The call that this one was made under is over: nothing more can be paid from its budget',
+      );
     case 'parent_exhausted': {
       const affordable = call.candidates.filter(({ estimate }) => estimate + call.lendable <= refusal.available);
-      if (affordable.length > 0 && affordable.length < call.candidates.length) return { ...call, candidates: affordable };
+      if (affordable.length > 0 && affordable.length < call.candidates.length)
+        return { ...call, candidates: affordable };
       return new GatewayError(
         'insufficient_balance',
         `The budget of the run is too low for estimated cost: ${estimated} USDC; ${formatUsd(refusal.available)} USDC are left of it`,

@@ -27,8 +27,9 @@ export interface MeasuredWork {
 export const ONE_CALL: ReportedUsage = { usage: { call: 1n }, flags: [] };
 
 /**
- * Reads `tollgate/usage`: `{"prompt": 120, "completion": 30, "second": 1.5}`, also by the names that chat completions have. One call is counted beside it.
- * No claim, or one that is none, is null with its flag: nothing is charged.
+ * Reads `tollgate/usage`: `{"prompt": 120, "completion": 30, "second": 1.5}`, also by the names that chat
+ * completions have. One call is counted beside it. No claim, or one that is none, is null with its flag: nothing is
+ * charged.
  */
 export function readReportedUsage(claim: unknown): ReportedUsage {
   if (claim === undefined || claim === null) return { usage: null, flags: ['usage_missing'] };
@@ -53,8 +54,15 @@ const ANSWER_TOKENS_UNSEEN = 32;
 /** Both ends round up to whole seconds, and begin to count at different moments. */
 const SECONDS_SLACK = 1;
 
-/** The most that work of this size can have used: a token is a byte at least. Agents of several steps read their own words again. */
-function mostOf({ elapsedMs, bytesIn, bytesOut }: MeasuredWork): Readonly<Record<'prompt' | 'completion' | 'second', bigint>> {
+/**
+ * The most that work of this size can have used: a token is a byte at least. Agents of several steps read their own
+ * words again.
+ */
+function mostOf({
+  elapsedMs,
+  bytesIn,
+  bytesOut,
+}: MeasuredWork): Readonly<Record<'prompt' | 'completion' | 'second', bigint>> {
   return {
     prompt: BigInt(bytesIn + bytesOut + PROMPT_TOKENS_UNSEEN),
     completion: BigInt(bytesOut + ANSWER_TOKENS_UNSEEN),
@@ -63,10 +71,14 @@ function mostOf({ elapsedMs, bytesIn, bytesOut }: MeasuredWork): Readonly<Record
 }
 
 /**
- * A claim held against what was measured: beyond it, it is flagged `usage_implausible`, and cut to it where the provider dialled in. The operator's own providers are
- * charged as they claim.
+ * A claim held against what was measured: beyond it, it is flagged `usage_implausible`, and cut to it where the
+ * provider dialled in. The operator's own providers are charged as they claim.
  */
-export function heldAgainst(reported: ReportedUsage, { endpoint }: Pick<Offer, 'endpoint'>, work: MeasuredWork): ReportedUsage {
+export function heldAgainst(
+  reported: ReportedUsage,
+  { endpoint }: Pick<Offer, 'endpoint'>,
+  work: MeasuredWork,
+): ReportedUsage {
   const { usage, flags } = reported;
   if (usage === null) return reported;
   const most = mostOf(work);

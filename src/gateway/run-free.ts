@@ -21,7 +21,18 @@ export interface FreeCall {
 /** Runs a call that is free by its protocol's table. Resolves with the tail of its end; null where there was none. */
 export async function runFree(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
-  { primitive, caller, requestId, target, method, converse, traceparent = null, stream = false, timeoutMs, facts }: FreeCall,
+  {
+    primitive,
+    caller,
+    requestId,
+    target,
+    method,
+    converse,
+    traceparent = null,
+    stream = false,
+    timeoutMs,
+    facts,
+  }: FreeCall,
   gone: AbortSignal,
   onData: (bytes: Uint8Array) => Promise<void> = async () => {},
 ): Promise<unknown> {

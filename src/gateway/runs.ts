@@ -23,11 +23,17 @@ export interface RunRequest {
   readonly payment?: PaymentSlip | null;
 }
 
-/** Calls that the gateway itself makes for one request: each is billed for itself, all from one lock (`CallRequest.parent` is `id`). */
+/**
+ * Calls that the gateway itself makes for one request: each is billed for itself, all from one lock
+ * (`CallRequest.parent` is `id`).
+ */
 export interface Run {
   /** Id of the lock, under which the run is found with its calls. */
   readonly id: string;
-  /** Gives back what the calls left over. `outcome`: how it ended, kept with it. Never rejects: what cannot be given back now expires. */
+  /**
+   * Gives back what the calls left over. `outcome`: how it ended, kept with it. Never rejects: what cannot be given
+   * back now expires.
+   */
   close(outcome: string): Promise<void>;
 }
 
@@ -60,7 +66,15 @@ export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Run
           // It charges nothing of its own.
           prices: [],
           expiresAt: startedAt + timeoutMs + graceMs,
-          detail: JSON.stringify({ primitive, service, run: true, key: caller.key?.hash ?? null, requestId, stream, ...(parent ? { parent } : {}) }),
+          detail: JSON.stringify({
+            primitive,
+            service,
+            run: true,
+            key: caller.key?.hash ?? null,
+            requestId,
+            stream,
+            ...(parent ? { parent } : {}),
+          }),
           ...(parent === null ? {} : { parent }),
           ...(caller.key?.budget ? { budget: caller.key.budget } : {}),
         });
@@ -82,7 +96,14 @@ export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Run
 }
 
 function refused(
-  reason: 'no_account' | 'insufficient' | 'budget_exceeded' | 'duplicate' | 'parent_over' | 'parent_exhausted' | 'too_deep',
+  reason:
+    | 'no_account'
+    | 'insufficient'
+    | 'budget_exceeded'
+    | 'duplicate'
+    | 'parent_over'
+    | 'parent_exhausted'
+    | 'too_deep',
   budget: MicroUsd,
 ): GatewayError {
   switch (reason) {
@@ -101,7 +122,10 @@ function refused(
     case 'parent_over':
       return new GatewayError('permission_denied', 'The call that this run was made under is over');
     case 'parent_exhausted':
-      return new GatewayError('insufficient_balance', `The budget of the run is too low for another of ${formatUsd(budget)} USDC`);
+      return new GatewayError(
+        'insufficient_balance',
+        `The budget of the run is too low for another of ${formatUsd(budget)} USDC`,
+      );
     case 'too_deep':
       return new GatewayError('permission_denied', 'Calls are made under calls at most 8 deep');
     case 'duplicate':

@@ -9,9 +9,15 @@ export interface UpstreamReply {
   readonly headers: IncomingHttpHeaders;
   /** What the reply keeps in memory is counted here by whoever collects it; absent where nobody counts. */
   memory?: ReplyHold;
-  /** An error of the provider, JSON or not, without the secrets of its endpoint: every word of an error that is passed on goes through this. */
+  /**
+   * An error of the provider, JSON or not, without the secrets of its endpoint: every word of an error that is
+   * passed on goes through this.
+   */
   readonly scrub: Scrub;
-  /** What has arrived of the body since the last read, at least one piece; null at its end. Throws UpstreamFailure when the reply breaks. */
+  /**
+   * What has arrived of the body since the last read, at least one piece; null at its end. Throws UpstreamFailure
+   * when the reply breaks.
+   */
   read(): Promise<readonly Uint8Array[] | null>;
   /** Nothing more is read: the little that may still come is dropped, so that the connection can serve another call. */
   discard(): void;
@@ -19,21 +25,29 @@ export interface UpstreamReply {
 
 /** One request on its way. */
 export interface UpstreamExchange {
-  /** Resolves with the response head; rejects with UpstreamFailure when there is none, or with the reason of `abort`. */
+  /**
+   * Resolves with the response head; rejects with UpstreamFailure when there is none, or with the reason of `abort`.
+   */
   readonly head: Promise<UpstreamReply>;
   /** The memory of its reply. */
   memory?: ReplyHold;
-  /** Stops the exchange at any time: the head, a pending or a later read fails with `reason`. Without effect once it has ended. */
+  /**
+   * Stops the exchange at any time: the head, a pending or a later read fails with `reason`. Without effect once it
+   * has ended.
+   */
   abort(reason: Error): void;
   /** The call is over: unless the rest of the reply was discarded, the exchange is stopped where it has not ended. */
   over(): void;
 }
 
-/** Sends one request to where an offer is served. A directly reached endpoint and a provider's tunnel look the same from here. */
+/**
+ * Sends one request to where an offer is served. A directly reached endpoint and a provider's tunnel look the same
+ * from here.
+ */
 export interface Upstream {
   /**
-   * `account`: whose share of the connections it takes one of. `last`: no other offer is left to try, so that a request may wait for a provider that is away
-   * for a moment; default true.
+   * `account`: whose share of the connections it takes one of. `last`: no other offer is left to try, so that a
+   * request may wait for a provider that is away for a moment; default true.
    */
   send(endpoint: Endpoint, request: UpstreamRequest, account: string, last?: boolean): UpstreamExchange;
   close(): Promise<void>;

@@ -171,12 +171,20 @@ export function createMcp(options: McpOptions): Mcp {
   const modernToModern = createModernToModern({ seals, replyBytesMax, schemaOf, version });
   const raw = createLegacyToLegacy({ replyBytesMax, renew: sessions.renew, cancelGraceMs });
   const bridge = createLegacyToModern({ clientRequests, schemaOf, replyBytesMax, cancelGraceMs });
-  const places = createListenPlaces({ max: config.limits.listensMax, ...(options.listeners ? { ofAccount: options.listeners } : {}) });
+  const places = createListenPlaces({
+    max: config.limits.listensMax,
+    ...(options.listeners ? { ofAccount: options.listeners } : {}),
+  });
   const listening = { bytesMax: replyBytesMax, renew: sessions.renew, listenModern: bridge.listenModern };
   const listen = createListen({ ...listening, places });
   const replays = createReplays({ now: elapsed });
 
-  const answerCall = createAnswerCall({ pipeline, idempotency: options.idempotency, payments: options.payments, onError });
+  const answerCall = createAnswerCall({
+    pipeline,
+    idempotency: options.idempotency,
+    payments: options.payments,
+    onError,
+  });
   const readPaid = createReadPaid(options.payments);
   const asksOfTasks = { tasks: options.tasks, replyBytesMax, ttlMs: config.tasks.ttlMs, version, now };
   const turns: TurnCallDeps = {
@@ -191,9 +199,12 @@ export function createMcp(options: McpOptions): Mcp {
     lacks(offer, tool) {
       const listing = catalogue.listingOf(offer);
       if (!listing || listing.truncated || listing.tools.has(tool)) return false;
-      return catalog.resolve(offer.service, 'tool').offers.some((other) => other.id !== offer.id && catalogue.schemaOf(other, tool) !== null);
+      return catalog
+        .resolve(offer.service, 'tool')
+        .offers.some((other) => other.id !== offer.id && catalogue.schemaOf(other, tool) !== null);
     },
-    decorate: (result, offer, { session, service }) => decorate(result, offer, session ? [offer] : catalog.resolve(service, 'tool').offers),
+    decorate: (result, offer, { session, service }) =>
+      decorate(result, offer, session ? [offer] : catalog.resolve(service, 'tool').offers),
   };
   const runTurn = createRunTurn({ answerCall, ...turns });
   const tools = createToolSpeaker({ ...turns, catalog, catalogue, limits: config.limits, bytesMax: replyBytesMax });
@@ -202,13 +213,32 @@ export function createMcp(options: McpOptions): Mcp {
   const toServiceInPlaces = boundedListens(toService, places);
   const speakers = options.speakers ?? (() => ({}));
   const answerAsk = createAnswerAsk({ answerCall, readPaid, speakers, receipts, charsMax: replyBytesMax });
-  const aggregate = createAggregate({ catalogue, version, spoken: createSpokenSearch({ speakers, catalog }), onShared: options.onShared });
+  const aggregate = createAggregate({
+    catalogue,
+    version,
+    spoken: createSpokenSearch({ speakers, catalog }),
+    onShared: options.onShared,
+  });
   const taskDoor = createTaskDoor({ ...asksOfTasks, pipeline, receipts, receiptOf: options.receiptOf });
   const listenToAll = createAggregateListen({ aggregate, catalogue, toService, places, bytesMax: replyBytesMax });
   const toAll = createAggregateDoor({ aggregate, toService, listen: listenToAll, answerAsk });
-  const toSessions = { pipeline, sessions, replays, servers, runTurn, readPaid, raw, bridge, clientRequests, receipts, keepAlive, onError };
+  const toSessions = {
+    pipeline,
+    sessions,
+    replays,
+    servers,
+    runTurn,
+    readPaid,
+    raw,
+    bridge,
+    clientRequests,
+    receipts,
+    keepAlive,
+    onError,
+  };
   const sessionDoor = createSessionDoor({ ...toSessions, listen });
-  // A stream of the aggregate is counted as one, whatever it is made of. Each part of it is a session, and no session has two.
+  // A stream of the aggregate is counted as one, whatever it is made of. Each part of it is a session, and no
+  // session has two.
   const partPlaces = createListenPlaces({ max: config.mcp.sessionsMax });
   const legacyAggregate = createLegacyAggregate({
     ...toSessions,
@@ -289,7 +319,8 @@ export function createMcp(options: McpOptions): Mcp {
       places.drain();
       partPlaces.drain();
       catalogue.close();
-      // Nobody can go on with what is held, as no round is taken any more. It would keep the tunnels that it runs through open.
+      // Nobody can go on with what is held, as no round is taken any more. It would keep the tunnels that it runs
+      // through open.
       held.close();
       upstreamSessions.drain();
       ownSessions.drain();

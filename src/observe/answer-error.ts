@@ -16,8 +16,9 @@ const NAMED_CODES: ReadonlySet<string> = new Set(
 );
 
 /**
- * The `error.type` of a reply that came in order and says that the work failed: a JSON-RPC code, or `tool_error`. null for every other reply.
- * Read from the words in which a tool's reply says why it ended: `isError`, or `error` and the code.
+ * The `error.type` of a reply that came in order and says that the work failed: a JSON-RPC code, or `tool_error`.
+ * null for every other reply. Read from the words in which a tool's reply says why it ended: `isError`, or `error`
+ * and the code.
  */
 export function answerErrorOf({ primitive }: Pick<Call, 'primitive'>, end: EndFrame | null): string | null {
   const reason = end?.detail['finishReason'];

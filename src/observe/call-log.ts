@@ -11,8 +11,13 @@ const NAME_LENGTH_MAX = 128;
 /** A client that left is told nothing; logs and metrics call it this, with the status that proxies use for it. */
 const CLIENT_GONE = ['client_gone', 499] as const;
 
-/** The error code of an outcome and the HTTP status it stands for; `[null, 200]` for success. What a provider answered in order has 200, also when it is an error. */
-export function statusOf(outcome: Pick<CallOutcome, 'error' | 'answerError' | 'clientGone'>): readonly [code: string | null, status: number] {
+/**
+ * The error code of an outcome and the HTTP status it stands for; `[null, 200]` for success. What a provider
+ * answered in order has 200, also when it is an error.
+ */
+export function statusOf(
+  outcome: Pick<CallOutcome, 'error' | 'answerError' | 'clientGone'>,
+): readonly [code: string | null, status: number] {
   if (outcome.error === null || outcome.error === undefined) return [outcome.answerError, 200];
   if (outcome.clientGone) return CLIENT_GONE;
   const { code } = toGatewayError(outcome.error);
@@ -34,13 +39,27 @@ export function usageNumbers(usage: Usage | null | undefined): Record<string, nu
 export function createCallLog(logger: Logger): CallSink {
   return {
     attemptFailed(call, offer, failure) {
-      const facts = { request_id: call.requestId, generation_id: call.id, service: offer.service, provider: offer.provider.name };
+      const facts = {
+        request_id: call.requestId,
+        generation_id: call.id,
+        service: offer.service,
+        provider: offer.provider.name,
+      };
       const level = failure.blame === 'provider' ? 'warn' : 'info';
-      logger[level]({ ...facts, upstream_status: failure.status, retryable: failure.retryable, reason: failure.message }, 'attempt failed');
+      logger[level](
+        { ...facts, upstream_status: failure.status, retryable: failure.retryable, reason: failure.message },
+        'attempt failed',
+      );
     },
     flagged(call, offer, flags) {
       logger.warn(
-        { request_id: call.requestId, generation_id: call.id, service: offer.service, provider: offer.provider.name, flags },
+        {
+          request_id: call.requestId,
+          generation_id: call.id,
+          service: offer.service,
+          provider: offer.provider.name,
+          flags,
+        },
         'provider flagged',
       );
     },
@@ -74,7 +93,8 @@ function describe(call: Call, outcome: CallOutcome): Record<string, unknown> {
   };
   if (code === 'internal') line['err'] = outcome.error;
   else if (code !== null && code !== outcome.answerError) line['reason'] = messageOf(outcome.error);
-  if (resolution && resolution.settlement.shortfall > 0n) line['shortfall_micro_usd'] = Number(resolution.settlement.shortfall);
+  if (resolution && resolution.settlement.shortfall > 0n)
+    line['shortfall_micro_usd'] = Number(resolution.settlement.shortfall);
   if (outcome.clientGone) line['client_gone'] = true;
   if (call.metadata) line['metadata'] = boundMetadata(call.metadata);
   return line;

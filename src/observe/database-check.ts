@@ -17,17 +17,26 @@ const FULL: ReadonlySet<string> = new Set(['sqlite_13', '53100']);
 const READ_ONLY = /^(?:sqlite_8|25006)$/;
 
 /**
- * Whether the database takes writes: `ok`, or what is wrong in words without names and addresses. A database can answer questions for a long time after its
- * disk is full, while no call can be taken; so this writes, at most once in `keepMs` however often it is asked.
+ * Whether the database takes writes: `ok`, or what is wrong in words without names and addresses. A database can
+ * answer questions for a long time after its disk is full, while no call can be taken; so this writes, at most once
+ * in `keepMs` however often it is asked.
  */
-export function createDatabaseCheck({ write, onChange, timeoutMs = 1_500, keepMs = 1_000 }: DatabaseCheckOptions): () => Promise<string> {
+export function createDatabaseCheck({
+  write,
+  onChange,
+  timeoutMs = 1_500,
+  keepMs = 1_000,
+}: DatabaseCheckOptions): () => Promise<string> {
   let running: Promise<string> | null = null;
   let found = { state: 'ok', at: -Infinity };
 
   const look = async (): Promise<string> => {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error(`the database did not take a write within ${timeoutMs} ms`)), timeoutMs);
+      timer = setTimeout(
+        () => reject(new Error(`the database did not take a write within ${timeoutMs} ms`)),
+        timeoutMs,
+      );
     });
     let state = 'ok';
     let reason: unknown;

@@ -39,7 +39,10 @@ export interface FundMetrics {
   scraped(): void;
 }
 
-/** Metrics of money over chains. Every process of a gateway shows the same, as they are of the database; without an answer of it they are left out. */
+/**
+ * Metrics of money over chains. Every process of a gateway shows the same, as they are of the database; without an
+ * answer of it they are left out.
+ */
 export function createFundMetrics({ registry, figures, now }: FundMetricsOptions): FundMetrics {
   // One question for all gauges of a scrape, which are asked in several turns of the event loop.
   let asked: Promise<FundFigures | null> | null = null;
@@ -74,11 +77,16 @@ export function createFundMetrics({ registry, figures, now }: FundMetricsOptions
     });
   const openOf = ({ open }: FundFigures, network: string, kind: FundFigures['open'][number]['kind']) =>
     open.find((one) => one.network === network && one.kind === kind) ?? { count: 0, oldest: null };
-  const age = ({ oldest }: { readonly oldest: number | null }) => (oldest === null ? 0 : Math.max(0, now() - oldest) / 1_000);
-  const ofDeposits = (value: (of: { readonly count: number; readonly oldest: number | null }) => number) => (of: FundFigures) =>
-    of.chains.flatMap(({ network }) => DEPOSITS.map(([kind, label]): Sample => [{ network, kind: label }, value(openOf(of, network, kind))]));
-  const ofWithdrawals = (value: (of: { readonly count: number; readonly oldest: number | null }) => number) => (of: FundFigures) =>
-    of.chains.map(({ network }): Sample => [{ network }, value(openOf(of, network, 'withdrawals'))]);
+  const age = ({ oldest }: { readonly oldest: number | null }) =>
+    oldest === null ? 0 : Math.max(0, now() - oldest) / 1_000;
+  const ofDeposits =
+    (value: (of: { readonly count: number; readonly oldest: number | null }) => number) => (of: FundFigures) =>
+      of.chains.flatMap(({ network }) =>
+        DEPOSITS.map(([kind, label]): Sample => [{ network, kind: label }, value(openOf(of, network, kind))]),
+      );
+  const ofWithdrawals =
+    (value: (of: { readonly count: number; readonly oldest: number | null }) => number) => (of: FundFigures) =>
+      of.chains.map(({ network }): Sample => [{ network }, value(openOf(of, network, 'withdrawals'))]);
 
   const money = (amount: bigint | null) => (amount === null ? null : Number(amount));
   gauge(

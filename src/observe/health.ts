@@ -2,7 +2,10 @@ import type { FastifyInstance } from 'fastify';
 
 export interface Readiness {
   readonly ready: boolean;
-  /** What was looked at, each with `ok` or what is wrong, in words without secrets that go on from its name: `is shutting down`. */
+  /**
+   * What was looked at, each with `ok` or what is wrong, in words without secrets that go on from its name: `is
+   * shutting down`.
+   */
   readonly checks: Readonly<Record<string, string>>;
 }
 
@@ -13,7 +16,8 @@ export interface HealthOptions {
 }
 
 /**
- * `/health/live` (the process turns), `/health/ready` (it can take calls; 503 while it cannot, also during shutdown) and `/api/v1/ping`.
+ * `/health/live` (the process turns), `/health/ready` (it can take calls; 503 while it cannot, also during
+ * shutdown) and `/api/v1/ping`.
  */
 export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => Promise<void> {
   const timeoutMs = options.timeoutMs ?? 2000;
@@ -34,7 +38,14 @@ export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => 
 
     app.get(
       '/health/live',
-      { schema: { tags: ['Operations'], security: [], summary: 'Is the process alive?', response: { 200: state('It is.') } } },
+      {
+        schema: {
+          tags: ['Operations'],
+          security: [],
+          summary: 'Is the process alive?',
+          response: { 200: state('It is.') },
+        },
+      },
       async () => ({ status: 'ok' }),
     );
 
@@ -59,7 +70,15 @@ export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => 
 
     app.get(
       '/api/v1/ping',
-      { schema: { tags: ['Operations'], security: [], summary: 'Answers pong', produces: ['text/plain'], response: { 200: { type: 'string' } } } },
+      {
+        schema: {
+          tags: ['Operations'],
+          security: [],
+          summary: 'Answers pong',
+          produces: ['text/plain'],
+          response: { 200: { type: 'string' } },
+        },
+      },
       async (_request, reply) => reply.header('content-type', 'text/plain; charset=utf-8').send('pong'),
     );
   };
@@ -74,7 +93,10 @@ function sentenceOf(checks: Readiness['checks']): string {
 async function withinTime(ready: HealthOptions['ready'], timeoutMs: number): Promise<Readiness> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<Readiness>((resolve) => {
-    timer = setTimeout(() => resolve({ ready: false, checks: { gateway: `did not finish its checks within ${timeoutMs} ms` } }), timeoutMs);
+    timer = setTimeout(
+      () => resolve({ ready: false, checks: { gateway: `did not finish its checks within ${timeoutMs} ms` } }),
+      timeoutMs,
+    );
   });
   try {
     return await Promise.race([late, ready()]);

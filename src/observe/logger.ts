@@ -12,7 +12,10 @@ export interface LoggerOptions {
   readonly color?: boolean;
 }
 
-/** The gateway's logger with its end: `flush` writes what is buffered, and resolves when it is written or nobody is there to read it. */
+/**
+ * The gateway's logger with its end: `flush` writes what is buffered, and resolves when it is written or nobody is
+ * there to read it.
+ */
 export interface LogOutput {
   readonly logger: Logger;
   flush(): Promise<void>;
@@ -23,11 +26,14 @@ const FLUSH_MS = 250;
 const BUFFER_BYTES = 8_192;
 
 /**
- * Structured logs without secrets: members with a secret's name are masked wherever they are, errors are reduced to what is safe,
- * and the finished line is searched for the configured secrets and for all that looks like one.
+ * Structured logs without secrets: members with a secret's name are masked wherever they are, errors are reduced to
+ * what is safe, and the finished line is searched for the configured secrets and for all that looks like one.
  */
 export function createLogger(
-  config: Pick<Config, 'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl' | 'chains' | 'cluster'>,
+  config: Pick<
+    Config,
+    'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl' | 'chains' | 'cluster'
+  >,
   options: LoggerOptions = {},
 ): LogOutput {
   const scrub = createScrubber([
@@ -53,9 +59,17 @@ export function createLogger(
         log: (record) => redact(record) as Record<string, unknown>,
       },
       // `redact` has already turned errors into plain members; requests and replies are reduced here to what is safe.
-      serializers: { err: (error: unknown) => error, error: (error: unknown) => error, req: describeRequest, res: describeReply },
+      serializers: {
+        err: (error: unknown) => error,
+        error: (error: unknown) => error,
+        req: describeRequest,
+        res: describeReply,
+      },
     },
-    { write: style === 'json' ? (line) => sink.write(scrub(line)) : (line) => sink.write(formatLine(scrub(line), color)) },
+    {
+      write:
+        style === 'json' ? (line) => sink.write(scrub(line)) : (line) => sink.write(formatLine(scrub(line), color)),
+    },
   );
   // pino writes a child's bindings without any of the formatters above.
   const { child } = logger;
@@ -72,7 +86,8 @@ function createStdout(style: 'json' | 'text'): { write(line: string): void; flus
   timer.unref();
   return {
     write: (line) => void out.write(line),
-    // Not flushSync, which repeats a write for ever that fails because the reader is gone: Ctrl-C ends `tollgate serve | tee log` on both sides.
+    // Not flushSync, which repeats a write for ever that fails because the reader is gone: Ctrl-C ends `tollgate
+    // serve | tee log` on both sides.
     flush: () => new Promise((resolve) => out.flush(() => resolve())),
   };
 }

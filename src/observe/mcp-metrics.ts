@@ -37,21 +37,34 @@ export interface ToolMoney {
   readonly fee: { inc(value?: number): void };
 }
 
-/** Metrics of MCP, by the names and with the buckets of its semantic conventions. Calls of other primitives are passed over. */
+/**
+ * Metrics of MCP, by the names and with the buckets of its semantic conventions. Calls of other primitives are
+ * passed over.
+ */
 export interface McpMetrics {
   attemptFailed(call: Call, offer: Offer, failure: UpstreamFailure, time: AttemptTime): void;
   /** `offer` is the one that the call is counted under. */
   finished(call: Call, outcome: CallOutcome, offer: Offer): void;
   /** Where the money of this call is counted; null for one that is no call of a tool. */
   moneyOf(call: Call, outcome: CallOutcome, offer: Offer): ToolMoney | null;
-  /** A client's session ended. `revision` is one that the gateway knows; `error` why it ended out of order, of few words; null in order. */
-  sessionEnded(session: { readonly durationMs: number; readonly revision: string; readonly error: string | null }): void;
+  /**
+   * A client's session ended. `revision` is one that the gateway knows; `error` why it ended out of order, of few
+   * words; null in order.
+   */
+  sessionEnded(session: {
+    readonly durationMs: number;
+    readonly revision: string;
+    readonly error: string | null;
+  }): void;
 }
 
 /** Boundaries that the conventions advise for all four durations. */
 const DURATION_S = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
-/** Tools and methods with series of their own: of the operator's offers, and of all others. The rest of a method share one, so that no provider can grow memory and scrapes without bound. */
+/**
+ * Tools and methods with series of their own: of the operator's offers, and of all others. The rest of a method
+ * share one, so that no provider can grow memory and scrapes without bound.
+ */
 const OWN_TARGETS_MAX = 2000;
 const STRANGE_TARGETS_MAX = 100;
 const OTHER = 'other';
@@ -109,7 +122,11 @@ export function createMcpMetrics({ registry, isOwn, labelsOf, moneyOf, counts }:
   const labelsOfMethod = (method: string, offer: Offer): Labels => {
     const { gen_ai_operation_name: operation, ...service } = labelsOf(offer);
     // The conventions have the operation's name on calls of tools alone.
-    return { mcp_method_name: method, ...(method === 'tools/call' ? { gen_ai_operation_name: operation! } : {}), ...service };
+    return {
+      mcp_method_name: method,
+      ...(method === 'tools/call' ? { gen_ai_operation_name: operation! } : {}),
+      ...service,
+    };
   };
   /** `tool` is null for a method that calls none. */
   const targetOf = (method: string, tool: string | null, offer: Offer): Target => {
@@ -154,7 +171,11 @@ export function createMcpMetrics({ registry, isOwn, labelsOf, moneyOf, counts }:
   return {
     attemptFailed(call, offer, failure, { durationMs }) {
       const method = mcpMethodOf(call);
-      if (method !== null) ofProvider.observe({ ...labelsOfMethod(method, offer), error_type: labelOfFailure(failure) }, durationMs / 1000);
+      if (method !== null)
+        ofProvider.observe(
+          { ...labelsOfMethod(method, offer), error_type: labelOfFailure(failure) },
+          durationMs / 1000,
+        );
     },
     finished(call, outcome, offer) {
       const method = mcpMethodOf(call);
@@ -177,7 +198,10 @@ export function createMcpMetrics({ registry, isOwn, labelsOf, moneyOf, counts }:
       return target.money;
     },
     sessionEnded({ durationMs, revision, error }) {
-      ofSession.observe({ mcp_protocol_version: revision, ...(error === null ? {} : { error_type: error }) }, durationMs / 1000);
+      ofSession.observe(
+        { mcp_protocol_version: revision, ...(error === null ? {} : { error_type: error }) },
+        durationMs / 1000,
+      );
     },
   };
 }

@@ -20,9 +20,14 @@ export interface McpSpan {
 export function mcpSpanOf(call: Call): McpSpan | null {
   const method = mcpMethodOf(call);
   if (method === null) return null;
-  const tool = call.operation === null ? {} : { 'gen_ai.operation.name': OPERATIONS.tool, 'gen_ai.tool.name': call.operation };
+  const tool =
+    call.operation === null ? {} : { 'gen_ai.operation.name': OPERATIONS.tool, 'gen_ai.tool.name': call.operation };
   const client = { 'mcp.method.name': method, ...tool };
-  return { name: method, server: { 'network.transport': 'tcp', 'network.protocol.name': 'http', ...call.facts, ...client }, client };
+  return {
+    name: method,
+    server: { 'network.transport': 'tcp', 'network.protocol.name': 'http', ...call.facts, ...client },
+    client,
+  };
 }
 
 /** The name of an ended span, with the tool where it is one: consumers do not make up names of spans. */

@@ -11,7 +11,10 @@ export interface MetricSnapshot {
 export interface MergedMetrics {
   /** What a process counted so far, in place of what it said before. */
   take(process: number, snapshot: readonly MetricSnapshot[]): void;
-  /** A process is gone. What it was last known to have counted stays counted: a counter that fell would look like a restart of everything. */
+  /**
+   * A process is gone. What it was last known to have counted stays counted: a counter that fell would look like a
+   * restart of everything.
+   */
   retire(process: number): void;
   /** The Prometheus text format. Gauges are added up too, where they do not say otherwise. */
   text(): Promise<string>;
@@ -25,7 +28,8 @@ export const asSnapshot = (metrics: object) => metrics as readonly MetricSnapsho
 export function createMergedMetrics(): MergedMetrics {
   const running = new Map<number, readonly MetricSnapshot[]>();
   let retired: readonly MetricSnapshot[] = [];
-  const merge = (snapshots: Iterable<readonly MetricSnapshot[]>) => AggregatorRegistry.aggregate<PrometheusContentType>([...snapshots]);
+  const merge = (snapshots: Iterable<readonly MetricSnapshot[]>) =>
+    AggregatorRegistry.aggregate<PrometheusContentType>([...snapshots]);
   return {
     take(process, snapshot) {
       running.set(process, snapshot);

@@ -12,7 +12,11 @@ export interface MetricsRoutesOptions {
 }
 
 /** `GET /metrics` in the Prometheus text format. */
-export function metricsRoutes({ metrics, access, gate }: MetricsRoutesOptions): (app: FastifyInstance) => Promise<void> {
+export function metricsRoutes({
+  metrics,
+  access,
+  gate,
+}: MetricsRoutesOptions): (app: FastifyInstance) => Promise<void> {
   const open = access === 'open';
   const text = shareText(metrics.text);
   return async (app) => {

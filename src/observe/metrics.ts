@@ -28,7 +28,10 @@ const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 const COMMIT_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/** Offers of providers that dialled in with series of their own. The rest share one, so that no stranger can grow memory and scrapes. */
+/**
+ * Offers of providers that dialled in with series of their own. The rest share one, so that no stranger can grow
+ * memory and scrapes.
+ */
 const STRANGERS_MAX = 50;
 const OTHER = 'other';
 
@@ -36,9 +39,15 @@ const OTHER = 'other';
 const SUMMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 export interface MetricsOptions {
-  /** Whether an offer is the operator's own, of the configuration file: each of those has series of its own. Default none is. */
+  /**
+   * Whether an offer is the operator's own, of the configuration file: each of those has series of its own. Default
+   * none is.
+   */
   readonly isOwn?: (offerId: string) => boolean;
-  /** Locks held now, over all gateways on the database; asked at each scrape. Without it the calls in flight here are shown. */
+  /**
+   * Locks held now, over all gateways on the database; asked at each scrape. Without it the calls in flight here
+   * are shown.
+   */
   readonly locksHeld?: () => number | Promise<number>;
   /** Providers' proxies that are connected here and calls that run through them; asked at each scrape. */
   readonly tunnels?: () => { readonly connections: number; readonly streams: number };
@@ -92,7 +101,10 @@ interface Observe {
 /** What the calls of one offer are counted by; those of its tools have one label more. */
 const SERVICE_LABELS = ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_provider_name'] as const;
 
-/** All metrics of one gateway process, in a registry of their own. Labels carry catalogue names only, never what a consumer wrote. */
+/**
+ * All metrics of one gateway process, in a registry of their own. Labels carry catalogue names only, never what a
+ * consumer wrote.
+ */
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const registry = new Registry();
   const registers = [registry];
@@ -139,7 +151,12 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     help: 'Cost of calls beyond what could be charged, in micro-USD',
     registers,
   });
-  const resolved = new Counter({ name: 'tollgate_calls_total', help: 'Billed calls by what became of their lock', labelNames: ['lock'], registers });
+  const resolved = new Counter({
+    name: 'tollgate_calls_total',
+    help: 'Billed calls by what became of their lock',
+    labelNames: ['lock'],
+    registers,
+  });
   const attempts = new Counter({
     name: 'tollgate_attempts_failed_total',
     help: 'Requests to providers that failed, by whose fault it was',
@@ -152,15 +169,30 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     labelNames: [...SERVICE_LABELS, 'flag'],
     registers,
   });
-  const limited = new Counter({ name: 'tollgate_rate_limited_total', help: 'Requests refused by a rate limit', labelNames: ['of'], registers });
-  const http = new Counter({ name: 'tollgate_http_requests_total', help: 'Answers by route', labelNames: ['method', 'route', 'status'], registers });
+  const limited = new Counter({
+    name: 'tollgate_rate_limited_total',
+    help: 'Requests refused by a rate limit',
+    labelNames: ['of'],
+    registers,
+  });
+  const http = new Counter({
+    name: 'tollgate_http_requests_total',
+    help: 'Answers by route',
+    labelNames: ['method', 'route', 'status'],
+    registers,
+  });
   const tunnelEvents = new Counter({
     name: 'tollgate_tunnel_events_total',
     help: "What providers' proxies did: rejected, connected, registered, refused, replaced, draining, left, failed",
     labelNames: ['event'],
     registers,
   });
-  const batchSize = new Histogram({ name: 'tollgate_ledger_batch_size', help: 'Operations in one commit of the ledger', buckets: BATCH, registers });
+  const batchSize = new Histogram({
+    name: 'tollgate_ledger_batch_size',
+    help: 'Operations in one commit of the ledger',
+    buckets: BATCH,
+    registers,
+  });
   const batchTime = new Histogram({
     name: 'tollgate_ledger_batch_duration_seconds',
     help: 'Time of one commit of the ledger',
@@ -168,7 +200,11 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     registers,
   });
 
-  const processes = new Gauge({ name: 'tollgate_processes', help: 'Gateway processes that these figures are of', registers });
+  const processes = new Gauge({
+    name: 'tollgate_processes',
+    help: 'Gateway processes that these figures are of',
+    registers,
+  });
   processes.set(1);
 
   let inFlight = 0;
@@ -260,7 +296,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     live: options.tasksLive ?? (() => 0),
   });
 
-  const funds = options.funds ? createFundMetrics({ registry, figures: options.funds, now: options.now ?? Date.now }) : null;
+  const funds = options.funds
+    ? createFundMetrics({ registry, figures: options.funds, now: options.now ?? Date.now })
+    : null;
 
   const lockStates = {
     settled: counterSeries(resolved, { lock: 'settled' }),

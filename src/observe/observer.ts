@@ -12,7 +12,10 @@ export interface AttemptTime {
 
 /** How a call ended. */
 export interface CallOutcome {
-  /** What billing did with the lock; null when there never was one (the call is free, it was refused, or the ledger was not reachable). */
+  /**
+   * What billing did with the lock; null when there never was one (the call is free, it was refused, or the ledger
+   * was not reachable).
+   */
   readonly resolution: Resolution | null;
   /** How the reply ended; null when there was none, or it broke off. */
   readonly end: EndFrame | null;
@@ -57,12 +60,18 @@ interface Progress {
 export interface CallObserverOptions {
   /** Milliseconds; the clock of `call.begunAt`. */
   readonly now: () => number;
-  /** Whether the server of an offer has an operation of this name, as far as it is known without asking. Default: nothing is. */
+  /**
+   * Whether the server of an offer has an operation of this name, as far as it is known without asking. Default:
+   * nothing is.
+   */
   readonly hasOperation?: (offer: Offer, operation: string) => boolean;
 }
 
 /** One observer over several sinks. */
-export function createCallObserver(sinks: readonly CallSink[], { now, hasOperation }: CallObserverOptions): CallObserver {
+export function createCallObserver(
+  sinks: readonly CallSink[],
+  { now, hasOperation }: CallObserverOptions,
+): CallObserver {
   const open = new Map<string, Progress>();
   const operations = createKnownOperations(hasOperation);
 
@@ -70,11 +79,14 @@ export function createCallObserver(sinks: readonly CallSink[], { now, hasOperati
     const progress = open.get(call.id);
     if (!progress) return;
     open.delete(call.id);
-    const served = end ? call.candidates.find(({ offer, price }) => price.id === end.price && offer.provider.id === end.provider)?.offer : undefined;
+    const served = end
+      ? call.candidates.find(({ offer, price }) => price.id === end.price && offer.provider.id === end.provider)?.offer
+      : undefined;
     const offer = served ?? progress.lastTried;
     const answerError = answerErrorOf(call, end);
     const cancelled = end?.detail['finishReason'] === 'cancelled';
-    if (call.operation !== null && served && answerError === null && !cancelled) operations.learn(served, call.operation);
+    if (call.operation !== null && served && answerError === null && !cancelled)
+      operations.learn(served, call.operation);
     const durationMs = now() - call.begunAt;
     const called = offer ?? call.candidates[0]?.offer;
     const outcome: CallOutcome = {

@@ -12,7 +12,10 @@ export interface RefusalLog {
 /** Requests that are answered while others wait: what ends a call comes before the end of its answer. */
 const REMEMBERED_MAX = 1_000;
 
-/** One line for each request that was refused before it became a call: a mistyped key, model or address. `level`: `info` where a developer looks on. */
+/**
+ * One line for each request that was refused before it became a call: a mistyped key, model or address. `level`:
+ * `info` where a developer looks on.
+ */
 export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): RefusalLog {
   const logged = new Set<string>();
   return {
@@ -34,7 +37,16 @@ export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): Refus
         if (status >= 400 && !logged.delete(request.id)) {
           const path = request.url.split('?', 1)[0]!.slice(0, PATH_CHARS_MAX);
           const reason = reasons.get(request.raw);
-          logger[level]({ request_id: request.id, method: request.method, path, status, ...(reason === undefined ? {} : { reason }) }, 'refused');
+          logger[level](
+            {
+              request_id: request.id,
+              method: request.method,
+              path,
+              status,
+              ...(reason === undefined ? {} : { reason }),
+            },
+            'refused',
+          );
         }
         done();
       });

@@ -20,7 +20,9 @@ export function shareText(make: () => Promise<string>): () => Promise<string> {
 }
 
 /** All metrics of a registry as text, one in each turn of the event loop. */
-export async function textOf(registry: Pick<Registry, 'getMetricsAsArray' | 'getSingleMetricAsString'>): Promise<string> {
+export async function textOf(
+  registry: Pick<Registry, 'getMetricsAsArray' | 'getSingleMetricAsString'>,
+): Promise<string> {
   const texts: string[] = [];
   for (const { name } of registry.getMetricsAsArray()) {
     texts.push(await registry.getSingleMetricAsString(name));

@@ -2,7 +2,10 @@ import type { TaskSink, Task } from '#tasks';
 import { usageNumbers } from './call-log.ts';
 import type { Logger } from './logger.ts';
 
-/** One line a settled call of a task at `info`, one for a flagged end or a task that was given up at `warn`, one a task that began or ended at `debug`. */
+/**
+ * One line a settled call of a task at `info`, one for a flagged end or a task that was given up at `warn`, one a
+ * task that began or ended at `debug`.
+ */
 export function createTaskLog(logger: Logger): TaskSink {
   return {
     begun(task) {
@@ -14,7 +17,8 @@ export function createTaskLog(logger: Logger): TaskSink {
     },
     concluded({ task, call, providerName, outcome, usage, settlement, flags, durationMs, lock }) {
       const facts = { request_id: requestIdOf(lock.lockDetail), generation_id: call.callId };
-      if (flags.length > 0) logger.warn({ ...facts, service: task.service, provider: providerName, flags }, 'provider flagged');
+      if (flags.length > 0)
+        logger.warn({ ...facts, service: task.service, provider: providerName, flags }, 'provider flagged');
       if (!logger.isLevelEnabled('info')) return;
       const line: Record<string, unknown> = {
         ...facts,

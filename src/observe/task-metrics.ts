@@ -27,7 +27,10 @@ const STATES_MAX = 32;
 const OTHER = 'other';
 const GAVE_UP = 'gave_up';
 
-/** Metrics of tasks. A call that was pending at its own end was counted then, without money: what it was charged at last is added where all money is. */
+/**
+ * Metrics of tasks. A call that was pending at its own end was counted then, without money: what it was charged at
+ * last is added where all money is.
+ */
 export function createTaskMetrics({ registry, seriesOf, shortfall, flagged, live }: TaskMetricsOptions): TaskSink {
   const registers = [registry];
   const begun = new Counter({
@@ -67,7 +70,12 @@ export function createTaskMetrics({ registry, seriesOf, shortfall, flagged, live
       ended.inc({ primitive: task.primitive, state: gaveUp ? GAVE_UP : labelOf(task) });
     },
     concluded({ task, providerName, usage, settlement, flags }) {
-      const offer = { id: task.offerId, primitive: task.primitive, service: task.service, provider: { id: task.provider, name: providerName } };
+      const offer = {
+        id: task.offerId,
+        primitive: task.primitive,
+        service: task.service,
+        provider: { id: task.provider, name: providerName },
+      };
       const of = seriesOf(offer);
       if (usage?.prompt !== undefined) of.input.observe(Number(usage.prompt));
       if (usage?.completion !== undefined) of.output.observe(Number(usage.completion));

@@ -33,23 +33,31 @@ const CLOSE_MS = 3000;
 const ATTRIBUTE_TEXT_MAX = 256;
 
 /**
- * Traces of calls, sent as OTLP over HTTP in batches by a timer. Without a configured endpoint nothing of OpenTelemetry is loaded,
- * and a consumer's `traceparent` is passed on to the provider as it came. Sampling is the SDK's: as the caller decided, else OTEL_TRACES_SAMPLER.
- * A call has one span, of the kind CLIENT. One of MCP has two, as its conventions are: a gateway is a server to its client, with sessions, ids and
- * errors of its own, so it has a SERVER span; and below that each attempt has a CLIENT span, which the provider's SERVER span goes below.
+ * Traces of calls, sent as OTLP over HTTP in batches by a timer. Without a configured endpoint nothing of
+ * OpenTelemetry is loaded, and a consumer's `traceparent` is passed on to the provider as it came. Sampling is the
+ * SDK's: as the caller decided, else OTEL_TRACES_SAMPLER. A call has one span, of the kind CLIENT. One of MCP has
+ * two, as its conventions are: a gateway is a server to its client, with sessions, ids and errors of its own, so it
+ * has a SERVER span; and below that each attempt has a CLIENT span, which the provider's SERVER span goes below.
  */
 export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options: TracerOptions = {}): Promise<Tracer> {
   if (config.otlpEndpoint === null) return { sink: { upstreamHeaders: passOn }, close: async () => {} };
-  const [{ ROOT_CONTEXT, SpanKind, trace }, { BatchSpanProcessor, TracerProvider }, { OTLPTraceExporter }, { resourceFromAttributes }] =
-    await Promise.all([
-      import('@opentelemetry/api'),
-      import('@opentelemetry/sdk-trace'),
-      import('@opentelemetry/exporter-trace-otlp-http'),
-      import('@opentelemetry/resources'),
-    ]);
+  const [
+    { ROOT_CONTEXT, SpanKind, trace },
+    { BatchSpanProcessor, TracerProvider },
+    { OTLPTraceExporter },
+    { resourceFromAttributes },
+  ] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-trace'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+    import('@opentelemetry/resources'),
+  ]);
   const statusError: SpanStatusCode.ERROR = 2;
 
-  const exporter = new OTLPTraceExporter({ url: `${config.otlpEndpoint.replace(/\/+$/, '')}/v1/traces`, timeoutMillis: CLOSE_MS });
+  const exporter = new OTLPTraceExporter({
+    url: `${config.otlpEndpoint.replace(/\/+$/, '')}/v1/traces`,
+    timeoutMillis: CLOSE_MS,
+  });
   const send = exporter.export.bind(exporter);
   exporter.export = (spans, done) =>
     send(spans, (result) => {
@@ -67,7 +75,13 @@ export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options
   });
   const tracer = provider.getTracer('tollgate', options.version);
   const calls = new Map<string, Traced>();
-  const endAttempt = (traced: Traced, { beganMs, durationMs }: AttemptTime, call: Call, errorType: string | null, message?: string) => {
+  const endAttempt = (
+    traced: Traced,
+    { beganMs, durationMs }: AttemptTime,
+    call: Call,
+    errorType: string | null,
+    message?: string,
+  ) => {
     const { attempt } = traced;
     if (!attempt) return;
     traced.attempt = null;
@@ -83,7 +97,12 @@ export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options
       started(call) {
         const parent = parseTraceParent(call.traceparent);
         const context = parent
-          ? trace.setSpanContext(ROOT_CONTEXT, { traceId: parent.traceId, spanId: parent.spanId, traceFlags: parent.flags, isRemote: true })
+          ? trace.setSpanContext(ROOT_CONTEXT, {
+              traceId: parent.traceId,
+              spanId: parent.spanId,
+              traceFlags: parent.flags,
+              isRemote: true,
+            })
           : ROOT_CONTEXT;
         const operation = OPERATIONS[call.primitive];
         const service = call.candidates[0]?.offer.service ?? call.service;
@@ -98,14 +117,22 @@ export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options
         };
         const own = call.caller.account === OWN_ACCOUNT;
         const kind = mcp ? (own ? SpanKind.INTERNAL : SpanKind.SERVER) : SpanKind.CLIENT;
-        const span = tracer.startSpan(mcp?.name ?? `${operation} ${service}`, { kind, startTime: call.startedAt, attributes }, context);
+        const span = tracer.startSpan(
+          mcp?.name ?? `${operation} ${service}`,
+          { kind, startTime: call.startedAt, attributes },
+          context,
+        );
         calls.set(call.id, { span, mcp, attempt: null });
       },
       attemptStarted(call, offer, beganMs) {
         const traced = calls.get(call.id);
         if (!traced?.mcp) return;
         const { name, client } = traced.mcp;
-        const attributes = { ...client, 'gen_ai.request.model': offer.service, 'gen_ai.provider.name': offer.provider.name };
+        const attributes = {
+          ...client,
+          'gen_ai.request.model': offer.service,
+          'gen_ai.provider.name': offer.provider.name,
+        };
         const options = { kind: SpanKind.CLIENT, startTime: call.startedAt + beganMs, attributes };
         traced.attempt = tracer.startSpan(name, options, trace.setSpan(ROOT_CONTEXT, traced.span));
       },
@@ -117,10 +144,18 @@ export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options
           'http.response.status_code': failure.status ?? 0,
           reason: failure.message,
         });
-        endAttempt(traced, time, call, failure.status === null ? labelOfFailure(failure) : String(failure.status), failure.message);
+        endAttempt(
+          traced,
+          time,
+          call,
+          failure.status === null ? labelOfFailure(failure) : String(failure.status),
+          failure.message,
+        );
       },
       flagged(call, offer, flags) {
-        calls.get(call.id)?.span.addEvent('provider flagged', { 'gen_ai.provider.name': offer.provider.name, flags: [...flags] });
+        calls
+          .get(call.id)
+          ?.span.addEvent('provider flagged', { 'gen_ai.provider.name': offer.provider.name, flags: [...flags] });
       },
       finished(call, outcome) {
         const traced = calls.get(call.id);
@@ -145,7 +180,8 @@ export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options
           const { settlement } = resolution;
           const usage = resolution.end?.usage;
           if (usage?.prompt !== undefined) span.setAttribute('gen_ai.usage.input_tokens', Number(usage.prompt));
-          if (usage?.completion !== undefined) span.setAttribute('gen_ai.usage.output_tokens', Number(usage.completion));
+          if (usage?.completion !== undefined)
+            span.setAttribute('gen_ai.usage.output_tokens', Number(usage.completion));
           span.setAttribute('tollgate.cost_micro_usd', Number(settlement.charged));
           span.setAttribute('tollgate.lock', resolution.state);
         }
@@ -163,12 +199,21 @@ export async function createTracer(config: Pick<Config, 'otlpEndpoint'>, options
         const traced = calls.get(call.id);
         const context = (traced?.attempt ?? traced?.span)?.spanContext();
         return context
-          ? { traceparent: formatTraceParent({ traceId: context.traceId, spanId: context.spanId, flags: context.traceFlags }) }
+          ? {
+              traceparent: formatTraceParent({
+                traceId: context.traceId,
+                spanId: context.spanId,
+                flags: context.traceFlags,
+              }),
+            }
           : passOn(call);
       },
     },
     async close() {
-      await Promise.race([provider.shutdown().catch(() => {}), new Promise((resolve) => setTimeout(resolve, CLOSE_MS).unref())]);
+      await Promise.race([
+        provider.shutdown().catch(() => {}),
+        new Promise((resolve) => setTimeout(resolve, CLOSE_MS).unref()),
+      ]);
     },
   };
 }

@@ -18,7 +18,10 @@ const ACTED_ON: ActedOnAt = [
       ['maxTokens', 'maxCompletionTokens'],
     ),
   ],
-  [['messages', '*'], actedOn(['role', 'content', 'name', 'tool_calls', 'tool_call_id', 'function_call', 'refusal', 'audio', 'images'])],
+  [
+    ['messages', '*'],
+    actedOn(['role', 'content', 'name', 'tool_calls', 'tool_call_id', 'function_call', 'refusal', 'audio', 'images']),
+  ],
   [['messages', '*', 'content', '*'], actedOn(['type', ...PART_TYPES])],
   [['messages', '*', 'content', '*', 'image_url'], actedOn(['url', 'detail'])],
   [['messages', '*', 'content', '*', 'video_url'], actedOn(['url'])],
@@ -34,7 +37,10 @@ const ACTED_ON: ActedOnAt = [
   [['tollgate'], actedOn(['task_id', 'context_id'])],
 ];
 
-/** Throws GatewayError `invalid_request` for a parsed body with a member that a provider could take for one that the gateway acts on. */
+/**
+ * Throws GatewayError `invalid_request` for a parsed body with a member that a provider could take for one that the
+ * gateway acts on.
+ */
 export function refuseLookAlikes(body: unknown): void {
   const fault = typeof body === 'object' && body !== null ? lookAlikeAt(body, ACTED_ON) : null;
   if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });

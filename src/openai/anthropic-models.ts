@@ -31,12 +31,18 @@ export function viewAnthropicModel(offers: readonly Offer[]): AnthropicModel {
   };
 }
 
-/** The list that clients of Anthropic's API read. Throws GatewayError `invalid_request` for an id that is in no page. */
-export function viewAnthropicModels(catalog: Pick<Catalog, 'offers'>, { after_id: after, before_id: before, limit }: AnthropicPage) {
+/**
+ * The list that clients of Anthropic's API read. Throws GatewayError `invalid_request` for an id that is in no page.
+ */
+export function viewAnthropicModels(
+  catalog: Pick<Catalog, 'offers'>,
+  { after_id: after, before_id: before, limit }: AnthropicPage,
+) {
   const models = servicesOf(catalog, 'model', null).map(viewAnthropicModel);
   const place = (id: string, param: string) => {
     const at = models.findIndex((model) => model.id === id);
-    if (at === -1) throw new GatewayError('invalid_request', `${param} must be the id of a model in this list`, { param });
+    if (at === -1)
+      throw new GatewayError('invalid_request', `${param} must be the id of a model in this list`, { param });
     return at;
   };
   const first = after === undefined ? 0 : place(after, 'after_id') + 1;

@@ -15,7 +15,8 @@ const usageSchema = {
     estimated: { type: 'boolean', description: 'The gateway counted, as the provider did not.' },
     cost: {
       type: 'number',
-      description: 'USD charged. Not there, nor `cost_details`, where an agent asks for input: its task is charged when it ends.',
+      description:
+        'USD charged. Not there, nor `cost_details`, where an agent asks for input: its task is charged when it ends.',
     },
     cost_details: {
       type: 'object',
@@ -57,7 +58,10 @@ const common = {
   provider: { type: 'string', description: 'Name of the provider that served.' },
 } as const;
 
-const finishReason = { type: ['string', 'null'], description: '`stop`, `length`, `tool_calls`, `content_filter` or `error`.' } as const;
+const finishReason = {
+  type: ['string', 'null'],
+  description: '`stop`, `length`, `tool_calls`, `content_filter` or `error`.',
+} as const;
 
 const completionSchema = {
   type: 'object',
@@ -78,7 +82,10 @@ const completionSchema = {
           message: {
             type: 'object',
             additionalProperties: true,
-            properties: { ...said, tool_calls: { type: 'array', items: { type: 'object', properties: toolCallProperties } } },
+            properties: {
+              ...said,
+              tool_calls: { type: 'array', items: { type: 'object', properties: toolCallProperties } },
+            },
           },
           finish_reason: finishReason,
         },
@@ -112,7 +119,11 @@ const chunkSchema = {
               ...said,
               tool_calls: {
                 type: 'array',
-                items: { type: 'object', required: ['index'], properties: { index: { type: 'integer' }, ...toolCallProperties } },
+                items: {
+                  type: 'object',
+                  required: ['index'],
+                  properties: { index: { type: 'integer' }, ...toolCallProperties },
+                },
               },
             },
           },

@@ -7,7 +7,10 @@ import { promptTokensMax, type PromptSize } from './prompt-size.ts';
 import { takenCap } from './taken-cap.ts';
 import { tokensOf } from './tokens-of.ts';
 
-/** The most that one call can use at one offer. What is locked, what is asked for upstream and what a claim of usage is held against. */
+/**
+ * The most that one call can use at one offer. What is locked, what is asked for upstream and what a claim of usage
+ * is held against.
+ */
 export interface ChatBudget {
   readonly promptTokensMax: number;
   /** Tokens of one completion. */
@@ -15,8 +18,9 @@ export interface ChatBudget {
   /** Tokens of all completions: the cap times `n`. */
   readonly completionTokensMax: number;
   /**
-   * What keeps a completion to its cap. `provider`: the cap is sent, so output beyond it is the provider's fault. `gateway`: the client asked for a cap that
-   * the provider cannot be sent, and the gateway cuts there. `model`: nobody asked for a cap and none is sent; a model ends by itself, within its context.
+   * What keeps a completion to its cap. `provider`: the cap is sent, so output beyond it is the provider's fault.
+   * `gateway`: the client asked for a cap that the provider cannot be sent, and the gateway cuts there. `model`:
+   * nobody asked for a cap and none is sent; a model ends by itself, within its context.
    */
   readonly keptBy: 'provider' | 'gateway' | 'model';
 }
@@ -29,8 +33,9 @@ export function askedCap(body: ChatBody): number | null {
 }
 
 /**
- * The budget of a call at `offer`. The cap is what the client asks for, at most what the model gives; without one it is what the model is known to give, else
- * what the context leaves. It is sent where the client asked for it, or where it is the model's own bound and fits beside the longest that the prompt can be.
+ * The budget of a call at `offer`. The cap is what the client asks for, at most what the model gives; without one
+ * it is what the model is known to give, else what the context leaves. It is sent where the client asked for it, or
+ * where it is the model's own bound and fits beside the longest that the prompt can be.
  */
 export function chatBudget(body: ChatBody, size: PromptSize, offer: Offer): ChatBudget {
   const { contextLength } = offer.model!;
@@ -53,7 +58,10 @@ export function withPrompt(budget: ChatBudget, received: PromptSize, offer: Offe
   return prompt < budget.promptTokensMax ? { ...budget, promptTokensMax: prompt } : budget;
 }
 
-/** Of a context that a prompt seems to fill, so much is left nevertheless: code and some scripts have more bytes a token. */
+/**
+ * Of a context that a prompt seems to fill, so much is left nevertheless: code and some scripts have more bytes a
+ * token.
+ */
 const LEFT_AT_LEAST = 1 / 8;
 
 /** Tokens that the likely size of the prompt leaves of the context. */
@@ -65,15 +73,24 @@ function contextLeft(size: PromptSize, contextLength: number): number {
 export function checkFits(size: PromptSize, offer: Offer): void {
   const { inputModalities } = offer.model!;
   const { images, audio, video } = size;
-  const missing = Object.entries({ image: images > 0, audio, video }).find(([kind, there]) => there && !inputModalities.includes(kind))?.[0];
+  const missing = Object.entries({ image: images > 0, audio, video }).find(
+    ([kind, there]) => there && !inputModalities.includes(kind),
+  )?.[0];
   if (missing !== undefined) {
-    throw new GatewayError('unprocessable', `${offer.service} takes no ${missing} input; it takes ${inputModalities.join(', ')}`, {
-      param: 'messages',
-    });
+    throw new GatewayError(
+      'unprocessable',
+      `${offer.service} takes no ${missing} input; it takes ${inputModalities.join(', ')}`,
+      {
+        param: 'messages',
+      },
+    );
   }
 }
 
-/** What `offer` may claim of a completion without showing it. A provider that dials in shows what it claims, but for what it declares. */
+/**
+ * What `offer` may claim of a completion without showing it. A provider that dials in shows what it claims, but for
+ * what it declares.
+ */
 export function unseenTokens({ model, endpoint }: Offer): UnseenTokens {
   const declared = model!.hiddenReasoning;
   return { max: declared?.max ?? (endpoint.kind === 'direct' ? null : 0), usual: declared?.usual ?? 0 };

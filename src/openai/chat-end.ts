@@ -1,7 +1,15 @@
 import { GatewayError } from '#wire/replies';
 import type { MicroUsd } from '#billing/amounts';
 import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
-import { claimedCompletion, cutUsage, measureUsage, readUsage, type ChatUsage, type Output, type UsageBounds } from './chat-usage.ts';
+import {
+  claimedCompletion,
+  cutUsage,
+  measureUsage,
+  readUsage,
+  type ChatUsage,
+  type Output,
+  type UsageBounds,
+} from './chat-usage.ts';
 
 /** What a reader knows of its call. */
 export interface ReplyContext extends UsageBounds {
@@ -15,7 +23,10 @@ export interface ReplyContext extends UsageBounds {
   /** Epoch seconds, for replies that do not say when they were made. */
   readonly created: number;
   readonly replyBytesMax: number;
-  /** The account that a large reply is read for, in another thread; absent where the reply is wanted as an object, and so has to be read here. */
+  /**
+   * The account that a large reply is read for, in another thread; absent where the reply is wanted as an object,
+   * and so has to be read here.
+   */
   readonly readFor?: string;
 }
 
@@ -24,7 +35,10 @@ export interface ChatTail {
   /** Bytes that go out before it. */
   readonly before: Uint8Array | null;
   readonly body: Record<string, unknown>;
-  /** In place of `body`, of a large reply: its JSON without `usage` and without the last brace. It has at least one member. */
+  /**
+   * In place of `body`, of a large reply: its JSON without `usage` and without the last brace. It has at least one
+   * member.
+   */
   readonly written?: Uint8Array;
   /** The `usage` that `body` gets, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
@@ -50,8 +64,8 @@ export interface Produced extends Output {
 }
 
 /**
- * The end of a complete reply. It is free when the provider says itself that it failed: every choice finished with `error`,
- * or nothing was produced and no finish reason given.
+ * The end of a complete reply. It is free when the provider says itself that it failed: every choice finished with
+ * `error`, or nothing was produced and no finish reason given.
  */
 export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd {
   const { claim, finishReasons } = produced;
@@ -60,21 +74,39 @@ export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd
   const nothing = finishReasons.length === 0 && (claimedCompletion(claim) ?? produced.outputBytes) === 0;
   const free = nothing || (errors > 0 && errors >= produced.choices);
   if (produced.overCap && !free) return overCapEnd(context, produced);
-  return toEnd(context, produced, usage, free ? 'free' : 'complete', false, produced.malformed ? [...usage.flags, 'malformed_reply'] : usage.flags);
+  return toEnd(
+    context,
+    produced,
+    usage,
+    free ? 'free' : 'complete',
+    false,
+    produced.malformed ? [...usage.flags, 'malformed_reply'] : usage.flags,
+  );
 }
 
-/** The end of a reply that was cut: by what the provider claimed of it, else by what was counted. Free when nothing was produced. */
+/**
+ * The end of a reply that was cut: by what the provider claimed of it, else by what was counted. Free when nothing
+ * was produced.
+ */
 export function cutEnd(context: ReplyContext, produced: Produced, { reason, message }: Cut): ReplyEnd {
   const usage = cutUsage(produced.claim, context, produced, reason === 'cancelled');
   const end = toEnd(context, produced, usage, usage.usage ? 'cut' : 'free', usage.estimated, usage.flags);
   const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. What came is charged`);
-  return { ...end, finishReason: end.finishReason ?? reason, tail: { ...(end.tail as ChatTail), cut } satisfies ChatTail };
+  return {
+    ...end,
+    finishReason: end.finishReason ?? reason,
+    tail: { ...(end.tail as ChatTail), cut } satisfies ChatTail,
+  };
 }
 
-/** The end of a reply that ran past its budget. That is the provider's fault where the cap was sent; else it is a cut, and charged as one. */
+/**
+ * The end of a reply that ran past its budget. That is the provider's fault where the cap was sent; else it is a
+ * cut, and charged as one.
+ */
 export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd {
   const atLength = { ...produced, finishReasons: ['length'] };
-  if (context.budget.keptBy === 'provider') return toEnd(context, atLength, measureUsage(context, produced), 'over_cap', true, ['over_cap']);
+  if (context.budget.keptBy === 'provider')
+    return toEnd(context, atLength, measureUsage(context, produced), 'over_cap', true, ['over_cap']);
   const usage = cutUsage(produced.claim, context, produced);
   return toEnd(context, atLength, usage, 'cut', usage.estimated, usage.flags);
 }

@@ -64,12 +64,21 @@ const REFUSALS_MAX = 3;
 const CAP_WORDS = /max_?(?:completion_?|output_?)?tokens/gi;
 
 /**
- * Whether a request speaks of the cap beside the one field that it is sent in. A service may repeat a name or a text of the consumer at the very beginning of
- * its error, so what such a request is refused for counts for it alone.
+ * Whether a request speaks of the cap beside the one field that it is sent in. A service may repeat a name or a
+ * text of the consumer at the very beginning of its error, so what such a request is refused for counts for it
+ * alone.
  */
 const speaksOfCap = (text: string): boolean => (text.match(CAP_WORDS)?.length ?? 0) > 1;
 
-export function createChatExchange({ body, size, budgetAt, requestId, created, replyBytesMax, readFor }: ChatExchangeOptions): ChatExchange {
+export function createChatExchange({
+  body,
+  size,
+  budgetAt,
+  requestId,
+  created,
+  replyBytesMax,
+  readFor,
+}: ChatExchangeOptions): ChatExchange {
   const stream = body.stream === true;
   // Nearly every call is sent to one offer once.
   let form: Form | null = null;
@@ -107,7 +116,9 @@ export function createChatExchange({ body, size, budgetAt, requestId, created, r
 
   function fieldOf(name: CapName | null): CapField | null {
     if (name !== null) return name === 'none' ? null : name;
-    return typeof body.max_completion_tokens === 'number' && typeof body.max_tokens !== 'number' ? 'max_completion_tokens' : 'max_tokens';
+    return typeof body.max_completion_tokens === 'number' && typeof body.max_tokens !== 'number'
+      ? 'max_completion_tokens'
+      : 'max_tokens';
   }
 
   const headers = {

@@ -6,8 +6,8 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422, 451]);
 const DETAIL_CHARACTERS_MAX = 300;
 
 /**
- * What an error status of a provider means. Its own words are shown only where it refused the request: where it refused us
- * (a wrong key, an empty account) they may name secrets, so they stay in `cause`, for the operator.
+ * What an error status of a provider means. Its own words are shown only where it refused the request: where it
+ * refused us (a wrong key, an empty account) they may name secrets, so they stay in `cause`, for the operator.
  */
 export function toFailure(status: number, body: Uint8Array, retryAfterS: number | undefined): UpstreamFailure {
   const words = providerWords(body);
@@ -30,7 +30,11 @@ export function malformed(what: string, cause?: unknown): UpstreamFailure {
 /** An error object in place of a reply, or in the middle of one. */
 export function failedByItsOwnWords(error: unknown): UpstreamFailure {
   const words = wordsOf(error) ?? 'no reason given';
-  return new UpstreamFailure('it reported an error instead of a reply', { retryable: true, blame: 'provider', cause: new Error(words) });
+  return new UpstreamFailure('it reported an error instead of a reply', {
+    retryable: true,
+    blame: 'provider',
+    cause: new Error(words),
+  });
 }
 
 /** Seconds of a Retry-After header in its number form. */

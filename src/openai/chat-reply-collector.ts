@@ -1,7 +1,9 @@
 import { tooLarge } from '#wire';
 import type { ReplyContext } from './chat-end.ts';
 
-/** A reply that is wanted as an object is read by the event loop, so it may be no larger than what stops nobody else. */
+/**
+ * A reply that is wanted as an object is read by the event loop, so it may be no larger than what stops nobody else.
+ */
 const OBJECT_BYTES_MAX = 2 * 1024 * 1024;
 
 export interface Collector {
@@ -18,7 +20,10 @@ export interface Collector {
 }
 
 /** Keeps the chunks of a body up to the largest reply that the context lets through. */
-export function createCollector({ replyBytesMax, readFor }: Pick<ReplyContext, 'replyBytesMax' | 'readFor'>): Collector {
+export function createCollector({
+  replyBytesMax,
+  readFor,
+}: Pick<ReplyContext, 'replyBytesMax' | 'readFor'>): Collector {
   const bytesMax = readFor === undefined ? Math.min(replyBytesMax, OBJECT_BYTES_MAX) : replyBytesMax;
   const chunks: Uint8Array[] = [];
   return {

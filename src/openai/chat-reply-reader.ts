@@ -6,7 +6,10 @@ import { partialReply } from './partial-reply.ts';
 import { endHere } from './whole-reply.ts';
 import { endInWorker } from './whole-reply-elsewhere.ts';
 
-/** Reads a reply that is one JSON object. Nothing goes out before its end, so that a failed reply can be retried elsewhere. */
+/**
+ * Reads a reply that is one JSON object. Nothing goes out before its end, so that a failed reply can be retried
+ * elsewhere.
+ */
 export function createChatReplyReader(context: ReplyContext): ReplyReader {
   const collected = createCollector(context);
   let retryAfterS: number | undefined;
@@ -32,12 +35,16 @@ export function createChatReplyReader(context: ReplyContext): ReplyReader {
   };
 }
 
-/** Throws UpstreamFailure for a status that is neither success nor error, and for a compressed body, which nobody asked for. */
+/**
+ * Throws UpstreamFailure for a status that is neither success nor error, and for a compressed body, which nobody
+ * asked for.
+ */
 export function checkHead(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
   if (status >= 400) return;
   if (status < 200 || status >= 300) throw malformed(`it answered with status ${status}`);
   const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding !== '' && encoding !== 'identity') throw malformed('it sent a compressed reply');
+  if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
+    throw malformed('it sent a compressed reply');
 }
 
 export function contentTypeOf(headers: Readonly<Record<string, string | string[] | undefined>>): string {

@@ -13,11 +13,16 @@ export interface ReplyAbout {
   readonly stream: boolean;
   /** Epoch milliseconds. */
   readonly startedAt: number;
-  /** It may yet be that the request is refused for want of money: until then nothing is begun that would say otherwise. */
+  /**
+   * It may yet be that the request is refused for want of money: until then nothing is begun that would say otherwise.
+   */
   readonly unpaid: () => boolean;
   /** Names of the request's fields that the provider did not get, once it is asked. Default none. */
   readonly dropped?: () => readonly string[];
-  /** The cap that the completion is kept to, once a provider is asked; null where it is what the client asked for. Default null. */
+  /**
+   * The cap that the completion is kept to, once a provider is asked; null where it is what the client asked for.
+   * Default null.
+   */
   readonly maxTokens?: () => number | null;
 }
 
@@ -42,17 +47,23 @@ const SSE_HEADERS = {
   'x-accel-buffering': 'no',
 } as const;
 /**
- * The head of a stream is held until its first event, so that a failure before it has its status, and so that who answers is known. After so long it goes out
- * without: clients and proxies give up on a connection that says nothing.
+ * The head of a stream is held until its first event, so that a failure before it has its status, and so that who
+ * answers is known. After so long it goes out without: clients and proxies give up on a connection that says
+ * nothing.
  */
 const HEAD_HELD_MS = 5_000;
 const COMMENT = Buffer.from(': keep-alive\n\n');
 
 /**
- * Writes the frames of a call to its client. Resolves when the reply has ended or the client is gone: the frames are then left to billing,
- * which reads on. Resolves with whether anything was charged; false where the client is gone. Throws what the call throws before its first byte, while the status can still say it.
+ * Writes the frames of a call to its client. Resolves when the reply has ended or the client is gone: the frames
+ * are then left to billing, which reads on. Resolves with whether anything was charged; false where the client is
+ * gone. Throws what the call throws before its first byte, while the status can still say it.
  */
-export async function writeChatReply({ about, frames }: OpenedChat, sink: ReplySink, options: ChatReplyOptions): Promise<boolean> {
+export async function writeChatReply(
+  { about, frames }: OpenedChat,
+  sink: ReplySink,
+  options: ChatReplyOptions,
+): Promise<boolean> {
   const iterator = frames[Symbol.asyncIterator]();
   try {
     return await (about.stream ? writeStream(about, iterator, sink, options) : writeWhole(about, iterator, sink));
@@ -60,12 +71,17 @@ export async function writeChatReply({ about, frames }: OpenedChat, sink: ReplyS
     if (!sink.closed) throw error;
     return false;
   } finally {
-    // After the end this is without effect. A run that its client left is drained and settled without anybody waiting for it here.
+    // After the end this is without effect. A run that its client left is drained and settled without anybody
+    // waiting for it here.
     iterator.return?.().catch(options.onError);
   }
 }
 
-async function writeWhole(about: ReplyAbout, iterator: AsyncIterator<Frame, unknown>, sink: ReplySink): Promise<boolean> {
+async function writeWhole(
+  about: ReplyAbout,
+  iterator: AsyncIterator<Frame, unknown>,
+  sink: ReplySink,
+): Promise<boolean> {
   let provider = '';
   for (;;) {
     const next = await iterator.next();
@@ -170,7 +186,8 @@ function withUsage(settled: SettledFrame, stream: boolean): Record<string, unkno
 }
 
 /** What completes the text of a large reply. */
-const restWithUsage = (settled: SettledFrame, stream: boolean): string => `,"usage":${JSON.stringify(usageWithCost(settled, stream))}}`;
+const restWithUsage = (settled: SettledFrame, stream: boolean): string =>
+  `,"usage":${JSON.stringify(usageWithCost(settled, stream))}}`;
 
 function usageWithCost(settled: SettledFrame, stream: boolean): Record<string, unknown> {
   const { usage, costDetails, completionCost = 0n } = settled.tail as ChatTail;

@@ -1,7 +1,15 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync } from 'fastify';
-import { GatewayError, ofGeneration, printable, readJson, createKeepAlive, createHttpSink, type ReplySink } from '#wire';
+import {
+  GatewayError,
+  ofGeneration,
+  printable,
+  readJson,
+  createKeepAlive,
+  createHttpSink,
+  type ReplySink,
+} from '#wire';
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import {
@@ -45,21 +53,30 @@ export interface ChatDeps {
   /** Default: nothing can be paid in place. */
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'> & Partial<Pick<Config, 'publicUrl' | 'webhooks'>>;
-  /** What can be asked as if it were a model, asked for with each request: `a2a/<agent>`, `mcp/<service>/<tool>`. Default nothing. */
+  /**
+   * What can be asked as if it were a model, asked for with each request: `a2a/<agent>`, `mcp/<service>/<tool>`.
+   * Default nothing.
+   */
   readonly speakers?: () => Partial<Speakers>;
   /** What tools that the gateway calls for a model need. Default: there are none. */
   readonly toolLoop?: ToolLoopDeps;
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** Told of errors inside streams that have begun, and of runs that fail after their client left. */
-  readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
+  readonly onError: (
+    error: unknown,
+    request: { readonly id: string; readonly method: string; readonly url: string },
+  ) => void;
   /** A stream that is silent this long gets a comment. */
   readonly keepAliveMs?: number;
 }
 
 const KEEP_ALIVE_MS = 15_000;
 
-/** `POST /chat/completions`, streaming or not. Register it under `/api/v1`; errors before the first byte are thrown to the server's error handler. */
+/**
+ * `POST /chat/completions`, streaming or not. Register it under `/api/v1`; errors before the first byte are thrown
+ * to the server's error handler.
+ */
 export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   const {
     pipeline,
@@ -81,7 +98,8 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
 
-    // Bytes, so that the structure is capped before anything is built, and so that their digest can identify a repeated request.
+    // Bytes, so that the structure is capped before anything is built, and so that their digest can identify a
+    // repeated request.
     app.removeAllContentTypeParsers();
     const keep = { parseAs: 'buffer', bodyLimit: limits.chatBodyBytesMax } as const;
     app.addContentTypeParser('application/json', keep, (_request, body, done) => done(null, body));
@@ -119,7 +137,9 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         refusePlugins(body);
         if (config.webhooks?.allowPrivate === false) refusePrivateMedia(body);
         const ownKey = idempotencyKeyIn(request.headers);
-        const payment = payments.open ? readPayment(request.headers, () => keyedRequest(hash('sha256', bytes), ownKey)) : null;
+        const payment = payments.open
+          ? readPayment(request.headers, () => keyedRequest(hash('sha256', bytes), ownKey))
+          : null;
         const { caller: admitted } = admissionOf(request);
         const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
         const options = { keepAlive, onError: (error: unknown) => onError(error, request) };
@@ -150,7 +170,8 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         try {
           if (key === null) await run(createHttpSink(reply, limits.clientStallMs, () => gone.abort()));
           else {
-            // What was answered before is answered again whether or not it could be run now, so nothing is chosen before the key is looked at.
+            // What was answered before is answered again whether or not it could be run now, so nothing is chosen
+            // before the key is looked at.
             const use = {
               account: caller.account,
               key,
@@ -171,7 +192,11 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
           const description = `A chat completion by ${printable(body.model, MODEL_CHARS_MAX)}`;
           throw await withTerms(payments, error, {
             caller,
-            resource: (missing) => ({ url, description: `${description}, at most ${formatUsd(missing)} USDC more`, mimeType: 'application/json' }),
+            resource: (missing) => ({
+              url,
+              description: `${description}, at most ${formatUsd(missing)} USDC more`,
+              mimeType: 'application/json',
+            }),
           });
         }
         // The client left before the head: there is nobody to answer.
@@ -188,7 +213,10 @@ const PAYABLE =
 const MODEL_CHARS_MAX = 128;
 const NO_SPEAKERS: Partial<Speakers> = {};
 
-/** The idempotency key as it is kept; null for none. Who comes without an account has none to keep it in, unless the request is paid for: then that is its key. */
+/**
+ * The idempotency key as it is kept; null for none. Who comes without an account has none to keep it in, unless the
+ * request is paid for: then that is its key.
+ */
 function keyOf(caller: Caller, payment: PaymentSlip | null, key: string | null): string | null {
   if (caller.anonymous) return null;
   if (key !== null) return ownIdempotencyKey(caller, key);
@@ -201,5 +229,7 @@ function idempotencyKeyIn({ 'idempotency-key': header }: IncomingHttpHeaders): s
 
 function refuseEncoding(encoding: string | undefined): void {
   if (encoding === undefined || encoding === '' || encoding === 'identity') return;
-  throw new GatewayError('invalid_request', 'Send the body uncompressed, without content-encoding', { param: 'content-encoding' });
+  throw new GatewayError('invalid_request', 'Send the body uncompressed, without content-encoding', {
+    param: 'content-encoding',
+  });
 }

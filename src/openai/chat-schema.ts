@@ -2,8 +2,8 @@ import { MUST_BE } from '#gateway';
 import { EXAMPLE_MODEL } from '#pages';
 
 /**
- * A chat completion request as far as the gateway acts on it or bills by it. forwardedBody says which of the other fields go to a provider.
- * An optional field that is null counts as absent, as clients send both.
+ * A chat completion request as far as the gateway acts on it or bills by it. forwardedBody says which of the other
+ * fields go to a provider. An optional field that is null counts as absent, as clients send both.
  */
 export interface ChatBody {
   model: string;
@@ -54,12 +54,26 @@ export interface ProviderPreferences {
   ignore?: string[] | null;
   allow_fallbacks?: boolean | null;
   sort?: 'price' | 'latency' | 'throughput' | null;
-  max_price?: { prompt?: number | string | null; completion?: number | string | null; image?: number | string | null } | null;
+  max_price?: {
+    prompt?: number | string | null;
+    completion?: number | string | null;
+    image?: number | string | null;
+  } | null;
 }
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
 /** Types of content parts. A part of another type has no price, so it goes to no provider. */
-export const PART_TYPES = ['text', 'image_url', 'input_audio', 'audio_url', 'video_url', 'file', 'refusal', 'thinking', 'redacted_thinking'] as const;
+export const PART_TYPES = [
+  'text',
+  'image_url',
+  'input_audio',
+  'audio_url',
+  'video_url',
+  'file',
+  'refusal',
+  'thinking',
+  'redacted_thinking',
+] as const;
 const SORTS = ['price', 'latency', 'throughput'];
 export const FALLBACKS_MAX = 16;
 /** Rounds of tools that the gateway calls for a model. */
@@ -102,7 +116,12 @@ const object = (about: string, rest: Record<string, unknown> = {}) => ({
 });
 /** What a client may send back of a reply as it came. */
 const echoed = { description: 'Of the earlier reply. Not read.' };
-const taskName = { type: ['string', 'null'], minLength: 1, maxLength: 512, [MUST_BE]: 'a string of 1 to 512 characters' };
+const taskName = {
+  type: ['string', 'null'],
+  minLength: 1,
+  maxLength: 512,
+  [MUST_BE]: 'a string of 1 to 512 characters',
+};
 const price = { type: ['number', 'string', 'null'], [MUST_BE]: 'a price in USD, such as 0.15 or "0.15"' };
 
 const PART = {
@@ -115,7 +134,11 @@ const PART = {
       type: 'object',
       required: ['url'],
       properties: {
-        url: { type: 'string', pattern: IMAGE_URL, [MUST_BE]: 'an https URL or a data URL such as "data:image/png;base64,…"' },
+        url: {
+          type: 'string',
+          pattern: IMAGE_URL,
+          [MUST_BE]: 'an https URL or a data URL such as "data:image/png;base64,…"',
+        },
       },
       [MUST_BE]: 'an object such as {"url": "https://…"}',
     },
@@ -144,11 +167,18 @@ const MESSAGE = {
   properties: {
     role: { type: 'string', enum: ROLES, [MUST_BE]: `one of ${ROLES.join(', ')}` },
     content: { type: ['string', 'array', 'null'], items: PART, [MUST_BE]: 'a string or an array of parts' },
-    tool_calls: { type: ['array', 'null'], items: { type: 'object', [MUST_BE]: 'an object' }, [MUST_BE]: 'an array of tool calls' },
+    tool_calls: {
+      type: ['array', 'null'],
+      items: { type: 'object', [MUST_BE]: 'an object' },
+      [MUST_BE]: 'an array of tool calls',
+    },
   },
   // An assistant message may be nothing but tool calls, and a function result may be null.
   anyOf: [
-    { required: ['content'], properties: { content: { type: ['string', 'array'], [MUST_BE]: 'a string or an array of parts' } } },
+    {
+      required: ['content'],
+      properties: { content: { type: ['string', 'array'], [MUST_BE]: 'a string or an array of parts' } },
+    },
     { properties: { role: { enum: ['assistant', 'function'] } } },
   ],
   [MUST_BE]: 'an object with role and content',
@@ -183,7 +213,11 @@ export function chatSchema(messagesMax: number) {
         description: 'The conversation so far.',
         [MUST_BE]: `an array of 1 to ${messagesMax} messages`,
       },
-      stream: { type: ['boolean', 'null'], description: 'Answer as server-sent events. Default false.', [MUST_BE]: 'true or false' },
+      stream: {
+        type: ['boolean', 'null'],
+        description: 'Answer as server-sent events. Default false.',
+        [MUST_BE]: 'true or false',
+      },
       stream_options: object('Options of a streamed answer. Usage is sent whether it is asked for or not.', {
         properties: { include_usage: { type: ['boolean', 'null'], [MUST_BE]: 'true or false' } },
       }),
@@ -218,7 +252,9 @@ export function chatSchema(messagesMax: number) {
             function: {
               type: 'object',
               required: ['name'],
-              properties: { name: { type: 'string', minLength: 1, maxLength: 256, [MUST_BE]: 'the name of the function' } },
+              properties: {
+                name: { type: 'string', minLength: 1, maxLength: 256, [MUST_BE]: 'the name of the function' },
+              },
               [MUST_BE]: 'an object with a name',
             },
             service: {
@@ -235,10 +271,14 @@ export function chatSchema(messagesMax: number) {
             },
           },
           anyOf: [
-            { required: ['service'], properties: { service: { [MUST_BE]: 'the name of a tool service, whose tools the gateway calls' } } },
+            {
+              required: ['service'],
+              properties: { service: { [MUST_BE]: 'the name of a tool service, whose tools the gateway calls' } },
+            },
             { properties: { type: { not: { const: 'mcp' } } } },
           ],
-          [MUST_BE]: 'an object such as {"type": "function", "function": {"name": "…"}}, or {"type": "mcp", "service": "…"}',
+          [MUST_BE]:
+            'an object such as {"type": "function", "function": {"name": "…"}}, or {"type": "mcp", "service": "…"}',
         },
         description:
           'Tools that the model may ask for. A `function` is called by the client; the tools of a service that is named with type `mcp` are called by the gateway, ' +
@@ -276,7 +316,11 @@ export function chatSchema(messagesMax: number) {
             description: 'Whether a provider outside of `order` may serve. Default true.',
             [MUST_BE]: 'true or false',
           },
-          sort: { enum: [...SORTS, null], description: 'What the best provider is best at.', [MUST_BE]: `one of ${SORTS.join(', ')}` },
+          sort: {
+            enum: [...SORTS, null],
+            description: 'What the best provider is best at.',
+            [MUST_BE]: `one of ${SORTS.join(', ')}`,
+          },
           max_price: object('Highest acceptable prices: USD per 1M tokens, and per input image.', {
             additionalProperties: false,
             properties: { prompt: price, completion: price, image: price },
@@ -292,7 +336,8 @@ export function chatSchema(messagesMax: number) {
       },
       max_cost: {
         type: ['number', 'string', 'null'],
-        description: 'Most that the request may cost in USD, with all that is called for it (header: x-max-cost). Not forwarded.',
+        description:
+          'Most that the request may cost in USD, with all that is called for it (header: x-max-cost). Not forwarded.',
         [MUST_BE]: 'an amount in USD, such as 0.05 or "0.05"',
       },
       max_tool_rounds: {
@@ -302,18 +347,21 @@ export function chatSchema(messagesMax: number) {
         description: `How often the model may ask for tools that the gateway calls before it has to answer. Default ${TOOL_ROUNDS_DEFAULT}. Not forwarded.`,
         [MUST_BE]: `an integer from 1 to ${TOOL_ROUNDS_MAX}`,
       },
-      tollgate: object('The task of an agent to go on with, as an earlier reply told it in its own `tollgate`. Not forwarded.', {
-        properties: {
-          task_id: taskName,
-          context_id: taskName,
-          state: echoed,
-          cost_pending: echoed,
-          note: echoed,
-          messages: echoed,
-          tool_calls: echoed,
+      tollgate: object(
+        'The task of an agent to go on with, as an earlier reply told it in its own `tollgate`. Not forwarded.',
+        {
+          properties: {
+            task_id: taskName,
+            context_id: taskName,
+            state: echoed,
+            cost_pending: echoed,
+            note: echoed,
+            messages: echoed,
+            tool_calls: echoed,
+          },
+          additionalProperties: false,
         },
-        additionalProperties: false,
-      }),
+      ),
     },
   } as const;
 }

@@ -19,8 +19,8 @@ type Json = Record<string, unknown>;
 const EVENT_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 10_000, jsonElementsMax: 100_000, repairText: true };
 
 /**
- * A stream is not kept, so what it takes on the wire is bounded only where nothing is said with it. A token comes with as much as its consumer asks for:
- * 20 log probabilities are 1.6 KB, beside a letter or two.
+ * A stream is not kept, so what it takes on the wire is bounded only where nothing is said with it. A token comes
+ * with as much as its consumer asks for: 20 log probabilities are 1.6 KB, beside a letter or two.
  */
 const WIRE_BYTES_PER_OUTPUT_BYTE = 4096;
 
@@ -40,8 +40,9 @@ export interface StreamReaderOptions {
 }
 
 /**
- * Reads a streamed reply. Chunks go out as they come, under our id and the service's name; the one that finishes is held,
- * for `end` to hand back with the usage that came with it or after it, so that the last chunk carries both exactly once.
+ * Reads a streamed reply. Chunks go out as they come, under our id and the service's name; the one that finishes is
+ * held, for `end` to hand back with the usage that came with it or after it, so that the last chunk carries both
+ * exactly once.
  */
 export function createChatStreamReader(context: ReplyContext, options: StreamReaderOptions = {}): ReplyReader {
   const { callId, service, provider, budget } = context;
@@ -120,7 +121,10 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
     return true;
   }
 
-  /** The latest claim counts: some providers report a running total. It is taken out of the chunk, as the last chunk alone carries usage. */
+  /**
+   * The latest claim counts: some providers report a running total. It is taken out of the chunk, as the last chunk
+   * alone carries usage.
+   */
   function takeClaim(chunk: Json): boolean {
     const given = chunk['usage'];
     if (given !== undefined) chunk['usage'] = undefined;
@@ -190,10 +194,21 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
     if (templates.unshift(template) > TEMPLATES_MAX) templates.pop();
   }
 
-  /** `chunk` does not fit into the `room` that the budget leaves. What fits of its words goes out, and nothing after them. */
+  /**
+   * `chunk` does not fit into the `room` that the budget leaves. What fits of its words goes out, and nothing after
+   * them.
+   */
   function tooMuchOutput(chunk: Json, room: number): false {
     const choices = cutDeltas(chunk['choices'] as Json[], room);
-    if (choices.length > 0) write({ id: chunk['id'], object: chunk['object'], created: chunk['created'], model: chunk['model'], provider, choices });
+    if (choices.length > 0)
+      write({
+        id: chunk['id'],
+        object: chunk['object'],
+        created: chunk['created'],
+        model: chunk['model'],
+        provider,
+        choices,
+      });
     overCap = true;
     return false;
   }
@@ -227,7 +242,9 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
 
   /** The last chunk of a stream that ended without one of its own. */
   function madeUpFinish(finish: 'length' | 'stop'): Json {
-    const chunk: Json = { choices: [{ index: 0, delta: {}, finish_reason: overCap || outputBytes > 0 ? finish : 'error' }] };
+    const chunk: Json = {
+      choices: [{ index: 0, delta: {}, finish_reason: overCap || outputBytes > 0 ? finish : 'error' }],
+    };
     stamp(chunk);
     return chunk;
   }
@@ -279,7 +296,13 @@ export function createChatStreamReader(context: ReplyContext, options: StreamRea
 }
 
 /** What the text of an event of this form counts less towards its bound. */
-function discountOf({ givenHead, givenTail }: ChunkTemplate, bytes: Buffer, start: number, end: number, count: number): number {
+function discountOf(
+  { givenHead, givenTail }: ChunkTemplate,
+  bytes: Buffer,
+  start: number,
+  end: number,
+  count: number,
+): number {
   const [from, to] = [start + givenHead.length, end - givenTail.length];
   return mayBeRun(bytes, from, to) ? runDiscount(bytes, from, to, count) : 0;
 }
@@ -290,11 +313,14 @@ function parseEvent(bytes: Buffer, text: string): Json {
     // Most events are too small to hold a structure that is expensive to build.
     parsed = bytes.length < 4096 ? JSON.parse(text) : parseJson(bytes, EVENT_LIMITS);
   } catch (error) {
-    if (error instanceof TooMuchStructure) throw tooLarge('its stream has an event with more structure than is read', { cause: error });
-    if (error instanceof SyntaxError || error instanceof GatewayError) throw malformed('its stream has an event that is not valid JSON', error);
+    if (error instanceof TooMuchStructure)
+      throw tooLarge('its stream has an event with more structure than is read', { cause: error });
+    if (error instanceof SyntaxError || error instanceof GatewayError)
+      throw malformed('its stream has an event that is not valid JSON', error);
     throw error;
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw malformed('its stream has an event that is no JSON object');
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    throw malformed('its stream has an event that is no JSON object');
   return parsed as Json;
 }
 
@@ -302,7 +328,8 @@ function parseEvent(bytes: Buffer, text: string): Json {
 function choicesOf(chunk: Json): readonly unknown[] | null {
   const { choices } = chunk;
   if (!Array.isArray(choices)) return null;
-  if (choices.some((choice) => typeof choice !== 'object' || choice === null)) throw malformed('its stream has a choice that is no object');
+  if (choices.some((choice) => typeof choice !== 'object' || choice === null))
+    throw malformed('its stream has a choice that is no object');
   return choices as readonly unknown[];
 }
 
@@ -313,7 +340,8 @@ function varyingField(chunk: Json): { key: string; place: (chunk: Json, value: s
   const delta = choices[0]!['delta'] as Json;
   const calls = delta['tool_calls'];
   if (calls !== undefined) {
-    if (!Array.isArray(calls) || calls.length !== 1 || typeof argumentsOf(delta)?.['arguments'] !== 'string') return null;
+    if (!Array.isArray(calls) || calls.length !== 1 || typeof argumentsOf(delta)?.['arguments'] !== 'string')
+      return null;
     if (textBytes({ ...delta, tool_calls: [] }) > 0) return null;
     return { key: 'arguments', place: (target, value) => void (argumentsOf(deltaOf(target))!['arguments'] = value) };
   }
@@ -325,7 +353,8 @@ function varyingField(chunk: Json): { key: string; place: (chunk: Json, value: s
 }
 
 const deltaOf = (chunk: Json): Json => (chunk['choices'] as Json[])[0]!['delta'] as Json;
-const argumentsOf = (delta: Json): Json | undefined => (delta['tool_calls'] as Json[])[0]?.['function'] as Json | undefined;
+const argumentsOf = (delta: Json): Json | undefined =>
+  (delta['tool_calls'] as Json[])[0]?.['function'] as Json | undefined;
 
 function copyMissing(from: Json, to: Json): void {
   for (const key of Object.keys(from)) if (!(key in to)) to[key] = from[key];

@@ -1,6 +1,14 @@
 import { GatewayError } from '#wire';
 import { MoneyError, parseRates } from '#billing/amounts';
-import { capCost, NO_PREFERENCES, type Caller, type CallRequest, type Offer, type PaymentSlip, type RoutePreferences } from '#gateway';
+import {
+  capCost,
+  NO_PREFERENCES,
+  type Caller,
+  type CallRequest,
+  type Offer,
+  type PaymentSlip,
+  type RoutePreferences,
+} from '#gateway';
 import { chatBudget, checkFits, toUsage, type ChatBudget } from './chat-budget.ts';
 import { createChatExchange, type ChatExchange } from './chat-exchange.ts';
 import type { ChatBody, ProviderPreferences } from './chat-schema.ts';
@@ -19,14 +27,22 @@ export interface ChatContext {
   readonly now: number;
   readonly replyBytesMax: number;
   readonly receipts: 'always' | 'on-request';
-  /** The reply is read by the gateway itself and not written to a client: it comes as an object, and is no larger than 2 MiB. */
+  /**
+   * The reply is read by the gateway itself and not written to a client: it comes as an object, and is no larger
+   * than 2 MiB.
+   */
   readonly asObject?: boolean;
 }
 
 const SESSION_ID_MAX = 256;
 
-/** A validated body as what the pipeline needs of it, and its native exchange. Throws GatewayError `invalid_request`. */
-export function toCall(body: ChatBody, context: ChatContext): { readonly request: CallRequest; readonly exchange: ChatExchange } {
+/**
+ * A validated body as what the pipeline needs of it, and its native exchange. Throws GatewayError `invalid_request`.
+ */
+export function toCall(
+  body: ChatBody,
+  context: ChatContext,
+): { readonly request: CallRequest; readonly exchange: ChatExchange } {
   const size = measurePrompt(body);
   const stream = body.stream === true;
   // The cap that is sent is the one that was locked, whatever has been learnt of the offer in between.
@@ -71,7 +87,10 @@ export function toCall(body: ChatBody, context: ChatContext): { readonly request
 }
 
 /** Whether a signed receipt goes with the reply. */
-export function wantsReceipt(stream: boolean, { receipts, headers }: Pick<ChatContext, 'receipts' | 'headers'>): boolean {
+export function wantsReceipt(
+  stream: boolean,
+  { receipts, headers }: Pick<ChatContext, 'receipts' | 'headers'>,
+): boolean {
   return (receipts === 'always' && !stream) || asksForReceipt(headers);
 }
 
@@ -87,7 +106,9 @@ export function sessionOf(body: ChatBody, headers: ChatContext['headers']): stri
   const header = headers['x-session-id'];
   if (typeof header !== 'string' || header === '') return null;
   if (header.length > SESSION_ID_MAX)
-    throw new GatewayError('invalid_request', `The x-session-id header must be at most ${SESSION_ID_MAX} characters`, { param: 'x-session-id' });
+    throw new GatewayError('invalid_request', `The x-session-id header must be at most ${SESSION_ID_MAX} characters`, {
+      param: 'x-session-id',
+    });
   return header;
 }
 

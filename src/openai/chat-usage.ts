@@ -47,8 +47,8 @@ const TOKENS_OF_FRAME = 32;
 const TRUSTED: UnseenTokens = { max: null, usual: 0 };
 
 /**
- * Reads the claim of a complete reply. A claim beyond the budget is cut to it, so that it can never cost more than the lock; one beyond what was delivered
- * is flagged, and cut to it where the model is bound by what it declares.
+ * Reads the claim of a complete reply. A claim beyond the budget is cut to it, so that it can never cost more than
+ * the lock; one beyond what was delivered is flagged, and cut to it where the model is bound by what it declares.
  */
 export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): ChatUsage {
   if (claim === undefined || claim === null) return unclaimed(MISSING, bounds, output);
@@ -57,7 +57,8 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   const { budget, unseen = TRUSTED } = bounds;
   const prompt = Math.min(counts.prompt, budget.promptTokensMax);
   const within = Math.min(counts.completion, budget.completionTokensMax);
-  const explained = shownTokensMax(budget, output) + (unseen.max === null ? reasoningOf(claim) : unseen.max * completionsOf(budget));
+  const explained =
+    shownTokensMax(budget, output) + (unseen.max === null ? reasoningOf(claim) : unseen.max * completionsOf(budget));
   const completion = unseen.max === null ? within : Math.min(within, explained);
   // Who was sent no cap cannot keep to it.
   const claimed = budget.keptBy === 'provider' ? counts.completion : within;
@@ -65,7 +66,12 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   return {
     usage: toUsage(prompt, completion, bounds.size),
     flags: plausible ? NO_FLAGS : IMPLAUSIBLE,
-    shown: { ...(claim as Record<string, unknown>), prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion },
+    shown: {
+      ...(claim as Record<string, unknown>),
+      prompt_tokens: prompt,
+      completion_tokens: completion,
+      total_tokens: prompt + completion,
+    },
   };
 }
 
@@ -74,7 +80,8 @@ function shownTokensMax(budget: ChatBudget, { outputBytes, otherBytes }: Output)
   return outputBytes + otherBytes + TOKENS_OF_FRAME * completionsOf(budget);
 }
 
-const completionsOf = ({ completionCap, completionTokensMax }: ChatBudget): number => completionTokensMax / completionCap;
+const completionsOf = ({ completionCap, completionTokensMax }: ChatBudget): number =>
+  completionTokensMax / completionCap;
 
 /** Tokens that a claim says were not shown, because they are reasoning or guesses of the client's that were wrong. */
 function reasoningOf(claim: object): number {
@@ -84,7 +91,10 @@ function reasoningOf(claim: object): number {
   return (isCount(reasoning) ? reasoning : 0) + (isCount(rejected) ? rejected : 0);
 }
 
-/** What a reply that was cut used, by its bytes and by what the model declares to reason unseen. null usage when it had produced nothing. */
+/**
+ * What a reply that was cut used, by its bytes and by what the model declares to reason unseen. null usage when it
+ * had produced nothing.
+ */
 export function measureUsage(bounds: UsageBounds, output: Output): ChatUsage {
   const { prompt, completion } = measured(bounds, output);
   return {
@@ -94,15 +104,23 @@ export function measureUsage(bounds: UsageBounds, output: Output): ChatUsage {
   };
 }
 
-/** Text of at most so many times the tokens that a claim says, by the usual bytes of a token, is what the claim is of. */
+/**
+ * Text of at most so many times the tokens that a claim says, by the usual bytes of a token, is what the claim is of.
+ */
 const CLAIM_BEHIND_MAX = 2;
 
 /**
- * What a reply that was cut used. A claim in the middle of a stream may be of its beginning: some servers send zeros, or the prompt alone, until the end.
- * Such a claim is not below what was delivered; one of nothing at all is flagged, unless the client `left`, who could have any provider flagged that says what it used
- * at the end. `estimated`: measured, at least in part.
+ * What a reply that was cut used. A claim in the middle of a stream may be of its beginning: some servers send
+ * zeros, or the prompt alone, until the end. Such a claim is not below what was delivered; one of nothing at all is
+ * flagged, unless the client `left`, who could have any provider flagged that says what it used at the end.
+ * `estimated`: measured, at least in part.
  */
-export function cutUsage(claim: unknown, bounds: UsageBounds, output: Output, left = false): ChatUsage & { readonly estimated: boolean } {
+export function cutUsage(
+  claim: unknown,
+  bounds: UsageBounds,
+  output: Output,
+  left = false,
+): ChatUsage & { readonly estimated: boolean } {
   const claimed = readUsage(claim, bounds, output);
   const measuredUsage = measureUsage(bounds, output);
   if (claimed.usage === null) return { ...measuredUsage, estimated: true };
@@ -113,7 +131,12 @@ export function cutUsage(claim: unknown, bounds: UsageBounds, output: Output, le
   const tokens = Math.max(Number(said), completion);
   // A request has a prompt, whatever came of it.
   const flags = saidPrompt === 0n && said === 0n && !left ? IMPLAUSIBLE : claimed.flags;
-  return { usage: toUsage(promptTokens, tokens, bounds.size), flags, shown: shownMeasured(promptTokens, tokens), estimated: true };
+  return {
+    usage: toUsage(promptTokens, tokens, bounds.size),
+    flags,
+    shown: shownMeasured(promptTokens, tokens),
+    estimated: true,
+  };
 }
 
 /** Completion tokens of a valid claim; null when there is none. */
@@ -121,10 +144,17 @@ export function claimedCompletion(claim: unknown): number | null {
   return parseClaim(claim)?.completion ?? null;
 }
 
-/** `adds` is false where the claim's own total is another than its parts make: some services count thinking in it, which they do not break down. Its parts are what is billed. */
+/**
+ * `adds` is false where the claim's own total is another than its parts make: some services count thinking in it,
+ * which they do not break down. Its parts are what is billed.
+ */
 function parseClaim(claim: unknown): { prompt: number; completion: number; adds: boolean } | null {
   if (typeof claim !== 'object' || claim === null) return null;
-  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = claim as Record<string, unknown>;
+  const {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: total,
+  } = claim as Record<string, unknown>;
   if (!isCount(prompt) || !isCount(completion)) return null;
   return { prompt, completion, adds: total === undefined || total === null || total === prompt + completion };
 }
@@ -138,7 +168,10 @@ function unclaimed(flags: readonly ProviderFlag[], bounds: UsageBounds, output: 
   return { usage: null, flags, shown: shownMeasured(prompt, completion) };
 }
 
-function measured({ budget, size, unseen = TRUSTED }: UsageBounds, { outputBytes }: Output): { prompt: number; completion: number } {
+function measured(
+  { budget, size, unseen = TRUSTED }: UsageBounds,
+  { outputBytes }: Output,
+): { prompt: number; completion: number } {
   const reasoned = outputBytes > 0 ? unseen.usual * completionsOf(budget) : 0;
   return {
     prompt: Math.min(tokensOf(size.bytes), budget.promptTokensMax),

@@ -2,8 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import type { ByteOutput } from './byte-output.ts';
 
 /**
- * The form of a chunk whose text alone varies: nearly all chunks of a stream are byte for byte the same but for one string,
- * so that they can be checked by comparison and rewritten by splicing, without being parsed.
+ * The form of a chunk whose text alone varies: nearly all chunks of a stream are byte for byte the same but for one
+ * string, so that they can be checked by comparison and rewritten by splicing, without being parsed.
  */
 export interface ChunkTemplate {
   /** What the provider's bytes before and after the text are, and what stands for them in ours. */
@@ -23,8 +23,9 @@ for (const escape of '"\\bfnrt') ESCAPES[escape.charCodeAt(0)] = 1;
 const PLACES_MAX = 8;
 
 /**
- * Learns the template of a chunk. `text` is the provider's, `place` sets the varying string in the parsed chunk, and `rendered`
- * is our rewriting of the chunk with PLACEHOLDER as that string. null when the string cannot be located beyond doubt.
+ * Learns the template of a chunk. `text` is the provider's, `place` sets the varying string in the parsed chunk,
+ * and `rendered` is our rewriting of the chunk with PLACEHOLDER as that string. null when the string cannot be
+ * located beyond doubt.
  */
 export function learnTemplate(
   text: string,
@@ -63,7 +64,13 @@ export function learnTemplate(
  * Writes the event in `bytes` to `output` when it has this form; returns the bytes of its text.
  * −1, and nothing written, when it has another form, or a text that serialising would write in another way.
  */
-export function applyTemplate(template: ChunkTemplate, bytes: Buffer, start: number, end: number, output: ByteOutput): number {
+export function applyTemplate(
+  template: ChunkTemplate,
+  bytes: Buffer,
+  start: number,
+  end: number,
+  output: ByteOutput,
+): number {
   const { givenHead, givenTail, head, tail } = template;
   const textStart = start + givenHead.length;
   const textEnd = end - givenTail.length;
@@ -80,7 +87,10 @@ export function applyTemplate(template: ChunkTemplate, bytes: Buffer, start: num
   return count;
 }
 
-/** Copies the inside of a JSON string that is written exactly as JSON.stringify writes it; −1 for any other. Returns its bytes, an escape counting one. */
+/**
+ * Copies the inside of a JSON string that is written exactly as JSON.stringify writes it; −1 for any other. Returns
+ * its bytes, an escape counting one.
+ */
 function copyText(source: Buffer, start: number, end: number, target: Buffer, at: number): number {
   let escapes = 0;
   let high = 0;

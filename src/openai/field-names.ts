@@ -1,15 +1,25 @@
 const words = (text: string): ReadonlySet<string> => new Set(text.split(/\s+/).filter((word) => word !== ''));
 
-/** Fields that speak to the gateway, which does what they ask. `usage` asks for the usage that every reply has. `__proto__` would be copied as a prototype. */
-export const FOR_THE_GATEWAY = words(`provider models session_id metadata tollgate max_cost max_tool_rounds usage __proto__`);
+/**
+ * Fields that speak to the gateway, which does what they ask. `usage` asks for the usage that every reply has.
+ * `__proto__` would be copied as a prototype.
+ */
+export const FOR_THE_GATEWAY = words(
+  `provider models session_id metadata tollgate max_cost max_tool_rounds usage __proto__`,
+);
 
 /** Fields that speak to another router, and that a provider would misread or pay for. */
 export const FOR_ANOTHER_ROUTER = words(`plugins transforms route trace preset include_reasoning`);
 
 /** Fields that `forwardedBody` has a rule for. */
-export const BY_A_RULE = words(`max_tokens max_completion_tokens stream_options reasoning reasoning_effort thinking thinking_budget`);
+export const BY_A_RULE = words(
+  `max_tokens max_completion_tokens stream_options reasoning reasoning_effort thinking thinking_budget`,
+);
 
-/** Fields that every model gets as they came: those of the published chat API, and the sampling extensions that its usual servers share. */
+/**
+ * Fields that every model gets as they came: those of the published chat API, and the sampling extensions that its
+ * usual servers share.
+ */
 export const PUBLISHED = words(`
   model messages stream n
   audio frequency_penalty function_call functions logit_bias logprobs modalities parallel_tool_calls presence_penalty
@@ -24,7 +34,10 @@ export const PUBLISHED = words(`
   guided_json guided_regex guided_choice guided_grammar structured_outputs grammar json_schema regex ebnf structural_tag
 `);
 
-/** Folded names (`foldName`) of the cap of a completion at servers of every kind. `max_length` counts the prompt too at some, the rest the output alone. */
+/**
+ * Folded names (`foldName`) of the cap of a completion at servers of every kind. `max_length` counts the prompt too
+ * at some, the rest the output alone.
+ */
 export const CAPS = words(`
   maxtokens maxcompletiontokens maxoutputtokens maxnewtokens maxnewtoken npredict numpredict maxlength maxlen
   maxgenlen maxgenlength maxgenerationlength maxgentokens maxgeneratedtokens maxgenerationtokens
@@ -40,11 +53,16 @@ export const MORE_COMPLETIONS = words(`
   candidatecount numcandidates numgenerations numsamples samplecount
 `);
 
-/** Folded names that mean something else than what was priced, where a server takes an object in a field for a request of its own. */
+/**
+ * Folded names that mean something else than what was priced, where a server takes an object in a field for a
+ * request of its own.
+ */
 export const OF_A_REQUEST = words(`n model models messages prompt input stream streamoptions tools functions`);
 
 /** Folded names of the least output, which some servers put above the cap. */
-export const MINIMA = words(`mintokens minnewtokens minlength minoutputtokens mincompletiontokens mingenlen minpredict`);
+export const MINIMA = words(
+  `mintokens minnewtokens minlength minoutputtokens mincompletiontokens mingenlen minpredict`,
+);
 
 /** Folded names of the bound of reasoning, which some servers count beside the cap. */
 export const REASONING_BOUNDS = words(`
@@ -52,14 +70,20 @@ export const REASONING_BOUNDS = words(`
   maxreasoningtokens reasoningmaxtokens
 `);
 
-/** Folded names of what is paid for beside tokens, or gives a call a rank. No model of a provider that dials in gets them by `forward = "all"`. */
+/**
+ * Folded names of what is paid for beside tokens, or gives a call a rank. No model of a provider that dials in gets
+ * them by `forward = "all"`.
+ */
 export const COSTLY = words(`
   servicetier priority speed prediction background deferred
   websearchoptions websearch searchparameters searchoptions enablesearch forcedsearch searchcontextsize
   lora loras lorarequest loraadapter loraname loraid adapterid adaptersource promptlogprobs echo
 `);
 
-/** Folded names of what sends a call elsewhere, with other keys, or runs what the consumer wrote. No model gets them by `forward = "all"`. */
+/**
+ * Folded names of what sends a call elsewhere, with other keys, or runs what the consumer wrote. No model gets them
+ * by `forward = "all"`.
+ */
 export const REDIRECTING = words(`
   apibase baseurl apikey apiversion apitype organization deploymentid customllmprovider modellist userconfig fallbacks
   contextwindowfallbacks mockresponse mocktoolcalls mocktimeout mockdelay extraheaders headers extraquery

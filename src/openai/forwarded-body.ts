@@ -18,7 +18,10 @@ import {
 
 export interface ForwardedBody {
   readonly body: Record<string, unknown>;
-  /** Names of the fields that the consumer sent and `offer` does not get, as they were written; a dot stands before a field inside of another. */
+  /**
+   * Names of the fields that the consumer sent and `offer` does not get, as they were written; a dot stands before
+   * a field inside of another.
+   */
   readonly dropped: readonly string[];
 }
 
@@ -31,10 +34,14 @@ export interface ForwardedCap {
 }
 
 /**
- * What of a request goes to `offer`. Published fields do; others where the model lists them (`params.forward`). Whatever is listed, no field asks for
- * more output than the cap, which is at most what the lock was computed with.
+ * What of a request goes to `offer`. Published fields do; others where the model lists them (`params.forward`).
+ * Whatever is listed, no field asks for more output than the cap, which is at most what the lock was computed with.
  */
-export function forwardedBody(asked: ChatBody, offer: Offer, { tokens: completionCap, field: capField }: ForwardedCap): ForwardedBody {
+export function forwardedBody(
+  asked: ChatBody,
+  offer: Offer,
+  { tokens: completionCap, field: capField }: ForwardedCap,
+): ForwardedBody {
   const body: Record<string, unknown> = {};
   const dropped: string[] = [];
   for (const field of Object.keys(asked)) {
@@ -62,7 +69,8 @@ function addReasoning(body: Json, dropped: string[], asked: ChatBody, offer: Off
   if (budget !== undefined) body['thinking_budget'] = atMost(budget, cap);
   if (reasoning === undefined) return;
   // Who says that it takes all fields, or this one, is no service that would refuse it.
-  if (offer.model!.forward === 'all' || listed(offer, 'reasoning')) body['reasoning'] = boundedReasoning(reasoning, cap);
+  if (offer.model!.forward === 'all' || listed(offer, 'reasoning'))
+    body['reasoning'] = boundedReasoning(reasoning, cap);
   else {
     const translated = reasoningEffort(asked);
     Object.assign(body, translated.fields);
@@ -105,7 +113,10 @@ interface Bounds {
   readonly known: boolean;
 }
 
-/** A field with nothing in it that asks for more than the cap; undefined for one that does. A server that listed its own name of the cap gets it. */
+/**
+ * A field with nothing in it that asks for more than the cap; undefined for one that does. A server that listed its
+ * own name of the cap gets it.
+ */
 function bounded(path: string, name: string, value: unknown, bounds: Bounds, isListed = false): unknown {
   const { cap } = bounds;
   if (CAPS.has(name)) return isListed ? cap : undefined;
@@ -139,7 +150,10 @@ function inside(path: string, value: Json, bounds: Bounds): Json {
   return changed ? Object.fromEntries(kept) : value;
 }
 
-/** Whether a member of an object in a field may go. The operator who lists the field knows what is in it; more completions are never priced. */
+/**
+ * Whether a member of an object in a field may go. The operator who lists the field knows what is in it; more
+ * completions are never priced.
+ */
 function mayStand(key: string, { offer, known }: Bounds): boolean {
   const name = foldName(key);
   if (key.includes('\0') || name === 'n') return false;
@@ -150,7 +164,9 @@ function boundedReasoning(value: unknown, cap: number): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const given = value as Json;
   const asks = Object.keys(given).filter((key) => CAPS.has(foldName(key)) || REASONING_BOUNDS.has(foldName(key)));
-  return asks.length === 0 ? value : { ...given, ...Object.fromEntries(asks.map((key) => [key, atMost(given[key], cap)])) };
+  return asks.length === 0
+    ? value
+    : { ...given, ...Object.fromEntries(asks.map((key) => [key, atMost(given[key], cap)])) };
 }
 
 /** Servers read numbers in texts, too; what is no number here may be one there. */

@@ -2,9 +2,10 @@ import type { ReplySink } from '#wire';
 import { idempotencyError, KEPT_BYTES_MAX, type Idempotency, type GivenReply } from '#gateway';
 
 /**
- * Answers a request that carries an idempotency key: runs it the first time, repeats the kept reply after that.
- * A first run goes to its end even when its client leaves, so that the retry finds the reply. A run that fails is not kept, as it is not charged.
- * `run` resolves with whether anything was charged. Throws GatewayError `idempotency_conflict`, and what `run` throws.
+ * Answers a request that carries an idempotency key: runs it the first time, repeats the kept reply after that. A
+ * first run goes to its end even when its client leaves, so that the retry finds the reply. A run that fails is not
+ * kept, as it is not charged. `run` resolves with whether anything was charged. Throws GatewayError
+ * `idempotency_conflict`, and what `run` throws.
  */
 export async function answerOnce(
   idempotency: Idempotency,
@@ -37,8 +38,8 @@ export async function answerOnce(
 }
 
 /**
- * A sink that keeps what is written through it and never reports its client gone. The last bytes reach the client only on `release`:
- * whoever has seen the end of a reply finds it kept.
+ * A sink that keeps what is written through it and never reports its client gone. The last bytes reach the client
+ * only on `release`: whoever has seen the end of a reply finds it kept.
  */
 function record(client: ReplySink): { readonly sink: ReplySink; reply(): GivenReply | null; release(): void } {
   let head: { status: number; headers: Record<string, string> } | null = null;
@@ -55,7 +56,10 @@ function record(client: ReplySink): { readonly sink: ReplySink; reply(): GivenRe
     sink: {
       closed: false,
       head(status, headers) {
-        head = { status, headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])) };
+        head = {
+          status,
+          headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+        };
         if (!client.closed) client.head(status, headers);
       },
       flush() {

@@ -5,11 +5,13 @@ import type { ChatBody } from './chat-schema.ts';
 const MAX_COST = 'max_cost';
 
 /** The body's `max_cost`; null without one. Throws GatewayError `invalid_request`. */
-export const maxCostOf = ({ max_cost: asked }: Pick<ChatBody, 'max_cost'>): CostCap | null => lowestCap([[MAX_COST, asked]]);
+export const maxCostOf = ({ max_cost: asked }: Pick<ChatBody, 'max_cost'>): CostCap | null =>
+  lowestCap([[MAX_COST, asked]]);
 
 /**
- * The body with the `x-max-cost` header as its `max_cost`, where that is lower or the body has none: for clients that cannot add to a body, and for whoever
- * stands between them and the gateway. Throws GatewayError `invalid_request`.
+ * The body with the `x-max-cost` header as its `max_cost`, where that is lower or the body has none: for clients
+ * that cannot add to a body, and for whoever stands between them and the gateway. Throws GatewayError
+ * `invalid_request`.
  */
 export function withMaxCost(body: ChatBody, header: string | string[] | undefined): ChatBody {
   if (header === undefined) return body;

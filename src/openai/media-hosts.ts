@@ -10,8 +10,8 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Throws GatewayError `invalid_request` for a part whose address names a host of a private network: the provider would fetch it from within its own. What
- * the names of public hosts resolve to, is for the provider to look at.
+ * Throws GatewayError `invalid_request` for a part whose address names a host of a private network: the provider
+ * would fetch it from within its own. What the names of public hosts resolve to, is for the provider to look at.
  */
 export function refusePrivateMedia({ messages }: ChatBody): void {
   for (const [i, { content }] of messages.entries()) {
@@ -20,7 +20,9 @@ export function refusePrivateMedia({ messages }: ChatBody): void {
       const found = privatePlace(part);
       if (found === null) continue;
       const param = `messages[${i}].content[${j}].${found}`;
-      throw new GatewayError('invalid_request', `${param} must name a host of the public internet, or be a data URL`, { param });
+      throw new GatewayError('invalid_request', `${param} must name a host of the public internet, or be a data URL`, {
+        param,
+      });
     }
   }
 }

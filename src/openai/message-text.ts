@@ -3,9 +3,13 @@ type Json = Record<string, unknown>;
 /** What a model says in words, by the names that servers give it. */
 const TEXT_KEYS = ['content', 'reasoning', 'reasoning_content', 'refusal'];
 /** Some servers give the reasoning under both of its names: it is one text. */
-const saidTwice = (key: string, message: Json): boolean => key === 'reasoning_content' && message[key] === message['reasoning'];
+const saidTwice = (key: string, message: Json): boolean =>
+  key === 'reasoning_content' && message[key] === message['reasoning'];
 
-/** Output in other forms, which is long for what it costs: sound and pictures in base64, reasoning in a provider's own parts. */
+/**
+ * Output in other forms, which is long for what it costs: sound and pictures in base64, reasoning in a provider's
+ * own parts.
+ */
 const OTHER_KEYS = ['audio', 'images', 'reasoning_details'];
 
 /** The words and marks around a call of a tool, which no reply shows, in tokens at most: a byte each. */
@@ -21,17 +25,23 @@ export function textBytes(message: Json): number {
     else if (key === 'content' && Array.isArray(value)) bytes += Buffer.byteLength(JSON.stringify(value));
   }
   const calls = message['tool_calls'];
-  if (Array.isArray(calls)) for (const call of calls as unknown[]) bytes += functionBytes((call as Json | null)?.['function']);
+  if (Array.isArray(calls))
+    for (const call of calls as unknown[]) bytes += functionBytes((call as Json | null)?.['function']);
   return bytes + functionBytes(message['function_call']);
 }
 
 function functionBytes(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
   const { name, arguments: given } = value as Json;
-  return (typeof name === 'string' ? Buffer.byteLength(name) : 0) + (typeof given === 'string' ? Buffer.byteLength(given) : 0);
+  return (
+    (typeof name === 'string' ? Buffer.byteLength(name) : 0) +
+    (typeof given === 'string' ? Buffer.byteLength(given) : 0)
+  );
 }
 
-/** Bytes of what a message or a delta carries beside its text, and of what its calls of tools take that is not shown. */
+/**
+ * Bytes of what a message or a delta carries beside its text, and of what its calls of tools take that is not shown.
+ */
 export function otherBytes(message: Json): number {
   let bytes = 0;
   for (const key of OTHER_KEYS) {
@@ -40,7 +50,8 @@ export function otherBytes(message: Json): number {
   }
   const calls = message['tool_calls'];
   // Only the first delta of a call has its name.
-  if (Array.isArray(calls)) for (const call of calls as unknown[]) if (nameOf((call as Json | null)?.['function'])) bytes += CALL_FRAME_BYTES;
+  if (Array.isArray(calls))
+    for (const call of calls as unknown[]) if (nameOf((call as Json | null)?.['function'])) bytes += CALL_FRAME_BYTES;
   return nameOf(message['function_call']) ? bytes + CALL_FRAME_BYTES : bytes;
 }
 
@@ -82,7 +93,11 @@ export function cutMessage(message: Json, bytesMax: number): { readonly message:
     const fn = call?.['function'] as Json | null | undefined;
     const { name, arguments: given } = fn ?? {};
     if (typeof name !== 'string' || (left -= Buffer.byteLength(name)) <= 0) break;
-    calls.push({ id: call!['id'], type: 'function', function: { name, arguments: typeof given === 'string' ? take(given) : '' } });
+    calls.push({
+      id: call!['id'],
+      type: 'function',
+      function: { name, arguments: typeof given === 'string' ? take(given) : '' },
+    });
   }
   if (calls.length > 0) cut['tool_calls'] = calls;
   return { message: cut, bytes: bytesMax - Math.max(0, left) };

@@ -11,7 +11,10 @@ export interface ModelSpeakerOptions {
   readonly now: () => number;
 }
 
-/** Chat models, spoken to in parts: for the doors of other protocols. A model is always asked for a stream, so that its words come as they are said. */
+/**
+ * Chat models, spoken to in parts: for the doors of other protocols. A model is always asked for a stream, so that
+ * its words come as they are said.
+ */
 export function createModelSpeaker({ catalog, config, now }: ModelSpeakerOptions): Speaker {
   const find = (name: string) => catalog.resolve(name, 'model');
   return {
@@ -29,7 +32,8 @@ export function createModelSpeaker({ catalog, config, now }: ModelSpeakerOptions
       const { offers } = find(name);
       const [first] = offers;
       if (first === undefined) return null;
-      const takes = (modality: string) => offers.some(({ model }) => model?.inputModalities.includes(modality) === true);
+      const takes = (modality: string) =>
+        offers.some(({ model }) => model?.inputModalities.includes(modality) === true);
       return {
         displayName: first.displayName,
         description: offers.find(({ description }) => description !== '')?.description ?? '',

@@ -5,7 +5,9 @@ export function modelsAsked({ model, models }: Pick<ChatBody, 'model' | 'models'
   return models?.length ? [...new Set([model, ...models])] : [model];
 }
 
-/** A parsed body that names its models in `models` alone, with the first of them as `model`. Any other body as it is. */
+/**
+ * A parsed body that names its models in `models` alone, with the first of them as `model`. Any other body as it is.
+ */
 export function withModel(body: unknown): unknown {
   if (typeof body !== 'object' || body === null) return body;
   const { model, models } = body as { readonly model?: unknown; readonly models?: unknown };

@@ -18,7 +18,10 @@ export interface ListingOf {
 }
 
 /** The listing of everything that can be called, as far as it is asked for. */
-export function viewListing(catalog: Pick<Catalog, 'offers'>, { type, filter, offset, limit, services }: ListingOf): Record<string, unknown> {
+export function viewListing(
+  catalog: Pick<Catalog, 'offers'>,
+  { type, filter, offset, limit, services }: ListingOf,
+): Record<string, unknown> {
   const offered = (primitive: Primitive) => servicesOf(catalog, primitive, services);
   const models = filter !== 'agents';
   const agents = filter === 'agents' || (filter === null && type === null);
@@ -47,6 +50,11 @@ export function servicesOf(
 }
 
 function nextPage(type: ListingOf['type'], filter: ListingOf['filter'], offset: number, limit: number): string {
-  const query = new URLSearchParams({ ...(type ? { type } : {}), ...(filter ? { filter } : {}), offset: `${offset}`, limit: `${limit}` });
+  const query = new URLSearchParams({
+    ...(type ? { type } : {}),
+    ...(filter ? { filter } : {}),
+    offset: `${offset}`,
+    limit: `${limit}`,
+  });
   return `/api/v1/models?${query.toString()}`;
 }

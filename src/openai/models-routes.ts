@@ -1,5 +1,13 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { createFreshPage, sendPage, tagPage, type Catalog, type Pipeline, type Standings, type TaggedPage } from '#gateway';
+import {
+  createFreshPage,
+  sendPage,
+  tagPage,
+  type Catalog,
+  type Pipeline,
+  type Standings,
+  type TaggedPage,
+} from '#gateway';
 import { requireAdmission } from '#auth';
 import { viewAnthropicModel, viewAnthropicModels, type AnthropicPage } from './anthropic-models.ts';
 import { FILTERS, TYPES, viewListing, type ListingOf } from './models-listing.ts';
@@ -28,23 +36,43 @@ const querySchema = {
       description:
         'Which kind of model: the lists of other kinds stay empty, and so do `agents` and `tools`. Default: chat models, agents and tools.',
     },
-    filter: { type: 'string', enum: FILTERS, description: '`models` leaves agents and tools out; `agents` leaves models out.' },
+    filter: {
+      type: 'string',
+      enum: FILTERS,
+      description: '`models` leaves agents and tools out; `agents` leaves models out.',
+    },
     offset: { type: 'integer', minimum: 0, maximum: 1_000_000, description: 'Entries of `data` to skip. Default 0.' },
     limit: { type: 'integer', minimum: 1, maximum: 1_000, description: 'Entries of `data` at most. Default: all.' },
-    after_id: { type: 'string', maxLength: 256, description: 'With the header `anthropic-version`: the page after this model.' },
-    before_id: { type: 'string', maxLength: 256, description: 'With the header `anthropic-version`: the page before this model.' },
+    after_id: {
+      type: 'string',
+      maxLength: 256,
+      description: 'With the header `anthropic-version`: the page after this model.',
+    },
+    before_id: {
+      type: 'string',
+      maxLength: 256,
+      description: 'With the header `anthropic-version`: the page before this model.',
+    },
   },
 } as const;
 
 const HEADERS = {
   type: 'object',
-  properties: { 'anthropic-version': { type: 'string', description: "With this header the answer is in the shape of Anthropic's API." } },
+  properties: {
+    'anthropic-version': {
+      type: 'string',
+      description: "With this header the answer is in the shape of Anthropic's API.",
+    },
+  },
 } as const;
 
 /** Listings that are kept: as many as there are usual questions, and some pages. */
 const LISTINGS_MAX = 32;
 
-/** `GET /models`, one model, who offers it, and what a key may call. All but the last are public. Register it under `/api/v1`. */
+/**
+ * `GET /models`, one model, who offers it, and what a key may call. All but the last are public. Register it under
+ * `/api/v1`.
+ */
 export function modelsRoutes({ catalog, admit, now, ...standings }: ModelsDeps): FastifyPluginAsync {
   const listings = new Map<string, () => TaggedPage>();
 
@@ -85,9 +113,16 @@ export function modelsRoutes({ catalog, admit, now, ...standings }: ModelsDeps):
         void reply.header('vary', 'anthropic-version');
         if (!isAnthropic(request)) return sendPage(request, reply, listing(request.query));
         const { after_id, before_id, limit } = request.query;
-        const asked = { ...(after_id === undefined ? {} : { after_id }), ...(before_id === undefined ? {} : { before_id }) };
+        const asked = {
+          ...(after_id === undefined ? {} : { after_id }),
+          ...(before_id === undefined ? {} : { before_id }),
+        };
         const make = () => viewAnthropicModels(catalog, { ...asked, ...(limit === undefined ? {} : { limit }) });
-        return sendPage(request, reply, after_id === undefined && before_id === undefined ? kept(`anthropic ${limit ?? ''}`, make) : tagPage(make()));
+        return sendPage(
+          request,
+          reply,
+          after_id === undefined && before_id === undefined ? kept(`anthropic ${limit ?? ''}`, make) : tagPage(make()),
+        );
       },
     );
 
@@ -100,7 +135,10 @@ export function modelsRoutes({ catalog, admit, now, ...standings }: ModelsDeps):
           description: 'How many entries `data` of the list has. No credential is needed.',
           tags: ['Models'],
           security: [],
-          querystring: { type: 'object', properties: { type: querySchema.properties.type, filter: querySchema.properties.filter } },
+          querystring: {
+            type: 'object',
+            properties: { type: querySchema.properties.type, filter: querySchema.properties.filter },
+          },
           response: { 200: countSchema },
         },
       },
@@ -145,7 +183,13 @@ export function modelsRoutes({ catalog, admit, now, ...standings }: ModelsDeps):
         },
       },
       (request, reply) =>
-        sendPage(request, reply, tagPage({ data: viewModel(catalog.resolve(`${request.params.author}/${request.params.slug}`, 'model').offers) })),
+        sendPage(
+          request,
+          reply,
+          tagPage({
+            data: viewModel(catalog.resolve(`${request.params.author}/${request.params.slug}`, 'model').offers),
+          }),
+        ),
     );
 
     // A name of two parts, as most have, has its own route, so that it is described.
@@ -155,7 +199,8 @@ export function modelsRoutes({ catalog, admit, now, ...standings }: ModelsDeps):
         schema: {
           summary: 'Show who offers a model',
           operationId: 'listEndpoints',
-          description: 'Every provider of the model, with price, health, latency and throughput. No credential is needed.',
+          description:
+            'Every provider of the model, with price, health, latency and throughput. No credential is needed.',
           tags: ['Models'],
           security: [],
           params: partsParams,
@@ -172,7 +217,8 @@ export function modelsRoutes({ catalog, admit, now, ...standings }: ModelsDeps):
         schema: {
           summary: 'Show an entry of the list of models',
           operationId: 'getModelEntry',
-          description: 'The entry as it is in the list. With `/endpoints` after the name: who offers the model. No credential is needed.',
+          description:
+            'The entry as it is in the list. With `/endpoints` after the name: who offers the model. No credential is needed.',
           tags: ['Models'],
           security: [],
           headers: HEADERS,
@@ -195,7 +241,10 @@ export function modelsRoutes({ catalog, admit, now, ...standings }: ModelsDeps):
   }
 }
 
-const nameParams = { type: 'object', properties: { '*': { type: 'string', description: 'The name of the model' } } } as const;
+const nameParams = {
+  type: 'object',
+  properties: { '*': { type: 'string', description: 'The name of the model' } },
+} as const;
 const partsParams = {
   type: 'object',
   properties: {

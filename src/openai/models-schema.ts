@@ -40,7 +40,10 @@ const modelProperties = {
   },
   context_length: { type: 'integer', description: 'Tokens.' },
   architecture: { type: 'object', required: Object.keys(architectureProperties), properties: architectureProperties },
-  pricing: { ...unitPricingSchema, description: 'Of the cheapest provider, in USD as decimal texts: per token, and per input image.' },
+  pricing: {
+    ...unitPricingSchema,
+    description: 'Of the cheapest provider, in USD as decimal texts: per token, and per input image.',
+  },
   supported_parameters: { ...texts, description: 'Fields of a request that have an effect.' },
   top_provider: {
     type: 'object',
@@ -59,7 +62,11 @@ const modelProperties = {
 } as const;
 
 /** One entry of `data` of the list. */
-export const modelSchema = { type: 'object', required: Object.keys(modelProperties), properties: modelProperties } as const;
+export const modelSchema = {
+  type: 'object',
+  required: Object.keys(modelProperties),
+  properties: modelProperties,
+} as const;
 
 const anthropicProperties = {
   type: { type: 'string', const: 'model' },
@@ -67,7 +74,11 @@ const anthropicProperties = {
   display_name: text,
   created_at: { type: 'string', description: 'RFC 3339.' },
 } as const;
-const anthropicModelSchema = { type: 'object', required: Object.keys(anthropicProperties), properties: anthropicProperties } as const;
+const anthropicModelSchema = {
+  type: 'object',
+  required: Object.keys(anthropicProperties),
+  properties: anthropicProperties,
+} as const;
 
 const anthropicListSchema = {
   type: 'object',
@@ -93,7 +104,11 @@ const serviceProperties = {
   providers: { ...texts, description: 'Names.' },
   pricing: pricingSchema,
 } as const;
-const serviceSchema = { type: 'object', required: Object.keys(serviceProperties), properties: serviceProperties } as const;
+const serviceSchema = {
+  type: 'object',
+  required: Object.keys(serviceProperties),
+  properties: serviceProperties,
+} as const;
 
 const media = (constraints: readonly string[], more: object = {}) => ({
   type: 'object',
@@ -116,7 +131,11 @@ const ownListSchema = {
     object: { type: 'string', const: 'list' },
     data: { type: 'array', items: modelSchema, description: 'Chat models, by name.' },
     total_count: { type: 'integer', description: 'How many `data` has without `offset` and `limit`.' },
-    links: { type: 'object', required: ['next'], properties: { next: { type: ['string', 'null'], description: 'Path of the next page.' } } },
+    links: {
+      type: 'object',
+      required: ['next'],
+      properties: { next: { type: ['string', 'null'], description: 'Path of the next page.' } },
+    },
     agents: { type: 'array', items: serviceSchema },
     image_models: { type: 'array', items: media(['aspect_ratios', 'formats']) },
     video_models: { type: 'array', items: media(['resolutions', 'durations', 'aspect_ratios'], { model_type: text }) },
@@ -148,7 +167,11 @@ const endpointProperties = {
   max_prompt_tokens: { type: 'null', description: 'There is no bound beside `context_length`.' },
   quantization: { type: 'null', description: 'Not known here.' },
   pricing: unitPricingSchema,
-  status: { type: 'integer', enum: [0, -1, -2], description: '`health` as a number: 0 is `healthy`, -1 `cooling_down`, -2 `away`.' },
+  status: {
+    type: 'integer',
+    enum: [0, -1, -2],
+    description: '`health` as a number: 0 is `healthy`, -1 `cooling_down`, -2 `away`.',
+  },
   health: standingProperties.status,
   ...standing,
   latency_last_30m: notMeasured,
@@ -160,7 +183,12 @@ const endpointProperties = {
   supports_tool_choice: {
     type: 'object',
     description: 'Values of `tool_choice` that are passed on.',
-    properties: { auto: { type: 'boolean' }, none: { type: 'boolean' }, required: { type: 'boolean' }, function: { type: 'boolean' } },
+    properties: {
+      auto: { type: 'boolean' },
+      none: { type: 'boolean' },
+      required: { type: 'boolean' },
+      function: { type: 'boolean' },
+    },
   },
   supported_parameters: texts,
 } as const;
@@ -189,7 +217,10 @@ export const endpointsSchema = {
             required: Object.keys(endpointProperties),
             properties: {
               ...endpointProperties,
-              hidden_reasoning_tokens: { type: 'object', description: 'Tokens that it reasons unseen, as it declares them.' },
+              hidden_reasoning_tokens: {
+                type: 'object',
+                description: 'Tokens that it reasons unseen, as it declares them.',
+              },
             },
           },
         },

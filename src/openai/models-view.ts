@@ -33,7 +33,11 @@ export interface ModelItem {
   readonly pricing: { readonly prompt: string; readonly completion: string; readonly image: string };
   readonly supported_parameters: readonly string[];
   /** Of the cheapest provider. */
-  readonly top_provider: { readonly context_length: number; readonly max_completion_tokens: number | null; readonly is_moderated: boolean };
+  readonly top_provider: {
+    readonly context_length: number;
+    readonly max_completion_tokens: number | null;
+    readonly is_moderated: boolean;
+  };
   readonly links: { readonly details: string };
   /** Parsed by other clients, which fail where they are absent. */
   readonly default_parameters: null;
@@ -74,7 +78,11 @@ export interface VideoModelItem {
   readonly providers: readonly string[];
   readonly model_type: 'text-to-video' | 'image-to-video' | 'video-to-video';
   readonly supported_params: readonly string[];
-  readonly constraints: { readonly resolutions: readonly string[]; readonly durations: readonly string[]; readonly aspect_ratios: readonly string[] };
+  readonly constraints: {
+    readonly resolutions: readonly string[];
+    readonly durations: readonly string[];
+    readonly aspect_ratios: readonly string[];
+  };
   /** Of the cheapest provider. */
   readonly pricing: VideoPrice;
 }
@@ -92,7 +100,11 @@ export function viewModel(offers: readonly Offer[]): ModelItem {
     name: first.service,
     display_name: first.displayName,
     description: descriptionOf(offers),
-    providers: offers.map((offer) => ({ id: offer.provider.id, name: offer.provider.name, pricing: viewModelPrice(offer) })),
+    providers: offers.map((offer) => ({
+      id: offer.provider.id,
+      name: offer.provider.name,
+      pricing: viewModelPrice(offer),
+    })),
     context_length: Math.max(...offers.map((offer) => offer.model?.contextLength ?? 0)),
     architecture: viewArchitecture(offers),
     pricing: viewUnitPricing(best.price.rates),
@@ -190,7 +202,9 @@ export function viewEndpoints(offers: readonly Offer[], standings: Standings): R
   };
 }
 
-/** One offer of a model. `status` is a number for other clients; in words it is `health`. What is not measured is null. */
+/**
+ * One offer of a model. `status` is a number for other clients; in words it is `health`. What is not measured is null.
+ */
 function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknown> {
   const { status: health, ...standing } = viewStanding(offer, standings);
   return {
@@ -230,11 +244,16 @@ function forwardedBeside({ model }: Offer): readonly string[] {
 }
 
 function viewUnitPricing(rates: Rates): ModelItem['pricing'] {
-  return { prompt: unitUsd(rates.prompt ?? 0n), completion: unitUsd(rates.completion ?? 0n), image: unitUsd(rates.image ?? 0n) };
+  return {
+    prompt: unitUsd(rates.prompt ?? 0n),
+    completion: unitUsd(rates.completion ?? 0n),
+    image: unitUsd(rates.image ?? 0n),
+  };
 }
 
 const cheapest = (offers: readonly Offer[], amount: (rates: Rates) => bigint): Offer =>
   offers.reduce((best, offer) => (amount(offer.price.rates) < amount(best.price.rates) ? offer : best));
-const descriptionOf = (offers: readonly Offer[]) => offers.find(({ description }) => description !== '')?.description ?? '';
+const descriptionOf = (offers: readonly Offer[]) =>
+  offers.find(({ description }) => description !== '')?.description ?? '';
 const createdOf = (offers: readonly Offer[]) => Math.floor(Math.min(...offers.map((offer) => offer.createdAt)) / 1000);
 const union = (lists: readonly (readonly string[])[]) => [...new Set(lists.flat())];

@@ -19,8 +19,8 @@ export interface OpenChatDeps {
 export type ChooseChat = (body: ChatBody, context: ChatContext, onError: (error: unknown) => void) => OpenChat;
 
 /**
- * Chooses what answers a request: a model, a model whose tools the gateway calls, or a tool or an agent that is asked as if it were a model.
- * Throws GatewayError for what can be seen to be wrong before anything is looked up.
+ * Chooses what answers a request: a model, a model whose tools the gateway calls, or a tool or an agent that is
+ * asked as if it were a model. Throws GatewayError for what can be seen to be wrong before anything is looked up.
  */
 export function createOpenChat({ pipeline, config, speakers, toolLoop }: OpenChatDeps): ChooseChat {
   return (body, context, onError) => {

@@ -5,8 +5,9 @@ import { BYTES_PER_TOKEN } from './tokens-of.ts';
 type Json = Record<string, unknown>;
 
 /**
- * The longest token of the usual tokenizers has 128 bytes (128 spaces, 64 dashes of two bytes). On average no text but such runs comes near 16: English
- * has 4 to 5 a token, deeply indented code and the densest scripts up to 10, tool calls 3 to 4, base64 2 to 3, emoji 2 to 4.
+ * The longest token of the usual tokenizers has 128 bytes (128 spaces, 64 dashes of two bytes). On average no text
+ * but such runs comes near 16: English has 4 to 5 a token, deeply indented code and the densest scripts up to 10,
+ * tool calls 3 to 4, base64 2 to 3, emoji 2 to 4.
  */
 const LONGEST_TOKEN_BYTES = 128;
 const TOKEN_BYTES = 16;
@@ -14,27 +15,40 @@ const TOKEN_BYTES = 16;
 const LONG_TOKENS = 16;
 
 /**
- * The most bytes of text that a budget's tokens are; output beyond it has ignored its cap. Where the gateway itself has to keep the output to the cap it is
- * what so many tokens are on average, for else a small cap would buy several times its tokens. Runs count less, see runDiscount.
+ * The most bytes of text that a budget's tokens are; output beyond it has ignored its cap. Where the gateway itself
+ * has to keep the output to the cap it is what so many tokens are on average, for else a small cap would buy
+ * several times its tokens. Runs count less, see runDiscount.
  */
-export function outputBytesMax({ completionTokensMax: tokens, keptBy }: Pick<ChatBudget, 'completionTokensMax' | 'keptBy'>): number {
+export function outputBytesMax({
+  completionTokensMax: tokens,
+  keptBy,
+}: Pick<ChatBudget, 'completionTokensMax' | 'keptBy'>): number {
   if (keptBy === 'gateway') return tokens * BYTES_PER_TOKEN;
   return tokens * TOKEN_BYTES + Math.min(tokens, LONG_TOKENS) * (LONGEST_TOKEN_BYTES - TOKEN_BYTES);
 }
 
 /** A text of up to so many bytes is not looked through for runs: nearly every chunk of a stream. */
 export const NO_RUN_BYTES = 16;
-/** A run of one to four bytes, or of six, repeats with this distance. What is repeated counts a 32nd: 128 spaces are 16 bytes then. */
+/**
+ * A run of one to four bytes, or of six, repeats with this distance. What is repeated counts a 32nd: 128 spaces are
+ * 16 bytes then.
+ */
 const RUN_DISTANCE = 12;
 const REPEATED_IN_ONE = 32;
 
-/** Whether what stands between two places may be a run: a look at its middle and its end, which spares nearly every chunk of a stream more. */
+/**
+ * Whether what stands between two places may be a run: a look at its middle and its end, which spares nearly every
+ * chunk of a stream more.
+ */
 export function mayBeRun(bytes: Uint8Array, start: number, end: number): boolean {
   const middle = (start + end) >> 1;
   return bytes[middle] === bytes[middle - RUN_DISTANCE] || bytes[end - 1] === bytes[end - 1 - RUN_DISTANCE];
 }
 
-/** What `count` bytes of text, written between two places of `bytes`, count less than their number, as their runs are long tokens. */
+/**
+ * What `count` bytes of text, written between two places of `bytes`, count less than their number, as their runs
+ * are long tokens.
+ */
 export function runDiscount(bytes: Uint8Array, start: number, end: number, count: number): number {
   let repeated = 0;
   for (let i = start + RUN_DISTANCE; i < end; i++) if (bytes[i] === bytes[i - RUN_DISTANCE]) repeated++;
@@ -54,14 +68,16 @@ export function runDiscountOf(message: Json): number {
 }
 
 /**
- * The choices of a completion that is longer than its budget can be, cut to that, one after the other; null for one that is not. What is cut has
- * nothing left but its text, as log probabilities and a provider's own fields have the whole text again.
+ * The choices of a completion that is longer than its budget can be, cut to that, one after the other; null for one
+ * that is not. What is cut has nothing left but its text, as log probabilities and a provider's own fields have the
+ * whole text again.
  */
 export function cutChoices(choices: readonly Json[], outputBytes: number, budget: ChatBudget): Json[] | null {
   const bytesMax = outputBytesMax(budget);
   if (outputBytes <= bytesMax) return null;
   const messages = choices.map((choice) => choice['message'] as Json);
-  if (messages.reduce((bytes, message) => bytes + textBytes(message) - runDiscountOf(message), 0) <= bytesMax) return null;
+  if (messages.reduce((bytes, message) => bytes + textBytes(message) - runDiscountOf(message), 0) <= bytesMax)
+    return null;
   let left = bytesMax;
   return choices.map(({ index }, place) => {
     const { message, bytes } = cutMessage(messages[place]!, left);

@@ -2,7 +2,10 @@ import type { Produced, ReplyContext } from './chat-end.ts';
 import { outputBytesMax } from './output-bound.ts';
 
 /** What a model says, by the keys that it stands under. */
-const KEYS = ['content', 'reasoning', 'reasoning_content', 'refusal', 'arguments'].map((key) => ({ key, bytes: Buffer.from(`"${key}":`) }));
+const KEYS = ['content', 'reasoning', 'reasoning_content', 'refusal', 'arguments'].map((key) => ({
+  key,
+  bytes: Buffer.from(`"${key}":`),
+}));
 
 const USAGE = Buffer.from('"usage":');
 const USAGE_BYTES_MAX = 4096;
@@ -12,8 +15,9 @@ const BACKSLASH = 0x5c;
 const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
- * What there is of a completion in one piece that was cut, or that has more structure than is parsed: its texts, as far as they came, each as a choice that
- * ended by its length, and its claim where that came. A key inside a text has its quotes escaped, so that it is not taken for one.
+ * What there is of a completion in one piece that was cut, or that has more structure than is parsed: its texts, as
+ * far as they came, each as a choice that ended by its length, and its claim where that came. A key inside a text
+ * has its quotes escaped, so that it is not taken for one.
  */
 export function partialReply({ callId, created, service, provider, budget }: ReplyContext, bytes: Buffer): Produced {
   const texts: string[] = [];
@@ -37,7 +41,15 @@ export function partialReply({ callId, created, service, provider, budget }: Rep
     message: { role: 'assistant', content },
     finish_reason: 'length',
   }));
-  const body = { id: callId, object: 'chat.completion', created, model: service, provider, system_fingerprint: null, choices };
+  const body = {
+    id: callId,
+    object: 'chat.completion',
+    created,
+    model: service,
+    provider,
+    system_fingerprint: null,
+    choices,
+  };
   return {
     body,
     before: null,

@@ -4,7 +4,10 @@ import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './field-names.ts';
 
 /** The size of what a call sends to a model, measured once. */
 export interface PromptSize {
-  /** UTF-8 bytes of all text and of everything else that is no image. No tokenizer that works on bytes makes more tokens of them. */
+  /**
+   * UTF-8 bytes of all text and of everything else that is no image. No tokenizer that works on bytes makes more
+   * tokens of them.
+   */
   readonly bytes: number;
   readonly messages: number;
   readonly images: number;
@@ -13,14 +16,23 @@ export interface PromptSize {
   readonly tools: boolean;
 }
 
-/** What chat templates put around each message, and around the whole (a default system prompt, dates, the preamble of tools). */
+/**
+ * What chat templates put around each message, and around the whole (a default system prompt, dates, the preamble
+ * of tools).
+ */
 const TOKENS_PER_MESSAGE = 16;
 const TOKENS_PER_CALL = 64;
 const TOKENS_OF_TOOLS = 512;
-/** An image is billed by its tokens where it has no price of its own, and reported among the prompt's tokens in either case. */
+/**
+ * An image is billed by its tokens where it has no price of its own, and reported among the prompt's tokens in
+ * either case.
+ */
 const TOKENS_PER_IMAGE = 2048;
 
-/** Fields of a body that no provider makes prompt tokens of. Any other field may be passed through, and some servers put it before the model (documents, a template). */
+/**
+ * Fields of a body that no provider makes prompt tokens of. Any other field may be passed through, and some servers
+ * put it before the model (documents, a template).
+ */
 const NO_PROMPT: ReadonlySet<string> = new Set([
   ...FOR_THE_GATEWAY,
   ...FOR_ANOTHER_ROUTER,
@@ -46,7 +58,15 @@ const PART_FIELDS: ReadonlySet<string> = new Set(['type', 'text', 'image_url']);
 /** Fields of a message that hold no image, so that most are not looked at twice. */
 const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content', 'name', 'tool_calls', 'tool_call_id']);
 /** Folded names by which servers take images beside the messages. */
-const IMAGES: ReadonlySet<string> = new Set(['image', 'images', 'imageurl', 'imageurls', 'imagedata', 'inputimage', 'inputimages']);
+const IMAGES: ReadonlySet<string> = new Set([
+  'image',
+  'images',
+  'imageurl',
+  'imageurls',
+  'imagedata',
+  'inputimage',
+  'inputimages',
+]);
 
 export function measurePrompt(body: ChatBody): PromptSize {
   let bytes = 0;
@@ -94,12 +114,17 @@ function imagesOf(part: ContentPart): number {
 
 const isImage = (name: string): boolean => foldName(name).includes('image');
 
-const countOf = (value: unknown): number => (Array.isArray(value) ? value.length : value === null || value === undefined ? 0 : 1);
+const countOf = (value: unknown): number =>
+  Array.isArray(value) ? value.length : value === null || value === undefined ? 0 : 1;
 
 /** The most prompt tokens that this prompt can be, in a context of `contextLength`. */
 export function promptTokensMax(size: PromptSize, contextLength: number): number {
   const tokens =
-    size.bytes + TOKENS_PER_CALL + size.messages * TOKENS_PER_MESSAGE + size.images * TOKENS_PER_IMAGE + (size.tools ? TOKENS_OF_TOOLS : 0);
+    size.bytes +
+    TOKENS_PER_CALL +
+    size.messages * TOKENS_PER_MESSAGE +
+    size.images * TOKENS_PER_IMAGE +
+    (size.tools ? TOKENS_OF_TOOLS : 0);
   return Math.min(tokens, contextLength);
 }
 

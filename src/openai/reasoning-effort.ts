@@ -7,7 +7,10 @@ export interface ReasoningEffort {
   readonly dropped: readonly string[];
 }
 
-/** `reasoning: {effort}`, which is another router's word, as the `reasoning_effort` of the published chat API. What else is in it has no name there. */
+/**
+ * `reasoning: {effort}`, which is another router's word, as the `reasoning_effort` of the published chat API. What
+ * else is in it has no name there.
+ */
 export function reasoningEffort({ reasoning, reasoning_effort: own }: ChatBody): ReasoningEffort {
   if (reasoning === undefined || reasoning === null) return { fields: {}, dropped: [] };
   if (typeof reasoning !== 'object' || Array.isArray(reasoning)) return { fields: {}, dropped: ['reasoning'] };

@@ -8,7 +8,9 @@ export class SseError extends Error {
 export interface SseScanner {
   /** Takes the next bytes, split anywhere. */
   push(chunk: Buffer): void;
-  /** The stream is over: an event that no blank line closed counts as well, since many servers leave out the last one. */
+  /**
+   * The stream is over: an event that no blank line closed counts as well, since many servers leave out the last one.
+   */
   end(): void;
 }
 
@@ -21,11 +23,15 @@ const SPACE = 0x20;
 export const EVENT_BYTES_MAX = 1024 * 1024;
 
 /**
- * Finds events by bytes. `onData` gets the payload of each event as a range of a buffer that is valid during the call only;
- * it returns false to stop. Lines end in LF, CRLF or CR; comments and other fields are skipped; lines of data are joined by LF.
- * Time is linear in the bytes, however they are split. Throws SseError at a line or event above `bytesMax`.
+ * Finds events by bytes. `onData` gets the payload of each event as a range of a buffer that is valid during the
+ * call only; it returns false to stop. Lines end in LF, CRLF or CR; comments and other fields are skipped; lines of
+ * data are joined by LF. Time is linear in the bytes, however they are split. Throws SseError at a line or event
+ * above `bytesMax`.
  */
-export function createSseScanner(onData: (bytes: Buffer, start: number, end: number) => boolean, bytesMax: number = EVENT_BYTES_MAX): SseScanner {
+export function createSseScanner(
+  onData: (bytes: Buffer, start: number, end: number) => boolean,
+  bytesMax: number = EVENT_BYTES_MAX,
+): SseScanner {
   /** The line that has no end yet, and the data of the event that has no blank line yet. */
   const line = createBytePile(bytesMax, () => tooLong(bytesMax));
   const data = createBytePile(bytesMax, () => tooLong(bytesMax));
@@ -88,7 +94,9 @@ export function createSseScanner(onData: (bytes: Buffer, start: number, end: num
     return i;
   }
 
-  /** Whole events of one line, `data:…` LF LF, as nearly all are: one native search each. Returns where that form ends. */
+  /**
+   * Whole events of one line, `data:…` LF LF, as nearly all are: one native search each. Returns where that form ends.
+   */
   function byEvent(chunk: Buffer, from: number): number {
     let i = from;
     while (!stopped && isData(chunk, i) && chunk[i + 4] === COLON) {

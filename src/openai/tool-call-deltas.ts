@@ -6,17 +6,22 @@ interface KnownCall {
 }
 
 export interface ToolCallDeltas {
-  /** Rewrites the `tool_calls` of one delta of one choice. `opened` is true when one of them is the first of its call. */
+  /**
+   * Rewrites the `tool_calls` of one delta of one choice. `opened` is true when one of them is the first of its call.
+   */
   normalise(choice: number, deltas: readonly unknown[]): { readonly calls: Json[]; readonly opened: boolean };
 }
 
 /**
  * Streamed tool calls in the one form that clients join correctly: `index` counts from 0 and is unique per call,
- * `id`, `type` and `name` come with the first delta only, arguments are text. Providers leave out the index, start it at 1,
- * use one index for several calls, repeat the id and the name, or send the arguments as an object.
+ * `id`, `type` and `name` come with the first delta only, arguments are text. Providers leave out the index, start
+ * it at 1, use one index for several calls, repeat the id and the name, or send the arguments as an object.
  */
 export function createToolCallDeltas(callId: string): ToolCallDeltas {
-  const choices = new Map<number, { count: number; last: KnownCall | null; byIndex: Map<number, KnownCall>; byId: Map<string, KnownCall> }>();
+  const choices = new Map<
+    number,
+    { count: number; last: KnownCall | null; byIndex: Map<number, KnownCall>; byId: Map<string, KnownCall> }
+  >();
 
   return {
     normalise(choice, deltas) {
@@ -29,7 +34,8 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
         const given = delta as Json;
         const id = typeof given['id'] === 'string' && given['id'] !== '' ? given['id'] : null;
         const index = typeof given['index'] === 'number' ? given['index'] : null;
-        const fn = typeof given['function'] === 'object' && given['function'] !== null ? (given['function'] as Json) : {};
+        const fn =
+          typeof given['function'] === 'object' && given['function'] !== null ? (given['function'] as Json) : {};
         let known: KnownCall | null | undefined;
         if (index !== null) known = state.byIndex.get(index);
         else if (id !== null) known = state.byId.get(id);

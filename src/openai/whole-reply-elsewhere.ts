@@ -11,7 +11,10 @@ const HERE_BYTES_MAX = 64 * 1024;
 
 const WORKER = new URL('./whole-reply-worker.ts', import.meta.url);
 
-/** The end of a large reply, read in another thread, with its text in place of its body. Null for one that is small, or wanted as an object. */
+/**
+ * The end of a large reply, read in another thread, with its text in place of its body. Null for one that is small,
+ * or wanted as an object.
+ */
 export function endInWorker(context: ReplyContext, collected: Collector, form: ReplyForm): Promise<ReplyEnd> | null {
   const { readFor } = context;
   if (readFor === undefined || collected.bytes <= HERE_BYTES_MAX) return null;

@@ -4,8 +4,8 @@ import type { ChatTail, ReplyContext } from './chat-end.ts';
 import { ELSEWHERE, endHere, type ReplyForm } from './whole-reply.ts';
 
 /**
- * What crosses back: an end whose tail has `written` in place of `body`, or an UpstreamFailure in parts, which as an error would lose them. Of a reply that
- * is `tooLarge` the bytes come back as well: part of it may be used.
+ * What crosses back: an end whose tail has `written` in place of `body`, or an UpstreamFailure in parts, which as
+ * an error would lose them. Of a reply that is `tooLarge` the bytes come back as well: part of it may be used.
  */
 export type ReadReply = { readonly end: ReplyEnd } | { readonly failure: Failure; readonly bytes?: ArrayBuffer };
 
@@ -29,11 +29,22 @@ export function run(args: unknown): { readonly value: ReadReply; readonly transf
     body['usage'] = undefined;
     const text = JSON.stringify(body);
     const written = new TextEncoder().encode(text.slice(0, -1));
-    return { value: { end: { ...end, tail: { ...tail, body: {}, written } satisfies ChatTail } }, transfer: [written.buffer] };
+    return {
+      value: { end: { ...end, tail: { ...tail, body: {}, written } satisfies ChatTail } },
+      transfer: [written.buffer],
+    };
   } catch (error) {
     if (!(error instanceof UpstreamFailure)) throw error;
     const { message, status, retryable, blame, detail, tooLarge, cause } = error;
-    const failure = { message, status, retryable, blame, detail, tooLarge, words: cause instanceof Error ? cause.message : null };
+    const failure = {
+      message,
+      status,
+      retryable,
+      blame,
+      detail,
+      tooLarge,
+      words: cause instanceof Error ? cause.message : null,
+    };
     return tooLarge ? { value: { failure, bytes }, transfer: [bytes] } : { value: { failure }, transfer: [] };
   }
 }

@@ -16,22 +16,31 @@ const HERE: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 20_000, jsonElementsM
 export const ELSEWHERE: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 500_000, repairText: true };
 
 /** The end of a reply in one piece. Throws UpstreamFailure when it is none. */
-export function endHere(context: ReplyContext, bytes: Uint8Array, form: ReplyForm, limits: JsonLimits = HERE): ReplyEnd {
+export function endHere(
+  context: ReplyContext,
+  bytes: Uint8Array,
+  form: ReplyForm,
+  limits: JsonLimits = HERE,
+): ReplyEnd {
   const produced = readCompletion(context, parseReply(bytes, limits));
   return completeEnd(context, form === 'chunk' ? asChunk(produced) : produced);
 }
 
-/** Parses a provider's JSON. Throws UpstreamFailure on anything but an object, and on an object that reports an error. */
+/**
+ * Parses a provider's JSON. Throws UpstreamFailure on anything but an object, and on an object that reports an error.
+ */
 function parseReply(bytes: Uint8Array, limits: JsonLimits): Json {
   let parsed: unknown;
   try {
     parsed = parseJson(bytes, limits);
   } catch (error) {
-    if (error instanceof TooMuchStructure) throw tooLarge('its reply has more structure than is read', { cause: error });
+    if (error instanceof TooMuchStructure)
+      throw tooLarge('its reply has more structure than is read', { cause: error });
     if (error instanceof GatewayError) throw malformed('its reply is not valid JSON', error);
     throw error;
   }
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw malformed('its reply is no JSON object');
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    throw malformed('its reply is no JSON object');
   const reply = parsed as Json;
   if (reply['error']) throw failedByItsOwnWords(reply['error']);
   return reply;
@@ -51,9 +60,11 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
       throw malformed('its reply has a choice without a message');
     if (typeof choice['index'] !== 'number') choice['index'] = position;
     // Some providers put the reason beside the choices.
-    if (!choice['finish_reason'] && typeof reply['finish_reason'] === 'string') choice['finish_reason'] = reply['finish_reason'];
+    if (!choice['finish_reason'] && typeof reply['finish_reason'] === 'string')
+      choice['finish_reason'] = reply['finish_reason'];
     choice['finish_reason'] ??= null;
-    if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') finishReasons.push(choice['finish_reason']);
+    if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '')
+      finishReasons.push(choice['finish_reason']);
     outputBytes += textBytes(message as Json);
     unworded += otherBytes(message as Json);
   });
@@ -85,7 +96,9 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
 export function asChunk(produced: Produced): Produced {
   const choices = (produced.body['choices'] as Json[]).map(({ message, ...choice }) => {
     const { tool_calls: calls, ...delta } = message as Json;
-    const indexed = Array.isArray(calls) ? { tool_calls: (calls as Json[]).map((call, index) => ({ index, ...call })) } : {};
+    const indexed = Array.isArray(calls)
+      ? { tool_calls: (calls as Json[]).map((call, index) => ({ index, ...call })) }
+      : {};
     return { ...choice, delta: { ...delta, ...indexed } };
   });
   const { system_fingerprint: fingerprint, ...body } = produced.body;

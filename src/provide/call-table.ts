@@ -5,8 +5,9 @@ import type { Forward } from './forward.ts';
 import { refuse } from './own-reply.ts';
 
 /**
- * What a gateway may ask of a service with the provider's key: the work that is priced, not the files, the fine-tuning and the accounts that
- * live beside it in an upstream's API. Tools and agents are whole services of their own.
+ * What a gateway may ask of a service with the provider's key: the work that is priced, not the files, the
+ * fine-tuning and the accounts that live beside it in an upstream's API. Tools and agents are whole services of
+ * their own.
  */
 const OFFERED: Readonly<Record<Primitive, RegExp | null>> = {
   model: /^\/(?:chat\/completions|completions|embeddings|messages|responses)$/,

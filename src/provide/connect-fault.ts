@@ -1,6 +1,6 @@
 /**
- * Why a connection failed, in words for people on one line. Of an https:// address where no TLS is spoken the library says nothing that
- * tells somebody who mistyped a letter what to correct.
+ * Why a connection failed, in words for people on one line. Of an https:// address where no TLS is spoken the
+ * library says nothing that tells somebody who mistyped a letter what to correct.
  */
 export function describeFault(error: Error): string {
   // Of a host with several addresses the error of each is inside, and the message is empty.

@@ -1,8 +1,19 @@
-import { performServerHandshake, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import {
+  performServerHandshake,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { WebSocket } from 'ws';
-import { CONTROL_PATH, createSocketStream, SOCKET_OPTIONS, TUNNEL_PROTOCOL, type RegistrationProblem } from '#network/tunnel';
+import {
+  CONTROL_PATH,
+  createSocketStream,
+  SOCKET_OPTIONS,
+  TUNNEL_PROTOCOL,
+  type RegistrationProblem,
+} from '#network/tunnel';
 import { describeFault } from './connect-fault.ts';
 import { answerControl } from './control.ts';
 import type { Log } from './log.ts';
@@ -32,7 +43,10 @@ export interface ConnectionOptions {
 /** Why a connection is not, or no longer, the one to have. */
 export type Ending =
   | { readonly kind: 'lost'; readonly why: string }
-  /** The router answered the dial with an HTTP error. `retryAfterMs` is what it asked for; `skewMs` is this machine's clock minus the router's. */
+  /**
+   * The router answered the dial with an HTTP error. `retryAfterMs` is what it asked for; `skewMs` is this
+   * machine's clock minus the router's.
+   */
   | {
       readonly kind: 'rejected';
       readonly status: number;
@@ -124,7 +138,8 @@ export function connect(options: ConnectionOptions): Connection {
       document: options.document,
       wallet: options.wallet,
       router: options.router,
-      welcomed: ({ provider, account, version }) => log.info({ provider, account, router_version: version }, 'connected to the router'),
+      welcomed: ({ provider, account, version }) =>
+        log.info({ provider, account, router_version: version }, 'connected to the router'),
       registered(services) {
         clearTimeout(ready);
         options.ready(services);
@@ -151,8 +166,8 @@ export function connect(options: ConnectionOptions): Connection {
   socket.on('open', () => {
     session = performServerHandshake(duplex, {
       settings: { enablePush: false, maxConcurrentStreams: streamsMax + 1, initialWindowSize: STREAM_WINDOW },
-      // Bounds that protect a server from strangers. This one dialled its only client, which cancels as its own clients leave;
-      // memory is bounded by the number of streams and their windows.
+      // Bounds that protect a server from strangers. This one dialled its only client, which cancels as its own
+      // clients leave; memory is bounded by the number of streams and their windows.
       maxSessionMemory: 4_096,
       streamResetBurst: 1_000_000,
       streamResetRate: 1_000_000,
@@ -232,12 +247,20 @@ async function readAnswer(response: IncomingMessage, credentials: readonly strin
   } catch {
     // Not JSON, or cut: the words of the status have to do.
   }
-  return credentials.reduce((masked, credential) => masked.replaceAll(credential.replace(/^Bearer /, ''), '[redacted]'), words).slice(0, WORDS_MAX);
+  return credentials
+    .reduce((masked, credential) => masked.replaceAll(credential.replace(/^Bearer /, ''), '[redacted]'), words)
+    .slice(0, WORDS_MAX);
 }
 const WORDS_MAX = 500;
 
-function readHeaders({ headers }: IncomingMessage, now: number): { readonly retryAfterMs: number | null; readonly skewMs: number | null } {
+function readHeaders(
+  { headers }: IncomingMessage,
+  now: number,
+): { readonly retryAfterMs: number | null; readonly skewMs: number | null } {
   const seconds = Number(headers['retry-after'] ?? Number.NaN);
   const date = Date.parse(headers.date ?? '');
-  return { retryAfterMs: seconds >= 0 && Number.isFinite(seconds) ? seconds * 1000 : null, skewMs: Number.isNaN(date) ? null : now - date };
+  return {
+    retryAfterMs: seconds >= 0 && Number.isFinite(seconds) ? seconds * 1000 : null,
+    skewMs: Number.isNaN(date) ? null : now - date,
+  };
 }

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { ServerHttp2Stream } from 'node:http2';
 import { createLines } from '#wire';
-import { CONTROL_LINE_BYTES_MAX, registrationText, type GatewayMessage, type ProxyMessage, type RegistrationProblem } from '#network/tunnel';
+import {
+  CONTROL_LINE_BYTES_MAX,
+  registrationText,
+  type GatewayMessage,
+  type ProxyMessage,
+  type RegistrationProblem,
+} from '#network/tunnel';
 import type { Wallet } from './wallet/wallet.ts';
 
 export interface ControlOptions {
@@ -23,7 +29,10 @@ export interface ControlOptions {
 
 export type Welcome = Extract<GatewayMessage, { type: 'welcome' }>;
 
-/** The proxy's end of the control stream: answers the welcome with the signed registration and tells what the gateway says to it. */
+/**
+ * The proxy's end of the control stream: answers the welcome with the signed registration and tells what the
+ * gateway says to it.
+ */
 export function answerControl(options: ControlOptions): { send(message: ProxyMessage): void } {
   const { stream, wallet, document } = options;
   const send = (message: ProxyMessage) => {
@@ -33,7 +42,12 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
   async function register({ provider, challenge }: Welcome): Promise<void> {
     const digest = createHash('sha256').update(document).digest('hex');
     const text = registrationText({ router: options.router, provider, challenge, digest });
-    send({ type: 'register', document, router: options.router, signature: wallet === null ? null : await wallet.sign(text) });
+    send({
+      type: 'register',
+      document,
+      router: options.router,
+      signature: wallet === null ? null : await wallet.sign(text),
+    });
   }
 
   let greeted = false;
@@ -48,9 +62,12 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
         const welcome = readWelcome(message);
         if (welcome === null) return options.broken('the welcome of the router is not complete');
         // Its provider is the text that the wallet signs as its own.
-        if (wallet !== null && welcome.provider !== wallet.providerId) return options.broken('the router takes this wallet for another provider');
+        if (wallet !== null && welcome.provider !== wallet.providerId)
+          return options.broken('the router takes this wallet for another provider');
         options.welcomed(welcome);
-        register(welcome).catch((error: unknown) => options.broken(`the registration could not be signed: ${String(error)}`));
+        register(welcome).catch((error: unknown) =>
+          options.broken(`the registration could not be signed: ${String(error)}`),
+        );
         return;
       }
       case 'registered':
@@ -58,7 +75,10 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
         registered = true;
         return options.registered(listOf(message['services']).filter((name) => typeof name === 'string'));
       case 'refused':
-        return options.refused(textOf(message['message']), listOf(message['problems']).filter(isObject).map(readProblem));
+        return options.refused(
+          textOf(message['message']),
+          listOf(message['problems']).filter(isObject).map(readProblem),
+        );
       case 'replaced':
         return options.replaced();
       case 'draining':
@@ -103,6 +123,8 @@ function readProblem({ key, wrong, right }: Readonly<Record<string, unknown>>): 
   return { key: textOf(key), wrong: textOf(wrong), right: textOf(right) };
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null;
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null;
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]).slice(0, LISTED_MAX) : []);
+const listOf = (value: unknown): readonly unknown[] =>
+  Array.isArray(value) ? (value as unknown[]).slice(0, LISTED_MAX) : [];

@@ -4,7 +4,10 @@ import type { Wallet } from './wallet/wallet.ts';
 
 const SIGN_IN_MS = 120_000;
 
-/** Headers that say who the provider is, good for two minutes: the wallet's signature where there is one, else the API key. Secret. */
+/**
+ * Headers that say who the provider is, good for two minutes: the wallet's signature where there is one, else the
+ * API key. Secret.
+ */
 export async function credentialHeaders(
   { url, domain, apiKey }: RouterConfig,
   wallet: Wallet | null,
@@ -13,5 +16,13 @@ export async function credentialHeaders(
   if (wallet === null) return { authorization: `Bearer ${apiKey ?? ''}` };
   // A router that is dialled by another name than its own is signed in to by its own.
   const uri = `${new URL(url).protocol}//${domain}`;
-  return { 'sign-in-with-x': await signInHeader(wallet, { domain, uri, statement: 'Provide services.', now, lifetimeMs: SIGN_IN_MS }) };
+  return {
+    'sign-in-with-x': await signInHeader(wallet, {
+      domain,
+      uri,
+      statement: 'Provide services.',
+      now,
+      lifetimeMs: SIGN_IN_MS,
+    }),
+  };
 }

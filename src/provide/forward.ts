@@ -18,7 +18,10 @@ export interface ForwardOptions {
   readonly failed: (failure: ProxyFailure, error: Error) => void;
 }
 
-/** Forwards calls to an HTTP service: bodies as they are in both directions, each side held back by the other, cancelled with the call. */
+/**
+ * Forwards calls to an HTTP service: bodies as they are in both directions, each side held back by the other,
+ * cancelled with the call.
+ */
 export function createForward({ target, dispatcher, failed }: ForwardOptions): Forward {
   const url = new URL(target.url);
   const base = url.pathname.replace(/\/$/, '');
@@ -32,7 +35,10 @@ export function createForward({ target, dispatcher, failed }: ForwardOptions): F
     takeBody(stream, (body) => {
       const exchange = new Exchange(stream, body, failed);
       const sent = requestHeaders(headers, body, credential);
-      dispatcher.dispatch({ origin: url.origin, path: path.startsWith('/') ? path : `/${path}`, method, headers: sent, body }, exchange);
+      dispatcher.dispatch(
+        { origin: url.origin, path: path.startsWith('/') ? path : `/${path}`, method, headers: sent, body },
+        exchange,
+      );
     });
   };
 }
@@ -41,8 +47,8 @@ export function createForward({ target, dispatcher, failed }: ForwardOptions): F
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'DELETE']);
 
 /**
- * A path with a `..` in it could lead an upstream out of the part of it that is on offer. Some upstreams decode twice, and some cut a segment
- * at its semicolon before they look.
+ * A path with a `..` in it could lead an upstream out of the part of it that is on offer. Some upstreams decode
+ * twice, and some cut a segment at its semicolon before they look.
  */
 function leavesBase(rest: string): boolean {
   if (rest !== '' && rest[0] !== '/' && rest[0] !== '?') return true;
@@ -94,11 +100,22 @@ const OVERRIDES = [
   'x-real-ip',
   'x-rewrite-url',
 ];
-const NOT_SENT: ReadonlySet<string> = new Set([...HOP_BY_HOP, ...CREDENTIALS, ...OVERRIDES, 'host', 'expect', 'content-length']);
+const NOT_SENT: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  ...CREDENTIALS,
+  ...OVERRIDES,
+  'host',
+  'expect',
+  'content-length',
+]);
 const NOT_RETURNED: ReadonlySet<string> = new Set(HOP_BY_HOP);
 const OURS = 'x-tollgate-';
 
-function requestHeaders(headers: IncomingHttpHeaders, body: Buffer | Readable | null, credential: readonly string[]): string[] {
+function requestHeaders(
+  headers: IncomingHttpHeaders,
+  body: Buffer | Readable | null,
+  credential: readonly string[],
+): string[] {
   const sent = [...credential];
   for (const name in headers) {
     if (name[0] === ':' || NOT_SENT.has(name) || name.startsWith(OURS)) continue;

@@ -28,7 +28,12 @@ export function createLog({ level, style, color = false, secrets, write, now }: 
     (name: Exclude<LogLevel, 'silent'>): Write =>
     (facts, text) => {
       if (LEVELS.indexOf(name) < least) return;
-      const line = scrub(JSON.stringify({ level: name, time: now(), ...facts, msg: text }, style === 'json' ? messageOfError : forTerminal));
+      const line = scrub(
+        JSON.stringify(
+          { level: name, time: now(), ...facts, msg: text },
+          style === 'json' ? messageOfError : forTerminal,
+        ),
+      );
       write(style === 'json' ? `${line}\n` : formatLine(line, color));
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };

@@ -10,8 +10,8 @@ const FAILURES = {
 } as const satisfies Record<ProxyFailure, readonly [number, string]>;
 
 /**
- * Answers a call in the proxy's own name. The gateway learns what kind of failure it is, and no address. `text` writes the body where it is
- * not the usual one. Without effect on a stream that is gone.
+ * Answers a call in the proxy's own name. The gateway learns what kind of failure it is, and no address. `text`
+ * writes the body where it is not the usual one. Without effect on a stream that is gone.
  */
 export function refuse(stream: ServerHttp2Stream, failure: ProxyFailure, text?: (message: string) => string): void {
   const [status, message] = FAILURES[failure];
@@ -20,9 +20,19 @@ export function refuse(stream: ServerHttp2Stream, failure: ProxyFailure, text?: 
 }
 
 /** A whole reply of JSON. Without effect on a stream that is gone. */
-export function sendJson(stream: ServerHttp2Stream, status: number, text: string, headers: Readonly<Record<string, string>> = {}): void {
+export function sendJson(
+  stream: ServerHttp2Stream,
+  status: number,
+  text: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   if (stream.destroyed || stream.closed || stream.headersSent) return;
-  stream.respond({ ...headers, ':status': status, 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+  stream.respond({
+    ...headers,
+    ':status': status,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+  });
   stream.end(text);
   // What is still to come of a request that is answered already is let go.
   stream.resume();

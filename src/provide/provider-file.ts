@@ -21,7 +21,10 @@ import { ROUTER_OPTIONS } from './router-options.ts';
 import { loadWallet } from './wallet/load-wallet.ts';
 import { WalletError, type Wallet } from './wallet/wallet.ts';
 
-/** A provider's own configuration: the router to dial, who to be there, and what to offer. Read once at start and frozen. */
+/**
+ * A provider's own configuration: the router to dial, who to be there, and what to offer. Read once at start and
+ * frozen.
+ */
 export interface ProviderConfig {
   /** Path of the TOML file; null where it was text alone. */
   readonly file: string | null;
@@ -48,7 +51,10 @@ export type WalletConfig =
 
 export interface LoadProviderOptions {
   readonly file: string | null;
-  /** The file's text where it was read already; `file` then names it in messages and is what relative paths start beside. */
+  /**
+   * The file's text where it was read already; `file` then names it in messages and is what relative paths start
+   * beside.
+   */
   readonly text?: string;
   readonly env: Environment;
 }
@@ -65,8 +71,13 @@ export function loadProviderFile(options: LoadProviderOptions): ProviderConfig {
   return freeze(config);
 }
 
-/** Reads a provider's TOML file and its wallet. Rejects with ConfigError, a wallet that cannot be used being one more problem of the file. */
-export async function loadProvider(options: LoadProviderOptions): Promise<{ readonly config: ProviderConfig; readonly wallet: Wallet | null }> {
+/**
+ * Reads a provider's TOML file and its wallet. Rejects with ConfigError, a wallet that cannot be used being one
+ * more problem of the file.
+ */
+export async function loadProvider(
+  options: LoadProviderOptions,
+): Promise<{ readonly config: ProviderConfig; readonly wallet: Wallet | null }> {
   const { config, walletConfig, reading } = readProvider(options);
   let wallet: Wallet | null = null;
   try {
@@ -91,7 +102,11 @@ interface ReadProvider {
   readonly reading: Reading;
 }
 
-function readProvider({ file, text = file === null ? '' : readTomlFile(file), env }: LoadProviderOptions): ReadProvider {
+function readProvider({
+  file,
+  text = file === null ? '' : readTomlFile(file),
+  env,
+}: LoadProviderOptions): ReadProvider {
   const reading: Reading = { file, lineOf: indexLines(text), env, problems: [] };
   const table = parseToml(text, file);
   const directory = resolve(dirname(file ?? '.'));
@@ -109,7 +124,8 @@ function readProvider({ file, text = file === null ? '' : readTomlFile(file), en
       'is missing, and nothing else is offered',
       `at least one block: ${BLOCK_TABLES.map((name) => `[[${name}]]`).join(', ')}`,
     );
-  } else if (services.length === 0 && reading.problems.length === 0) complain(reading, 'models', 'offers nothing', 'at least one block');
+  } else if (services.length === 0 && reading.problems.length === 0)
+    complain(reading, 'models', 'offers nothing', 'at least one block');
   return { config: router && { file, router, services }, walletConfig, reading };
 }
 
@@ -121,19 +137,32 @@ interface ReadRouter {
 function readRouter(section: unknown, directory: string, reading: Reading): ReadRouter {
   const nothing = { router: null, walletConfig: null };
   if (!isTable(section)) {
-    complain(reading, 'router', section === undefined ? 'is missing' : `is ${show(section)}`, 'a section [router] with the url of the router');
+    complain(
+      reading,
+      'router',
+      section === undefined ? 'is missing' : `is ${show(section)}`,
+      'a section [router] with the url of the router',
+    );
     return nothing;
   }
   const read = readTable(section, 'router', ROUTER_OPTIONS, reading);
   const walletConfig = isTable(section['siwx']) ? readWallet(read, directory, reading) : null;
   if (section['siwx'] === undefined && section['api_key'] === undefined)
-    complain(reading, 'router', 'does not say who the provider is', '[router.siwx] with chain_id and keypair_file, or api_key');
+    complain(
+      reading,
+      'router',
+      'does not say who the provider is',
+      '[router.siwx] with chain_id and keypair_file, or api_key',
+    );
   const values = valuesOf(read, ROUTER_OPTIONS);
   if (!values) return { router: null, walletConfig };
   const { url, api_key: apiKey } = values;
   if (section['siwx'] === undefined && section['api_key'] !== undefined && apiKey === null)
     complain(reading, 'router.api_key', 'is empty', 'an API key, or [router.siwx] with a wallet');
-  return { router: { url, domain: values['siwx.domain'] ?? new URL(url).host, wallet: walletConfig, apiKey }, walletConfig };
+  return {
+    router: { url, domain: values['siwx.domain'] ?? new URL(url).host, wallet: walletConfig, apiKey },
+    walletConfig,
+  };
 }
 
 const { 'siwx.chain_id': CHAIN, 'siwx.keypair_file': FILE, 'siwx.private_key': KEY } = ROUTER_OPTIONS;
@@ -145,8 +174,10 @@ function readWallet(read: ReturnType<typeof readTable>, directory: string, readi
   if (!values) return null;
   const { 'siwx.chain_id': chainId, 'siwx.keypair_file': file, 'siwx.private_key': privateKey } = values;
   if (chainId === null) complain(reading, 'router.siwx.chain_id', 'is missing', CHAIN.takes);
-  if (file === null && privateKey === null) complain(reading, 'router.siwx.keypair_file', 'is missing', 'keypair_file, or private_key');
-  if (file !== null && privateKey !== null) complain(reading, 'router.siwx.private_key', 'stands beside keypair_file', 'one of the two');
+  if (file === null && privateKey === null)
+    complain(reading, 'router.siwx.keypair_file', 'is missing', 'keypair_file, or private_key');
+  if (file !== null && privateKey !== null)
+    complain(reading, 'router.siwx.private_key', 'stands beside keypair_file', 'one of the two');
   else if (chainId !== null && file !== null) return { chainId, keypairFile: resolve(directory, file) };
   else if (chainId !== null && privateKey !== null) return { chainId, privateKey };
   return null;

@@ -53,7 +53,10 @@ const LIMITS: ProxyLimits = {
   toolStop: { termMs: 1_000, killMs: 5_000 },
 };
 
-/** Why a proxy ended, as exit code of its process: closed as asked, registration refused, not allowed here, replaced by a newer connection. */
+/**
+ * Why a proxy ended, as exit code of its process: closed as asked, registration refused, not allowed here, replaced
+ * by a newer connection.
+ */
 export const EXIT = { closed: 0, refused: 1, forbidden: 2, replaced: 3 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
@@ -62,7 +65,10 @@ export interface Proxy {
   start(): void;
   /** Settles when nothing of it is left, with the exit code. */
   readonly closed: Promise<ExitCode>;
-  /** Takes no more calls, finishes those that run (as long as `drainMs` allows), ends the tools, and settles as `closed` does. */
+  /**
+   * Takes no more calls, finishes those that run (as long as `drainMs` allows), ends the tools, and settles as
+   * `closed` does.
+   */
   close(): Promise<ExitCode>;
   /** Ends everything at once, started processes too, without waiting for it. */
   kill(): void;
@@ -88,7 +94,12 @@ export function createProxy(options: ProxyOptions): Proxy {
   const connections = new Set<Connection>();
   const tools: StdioTool[] = [];
   // Silence inside a reply is the gateway's to judge: it cancels the call.
-  const dispatcher = new Agent({ allowH2: false, headersTimeout: limits.headTimeoutMs, bodyTimeout: 0, connect: { timeout: CONNECT_MS } });
+  const dispatcher = new Agent({
+    allowH2: false,
+    headersTimeout: limits.headTimeoutMs,
+    bodyTimeout: 0,
+    connect: { timeout: CONNECT_MS },
+  });
   const url = tunnelUrl(config.router.url);
   const document = JSON.stringify(toRegistrationDocument(config.services));
   /** The router let this credential in before, so that it is a right one. */
@@ -100,15 +111,31 @@ export function createProxy(options: ProxyOptions): Proxy {
 
   function forwardOf({ service, target }: ServiceConfig): Forward {
     if (target.kind === 'command') {
-      const tool = createStdioTool({ service: service.name, target, env, version, log, random, now, stopTimes: limits.toolStop });
+      const tool = createStdioTool({
+        service: service.name,
+        target,
+        env,
+        version,
+        log,
+        random,
+        now,
+        stopTimes: limits.toolStop,
+      });
       tools.push(tool);
       return tool.forward;
     }
     const facts = { service: service.name, primitive: service.primitive };
-    return createForward({ target, dispatcher, failed: (failure, error) => log.warn({ ...facts, failure, error }, 'the upstream failed') });
+    return createForward({
+      target,
+      dispatcher,
+      failed: (failure, error) => log.warn({ ...facts, failure, error }, 'the upstream failed'),
+    });
   }
 
-  /** One connection, until it is not the one to have any more. Resolves with how long to wait before the next, or with the code to end with. */
+  /**
+   * One connection, until it is not the one to have any more. Resolves with how long to wait before the next, or
+   * with the code to end with.
+   */
   async function connectOnce(): Promise<{ readonly wait: number } | { readonly exit: ExitCode }> {
     let readyAt: number | null = null;
     log.debug({ router: config.router.url }, 'dialling the router');
@@ -125,7 +152,8 @@ export function createProxy(options: ProxyOptions): Proxy {
         readyAt = now();
         accepted = true;
         for (const { service } of config.services)
-          if (names.includes(service.name)) log.info({ service: service.name, primitive: service.primitive }, 'registered');
+          if (names.includes(service.name))
+            log.info({ service: service.name, primitive: service.primitive }, 'registered');
         log.info({ router: config.router.url, services: config.services.length }, 'ready: calls can come');
       },
       log,
@@ -171,11 +199,15 @@ export function createProxy(options: ProxyOptions): Proxy {
         }
         if (status === 401) {
           if (keyIsWrong()) {
-            log.error({ router: config.router.url, ...facts }, 'the router does not accept this API key; correct router.api_key and start again');
+            log.error(
+              { router: config.router.url, ...facts },
+              'the router does not accept this API key; correct router.api_key and start again',
+            );
             return { exit: EXIT.forbidden };
           }
           const clock = skewMs !== null && Math.abs(skewMs) > SKEW_MS ? { hint: clockHint(skewMs) } : {};
-          const wait = wallet === null && !accepted ? Math.min(KEY_AGAIN_MS, limits.unauthorizedMs) : limits.unauthorizedMs;
+          const wait =
+            wallet === null && !accepted ? Math.min(KEY_AGAIN_MS, limits.unauthorizedMs) : limits.unauthorizedMs;
           return again({ ...facts, ...clock }, 'the router does not accept the credential', wait);
         }
         unauthorized = 0;

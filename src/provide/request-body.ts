@@ -1,10 +1,16 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import { Readable } from 'node:stream';
 
-/** A body up to this size is taken whole, and sent in one piece with its length; so much is waiting in a stream's window anyway. */
+/**
+ * A body up to this size is taken whole, and sent in one piece with its length; so much is waiting in a stream's
+ * window anyway.
+ */
 const WHOLE_BYTES_MAX = 64 * 1024;
 
-/** Calls `take` once with the body of a request: whole where it is small, else as a stream that holds the sender back while nobody reads it. */
+/**
+ * Calls `take` once with the body of a request: whole where it is small, else as a stream that holds the sender
+ * back while nobody reads it.
+ */
 export function takeBody(stream: ServerHttp2Stream, take: (body: Buffer | Readable | null) => void): void {
   if (stream.endAfterHeaders) return take(null);
   let held: Buffer[] = [];
@@ -37,7 +43,10 @@ export function takeBody(stream: ServerHttp2Stream, take: (body: Buffer | Readab
   stream.on('aborted', drop);
 }
 
-/** Calls `take` once with the whole body, or with null when it is larger than `bytesMax`; not at all where the call is cancelled before. */
+/**
+ * Calls `take` once with the whole body, or with null when it is larger than `bytesMax`; not at all where the call
+ * is cancelled before.
+ */
 export function takeWhole(stream: ServerHttp2Stream, bytesMax: number, take: (body: Buffer | null) => void): void {
   takeBody(stream, (body) => {
     if (body === null || Buffer.isBuffer(body)) return take(body ?? Buffer.alloc(0));
@@ -56,7 +65,10 @@ export function takeWhole(stream: ServerHttp2Stream, bytesMax: number, take: (bo
   });
 }
 
-/** The reading half of a call. An HTTP client may destroy it as it likes: the writing half, which the reply needs, stays. */
+/**
+ * The reading half of a call. An HTTP client may destroy it as it likes: the writing half, which the reply needs,
+ * stays.
+ */
 class RequestBody extends Readable {
   readonly #stream: ServerHttp2Stream;
 

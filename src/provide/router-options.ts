@@ -1,4 +1,13 @@
-import { bearerKey, domainFault, keypairFileOption, option, privateKeyOption, readUrl, show, WrongValue } from '#config';
+import {
+  bearerKey,
+  domainFault,
+  keypairFileOption,
+  option,
+  privateKeyOption,
+  readUrl,
+  show,
+  WrongValue,
+} from '#config';
 import { parseChainId } from './wallet/chain-id.ts';
 import { WalletError } from './wallet/wallet.ts';
 
@@ -10,17 +19,24 @@ export const ROUTER_OPTIONS = {
     takes: 'an http:// or https:// URL',
     meaning: `Address of the router. A path \`${API_PATH}\` at its end, as clients have it, is understood.`,
     read: (value) => {
-      const { origin, path } = readUrl(value, 'the address of the router, such as https://router.example.com', 'router.api_key');
+      const { origin, path } = readUrl(
+        value,
+        'the address of the router, such as https://router.example.com',
+        'router.api_key',
+      );
       return `${origin}${path.endsWith(API_PATH) ? path.slice(0, -API_PATH.length) : path}`;
     },
   }),
-  api_key: bearerKey("API key of the provider's account at the router. Where `[router.siwx]` is there too, the wallet is used."),
+  api_key: bearerKey(
+    "API key of the provider's account at the router. Where `[router.siwx]` is there too, the wallet is used.",
+  ),
   'siwx.chain_id': option<string | null>({
     takes: 'CAIP-2 id of a chain, such as `eip155:8453` or `solana:mainnet`',
     meaning: "Chain of the provider's wallet.",
     optional: { text: 'required in `[router.siwx]`', fallback: null },
     read: (value) => {
-      const right = 'a CAIP-2 id: eip155:<number>, such as eip155:8453, or solana:mainnet, solana:devnet, solana:testnet or solana:<genesis hash>';
+      const right =
+        'a CAIP-2 id: eip155:<number>, such as eip155:8453, or solana:mainnet, solana:devnet, solana:testnet or solana:<genesis hash>';
       if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, right);
       try {
         return parseChainId(value).chainId;

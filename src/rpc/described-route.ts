@@ -34,7 +34,12 @@ export const DESCRIPTION: FastifySchema = {
   consumes: ['application/json'],
   body: { anyOf: [REQUEST, { type: 'array', minItems: 1, maxItems: 50, items: REQUEST }], examples: [example] },
   response: {
-    200: { description: 'The reply, or the replies to a batch.', type: ['object', 'array'], additionalProperties: true, items: {} },
+    200: {
+      description: 'The reply, or the replies to a batch.',
+      type: ['object', 'array'],
+      additionalProperties: true,
+      items: {},
+    },
     204: { description: 'There was nothing to answer: notifications alone.', type: 'null' },
   },
 };

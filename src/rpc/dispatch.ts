@@ -11,7 +11,10 @@ import { errorOf, type Outcome, outcomeOfHttp, outcomeOfWire } from './outcome.t
 export interface Context extends Behalf {
   /** The Idempotency-Key of the HTTP request; null in a batch. */
   readonly idempotencyKey: string | null;
-  /** Counts a request for what needs no credential, which the endpoint does not count. Rejects with GatewayError `rate_limit_exceeded`. */
+  /**
+   * Counts a request for what needs no credential, which the endpoint does not count. Rejects with GatewayError
+   * `rate_limit_exceeded`.
+   */
   readonly count: () => Promise<void>;
   /** Told of what no wire has a word for. */
   readonly report: (error: unknown) => void;
@@ -35,8 +38,9 @@ interface Given {
 }
 
 /**
- * The methods behind json-rpc-2.0's server, which is given one checked request at a time: alone it would reject over a batch that holds null, answer a batch of
- * one without its array, run as many entries as come at once, and tell clients the message of whatever was thrown.
+ * The methods behind json-rpc-2.0's server, which is given one checked request at a time: alone it would reject
+ * over a batch that holds null, answer a batch of one without its array, run as many entries as come at once, and
+ * tell clients the message of whatever was thrown.
  */
 export function createDispatch({ methods, ask, discover }: DispatchOptions): Dispatch {
   const server = new JSONRPCServer<Given>({ errorListener: () => {} });
@@ -50,7 +54,8 @@ export function createDispatch({ methods, ask, discover }: DispatchOptions): Dis
       return createJSONRPCSuccessResponse(PLACE, errorOf(fault));
     }
   });
-  server.handleMethodNotFound = async ({ method }) => createJSONRPCSuccessResponse(PLACE, unknownMethod(method, methods));
+  server.handleMethodNotFound = async ({ method }) =>
+    createJSONRPCSuccessResponse(PLACE, unknownMethod(method, methods));
   server.addMethod(DISCOVER, async (_params, { context }) => {
     await context.count();
     return discover(context);
@@ -59,7 +64,10 @@ export function createDispatch({ methods, ask, discover }: DispatchOptions): Dis
     server.addMethod(method.name, async (_params, { message, context }: Given) => {
       const inner = method.toInner(message);
       if (method.open) await context.count();
-      const headers = { ...inner.headers, ...ownHeaders(message, context.idempotencyKey, context.carried[MAX_COST_HEADER]) };
+      const headers = {
+        ...inner.headers,
+        ...ownHeaders(message, context.idempotencyKey, context.carried[MAX_COST_HEADER]),
+      };
       const reply = await ask({ ...inner, headers }, context);
       return method.answers === 'http' ? outcomeOfHttp(reply) : outcomeOfWire(reply);
     });

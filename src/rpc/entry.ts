@@ -41,10 +41,15 @@ const ACTED_ON: ActedOnAt = [
 function faultOf(text: string): Entry {
   const { kind, message, param, idText } = messageFault(text);
   // A notification that is wrong is not answered either.
-  if (kind === 'params') return idText === null ? { kind: 'silent' } : refuse(idText, CODE.invalidParams, message, param ?? undefined);
+  if (kind === 'params')
+    return idText === null ? { kind: 'silent' } : refuse(idText, CODE.invalidParams, message, param ?? undefined);
   return refuse(idText ?? 'null', CODE.invalidRequest, message);
 }
 
 function refuse(idText: string, code: number, message: string, param?: string): Refused {
-  return { kind: 'refused', idText, error: { code, message, ...(param === undefined ? {} : { data: { type: 'invalid_request', param } }) } };
+  return {
+    kind: 'refused',
+    idText,
+    error: { code, message, ...(param === undefined ? {} : { data: { type: 'invalid_request', param } }) },
+  };
 }

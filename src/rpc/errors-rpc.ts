@@ -1,12 +1,28 @@
-import { ERROR_CODES, type ErrorCode, GatewayError, HTTP_ERRORS, isObject, type JsonObject, type JsonRpcError, toHttpError } from '#wire';
+import {
+  ERROR_CODES,
+  type ErrorCode,
+  GatewayError,
+  HTTP_ERRORS,
+  isObject,
+  type JsonObject,
+  type JsonRpcError,
+  toHttpError,
+} from '#wire';
 import { toGatewayError } from '#gateway';
 
 /** Codes of JSON-RPC 2.0 itself. */
-export const CODE = { parse: -32700, invalidRequest: -32600, methodNotFound: -32601, invalidParams: -32602, internal: -32603 } as const;
+export const CODE = {
+  parse: -32700,
+  invalidRequest: -32600,
+  methodNotFound: -32601,
+  invalidParams: -32602,
+  internal: -32603,
+} as const;
 
 /**
- * This wire: the code of the JSON-RPC error, the same as on MCP, and the HTTP status where it is the whole reply. A status other than 200 is kept for what a
- * client's HTTP layer acts on by itself: credentials, money, rate, and bodies that are not read to their end.
+ * This wire: the code of the JSON-RPC error, the same as on MCP, and the HTTP status where it is the whole reply. A
+ * status other than 200 is kept for what a client's HTTP layer acts on by itself: credentials, money, rate, and
+ * bodies that are not read to their end.
  */
 export const RPC_ERRORS = {
   invalid_request: { code: CODE.invalidParams, status: 200 },
@@ -42,7 +58,10 @@ export interface RpcFault {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Any thrown value. `data` names our code, what is wrong, when a retry can help and the HTTP status that it has on other wires. */
+/**
+ * Any thrown value. `data` names our code, what is wrong, when a retry can help and the HTTP status that it has on
+ * other wires.
+ */
 export function toRpcFault(thrown: unknown): RpcFault {
   const known = toGatewayError(thrown);
   const { param, retryAfterS, message } = known;
@@ -60,14 +79,20 @@ export function toRpcFault(thrown: unknown): RpcFault {
 const TERMS = ['x402Version', 'accepts', 'resource', 'extensions'] as const;
 
 const termsOf = (status: number, body: JsonObject): JsonObject =>
-  status === 402 ? Object.fromEntries(TERMS.filter((name) => Object.hasOwn(body, name)).map((name) => [name, body[name]])) : {};
+  status === 402
+    ? Object.fromEntries(TERMS.filter((name) => Object.hasOwn(body, name)).map((name) => [name, body[name]]))
+    : {};
 
-/** The error body of an HTTP door, `{error: {message, type, code, param}}`, as this wire has it. What is of another form is known by its status alone. */
+/**
+ * The error body of an HTTP door, `{error: {message, type, code, param}}`, as this wire has it. What is of another
+ * form is known by its status alone.
+ */
 export function fromHttpError(status: number, headers: Readonly<Record<string, string>>, text: string): RpcFault {
   const body = parse(text);
   const said = isObject(body['error']) ? body['error'] : body;
   const code = codeOf(status, [said['type'], said['code']]);
-  const message = typeof said['message'] === 'string' ? said['message'] : `The endpoint answered with HTTP status ${status}`;
+  const message =
+    typeof said['message'] === 'string' ? said['message'] : `The endpoint answered with HTTP status ${status}`;
   const param = typeof said['param'] === 'string' ? said['param'] : undefined;
   const seconds = Number(headers['retry-after']);
   return faultOf(

@@ -5,8 +5,9 @@ import { MAX_COST_HEADER, PAYMENT_HEADERS } from '#gateway';
 const CREDENTIALS: readonly string[] = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS];
 
 /**
- * Headers of the request that each entry carries to its door. Not among them: X-Forwarded-For and its like, since the address of the client is passed by itself
- * and a door must not believe a second word on it; and what speaks of this request's own body.
+ * Headers of the request that each entry carries to its door. Not among them: X-Forwarded-For and its like, since
+ * the address of the client is passed by itself and a door must not believe a second word on it; and what speaks of
+ * this request's own body.
  */
 const INWARD: ReadonlySet<string> = new Set([
   ...CREDENTIALS,
@@ -40,7 +41,9 @@ const OUTWARD = [
   'idempotent-replayed',
 ] as const;
 
-/** By name in lower case, every value: a door refuses a credential that came twice, which it can only if it sees both. */
+/**
+ * By name in lower case, every value: a door refuses a credential that came twice, which it can only if it sees both.
+ */
 export type Carried = Readonly<Record<string, readonly string[]>>;
 
 /** What entries carry of a request. `rawHeaders` is IncomingMessage.rawHeaders, names and values by turns. */

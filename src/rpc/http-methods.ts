@@ -18,7 +18,11 @@ export function page(words: Words, url: string): Method {
 }
 
 /** The page of one thing, whose name is in its address. `before` ends with a slash. */
-export function pageOf(words: Words, { before, after = '' }: { readonly before: string; readonly after?: string }, param: Param): Method {
+export function pageOf(
+  words: Words,
+  { before, after = '' }: { readonly before: string; readonly after?: string },
+  param: Param,
+): Method {
   return {
     ...words,
     route: { verb: 'GET', url: `${API}${before}*` },
@@ -28,7 +32,10 @@ export function pageOf(words: Words, { before, after = '' }: { readonly before: 
   };
 }
 
-/** A billed call over HTTP: what is given by name is its body, as it is written. Streams are refused, since a reply of JSON-RPC is one message. */
+/**
+ * A billed call over HTTP: what is given by name is its body, as it is written. Streams are refused, since a reply
+ * of JSON-RPC is one message.
+ */
 export function post(words: Words, url: string): Method {
   const path = API + url;
   return {

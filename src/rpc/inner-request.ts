@@ -34,8 +34,9 @@ export interface Behalf {
 export type Ask = (request: InnerRequest, behalf: Behalf) => Promise<InnerReply>;
 
 /**
- * Requests to the same server from inside. Rejects with the reason of `gone` when the client leaves, which the door learns as it would from a socket that
- * closes, and with GatewayError `service_unavailable` once the server is closing.
+ * Requests to the same server from inside. Rejects with the reason of `gone` when the client leaves, which the door
+ * learns as it would from a socket that closes, and with GatewayError `service_unavailable` once the server is
+ * closing.
  */
 export function createAsk(inject: FastifyInstance['inject']): Ask {
   return async ({ verb, path, headers = {}, body }, { carried, address, requestId, gone }) => {
@@ -53,7 +54,9 @@ export function createAsk(inject: FastifyInstance['inject']): Ask {
           ...copied(carried),
           accept: 'application/json',
           'x-request-id': requestId,
-          ...(body === undefined ? {} : { 'content-type': 'application/json', 'content-length': String(bytes.byteLength) }),
+          ...(body === undefined
+            ? {}
+            : { 'content-type': 'application/json', 'content-length': String(bytes.byteLength) }),
           ...headers,
         },
         payload,
@@ -62,10 +65,14 @@ export function createAsk(inject: FastifyInstance['inject']): Ask {
     } catch (error) {
       gone.throwIfAborted();
       if ((error as { readonly code?: unknown }).code === CLOSING)
-        throw new GatewayError('service_unavailable', 'This gateway is shutting down; retry on another or in a moment', {
-          retryAfterS: 1,
-          cause: error,
-        });
+        throw new GatewayError(
+          'service_unavailable',
+          'This gateway is shutting down; retry on another or in a moment',
+          {
+            retryAfterS: 1,
+            cause: error,
+          },
+        );
       throw error;
     } finally {
       gone.removeEventListener('abort', leave);
@@ -76,8 +83,8 @@ export function createAsk(inject: FastifyInstance['inject']): Ask {
 const CLOSING = 'FST_ERR_REOPENED_CLOSE_SERVER';
 
 /**
- * A body whose end does not destroy it. The `signal` of an injected request is without effect once its body was read, whereas the failure of a body that is a
- * stream always reaches the request, and through it the reply.
+ * A body whose end does not destroy it. The `signal` of an injected request is without effect once its body was
+ * read, whereas the failure of a body that is a stream always reaches the request, and through it the reply.
  */
 function abortable(bytes: Buffer): Readable {
   const body = new Readable({ autoDestroy: false, read() {} });
@@ -89,11 +96,14 @@ function abortable(bytes: Buffer): Readable {
 }
 
 function copied(carried: Carried): Record<string, string | string[]> {
-  return Object.fromEntries(Object.entries(carried).map(([name, values]) => [name, values.length === 1 ? values[0]! : [...values]]));
+  return Object.fromEntries(
+    Object.entries(carried).map(([name, values]) => [name, values.length === 1 ? values[0]! : [...values]]),
+  );
 }
 
 function flat(headers: Readonly<Record<string, unknown>>): Record<string, string> {
   const found: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers)) if (value !== undefined) found[name] = Array.isArray(value) ? value.join(', ') : String(value);
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined) found[name] = Array.isArray(value) ? value.join(', ') : String(value);
   return found;
 }

@@ -18,8 +18,8 @@ export interface KeptReplies {
 }
 
 /**
- * Bounds the replies of one HTTP request: `bytesMax` together, and all that `hold` has room for. The answer to a billed entry is always told: where there is
- * no room for it, it must not be begun.
+ * Bounds the replies of one HTTP request: `bytesMax` together, and all that `hold` has room for. The answer to a
+ * billed entry is always told: where there is no room for it, it must not be begun.
  */
 export function createKeptReplies(hold: ReplyHold, bytesMax: number): KeptReplies {
   let kept = 0;
@@ -59,7 +59,10 @@ const notRun = () =>
   );
 
 const tooLarge = () =>
-  new GatewayError('payload_too_large', 'The reply to this entry is too large for a batch: send the entry alone, as one request without an array');
+  new GatewayError(
+    'payload_too_large',
+    'The reply to this entry is too large for a batch: send the entry alone, as one request without an array',
+  );
 
 const noRoom = () =>
   new GatewayError(

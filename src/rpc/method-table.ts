@@ -34,12 +34,18 @@ const METHODS: readonly Method[] = [
   mcp({ name: 'tools/list', summary: 'List tools' }),
   mcp({ name: 'tools/call', summary: 'Call a tool', billed: true }, [NAME, ARGUMENTS]),
 
-  a2a({ name: 'message/send', summary: 'Send a message to an agent (A2A 0.3)', billed: true }, '0.3', [MESSAGE, CONFIGURATION]),
+  a2a({ name: 'message/send', summary: 'Send a message to an agent (A2A 0.3)', billed: true }, '0.3', [
+    MESSAGE,
+    CONFIGURATION,
+  ]),
   a2a({ name: 'tasks/get', summary: 'Show a task (A2A 0.3)' }, '0.3', [TASK_ID]),
   a2a({ name: 'tasks/cancel', summary: 'Cancel a task (A2A 0.3)' }, '0.3', [TASK_ID]),
   // 0.3 cannot list tasks.
   a2a({ name: 'tasks/list', summary: 'List tasks (answered as A2A 1.0)' }, '1.0', [], 'ListTasks'),
-  a2a({ name: 'SendMessage', summary: 'Send a message to an agent (A2A 1.0)', billed: true }, '1.0', [MESSAGE, CONFIGURATION]),
+  a2a({ name: 'SendMessage', summary: 'Send a message to an agent (A2A 1.0)', billed: true }, '1.0', [
+    MESSAGE,
+    CONFIGURATION,
+  ]),
   a2a({ name: 'GetTask', summary: 'Show a task (A2A 1.0)' }, '1.0', [TASK_ID]),
   a2a({ name: 'CancelTask', summary: 'Cancel a task (A2A 1.0)' }, '1.0', [TASK_ID]),
   a2a({ name: 'ListTasks', summary: 'List tasks (A2A 1.0)' }, '1.0'),
@@ -61,7 +67,9 @@ const STREAMING: Readonly<Record<string, string>> = {
 };
 
 /** The methods whose route the server has. Ask once all routes are registered. */
-export const methodsOf = (hasRoute: HasRoute): readonly Method[] => METHODS.filter(({ route: { verb, url } }) => hasRoute({ method: verb, url }));
+export const methodsOf = (hasRoute: HasRoute): readonly Method[] =>
+  METHODS.filter(({ route: { verb, url } }) => hasRoute({ method: verb, url }));
 
 /** Where a method that streams is answered; null for every other. */
-export const streamedAt = (method: string): string | null => (Object.hasOwn(STREAMING, method) ? STREAMING[method]! : null);
+export const streamedAt = (method: string): string | null =>
+  Object.hasOwn(STREAMING, method) ? STREAMING[method]! : null;

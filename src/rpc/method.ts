@@ -46,16 +46,21 @@ export function paramsWithout({ text, members }: RequestMessage, names: readonly
   const gone = names.filter((name) => there.has(name));
   const written = text.slice(span.start, span.end);
   if (gone.length === 0) return written;
-  return splice(written, [withMembers(written, { start: 0, end: written.length }, Object.fromEntries(gone.map((name) => [name, null])))]);
+  return splice(written, [
+    withMembers(written, { start: 0, end: written.length }, Object.fromEntries(gone.map((name) => [name, null]))),
+  ]);
 }
 
 /**
- * A name as a part of an address. Throws GatewayError `invalid_request` for what is none: dots alone would be read as a way to another address.
+ * A name as a part of an address. Throws GatewayError `invalid_request` for what is none: dots alone would be read
+ * as a way to another address.
  */
 export function pathOf(name: unknown, param: string): string {
-  if (typeof name !== 'string' || name === '' || name.length > NAME_CHARS_MAX) throw badParams(`${param} must be a name`, param);
+  if (typeof name !== 'string' || name === '' || name.length > NAME_CHARS_MAX)
+    throw badParams(`${param} must be a name`, param);
   const parts = name.split('/');
-  if (parts.some((part) => part === '' || part === '.' || part === '..')) throw badParams(`${param} is not a name: ${JSON.stringify(name)}`, param);
+  if (parts.some((part) => part === '' || part === '.' || part === '..'))
+    throw badParams(`${param} is not a name: ${JSON.stringify(name)}`, param);
   return parts.map(encodeURIComponent).join('/');
 }
 
@@ -67,10 +72,14 @@ export const RECEIPT = 'tollgate/receipt';
 export const PAYMENT = 'x402/payment';
 
 /**
- * Headers that say what `params._meta` says to the gateway. `header`: the Idempotency-Key of the request itself, `caps`: the values of its `x-max-cost`. Throws
- * GatewayError `invalid_request`.
+ * Headers that say what `params._meta` says to the gateway. `header`: the Idempotency-Key of the request itself,
+ * `caps`: the values of its `x-max-cost`. Throws GatewayError `invalid_request`.
  */
-export function ownHeaders(asked: RequestMessage, header: string | null, caps: readonly string[] = []): Record<string, string> {
+export function ownHeaders(
+  asked: RequestMessage,
+  header: string | null,
+  caps: readonly string[] = [],
+): Record<string, string> {
   const meta = paramsOf(asked)['_meta'];
   const said = isObject(meta) ? meta : EMPTY;
   const key = said[KEY] === undefined ? header : parseIdempotencyKey(said[KEY]);
@@ -82,7 +91,10 @@ export function ownHeaders(asked: RequestMessage, header: string | null, caps: r
   };
 }
 
-/** The lower of the entry's own cap and that of the whole request. Without one of its own the header goes to the door as it came. */
+/**
+ * The lower of the entry's own cap and that of the whole request. Without one of its own the header goes to the
+ * door as it came.
+ */
 function capHeader(own: unknown, caps: readonly string[]): Record<string, string> {
   if (own === undefined || own === null) return {};
   const cap = lowestCap([[MAX_COST_META, own], ...caps.map((text) => [MAX_COST_HEADER, text] as const)]);

@@ -21,7 +21,10 @@ export interface OfferOptions {
   readonly url: string;
 }
 
-/** These methods and `rpc.discover`, whose document is made when it is first asked for and then kept: routes do not change while a server runs. */
+/**
+ * These methods and `rpc.discover`, whose document is made when it is first asked for and then kept: routes do not
+ * change while a server runs.
+ */
 export function offerMethods({ methods, ask, version, url }: OfferOptions): Offered {
   let document: Promise<Outcome> | null = null;
 

@@ -45,19 +45,33 @@ const MEANINGS: Readonly<Record<number, readonly [name: string, meaning: string]
   [CODE.internal]: ['internal', 'Internal error'],
   [RPC_ERRORS.unauthorized.code]: ['unauthorized', 'No credential, or one that is not valid'],
   [RPC_ERRORS.insufficient_balance.code]: ['payment', 'The money does not reach; data may hold the terms of x402'],
-  [RPC_ERRORS.payment_pending.code]: ['paymentPending', 'The payment is not known to be settled yet: repeat the request with it'],
+  [RPC_ERRORS.payment_pending.code]: [
+    'paymentPending',
+    'The payment is not known to be settled yet: repeat the request with it',
+  ],
   [RPC_ERRORS.permission_denied.code]: ['permissionDenied', 'The key may not do this'],
   [RPC_ERRORS.not_found.code]: ['notFound', 'There is no such model, agent or call'],
-  [RPC_ERRORS.idempotency_conflict.code]: ['idempotencyConflict', 'The idempotency key was used for something else, or its call still runs'],
+  [RPC_ERRORS.idempotency_conflict.code]: [
+    'idempotencyConflict',
+    'The idempotency key was used for something else, or its call still runs',
+  ],
   [RPC_ERRORS.payload_too_large.code]: ['payloadTooLarge', 'The request, or what the batch answers, is too large'],
-  [RPC_ERRORS.rate_limit_exceeded.code]: ['rateLimitExceeded', 'Too many requests: data.retry_after_s says when to come back'],
-  [RPC_ERRORS.provider_unavailable.code]: ['providerUnavailable', 'No provider answered as it should; nothing was charged'],
+  [RPC_ERRORS.rate_limit_exceeded.code]: [
+    'rateLimitExceeded',
+    'Too many requests: data.retry_after_s says when to come back',
+  ],
+  [RPC_ERRORS.provider_unavailable.code]: [
+    'providerUnavailable',
+    'No provider answered as it should; nothing was charged',
+  ],
   [RPC_ERRORS.service_unavailable.code]: ['serviceUnavailable', 'The gateway cannot take calls at the moment'],
 };
 
 const OF_EVERY_DOOR: ReadonlySet<number> = new Set(Object.values(RPC_ERRORS).map(({ code }) => code));
 
-const ERRORS = Object.fromEntries(Object.entries(MEANINGS).map(([code, [name, message]]) => [name, { code: Number(code), message }]));
+const ERRORS = Object.fromEntries(
+  Object.entries(MEANINGS).map(([code, [name, message]]) => [name, { code: Number(code), message }]),
+);
 const errorRefs = Object.entries(MEANINGS)
   .filter(([code]) => OF_EVERY_DOOR.has(Number(code)))
   .map(([, [name]]) => ({ $ref: `#/components/errors/${name}` }));
@@ -65,7 +79,8 @@ const errorRefs = Object.entries(MEANINGS)
 function described(method: Method, openApi: JsonObject): JsonObject {
   const { name, summary, route, params = [], billed } = method;
   const operation = objectIn(openApi, 'paths', route.url.replace(/\*$/, '{name}'), route.verb.toLowerCase());
-  const own = method.described === undefined ? [] : method.described === 'query' ? queryOf(operation) : bodyOf(operation);
+  const own =
+    method.described === undefined ? [] : method.described === 'query' ? queryOf(operation) : bodyOf(operation);
   const all = [...params, ...own, ...(billed ? [META_PARAM] : [])];
   const { description } = operation;
   return {
@@ -92,7 +107,14 @@ function queryOf(operation: JsonObject): Param[] {
   return parameters.filter(isObject).flatMap((parameter) => {
     if (parameter['in'] !== 'query') return [];
     const { name, description, required, schema } = parameter;
-    return [{ name: String(name), description: wordsOf(description), required: required === true, schema: isObject(schema) ? schema : {} }];
+    return [
+      {
+        name: String(name),
+        description: wordsOf(description),
+        required: required === true,
+        schema: isObject(schema) ? schema : {},
+      },
+    ];
   });
 }
 

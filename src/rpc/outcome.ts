@@ -3,7 +3,10 @@ import { CODE, fromHttpError, KEPT_STATUSES, type RpcFault } from './errors-rpc.
 import { toldOf } from './headers.ts';
 import type { InnerReply } from './inner-request.ts';
 
-/** What became of one entry: its result or its error, as JSON text, and what HTTP says of it where it is the whole reply. */
+/**
+ * What became of one entry: its result or its error, as JSON text, and what HTTP says of it where it is the whole
+ * reply.
+ */
 export interface Outcome {
   readonly kind: 'result' | 'error';
   readonly text: string;
@@ -16,14 +19,22 @@ export function replyText(idText: string, { kind, text }: Outcome): string {
   return kind === 'result' ? resultText(idText, text) : `{"jsonrpc":"2.0","id":${idText},"error":${text}}`;
 }
 
-export const resultOf = (value: unknown): Outcome => ({ kind: 'result', text: JSON.stringify(value), status: 200, headers: {} });
+export const resultOf = (value: unknown): Outcome => ({
+  kind: 'result',
+  text: JSON.stringify(value),
+  status: 200,
+  headers: {},
+});
 
 export function errorOf({ error, status, headers }: RpcFault): Outcome {
   const { code, message, data } = error;
   return { kind: 'error', text: JSON.stringify({ code, message, data }), status, headers: toldOf(headers) };
 }
 
-/** The reply of an HTTP door: its JSON, or its text, is the result; what is neither is the result in base64, since it may have been paid for. */
+/**
+ * The reply of an HTTP door: its JSON, or its text, is the result; what is neither is the result in base64, since
+ * it may have been paid for.
+ */
 export function outcomeOfHttp({ status, headers, text, bytes }: InnerReply): Outcome {
   // A payment that is not known to be settled yet is no result.
   if (status < 200 || status > 299 || isPending(status, text)) return errorOf(fromHttpError(status, headers, text));
@@ -35,18 +46,28 @@ export function outcomeOfHttp({ status, headers, text, bytes }: InnerReply): Out
   return { kind: 'result', text: withCost(file, headers), ...told };
 }
 
-const isPending = (status: number, text: string) => status === HTTP_ERRORS.payment_pending.status && text.includes('"payment_pending"');
+const isPending = (status: number, text: string) =>
+  status === HTTP_ERRORS.payment_pending.status && text.includes('"payment_pending"');
 
 const isJson = (type: string) => /^application\/(?:[\w.-]+\+)?json\b/i.test(type);
 
-/** The reply of a door that speaks JSON-RPC itself: its result and its error go on as they are written, with what they say of the money. */
+/**
+ * The reply of a door that speaks JSON-RPC itself: its result and its error go on as they are written, with what
+ * they say of the money.
+ */
 export function outcomeOfWire({ status, headers, text }: InnerReply): Outcome {
   const members = membersIn(text);
   const told = toldOf(headers);
   const result = members?.get('result');
   if (result) return { kind: 'result', text: text.slice(result.start, result.end), status: 200, headers: told };
   const error = members?.has('jsonrpc') ? members.get('error') : undefined;
-  if (error) return { kind: 'error', text: text.slice(error.start, error.end), status: KEPT_STATUSES.has(status) ? status : 200, headers: told };
+  if (error)
+    return {
+      kind: 'error',
+      text: text.slice(error.start, error.end),
+      status: KEPT_STATUSES.has(status) ? status : 200,
+      headers: told,
+    };
   if (status >= 400) return errorOf(fromHttpError(status, headers, text));
   return errorOf({ error: { code: CODE.internal, message: 'The endpoint gave no answer' }, status: 200, headers: {} });
 }
@@ -64,7 +85,11 @@ function membersIn(text: string): Members | null {
 function withCost(text: string, headers: Readonly<Record<string, string>>): string {
   const { 'x-generation-id': id, 'x-cost-usd': cost, 'x-receipt': receipt, 'payment-response': payment } = headers;
   const told: (readonly [string, string])[] = [];
-  if (id !== undefined) told.push(['tollgate/generation', JSON.stringify({ id, ...(cost === undefined ? {} : { cost, currency: 'USDC' }) })]);
+  if (id !== undefined)
+    told.push([
+      'tollgate/generation',
+      JSON.stringify({ id, ...(cost === undefined ? {} : { cost, currency: 'USDC' }) }),
+    ]);
   if (receipt !== undefined) told.push(['tollgate/receipt', JSON.stringify(receipt)]);
   if (payment !== undefined) told.push(['x402/payment-response', Buffer.from(payment, 'base64').toString()]);
   const members = told.length > 0 ? membersIn(text) : null;

@@ -1,4 +1,12 @@
-import { elementsOf, GatewayError, NotUtf8, readJsonText, type JsonLimits, type JsonRpcError, RawJsonError } from '#wire';
+import {
+  elementsOf,
+  GatewayError,
+  NotUtf8,
+  readJsonText,
+  type JsonLimits,
+  type JsonRpcError,
+  RawJsonError,
+} from '#wire';
 import { messageFault } from '#gateway';
 import { CODE } from './errors-rpc.ts';
 import { type Entry, readEntry } from './entry.ts';
@@ -18,7 +26,8 @@ export async function readBody(bytes: Buffer, limits: JsonLimits): Promise<Body>
   try {
     text = await readJsonText(bytes, limits);
   } catch (error) {
-    if (error instanceof GatewayError) return refuse(error instanceof NotUtf8 ? CODE.parse : CODE.invalidRequest, error.message);
+    if (error instanceof GatewayError)
+      return refuse(error instanceof NotUtf8 ? CODE.parse : CODE.invalidRequest, error.message);
     throw error;
   }
   if (!/^[\t\n\r ]*\[/.test(text)) {
@@ -33,7 +42,8 @@ function readBatch(text: string): Body {
   let end = text.indexOf('[') + 1;
   try {
     const elements = elementsOf(text, 0, BATCH_MAX + 1);
-    if (elements.length > BATCH_MAX) return refuse(CODE.invalidRequest, `A batch has at most ${BATCH_MAX} entries: send the others in another one`);
+    if (elements.length > BATCH_MAX)
+      return refuse(CODE.invalidRequest, `A batch has at most ${BATCH_MAX} entries: send the others in another one`);
     for (const element of elements) {
       const entry = readEntry(text.slice(element.start, element.end));
       if (entry === undefined) return noJson(text);

@@ -25,7 +25,10 @@ export interface RpcDeps {
     readonly upstream: Pick<Config['upstream'], 'replyBytesMax'>;
   };
   readonly version: string;
-  readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
+  readonly onError: (
+    error: unknown,
+    request: { readonly id: string; readonly method: string; readonly url: string },
+  ) => void;
 }
 
 /** What is written to the client, one piece after the other; none: HTTP 204. */
@@ -36,12 +39,16 @@ interface Reply {
 }
 
 const REQUEST_ID_CHARS_MAX = 128;
-/** What replies of this endpoint may take together until clients have taken them; a quarter of it for one account, or one network of strangers. */
+/**
+ * What replies of this endpoint may take together until clients have taken them; a quarter of it for one account,
+ * or one network of strangers.
+ */
 const REPLIES_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * `POST /rpc`: every door of this gateway by JSON-RPC 2.0. Each entry becomes one request to the door itself, which authenticates, counts, bills and answers it.
- * Here only those are counted that their door answers to everybody. Register it under `/api/v1`, once.
+ * `POST /rpc`: every door of this gateway by JSON-RPC 2.0. Each entry becomes one request to the door itself, which
+ * authenticates, counts, bills and answers it. Here only those are counted that their door answers to everybody.
+ * Register it under `/api/v1`, once.
  */
 export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
   const { limits, upstream, publicUrl } = deps.config;
@@ -53,7 +60,9 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
     app.setValidatorCompiler(() => () => true);
     app.removeAllContentTypeParsers();
     const keep = { parseAs: 'buffer', bodyLimit: limits.chatBodyBytesMax } as const;
-    app.addContentTypeParser(/^application\/(?:[\w.-]+\+)?json(?:;|$)/i, keep, (_request, body, done) => done(null, body));
+    app.addContentTypeParser(/^application\/(?:[\w.-]+\+)?json(?:;|$)/i, keep, (_request, body, done) =>
+      done(null, body),
+    );
 
     app.setErrorHandler((error, request, reply) => {
       const known = toGatewayError(error);
@@ -66,9 +75,19 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
 
     // All routes are there once requests come.
     let offered: Offered | null = null;
-    const offer = () => offerMethods({ ask, methods: methodsOf(deps.hasRoute), version: deps.version, url: `${publicUrl ?? ''}${app.prefix}/rpc` });
+    const offer = () =>
+      offerMethods({
+        ask,
+        methods: methodsOf(deps.hasRoute),
+        version: deps.version,
+        url: `${publicUrl ?? ''}${app.prefix}/rpc`,
+      });
 
-    async function answer(request: FastifyRequest, gone: AbortSignal, holds: (hold: ReplyHold) => void): Promise<Reply> {
+    async function answer(
+      request: FastifyRequest,
+      gone: AbortSignal,
+      holds: (hold: ReplyHold) => void,
+    ): Promise<Reply> {
       const encoding = request.headers['content-encoding'];
       if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
         return plain(namelessError(CODE.invalidRequest, 'Send the body uncompressed, without content-encoding'));
@@ -95,7 +114,11 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
         if (entry.kind === 'refused') return plain(replyText(entry.idText, refused(entry)));
         const { idText, method } = entry.message;
         const run = () => dispatch(entry.message, context);
-        const { bytes, status, headers } = await createKeptReplies(hold, Infinity).replyTo({ idText, billed: isBilled(method), run });
+        const { bytes, status, headers } = await createKeptReplies(hold, Infinity).replyTo({
+          idText,
+          billed: isBilled(method),
+          run,
+        });
         return { pieces: [bytes], status, headers };
       }
 
@@ -108,7 +131,10 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
           ),
         );
       // One small request of a stranger must not become 50 lookups of a credential that is not there.
-      if (!hasCredential(context.carried) && entries.some((entry) => entry.kind === 'call' && isClosed(entry.message.method))) {
+      if (
+        !hasCredential(context.carried) &&
+        entries.some((entry) => entry.kind === 'call' && isClosed(entry.message.method))
+      ) {
         const outcome = errorOf(toRpcFault(NO_CREDENTIAL));
         return { pieces: [Buffer.from(replyText('null', outcome))], status: outcome.status, headers: outcome.headers };
       }
@@ -119,7 +145,11 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
         run: (message, place) => dispatch(message, { ...context, requestId: idOf(request.id, place) }),
       });
       if (replies.length === 0) return SILENCE;
-      return { pieces: [OPEN, ...replies.flatMap((reply, at) => (at === 0 ? [reply] : [COMMA, reply])), CLOSE], status: 200, headers: {} };
+      return {
+        pieces: [OPEN, ...replies.flatMap((reply, at) => (at === 0 ? [reply] : [COMMA, reply])), CLOSE],
+        status: 200,
+        headers: {},
+      };
     }
 
     const refusal = ({ message, headers }: GatewayError) => ({
@@ -127,21 +157,28 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
       headers: headers ?? {},
       text: namelessError(CODE.invalidRequest, message),
     });
-    app.post('/rpc', { bodyLimit: limits.chatBodyBytesMax, schema: DESCRIPTION, config: { refusal } }, async (request, reply) => {
-      const gone = new AbortController();
-      const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
-      let hold: ReplyHold | null = null;
-      reply.raw.on('close', () => hold?.release());
-      const { pieces, status, headers } = await answer(request, gone.signal, (held) => (hold = held));
-      if (!sink.closed) {
-        const length = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
-        sink.head(status, pieces.length === 0 ? {} : { ...headers, 'content-type': 'application/json', 'content-length': length });
-        for (const piece of pieces.slice(0, -1)) sink.write(piece);
-        sink.end(pieces.at(-1) ?? NOTHING);
-      }
-      // The client left: there is nobody to answer.
-      if (!reply.sent) reply.hijack();
-    });
+    app.post(
+      '/rpc',
+      { bodyLimit: limits.chatBodyBytesMax, schema: DESCRIPTION, config: { refusal } },
+      async (request, reply) => {
+        const gone = new AbortController();
+        const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
+        let hold: ReplyHold | null = null;
+        reply.raw.on('close', () => hold?.release());
+        const { pieces, status, headers } = await answer(request, gone.signal, (held) => (hold = held));
+        if (!sink.closed) {
+          const length = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+          sink.head(
+            status,
+            pieces.length === 0 ? {} : { ...headers, 'content-type': 'application/json', 'content-length': length },
+          );
+          for (const piece of pieces.slice(0, -1)) sink.write(piece);
+          sink.end(pieces.at(-1) ?? NOTHING);
+        }
+        // The client left: there is nobody to answer.
+        if (!reply.sent) reply.hijack();
+      },
+    );
   };
 }
 

@@ -16,10 +16,14 @@ export interface BatchOptions {
 }
 
 /**
- * The replies to a batch, in the order of its entries; notifications have none. Entries that were not begun when the client left are not run. One entry is
- * begun in each turn of the event loop: answering one takes milliseconds where there are many services.
+ * The replies to a batch, in the order of its entries; notifications have none. Entries that were not begun when
+ * the client left are not run. One entry is begun in each turn of the event loop: answering one takes milliseconds
+ * where there are many services.
  */
-export async function runBatch(entries: readonly Entry[], { kept, gone, isBilled, run }: BatchOptions): Promise<Buffer[]> {
+export async function runBatch(
+  entries: readonly Entry[],
+  { kept, gone, isBilled, run }: BatchOptions,
+): Promise<Buffer[]> {
   const replies: (Buffer | null)[] = entries.map(() => null);
   let place = 0;
   let turn: Promise<unknown> = Promise.resolve();
@@ -43,4 +47,5 @@ export async function runBatch(entries: readonly Entry[], { kept, gone, isBilled
 }
 
 /** The outcome of an entry that is no request. */
-export const refused = ({ error }: Extract<Entry, { kind: 'refused' }>): Outcome => errorOf({ error, status: 200, headers: {} });
+export const refused = ({ error }: Extract<Entry, { kind: 'refused' }>): Outcome =>
+  errorOf({ error, status: 200, headers: {} });

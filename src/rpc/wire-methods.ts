@@ -7,10 +7,19 @@ type Words = Pick<Method, 'name' | 'summary' | 'billed'>;
 const OBJECT: JsonObject = { type: 'object' };
 const TEXT: JsonObject = { type: 'string' };
 
-const NAMING: Readonly<Record<'service' | 'agent', ActedOnAt>> = { service: [[[], actedOn(['service'])]], agent: [[[], actedOn(['agent'])]] };
+const NAMING: Readonly<Record<'service' | 'agent', ActedOnAt>> = {
+  service: [[[], actedOn(['service'])]],
+  agent: [[[], actedOn(['agent'])]],
+};
 
 /** A message to a door of JSON-RPC: at `path`, or below it at the name that `param` gives. */
-function toDoor(asked: RequestMessage, method: string, path: string, param: 'service' | 'agent', without: readonly string[]) {
+function toDoor(
+  asked: RequestMessage,
+  method: string,
+  path: string,
+  param: 'service' | 'agent',
+  without: readonly string[],
+) {
   const params = paramsOf(asked);
   const fault = lookAlikeAt(params, NAMING[param], 'params.');
   if (fault !== null) throw badParams(fault.message, fault.param);
@@ -40,7 +49,10 @@ export function mcp(words: Words, params: readonly Param[] = []): Method {
     toInner(asked) {
       const meta = paramsOf(asked)['_meta'];
       if (isObject(meta) && Object.hasOwn(meta, ENVELOPE))
-        throw badParams(`The envelope of an MCP revision is for POST /mcp: leave ${ENVELOPE} out of _meta here`, `_meta["${ENVELOPE}"]`);
+        throw badParams(
+          `The envelope of an MCP revision is for POST /mcp: leave ${ENVELOPE} out of _meta here`,
+          `_meta["${ENVELOPE}"]`,
+        );
       return toDoor(asked, words.name, '/mcp', 'service', []);
     },
   };
@@ -54,7 +66,12 @@ const AGENT: Param = {
 
 export const NAME: Param = { name: 'name', description: 'The tool.', required: true, schema: TEXT };
 export const ARGUMENTS: Param = { name: 'arguments', description: "By the tool's input schema.", schema: OBJECT };
-export const MESSAGE: Param = { name: 'message', description: 'A2A: `messageId`, `role` and `parts`.', required: true, schema: OBJECT };
+export const MESSAGE: Param = {
+  name: 'message',
+  description: 'A2A: `messageId`, `role` and `parts`.',
+  required: true,
+  schema: OBJECT,
+};
 export const CONFIGURATION: Param = { name: 'configuration', description: 'A2A.', schema: OBJECT };
 export const TASK_ID: Param = { name: 'id', description: 'The task.', required: true, schema: TEXT };
 

@@ -2,7 +2,10 @@
 export type Value = string | bigint | number | null | Uint8Array;
 export type Row = Readonly<Record<string, Value>>;
 
-/** One SQL statement from one file, in the portable subset, with `$1 …` parameters. `name` is the file's name: engines prepare by it. */
+/**
+ * One SQL statement from one file, in the portable subset, with `$1 …` parameters. `name` is the file's name:
+ * engines prepare by it.
+ */
 export interface Statement {
   readonly name: string;
   readonly text: string;
@@ -20,7 +23,10 @@ export interface Step {
 export interface Database {
   readonly engine: 'sqlite' | 'postgres';
   query(statement: Statement, params?: readonly Value[]): Promise<readonly Row[]>;
-  /** All steps in one transaction: all or none. Durable when the promise resolves; after `unavailable` it may or may not have happened. */
+  /**
+   * All steps in one transaction: all or none. Durable when the promise resolves; after `unavailable` it may or may
+   * not have happened.
+   */
   batch(steps: readonly Step[]): Promise<readonly (readonly Row[])[]>;
   /** Reads of one moment: every query of `run` sees the same state, while writers go on. */
   snapshot<T>(run: (query: Query) => Promise<T>): Promise<T>;
@@ -30,8 +36,8 @@ export interface Database {
 export type Query = (statement: Statement, params?: readonly Value[]) => Promise<readonly Row[]>;
 
 /**
- * What the engine refused, or that it could not be reached (`unavailable`).
- * `code` is `unique_violation`, `check_violation`, `foreign_key_violation` or `not_null_violation` on both engines, else the engine's own.
+ * What the engine refused, or that it could not be reached (`unavailable`). `code` is `unique_violation`,
+ * `check_violation`, `foreign_key_violation` or `not_null_violation` on both engines, else the engine's own.
  */
 export class DatabaseError extends Error {
   override readonly name = 'DatabaseError';

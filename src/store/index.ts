@@ -1,4 +1,12 @@
-export { type Database, DatabaseError, type Query, type Row, type Statement, type Step, type Value } from './database.ts';
+export {
+  type Database,
+  DatabaseError,
+  type Query,
+  type Row,
+  type Statement,
+  type Step,
+  type Value,
+} from './database.ts';
 export { openDatabase, type OpenDatabase } from './open.ts';
 export type { PostgresSession } from './postgres-session.ts';
 export type { PostgresDatabase } from './postgres.ts';

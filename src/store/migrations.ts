@@ -15,9 +15,13 @@ export function loadMigrations(folder: URL = new URL('./migrations/', import.met
 }
 
 /** The table of applied migrations, which both engines create before they ask what is missing. */
-export const MIGRATIONS_TABLE = 'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)';
+export const MIGRATIONS_TABLE =
+  'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)';
 
-/** What is left to apply, in order. Throws DatabaseError `newer` where something was applied that is not among them: the schema is of a newer tollgate. */
+/**
+ * What is left to apply, in order. Throws DatabaseError `newer` where something was applied that is not among them:
+ * the schema is of a newer tollgate.
+ */
 export function missingMigrations(known: readonly Migration[], applied: ReadonlySet<string>): readonly Migration[] {
   const names = new Set(known.map(({ name }) => name));
   const unknown = [...applied].filter((name) => !names.has(name)).sort();

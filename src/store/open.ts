@@ -5,15 +5,22 @@ import { openSqlite, type SqliteDatabase } from './sqlite.ts';
 export type OpenDatabase = SqliteDatabase | PostgresDatabase;
 
 /**
- * Opens the database, with its schema brought up to date: PostgreSQL when `url` is given (`postgres://…`), else the embedded one in `dataDir`.
- * Throws DatabaseError whose message says what to do: the directory is in use (`in_use`), cannot be used (`unusable`), the server is unreachable.
+ * Opens the database, with its schema brought up to date: PostgreSQL when `url` is given (`postgres://…`), else the
+ * embedded one in `dataDir`. Throws DatabaseError whose message says what to do: the directory is in use
+ * (`in_use`), cannot be used (`unusable`), the server is unreachable.
  */
-export async function openDatabase(options: { readonly url?: string | null | undefined; readonly dataDir: string }): Promise<OpenDatabase> {
+export async function openDatabase(options: {
+  readonly url?: string | null | undefined;
+  readonly dataDir: string;
+}): Promise<OpenDatabase> {
   const { url, dataDir } = options;
   if (!url) return openSqlite(dataDir);
   // Imported when wanted: the embedded engine starts without the driver of the other.
   if (/^postgres(ql)?:\/\//.test(url)) return (await import('./postgres.ts')).openPostgres(url);
-  throw new DatabaseError(`DATABASE_URL must begin with postgres:// or postgresql://; without it the embedded database in ${dataDir} is used`, {
-    code: 'unusable',
-  });
+  throw new DatabaseError(
+    `DATABASE_URL must begin with postgres:// or postgresql://; without it the embedded database in ${dataDir} is used`,
+    {
+      code: 'unusable',
+    },
+  );
 }

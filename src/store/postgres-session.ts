@@ -4,7 +4,10 @@ import { toDatabaseError } from './postgres-error.ts';
 
 /** One connection in pipeline mode. */
 export interface PostgresSession {
-  /** Sends all steps at once, without waiting for the answers in between. Rejects with the first error after all have answered. */
+  /**
+   * Sends all steps at once, without waiting for the answers in between. Rejects with the first error after all
+   * have answered.
+   */
   pipeline(steps: readonly Step[]): Promise<readonly (readonly Row[])[]>;
   /** True once the connection is gone: whatever was in flight may or may not have happened. */
   readonly lost: boolean;
@@ -14,7 +17,9 @@ export interface PostgresSession {
 }
 
 const CLOSE_MS = 1_000;
-/** Connecting has a limit of its own; a server that then falls silent must not hold up whoever waits for the session. */
+/**
+ * Connecting has a limit of its own; a server that then falls silent must not hold up whoever waits for the session.
+ */
 const SETUP_MS = 4_000;
 
 export async function openSession(config: ClientConfig, setup: readonly Statement[]): Promise<PostgresSession> {
@@ -27,11 +32,16 @@ export async function openSession(config: ClientConfig, setup: readonly Statemen
   client.on('end', lose);
 
   const pipeline = async (steps: readonly Step[]): Promise<readonly (readonly Row[])[]> => {
-    if (lost) throw new DatabaseError('The connection to the database is lost', { code: 'connection', unavailable: true });
+    if (lost)
+      throw new DatabaseError('The connection to the database is lost', { code: 'connection', unavailable: true });
     const { stream } = client.connection;
     stream.cork();
     const answers = steps.map(({ statement, params }) =>
-      client.query<Record<string, Value>>({ name: statement.name, text: statement.text, values: (params ?? []) as Value[] }),
+      client.query<Record<string, Value>>({
+        name: statement.name,
+        text: statement.text,
+        values: (params ?? []) as Value[],
+      }),
     );
     stream.uncork();
     const settled = await Promise.allSettled(answers);

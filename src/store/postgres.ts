@@ -17,11 +17,16 @@ const INT2 = 21;
 /** Integers of every width come back as bigint, as on the embedded engine. */
 export const TYPES = {
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
-    oid === INT8 || oid === INT4 || oid === INT2 ? BigInt : (types.getTypeParser(oid, format) as unknown)) as typeof types.getTypeParser,
+    oid === INT8 || oid === INT4 || oid === INT2
+      ? BigInt
+      : (types.getTypeParser(oid, format) as unknown)) as typeof types.getTypeParser,
 };
 
 const CONNECT_MS = 3_000;
-/** A server that does not answer for so long is taken for gone. An operator can say otherwise: `postgres://…?query_timeout=30000`. */
+/**
+ * A server that does not answer for so long is taken for gone. An operator can say otherwise:
+ * `postgres://…?query_timeout=30000`.
+ */
 const QUERY_MS = 10_000;
 /** Migrations and audits read or write whole tables. */
 const LONG_MS = 3_600_000;
@@ -30,8 +35,8 @@ const LONG_MS = 3_600_000;
 const MIGRATION_LOCK = 402_402_402;
 
 /**
- * Connects to PostgreSQL and brings its schema up to date. Connections that a restart of the server breaks are replaced;
- * what was running on them fails with `unavailable`.
+ * Connects to PostgreSQL and brings its schema up to date. Connections that a restart of the server breaks are
+ * replaced; what was running on them fails with `unavailable`.
  */
 export async function openPostgres(url: string): Promise<PostgresDatabase> {
   const pool = new Pool({
@@ -44,8 +49,8 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
   });
   // An idle connection that dies is dropped from the pool; without a listener it would end the process.
   pool.on('error', () => {});
-  // From the moment that it is there: a server that stops can say so in the very bytes that say that the connection is ready, which is before
-  // whoever waits for it has it.
+  // From the moment that it is there: a server that stops can say so in the very bytes that say that the connection
+  // is ready, which is before whoever waits for it has it.
   pool.on('connect', (client) => client.on('error', noteLoss));
 
   const withClient = async <T>(run: (client: PoolClient) => Promise<T>): Promise<T> => {
@@ -107,7 +112,8 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
       transaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', (client) =>
         run((statement, params) => perform(client, { statement, params: params ?? [] }, { query_timeout: LONG_MS })),
       ),
-    session: (setup) => openSession({ connectionString: url, connectionTimeoutMillis: CONNECT_MS, keepAlive: true, types: TYPES }, setup),
+    session: (setup) =>
+      openSession({ connectionString: url, connectionTimeoutMillis: CONNECT_MS, keepAlive: true, types: TYPES }, setup),
     close: () => (closing ??= pool.end()),
   };
 }
@@ -115,8 +121,17 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
 /** The query that was running reports the loss; this listener only keeps it from ending the process. */
 function noteLoss(): void {}
 
-async function perform(client: Client, { statement, params = [] }: Step, limits: { readonly query_timeout?: number } = {}): Promise<readonly Row[]> {
-  const result = await client.query<Record<string, Value>>({ name: statement.name, text: statement.text, values: [...params], ...limits });
+async function perform(
+  client: Client,
+  { statement, params = [] }: Step,
+  limits: { readonly query_timeout?: number } = {},
+): Promise<readonly Row[]> {
+  const result = await client.query<Record<string, Value>>({
+    name: statement.name,
+    text: statement.text,
+    values: [...params],
+    ...limits,
+  });
   return result.rows;
 }
 

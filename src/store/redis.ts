@@ -10,11 +10,14 @@ export interface RedisOptions {
 }
 
 /**
- * A client that is never waited for: it connects, and connects again for ever, in the background, and a command that cannot be
- * answered now is rejected within `commandTimeoutMs` and not repeated. Close with `disconnect()`.
+ * A client that is never waited for: it connects, and connects again for ever, in the background, and a command
+ * that cannot be answered now is rejected within `commandTimeoutMs` and not repeated. Close with `disconnect()`.
  * The driver is loaded only here, so that a gateway without Redis does not pay for it.
  */
-export async function connectRedis(url: string, { commandTimeoutMs = 1_000, onError = () => {} }: RedisOptions = {}): Promise<RedisClient> {
+export async function connectRedis(
+  url: string,
+  { commandTimeoutMs = 1_000, onError = () => {} }: RedisOptions = {},
+): Promise<RedisClient> {
   const { Redis: Client } = await import('ioredis');
   const client = new Client(url, {
     commandTimeout: commandTimeoutMs,
@@ -22,7 +25,8 @@ export async function connectRedis(url: string, { commandTimeoutMs = 1_000, onEr
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2_000,
-    // A server that takes no notice of what is sent: give the connection up, so that unanswered commands do not pile up in it.
+    // A server that takes no notice of what is sent: give the connection up, so that unanswered commands do not
+    // pile up in it.
     socketTimeout: 3_000,
     retryStrategy: (attempts) => Math.min(1_000, 50 * 2 ** Math.min(attempts, 10)) * (0.75 + Math.random() / 2),
   });

@@ -3,7 +3,10 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Row, Statement, Step, Value } from './database.ts';
 import { MIGRATIONS_TABLE, missingMigrations, type Migration } from './migrations.ts';
 
-/** What the worker is started with. `lock` is the file whose lock says that this process owns the data directory; null opens a reader. */
+/**
+ * What the worker is started with. `lock` is the file whose lock says that this process owns the data directory;
+ * null opens a reader.
+ */
 export interface WorkerSetup {
   readonly path: string;
   readonly lock: string | null;
@@ -28,7 +31,10 @@ export type Reply =
 
 export type Prepare = (statement: Statement) => StatementSync;
 
-/** Code that runs beside the data: one message in, one message out, all of it inside one transaction. Integers are read as bigint. */
+/**
+ * Code that runs beside the data: one message in, one message out, all of it inside one transaction. Integers are
+ * read as bigint.
+ */
 export interface Program {
   run(prepare: Prepare, args: unknown): unknown;
 }
@@ -42,7 +48,9 @@ function start(setup: WorkerSetup): void {
   guard?.exec('BEGIN EXCLUSIVE');
   const database = new DatabaseSync(setup.path, { readOnly: setup.lock === null, timeout: 5_000, readBigInts: true });
   if (guard) {
-    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000');
+    database.exec(
+      'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000',
+    );
     migrate(database, setup);
   } else database.exec('BEGIN');
   database.exec('PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY');

@@ -8,21 +8,26 @@ import type { Reply, Request, Work, WorkerSetup } from './sqlite-worker.ts';
 export interface SqliteDatabase extends Database {
   readonly engine: 'sqlite';
   /**
-   * Code that runs in the worker, next to the data. The module exports `run(prepare: Prepare, args: unknown): unknown` (a Program), which is called
-   * inside one transaction per message; arguments and answer are cloned. Durable when the promise resolves.
+   * Code that runs in the worker, next to the data. The module exports `run(prepare: Prepare, args: unknown):
+   * unknown` (a Program), which is called inside one transaction per message; arguments and answer are cloned.
+   * Durable when the promise resolves.
    */
   program(moduleUrl: string): (args: unknown) => Promise<unknown>;
 }
 
 /**
- * Opens the embedded database of a data directory (made when missing) in a worker thread, so that no fsync blocks the event loop.
- * One process at a time: a second opener fails with code `in_use` and a message that says what to do.
+ * Opens the embedded database of a data directory (made when missing) in a worker thread, so that no fsync blocks
+ * the event loop. One process at a time: a second opener fails with code `in_use` and a message that says what to
+ * do.
  */
 export async function openSqlite(dataDir: string): Promise<SqliteDatabase> {
   const folder = resolve(dataDir);
   const path = join(folder, 'tollgate.db');
   prepareFolder(folder, path);
-  const writer = await startWorker({ path, lock: join(folder, 'tollgate.lock'), migrations: loadMigrations(), now: Date.now() }, folder);
+  const writer = await startWorker(
+    { path, lock: join(folder, 'tollgate.lock'), migrations: loadMigrations(), now: Date.now() },
+    folder,
+  );
 
   return {
     engine: 'sqlite',
@@ -30,9 +35,11 @@ export async function openSqlite(dataDir: string): Promise<SqliteDatabase> {
     batch: (steps: readonly Step[]) => writer.perform({ kind: 'batch', steps }) as Promise<readonly (readonly Row[])[]>,
     program: (module) => (args) => writer.perform({ kind: 'program', module, args }),
     async snapshot(run) {
-      // A connection of its own: SQLite's readers see the state at their first read and neither wait for the writer nor stop it.
+      // A connection of its own: SQLite's readers see the state at their first read and neither wait for the writer
+      // nor stop it.
       const reader = await startWorker({ path, lock: null, migrations: [], now: 0 }, folder);
-      const query: Query = (statement, params = []) => reader.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>;
+      const query: Query = (statement, params = []) =>
+        reader.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>;
       try {
         return await run(query);
       } finally {
@@ -56,10 +63,13 @@ function prepareFolder(folder: string, path: string): void {
     }
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new DatabaseError(`The data directory ${folder} cannot be used: ${reason}. Give another one with TOLLGATE_DATA.`, {
-      code: 'unusable',
-      cause,
-    });
+    throw new DatabaseError(
+      `The data directory ${folder} cannot be used: ${reason}. Give another one with TOLLGATE_DATA.`,
+      {
+        code: 'unusable',
+        cause,
+      },
+    );
   }
 }
 
@@ -81,7 +91,12 @@ async function startWorker(setup: WorkerSetup, folder: string): Promise<Connecti
     worker.once('message', (answer: { ready: boolean; message?: string; busy?: boolean }) => {
       worker.off('error', failed);
       if (answer.ready) ready();
-      else failed(answer.busy ? inUse(folder) : new DatabaseError(`${setup.path} cannot be opened: ${answer.message}`, { code: 'unusable' }));
+      else
+        failed(
+          answer.busy
+            ? inUse(folder)
+            : new DatabaseError(`${setup.path} cannot be opened: ${answer.message}`, { code: 'unusable' }),
+        );
     });
   });
 
@@ -102,7 +117,11 @@ async function startWorker(setup: WorkerSetup, folder: string): Promise<Connecti
       else waiter?.reject(toDatabaseError(reply.message, reply.code));
     }
   });
-  worker.on('error', (cause) => end(new DatabaseError(`The database worker failed: ${String(cause)}`, { code: 'worker', unavailable: true, cause })));
+  worker.on('error', (cause) =>
+    end(
+      new DatabaseError(`The database worker failed: ${String(cause)}`, { code: 'worker', unavailable: true, cause }),
+    ),
+  );
   worker.on('exit', () => end(new DatabaseError('The database is closed', { code: 'closed', unavailable: true })));
 
   const flush = () => {
@@ -144,7 +163,10 @@ const CONSTRAINTS: Readonly<Record<number, string>> = {
   1555: 'unique_violation',
   2067: 'unique_violation',
 };
-/** Busy, locked, out of memory, read only, I/O error, disk full, cannot open: the machine's state, not the statement's fault. */
+/**
+ * Busy, locked, out of memory, read only, I/O error, disk full, cannot open: the machine's state, not the
+ * statement's fault.
+ */
 const UNAVAILABLE: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 13, 14]);
 
 const SQLITE_FULL = 13;

@@ -30,7 +30,10 @@ export interface TasksOptions {
 
 /** Tasks, with what is for whoever looks after them; see createTaskWatch. */
 export interface KeptTasks extends Tasks {
-  /** Ends a task whose time is over: its messages are charged where it has given output, nothing is charged for it else. null for one that has ended, or has more time by now. */
+  /**
+   * Ends a task whose time is over: its messages are charged where it has given output, nothing is charged for it
+   * else. null for one that has ended, or has more time by now.
+   */
   giveUp(key: TaskKey): Promise<Task | null>;
   /** Settles what of an ended task is not settled, because whoever saw its end broke off. */
   settleRest(key: TaskKey): Promise<void>;
@@ -87,7 +90,10 @@ export function createTasks(options: TasksOptions): KeptTasks {
     return row ? toTaskRow(row) : null;
   };
 
-  /** Notes the end for all calls that `task` has; null where it has ended meanwhile, or goes on with another call, or (`over`) longer. */
+  /**
+   * Notes the end for all calls that `task` has; null where it has ended meanwhile, or goes on with another call,
+   * or (`over`) longer.
+   */
   const end = async (
     task: TaskRow,
     sight: Pick<Sight, 'contextId' | 'snapshot'> & { readonly state: string },
@@ -128,7 +134,9 @@ export function createTasks(options: TasksOptions): KeptTasks {
 
     async begin(task, call) {
       if (!isStorable(task.taskId))
-        throw new RangeError('The id of a task has 1 to 256 characters, none of them NUL or half of a pair: refuse others before');
+        throw new RangeError(
+          'The id of a task has 1 to 256 characters, none of them NUL or half of a pair: refuse others before',
+        );
       const at = now();
       const expiresAt = at + task.ttlMs;
       const keptUntil = expiresAt + slackOf(task.ttlMs);
@@ -151,10 +159,15 @@ export function createTasks(options: TasksOptions): KeptTasks {
             task.askedAt ?? at,
           ],
         },
-        { statement: JOIN, params: [...own, call ? 1 : 0, expiresAt, nextLookAt, FIRST_LOOK_MS, task.messageBytes ?? 0] },
+        {
+          statement: JOIN,
+          params: [...own, call ? 1 : 0, expiresAt, nextLookAt, FIRST_LOOK_MS, task.messageBytes ?? 0],
+        },
         { statement: FIND_TASK, params: keyOf(task) },
         { statement: COUNT_OF_ACCOUNT, params: [account, liveMax] },
-        ...(call ? [{ statement: ADD_CALL, params: [...own, call.callId, call.price, at, keptUntil, call.most ?? null] }] : []),
+        ...(call
+          ? [{ statement: ADD_CALL, params: [...own, call.callId, call.price, at, keptUntil, call.most ?? null] }]
+          : []),
       ]);
       const found = toTaskRow(rows![0]!);
       const isNew = put!.length > 0;
@@ -205,25 +218,48 @@ export function createTasks(options: TasksOptions): KeptTasks {
         const row = await read(key);
         if (!row) return null;
         if (!row.live)
-          return { task: toTask(row), settled: sight.end === null ? [] : await settleCalls(settling, row, await listCalls(database, row), except) };
+          return {
+            task: toTask(row),
+            settled: sight.end === null ? [] : await settleCalls(settling, row, await listCalls(database, row), except),
+          };
         const seenState = sight.state === null ? row.state : stateOf(sight.state);
         if (sight.end === null) {
           const [state, contextId, output] = [seenState, contextOf(sight.contextId), sight.output === true];
           if (state === row.state && (contextId === null || contextId === row.contextId) && (!output || row.output))
             return { task: toTask(row), settled: [] };
           const at = now();
-          const noted: Value[] = [...keyOf(key), state, contextId, at, at + FIRST_LOOK_MS, FIRST_LOOK_MS, output ? 1 : 0];
+          const noted: Value[] = [
+            ...keyOf(key),
+            state,
+            contextId,
+            at,
+            at + FIRST_LOOK_MS,
+            FIRST_LOOK_MS,
+            output ? 1 : 0,
+          ];
           const [changed] = await database.query(NOTE_SIGHT, noted);
           if (changed) return { task: toTask(toTaskRow(changed)), settled: [] };
           continue;
         }
         const calls = await listCalls(database, row);
         const outcome = sight.end === 'cut' && !row.output && sight.output !== true ? 'free' : sight.end;
-        const work = { elapsedMs: Math.max(0, now() - row.askedAt), bytesIn: row.sentBytes, bytesOut: sight.bytes ?? 0 };
+        const work = {
+          elapsedMs: Math.max(0, now() - row.askedAt),
+          bytesIn: row.sentBytes,
+          bytesOut: sight.bytes ?? 0,
+        };
         const used =
-          outcome === 'free' ? new Map<string, ReportedUsage>() : usageOfCalls(calls, sight, work, outcome === 'complete' ? UNREPORTED : UNTOLD);
+          outcome === 'free'
+            ? new Map<string, ReportedUsage>()
+            : usageOfCalls(calls, sight, work, outcome === 'complete' ? UNREPORTED : UNTOLD);
         const ending: Ending = { outcome, reason: seenState, used };
-        const over = await end(row, { ...sight, state: seenState }, ending, Number.MAX_SAFE_INTEGER, except === undefined ? SETTLE_MS : OWN_RUN_MS);
+        const over = await end(
+          row,
+          { ...sight, state: seenState },
+          ending,
+          Number.MAX_SAFE_INTEGER,
+          except === undefined ? SETTLE_MS : OWN_RUN_MS,
+        );
         if (!over) continue;
         sink.ended?.(toTask(over), false);
         return { task: toTask(over), settled: await settleCalls(settling, over, calls, except) };
@@ -232,7 +268,9 @@ export function createTasks(options: TasksOptions): KeptTasks {
 
     async costOf(key, beganBy) {
       const row = await read(key);
-      return row && readTaskCost({ database, ledger, receipt: options.receipt ?? (() => null) }, key, beganBy(toTask(row)));
+      return (
+        row && readTaskCost({ database, ledger, receipt: options.receipt ?? (() => null) }, key, beganBy(toTask(row)))
+      );
     },
 
     async giveUp(key) {
@@ -256,7 +294,9 @@ export function createTasks(options: TasksOptions): KeptTasks {
 
   /** What is locked for earlier calls of the task lasts as long as it does. */
   async function keepOthers(task: TaskRow, keptUntil: number): Promise<void> {
-    const short = (await listCalls(database, task)).filter((call) => call.settlement === null && call.keptUntil < task.expiresAt);
+    const short = (await listCalls(database, task)).filter(
+      (call) => call.settlement === null && call.keptUntil < task.expiresAt,
+    );
     if (short.length === 0) return;
     await Promise.all(short.map(({ callId }) => ledger.keep(callId, keptUntil)));
     await database.batch(short.map(({ callId }) => ({ statement: NOTE_KEPT, params: [callId, keptUntil] })));
@@ -273,8 +313,8 @@ function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): Ending {
 }
 
 /**
- * Locks are kept for longer than their task by this, so that a task of many messages does not have all its locks prolonged with each. They are given
- * back when the task is given up.
+ * Locks are kept for longer than their task by this, so that a task of many messages does not have all its locks
+ * prolonged with each. They are given back when the task is given up.
  */
 const slackOf = (ttlMs: number) => Math.min(Math.floor(ttlMs / 8), 3_600_000);
 
@@ -286,8 +326,15 @@ function sees(task: TaskOwner, { account, run }: TaskOwner): boolean {
 const stateOf = (state: string) => (isStorable(state) ? state : UNKNOWN_STATE);
 const contextOf = (contextId: string | null | undefined) => (contextId && isStorable(contextId) ? contextId : null);
 
-function usageOfCalls(calls: readonly TaskCall[], { usageOf }: Sight, work: MeasuredWork, otherwise: ReportedUsage): Map<string, ReportedUsage> {
-  return new Map(calls.map(({ callId, price }, index) => [callId, usageOf?.({ callId, price }, index === 0, work) ?? otherwise]));
+function usageOfCalls(
+  calls: readonly TaskCall[],
+  { usageOf }: Sight,
+  work: MeasuredWork,
+  otherwise: ReportedUsage,
+): Map<string, ReportedUsage> {
+  return new Map(
+    calls.map(({ callId, price }, index) => [callId, usageOf?.({ callId, price }, index === 0, work) ?? otherwise]),
+  );
 }
 
 const UNREPORTED: ReportedUsage = { usage: null, flags: ['usage_missing'] };
@@ -298,7 +345,8 @@ async function list(database: Database, { account, run }: TaskOwner, query: Task
   const { primitive, service, contextId = null, state = null, since = null, after = null } = query;
   const from = after === null ? { updatedAt: Number.MAX_SAFE_INTEGER, taskId: '', service: '' } : readPageToken(after);
   // A text that no task can have is one that the database may not even take.
-  if ([service, contextId, state].some((text) => text !== null && !isStorable(text))) return { tasks: [], total: 0, next: null };
+  if ([service, contextId, state].some((text) => text !== null && !isStorable(text)))
+    return { tasks: [], total: 0, next: null };
   const limit = Math.min(Math.max(Math.trunc(query.limit), 1), PAGE_MAX);
   const sinceMs = Math.ceil(Math.min(Math.max(since ?? 0, 0), Number.MAX_SAFE_INTEGER));
   const filter: Value[] = [account, primitive, run, service, contextId, state, sinceMs];

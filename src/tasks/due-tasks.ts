@@ -4,13 +4,20 @@ import { keyOf, toTaskRow, type TaskRow } from './task-rows.ts';
 /** Tasks that are due for a look, shared out among the gateways of a database. */
 export interface DueTasks {
   /**
-   * Takes tasks that are due, those first that are so for longest: at most `limit`, of each offer at most LOOKS_PER_OFFER, of the `busy` offers none.
-   * Nobody else takes them until they are released, or CLAIM_MS are over.
+   * Takes tasks that are due, those first that are so for longest: at most `limit`, of each offer at most
+   * LOOKS_PER_OFFER, of the `busy` offers none. Nobody else takes them until they are released, or CLAIM_MS are
+   * over.
    */
   claim(limit: number, busy: readonly string[]): Promise<readonly TaskRow[]>;
-  /** Gives claimed tasks back. The next look is at `nextLookAt`, after a pause of `lookMs`, where they did not change meanwhile. */
+  /**
+   * Gives claimed tasks back. The next look is at `nextLookAt`, after a pause of `lookMs`, where they did not
+   * change meanwhile.
+   */
   release(tasks: readonly Released[]): Promise<void>;
-  /** Makes claims void, and every open task due: for one who has the database to itself, and found what a process left that died. */
+  /**
+   * Makes claims void, and every open task due: for one who has the database to itself, and found what a process
+   * left that died.
+   */
   forgetClaims(): Promise<void>;
   /** Removes tasks that ended at `until` or before, at most `limit`; resolves with how many. */
   sweep(until: number, limit: number): Promise<number>;
@@ -46,7 +53,9 @@ export function createDueTasks(database: Database, { now }: { readonly now: () =
   return {
     async claim(limit, busy) {
       const at = now();
-      return (await database.query(CLAIM[database.engine], [at, at + CLAIM_MS, limit, LOOKS_PER_OFFER, JSON.stringify(busy)])).map(toTaskRow);
+      return (
+        await database.query(CLAIM[database.engine], [at, at + CLAIM_MS, limit, LOOKS_PER_OFFER, JSON.stringify(busy)])
+      ).map(toTaskRow);
     },
     async release(tasks) {
       if (tasks.length === 0) return;

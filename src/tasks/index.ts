@@ -3,7 +3,16 @@ export { createSessionStore, type SessionStore, type StoredSession } from './ses
 export type { CallCost, TaskCost } from './task-cost.ts';
 export { isStorable } from './task-rows.ts';
 export type { TaskSink } from './task-sink.ts';
-export { type Look, ownerOf, type SeenTask, type Sight, type Task, type TaskKey, type TaskOwner, type Tasks } from './task.ts';
+export {
+  type Look,
+  ownerOf,
+  type SeenTask,
+  type Sight,
+  type Task,
+  type TaskKey,
+  type TaskOwner,
+  type Tasks,
+} from './task.ts';
 export { createTaskWatch, type TaskWatch, type TaskWatchOptions } from './watch.ts';
 export {
   type Webhook,

@@ -20,11 +20,16 @@ export function readPageToken(token: string): PageEnd {
   const parts = token.length <= TOKEN_LENGTH_MAX ? parse(Buffer.from(token, 'base64url').toString()) : null;
   if (Array.isArray(parts) && parts.length === 3) {
     const [updatedAt, taskId, service] = parts as unknown[];
-    if (Number.isSafeInteger(updatedAt) && isText(taskId) && isText(service)) return { updatedAt: updatedAt as number, taskId, service };
+    if (Number.isSafeInteger(updatedAt) && isText(taskId) && isText(service))
+      return { updatedAt: updatedAt as number, taskId, service };
   }
-  throw new GatewayError('invalid_request', 'pageToken is none that a page of this list ended with: leave it out to begin with the first page', {
-    param: 'pageToken',
-  });
+  throw new GatewayError(
+    'invalid_request',
+    'pageToken is none that a page of this list ended with: leave it out to begin with the first page',
+    {
+      param: 'pageToken',
+    },
+  );
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && isStorable(value);

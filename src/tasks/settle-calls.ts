@@ -41,8 +41,9 @@ export async function listCalls(database: Pick<Database, 'query'>, key: TaskKey)
 }
 
 /**
- * Settles every open call of a task that has ended, by the end that is kept with it, and notes what each was charged. What was settled before, here or
- * elsewhere, also by somebody who broke off, stays as it was and is told alike. Rejects when a call could not be settled; the others are.
+ * Settles every open call of a task that has ended, by the end that is kept with it, and notes what each was
+ * charged. What was settled before, here or elsewhere, also by somebody who broke off, stays as it was and is told
+ * alike. Rejects when a call could not be settled; the others are.
  */
 export async function settleCalls(
   options: SettleCallsOptions,
@@ -66,7 +67,10 @@ export async function settleCalls(
   // What was charged stands in the ledger already. Should these notes be lost, the next to come finds it there.
   if (task.open)
     await database.batch([
-      ...[...settled].map(([callId, settlement]) => ({ statement: NOTE, params: [callId, settlementToText(settlement)] })),
+      ...[...settled].map(([callId, settlement]) => ({
+        statement: NOTE,
+        params: [callId, settlementToText(settlement)],
+      })),
       { statement: CLOSE, params: keyOf(task) },
     ]);
   if (failure) throw failure.reason;
@@ -76,7 +80,12 @@ export async function settleCalls(
   });
 }
 
-async function settleCall({ conclude, nameOf, sink }: SettleCallsOptions, task: TaskRow, call: CallRow, ending: Ending): Promise<Settlement> {
+async function settleCall(
+  { conclude, nameOf, sink }: SettleCallsOptions,
+  task: TaskRow,
+  call: CallRow,
+  ending: Ending,
+): Promise<Settlement> {
   const { callId, price, most = null } = call;
   const { outcome, reason } = ending;
   const { usage, flags } = ending.used.get(callId) ?? NOTHING_USED;
@@ -93,7 +102,18 @@ async function settleCall({ conclude, nameOf, sink }: SettleCallsOptions, task: 
   // A lock that nobody knows holds no money.
   if (!concluded) return NOTHING;
   const { settlement, lock, before } = concluded;
-  if (!before) sink.concluded?.({ task: toTask(task), call: { callId, price }, providerName, outcome, usage, settlement, flags, durationMs, lock });
+  if (!before)
+    sink.concluded?.({
+      task: toTask(task),
+      call: { callId, price },
+      providerName,
+      outcome,
+      usage,
+      settlement,
+      flags,
+      durationMs,
+      lock,
+    });
   return settlement;
 }
 

@@ -23,8 +23,15 @@ export interface TaskCostOptions {
   readonly receipt: (record: LockRecord) => string | null;
 }
 
-/** Reads what a task was charged. `began`: the call that began it, which is not among those that were left to it where it ended at once. null while any is not settled. */
-export async function readTaskCost({ database, ledger, receipt }: TaskCostOptions, key: TaskKey, began: string | null): Promise<TaskCost | null> {
+/**
+ * Reads what a task was charged. `began`: the call that began it, which is not among those that were left to it
+ * where it ended at once. null while any is not settled.
+ */
+export async function readTaskCost(
+  { database, ledger, receipt }: TaskCostOptions,
+  key: TaskKey,
+  began: string | null,
+): Promise<TaskCost | null> {
   const later = (await listCalls(database, key)).map(({ callId }) => callId);
   const ids = [...new Set([...(began === null ? [] : [began]), ...later])];
   const calls: CallCost[] = [];

@@ -19,7 +19,10 @@ export interface ConcludedCall {
   readonly lock: LockRecord;
 }
 
-/** What is told about tasks to a log and to metrics, each once over all gateways of a database. Methods return at once and never throw. */
+/**
+ * What is told about tasks to a log and to metrics, each once over all gateways of a database. Methods return at
+ * once and never throw.
+ */
 export interface TaskSink {
   readonly begun?: (task: Task) => void;
   /** An end was seen; its calls are being settled. `gaveUp`: nobody saw one in time. */

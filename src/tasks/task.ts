@@ -33,7 +33,10 @@ export interface Task extends TaskKey, TaskOwner {
   readonly output: boolean;
   /** The protocol's own notes, such as the revision that the provider speaks; JSON text. */
   readonly notes: string;
-  /** The task as it ended, for one that no provider keeps; JSON text, null for those that are asked for at their provider. */
+  /**
+   * The task as it ended, for one that no provider keeps; JSON text, null for those that are asked for at their
+   * provider.
+   */
   readonly snapshot: string | null;
   readonly createdAt: number;
   /** When its first message was sent; epoch milliseconds. */
@@ -61,20 +64,29 @@ export interface Sight {
   readonly contextId?: string | null;
   /** It has given output. Default not known. */
   readonly output?: boolean;
-  /** null while it goes on. `cut`: it was stopped, which costs the same as its end where it had given output, and else nothing. `free`: it failed by its own words. */
+  /**
+   * null while it goes on. `cut`: it was stopped, which costs the same as its end where it had given output, and
+   * else nothing. `free`: it failed by its own words.
+   */
   readonly end: null | 'complete' | 'cut' | 'free';
   /** How long its provider wants to be left alone before the next look; default as the watch has it. Milliseconds. */
   readonly pauseMs?: number;
   /** Bytes of what was heard of it; default 0. Claims of use are held against them. */
   readonly bytes?: number;
-  /** What each of its calls used, as the protocol reads it, held against what was measured of the whole task; asked for only at the end. */
+  /**
+   * What each of its calls used, as the protocol reads it, held against what was measured of the whole task; asked
+   * for only at the end.
+   */
   readonly usageOf?: (call: TaskCall, first: boolean, work: MeasuredWork) => ReportedUsage;
   readonly snapshot?: string | null;
 }
 
 export interface SeenTask {
   readonly task: Task;
-  /** What each of its calls was charged, where the sight is of its end: of the first, by which it was settled, whoever saw it. Empty else. */
+  /**
+   * What each of its calls was charged, where the sight is of its end: of the first, by which it was settled,
+   * whoever saw it. Empty else.
+   */
   readonly settled: readonly { readonly callId: string; readonly settlement: Settlement }[];
 }
 
@@ -116,16 +128,21 @@ export interface TaskQuery {
 }
 
 /**
- * Tasks in the database, so that every gateway that shares it knows them, also after a restart. What is locked for a task is settled once, at the first
- * end that is seen of it. Methods reject with the database's error or LedgerUnavailable when it cannot be reached.
+ * Tasks in the database, so that every gateway that shares it knows them, also after a restart. What is locked for
+ * a task is settled once, at the first end that is seen of it. Methods reject with the database's error or
+ * LedgerUnavailable when it cannot be reached.
  */
 export interface Tasks {
-  /** Rejects with GatewayError where an account has as many tasks as it may: before a call that may begin another. Calls that are under way may begin some more. */
+  /**
+   * Rejects with GatewayError where an account has as many tasks as it may: before a call that may begin another.
+   * Calls that are under way may begin some more.
+   */
   admit(account: string): Promise<void>;
   /**
-   * Notes that a call began a task, or goes on with one (`call` null: with one that is paid already), and keeps its lock until the task ends: before
-   * anybody is told of the task. `taken`: the id is that of another owner's or offer's task, which is a fault of the provider. `over`: it is the owner's
-   * and has ended; nothing is kept, so that the call's own run settles it. Rejects with RangeError for an id that cannot be kept, see isStorable.
+   * Notes that a call began a task, or goes on with one (`call` null: with one that is paid already), and keeps its
+   * lock until the task ends: before anybody is told of the task. `taken`: the id is that of another owner's or
+   * offer's task, which is a fault of the provider. `over`: it is the owner's and has ended; nothing is kept, so
+   * that the call's own run settles it. Rejects with RangeError for an id that cannot be kept, see isStorable.
    */
   begin(task: NewTask, call: TaskCall | null): Promise<'begun' | 'known' | 'over' | 'taken'>;
   /** null for one that is not there or is not the owner's. */
@@ -134,32 +151,39 @@ export interface Tasks {
   ofCall(callId: string, owner: TaskOwner): Promise<Task | null>;
   /** The owner's tasks with this id, of whatever service; at most ten. */
   findAll(primitive: Primitive, taskId: string, owner: TaskOwner): Promise<readonly Task[]>;
-  /** The owner's that was changed last in a context of a service; `foreign` where all that are in it are others', null where there are none. */
+  /**
+   * The owner's that was changed last in a context of a service; `foreign` where all that are in it are others',
+   * null where there are none.
+   */
   lastIn(
     owner: TaskOwner,
     context: { readonly primitive: Primitive; readonly service: string; readonly contextId: string },
   ): Promise<Task | 'foreign' | null>;
   /**
-   * Notes that an owner uses a context of a service; false where somebody else did before, whose it then is. Providers know one client, the gateway, so a
-   * context that two accounts call the same would be one to them.
+   * Notes that an owner uses a context of a service; false where somebody else did before, whose it then is.
+   * Providers know one client, the gateway, so a context that two accounts call the same would be one to them.
    */
-  claim(owner: TaskOwner, context: { readonly primitive: Primitive; readonly service: string; readonly contextId: string }): Promise<boolean>;
+  claim(
+    owner: TaskOwner,
+    context: { readonly primitive: Primitive; readonly service: string; readonly contextId: string },
+  ): Promise<boolean>;
   /** The owner's, changed last first. */
   list(owner: TaskOwner, query: TaskQuery): Promise<TaskPage>;
   /**
-   * What was seen of a task. At its end all its calls are settled, which is durable when this resolves; the second time nothing happens, and the same is
-   * told. null for a task that is not there. `except`: a call that its own run settles.
+   * What was seen of a task. At its end all its calls are settled, which is durable when this resolves; the second
+   * time nothing happens, and the same is told. null for a task that is not there. `except`: a call that its own
+   * run settles.
    */
   saw(key: TaskKey, sight: Sight, except?: string): Promise<SeenTask | null>;
   /**
-   * What a task that has ended was charged; null while any of its calls is not settled, and for a task that is not there. `beganBy`: the call that began it,
-   * null where that is not known.
+   * What a task that has ended was charged; null while any of its calls is not settled, and for a task that is not
+   * there. `beganBy`: the call that began it, null where that is not known.
    */
   costOf(key: TaskKey, beganBy: (task: Task) => string | null): Promise<TaskCost | null>;
 }
 
 /**
- * Looks at a task at its provider. Resolves with what is seen; null where it could not be asked, or `signal` aborted: nobody waits any more. `whole`: with all that was
- * said in it, for its bytes.
+ * Looks at a task at its provider. Resolves with what is seen; null where it could not be asked, or `signal`
+ * aborted: nobody waits any more. `whole`: with all that was said in it, for its bytes.
  */
 export type Look = (task: Task, signal: AbortSignal, whole?: boolean) => Promise<Sight | null>;

@@ -9,7 +9,10 @@ import type { Look, Sight, Task } from './task.ts';
 export interface TaskWatchOptions {
   readonly database: Database;
   readonly tasks: KeptTasks;
-  /** How each protocol looks at its tasks. Those of a primitive without a look only end when others see it, or are given up. */
+  /**
+   * How each protocol looks at its tasks. Those of a primitive without a look only end when others see it, or are
+   * given up.
+   */
   readonly looks: Readonly<Partial<Record<Primitive, Look>>>;
   /** False while the provider of a task is connected nowhere. */
   readonly present: (task: Task) => boolean;
@@ -35,7 +38,10 @@ export interface TaskWatchOptions {
 }
 
 export interface TaskWatch {
-  /** Ends the watch at once: looks that run are aborted, and what they see is not heard any more. Resolves when nothing of it runs. */
+  /**
+   * Ends the watch at once: looks that run are aborted, and what they see is not heard any more. Resolves when
+   * nothing of it runs.
+   */
   close(): Promise<void>;
 }
 
@@ -50,7 +56,9 @@ const SLOW_MS = 500;
 /** A look that takes longer has seen nothing. */
 const LOOK_MS = 10_000;
 const PAUSE_GROWTH = 1.6;
-/** Of a pause, so much is left to chance, so that tasks that were begun together are not looked at together for ever. */
+/**
+ * Of a pause, so much is left to chance, so that tasks that were begun together are not looked at together for ever.
+ */
 const JITTER = 0.2;
 /** A provider that is away may be back any moment. */
 const ABSENT_MS_MAX = 10_000;
@@ -60,8 +68,9 @@ const SWEEP_BATCH = 500;
 const CONTEXT_MS = 365 * 24 * 3_600_000;
 
 /**
- * Looks at the tasks that go on, so that their end is seen also where no client asks and no provider tells; gives up those whose time is over; settles
- * what a gateway that died left open; and forgets those that ended long ago. Gateways that share a database share this work.
+ * Looks at the tasks that go on, so that their end is seen also where no client asks and no provider tells; gives
+ * up those whose time is over; settles what a gateway that died left open; and forgets those that ended long ago.
+ * Gateways that share a database share this work.
  */
 export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
   const { database, tasks, looks, present, now, random, lookMsMax, retentionMs, alone, onGivenUp, onError } = options;
@@ -90,7 +99,10 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     return { task, lookMs, nextLookAt: task.live ? Math.min(at, Math.max(task.expiresAt, now())) : at };
   };
 
-  /** Resolves with the next pause; null where the task needs no look any more. `slow`: its look takes long. `looked`: its provider is not asked any more. */
+  /**
+   * Resolves with the next pause; null where the task needs no look any more. `slow`: its look takes long.
+   * `looked`: its provider is not asked any more.
+   */
   const attend = async (task: TaskRow, slow: () => void, looked: () => void): Promise<Released | null> => {
     if (!task.live) {
       await tasks.settleRest(task);
@@ -194,9 +206,14 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     await due.release(batch);
   };
 
-  /** Resolves with whether there may be more behind what was taken: where an offer has more that is due than it may have at once. */
+  /**
+   * Resolves with whether there may be more behind what was taken: where an offer has more that is due than it may
+   * have at once.
+   */
   const claim = async (): Promise<boolean> => {
-    const busy = [...offers].filter(([, { active, waiting }]) => active + waiting.length >= LOOKS_PER_OFFER).map(([id]) => id);
+    const busy = [...offers]
+      .filter(([, { active, waiting }]) => active + waiting.length >= LOOKS_PER_OFFER)
+      .map(([id]) => id);
     const claimed = await due.claim(LOOKS_MAX - taken, busy);
     taken += claimed.length;
     const byOffer = Map.groupBy(claimed, ({ offerId }) => offerId);
@@ -213,8 +230,10 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
   const sweep = async () => {
     if (Math.abs(now() - sweptAt) < SWEEP_MS) return;
     sweptAt = now();
-    for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH && !closed.aborted;) swept = await due.sweep(now() - retentionMs, SWEEP_BATCH);
-    for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH && !closed.aborted;) swept = await due.sweepContexts(now() - CONTEXT_MS, SWEEP_BATCH);
+    for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH && !closed.aborted;)
+      swept = await due.sweep(now() - retentionMs, SWEEP_BATCH);
+    for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH && !closed.aborted;)
+      swept = await due.sweepContexts(now() - CONTEXT_MS, SWEEP_BATCH);
   };
 
   /** Resolves with whether the next is to come at once. */

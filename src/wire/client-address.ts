@@ -1,6 +1,8 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 
-/** Whether an address is one of the load balancers in front of this gateway, whose word for where a client is counts. */
+/**
+ * Whether an address is one of the load balancers in front of this gateway, whose word for where a client is counts.
+ */
 export type Trust = (address: string) => boolean;
 
 /** Trusts IP addresses and networks in CIDR form. */
@@ -17,13 +19,14 @@ export function createTrust(proxies: readonly string[]): Trust {
 }
 
 /**
- * Where a request comes from: the address that it came from here, or, where that is a trusted proxy's, the last of X-Forwarded-For that is not.
- * For what Fastify never sees, such as an upgrade; its `request.ip` is the same.
+ * Where a request comes from: the address that it came from here, or, where that is a trusted proxy's, the last of
+ * X-Forwarded-For that is not. For what Fastify never sees, such as an upgrade; its `request.ip` is the same.
  */
 export function clientAddress(remote: string, forwarded: string | string[] | undefined, trust: Trust): string {
   let address = remote;
   const hops = String(forwarded ?? '').split(',');
-  for (let hop = hops.pop(); hop !== undefined && hop.trim() !== '' && trust(address); hop = hops.pop()) address = hop.trim();
+  for (let hop = hops.pop(); hop !== undefined && hop.trim() !== '' && trust(address); hop = hops.pop())
+    address = hop.trim();
   return address;
 }
 

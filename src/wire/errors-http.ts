@@ -1,6 +1,9 @@
 import type { ErrorCode, GatewayError } from './errors.ts';
 
-/** The HTTP wire of the chat family, models, keys and account: `{error: {message, type, code, param}}`, `code` repeating the status. */
+/**
+ * The HTTP wire of the chat family, models, keys and account: `{error: {message, type, code, param}}`, `code`
+ * repeating the status.
+ */
 export const HTTP_ERRORS = {
   invalid_request: { status: 400, type: 'invalid_request' },
   unauthorized: { status: 401, type: 'unauthorized' },
@@ -29,7 +32,12 @@ export const HTTP_ERRORS = {
 const NO_TERMS = { x402Version: 2, accepts: [] } as const;
 
 export interface HttpErrorBody {
-  readonly error: { readonly message: string; readonly type: string; readonly code: number; readonly param: string | null };
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly code: number;
+    readonly param: string | null;
+  };
 }
 
 export interface HttpError {
@@ -46,6 +54,10 @@ export function toHttpError(error: GatewayError): HttpError {
   return {
     status,
     headers,
-    body: { ...(status === 402 ? NO_TERMS : null), ...error.body, error: { message: error.message, type, code: status, param: error.param ?? null } },
+    body: {
+      ...(status === 402 ? NO_TERMS : null),
+      ...error.body,
+      error: { message: error.message, type, code: status, param: error.param ?? null },
+    },
   };
 }

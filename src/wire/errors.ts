@@ -64,7 +64,10 @@ const WITHOUT_A_LOCK: ReadonlySet<ErrorCode> = new Set([
   'escrow_not_setup',
 ]);
 
-/** The error of a call that was run, with the header that names its record in `/generation`, so that whoever got no answer can see what it cost. */
+/**
+ * The error of a call that was run, with the header that names its record in `/generation`, so that whoever got no
+ * answer can see what it cost.
+ */
 export function ofGeneration(error: GatewayError, callId: string): GatewayError {
   if (WITHOUT_A_LOCK.has(error.code)) return error;
   const { code, message, cause, param, retryAfterS, headers, body } = error;

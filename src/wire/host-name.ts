@@ -8,7 +8,9 @@ export interface HostName {
   readonly port: string;
 }
 
-/** Letters, digits, hyphens and dots, or an IPv6 address in brackets; no user, no percent-encoding, no other alphabet. */
+/**
+ * Letters, digits, hyphens and dots, or an IPv6 address in brackets; no user, no percent-encoding, no other alphabet.
+ */
 const HOST = /^(\[[0-9a-f:.]{2,45}\]|[a-z0-9_](?:[a-z0-9_.-]{0,253}))(?::(\d{1,5}))?$/i;
 
 /** The parts of `host` or `host:port`; null for anything else. */

@@ -24,13 +24,22 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-/** Array elements are cheaper to build than keys (a number takes 16 bytes), so an embedding or a token list may have more of them. */
+/**
+ * Array elements are cheaper to build than keys (a number takes 16 bytes), so an embedding or a token list may have
+ * more of them.
+ */
 const ELEMENTS_PER_KEY = 20;
 
-/** Of all names together, for each key that there may be. Names are compared with others, which takes longer than to read a text. */
+/**
+ * Of all names together, for each key that there may be. Names are compared with others, which takes longer than to
+ * read a text.
+ */
 const NAME_BYTES_PER_KEY = 64;
 
-/** A number of more digits is counted, and so many digits are read of such numbers: reading them takes the square of their length. */
+/**
+ * A number of more digits is counted, and so many digits are read of such numbers: reading them takes the square of
+ * their length.
+ */
 const LONG_NUMBER = 64;
 const LONG_NUMBERS_BYTES_MAX = 64 * 1024;
 
@@ -38,18 +47,20 @@ const LONG_NUMBERS_BYTES_MAX = 64 * 1024;
 const SHORT_STRING = 64;
 
 /**
- * Parses JSON bytes from a stranger. Throws GatewayError `invalid_request` that names the position (in bytes) of what is wrong:
- * nesting deeper than `jsonDepthMax`, more keys than `jsonKeysMax`, or text that is no JSON. Time is linear in the length.
- * Keys such as `__proto__` become plain own properties. Of duplicate keys the last one counts.
- * A number that no double holds (a 64-bit bound in a tool's schema) becomes an object that JSON.stringify writes as it came.
- * An escaped half of a character becomes U+FFFD.
+ * Parses JSON bytes from a stranger. Throws GatewayError `invalid_request` that names the position (in bytes) of
+ * what is wrong: nesting deeper than `jsonDepthMax`, more keys than `jsonKeysMax`, or text that is no JSON. Time is
+ * linear in the length. Keys such as `__proto__` become plain own properties. Of duplicate keys the last one
+ * counts. A number that no double holds (a 64-bit bound in a tool's schema) becomes an object that JSON.stringify
+ * writes as it came. An escaped half of a character becomes U+FFFD.
  */
 export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const start = hasByteOrderMark(buffer) ? 3 : 0;
   const structure = checkStructure(buffer, start, limits);
   if (!limits.repairText && !isUtf8(buffer)) throw noUtf8();
-  const text = limits.repairText ? buffer.toString('utf8', start) : wellFormedText(start === 0 ? buffer : buffer.subarray(start));
+  const text = limits.repairText
+    ? buffer.toString('utf8', start)
+    : wellFormedText(start === 0 ? buffer : buffer.subarray(start));
   return parseText(text, structure.inexact, start);
 }
 
@@ -58,7 +69,10 @@ const IN_TURNS_BYTES = 512 * 1024;
 /** Of a large body, what is looked at in one turn: some 10 ms with the worst in it. */
 const SLICE_BYTES = 1024 * 1024;
 
-/** parseJson for a body that may be large: such a one is read in turns of the event loop, and so rejects. The caller goes on in a turn of its own. */
+/**
+ * parseJson for a body that may be large: such a one is read in turns of the event loop, and so rejects. The caller
+ * goes on in a turn of its own.
+ */
 export function readJson(buffer: Buffer, limits: JsonLimits): unknown {
   return buffer.byteLength <= IN_TURNS_BYTES ? parseJson(buffer, limits) : parseInTurns(buffer, limits);
 }
@@ -89,9 +103,13 @@ function parseText(text: string, inexact: boolean, start: number): unknown {
     return (inexact ? JSON.parse(text, keepExact) : JSON.parse(text)) as unknown;
   } catch (error) {
     const fault = syntaxFault(text, error, start);
-    throw new GatewayError('invalid_request', fault === null ? 'The body is empty; send a JSON object' : `The body is not valid JSON: ${fault}`, {
-      cause: error,
-    });
+    throw new GatewayError(
+      'invalid_request',
+      fault === null ? 'The body is empty; send a JSON object' : `The body is not valid JSON: ${fault}`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -101,8 +119,9 @@ export class NotUtf8 extends GatewayError {}
 const noUtf8 = () => new NotUtf8('invalid_request', 'The body is not valid UTF-8');
 
 /**
- * The text of JSON bytes from a stranger whose structure is within the limits, not parsed yet; for a protocol that reads it by itself.
- * An escaped half of a character in it is U+FFFD. Throws GatewayError `invalid_request` as parseJson does.
+ * The text of JSON bytes from a stranger whose structure is within the limits, not parsed yet; for a protocol that
+ * reads it by itself. An escaped half of a character in it is U+FFFD. Throws GatewayError `invalid_request` as
+ * parseJson does.
  */
 export function jsonText(bytes: Uint8Array, limits: JsonLimits): string {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -121,9 +140,15 @@ export async function readJsonText(buffer: Buffer, limits: JsonLimits): Promise<
   return text;
 }
 
-/** Refuses JSON bytes whose structure is beyond the limits, as parseJson does; whether they are JSON is not looked at. */
+/**
+ * Refuses JSON bytes whose structure is beyond the limits, as parseJson does; whether they are JSON is not looked at.
+ */
 export function guardStructure(bytes: Uint8Array, limits: JsonLimits): void {
-  checkStructure(Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), 0, limits);
+  checkStructure(
+    Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength),
+    0,
+    limits,
+  );
 }
 
 function hasByteOrderMark(buffer: Buffer): boolean {
@@ -152,7 +177,11 @@ class Structure {
   #keys = 0;
   #commas = 0;
 
-  constructor(buffer: Buffer, start: number, { jsonDepthMax, jsonKeysMax, jsonElementsMax = jsonKeysMax * ELEMENTS_PER_KEY }: JsonLimits) {
+  constructor(
+    buffer: Buffer,
+    start: number,
+    { jsonDepthMax, jsonKeysMax, jsonElementsMax = jsonKeysMax * ELEMENTS_PER_KEY }: JsonLimits,
+  ) {
     this.#buffer = buffer;
     this.#at = start;
     this.#limits = { jsonDepthMax, jsonKeysMax, jsonElementsMax };
@@ -232,7 +261,8 @@ const EXACT_VALUES_MAX = 10_000;
 
 const isDigit = (byte: number | undefined) => byte !== undefined && byte >= 0x30 && byte <= 0x39;
 const isExponent = (byte: number | undefined) => byte === 0x65 || byte === 0x45;
-const isInNumber = (byte: number | undefined) => isDigit(byte) || isExponent(byte) || byte === 0x2e || byte === 0x2b || byte === 0x2d;
+const isInNumber = (byte: number | undefined) =>
+  isDigit(byte) || isExponent(byte) || byte === 0x2e || byte === 0x2b || byte === 0x2d;
 
 const { rawJSON, isRawJSON } = JSON as unknown as {
   readonly rawJSON: (text: string) => unknown;
@@ -242,7 +272,10 @@ const { rawJSON, isRawJSON } = JSON as unknown as {
 /** True of what parseJson makes of a number that no double holds. */
 export const isExactNumber = isRawJSON;
 
-/** A reviver. Decimals are rounded as every reader rounds them; an integer above 2^53, or what overflows, would be another number. */
+/**
+ * A reviver. Decimals are rounded as every reader rounds them; an integer above 2^53, or what overflows, would be
+ * another number.
+ */
 function keepExact(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
   if (typeof value !== 'number' || context?.source === undefined) return value;
   if (Number.isFinite(value) && (String(value) === context.source || !/^-?\d+$/.test(context.source))) return value;
@@ -250,8 +283,8 @@ function keepExact(_key: string, value: unknown, context?: { readonly source?: s
 }
 
 /**
- * Index of the quote that ends the string whose text goes on at `from`, which is no escaped place. Where there is none before about `until`: the complement
- * of such a place there.
+ * Index of the quote that ends the string whose text goes on at `from`, which is no escaped place. Where there is
+ * none before about `until`: the complement of such a place there.
  */
 function stringEnd(buffer: Buffer, from: number, until: number): number {
   const { length } = buffer;
@@ -265,7 +298,8 @@ function stringEnd(buffer: Buffer, from: number, until: number): number {
     }
     if (i >= length) return ~length;
     if (i >= until) return ~i;
-    // A long string, such as an image: let the native search jump. `i` is known not to be escaped, so backslashes count down to it only.
+    // A long string, such as an image: let the native search jump. `i` is known not to be escaped, so backslashes
+    // count down to it only.
     const quote = buffer.indexOf(QUOTE, i);
     if (quote === -1) return ~length;
     let backslashes = 0;
@@ -278,5 +312,7 @@ function stringEnd(buffer: Buffer, from: number, until: number): number {
 /** JSON of more keys, objects or elements than are read. It may be right, and just large. */
 export class TooMuchStructure extends GatewayError {}
 
-const refusal = (what: string, position: number) => new GatewayError('invalid_request', `The body ${what} (at position ${position})`);
-const tooMuch = (what: string, position: number) => new TooMuchStructure('invalid_request', `The body ${what} (at position ${position})`);
+const refusal = (what: string, position: number) =>
+  new GatewayError('invalid_request', `The body ${what} (at position ${position})`);
+const tooMuch = (what: string, position: number) =>
+  new TooMuchStructure('invalid_request', `The body ${what} (at position ${position})`);

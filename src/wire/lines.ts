@@ -13,7 +13,8 @@ export interface LinesOptions {
 
 /** Cuts bytes into lines, in linear time and with at most one line in memory. */
 export function createLines({ bytesMax, line, tooLong }: LinesOptions): { push(chunk: Buffer): void; end(): void } {
-  // A copy: chunks kept as they came would take a hundred bytes of memory for each byte of a line that comes byte by byte.
+  // A copy: chunks kept as they came would take a hundred bytes of memory for each byte of a line that comes byte
+  // by byte.
   let held = EMPTY;
   let heldBytes = 0;
   let skipping = false;

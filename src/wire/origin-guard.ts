@@ -15,8 +15,8 @@ export interface OriginGuardOptions {
 }
 
 /**
- * Why a request must not be served, or null. `rawHeaders` is IncomingMessage.rawHeaders, where a repeated Host is seen: Node keeps the first, a proxy
- * before us may have judged by the last.
+ * Why a request must not be served, or null. `rawHeaders` is IncomingMessage.rawHeaders, where a repeated Host is
+ * seen: Node keeps the first, a proxy before us may have judged by the last.
  */
 export type OriginGuard = (headers: IncomingHttpHeaders, rawHeaders?: readonly string[]) => string | null;
 
@@ -24,16 +24,21 @@ const ORIGIN = /^(https?):\/\/([^/]+)$/i;
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '443' };
 
 /**
- * Refuses what a page of a stranger can make a browser send: requests with the Origin of another place, and requests to a name of the stranger's that
- * leads here (DNS rebinding). A page that is open under a rebound name is of the same origin as the gateway to its browser; only the name tells it.
- * Where a gateway is open to the network and was not told its names, Host is not judged; Origin always is. Ports of Host are not judged, as rebinding
+ * Refuses what a page of a stranger can make a browser send: requests with the Origin of another place, and
+ * requests to a name of the stranger's that leads here (DNS rebinding). A page that is open under a rebound name is
+ * of the same origin as the gateway to its browser; only the name tells it. Where a gateway is open to the network
+ * and was not told its names, Host is not judged; Origin always is. Ports of Host are not judged, as rebinding
  * changes names alone.
  */
 export function createOriginGuard(options: OriginGuardOptions): OriginGuard {
   const { publicUrl, signInDomains, bindHost, allowedOrigins } = options;
   const bound = parseHost(bindHost.includes(':') ? `[${bindHost}]` : bindHost)?.name ?? bindHost;
   const onLoopback = isLoopback(bound);
-  const names = new Set([bound, ...options.allowedHosts, ...signInDomains.map((domain) => parseHost(domain)?.name ?? domain)]);
+  const names = new Set([
+    bound,
+    ...options.allowedHosts,
+    ...signInDomains.map((domain) => parseHost(domain)?.name ?? domain),
+  ]);
   // Addresses that stand for all of a machine's are no name of it.
   for (const every of ['0.0.0.0', '[::]']) names.delete(every);
   const origins = new Set([...allowedOrigins, ...signInDomains.map((domain) => `https://${domain}`)]);

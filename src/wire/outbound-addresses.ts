@@ -1,6 +1,9 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Networks that nobody on the public internet is reached at (IANA special-purpose registry), and those where clouds keep their metadata. */
+/**
+ * Networks that nobody on the public internet is reached at (IANA special-purpose registry), and those where clouds
+ * keep their metadata.
+ */
 const CLOSED_V4: readonly (readonly [network: string, bits: number])[] = [
   ['0.0.0.0', 8], // this network, unspecified
   ['10.0.0.0', 8], // private
@@ -49,8 +52,8 @@ const openV6 = listOf([['2000::', 3]], 'ipv6');
 const holdingV4 = listOf(HOLDING_V4, 'ipv6');
 
 /**
- * Whether an IP address is one of the public internet: not of this machine, its networks, its cloud, nor set aside for any other use. What is no address,
- * and one with a zone, is not.
+ * Whether an IP address is one of the public internet: not of this machine, its networks, its cloud, nor set aside
+ * for any other use. What is no address, and one with a zone, is not.
  */
 export function isPublicAddress(address: string): boolean {
   const version = isIP(address);

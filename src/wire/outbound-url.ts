@@ -8,8 +8,12 @@ export interface OutboundUrlOptions {
 
 export const OUTBOUND_URL_CHARS_MAX = 2_048;
 
-/** Names that networks give to what is theirs, which no public name server should know (RFC 6761, 6762, 8375 and custom). */
-const CLOSED_NAMES = /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa|ip6-(?:localhost|loopback))$/;
+/**
+ * Names that networks give to what is theirs, which no public name server should know (RFC 6761, 6762, 8375 and
+ * custom).
+ */
+const CLOSED_NAMES =
+  /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa|ip6-(?:localhost|loopback))$/;
 
 /** From 1024 on, what browsers do not speak HTTP to either (the Fetch Standard's bad ports). */
 const BAD_PORTS: ReadonlySet<number> = new Set([
@@ -17,14 +21,16 @@ const BAD_PORTS: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * What is wrong with a URL that a stranger wants to be called at, in words that follow its name ("must be https://"), or null. Looks at the text alone: what
- * its host resolves to is looked at when it is called, each time.
+ * What is wrong with a URL that a stranger wants to be called at, in words that follow its name ("must be
+ * https://"), or null. Looks at the text alone: what its host resolves to is looked at when it is called, each
+ * time.
  */
 export function outboundUrlFault(text: string, { allowPrivate }: OutboundUrlOptions): string | null {
   if (text.length > OUTBOUND_URL_CHARS_MAX) return `is longer than ${OUTBOUND_URL_CHARS_MAX} characters`;
   const url = URL.parse(text);
   if (!url) return 'is not an absolute URL such as https://example.com/hook';
-  if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:')) return `must begin with https://${allowPrivate ? ' or http://' : ''}`;
+  if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
+    return `must begin with https://${allowPrivate ? ' or http://' : ''}`;
   if (url.username !== '' || url.password !== '') return 'must not hold a user or a password';
   if (url.port === '0') return 'must not have the port 0';
   if (allowPrivate) return null;
@@ -35,8 +41,8 @@ export function outboundUrlFault(text: string, { allowPrivate }: OutboundUrlOpti
 }
 
 /**
- * Whether a text is a URL of HTTP whose host is, by the text alone, one of this machine or of a private network. For addresses that others fetch; any other
- * text is for them to refuse.
+ * Whether a text is a URL of HTTP whose host is, by the text alone, one of this machine or of a private network.
+ * For addresses that others fetch; any other text is for them to refuse.
  */
 export function namesPrivateHost(text: string): boolean {
   if (text.startsWith('data:')) return false;
@@ -44,7 +50,10 @@ export function namesPrivateHost(text: string): boolean {
   return url !== null && (url.protocol === 'https:' || url.protocol === 'http:') && !isPublicName(hostOf(url));
 }
 
-/** The host as a resolver takes it: no brackets, no dot at its end. URL has turned decimal, octal and hexadecimal forms into plain addresses. */
+/**
+ * The host as a resolver takes it: no brackets, no dot at its end. URL has turned decimal, octal and hexadecimal
+ * forms into plain addresses.
+ */
 export function hostOf(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
 }

@@ -37,7 +37,10 @@ const DEPTH_MAX = 6;
 const KEYS_MAX = 200;
 const TEXT_MAX = 8192;
 
-/** Names are few and repeat on every line, so their answer is remembered; hostile names (metadata) cannot grow the memory. */
+/**
+ * Names are few and repeat on every line, so their answer is remembered; hostile names (metadata) cannot grow the
+ * memory.
+ */
 const known = new Map<string, boolean>();
 const KNOWN_MAX = 2000;
 
@@ -72,7 +75,11 @@ function redactRecord(record: Record<string, unknown>, depth: number): unknown {
   for (const name of Object.keys(record)) {
     const before = record[name];
     const after =
-      count >= KEYS_MAX ? undefined : isSecretName(name) && before !== null && before !== undefined ? REDACTED : redact(before, depth + 1);
+      count >= KEYS_MAX
+        ? undefined
+        : isSecretName(name) && before !== null && before !== undefined
+          ? REDACTED
+          : redact(before, depth + 1);
     count += 1;
     if (after !== before) {
       copy ??= { ...record };
@@ -86,7 +93,9 @@ function redactRecord(record: Record<string, unknown>, depth: number): unknown {
 function redactList(list: readonly unknown[], depth: number): unknown {
   return list.slice(0, KEYS_MAX).map((item, index) => {
     const before = list[index - 1];
-    return typeof before === 'string' && typeof item === 'string' && isSecretName(before) ? REDACTED : redact(item, depth + 1);
+    return typeof before === 'string' && typeof item === 'string' && isSecretName(before)
+      ? REDACTED
+      : redact(item, depth + 1);
   });
 }
 
@@ -117,12 +126,14 @@ const PATTERN = new RegExp(
   'gi',
 );
 
-/** PATTERN takes 5 µs on a line of 400 characters; a line without a hint, which is nearly every line, cannot match it. */
+/**
+ * PATTERN takes 5 µs on a line of 400 characters; a line without a hint, which is nearly every line, cannot match it.
+ */
 const HINT = /sk-|svc-|earer |:\/\/|siwx|with-x|payment|[_-]key|apikey/i;
 
 /**
- * A function that masks secrets in a finished line: those that look like one, and the given exact values
- * (provider keys, the admin key), whatever name or text carries them. Values shorter than 8 characters are not searched for.
+ * A function that masks secrets in a finished line: those that look like one, and the given exact values (provider
+ * keys, the admin key), whatever name or text carries them. Values shorter than 8 characters are not searched for.
  */
 export function createScrubber(values: readonly (string | null)[]): (line: string) => string {
   const exact = [...new Set(values)].filter((value): value is string => value !== null && value.length >= 8);

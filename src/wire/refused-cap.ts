@@ -4,8 +4,8 @@ import type { CapName } from './cap-name.ts';
 export type CapField = Exclude<CapName, 'none'>;
 
 /**
- * Why a cap was refused. `name`: the service does not know this name; `instead` is what it says to use. `bound`: the service gives at most so many tokens;
- * `lasting` is false where that is so for this prompt alone.
+ * Why a cap was refused. `name`: the service does not know this name; `instead` is what it says to use. `bound`:
+ * the service gives at most so many tokens; `lasting` is false where that is so for this prompt alone.
  */
 export type CapRefusal =
   | { readonly of: 'name'; readonly instead: CapField | null }
@@ -21,8 +21,9 @@ const FIELD = String.raw`['"\x60]?(max_tokens|max_completion_tokens)(?!\w|[.[]\w
 const words = (pattern: string) => new RegExp(PREFIX + pattern, 'i');
 
 /*
- * All patterns begin where the words begin. Further on a service may repeat what the consumer wrote, who must not be able to make the gateway believe
- * anything of a service. Names of fields are repeated at the beginning, too: whoever learns from a refusal looks whether the request has such words.
+ * All patterns begin where the words begin. Further on a service may repeat what the consumer wrote, who must not
+ * be able to make the gateway believe anything of a service. Names of fields are repeated at the beginning, too:
+ * whoever learns from a refusal looks whether the request has such words.
  */
 const UNKNOWN_NAME: readonly RegExp[] = [
   words(`Unsupported parameter: ${FIELD}`),
@@ -62,7 +63,11 @@ const BOUNDS: readonly BoundPattern[] = [
     tokens: ({ most }) => Number(most),
     lasting: true,
   },
-  { pattern: words(`${FIELD}: (?<given>\\d+) > (?<most>\\d+), which is the maximum allowed`), tokens: ({ most }) => Number(most), lasting: true },
+  {
+    pattern: words(`${FIELD}: (?<given>\\d+) > (?<most>\\d+), which is the maximum allowed`),
+    tokens: ({ most }) => Number(most),
+    lasting: true,
+  },
   {
     pattern: words(
       'Unable to submit request because it has a maxOutputTokens value of (?<given>\\d+) but the supported range is from 1 \\(inclusive\\) to (?<end>\\d+) \\(exclusive\\)',
@@ -115,7 +120,11 @@ function readWords(text: string, field: CapField, cap: number): CapRefusal | nul
   for (const { pattern, tokens, lasting } of BOUNDS) {
     const groups = pattern.exec(text)?.groups;
     if (groups === undefined) continue;
-    return boundOf(groups['given'] === undefined || Number(groups['given']) === cap ? tokens(groups) : NaN, cap, lasting);
+    return boundOf(
+      groups['given'] === undefined || Number(groups['given']) === cap ? tokens(groups) : NaN,
+      cap,
+      lasting,
+    );
   }
   return undefined;
 }

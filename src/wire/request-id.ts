@@ -8,5 +8,7 @@ let counter = 0;
 /** The caller's `x-request-id` when it is 1 to 128 printable characters, else one of ours. */
 export function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers['x-request-id'];
-  return typeof given === 'string' && PRINTABLE.test(given) ? given : `${prefix}${(counter++).toString(36).padStart(6, '0')}`;
+  return typeof given === 'string' && PRINTABLE.test(given)
+    ? given
+    : `${prefix}${(counter++).toString(36).padStart(6, '0')}`;
 }

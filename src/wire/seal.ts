@@ -1,9 +1,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Text that a client carries for the gateway and cannot read wrongly: `<payload>.<tag>`, both base64url, bound to one account and a time. */
+/**
+ * Text that a client carries for the gateway and cannot read wrongly: `<payload>.<tag>`, both base64url, bound to
+ * one account and a time.
+ */
 export interface Seals {
   seal(account: string, payload: unknown): string;
-  /** The payload as it was sealed for this account; null for anything else: another's, an old one, one that was changed. */
+  /**
+   * The payload as it was sealed for this account; null for anything else: another's, an old one, one that was changed.
+   */
   open(account: string, text: string): unknown;
 }
 
@@ -18,7 +23,8 @@ export interface SealsOptions {
 const TEXT_MAX = 1024 * 1024;
 
 export function createSeals({ secret, ttlMs, now }: SealsOptions): Seals {
-  const tagOf = (account: string, payload: string) => createHmac('sha256', secret).update(`${account}\n${payload}`).digest();
+  const tagOf = (account: string, payload: string) =>
+    createHmac('sha256', secret).update(`${account}\n${payload}`).digest();
   return {
     seal(account, value) {
       const payload = Buffer.from(JSON.stringify([now() + ttlMs, value])).toString('base64url');

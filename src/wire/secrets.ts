@@ -10,8 +10,9 @@ const CHARACTERS_MIN = 8;
 const scrubs = new WeakMap<Headers, Scrub>();
 
 /**
- * Takes the values of an endpoint's own headers out of what its provider says: servers repeat the credentials that they refuse. Found with and without
- * their scheme, in base64, in the encoding of URLs, and in JSON, also where it writes them with escapes. What a server cuts or masks itself is not found.
+ * Takes the values of an endpoint's own headers out of what its provider says: servers repeat the credentials that
+ * they refuse. Found with and without their scheme, in base64, in the encoding of URLs, and in JSON, also where it
+ * writes them with escapes. What a server cuts or masks itself is not found.
  */
 export function scrubOf(headers: Headers): Scrub {
   let scrub = scrubs.get(headers);

@@ -1,6 +1,16 @@
-const LEVELS: Readonly<Record<string, string>> = { trace: '2', debug: '2', info: '0', warn: '33', error: '31', fatal: '31' };
+const LEVELS: Readonly<Record<string, string>> = {
+  trace: '2',
+  debug: '2',
+  info: '0',
+  warn: '33',
+  error: '31',
+  fatal: '31',
+};
 
-/** A JSON log line as one line for people: time, what happened, and the facts that matter. A line that is no JSON stays as it is. */
+/**
+ * A JSON log line as one line for people: time, what happened, and the facts that matter. A line that is no JSON
+ * stays as it is.
+ */
 export function formatLine(line: string, color: boolean): string {
   let record: Record<string, unknown>;
   try {
@@ -11,7 +21,8 @@ export function formatLine(line: string, color: boolean): string {
   const paint = (code: string, text: string) => (color && code !== '0' ? `\u001b[${code}m${text}\u001b[0m` : text);
   const { level, time, msg, ...facts } = record;
   const clock = paint('2', new Date(Number(time)).toTimeString().slice(0, 8));
-  if (msg === 'call' || msg === 'free call' || msg === 'call concluded') return `${clock}  ${describeCall(facts, paint)}\n`;
+  if (msg === 'call' || msg === 'free call' || msg === 'call concluded')
+    return `${clock}  ${describeCall(facts, paint)}\n`;
   if (msg === 'refused') return `${clock}  ${describeRefusal(facts, paint)}\n`;
   const name = String(level);
   const label = name === 'info' ? '' : `${paint(LEVELS[name] ?? '0', name)}  `;

@@ -1,12 +1,11 @@
 /**
- * One attempt failed. `retryable`: another provider may do better.
- * `blame`: `provider` counts against its health, `request` means the request itself was refused (4xx) and passes through, `account` that the account has as
- * much open there as it may, `nobody` counts against nobody.
- * `unsent`: nothing of the request reached the provider, so that trying another adds no load anywhere.
- * `unreachable`: there was no way to the provider, whatever the request.
- * `absent`: the provider is connected nowhere, and was waited for where there is nobody else.
- * `timedOut`: it did not begin, or not go on, in time.
- * `tooLarge`: the reply is larger than the gateway takes. Its consumer may have asked for that, so it is no failure of the provider.
+ * One attempt failed. `retryable`: another provider may do better. `blame`: `provider` counts against its health,
+ * `request` means the request itself was refused (4xx) and passes through, `account` that the account has as much
+ * open there as it may, `nobody` counts against nobody. `unsent`: nothing of the request reached the provider, so
+ * that trying another adds no load anywhere. `unreachable`: there was no way to the provider, whatever the request.
+ * `absent`: the provider is connected nowhere, and was waited for where there is nobody else. `timedOut`: it did
+ * not begin, or not go on, in time. `tooLarge`: the reply is larger than the gateway takes. Its consumer may have
+ * asked for that, so it is no failure of the provider.
  */
 export class UpstreamFailure extends Error {
   override readonly name = 'UpstreamFailure';
@@ -55,12 +54,16 @@ export class UpstreamFailure extends Error {
 }
 
 /**
- * The failure of a reply that is larger than the gateway takes. Never retryable: another provider would be asked for as much. `received`: bytes of it that had
- * come.
+ * The failure of a reply that is larger than the gateway takes. Never retryable: another provider would be asked
+ * for as much. `received`: bytes of it that had come.
  */
 export function tooLarge(
   message: string,
-  { status = null, received = 0, cause }: { readonly status?: number | null; readonly received?: number; readonly cause?: unknown } = {},
+  {
+    status = null,
+    received = 0,
+    cause,
+  }: { readonly status?: number | null; readonly received?: number; readonly cause?: unknown } = {},
 ): UpstreamFailure {
   return new UpstreamFailure(message, { status, retryable: false, blame: 'nobody', tooLarge: true, received, cause });
 }

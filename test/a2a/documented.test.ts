@@ -10,8 +10,14 @@ const text = readFileSync(new URL('docs/a2a.md', root), 'utf8');
 const rows = (pattern: RegExp) => [...text.matchAll(pattern)];
 
 test('docs/a2a.md lists exactly the errors of the code, with their status on each binding', () => {
-  const documented = rows(/^\| (-\d+) \| (\d+) \| (\d+) \| `(\w+)` \|/gm).map(([, code, rpc, rest, type]) => [type, [code, rpc, rest].map(Number)]);
-  const known = Object.entries(A2A_GATEWAY_ERRORS).map(([type, { code, rpcStatus, status }]) => [type, [code, rpcStatus, status]]);
+  const documented = rows(/^\| (-\d+) \| (\d+) \| (\d+) \| `(\w+)` \|/gm).map(([, code, rpc, rest, type]) => [
+    type,
+    [code, rpc, rest].map(Number),
+  ]);
+  const known = Object.entries(A2A_GATEWAY_ERRORS).map(([type, { code, rpcStatus, status }]) => [
+    type,
+    [code, rpcStatus, status],
+  ]);
   expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(known));
   expect(documented).toHaveLength(known.length);
 });
@@ -41,7 +47,9 @@ test('and blocks that a provider can have in its file', () => {
   const [block, pricing] = rows(/^```toml\n([\s\S]*?)^```/gm).map(([, found]) => found!);
   for (const file of [block!, `${block!.split('\n[agents.pricing]')[0]}\n${pricing}`]) {
     const reading = { file: null, lineOf: indexLines(file), env: { ACME_API_KEY: 'a-key' }, problems: [] };
-    expect(readBlocks(parseToml(file, null), { commands: true, directory: '/' }, { max: 3, oneProvider: true }, reading)).toHaveLength(1);
+    expect(
+      readBlocks(parseToml(file, null), { commands: true, directory: '/' }, { max: 3, oneProvider: true }, reading),
+    ).toHaveLength(1);
     expect(reading.problems).toEqual([]);
   }
 });

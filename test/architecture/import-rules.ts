@@ -2,7 +2,10 @@ import { posix } from 'node:path';
 import { lineOf, mask, type Finding, type SourceFile } from './source.ts';
 
 interface Room {
-  /** Other rooms it may import, by their face only: `billing` for `#billing`, `billing/amounts` for the narrower `#billing/amounts`. */
+  /**
+   * Other rooms it may import, by their face only: `billing` for `#billing`, `billing/amounts` for the narrower
+   * `#billing/amounts`.
+   */
   readonly rooms: readonly string[];
   /** npm packages it may import; `@scope/*` stands for all of a scope. */
   readonly packages: readonly string[];
@@ -34,26 +37,48 @@ const MIDDLE = [
   'pages/administration',
 ];
 
-/** The import table of docs/architecture.md, from the lowest room up: a room imports only rooms above it in this list. A room that is not here may not exist. */
+/**
+ * The import table of docs/architecture.md, from the lowest room up: a room imports only rooms above it in this
+ * list. A room that is not here may not exist.
+ */
 export const ROOMS: Readonly<Record<string, Room>> = {
   store: { rooms: [], packages: ['pg', 'ioredis'] },
   wire: { rooms: [], packages: ['fastify'] },
   billing: { rooms: ['store'], packages: [] },
-  chains: { rooms: ['store', 'wire', 'billing'], packages: ['@x402/*', '@solana/kit', '@solana-program/token', 'viem', 'bs58'] },
+  chains: {
+    rooms: ['store', 'wire', 'billing'],
+    packages: ['@x402/*', '@solana/kit', '@solana-program/token', 'viem', 'bs58'],
+  },
   config: { rooms: ['wire', 'billing'], packages: ['smol-toml', 'bs58'] },
   gateway: { rooms: ['store', 'wire', 'billing', 'config'], packages: ['fastify', '@fastify/*', 'ajv'] },
   auth: {
     rooms: ['store', 'wire', 'wire/errors', 'wire/evm-address', 'billing', 'config', 'gateway'],
     packages: ['fastify', 'bs58', 'jose', 'viem', 'secp256k1'],
   },
-  network: { rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'auth/accounts'], packages: ['fastify', 'undici', 'ws', 'bs58'] },
+  network: {
+    rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'auth/accounts'],
+    packages: ['fastify', 'undici', 'ws', 'bs58'],
+  },
   tasks: { rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'network'], packages: ['fastify'] },
   observe: {
     rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'network', 'tasks'],
     packages: ['fastify', 'pino', 'prom-client', '@opentelemetry/*'],
   },
   pages: {
-    rooms: ['store', 'wire', 'billing', 'chains', 'config', 'gateway', 'auth', 'auth/accounts', 'auth/keys', 'network', 'tasks', 'observe'],
+    rooms: [
+      'store',
+      'wire',
+      'billing',
+      'chains',
+      'config',
+      'gateway',
+      'auth',
+      'auth/accounts',
+      'auth/keys',
+      'network',
+      'tasks',
+      'observe',
+    ],
     packages: ['fastify', '@fastify/*'],
   },
   // The second face of wire is for the thread that reads large replies.
@@ -66,7 +91,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   // A provider as anybody would write it, with the official SDKs.
   demo: { rooms: [], packages: ['@a2a-js/sdk', '@modelcontextprotocol/server'] },
   version: { rooms: [], packages: [] },
-  app: { rooms: [...MIDDLE, 'openai', 'mcp', 'a2a', 'rpc', 'provide', 'provide/wallet', 'version'], packages: ['fastify'] },
+  app: {
+    rooms: [...MIDDLE, 'openai', 'mcp', 'a2a', 'rpc', 'provide', 'provide/wallet', 'version'],
+    packages: ['fastify'],
+  },
   cli: {
     rooms: [...MIDDLE, 'provide', 'provide/wallet', 'version', 'app', 'app/journal', 'app/administration'],
     packages: ['commander'],
@@ -96,7 +124,10 @@ export interface Import {
 const IMPORT =
   /\b(?:import|export)\b(?:\s+type\b)?\s*(?:([\w$*\s,{}]+?)\s*\bfrom\s*)?(['"])|\b(?:import|require)\s*\(\s*(['"`])|\bnew\s+URL\s*\(\s*(['"`])/g;
 
-/** Every module named by an import, a re-export, a dynamic import, a require or a `new URL` (worker files), comments and strings aside. */
+/**
+ * Every module named by an import, a re-export, a dynamic import, a require or a `new URL` (worker files), comments
+ * and strings aside.
+ */
 export function importsOf(file: SourceFile): Import[] {
   const { code, literals } = mask(file.text);
   const byStart = new Map(literals.map((literal) => [literal.start, literal.value]));
@@ -115,7 +146,12 @@ export function importsOf(file: SourceFile): Import[] {
           .replace(/\s+as\s.*$/s, ''),
       )
       .filter(Boolean);
-    found.push({ specifier, line: lineOf(file.text, match.index + match[0].length), names, isUrl: match[4] !== undefined });
+    found.push({
+      specifier,
+      line: lineOf(file.text, match.index + match[0].length),
+      names,
+      isUrl: match[4] !== undefined,
+    });
   }
   return found;
 }
@@ -143,11 +179,18 @@ export function checkImports(files: readonly SourceFile[], aliases: readonly str
     for (const one of importsOf(file)) {
       const complain = (why: string, right: string) =>
         findings.push(`${path}:${one.line} imports ${JSON.stringify(one.specifier)}: ${why}; ${right}`);
-      if (one.specifier.startsWith('#') && !aliases.includes(one.specifier)) complain('no such alias', `package.json names ${aliases.join(', ')}`);
+      if (one.specifier.startsWith('#') && !aliases.includes(one.specifier))
+        complain('no such alias', `package.json names ${aliases.join(', ')}`);
       else if (matches(READS_ENVIRONMENT, path)) {
         /* may name env and argv */
-      } else if (/^(?:node:)?process$/.test(one.specifier) && one.names.some((name) => name === 'env' || name === 'argv'))
-        complain('only main.ts, cli, the demo program and config/file.ts read env and argv', 'take the value as an argument');
+      } else if (
+        /^(?:node:)?process$/.test(one.specifier) &&
+        one.names.some((name) => name === 'env' || name === 'argv')
+      )
+        complain(
+          'only main.ts, cli, the demo program and config/file.ts read env and argv',
+          'take the value as an argument',
+        );
       checkOne(path, one, complain);
     }
     findings.push(...checkWords(file));
@@ -158,7 +201,11 @@ export function checkImports(files: readonly SourceFile[], aliases: readonly str
 function checkOne(path: string, one: Import, complain: (why: string, right: string) => void): void {
   const room = roomOf(path);
   const rules = ROOMS[room];
-  if (!rules) return complain(`src/${room} is not a room of the import table`, 'add it to docs/architecture.md and to ROOMS with what it may import');
+  if (!rules)
+    return complain(
+      `src/${room} is not a room of the import table`,
+      'add it to docs/architecture.md and to ROOMS with what it may import',
+    );
   const { specifier } = one;
   if (specifier.startsWith('node:')) return;
   if (specifier.startsWith('.')) {
@@ -169,13 +216,16 @@ function checkOne(path: string, one: Import, complain: (why: string, right: stri
     if (other === room) return;
     if (rules.rooms.includes(other) && WITHOUT_FACE.includes(other)) return;
     if (rules.starts?.includes(other))
-      return one.isUrl ? undefined : complain(`${room} starts ${other} and imports nothing of it`, 'name its program by new URL(…)');
+      return one.isUrl
+        ? undefined
+        : complain(`${room} starts ${other} and imports nothing of it`, 'name its program by new URL(…)');
     if (rules.rooms.includes(other)) return complain(`it reaches into ${other}`, `import its face: '#${other}'`);
     return complain(`${room} may not know ${other}`, allowedText(room, rules));
   }
   if (specifier.startsWith('#')) {
     const other = specifier.slice(1);
-    if (other.split('/')[0] === room) return complain('a room does not import its own public face', 'import the file relatively');
+    if (other.split('/')[0] === room)
+      return complain('a room does not import its own public face', 'import the file relatively');
     if (!rules.rooms.includes(other)) complain(`${room} may not know ${other}`, allowedText(room, rules));
     return;
   }
@@ -199,6 +249,8 @@ function checkWords(file: SourceFile): Finding[] {
       );
   if (!matches(MOUNTS_BILLING, file.path))
     for (const match of code.matchAll(/\bcreateBill\b/g))
-      findings.push(`${file.path}:${lineOf(code, match.index)} names createBill: billing is mounted once, in src/app/billing.ts`);
+      findings.push(
+        `${file.path}:${lineOf(code, match.index)} names createBill: billing is mounted once, in src/app/billing.ts`,
+      );
   return findings;
 }

@@ -22,7 +22,9 @@ test('every alias leads to the face of a room of the table', () => {
     // A narrower face is for those who must not load the whole room.
     expect(target.startsWith(`./src/${room}/`), alias).toBe(true);
     expect(
-      narrower ? [`/${narrower}.ts`, `/${narrower}/index.ts`].some((end) => target.endsWith(end)) : target === `./src/${room}/index.ts`,
+      narrower
+        ? [`/${narrower}.ts`, `/${narrower}/index.ts`].some((end) => target.endsWith(end))
+        : target === `./src/${room}/index.ts`,
       alias,
     ).toBe(true);
   }
@@ -46,33 +48,128 @@ test('a face names what it gives', () => {
 describe('an import that breaks the table is found', () => {
   test.each([
     ['billing knows no gateway', 'src/billing/x.ts', `import { a } from '#gateway';`, 'billing may not know gateway'],
-    ['billing knows no gateway by a path', 'src/chains/evm/x.ts', `import type { A } from '../../gateway/call.ts';`, 'chains may not know gateway'],
+    [
+      'billing knows no gateway by a path',
+      'src/chains/evm/x.ts',
+      `import type { A } from '../../gateway/call.ts';`,
+      'chains may not know gateway',
+    ],
     ['billing knows no fastify', 'src/billing/x.ts', `import fastify from 'fastify';`, 'billing may not use fastify'],
-    ['rooms are entered by their face', 'src/billing/x.ts', `import { a } from '../store/database.ts';`, `import its face: '#store'`],
-    ['gateway knows no protocol', 'src/gateway/x.ts', `export * from '../openai/chat.ts';`, 'gateway may not know openai'],
+    [
+      'rooms are entered by their face',
+      'src/billing/x.ts',
+      `import { a } from '../store/database.ts';`,
+      `import its face: '#store'`,
+    ],
+    [
+      'gateway knows no protocol',
+      'src/gateway/x.ts',
+      `export * from '../openai/chat.ts';`,
+      'gateway may not know openai',
+    ],
     ['gateway does not import its own face', 'src/gateway/x.ts', `import '#gateway';`, 'import the file relatively'],
-    ['a protocol knows no ledger', 'src/openai/x.ts', `import {\n  type A,\n  b,\n} from '#billing';`, 'openai may not know billing'],
-    ['a proxy loads no network', 'src/provide/x.ts', `import { createUpstream } from '#network';`, 'provide may not know network'],
+    [
+      'a protocol knows no ledger',
+      'src/openai/x.ts',
+      `import {\n  type A,\n  b,\n} from '#billing';`,
+      'openai may not know billing',
+    ],
+    [
+      'a proxy loads no network',
+      'src/provide/x.ts',
+      `import { createUpstream } from '#network';`,
+      'provide may not know network',
+    ],
     ['imports run downward', 'src/wire/x.ts', `import { a } from '../config/names.ts';`, 'wire may not know config'],
     ['a narrower face is a face', 'src/auth/x.ts', `import { a } from '#auth/accounts';`, 'import the file relatively'],
-    ['the command line only starts the demo', 'src/cli/x.ts', `import { a } from '../demo/provider.ts';`, 'imports nothing of it'],
-    ['the composition uses faces', 'src/app/app.ts', `import { createChat } from '../openai/chat.ts';`, `import its face: '#openai'`],
-    ['a protocol knows no store', 'src/openai/chat/x.ts', `const s = await import('#store');`, 'openai may not know store'],
+    [
+      'the command line only starts the demo',
+      'src/cli/x.ts',
+      `import { a } from '../demo/provider.ts';`,
+      'imports nothing of it',
+    ],
+    [
+      'the composition uses faces',
+      'src/app/app.ts',
+      `import { createChat } from '../openai/chat.ts';`,
+      `import its face: '#openai'`,
+    ],
+    [
+      'a protocol knows no store',
+      'src/openai/chat/x.ts',
+      `const s = await import('#store');`,
+      'openai may not know store',
+    ],
     ['protocols do not know each other', 'src/mcp/x.ts', `import { a } from '../a2a/card.ts';`, 'mcp may not know a2a'],
-    ['the store is the lowest room', 'src/store/x.ts', `import type { A } from '#billing';`, 'store may not know billing'],
-    ['the demo knows nothing of ours', 'src/demo/x.ts', `import { a } from '../gateway/errors.ts';`, 'demo may not know gateway'],
-    ['no room imports the composition', 'src/openai/x.ts', `import { createApp } from '../app/app.ts';`, 'openai may not know app'],
-    ['a worker file counts', 'src/billing/x.ts', `new Worker(new URL('../openai/w.ts', import.meta.url));`, 'billing may not know openai'],
+    [
+      'the store is the lowest room',
+      'src/store/x.ts',
+      `import type { A } from '#billing';`,
+      'store may not know billing',
+    ],
+    [
+      'the demo knows nothing of ours',
+      'src/demo/x.ts',
+      `import { a } from '../gateway/errors.ts';`,
+      'demo may not know gateway',
+    ],
+    [
+      'no room imports the composition',
+      'src/openai/x.ts',
+      `import { createApp } from '../app/app.ts';`,
+      'openai may not know app',
+    ],
+    [
+      'a worker file counts',
+      'src/billing/x.ts',
+      `new Worker(new URL('../openai/w.ts', import.meta.url));`,
+      'billing may not know openai',
+    ],
     ['require counts', 'src/billing/x.ts', `const f = require("undici");`, 'billing may not use undici'],
-    ['a new room is first put into the table', 'src/extras/x.ts', `import 'node:fs';`, 'not a room of the import table'],
+    [
+      'a new room is first put into the table',
+      'src/extras/x.ts',
+      `import 'node:fs';`,
+      'not a room of the import table',
+    ],
     ['src stands alone', 'src/store/x.ts', `import '../../test/support/postgres.ts';`, 'leads out of src'],
     ['an alias exists', 'src/openai/x.ts', `import { a } from '#media';`, 'no such alias'],
-    ['only the edges read the environment', 'src/gateway/x.ts', `const home = process.env['HOME'];`, 'take the value as an argument'],
-    ['only the edges read the environment by name', 'src/gateway/x.ts', `import { env } from 'node:process';`, 'take the value as an argument'],
-    ['only the edges read the command line', 'src/app/app.ts', `const [, , verb] = process.argv;`, 'take the value as an argument'],
-    ['chains stay in their room', 'src/billing/deposit.ts', `import { getAddress } from 'viem';`, 'billing may not use viem'],
-    ['pages use no chain', 'src/pages/funds/x.ts', `import { x402Client } from '@x402/core/client';`, 'pages may not use @x402/core'],
-    ['chains bring no other package', 'src/chains/x.ts', `import { request } from 'undici';`, 'chains may not use undici'],
+    [
+      'only the edges read the environment',
+      'src/gateway/x.ts',
+      `const home = process.env['HOME'];`,
+      'take the value as an argument',
+    ],
+    [
+      'only the edges read the environment by name',
+      'src/gateway/x.ts',
+      `import { env } from 'node:process';`,
+      'take the value as an argument',
+    ],
+    [
+      'only the edges read the command line',
+      'src/app/app.ts',
+      `const [, , verb] = process.argv;`,
+      'take the value as an argument',
+    ],
+    [
+      'chains stay in their room',
+      'src/billing/deposit.ts',
+      `import { getAddress } from 'viem';`,
+      'billing may not use viem',
+    ],
+    [
+      'pages use no chain',
+      'src/pages/funds/x.ts',
+      `import { x402Client } from '@x402/core/client';`,
+      'pages may not use @x402/core',
+    ],
+    [
+      'chains bring no other package',
+      'src/chains/x.ts',
+      `import { request } from 'undici';`,
+      'chains may not use undici',
+    ],
     ['billing is mounted once', 'src/openai/x.ts', `const bill = createBill(options);`, 'mounted once'],
   ])('%s', (_name, path, text, says) => {
     const findings = check(path, text);
@@ -94,10 +191,18 @@ describe('what the table allows is not found', () => {
     ['a program by its path', 'src/cli/x.ts', `const program = new URL('../demo/provider.ts', import.meta.url);`],
     ['amounts', 'src/mcp/x.ts', `import type { MicroUsd } from '#billing/amounts';`],
     ['the one place of billing', 'src/app/billing.ts', `import { createBill } from '#billing';`],
-    ['the packages of chains', 'src/chains/x.ts', `import { getAddress } from 'viem';\nimport { a } from '@x402/evm/exact/client';`],
+    [
+      'the packages of chains',
+      'src/chains/x.ts',
+      `import { getAddress } from 'viem';\nimport { a } from '@x402/evm/exact/client';`,
+    ],
     ['scoped packages', 'src/observe/x.ts', `import { trace } from '@opentelemetry/api';`],
     ['a comment', 'src/billing/x.ts', `// import { a } from '#gateway';\n/* process.env */ const x = 1;`],
-    ['a string', 'src/billing/x.ts', `const text = "import { a } from '#gateway'"; const t = \`\${text} process.env\`;`],
+    [
+      'a string',
+      'src/billing/x.ts',
+      `const text = "import { a } from '#gateway'"; const t = \`\${text} process.env\`;`,
+    ],
     ['a regular expression', 'src/billing/x.ts', `const quote = /['"]/; const x = 4 / 2; // '`],
   ])('%s', (_name, path, text) => {
     expect(check(path, text)).toEqual([]);

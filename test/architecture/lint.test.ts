@@ -40,7 +40,11 @@ const BROKEN = [
   ['src/openai/e.ts', `export const parse = (text: string): string => JSON.parse(text).name;`, 'no-unsafe-return'],
   ['src/openai/f.ts', `export const start = (run: () => Promise<void>): void => { run(); };`, 'no-floating-promises'],
   ['src/openai/g.ts', `export const start = (run: () => Promise<boolean>) => (run() ? 1 : 2);`, 'no-misused-promises'],
-  ['src/openai/h.ts', `export function f(x: 'a' | 'b'): void { switch (x) { case 'a': break; } }`, 'switch-exhaustiveness-check'],
+  [
+    'src/openai/h.ts',
+    `export function f(x: 'a' | 'b'): void { switch (x) { case 'a': break; } }`,
+    'switch-exhaustiveness-check',
+  ],
   ['src/openai/twice-named_File.ts', `export const x = 1;`, 'filename-case'],
   ['test/a.test.ts', `import { test } from 'vitest';\ntest.only('x', () => {});`, 'no-focused-tests'],
 ] as const;
@@ -50,13 +54,17 @@ const SOUND = [
   ['src/app/app.ts', `export * from '#openai';\nexport * from '#billing';`],
   ['src/main.ts', `export const verb = process.argv[2];\nexport const port = process.env['PORT'];`],
   ['src/openai/chat.ts', `export const x = 1;`],
-  ['src/openai/sound.ts', `export * from '#gateway';\nexport * from '#billing/amounts';\nexport { default } from 'fastify';`],
+  [
+    'src/openai/sound.ts',
+    `export * from '#gateway';\nexport * from '#billing/amounts';\nexport { default } from 'fastify';`,
+  ],
   ['src/gateway/sound.ts', `export * from '#billing';\nexport * from '#store';\nexport * from './call.ts';`],
   ['src/billing/sound.ts', `export * from '#store';\nexport * from './money.ts';`],
 ] as const;
 
 test('the linter refuses what each of its rules is for, and nothing else', () => {
-  for (const name of ['.oxlintrc.json', 'tsconfig.json', 'package.json']) copyFileSync(join(ROOT, name), join(folder, name));
+  for (const name of ['.oxlintrc.json', 'tsconfig.json', 'package.json'])
+    copyFileSync(join(ROOT, name), join(folder, name));
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   for (const [path, text] of [...BROKEN, ...SOUND]) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });

@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readTree, ROOT } from './source.ts';
 
-/** Nobody of this project has published a package of this name: whoever runs one of these runs what a stranger published, perhaps beside a wallet. */
+/**
+ * Nobody of this project has published a package of this name: whoever runs one of these runs what a stranger
+ * published, perhaps beside a wallet.
+ */
 const FETCHES =
   /\bnpx\s+(?!--no\b)(?:-\S+\s+)*tollgate\b|\bnpm\s+(?:exec|x|install|i|add)\b[^\n`;&|]*\stollgate\b|\b(?:pnpm|yarn)\s+(?:dlx|add)\s+tollgate\b|\bbunx\s+tollgate\b/g;
 
@@ -16,7 +19,9 @@ const files = [
 ];
 
 test('no page, hint or source tells anybody to fetch a package named tollgate', () => {
-  expect(files.flatMap(({ path, text }) => [...text.matchAll(FETCHES)].map(([found]) => `${path}: ${found}`))).toEqual([]);
+  expect(files.flatMap(({ path, text }) => [...text.matchAll(FETCHES)].map(([found]) => `${path}: ${found}`))).toEqual(
+    [],
+  );
 });
 
 test('each guide that people without a checkout read says where the command comes from', () => {
@@ -31,8 +36,19 @@ test('each guide that people without a checkout read says where the command come
 });
 
 test('the pattern finds the dangerous forms, and lets the safe ones be', () => {
-  for (const form of ['npx tollgate audit', 'npx -y tollgate siwx', 'npm exec tollgate', 'npm i -g tollgate', 'bunx tollgate'])
+  for (const form of [
+    'npx tollgate audit',
+    'npx -y tollgate siwx',
+    'npm exec tollgate',
+    'npm i -g tollgate',
+    'bunx tollgate',
+  ])
     expect.soft(form.match(FETCHES), form).not.toBeNull();
-  for (const form of ['node bin/tollgate.mjs audit', 'npx --no tollgate', 'cd tollgate && npm ci', 'npm ci   # then tollgate'])
+  for (const form of [
+    'node bin/tollgate.mjs audit',
+    'npx --no tollgate',
+    'cd tollgate && npm ci',
+    'npm ci   # then tollgate',
+  ])
     expect.soft(form.match(FETCHES), form).toBeNull();
 });

@@ -2,7 +2,10 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** A source file as the architecture checks see it: its path from the root of the checkout, with forward slashes, and its text. */
+/**
+ * A source file as the architecture checks see it: its path from the root of the checkout, with forward slashes,
+ * and its text.
+ */
 export interface SourceFile {
   readonly path: string;
   readonly text: string;
@@ -15,7 +18,10 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 const SKIPPED = new Set(['node_modules', 'results', '.git', '.cache', '.tollgate', 'dist', 'coverage']);
 
-/** All files below the given folders of the checkout whose names end in one of `extensions`, sorted by path. Folders that do not exist are empty. */
+/**
+ * All files below the given folders of the checkout whose names end in one of `extensions`, sorted by path. Folders
+ * that do not exist are empty.
+ */
 export function readTree(folders: readonly string[], extensions: readonly string[]): SourceFile[] {
   const files: SourceFile[] = [];
   const walk = (folder: string) => {
@@ -27,7 +33,8 @@ export function readTree(folders: readonly string[], extensions: readonly string
         files.push({ path: relative(ROOT, full).split(sep).join('/'), text: readFileSync(full, 'utf8') });
     }
   };
-  for (const folder of folders) if (statSync(join(ROOT, folder), { throwIfNoEntry: false })?.isDirectory()) walk(join(ROOT, folder));
+  for (const folder of folders)
+    if (statSync(join(ROOT, folder), { throwIfNoEntry: false })?.isDirectory()) walk(join(ROOT, folder));
   return files;
 }
 
@@ -38,7 +45,10 @@ export interface Literal {
 }
 
 export interface Masked {
-  /** The text with comments and the insides of strings, templates and regular expressions blanked: same length, same lines. */
+  /**
+   * The text with comments and the insides of strings, templates and regular expressions blanked: same length, same
+   * lines.
+   */
   readonly code: string;
   /** Comments alone, everything else blanked. */
   readonly comments: string;
@@ -48,7 +58,8 @@ export interface Masked {
 
 const blank = (text: string) => text.replace(/[^\n]/g, ' ');
 /** After one of these a slash starts a regular expression; after anything else it divides. */
-const BEFORE_REGEX = /(?:^|[=(,[!&|?:;{}+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|await|yield))\s*$/;
+const BEFORE_REGEX =
+  /(?:^|[=(,[!&|?:;{}+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|await|yield))\s*$/;
 
 /** Tells code from comments and literals. Enough of the grammar of TypeScript for that, and no more. */
 export function mask(text: string): Masked {

@@ -4,7 +4,16 @@ import { describe, expect, test } from 'vitest';
 import { HTTP_ERRORS } from '../../src/wire/errors-http.ts';
 import { ERROR_CODES } from '../../src/wire/errors.ts';
 import { readTree, ROOT, type SourceFile } from './source.ts';
-import { checkCode, checkDependencies, checkName, checkSql, checkTable, checkText, LONGER_FILES, type Manifest } from './tidy-rules.ts';
+import {
+  checkCode,
+  checkDependencies,
+  checkName,
+  checkSql,
+  checkTable,
+  checkText,
+  LONGER_FILES,
+  type Manifest,
+} from './tidy-rules.ts';
 
 const FOLDERS = ['src', 'test', 'bench', 'scripts', 'bin'];
 const code = readTree(FOLDERS, ['.ts', '.mts', '.mjs', '.js']);
@@ -13,16 +22,20 @@ const prose = [...readTree(['docs'], ['.md']), ...readTree(['.ci'], [''])];
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
 const dependenciesPage = readFileSync(join(ROOT, 'docs/dependencies.md'), 'utf8');
 for (const name of readdirSync(ROOT))
-  if (/\.(?:md|json|toml)$/.test(name) && name !== 'package-lock.json') prose.push({ path: name, text: readFileSync(join(ROOT, name), 'utf8') });
+  if (/\.(?:md|json|toml)$/.test(name) && name !== 'package-lock.json')
+    prose.push({ path: name, text: readFileSync(join(ROOT, name), 'utf8') });
 
 /** The files that say what a secret or a forbidden word looks like. */
 const itself = (file: SourceFile) => file.path.startsWith('test/architecture/tidy');
 
 describe('the checkout is tidy', () => {
-  test('names of files and folders', () => expect([...code, ...sql].flatMap((file) => checkName(file.path))).toEqual([]));
-  test('words', () => expect([...code, ...sql, ...prose].filter((file) => !itself(file)).flatMap(checkText)).toEqual([]));
+  test('names of files and folders', () =>
+    expect([...code, ...sql].flatMap((file) => checkName(file.path))).toEqual([]));
+  test('words', () =>
+    expect([...code, ...sql, ...prose].filter((file) => !itself(file)).flatMap(checkText)).toEqual([]));
   test('code', () => expect(code.filter((file) => !itself(file)).flatMap(checkCode)).toEqual([]));
-  test('one statement a file', () => expect(sql.filter((file) => !file.path.includes('/migrations/')).flatMap(checkSql)).toEqual([]));
+  test('one statement a file', () =>
+    expect(sql.filter((file) => !file.path.includes('/migrations/')).flatMap(checkSql)).toEqual([]));
   test('dependencies', () => expect(checkDependencies(manifest, dependenciesPage)).toEqual([]));
   test('error tables', () => expect(checkTable('HTTP_ERRORS', ERROR_CODES, HTTP_ERRORS)).toEqual([]));
   test('exceptions to the length have a reason and exist', () => {
@@ -71,7 +84,8 @@ describe('what is untidy is found', () => {
     ['a long file', 'const x = 1;\n'.repeat(401), '401 lines'],
   ])('%s', (_name, text, says) => expect(checkCode(file(text)).join()).toContain(says));
 
-  test('two statements', () => expect(checkSql(file('SELECT 1; SELECT 2;'))).toEqual(['src/x.ts holds 2 statements: one a file']));
+  test('two statements', () =>
+    expect(checkSql(file('SELECT 1; SELECT 2;'))).toEqual(['src/x.ts holds 2 statements: one a file']));
   test('no statement', () => expect(checkSql(file('-- nothing'))).toHaveLength(1));
 
   const page = '| `a` | 1.0.0 | MIT | x |\n';
@@ -84,19 +98,24 @@ describe('what is untidy is found', () => {
   ])('%s', (_name, dependencies, says) => expect(checkDependencies({ dependencies }, page).join()).toContain(says));
 
   test('a hole in an error table', () => expect(checkTable('T', ['a', 'b'], { a: 1 })).toEqual(['T lacks b']));
-  test('a stranger in an error table', () => expect(checkTable('T', ['a'], { a: 1, c: 1 })).toEqual(['T has c, which is no error code']));
+  test('a stranger in an error table', () =>
+    expect(checkTable('T', ['a'], { a: 1, c: 1 })).toEqual(['T has c, which is no error code']));
   test('a code twice', () => expect(checkTable('T', ['a', 'a'], { a: 1 })).toEqual(['ERROR_CODES has a twice']));
 });
 
 describe('what is tidy is not found', () => {
-  test.each(['src/billing/sql/lock-insert.sql', 'test/openai/stream.test.ts', 'src/wire/errors-http.ts', 'src/mcp/v2025.ts', 'src/x.sqlite.sql'])(
-    '%s',
-    (path) => expect(checkName(path)).toEqual([]),
-  );
+  test.each([
+    'src/billing/sql/lock-insert.sql',
+    'test/openai/stream.test.ts',
+    'src/wire/errors-http.ts',
+    'src/mcp/v2025.ts',
+    'src/x.sqlite.sql',
+  ])('%s', (path) => expect(checkName(path)).toEqual([]));
   test.each([
     `// any number of them, any of which may fail\nconst many = 'any'; type anyone = string; f(x.any);`,
     `export const only = (x: unknown) => x; list.only.skip;`,
     `// oxlint-disable-next-line no-control-regex -- header values may hold none\nconst x = 1;`,
   ])('%s', (text) => expect(checkCode(file(text))).toEqual([]));
-  test('semicolons in strings and comments', () => expect(checkSql(file(`-- a; b\nSELECT 'x; y''; z';\n`))).toEqual([]));
+  test('semicolons in strings and comments', () =>
+    expect(checkSql(file(`-- a; b\nSELECT 'x; y''; z';\n`))).toEqual([]));
 });

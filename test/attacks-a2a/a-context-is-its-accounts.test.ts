@@ -29,7 +29,9 @@ test('nobody speaks in a context that another account began, by whatever door', 
   const { contextId } = await calls.talk(url).task('mine');
   expect((await calls.talk(url).task('again', { message: { contextId } })).contextId).toBe(contextId);
   expect(asked).toHaveLength(2);
-  expect(refusalOf(await calls.talk(url, RPC, stranger.key).sent('theirs', { message: { contextId } }))?.message).toMatch(/no such context/);
+  expect(
+    refusalOf(await calls.talk(url, RPC, stranger.key).sent('theirs', { message: { contextId } }))?.message,
+  ).toMatch(/no such context/);
   expect((await chat(service, stranger.key, { tollgate: { context_id: contextId } })).status).toBe(400);
   expect(asked).toHaveLength(2);
   expect((await chat(service, spine.key, { tollgate: { context_id: contextId } })).status).toBe(200);
@@ -38,7 +40,8 @@ test('nobody speaks in a context that another account began, by whatever door', 
 test('sessions of two accounts that are called alike are two contexts', async () => {
   const { spine, stranger } = calls.world;
   const { service, asked } = await serveKeeping();
-  for (const key of [spine.key, spine.key, stranger.key]) expect((await chat(service, key, { session_id: '1' })).status).toBe(200);
+  for (const key of [spine.key, spine.key, stranger.key])
+    expect((await chat(service, key, { session_id: '1' })).status).toBe(200);
   expect(asked[0]).toBe(asked[1]);
   expect(asked[2]).not.toBe(asked[0]);
   expect(asked).not.toContain('1');

@@ -7,7 +7,9 @@ const calls = useCallsWorld();
 
 const answering = (id: string) => (exchange: Parameters<Parameters<typeof serveRaw>[1]>[0]) => {
   const { task } = taskResult(`${id}-${crypto.randomUUID()}`, 'COMPLETED');
-  exchange.result(exchange.request.version === '1.0' ? { task } : { kind: 'task', ...task, status: { state: 'completed' } });
+  exchange.result(
+    exchange.request.version === '1.0' ? { task } : { kind: 'task', ...task, status: { state: 'completed' } },
+  );
 };
 
 test('an agent whose name looks like a route of another one is not sent what is for that', async () => {
@@ -15,10 +17,13 @@ test('an agent whose name looks like a route of another one is not sent what is 
   for (const name of ['good/agent/message:send', 'good/agent/v1', 'good/agent/v1/message:send'])
     await serveRaw(calls.world, answering('evil'), { name, provider: `Evil ${name.length}`, pricing: 'per_call = 1' });
   const spent = await calls.spent(async () => {
-    for (const wire of [REST, LEGACY_REST]) expect((await calls.talk(url, wire).sent('hello')).text).toContain('"good-');
+    for (const wire of [REST, LEGACY_REST])
+      expect((await calls.talk(url, wire).sent('hello')).text).toContain('"good-');
     // Clients of 0.3 do not say which version they speak.
     const body = JSON.stringify({ message: { messageId: 'm-1', role: 'ROLE_USER', content: [{ text: 'x' }] } });
-    expect((await calls.talk(url, LEGACY_REST).raw('POST', '/message:send', body, { 'a2a-version': null })).text).toContain('"good-');
+    expect(
+      (await calls.talk(url, LEGACY_REST).raw('POST', '/message:send', body, { 'a2a-version': null })).text,
+    ).toContain('"good-');
   });
   expect(spent).toBe(3n * MESSAGE_PRICE);
 });
@@ -39,5 +44,7 @@ test.each([
     if (!(error instanceof RegistrationError)) throw error;
     ({ problems } = error);
   }
-  expect(problems).toContainEqual(expect.objectContaining({ key: `${table}[0].name`, wrong: expect.stringContaining('others') }));
+  expect(problems).toContainEqual(
+    expect.objectContaining({ key: `${table}[0].name`, wrong: expect.stringContaining('others') }),
+  );
 });

@@ -12,7 +12,9 @@ beforeAll(async () => {
   model = await startScriptedModel();
   honest = await startScriptedTools({ 'repos/list': async () => 'honest' });
   other = await startScriptedTools({ list: async () => 'other' });
-  world = await startWorld({ toml: modelToml(model.url) + toolToml(honest.url, 'kit') + toolToml(other.url, 'kit/repos') + UNHURRIED });
+  world = await startWorld({
+    toml: modelToml(model.url) + toolToml(honest.url, 'kit') + toolToml(other.url, 'kit/repos') + UNHURRIED,
+  });
 });
 afterAll(async () => {
   await world.stop();

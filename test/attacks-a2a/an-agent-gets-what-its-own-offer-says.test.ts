@@ -15,7 +15,11 @@ test('a task that ends late costs at most the cap of its own provider, whatever 
       const { task } = taskResult(id, state, state === 'COMPLETED' ? usage : {});
       result(request.method === 'SendMessage' ? { task } : task);
     };
-  const offer = (provider: string, cap: string) => ({ name: 'shared/metered', provider, pricing: `prompt = 1\nper_call_max = ${cap}` });
+  const offer = (provider: string, cap: string) => ({
+    name: 'shared/metered',
+    provider,
+    pricing: `prompt = 1\nper_call_max = ${cap}`,
+  });
   const { url } = await serveRaw(calls.world, metered('cheap'), offer('Cheap', '0.002'));
   await serveRaw(calls.world, metered('dear'), offer('Dear', '0.01'));
   const talk = calls.talk(url);

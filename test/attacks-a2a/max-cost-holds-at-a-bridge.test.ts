@@ -3,7 +3,10 @@ import { refusalOf, useCallsWorld } from '../a2a/calls/support/calls-world.ts';
 
 const calls = useCallsWorld();
 
-const said = (more: object = {}) => ({ message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'hi' }] }, ...more });
+const said = (more: object = {}) => ({
+  message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'hi' }] },
+  ...more,
+});
 
 test.each([
   ['the header', said(), { 'x-max-cost': '0.000001' }, 'x-max-cost'],

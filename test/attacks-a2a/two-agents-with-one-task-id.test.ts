@@ -8,7 +8,11 @@ const calls = useCallsWorld();
 test('a message to a task goes to no agent that has only taken its id', async () => {
   let stolen = 0;
   const asks = ({ request, result }: RawExchange) =>
-    result(request.method === 'CancelTask' ? taskResult('shared-id', 'CANCELED').task : taskResult('shared-id', 'INPUT_REQUIRED'));
+    result(
+      request.method === 'CancelTask'
+        ? taskResult('shared-id', 'CANCELED').task
+        : taskResult('shared-id', 'INPUT_REQUIRED'),
+    );
   const honest = await serveRaw(calls.world, asks, { name: 'z/honest' });
   const thief = await serveRaw(
     calls.world,
@@ -22,8 +26,12 @@ test('a message to a task goes to no agent that has only taken its id', async ()
   await calls.talk(thief.url).task('bait');
   expect(stolen).toBe(1);
   const all = calls.talk(`${calls.world.spine.origin}/a2a`);
-  expect(refusalOf(await all.sent('secret', { message: { taskId: 'shared-id' } }))?.message).toMatch(/Which agent\?.*a\/thief, z\/honest/);
+  expect(refusalOf(await all.sent('secret', { message: { taskId: 'shared-id' } }))?.message).toMatch(
+    /Which agent\?.*a\/thief, z\/honest/,
+  );
   expect(stolen).toBe(1);
   // Each is reached by its own address.
-  expect((await calls.talk(honest.url).call('CancelTask', { id: 'shared-id' })).result()).toMatchObject({ status: { state: 'TASK_STATE_CANCELED' } });
+  expect((await calls.talk(honest.url).call('CancelTask', { id: 'shared-id' })).result()).toMatchObject({
+    status: { state: 'TASK_STATE_CANCELED' },
+  });
 });

@@ -20,25 +20,30 @@ const post = (body: string) => `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${
 const shape = { kind: 'closed', connections: 4, durationMs: 100 } as const;
 
 async function against(listener: RequestListener) {
-  const server = createServer((request, response) => void request.resume().on('end', () => listener(request, response)));
+  const server = createServer(
+    (request, response) => void request.resume().on('end', () => listener(request, response)),
+  );
   servers.push(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return generator.run({ port: (server.address() as AddressInfo).port, request: post('{}'), shape });
 }
 
-test.each(Object.values(MODELS).filter((model) => model !== MODELS.open))('the upstream answers %s in full', async (model) => {
-  const upstream = startProgram([new URL('../../bench/upstream/main.ts', import.meta.url).pathname]);
-  try {
-    const port = await announcedPort(upstream);
-    const result = await generator.run({ port, request: post(JSON.stringify({ model })), shape });
-    expect(result).toMatchObject({ errors: 0, firstError: '' });
-    expect(result.calls).toBeGreaterThanOrEqual(4);
-    expect(result.firstByte.p50).toBeGreaterThan(0);
-    expect(result.firstByte.max).toBeLessThanOrEqual(result.latency.max);
-  } finally {
-    await upstream.stop();
-  }
-});
+test.each(Object.values(MODELS).filter((model) => model !== MODELS.open))(
+  'the upstream answers %s in full',
+  async (model) => {
+    const upstream = startProgram([new URL('../../bench/upstream/main.ts', import.meta.url).pathname]);
+    try {
+      const port = await announcedPort(upstream);
+      const result = await generator.run({ port, request: post(JSON.stringify({ model })), shape });
+      expect(result).toMatchObject({ errors: 0, firstError: '' });
+      expect(result.calls).toBeGreaterThanOrEqual(4);
+      expect(result.firstByte.p50).toBeGreaterThan(0);
+      expect(result.firstByte.max).toBeLessThanOrEqual(result.latency.max);
+    } finally {
+      await upstream.stop();
+    }
+  },
+);
 
 test.each(Object.values(TOOLS))('the upstream answers the tool %s in full, and no other', async (tool) => {
   const upstream = startProgram([new URL('../../bench/upstream/main.ts', import.meta.url).pathname]);

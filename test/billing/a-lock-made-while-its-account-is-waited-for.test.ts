@@ -25,7 +25,13 @@ test('a lock that was made while another account was waited for is resolved only
   const { database, ledger: quick } = await gateway();
   const { ledger: slow } = await gateway();
   for (const account of ['held-up', 'free'])
-    await slow.transfer({ id: `fund-${account}`, from: treasuryOf('test'), to: escrowOf(account), amount: 1_000n, memo: '' });
+    await slow.transfer({
+      id: `fund-${account}`,
+      from: treasuryOf('test'),
+      to: escrowOf(account),
+      amount: 1_000n,
+      memo: '',
+    });
   const lock = { account: 'free', amount: 100n, prices: ['price-1'], expiresAt: Date.now() + 600_000, detail: '{}' };
   const budget = { id: 'held-up', limit: 1_000n };
   await slow.lock({ ...lock, id: 'first-use', account: 'held-up', budget });
@@ -41,14 +47,20 @@ test('a lock that was made while another account was waited for is resolved only
   const account = await hold("SELECT 1 FROM accounts WHERE id = 'escrow:held-up' FOR UPDATE");
   const limit = await hold("SELECT 1 FROM budgets WHERE id = 'held-up' FOR UPDATE");
   // Not inside one of the transactions above, which would see the same activity for ever.
-  const waiting = adHoc("SELECT query FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'");
+  const waiting = adHoc(
+    "SELECT query FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+  );
   const waitsFor = async (table: string) => {
-    const count = async () => (await database.query(waiting)).filter(({ query }) => String(query).includes(`FROM ${table}`)).length;
+    const count = async () =>
+      (await database.query(waiting)).filter(({ query }) => String(query).includes(`FROM ${table}`)).length;
     await expect.poll(count, { timeout: 15_000 }).toBe(1);
   };
 
   // One group: it waits for an account that has nothing to do with the lock, and then for a budget.
-  const group = Promise.all([slow.lock({ ...lock, id: 'other', account: 'held-up', budget }), slow.release({ id: 'parent', detail: '{}' })]);
+  const group = Promise.all([
+    slow.lock({ ...lock, id: 'other', account: 'held-up', budget }),
+    slow.release({ id: 'parent', detail: '{}' }),
+  ]);
   await waitsFor('accounts');
   expect(await quick.lock({ ...lock, id: 'parent', amount: 300n, lendable: 200n })).toMatchObject({ ok: true });
   await account.letGo();
@@ -60,7 +72,9 @@ test('a lock that was made while another account was waited for is resolved only
   expect(await quick.find('parent')).toMatchObject({ state: 'released', lent: 100n });
   expect(await quick.balance(escrowOf('free'))).toEqual({ available: 900n, locked: 100n });
   // Decided right at once: had the database refused the group, each would have been committed alone.
-  const batches = adHoc("SELECT DISTINCT chain, batch FROM journal WHERE id = 'other' OR id = 'parent' AND kind = 'release'");
+  const batches = adHoc(
+    "SELECT DISTINCT chain, batch FROM journal WHERE id = 'other' OR id = 'parent' AND kind = 'release'",
+  );
   expect(await database.query(batches)).toHaveLength(1);
   const report = await audit(database);
   expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);

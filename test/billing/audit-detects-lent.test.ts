@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { audit, createLedger, createPriceBook, escrowOf, treasuryOf, type createLedger as CreateLedger } from '#billing';
+import {
+  audit,
+  createLedger,
+  createPriceBook,
+  escrowOf,
+  treasuryOf,
+  type createLedger as CreateLedger,
+} from '#billing';
 import type { LockRequest } from '../../src/billing/ledger.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
@@ -9,14 +16,20 @@ import { createMutant } from '../support/mutant.ts';
 const sql = (text: string) => ({ statement: adHoc(text) });
 const TABLES = ['accounts', 'budgets', 'locks', 'transfers', 'journal', 'journal_batches', 'prices'];
 
-/** What somebody with access to the database might do to locks that draw on each other, and the checks that must tell. */
+/**
+ * What somebody with access to the database might do to locks that draw on each other, and the checks that must tell.
+ */
 const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks: readonly string[] }[] = [
   {
     what: 'a run has lent less than it did, so that it could lend it again',
     statements: ["UPDATE locks SET lent = lent - 10 WHERE id = 'run'"],
     checks: ['held locks', 'lent', 'budgets'],
   },
-  { what: 'a run has lent more', statements: ["UPDATE locks SET lent = lent + 10 WHERE id = 'run'"], checks: ['held locks', 'lent', 'budgets'] },
+  {
+    what: 'a run has lent more',
+    statements: ["UPDATE locks SET lent = lent + 10 WHERE id = 'run'"],
+    checks: ['held locks', 'lent', 'budgets'],
+  },
   {
     what: 'a run that has ended has lent less',
     statements: ["UPDATE locks SET lent = lent - 10 WHERE id = 'ended'"],
@@ -69,7 +82,11 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
     statements: ["UPDATE locks SET account = 'b' WHERE id = 'held'"],
     checks: ['held locks', 'lock history', 'locks under locks'],
   },
-  { what: 'a child is less deep', statements: ["UPDATE locks SET depth = 0 WHERE id = 'leaf'"], checks: ['locks under locks'] },
+  {
+    what: 'a child is less deep',
+    statements: ["UPDATE locks SET depth = 0 WHERE id = 'leaf'"],
+    checks: ['locks under locks'],
+  },
   {
     what: 'a child has a budget of its own',
     statements: ["UPDATE locks SET budget = NULL WHERE id = 'leaf'"],
@@ -86,9 +103,26 @@ async function fill(engine: OpenedEngine, make: Make): Promise<void> {
   const ledger = await make({ database: engine.database, now: () => 1_000 });
   await ledger.transfer({ id: 'fund', from: treasuryOf('test'), to: escrowOf('a'), amount: 1_000n, memo: '' });
   const lock = (id: string, changes: Partial<LockRequest>) =>
-    ledger.lock({ id, account: 'a', amount: 100n, prices: [CRASH_PRICE.id], expiresAt: 5_000, detail: '{}', ...changes });
+    ledger.lock({
+      id,
+      account: 'a',
+      amount: 100n,
+      prices: [CRASH_PRICE.id],
+      expiresAt: 5_000,
+      detail: '{}',
+      ...changes,
+    });
   const settle = (id: string, charge: bigint) =>
-    ledger.settle({ id, charge, price: CRASH_PRICE.id, provider: 'p', draw: false, feeBps: 500, usage: `{"call":${charge}}`, detail: '{}' });
+    ledger.settle({
+      id,
+      charge,
+      price: CRASH_PRICE.id,
+      provider: 'p',
+      draw: false,
+      feeBps: 500,
+      usage: `{"call":${charge}}`,
+      detail: '{}',
+    });
   const budget = { id: 'b', limit: 1_000n };
   await lock('run', { amount: 500n, lendable: 450n, budget });
   await lock('settled', { parent: 'run' });
@@ -128,7 +162,11 @@ describe.each(ENGINES)('%s', (name) => {
 
   test('a ledger that forgets to give back to the parent is found out, although its books balance', async () => {
     const mutant = createMutant([
-      { file: 'src/billing/ledger-decide.ts', find: "if (parent?.state !== 'held' || rest === 0n) return;", put: 'if (parent) return;' },
+      {
+        file: 'src/billing/ledger-decide.ts',
+        find: "if (parent?.state !== 'held' || rest === 0n) return;",
+        put: 'if (parent) return;',
+      },
     ]);
     try {
       const { createLedger: make } = (await import(mutant.url('src/billing/index.ts'))) as { createLedger: Make };
@@ -155,7 +193,10 @@ describe.each(ENGINES)('%s', (name) => {
   test('what the database would have refused is told', async () => {
     const other = await openEngine(name);
     await fill(other, createLedger);
-    const unguarded = name === 'sqlite' ? ['PRAGMA ignore_check_constraints = ON'] : ['ALTER TABLE locks DROP CONSTRAINT locks_lendable'];
+    const unguarded =
+      name === 'sqlite'
+        ? ['PRAGMA ignore_check_constraints = ON']
+        : ['ALTER TABLE locks DROP CONSTRAINT locks_lendable'];
     for (const text of unguarded) await other.database.query(adHoc(text));
     await other.database.query(adHoc("UPDATE locks SET lendable = amount - charged + 1 WHERE id = 'ended'"));
     expect(await failing(other)).toEqual(['lent']);

@@ -9,7 +9,11 @@ const TABLES = ['accounts', 'budgets', 'locks', 'transfers', 'journal', 'journal
 
 /** What somebody with access to the database might do, and the checks that must tell. */
 const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks: readonly string[] }[] = [
-  { what: 'a balance is raised', statements: ["UPDATE accounts SET available = available + 5 WHERE id = 'escrow:a'"], checks: ['balances'] },
+  {
+    what: 'a balance is raised',
+    statements: ["UPDATE accounts SET available = available + 5 WHERE id = 'escrow:a'"],
+    checks: ['balances'],
+  },
   {
     what: 'money is moved from one account to another',
     statements: [
@@ -58,8 +62,16 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
     statements: ["UPDATE locks SET fee_bps = 1000 WHERE id = 'settled'"],
     checks: ['charges'],
   },
-  { what: 'a hash is edited', statements: ["UPDATE journal_batches SET hash = 'f' || substr(hash, 2) || 'f' WHERE n = 2"], checks: ['hash chains'] },
-  { what: 'what a batch follows is edited', statements: ['UPDATE journal_batches SET prev = hash WHERE n = 2'], checks: ['hash chains'] },
+  {
+    what: 'a hash is edited',
+    statements: ["UPDATE journal_batches SET hash = 'f' || substr(hash, 2) || 'f' WHERE n = 2"],
+    checks: ['hash chains'],
+  },
+  {
+    what: 'what a batch follows is edited',
+    statements: ['UPDATE journal_batches SET prev = hash WHERE n = 2'],
+    checks: ['hash chains'],
+  },
   {
     what: 'a batch is dropped with its rows',
     statements: ['DELETE FROM journal WHERE batch = 2', 'DELETE FROM journal_batches WHERE n = 2'],
@@ -75,7 +87,11 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
     statements: ["UPDATE locks SET state = 'released', resolved_at = 1 WHERE id = 'held'"],
     checks: ['held locks', 'lock history', 'budgets'],
   },
-  { what: 'a charge is lowered', statements: ["UPDATE locks SET charged = charged - 1 WHERE id = 'settled'"], checks: ['lock history', 'budgets'] },
+  {
+    what: 'a charge is lowered',
+    statements: ["UPDATE locks SET charged = charged - 1 WHERE id = 'settled'"],
+    checks: ['lock history', 'budgets'],
+  },
   { what: 'a lock is dropped', statements: ["DELETE FROM locks WHERE id = 'released'"], checks: ['lock history'] },
   {
     what: 'a lock is forged',
@@ -94,7 +110,11 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
     statements: ["UPDATE locks SET usage = '{\"call\":59}' WHERE id = 'settled'"],
     checks: ['charges'],
   },
-  { what: 'the price of a version is changed', statements: ['UPDATE prices SET rates = \'{"call":"2000000"}\''], checks: ['prices'] },
+  {
+    what: 'the price of a version is changed',
+    statements: ['UPDATE prices SET rates = \'{"call":"2000000"}\''],
+    checks: ['prices'],
+  },
   { what: 'a price version is dropped', statements: ['DELETE FROM prices'], checks: ['charges'] },
   { what: 'a transfer is dropped', statements: ["DELETE FROM transfers WHERE id = 'fund'"], checks: ['transfers'] },
   { what: 'a budget is freed', statements: ['UPDATE budgets SET spent = 0'], checks: ['budgets'] },
@@ -134,7 +154,9 @@ describe.each(ENGINES)('%s', (name) => {
   });
 
   const failing = async (options = {}) =>
-    (await audit(engine.database, { overdueMs: null, ...options })).checks.filter(({ ok }) => !ok).map((check) => check.name);
+    (await audit(engine.database, { overdueMs: null, ...options })).checks
+      .filter(({ ok }) => !ok)
+      .map((check) => check.name);
 
   test('books in order pass, and the totals say what there is', async () => {
     const report = await audit(engine.database, { now: () => 2_000, overdueMs: 0 });
@@ -173,10 +195,16 @@ describe.each(ENGINES)('%s', (name) => {
   });
 
   test('a break in a chain is told with its chain and its batch', async () => {
-    await engine.database.batch([sql("UPDATE journal SET charged = charged + 0, fee = fee + 1 WHERE id = 'drawn' AND kind = 'settle'")]);
+    await engine.database.batch([
+      sql("UPDATE journal SET charged = charged + 0, fee = fee + 1 WHERE id = 'drawn' AND kind = 'settle'"),
+    ]);
     const { checks } = await audit(engine.database, { overdueMs: null });
-    const rows = await engine.database.query(sql("SELECT chain, batch FROM journal WHERE id = 'drawn' AND kind = 'settle'").statement);
-    expect(checks.find((check) => check.name === 'hash chains')?.detail).toContain(`chain ${rows[0]!.chain}, batch ${rows[0]!.batch}:`);
+    const rows = await engine.database.query(
+      sql("SELECT chain, batch FROM journal WHERE id = 'drawn' AND kind = 'settle'").statement,
+    );
+    expect(checks.find((check) => check.name === 'hash chains')?.detail).toContain(
+      `chain ${rows[0]!.chain}, batch ${rows[0]!.batch}:`,
+    );
   });
 
   test('a settlement above what its usage costs is told, one past its budget may cost the lock', async () => {

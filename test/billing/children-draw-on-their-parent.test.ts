@@ -18,26 +18,61 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
     turn += 1;
     account = `account-${turn}`;
     run = `run-${turn}`;
-    await contract.ledger.transfer({ id: `fund-${turn}`, from: treasuryOf('test'), to: escrowOf(account), amount: 1_000n, memo: '' });
+    await contract.ledger.transfer({
+      id: `fund-${turn}`,
+      from: treasuryOf('test'),
+      to: escrowOf(account),
+      amount: 1_000n,
+      memo: '',
+    });
     await lock(run, { amount: 400n, lendable: 300n });
   });
 
   const lock = (id: string, changes: Partial<LockRequest> = {}) =>
-    contract.ledger.lock({ id, account, amount: 100n, prices: ['price-1'], expiresAt: now + 1_000, detail: '{}', ...changes });
+    contract.ledger.lock({
+      id,
+      account,
+      amount: 100n,
+      prices: ['price-1'],
+      expiresAt: now + 1_000,
+      detail: '{}',
+      ...changes,
+    });
   const balance = () => contract.ledger.balance(escrowOf(account));
 
   test('the money comes from what the parent may lend, not from what is available', async () => {
     expect(await lock(`${run}-a`, { parent: run })).toEqual({ ok: true, available: 600n });
     expect(await balance()).toEqual({ available: 600n, locked: 400n });
-    expect(await contract.ledger.find(run)).toMatchObject({ amount: 400n, lendable: 300n, lent: 100n, parent: null, depth: 0 });
-    expect(await contract.ledger.find(`${run}-a`)).toMatchObject({ amount: 100n, lendable: 0n, lent: 0n, parent: run, depth: 1, state: 'held' });
+    expect(await contract.ledger.find(run)).toMatchObject({
+      amount: 400n,
+      lendable: 300n,
+      lent: 100n,
+      parent: null,
+      depth: 0,
+    });
+    expect(await contract.ledger.find(`${run}-a`)).toMatchObject({
+      amount: 100n,
+      lendable: 0n,
+      lent: 0n,
+      parent: run,
+      depth: 1,
+      state: 'held',
+    });
     expect(await contract.failing()).toEqual([]);
   });
 
   test('it is lent to the last micro-USD and not one more, whatever is available', async () => {
-    expect(await lock(`${run}-a`, { parent: run, amount: 301n })).toEqual({ ok: false, reason: 'parent_exhausted', available: 300n });
+    expect(await lock(`${run}-a`, { parent: run, amount: 301n })).toEqual({
+      ok: false,
+      reason: 'parent_exhausted',
+      available: 300n,
+    });
     expect(await lock(`${run}-b`, { parent: run, amount: 299n })).toMatchObject({ ok: true });
-    expect(await lock(`${run}-c`, { parent: run, amount: 2n })).toEqual({ ok: false, reason: 'parent_exhausted', available: 1n });
+    expect(await lock(`${run}-c`, { parent: run, amount: 2n })).toEqual({
+      ok: false,
+      reason: 'parent_exhausted',
+      available: 1n,
+    });
     expect(await lock(`${run}-d`, { parent: run, amount: 1n })).toMatchObject({ ok: true });
     expect(await lock(`${run}-e`, { parent: run, amount: 0n })).toMatchObject({ ok: true });
     expect(await contract.ledger.find(run)).toMatchObject({ lent: 300n });
@@ -50,14 +85,24 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
 
   test('a lock that may lend nothing lends nothing', async () => {
     await lock(`${run}-plain`);
-    expect(await lock(`${run}-a`, { parent: `${run}-plain`, amount: 1n })).toEqual({ ok: false, reason: 'parent_exhausted', available: 0n });
+    expect(await lock(`${run}-a`, { parent: `${run}-plain`, amount: 1n })).toEqual({
+      ok: false,
+      reason: 'parent_exhausted',
+      available: 0n,
+    });
   });
 
   test('a parent that is resolved, unknown, or of another account is over', async () => {
     const over = { ok: false, reason: 'parent_over', available: 0n };
     expect(await lock(`${run}-a`, { parent: 'unknown' })).toEqual(over);
     expect(await lock(`${run}-b`, { parent: `${run}-b` })).toEqual(over);
-    await contract.ledger.transfer({ id: `fund-other-${turn}`, from: treasuryOf('test'), to: escrowOf(`other-${turn}`), amount: 9n, memo: '' });
+    await contract.ledger.transfer({
+      id: `fund-other-${turn}`,
+      from: treasuryOf('test'),
+      to: escrowOf(`other-${turn}`),
+      amount: 9n,
+      memo: '',
+    });
     expect(await lock(`${run}-c`, { parent: run, account: `other-${turn}`, amount: 1n })).toEqual(over);
     expect(await lock(`${run}-d`, { parent: run, account: 'stranger', amount: 1n })).toEqual(over);
     await contract.ledger.release({ id: run, detail: '{}' });
@@ -78,7 +123,11 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
       expect(await lock(id, { parent, lendable: 100n })).toMatchObject({ ok: true });
       parent = id;
     }
-    expect(await lock(`${run}-level-9`, { parent, amount: 1n })).toEqual({ ok: false, reason: 'too_deep', available: 100n });
+    expect(await lock(`${run}-level-9`, { parent, amount: 1n })).toEqual({
+      ok: false,
+      reason: 'too_deep',
+      available: 100n,
+    });
     expect(await contract.ledger.find(parent)).toMatchObject({ depth: LOCK_LEVELS - 1, lent: 0n });
     expect(await balance()).toEqual({ available: 600n, locked: 400n });
     expect(await contract.failing()).toEqual([]);
@@ -87,7 +136,9 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
   test("a child counts against its parent's budget, whatever budget it names", async () => {
     const budget = { id: `budget-${turn}`, limit: 400n };
     await lock(`${run}-b`, { amount: 400n, lendable: 400n, budget });
-    expect(await lock(`${run}-c`, { parent: `${run}-b`, budget: { id: `other-${turn}`, limit: 0n } })).toMatchObject({ ok: true });
+    expect(await lock(`${run}-c`, { parent: `${run}-b`, budget: { id: `other-${turn}`, limit: 0n } })).toMatchObject({
+      ok: true,
+    });
     expect(await contract.ledger.find(`${run}-c`)).toMatchObject({ budget: budget.id });
     expect(await contract.ledger.budget(budget.id)).toEqual({ spent: 0n, locked: 400n });
     expect(await contract.ledger.budget(`other-${turn}`)).toEqual({ spent: 0n, locked: 0n });

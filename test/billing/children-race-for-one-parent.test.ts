@@ -15,7 +15,8 @@ describe.each(ENGINES)('%s', (name) => {
     await createPriceBook(engine.database).remember([CRASH_PRICE]);
     ledgers.push(await createLedger({ database: engine.database }));
     // The embedded database has one opener: there, the gateways are one.
-    for (let more = 1; name === 'postgres' && more < GATEWAYS; more += 1) ledgers.push(await createLedger({ database: await engine.again() }));
+    for (let more = 1; name === 'postgres' && more < GATEWAYS; more += 1)
+      ledgers.push(await createLedger({ database: await engine.again() }));
   });
   afterAll(async () => {
     await Promise.all(ledgers.map((ledger) => ledger.close()));
@@ -26,14 +27,27 @@ describe.each(ENGINES)('%s', (name) => {
   test('a lock that can lend 500 times lends exactly 500 times, however many race for it', async () => {
     const attempts = DEEP ? 500_000 : 4_000;
     const race = await raceChildren(ledgers, { width: 64, attempts, affordable: 500 });
-    expect(race).toMatchObject({ granted: 500, refused: attempts - 500, failed: 0, lent: 5_000n, locked: 5_000n, available: 10n * BigInt(attempts) });
+    expect(race).toMatchObject({
+      granted: 500,
+      refused: attempts - 500,
+      failed: 0,
+      lent: 5_000n,
+      locked: 5_000n,
+      available: 10n * BigInt(attempts),
+    });
     expect(await failing()).toEqual([]);
   });
 
   test('a run that calls draw on, end and begin again on all gateways is never charged above its cap', async () => {
     const account = 'busy';
     const cap = 2_000n;
-    await ledgers[0]!.transfer({ id: 'fund-busy', from: treasuryOf('test'), to: escrowOf(account), amount: 1_000_000n, memo: '' });
+    await ledgers[0]!.transfer({
+      id: 'fund-busy',
+      from: treasuryOf('test'),
+      to: escrowOf(account),
+      amount: 1_000_000n,
+      memo: '',
+    });
     const plain = { account, prices: [CRASH_PRICE.id], expiresAt: Date.now() + 600_000, detail: '{}' };
     await ledgers[0]!.lock({ ...plain, id: 'busy', amount: cap + 5n, lendable: cap });
     const settlement = { price: CRASH_PRICE.id, provider: 'busy', draw: true, feeBps: 0, detail: '{}' };
@@ -75,7 +89,13 @@ describe.each(ENGINES)('%s', (name) => {
 
   test('whether a parent ends before or after its children, all that was not charged is there again', async () => {
     const account = 'ending';
-    await ledgers[0]!.transfer({ id: 'fund-ending', from: treasuryOf('test'), to: escrowOf(account), amount: 100_000n, memo: '' });
+    await ledgers[0]!.transfer({
+      id: 'fund-ending',
+      from: treasuryOf('test'),
+      to: escrowOf(account),
+      amount: 100_000n,
+      memo: '',
+    });
     const plain = { account, prices: [CRASH_PRICE.id], expiresAt: Date.now() + 600_000, detail: '{}' };
     const runs = Array.from({ length: 60 }, (_, index) => `ending-${index}`);
     await Promise.all(runs.map((id) => ledgers[0]!.lock({ ...plain, id, amount: 1_000n, lendable: 1_000n })));
@@ -92,7 +112,8 @@ describe.each(ENGINES)('%s', (name) => {
         }),
         // Some right away, some when calls are under way.
         (async () => {
-          for (let turns = number % 4; turns > 0; turns -= 1) await ledgers[number % ledgers.length]!.release({ id: 'none', detail: '{}' });
+          for (let turns = number % 4; turns > 0; turns -= 1)
+            await ledgers[number % ledgers.length]!.release({ id: 'none', detail: '{}' });
           await ledgers[number % ledgers.length]!.release({ id: run, detail: '{}' });
         })(),
       ]),

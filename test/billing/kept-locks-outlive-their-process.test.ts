@@ -27,8 +27,17 @@ describe.each(ENGINES)('%s', (name) => {
     return database;
   };
   const lock = (id: string, changes: Partial<LockRequest> = {}) =>
-    ledger.lock({ id, account: 'a', amount: 100n, prices: ['price-1'], expiresAt: now + 1_000, detail: '{}', ...changes });
-  const states = async (...ids: readonly string[]) => Promise.all(ids.map(async (id) => (await ledger.find(id))?.state));
+    ledger.lock({
+      id,
+      account: 'a',
+      amount: 100n,
+      prices: ['price-1'],
+      expiresAt: now + 1_000,
+      detail: '{}',
+      ...changes,
+    });
+  const states = async (...ids: readonly string[]) =>
+    Promise.all(ids.map(async (id) => (await ledger.find(id))?.state));
 
   test('a lock that is kept survives the expiry of orphans at the start, and all others are given back', async () => {
     await open();
@@ -41,7 +50,13 @@ describe.each(ENGINES)('%s', (name) => {
     const database = await restart();
     expect(await ledger.find('task')).toMatchObject({ kept: true, expiresAt: now + 60_000, lent: 150n });
     expect(await expireOrphans(ledger)).toBe(4);
-    expect(await states('task', 'call', 'later', 'under', 'lent-on')).toEqual(['held', 'expired', 'expired', 'expired', 'expired']);
+    expect(await states('task', 'call', 'later', 'under', 'lent-on')).toEqual([
+      'held',
+      'expired',
+      'expired',
+      'expired',
+      'expired',
+    ]);
     // What was lent to calls that ended with the process is the task's again.
     expect(await ledger.find('task')).toMatchObject({ lent: 0n });
     expect(await ledger.balance(escrowOf('a'))).toEqual({ available: 600n, locked: 400n });
@@ -107,7 +122,11 @@ describe.each(ENGINES)('%s', (name) => {
 
   test('a lock is made, kept and drawn on in one breath', async () => {
     await open();
-    await Promise.all([lock('quick', { lendable: 60n }), ledger.keep('quick', now + 9_000), lock('quick-a', { parent: 'quick', amount: 60n })]);
+    await Promise.all([
+      lock('quick', { lendable: 60n }),
+      ledger.keep('quick', now + 9_000),
+      lock('quick-a', { parent: 'quick', amount: 60n }),
+    ]);
     await Promise.all([ledger.release({ id: 'quick-a', detail: '{}' }), ledger.keep('quick', now + 10_000)]);
     expect(await ledger.find('quick')).toMatchObject({ kept: true, expiresAt: now + 10_000, lent: 0n, lendable: 60n });
     await Promise.all([ledger.keep('quick', now + 11_000), ledger.release({ id: 'quick', detail: '{}' })]);

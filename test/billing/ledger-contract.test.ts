@@ -24,11 +24,25 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
     turn += 1;
     account = `account-${turn}`;
     id = `lock-${turn}`;
-    await ledger.transfer({ id: `fund-${turn}`, from: treasuryOf('test'), to: escrowOf(account), amount: 1_000n, memo: 'test' });
+    await ledger.transfer({
+      id: `fund-${turn}`,
+      from: treasuryOf('test'),
+      to: escrowOf(account),
+      amount: 1_000n,
+      memo: 'test',
+    });
   });
 
   const lock = (changes: Partial<LockRequest> = {}) =>
-    ledger.lock({ id, account, amount: 100n, prices: ['price-1', 'price-2'], expiresAt: now + 1_000, detail: '{"what":"chat"}', ...changes });
+    ledger.lock({
+      id,
+      account,
+      amount: 100n,
+      prices: ['price-1', 'price-2'],
+      expiresAt: now + 1_000,
+      detail: '{"what":"chat"}',
+      ...changes,
+    });
   const settle = (changes: Partial<SettleRequest> = {}) =>
     ledger.settle({
       id,
@@ -73,7 +87,11 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
     test('keeps within a budget what is spent, locked and asked for together', async () => {
       const budget = { id: `budget-${turn}`, limit: 150n };
       expect(await lock({ budget })).toMatchObject({ ok: true });
-      expect(await lock({ id: `${id}b`, amount: 51n, budget })).toEqual({ ok: false, reason: 'budget_exceeded', available: 900n });
+      expect(await lock({ id: `${id}b`, amount: 51n, budget })).toEqual({
+        ok: false,
+        reason: 'budget_exceeded',
+        available: 900n,
+      });
       expect(await ledger.budget(budget.id)).toEqual({ spent: 0n, locked: 100n });
       await settle();
       expect(await ledger.budget(budget.id)).toEqual({ spent: 60n, locked: 0n });
@@ -88,7 +106,13 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
     test('charges, pays the provider and the fee, and gives the rest back', async () => {
       const fees = (await ledger.balance(FEES))?.available ?? 0n;
       await lock();
-      expect(await settle({ charge: 60n, feeBps: 1_000 })).toEqual({ ok: true, charged: 60n, fee: 6n, drawn: 0n, shortfall: 0n });
+      expect(await settle({ charge: 60n, feeBps: 1_000 })).toEqual({
+        ok: true,
+        charged: 60n,
+        fee: 6n,
+        drawn: 0n,
+        shortfall: 0n,
+      });
       expect(await balance()).toEqual({ available: 940n, locked: 0n });
       expect(await ledger.balance(earningsOf(`provider-${turn}`))).toEqual({ available: 54n, locked: 0n });
       expect(await ledger.balance(FEES)).toEqual({ available: fees + 6n, locked: 0n });
@@ -102,13 +126,25 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
 
     test('draws on what is available above the lock when it may', async () => {
       await lock();
-      expect(await settle({ charge: 130n, draw: true })).toEqual({ ok: true, charged: 130n, fee: 0n, drawn: 30n, shortfall: 0n });
+      expect(await settle({ charge: 130n, draw: true })).toEqual({
+        ok: true,
+        charged: 130n,
+        fee: 0n,
+        drawn: 30n,
+        shortfall: 0n,
+      });
       expect(await balance()).toEqual({ available: 870n, locked: 0n });
     });
 
     test('draws what there is and never below 0', async () => {
       await lock({ amount: 950n });
-      expect(await settle({ charge: 1_200n, draw: true })).toEqual({ ok: true, charged: 1_000n, fee: 0n, drawn: 50n, shortfall: 200n });
+      expect(await settle({ charge: 1_200n, draw: true })).toEqual({
+        ok: true,
+        charged: 1_000n,
+        fee: 0n,
+        drawn: 50n,
+        shortfall: 200n,
+      });
       expect(await balance()).toEqual({ available: 0n, locked: 0n });
     });
 
@@ -159,7 +195,9 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
   describe('transfer', () => {
     test('moves money between two accounts', async () => {
       const to = earningsOf(`other-${turn}`);
-      expect(await ledger.transfer({ id: `t-${turn}`, from: escrowOf(account), to, amount: 400n, memo: '' })).toEqual({ ok: true });
+      expect(await ledger.transfer({ id: `t-${turn}`, from: escrowOf(account), to, amount: 400n, memo: '' })).toEqual({
+        ok: true,
+      });
       expect(await balance()).toEqual({ available: 600n, locked: 0n });
       expect(await ledger.balance(to)).toEqual({ available: 400n, locked: 0n });
     });
@@ -173,7 +211,13 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
     test('takes no more than is available, and what is locked is not', async () => {
       await lock();
       const move = (amount: bigint) =>
-        ledger.transfer({ id: `t-${turn}-${amount}`, from: escrowOf(account), to: treasuryOf('test'), amount, memo: '' });
+        ledger.transfer({
+          id: `t-${turn}-${amount}`,
+          from: escrowOf(account),
+          to: treasuryOf('test'),
+          amount,
+          memo: '',
+        });
       expect(await move(901n)).toEqual({ ok: false, reason: 'insufficient', available: 900n });
       expect(await move(900n)).toEqual({ ok: true });
     });
@@ -195,7 +239,12 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
       expiresAt: now + 7,
       lockDetail: '{"a":"\\"ü{}"}',
     };
-    await lock({ expiresAt: now + 7, budget: { id: `budget-${turn}`, limit: 100n }, detail: '{"a":"\\"ü{}"}', lendable: 10n });
+    await lock({
+      expiresAt: now + 7,
+      budget: { id: `budget-${turn}`, limit: 100n },
+      detail: '{"a":"\\"ü{}"}',
+      lendable: 10n,
+    });
     const nothing = {
       charged: 0n,
       fee: 0n,
@@ -231,7 +280,13 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
 
   test('amounts beyond what a float can hold stay exact', async () => {
     for (let part = 0; part < 12; part += 1)
-      await ledger.transfer({ id: `big-${turn}-${part}`, from: treasuryOf('big'), to: escrowOf(account), amount: MICRO_USD_MAX - 1n, memo: '' });
+      await ledger.transfer({
+        id: `big-${turn}-${part}`,
+        from: treasuryOf('big'),
+        to: escrowOf(account),
+        amount: MICRO_USD_MAX - 1n,
+        memo: '',
+      });
     expect(await balance()).toEqual({ available: 1_000n + 12n * (MICRO_USD_MAX - 1n), locked: 0n });
   });
 });

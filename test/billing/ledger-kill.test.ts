@@ -26,11 +26,16 @@ interface Told {
 /** A database lives for a while and then a new one begins: what an audit reads, after every round, stays bounded. */
 const folderOf = (round: number) => join(dataDir, `data-${Math.floor(round / 50)}`);
 
-/** Runs the child until it has acknowledged `acknowledgements` operations and was killed; returns the last state it told of each lock. */
+/**
+ * Runs the child until it has acknowledged `acknowledgements` operations and was killed; returns the last state it
+ * told of each lock.
+ */
 async function killedRound(round: number, acknowledgements: number): Promise<Map<string, Told>> {
   const log = join(dataDir, 'told.log');
   const file = openSync(log, 'w');
-  const child = spawn(process.execPath, [CHILD, folderOf(round), `r${round}`, `${acknowledgements}`], { stdio: ['ignore', file, 'inherit'] });
+  const child = spawn(process.execPath, [CHILD, folderOf(round), `r${round}`, `${acknowledgements}`], {
+    stdio: ['ignore', file, 'inherit'],
+  });
   const [, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   closeSync(file);
   expect(signal).toBe('SIGKILL');

@@ -7,7 +7,12 @@ import { BUDGETS, commands, PROVIDERS, RATES, treeCommands, type Command } from 
 import { createOracleLedger, type OracleLedger } from '../support/oracle-ledger.ts';
 
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 60;
-const PRICES = PROVIDERS.map((provider) => ({ id: priceId(provider, 'chat', RATES), provider, service: 'chat', rates: RATES }));
+const PRICES = PROVIDERS.map((provider) => ({
+  id: priceId(provider, 'chat', RATES),
+  provider,
+  service: 'chat',
+  rates: RATES,
+}));
 const PRICE_IDS = [PRICES[0]!.id, PRICES[1]!.id] as const;
 const TABLES = ['accounts', 'budgets', 'locks', 'transfers', 'journal', 'journal_batches'];
 const WIPE = TABLES.map((table) => ({ statement: adHoc(`DELETE FROM ${table}`) }));

@@ -5,8 +5,8 @@ import { createMutant, type Mutant, type Mutation } from '../support/mutant.ts';
 import { raceChildren, raceLocks, type Race } from '../support/lock-race.ts';
 
 /*
- * The race of ledger-races.test.ts must fail without the guards, else it shows nothing.
- * Three stand one behind the other: the decision's comparison, the row locks that make it true, the CHECK in the database.
+ * The race of ledger-races.test.ts must fail without the guards, else it shows nothing. Three stand one behind the
+ * other: the decision's comparison, the row locks that make it true, the CHECK in the database.
  */
 const COMPARISON: Mutation = { file: 'src/billing/ledger-decide.ts', find: 'escrow.available < amount', put: 'false' };
 const ROW_LOCKS: Mutation = {
@@ -32,7 +32,8 @@ const ATTEMPTS = 1_500;
 let mutant: Mutant | undefined;
 afterEach(() => mutant?.dispose());
 
-const race = (engineName: EngineName, mutations: readonly Mutation[]): Promise<Race> => raceBy(raceLocks, engineName, mutations);
+const race = (engineName: EngineName, mutations: readonly Mutation[]): Promise<Race> =>
+  raceBy(raceLocks, engineName, mutations);
 
 async function raceBy<T>(
   by: (...args: Parameters<typeof raceLocks>) => Promise<T>,
@@ -44,7 +45,8 @@ async function raceBy<T>(
   const store = (await import(mutant.url('src/store/index.ts'))) as typeof import('#store');
   const engine = await openEngine(engineName, store.openDatabase);
   const ledgers: Ledger[] = [await createLedger({ database: engine.database })];
-  for (let more = 1; engineName === 'postgres' && more < 3; more += 1) ledgers.push(await createLedger({ database: await engine.again() }));
+  for (let more = 1; engineName === 'postgres' && more < 3; more += 1)
+    ledgers.push(await createLedger({ database: await engine.again() }));
   try {
     return await by(ledgers, { width: 16, attempts: ATTEMPTS, affordable: AFFORDABLE });
   } finally {
@@ -75,7 +77,12 @@ describe('the race is lost without', () => {
 
 describe('the CHECK alone refuses, with errors instead of refusals, without', () => {
   test('the comparison (sqlite)', async () => {
-    expect(await race('sqlite', [COMPARISON])).toMatchObject({ granted: AFFORDABLE, refused: 0, failed: ATTEMPTS - AFFORDABLE, available: 0n });
+    expect(await race('sqlite', [COMPARISON])).toMatchObject({
+      granted: AFFORDABLE,
+      refused: 0,
+      failed: ATTEMPTS - AFFORDABLE,
+      available: 0n,
+    });
   });
 
   test('the row locks (postgres)', async () => {
@@ -85,7 +92,12 @@ describe('the CHECK alone refuses, with errors instead of refusals, without', ()
 
 describe('a changed copy behaves like the original with', () => {
   test('nothing taken out', async () => {
-    expect(await race('postgres', [])).toMatchObject({ granted: AFFORDABLE, refused: ATTEMPTS - AFFORDABLE, failed: 0, available: 0n });
+    expect(await race('postgres', [])).toMatchObject({
+      granted: AFFORDABLE,
+      refused: ATTEMPTS - AFFORDABLE,
+      failed: 0,
+      available: 0n,
+    });
   });
 });
 

@@ -13,7 +13,8 @@ describe.each(ENGINES)('%s', (name) => {
     engine = await openEngine(name);
     ledgers.push(await createLedger({ database: engine.database }));
     // The embedded database has one opener: there, the gateways are one.
-    for (let more = 1; name === 'postgres' && more < GATEWAYS; more += 1) ledgers.push(await createLedger({ database: await engine.again() }));
+    for (let more = 1; name === 'postgres' && more < GATEWAYS; more += 1)
+      ledgers.push(await createLedger({ database: await engine.again() }));
   });
   afterAll(async () => {
     await Promise.all(ledgers.map((ledger) => ledger.close()));
@@ -33,7 +34,13 @@ describe.each(ENGINES)('%s', (name) => {
       const accounts = ['a', 'b', 'c'].map((name) => `budgeted-${round}-${name}`);
       await Promise.all(
         accounts.map((account) =>
-          ledgers[0]!.transfer({ id: `fund-${account}`, from: treasuryOf('test'), to: escrowOf(account), amount: 1_000_000n, memo: '' }),
+          ledgers[0]!.transfer({
+            id: `fund-${account}`,
+            from: treasuryOf('test'),
+            to: escrowOf(account),
+            amount: 1_000_000n,
+            memo: '',
+          }),
         ),
       );
       const budget = { id: `key-${round}`, limit: 1_000n };
@@ -61,13 +68,25 @@ describe.each(ENGINES)('%s', (name) => {
 
   test('a lock that all race to resolve is resolved once', async () => {
     const account = 'resolved';
-    await ledgers[0]!.transfer({ id: `fund-${account}`, from: treasuryOf('test'), to: escrowOf(account), amount: 1_000_000n, memo: '' });
+    await ledgers[0]!.transfer({
+      id: `fund-${account}`,
+      from: treasuryOf('test'),
+      to: escrowOf(account),
+      amount: 1_000_000n,
+      memo: '',
+    });
     const ids = Array.from({ length: 200 }, (_, index) => `resolve-${index}`);
-    await Promise.all(ids.map((id) => ledgers[0]!.lock({ id, account, amount: 10n, prices: ['price-1'], expiresAt: 0, detail: '{}' })));
+    await Promise.all(
+      ids.map((id) => ledgers[0]!.lock({ id, account, amount: 10n, prices: ['price-1'], expiresAt: 0, detail: '{}' })),
+    );
     const settle = { price: 'price-1', provider: 'p', charge: 0n, draw: false, feeBps: 0, usage: '{}', detail: '{}' };
     const race = ids.map(async (id) => {
       const results = await Promise.all(
-        ledgers.flatMap((ledger) => [ledger.settle({ id, ...settle }), ledger.release({ id, detail: '{}' }), ledger.settle({ id, ...settle })]),
+        ledgers.flatMap((ledger) => [
+          ledger.settle({ id, ...settle }),
+          ledger.release({ id, detail: '{}' }),
+          ledger.settle({ id, ...settle }),
+        ]),
       );
       return results.filter(({ ok }) => ok).length;
     });

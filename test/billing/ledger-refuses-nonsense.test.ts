@@ -16,17 +16,31 @@ describe.each(ENGINES)('%s', (name) => {
   });
 
   const lock = { id: 'lock', account: 'a', amount: 10n, prices: ['p'], expiresAt: 0, detail: '{}' };
-  const settle = { id: 'lock', price: 'p', provider: 'x', charge: 1n, draw: false, feeBps: 0, usage: '{}', detail: '{}' };
+  const settle = {
+    id: 'lock',
+    price: 'p',
+    provider: 'x',
+    charge: 1n,
+    draw: false,
+    feeBps: 0,
+    usage: '{}',
+    detail: '{}',
+  };
   const transfer = { id: 'transfer', from: 'escrow:a', to: 'escrow:b', amount: 1n, memo: '' };
 
   test('what no caller may ask is an error, not a result', async () => {
-    for (const amount of [-1n, MICRO_USD_MAX + 1n]) await expect(ledger.lock({ ...lock, amount })).rejects.toThrow(RangeError);
-    for (const lendable of [-1n, 11n]) await expect(ledger.lock({ ...lock, lendable })).rejects.toThrow('it must be from 0 to its amount, 10');
-    for (const until of [Number.NaN, 0.5, Infinity]) await expect(ledger.keep('lock', until)).rejects.toThrow(RangeError);
-    for (const amount of [0n, -1n, MICRO_USD_MAX + 1n]) await expect(ledger.transfer({ ...transfer, amount })).rejects.toThrow(RangeError);
+    for (const amount of [-1n, MICRO_USD_MAX + 1n])
+      await expect(ledger.lock({ ...lock, amount })).rejects.toThrow(RangeError);
+    for (const lendable of [-1n, 11n])
+      await expect(ledger.lock({ ...lock, lendable })).rejects.toThrow('it must be from 0 to its amount, 10');
+    for (const until of [Number.NaN, 0.5, Infinity])
+      await expect(ledger.keep('lock', until)).rejects.toThrow(RangeError);
+    for (const amount of [0n, -1n, MICRO_USD_MAX + 1n])
+      await expect(ledger.transfer({ ...transfer, amount })).rejects.toThrow(RangeError);
     await expect(ledger.transfer({ ...transfer, to: 'escrow:a' })).rejects.toThrow(RangeError);
     await expect(ledger.settle({ ...settle, charge: -1n })).rejects.toThrow(RangeError);
-    for (const feeBps of [-1, 10_001, 0.5, Number.NaN]) await expect(ledger.settle({ ...settle, feeBps })).rejects.toThrow(RangeError);
+    for (const feeBps of [-1, 10_001, 0.5, Number.NaN])
+      await expect(ledger.settle({ ...settle, feeBps })).rejects.toThrow(RangeError);
     await expect(ledger.lock({ ...lock, id: '' })).rejects.toThrow(RangeError);
     expect(await ledger.balance('escrow:a')).toEqual({ available: 1_000n, locked: 0n });
   });

@@ -59,7 +59,14 @@ describe('a database that restarts under load', () => {
     const ledger = await createLedger({ database });
     await ledger.transfer({ id: 'fund', from: 'treasury:test', to: 'escrow:silent', amount: 1_000n, memo: '' });
     const lock = (id: string) =>
-      ledger.lock({ id, account: 'silent', amount: 10n, prices: [CRASH_PRICE.id], expiresAt: Date.now() + 600_000, detail: '{}' });
+      ledger.lock({
+        id,
+        account: 'silent',
+        amount: 10n,
+        prices: [CRASH_PRICE.id],
+        expiresAt: Date.now() + 600_000,
+        detail: '{}',
+      });
     expect(await lock('silent-1')).toMatchObject({ ok: true });
     postgres.freeze();
     const begun = performance.now();

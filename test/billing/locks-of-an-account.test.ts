@@ -20,8 +20,20 @@ describe.each(ENGINES)('the locks of an account on %s', (engine) => {
       const rates = { call: 1n };
       const price = priceId('p', 's', rates);
       await createPriceBook(database, () => now).remember([{ id: price, provider: 'p', service: 's', rates }]);
-      await ledger.transfer({ id: 'fund', from: treasuryOf('operator'), to: escrowOf('alice'), amount: 1_000n, memo: '' });
-      await ledger.transfer({ id: 'fund-2', from: treasuryOf('operator'), to: escrowOf('bob'), amount: 1_000n, memo: '' });
+      await ledger.transfer({
+        id: 'fund',
+        from: treasuryOf('operator'),
+        to: escrowOf('alice'),
+        amount: 1_000n,
+        memo: '',
+      });
+      await ledger.transfer({
+        id: 'fund-2',
+        from: treasuryOf('operator'),
+        to: escrowOf('bob'),
+        amount: 1_000n,
+        memo: '',
+      });
       const expected: string[] = [];
       for (let i = 0; i < 40; i++) {
         // Four of a millisecond.
@@ -29,7 +41,9 @@ describe.each(ENGINES)('the locks of an account on %s', (engine) => {
         const id = `gen-${String(i).padStart(2, '0')}`;
         const account = i % 5 === 0 ? 'bob' : 'alice';
         const detail = JSON.stringify({ primitive: i % 2 === 0 ? 'tool' : 'model', service: 's', key: null });
-        expect(await ledger.lock({ id, account, amount: 1n, prices: [price], expiresAt: now + 9_000, detail })).toMatchObject({ ok: true });
+        expect(
+          await ledger.lock({ id, account, amount: 1n, prices: [price], expiresAt: now + 9_000, detail }),
+        ).toMatchObject({ ok: true });
         if (account === 'alice') expected.unshift(id);
       }
       const all = async (more: object, slice: number) => {

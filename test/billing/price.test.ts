@@ -17,7 +17,9 @@ import {
 import { usageFromText } from '../../src/billing/price.ts';
 
 const some = <T>(value: fc.Arbitrary<T>) =>
-  fc.record(Object.fromEntries(METERS.map((meter) => [meter, value])) as Record<Meter, fc.Arbitrary<T>>, { requiredKeys: [] });
+  fc.record(Object.fromEntries(METERS.map((meter) => [meter, value])) as Record<Meter, fc.Arbitrary<T>>, {
+    requiredKeys: [],
+  });
 const rates: fc.Arbitrary<Rates> = some(fc.oneof(fc.constant(0n), fc.bigInt({ min: 0n, max: 10n ** 15n })));
 const usage: fc.Arbitrary<Usage> = some(fc.oneof(fc.constant(0n), fc.bigInt({ min: 0n, max: 10n ** 9n })));
 

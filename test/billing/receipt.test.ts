@@ -42,7 +42,9 @@ describe('a receipt', () => {
 
   test('with one byte changed is none', () => {
     const [header, payload, signature] = signer.sign(receipt).split('.') as [string, string, string];
-    const forged = Buffer.from(Buffer.from(payload, 'base64url').toString().replace('"46"', '"45"')).toString('base64url');
+    const forged = Buffer.from(Buffer.from(payload, 'base64url').toString().replace('"46"', '"45"')).toString(
+      'base64url',
+    );
     expect(forged).not.toBe(payload);
     expect(verifyReceipt(`${header}.${forged}.${signature}`, signer.jwks().keys)).toBeNull();
   });
@@ -55,7 +57,12 @@ describe('a receipt', () => {
 
   test('the key id is the RFC 7638 thumbprint', () => {
     // The key and its thumbprint of RFC 8037, appendix A.
-    const jwk = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', d: 'nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A' };
+    const jwk = {
+      kty: 'OKP',
+      crv: 'Ed25519',
+      x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+      d: 'nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A',
+    };
     const { jwks } = createReceiptSigner(createPrivateKey({ key: jwk, format: 'jwk' }));
     expect(jwks().keys[0]!.kid).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k');
   });

@@ -23,7 +23,15 @@ describe.each(ENGINES)('%s', (name) => {
     const total = charge * BigInt(CALLS);
     await ledger.transfer({ id: 'fund', from: treasuryOf('test'), to: escrowOf('a'), amount: total, memo: '' });
     const lock = { account: 'a', amount: charge, prices: [CRASH_PRICE.id], expiresAt: 2_000, detail: '{}' };
-    const settle = { charge, draw: false, price: CRASH_PRICE.id, provider: 'p', feeBps: FEE_BPS, usage: `{"call":${charge}}`, detail: '{}' };
+    const settle = {
+      charge,
+      draw: false,
+      price: CRASH_PRICE.id,
+      provider: 'p',
+      feeBps: FEE_BPS,
+      usage: `{"call":${charge}}`,
+      detail: '{}',
+    };
     const settled = await Promise.all(
       Array.from({ length: CALLS }, async (_, n) => {
         const id = `${charge}-${n}`;
@@ -34,12 +42,14 @@ describe.each(ENGINES)('%s', (name) => {
     const fees = (await ledger.balance(FEES))?.available ?? 0n;
     const earned = (await ledger.balance(earningsOf('p')))?.available ?? 0n;
     expect(fees + earned).toBe(total);
-    // One call pays the fee of what it was charged, rounded down or up: five deviations of 1,500 draws are the room here. What is exact has none.
+    // One call pays the fee of what it was charged, rounded down or up: five deviations of 1,500 draws are the room
+    // here. What is exact has none.
     const rest = (Number(charge) * FEE_BPS) % 10_000;
     const deviation = Math.sqrt(CALLS * (rest / 10_000) * (1 - rest / 10_000));
     expect(Math.abs(Number(fees) - exact)).toBeLessThanOrEqual(5 * deviation);
     const least = (charge * BigInt(FEE_BPS)) / 10_000n;
-    for (const one of settled) expect(one.ok && [least, least + 1n].includes(one.fee) && one.fee <= one.charged).toBe(true);
+    for (const one of settled)
+      expect(one.ok && [least, least + 1n].includes(one.fee) && one.fee <= one.charged).toBe(true);
     await ledger.close();
     expect((await audit(database, { overdueMs: null })).checks.filter(({ ok }) => !ok)).toEqual([]);
   });

@@ -22,15 +22,39 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
     run = `run-${turn}`;
     child = `${run}-child`;
     budget = `budget-${turn}`;
-    await contract.ledger.transfer({ id: `fund-${turn}`, from: treasuryOf('test'), to: escrowOf(account), amount: 1_000n, memo: '' });
+    await contract.ledger.transfer({
+      id: `fund-${turn}`,
+      from: treasuryOf('test'),
+      to: escrowOf(account),
+      amount: 1_000n,
+      memo: '',
+    });
     await lock(run, { amount: 400n, lendable: 300n, budget: { id: budget, limit: 1_000n } });
     await lock(child, { parent: run });
   });
 
   const lock = (id: string, changes: Partial<LockRequest> = {}) =>
-    contract.ledger.lock({ id, account, amount: 100n, prices: ['price-1'], expiresAt: now + 1_000, detail: '{}', ...changes });
+    contract.ledger.lock({
+      id,
+      account,
+      amount: 100n,
+      prices: ['price-1'],
+      expiresAt: now + 1_000,
+      detail: '{}',
+      ...changes,
+    });
   const settle = (id: string, charge: bigint, changes: Partial<SettleRequest> = {}) =>
-    contract.ledger.settle({ id, price: 'price-1', provider: `p-${turn}`, charge, draw: false, feeBps: 0, usage: '{}', detail: '{}', ...changes });
+    contract.ledger.settle({
+      id,
+      price: 'price-1',
+      provider: `p-${turn}`,
+      charge,
+      draw: false,
+      feeBps: 0,
+      usage: '{}',
+      detail: '{}',
+      ...changes,
+    });
   const release = (id: string) => contract.ledger.release({ id, detail: '{}' });
   /** [available, locked, locked of the budget, spent of the budget] */
   const money = async () => {
@@ -59,7 +83,13 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
   });
 
   test('a child is charged at most its lock, and never draws on what is available', async () => {
-    expect(await settle(child, 130n, { draw: true })).toEqual({ ok: true, charged: 100n, fee: 0n, drawn: 0n, shortfall: 30n });
+    expect(await settle(child, 130n, { draw: true })).toEqual({
+      ok: true,
+      charged: 100n,
+      fee: 0n,
+      drawn: 0n,
+      shortfall: 30n,
+    });
     expect(await money()).toEqual([600n, 300n, 300n, 100n]);
   });
 
@@ -72,14 +102,26 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
   });
 
   test('a run without a parent draws on what is available, beyond its own part', async () => {
-    expect(await settle(run, 150n, { draw: true })).toEqual({ ok: true, charged: 150n, fee: 0n, drawn: 50n, shortfall: 0n });
+    expect(await settle(run, 150n, { draw: true })).toEqual({
+      ok: true,
+      charged: 150n,
+      fee: 0n,
+      drawn: 50n,
+      shortfall: 0n,
+    });
     expect(await money()).toEqual([750n, 100n, 100n, 150n]);
     expect(await contract.failing()).toEqual([]);
   });
 
   test('what it draws was available before, so what it did not lend pays for nothing of its own', async () => {
     await lock(`${run}-rest`, { amount: 590n });
-    expect(await settle(run, 150n, { draw: true })).toEqual({ ok: true, charged: 110n, fee: 0n, drawn: 10n, shortfall: 40n });
+    expect(await settle(run, 150n, { draw: true })).toEqual({
+      ok: true,
+      charged: 110n,
+      fee: 0n,
+      drawn: 10n,
+      shortfall: 40n,
+    });
     expect((await money()).slice(0, 2)).toEqual([200n, 690n]);
   });
 
@@ -112,7 +154,10 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
       await lock(`${run}-${id}`, { parent, amount: 300n, lendable: 300n });
       parent = `${run}-${id}`;
     }
-    expect(await lock(`${run}-beside`, { parent: run, amount: 1n })).toMatchObject({ ok: false, reason: 'parent_exhausted' });
+    expect(await lock(`${run}-beside`, { parent: run, amount: 1n })).toMatchObject({
+      ok: false,
+      reason: 'parent_exhausted',
+    });
     expect(await lock(`${run}-leaf`, { parent, amount: 300n })).toMatchObject({ ok: true });
     expect(await money()).toEqual([600n, 400n, 400n, 0n]);
     for (const id of ['leaf', 'c', 'b', 'a']) await settle(`${run}-${id}`, id === 'leaf' ? 120n : 0n);

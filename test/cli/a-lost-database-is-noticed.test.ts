@@ -11,12 +11,17 @@ beforeEach(async () => {
 afterEach(() => place.clear());
 
 const path = (name: string) => join(place.data, name);
-const head = async () => (JSON.parse(await readFile(path('journal-head.json'), 'utf8')) as Record<string, { n: number }>)['embedded']!;
+const head = async () =>
+  (JSON.parse(await readFile(path('journal-head.json'), 'utf8')) as Record<string, { n: number }>)['embedded']!;
 const balance = async (env: NodeJS.ProcessEnv = {}) =>
-  (JSON.parse((await place.run(['account', 'show', 'acme', '--json'], env)).stdout) as { balance_usd: string }).balance_usd;
+  (JSON.parse((await place.run(['account', 'show', 'acme', '--json'], env)).stdout) as { balance_usd: string })
+    .balance_usd;
 const MOVED = ['tollgate.db', 'tollgate.db-wal', 'tollgate.db-shm'];
 
-/** A gateway with credits that it acknowledged, killed when its journal file knows of them; `earlier` is a copy of the database before the last credits. */
+/**
+ * A gateway with credits that it acknowledged, killed when its journal file knows of them; `earlier` is a copy of
+ * the database before the last credits.
+ */
 async function killedGateway(): Promise<{ earlier: string }> {
   await place.run(['account', 'create', 'acme']);
   await place.run(['account', 'credit', 'acme', '1']);
@@ -56,18 +61,30 @@ describe('the embedded database', { timeout: 120_000 }, () => {
     expect(audit.stdout).toMatch(/✗ journal head +This gateway has written batch/);
     expect(audit.stdout).toContain('The books differ.');
 
-    expect(await place.run(['restored'])).toMatchObject({ code: 1, output: expect.stringContaining('the same command with --accept') });
-    expect(await place.run(['restored', '--accept'])).toMatchObject({ code: 0, stdout: expect.stringContaining('Accepted') });
+    expect(await place.run(['restored'])).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('the same command with --accept'),
+    });
+    expect(await place.run(['restored', '--accept'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('Accepted'),
+    });
     expect(await place.run(['restored'])).toMatchObject({ code: 0, stdout: expect.stringContaining('has all that') });
     expect(await balance()).toBe('1');
     expect((await place.run(['account', 'credit', 'acme', '9'])).code).toBe(0);
-    expect(await place.run(['audit'])).toMatchObject({ code: 0, stdout: expect.stringContaining('The books are right.') });
+    expect(await place.run(['audit'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('The books are right.'),
+    });
   });
 
   it('that is gone, or empty, is not begun anew', async () => {
     await killedGateway();
     for (const name of MOVED) await rm(path(name), { force: true });
-    await refused(/tollgate\.db is missing, but journal-head\.json and identity\.json beside it say that a gateway has run here/, EVERY);
+    await refused(
+      /tollgate\.db is missing, but journal-head\.json and identity\.json beside it say that a gateway has run here/,
+      EVERY,
+    );
     await writeFile(path('tollgate.db'), '');
     await refused(/tollgate\.db is empty, but/);
     expect(await place.run(['audit'])).toMatchObject({ code: 2, output: expect.stringContaining('is empty, but') });
@@ -90,7 +107,8 @@ describe('the embedded database', { timeout: 120_000 }, () => {
     const elsewhere = join(place.dir, 'elsewhere');
     await mkdir(elsewhere);
     await copyFile(earlier, join(elsewhere, 'tollgate.db'));
-    for (const amount of ['7', '8', '9']) await place.run(['account', 'credit', 'acme', amount], { TOLLGATE_DATA: elsewhere });
+    for (const amount of ['7', '8', '9'])
+      await place.run(['account', 'credit', 'acme', amount], { TOLLGATE_DATA: elsewhere });
     await copyFile(join(elsewhere, 'tollgate.db'), path('tollgate.db'));
     await refused(/the database has another batch \d+: it is another database, or was restored and written to since/);
   });
@@ -104,7 +122,10 @@ describe('the embedded database', { timeout: 120_000 }, () => {
     await refused(/journal-head\.json cannot be read/);
     await writeFile(path('journal-head.json'), text);
     const otherSeed = { TOLLGATE_IDENTITY_SEED: '11'.repeat(32) };
-    expect(await place.run(['account', 'list'], otherSeed)).toMatchObject({ code: 1, output: expect.stringContaining('TOLLGATE_IDENTITY_SEED') });
+    expect(await place.run(['account', 'list'], otherSeed)).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('TOLLGATE_IDENTITY_SEED'),
+    });
     expect(await balance()).toBe('10');
     expect(await place.run(['audit'])).toMatchObject({ code: 0 });
   });
@@ -121,12 +142,24 @@ describe('PostgreSQL', { timeout: 120_000 }, () => {
     const env = { DATABASE_URL: database.url };
     await place.run(['account', 'create', 'acme'], env);
     await place.run(['account', 'credit', 'acme', '25'], env);
-    expect(await place.run(['audit'], env)).toMatchObject({ code: 0, stdout: expect.stringMatching(/✓ journal head +the journal has batch 1/) });
+    expect(await place.run(['audit'], env)).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/✓ journal head +the journal has batch 1/),
+    });
     // The books of before the credit.
-    await command(database.url, 'DELETE FROM journal; DELETE FROM journal_batches; DELETE FROM transfers; DELETE FROM accounts');
+    await command(
+      database.url,
+      'DELETE FROM journal; DELETE FROM journal_batches; DELETE FROM transfers; DELETE FROM accounts',
+    );
 
-    expect(await place.run(['serve'], env)).toMatchObject({ code: 1, output: expect.stringContaining('the database ends at batch 0') });
-    expect(await place.run(['audit'], env)).toMatchObject({ code: 1, stdout: expect.stringContaining('✗ journal head') });
+    expect(await place.run(['serve'], env)).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('the database ends at batch 0'),
+    });
+    expect(await place.run(['audit'], env)).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('✗ journal head'),
+    });
     expect(await place.run(['restored', '--accept'], env)).toMatchObject({ code: 0 });
     expect(await balance(env)).toBe('0');
     // What is remembered of one database says nothing about another.

@@ -14,41 +14,82 @@ const json = async (...args: string[]): Promise<unknown> => JSON.parse((await pl
 describe('the commands of the administration', () => {
   it('talk to the gateway that runs on the data directory', async () => {
     await place.gateway(['serve']);
-    expect(await json('account', 'create', 'acme', '--label', 'Acme Ltd')).toMatchObject({ id: 'tollgate:local:acme', label: 'Acme Ltd' });
-    expect((await place.run(['account', 'credit', 'acme', '25.5', '--reference', 'invoice-1'])).output).toContain('25.5 USD to tollgate:local:acme');
+    expect(await json('account', 'create', 'acme', '--label', 'Acme Ltd')).toMatchObject({
+      id: 'tollgate:local:acme',
+      label: 'Acme Ltd',
+    });
+    expect((await place.run(['account', 'credit', 'acme', '25.5', '--reference', 'invoice-1'])).output).toContain(
+      '25.5 USD to tollgate:local:acme',
+    );
     const repeated = await place.run(['account', 'credit', 'acme', '25.5', '--reference', 'invoice-1']);
     expect(repeated).toMatchObject({ code: 0, output: expect.stringContaining('Nothing was added') });
-    expect(await json('account', 'show', 'tollgate:local:acme')).toMatchObject({ balance_usd: '25.5', total_credits_micro_usdc: 25_500_000 });
+    expect(await json('account', 'show', 'tollgate:local:acme')).toMatchObject({
+      balance_usd: '25.5',
+      total_credits_micro_usdc: 25_500_000,
+    });
     expect((await place.run(['account', 'list'])).output).toMatch(/tollgate:local:acme +Acme Ltd +25\.5 +0 /);
 
-    const made = await place.run(['key', 'create', 'acme', '--name', 'laptop', '--limit', '5', '--limit-reset', 'monthly', '--allow', 'a/b', 'c/d']);
+    const made = await place.run([
+      'key',
+      'create',
+      'acme',
+      '--name',
+      'laptop',
+      '--limit',
+      '5',
+      '--limit-reset',
+      'monthly',
+      '--allow',
+      'a/b',
+      'c/d',
+    ]);
     expect(made.stdout).toMatch(/^svc-sk-v2-[1-9A-HJ-NP-Za-km-z]+\n/);
     const [key] = (await json('key', 'list', 'acme')) as { hash: string }[];
-    expect(key).toMatchObject({ name: 'laptop', limit: 5, limit_reset: 'monthly', allowed_services: ['a/b', 'c/d'], disabled: false });
+    expect(key).toMatchObject({
+      name: 'laptop',
+      limit: 5,
+      limit_reset: 'monthly',
+      allowed_services: ['a/b', 'c/d'],
+      disabled: false,
+    });
     const prefix = key!.hash.slice(0, 8);
     expect((await place.run(['key', 'disable', 'acme', prefix])).output).toContain('laptop');
     expect((await place.run(['key', 'list', 'acme'])).output).toContain('disabled');
     expect((await place.run(['key', 'enable', 'acme', prefix])).code).toBe(0);
     expect((await place.run(['key', 'delete', 'acme', prefix])).code).toBe(0);
     expect(await json('key', 'list', 'acme')).toEqual([]);
-    expect(await place.run(['audit'])).toMatchObject({ code: 0, output: expect.stringContaining('The books are right.') });
+    expect(await place.run(['audit'])).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('The books are right.'),
+    });
   });
 
   it('open the database where none runs', async () => {
     expect((await place.run(['account', 'create', 'acme'])).code).toBe(0);
     expect((await place.run(['account', 'credit', 'acme', '3'])).output).toContain('now has 3 USD');
     expect((await place.run(['key', 'create', 'acme'])).stdout).toMatch(/^svc-sk-v2-/);
-    expect(await place.run(['audit'])).toMatchObject({ code: 0, output: expect.stringContaining('The books are right.') });
+    expect(await place.run(['audit'])).toMatchObject({
+      code: 0,
+      output: expect.stringContaining('The books are right.'),
+    });
   });
 
   it('talk to the gateway that is named', async () => {
     await place.gateway(['serve'], { TOLLGATE_ADMIN_KEY: 'an-admin-key-of-the-test-0123456789' });
     const { base_url } = await place.read('gateway.json');
     const elsewhere = { TOLLGATE_DATA: join(place.dir, 'elsewhere'), TOLLGATE_URL: base_url };
-    expect((await place.run(['account', 'create', 'acme'], { ...elsewhere, TOLLGATE_ADMIN_KEY: 'an-admin-key-of-the-test-0123456789' })).code).toBe(
-      0,
-    );
-    const wrong = await place.run(['account', 'list'], { ...elsewhere, TOLLGATE_ADMIN_KEY: 'another-admin-key-of-it-0123456789' });
+    expect(
+      (
+        await place.run(['account', 'create', 'acme'], {
+          ...elsewhere,
+          TOLLGATE_ADMIN_KEY: 'an-admin-key-of-the-test-0123456789',
+        })
+      ).code,
+    ).toBe(0);
+    const wrong = await place.run(['account', 'list'], {
+      ...elsewhere,
+      TOLLGATE_ADMIN_KEY: 'another-admin-key-of-it-0123456789',
+    });
     expect(wrong).toMatchObject({ code: 1, output: expect.stringContaining('Invalid admin key') });
     const none = await place.run(['account', 'list'], elsewhere);
     expect(none).toMatchObject({ code: 1, output: expect.stringContaining('TOLLGATE_ADMIN_KEY') });
@@ -58,7 +99,11 @@ describe('the commands of the administration', () => {
     const cases: [args: string[], code: number, says: string][] = [
       [['account', 'list'], 1, 'No gateway has run with the data directory'],
       [['audit'], 2, 'The audit could not be done'],
-      [['audit', '--url', 'http://127.0.0.1:9', '--admin-key', 'an-admin-key-of-the-test-0123456789'], 2, 'does not answer'],
+      [
+        ['audit', '--url', 'http://127.0.0.1:9', '--admin-key', 'an-admin-key-of-the-test-0123456789'],
+        2,
+        'does not answer',
+      ],
       [['acount', 'list'], 2, 'Did you mean account?'],
       [['key', 'create'], 2, 'Help: tollgate key create --help'],
       [['account', 'create', 'No Such Name'], 1, 'small letters, digits and hyphens'],
@@ -92,7 +137,9 @@ describe('tollgate audit', () => {
     await place.run(['account', 'create', 'acme']);
     await place.run(['account', 'credit', 'acme', '1']);
     const database = new DatabaseSync(join(place.data, 'tollgate.db'));
-    const changed = database.prepare("UPDATE accounts SET available = available + 5 WHERE id = 'escrow:tollgate:local:acme'").run().changes;
+    const changed = database
+      .prepare("UPDATE accounts SET available = available + 5 WHERE id = 'escrow:tollgate:local:acme'")
+      .run().changes;
     database.close();
     expect(changed).toBe(1);
     const { code, output } = await place.run(['audit']);

@@ -20,7 +20,10 @@ const chain = (changes: Partial<AuditedChain> = {}): AuditedChain => ({
   ...changes,
 });
 const show = (chains: readonly AuditedChain[], changes: Partial<ChainAudit> = {}) =>
-  showChains(chainAuditView({ ok: true, chains, suspense: 0n, fees: 1_000_000n, losses: 0n, operator: 0n, ...changes }), plain);
+  showChains(
+    chainAuditView({ ok: true, chains, suspense: 0n, fees: 1_000_000n, losses: 0n, operator: 0n, ...changes }),
+    plain,
+  );
 
 test('a chain that is right', () => {
   expect(show([chain()])).toBe(
@@ -41,7 +44,15 @@ test('chains that differ, are stopped, or do not answer, each with its line', ()
     [
       chain({ ok: false, held: 13_000_000n, difference: 500_000n }),
       chain({ network: 'eip155:1', ok: false, halted: 'it holds 1 USDC' }),
-      chain({ network: 'eip155:2', ok: null, held: null, booked: null, difference: null, comparedAt: null, error: 'away' }),
+      chain({
+        network: 'eip155:2',
+        ok: null,
+        held: null,
+        booked: null,
+        difference: null,
+        comparedAt: null,
+        error: 'away',
+      }),
     ],
     { ok: false, losses: 2_000_000n, operator: 3_000_000n },
   );

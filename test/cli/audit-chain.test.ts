@@ -56,8 +56,20 @@ test('tollgate audit --chain holds the books against the treasury, with and with
   await token.mint(treasury.address, 2_000_000n);
   const gateway = await place.gateway(['serve', '--config', file], env);
   const running = await place.run(['audit', '--chain']);
-  expect(running).toMatchObject({ code: 0, output: expect.stringContaining('The treasuries hold what the books say.') });
-  expect(rowOf(running.output).slice(0, 8)).toEqual([`eip155:${anvil.chainId}`, '2.000000', '2.000000', '2.000000', '0.000000', '0', '0', '0']);
+  expect(running).toMatchObject({
+    code: 0,
+    output: expect.stringContaining('The treasuries hold what the books say.'),
+  });
+  expect(rowOf(running.output).slice(0, 8)).toEqual([
+    `eip155:${anvil.chainId}`,
+    '2.000000',
+    '2.000000',
+    '2.000000',
+    '0.000000',
+    '0',
+    '0',
+    '0',
+  ]);
   gateway.signal('SIGTERM');
   await gateway.exited;
 
@@ -94,7 +106,9 @@ test('tollgate audit --chain holds the books against the treasury, with and with
   expect(robbed.output).toContain('The treasuries and the books differ.');
 
   for (const secret of [env.KEY, env.RPC_URL])
-    expect([running, stopped, away, robbed].map(({ output }) => output).join() + gateway.output()).not.toContain(secret);
+    expect([running, stopped, away, robbed].map(({ output }) => output).join() + gateway.output()).not.toContain(
+      secret,
+    );
 });
 
 test('a gateway with a treasury that cannot be used does not start, and says why without the key', async () => {
@@ -102,10 +116,15 @@ test('a gateway with a treasury that cannot be used does not start, and says why
   const wrong = await place.run(['serve', '--config', file], { ...env, KEY: '0'.repeat(64) });
   expect(wrong).toMatchObject({
     code: 1,
-    output: expect.stringContaining(`The treasury of eip155:${anvil.chainId}: The private key holds a number that is no private key`),
+    output: expect.stringContaining(
+      `The treasury of eip155:${anvil.chainId}: The private key holds a number that is no private key`,
+    ),
   });
   expect(wrong.output).not.toContain('    at ');
   const valid = await place.run(['serve', '--config', file, '--validate'], env);
-  expect(valid).toMatchObject({ code: 0, output: expect.stringMatching(/✓ chain +eip155:\d+: money, with the treasury 0x/) });
+  expect(valid).toMatchObject({
+    code: 0,
+    output: expect.stringMatching(/✓ chain +eip155:\d+: money, with the treasury 0x/),
+  });
   expect(valid.output).not.toContain(env.KEY);
 });

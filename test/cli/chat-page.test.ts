@@ -32,7 +32,10 @@ it('every command of docs/chat.md answers as the page says', { timeout: 180_000 
   const answers = [];
   for (const command of commands) {
     const text = `curl() { "${process.execPath}" "${CURL}" "$@"; }\n${command.replaceAll('http://127.0.0.1:8402', base_url)}`;
-    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', text], { env: { KEY: api_key, PATH: process.env['PATH'] }, maxBuffer: 1 << 24 });
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-c', text], {
+      env: { KEY: api_key, PATH: process.env['PATH'] },
+      maxBuffer: 1 << 24,
+    });
     answers.push(stdout);
   }
   expect(answers).toEqual(ANSWERS.map((wanted) => expect.stringMatching(wanted)));

@@ -30,9 +30,12 @@ const COMMANDS: readonly (readonly string[])[] = [
   ['key', 'disable', 'acme', '00'],
 ];
 const accounts = async (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
-  (JSON.parse((await place.run(['account', 'list', '--json', ...args], env)).stdout) as { id: string; balance_usd: string }[]).map(
-    ({ id, balance_usd }) => `${id.replace('tollgate:local:', '')} ${balance_usd}`,
-  );
+  (
+    JSON.parse((await place.run(['account', 'list', '--json', ...args], env)).stdout) as {
+      id: string;
+      balance_usd: string;
+    }[]
+  ).map(({ id, balance_usd }) => `${id.replace('tollgate:local:', '')} ${balance_usd}`);
 const stderrOf = ({ output, stdout }: { output: string; stdout: string }) => output.replace(stdout, '');
 
 describe('a database that is named', () => {
@@ -53,7 +56,9 @@ describe('a database that is named', () => {
         const what = `${command.join(' ')} ${args.join(' ')} ${Object.keys(env).join(' ')}`;
         expect.soft(result.code, what).toBe(command[0] === 'audit' ? 2 : 1);
         expect.soft(result.stdout, what).toBe('');
-        expect.soft(stderrOf(result), what).toContain('on PostgreSQL postgres://127.0.0.1:1/doesnotexist, data directory');
+        expect
+          .soft(stderrOf(result), what)
+          .toContain('on PostgreSQL postgres://127.0.0.1:1/doesnotexist, data directory');
         expect.soft(stderrOf(result), what).toMatch(/The gateway at http:\S+ uses another one and is not asked/);
         expect.soft(stderrOf(result), what).toMatch(/database 127\.0\.0\.1:1\/doesnotexist .*cannot be used/);
         expect.soft(result.output, what).not.toContain('hunter2-password');
@@ -90,12 +95,17 @@ describe('a data directory', () => {
     await cp(place.data, copy, { recursive: true });
     const credit = await place.run(['account', 'credit', 'acme', '25', '--data', copy]);
     expect(credit.code).toBe(0);
-    expect(stderrOf(credit)).toContain(`Directly on the embedded database in ${copy}. Its gateway.json is a copy from ${place.data} and is not used`);
+    expect(stderrOf(credit)).toContain(
+      `Directly on the embedded database in ${copy}. Its gateway.json is a copy from ${place.data} and is not used`,
+    );
     expect(await accounts([])).toEqual(['acme 0']);
     expect(await accounts(['--data', copy])).toEqual(['acme 25']);
 
     await writeFile(join(copy, 'tollgate.db'), 'garbage');
-    expect(await place.run(['audit', '--data', copy])).toMatchObject({ code: 2, output: expect.stringContaining('cannot be opened') });
+    expect(await place.run(['audit', '--data', copy])).toMatchObject({
+      code: 2,
+      output: expect.stringContaining('cannot be opened'),
+    });
   });
 
   it('is not left to a process that has the number of a gateway that is gone', async () => {
@@ -116,9 +126,13 @@ describe('a data directory', () => {
     for (const command of COMMANDS) {
       const result = await place.run([...command, '--config', 'prod.toml'], { TOLLGATE_DATA: '' });
       expect.soft(result.code, command.join(' ')).toBe(command[0] === 'audit' ? 2 : 1);
-      expect.soft(result.output, command.join(' ')).toMatch(/was started with no configuration file, not with prod\.toml/);
+      expect
+        .soft(result.output, command.join(' '))
+        .toMatch(/was started with no configuration file, not with prod\.toml/);
     }
-    expect(await place.run(['account', 'list', '--config', 'prod.toml', '--data', '.tollgate'], { TOLLGATE_DATA: '' })).toMatchObject({ code: 0 });
+    expect(
+      await place.run(['account', 'list', '--config', 'prod.toml', '--data', '.tollgate'], { TOLLGATE_DATA: '' }),
+    ).toMatchObject({ code: 0 });
   });
 });
 
@@ -133,7 +147,11 @@ describe('an address', () => {
       [['--url', base_url!, '--data', other], {}, `--data names the data directory ${other}`],
       [['--data', other], { TOLLGATE_URL: base_url }, `--data names the data directory ${other}`],
       [[], { TOLLGATE_URL: base_url, TOLLGATE_DATA: other }, `TOLLGATE_DATA names the data directory ${other}`],
-      [[], { TOLLGATE_URL: base_url, DATABASE_URL: NOWHERE }, 'DATABASE_URL names the database postgres://127.0.0.1:1/doesnotexist'],
+      [
+        [],
+        { TOLLGATE_URL: base_url, DATABASE_URL: NOWHERE },
+        'DATABASE_URL names the database postgres://127.0.0.1:1/doesnotexist',
+      ],
       [[], { TOLLGATE_URL: 'http://127.0.0.1:9', TOLLGATE_DATA: place.data }, 'TOLLGATE_DATA names the data directory'],
     ];
     for (const [args, env, says] of refused) {
@@ -142,7 +160,11 @@ describe('an address', () => {
       expect.soft(result.output, says).toMatch(/names the gateway at http:.*\nLeave one of them out\./);
       expect.soft(result.output).not.toContain('hunter2-password');
     }
-    const wins = await place.run(['account', 'create', 'here', '--url', base_url!], { ...admin, DATABASE_URL: NOWHERE, TOLLGATE_DATA: other });
+    const wins = await place.run(['account', 'create', 'here', '--url', base_url!], {
+      ...admin,
+      DATABASE_URL: NOWHERE,
+      TOLLGATE_DATA: other,
+    });
     expect(wins.code).toBe(0);
     expect(stderrOf(wins)).toContain(`At ${base_url}\n`);
     expect(await accounts([])).toEqual(['here 0']);

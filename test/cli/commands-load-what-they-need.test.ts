@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { makePlace, type Place } from './tollgate.ts';
 
-// A command that loads a gateway takes a second of a processor where it could take a third. Counted in modules, as time depends on the machine.
+// A command that loads a gateway takes a second of a processor where it could take a third. Counted in modules, as
+// time depends on the machine.
 
 let place: Place;
 beforeAll(async () => {
@@ -18,14 +19,18 @@ async function loads(...args: string[]): Promise<readonly string[]> {
   expect(await place.run(args, options), args.join(' ')).toMatchObject({ code: 0 });
   const urls = (await readFile(file, 'utf8')).split('\n').filter((url) => url.startsWith('file:'));
   const owners = urls.map(
-    (url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ?? /\/src\/(?:app\/app\.ts|[^/]+)/.exec(url)?.[0].slice(1) ?? 'other',
+    (url) =>
+      /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1] ??
+      /\/src\/(?:app\/app\.ts|[^/]+)/.exec(url)?.[0].slice(1) ??
+      'other',
   );
   return [...new Set(owners)];
 }
 
 const OF_A_GATEWAY = ['undici', 'pino', 'prom-client', 'ws', 'viem', '@solana/kit', '@fastify/swagger', 'jose'];
 const ROOMS_OF_A_GATEWAY = ['src/app/app.ts', 'src/openai', 'src/mcp', 'src/a2a', 'src/rpc'];
-const unwanted = (loaded: readonly string[]) => [...OF_A_GATEWAY, ...ROOMS_OF_A_GATEWAY].filter((one) => loaded.includes(one));
+const unwanted = (loaded: readonly string[]) =>
+  [...OF_A_GATEWAY, ...ROOMS_OF_A_GATEWAY].filter((one) => loaded.includes(one));
 
 it('help loads no gateway, no billing and no configuration', async () => {
   for (const args of [['--help'], ['help', 'account'], ['key', 'create', '--help']]) {

@@ -16,5 +16,8 @@ for (const words = process.argv.slice(2); words.length > 0;) {
   else if (!['-s', '-N'].includes(word)) url = word;
 }
 const response = await fetch(url, { method: method ?? (body === null ? 'GET' : 'POST'), headers, body });
-if (withHead) process.stdout.write(`HTTP/1.1 ${response.status}\n${[...response.headers].map(([name, value]) => `${name}: ${value}\n`).join('')}\n`);
+if (withHead)
+  process.stdout.write(
+    `HTTP/1.1 ${response.status}\n${[...response.headers].map(([name, value]) => `${name}: ${value}\n`).join('')}\n`,
+  );
 process.stdout.write(await response.text());

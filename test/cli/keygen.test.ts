@@ -39,7 +39,9 @@ describe('tollgate keygen', () => {
 
   it('prints a configuration that can be pasted', async () => {
     const { output } = await place.run(['keygen', '--chain', 'solana', '--out', 'a "key".json']);
-    const { router } = parse(output.slice(output.indexOf('[router]'))) as { router: { siwx: { chain_id: string; keypair_file: string } } };
+    const { router } = parse(output.slice(output.indexOf('[router]'))) as {
+      router: { siwx: { chain_id: string; keypair_file: string } };
+    };
     const { chain_id: chainId, keypair_file: keypairFile } = router.siwx;
     expect(output).toContain((await loadWallet({ chainId, keypairFile })).address);
   });
@@ -56,7 +58,9 @@ describe('tollgate keygen', () => {
     await writeFile(join(place.dir, 'kept'), 'precious');
     const { code, output } = await place.run(['keygen', '--chain', 'evm', '--out', 'kept']);
     expect(code).toBe(1);
-    expect(output).toBe('kept exists already and may hold a wallet: nothing was written. Choose another name, or move it away\n');
+    expect(output).toBe(
+      'kept exists already and may hold a wallet: nothing was written. Choose another name, or move it away\n',
+    );
     expect(await readFile(join(place.dir, 'kept'), 'utf8')).toBe('precious');
   });
 

@@ -28,7 +28,9 @@ async function bundleNode(): Promise<void> {
 }
 
 function launch(...args: string[]) {
-  const child = spawn(process.execPath, ['--import', OLD, join(root, 'bin', 'tollgate.mjs'), ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, ['--import', OLD, join(root, 'bin', 'tollgate.mjs'), ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
   const take = (chunk: string) => (output += chunk);
   child.stdout.setEncoding('utf8').on('data', take);
@@ -49,12 +51,18 @@ describe('the launcher on an old Node', () => {
     await main(
       `const args: string[] = process.argv.slice(2); console.log(JSON.stringify([process.versions.node.split('.')[0] !== '20', ...args])); process.exit(7);`,
     );
-    expect(await launch('audit', '--json', 'a b').finished).toEqual({ code: 7, signal: null, output: '[true,"audit","--json","a b"]\n' });
+    expect(await launch('audit', '--json', 'a b').finished).toEqual({
+      code: 7,
+      signal: null,
+      output: '[true,"audit","--json","a b"]\n',
+    });
   });
 
   it('passes signals on and ends as its child does', async () => {
     await bundleNode();
-    await main(`process.on('SIGTERM', () => { console.log('told'); process.exit(3); }); setInterval(() => {}, 1000); console.log('ready');`);
+    await main(
+      `process.on('SIGTERM', () => { console.log('told'); process.exit(3); }); setInterval(() => {}, 1000); console.log('ready');`,
+    );
     const polite = launch();
     expect(await polite.line()).toBe('ready');
     polite.child.kill('SIGTERM');
@@ -69,7 +77,9 @@ describe('the launcher on an old Node', () => {
 
   it('tells its child when it is killed itself', async () => {
     await bundleNode();
-    await main(`process.on('disconnect', () => { console.log('alone'); process.exit(0); }); setInterval(() => {}, 1000); console.log('ready');`);
+    await main(
+      `process.on('disconnect', () => { console.log('alone'); process.exit(0); }); setInterval(() => {}, 1000); console.log('ready');`,
+    );
     const { child, finished, line } = launch();
     await line();
     child.kill('SIGKILL');

@@ -12,6 +12,17 @@ provider_name = "A"
 endpoint = "http://127.0.0.1:9/mcp"
 pricing = { per_call = 0 }
 `;
-  const config = loadConfig({ file: 'x.toml', text, env: {}, mode: 'production', overrides: { 'server.data_dir': '/tmp/x' } });
-  expect(listeningFacts(config, 'http://h')).toEqual({ address: 'http://h', models: 2, tools: 1, data: config.dataDir });
+  const config = loadConfig({
+    file: 'x.toml',
+    text,
+    env: {},
+    mode: 'production',
+    overrides: { 'server.data_dir': '/tmp/x' },
+  });
+  expect(listeningFacts(config, 'http://h')).toEqual({
+    address: 'http://h',
+    models: 2,
+    tools: 1,
+    data: config.dataDir,
+  });
 });

@@ -27,7 +27,9 @@ it.each([[[]], [['--workers', '2']]])('tollgate serve %j ends although nobody re
   });
   started.push(child.pid!);
   let text = '';
-  for await (const chunk of child.stdout.setEncoding('utf8').iterator({ destroyOnReturn: false }) as AsyncIterable<string>)
+  for await (const chunk of child.stdout
+    .setEncoding('utf8')
+    .iterator({ destroyOnReturn: false }) as AsyncIterable<string>)
     if ((text += chunk).includes('"msg":"listening"')) break;
   started.push(...children(child.pid!));
   child.stdout.destroy();

@@ -15,7 +15,9 @@ beforeEach(async () => {
 });
 afterEach(() => place.clear());
 
-async function listen(answer: (path: string, headers: Record<string, unknown>, body: string) => [status: number, body: string]) {
+async function listen(
+  answer: (path: string, headers: Record<string, unknown>, body: string) => [status: number, body: string],
+) {
   const server = createServer((request, response) => {
     let body = '';
     request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
@@ -34,9 +36,13 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
   // A provider that repeats its key in an error the first time, and works the second time.
   const provider = await listen((_path, headers) => {
     upstream.push(headers);
-    if (upstream.length === 1) return [401, JSON.stringify({ error: { message: `Incorrect API key provided: ${CANARY}-provider` } })];
+    if (upstream.length === 1)
+      return [401, JSON.stringify({ error: { message: `Incorrect API key provided: ${CANARY}-provider` } })];
     const choices = [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }];
-    return [200, JSON.stringify({ id: 'x', choices, usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } })];
+    return [
+      200,
+      JSON.stringify({ id: 'x', choices, usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 } }),
+    ];
   });
   const traces: string[] = [];
   const collector = await listen((path, _headers, body) => {
@@ -59,7 +65,11 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     await place.run(['account', 'create', 'acme'], admin);
     await place.run(['account', 'credit', 'acme', '1'], admin);
     const { key } = JSON.parse((await place.run(['key', 'create', 'acme', '--json'], admin)).stdout) as { key: string };
-    const secrets = { 'payment-signature': `${CANARY}-payment`, 'x-payment': `${CANARY}-payment`, cookie: `${CANARY}-cookie` };
+    const secrets = {
+      'payment-signature': `${CANARY}-payment`,
+      'x-payment': `${CANARY}-payment`,
+      cookie: `${CANARY}-cookie`,
+    };
     const body = {
       model: 'mine/one',
       messages: [{ role: 'user', content: `${CANARY}-prompt` }],
@@ -84,7 +94,9 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
       'x-siwx': `${CANARY}-siwx`,
     };
     for (const [name, value] of Object.entries(wrong)) expect((await call({ [name]: value })).status, name).toBe(401);
-    const metrics = await (await fetch(`${base_url}/metrics`, { headers: { authorization: `Bearer ${admin_key}` } })).text();
+    const metrics = await (
+      await fetch(`${base_url}/metrics`, { headers: { authorization: `Bearer ${admin_key}` } })
+    ).text();
     gateway.signal('SIGTERM');
     await gateway.exited;
 
@@ -96,7 +108,14 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     const calls = lines.filter(({ msg }) => msg === 'call');
     expect(calls).toMatchObject([
       { status: 500, error: 'provider_unavailable', lock: 'released', cost_micro_usd: 0 },
-      { status: 200, account: 'tollgate:local:acme', service: 'mine/one', provider: 'Mine', usage: { prompt: 3, completion: 1 }, cost_micro_usd: 4 },
+      {
+        status: 200,
+        account: 'tollgate:local:acme',
+        service: 'mine/one',
+        provider: 'Mine',
+        usage: { prompt: 3, completion: 1 },
+        cost_micro_usd: 4,
+      },
     ]);
     expect(calls[1]).toMatchObject({ metadata: { team: 'blue' } });
     expect(lines.some(({ msg }) => msg === 'attempt failed')).toBe(true);
@@ -111,7 +130,9 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     );
     expect(metrics).toContain('tollgate_locks_held 0');
     expect(metrics).toMatch(/tollgate_ledger_batch_size_count [1-9]/);
-    expect(metrics).toContain('tollgate_http_requests_total{method="POST",route="/api/v1/chat/completions",status="200"} 1');
+    expect(metrics).toContain(
+      'tollgate_http_requests_total{method="POST",route="/api/v1/chat/completions",status="200"} 1',
+    );
 
     expect(upstream.map(({ traceparent }) => traceparent)).toEqual(
       [0, 1].map(() => expect.stringMatching(/^00-4bf92f3577b34da6a3ce929d0e0e4736-(?!00f067aa0ba902b7)/)),

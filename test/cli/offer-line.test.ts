@@ -7,6 +7,12 @@ it('a service is one line, with the cheapest and the dearest price where they di
     /^mine\/one {2}by Mine {2}prompt [\d.]+\/1M, completion [\d.]+\/1M {2}→ http/,
   );
   const { service, target } = toolAt('mine/search', 'http://127.0.0.1:9/mcp');
-  const priced = { ...service, rates: { call: 2_000_000_000n }, variants: { read: { call: 5_000_000_000n }, ping: { call: 0n } } };
-  expect(describeService({ service: priced, target })).toBe('mine/search  by Mine  call 0 to 0.005  → http://127.0.0.1:9/mcp (no key)');
+  const priced = {
+    ...service,
+    rates: { call: 2_000_000_000n },
+    variants: { read: { call: 5_000_000_000n }, ping: { call: 0n } },
+  };
+  expect(describeService({ service: priced, target })).toBe(
+    'mine/search  by Mine  call 0 to 0.005  → http://127.0.0.1:9/mcp (no key)',
+  );
 });

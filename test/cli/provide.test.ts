@@ -82,7 +82,10 @@ describe('tollgate provide', () => {
   });
 
   it('takes the file from CONFIG_FILE_PATH, and more of the log when asked', async () => {
-    const child = provide(['--log-level', 'debug'], { CONFIG_FILE_PATH: await file(), TOLLGATE_CONFIG: 'nowhere.toml' });
+    const child = provide(['--log-level', 'debug'], {
+      CONFIG_FILE_PATH: await file(),
+      TOLLGATE_CONFIG: 'nowhere.toml',
+    });
     await (await router.next()).accept(providerId);
     await child.wrote('ready: calls can come');
     expect(lines(child)[0]).toMatchObject({ level: 'debug', msg: 'dialling the router' });
@@ -137,8 +140,14 @@ describe('tollgate provide', () => {
   });
 
   it('wants a file, and one that is right', async () => {
-    expect(await place.run(['provide'])).toMatchObject({ code: 2, output: expect.stringContaining('CONFIG_FILE_PATH') });
-    expect(await place.run(['provide', '--config', 'nowhere.toml'])).toMatchObject({ code: 1, output: expect.stringContaining('nowhere.toml') });
+    expect(await place.run(['provide'])).toMatchObject({
+      code: 2,
+      output: expect.stringContaining('CONFIG_FILE_PATH'),
+    });
+    expect(await place.run(['provide', '--config', 'nowhere.toml'])).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('nowhere.toml'),
+    });
     expect(await place.run(['provide', '--log-level', 'loud'])).toMatchObject({ code: 2 });
   });
 
@@ -155,7 +164,12 @@ describe('tollgate provide --validate', () => {
     await writeFile(join(place.dir, 'provider.toml'), text);
     const { code, output } = await place.run(['provide', '--config', 'provider.toml', '--validate'], { UPSTREAM: '' });
     expect(code).toBe(1);
-    for (const key of ['router.siwx.keypair_file', 'models[0].pricing.prompt', 'models[0].params.api_key', 'tools[0].pricing.per_call'])
+    for (const key of [
+      'router.siwx.keypair_file',
+      'models[0].pricing.prompt',
+      'models[0].params.api_key',
+      'tools[0].pricing.per_call',
+    ])
       expect(output).toContain(key);
     expect(output).toMatch(/provider\.toml:\d+ /);
     expect(provider.log).toEqual([]);

@@ -30,7 +30,10 @@ describe('tollgate serve', () => {
     await gateway.exited;
     expect(gateway.exitCode).toBe(0);
     const lines = gateway.stdout().trim().split('\n');
-    expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(['listening', 'stopping: running calls may finish']);
+    expect(lines.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([
+      'listening',
+      'stopping: running calls may finish',
+    ]);
     expect(gateway.output()).not.toContain('the-key-of-mine');
   });
 
@@ -40,7 +43,10 @@ describe('tollgate serve', () => {
     expect(output).toContain('✓ model     mine/one  by Mine  prompt 1/1M, completion 1/1M  → http://127.0.0.1:9/v1');
     expect(output).not.toContain('the-key-of-mine');
     expect(output).toMatch(/^! no wallet can sign in, nor a provider's: set \[sign_in\] domains/m);
-    const known = await place.run(['serve', '--config', 'tollgate.toml', '--validate'], { ...env, TOLLGATE_SIGN_IN_DOMAINS: 'gate.example' });
+    const known = await place.run(['serve', '--config', 'tollgate.toml', '--validate'], {
+      ...env,
+      TOLLGATE_SIGN_IN_DOMAINS: 'gate.example',
+    });
     expect(known.output).toContain('✓ wallets   sign in for gate.example\n');
     expect(known.output).not.toContain('! no wallet');
   });
@@ -50,7 +56,8 @@ describe('tollgate serve', () => {
     const { code, output } = await place.run(['serve', '--config', 'wrong.toml', '--validate']);
     expect(code).toBe(1);
     expect(output).toContain('3 problems');
-    for (const key of ['server.prt', 'models[0].pricing.prompt', 'models[0].params.api_key']) expect(output).toContain(key);
+    for (const key of ['server.prt', 'models[0].pricing.prompt', 'models[0].params.api_key'])
+      expect(output).toContain(key);
   });
 
   it('does not start on a file that is wrong or missing', async () => {

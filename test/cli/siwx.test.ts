@@ -27,7 +27,10 @@ async function header(args: readonly string[], env?: NodeJS.ProcessEnv) {
   const { code, stdout: output } = await place.run(['siwx', ...args], env);
   expect(code).toBe(0);
   expect(output).toMatch(/^[A-Za-z0-9+/]+={0,2}\n$/);
-  const { message, signature } = JSON.parse(Buffer.from(output, 'base64').toString('utf8')) as { message: string; signature: string };
+  const { message, signature } = JSON.parse(Buffer.from(output, 'base64').toString('utf8')) as {
+    message: string;
+    signature: string;
+  };
   return { message, signature, line: (label: string) => new RegExp(`^${label}: (.*)$`, 'm').exec(message)?.[1] };
 }
 
@@ -53,8 +56,12 @@ describe('tollgate siwx', () => {
   it('prints a signed header of a Solana wallet, and nothing else', async () => {
     const before = Date.now();
     const { message, signature, line } = await header([...SOLANA, '--domain', 'gateway.example']);
-    expect(message.startsWith(`gateway.example wants you to sign in with your Solana account:\n${solana.address}\n\nURI: `)).toBe(true);
-    expect(nacl.sign.detached.verify(Buffer.from(message), bs58.decode(signature), bs58.decode(solana.address))).toBe(true);
+    expect(
+      message.startsWith(`gateway.example wants you to sign in with your Solana account:\n${solana.address}\n\nURI: `),
+    ).toBe(true);
+    expect(nacl.sign.detached.verify(Buffer.from(message), bs58.decode(signature), bs58.decode(solana.address))).toBe(
+      true,
+    );
     expect(line('URI')).toBe('https://gateway.example');
     expect(line('Chain ID')).toBe('solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp');
     expect(line('Nonce')).toBeUndefined();
@@ -78,9 +85,17 @@ describe('tollgate siwx', () => {
       'For tests.',
     ];
     const { message, signature, line } = await header([...EVM, ...said]);
-    expect(message.startsWith(`127.0.0.1:8402 wants you to sign in with your Ethereum account:\n${evm.address}\n\nFor tests.\n\nURI: `)).toBe(true);
+    expect(
+      message.startsWith(
+        `127.0.0.1:8402 wants you to sign in with your Ethereum account:\n${evm.address}\n\nFor tests.\n\nURI: `,
+      ),
+    ).toBe(true);
     expect(await recoverMessageAddress({ message, signature: signature as `0x${string}` })).toBe(evm.address);
-    expect([line('URI'), line('Chain ID'), line('Nonce')]).toEqual(['http://127.0.0.1:8402/api', 'eip155:8453', 'aB3456789']);
+    expect([line('URI'), line('Chain ID'), line('Nonce')]).toEqual([
+      'http://127.0.0.1:8402/api',
+      'eip155:8453',
+      'aB3456789',
+    ]);
     expect(Date.parse(line('Expiration Time')!) - Date.parse(line('Issued At')!)).toBe(90_000);
   });
 
@@ -111,7 +126,10 @@ describe('tollgate siwx', () => {
     }
     const { nonce } = (await (await fetch(`${base_url}/api/v1/auth/nonce`)).json()) as { nonce: string };
     const { stdout: output } = await place.run(['siwx', ...SOLANA, '--nonce', nonce]);
-    const made = await fetch(`${base_url}/api/v1/keys`, { method: 'POST', headers: { 'sign-in-with-x': output.trim() } });
+    const made = await fetch(`${base_url}/api/v1/keys`, {
+      method: 'POST',
+      headers: { 'sign-in-with-x': output.trim() },
+    });
     expect(made.status).toBe(201);
   });
 
@@ -124,7 +142,10 @@ describe('tollgate siwx', () => {
 
   it('says when the gateway takes no sign-ins', async () => {
     await place.gateway(['serve']);
-    expect(await place.run(['siwx', ...SOLANA])).toMatchObject({ code: 1, output: expect.stringContaining('TOLLGATE_SIGN_IN_DOMAINS') });
+    expect(await place.run(['siwx', ...SOLANA])).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('TOLLGATE_SIGN_IN_DOMAINS'),
+    });
   });
 
   it('says what is wrong, in words that tell what to do', async () => {

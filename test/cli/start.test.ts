@@ -17,13 +17,18 @@ afterEach(() => place.clear());
 const dev = async () => (await place.read('dev.json')) as { base_url: string; api_key: string; admin_key: string };
 const balance = async () => {
   const { base_url, api_key } = await dev();
-  const response = await fetch(`${base_url}/api/v1/session/balance`, { headers: { authorization: `Bearer ${api_key}` } });
+  const response = await fetch(`${base_url}/api/v1/session/balance`, {
+    headers: { authorization: `Bearer ${api_key}` },
+  });
   return (await response.json()) as { balance_micro_usdc: number };
 };
 
 /** The words of a command as a shell reads them, where `curl` is replaced by a function that prints them. */
 async function wordsOf(command: string): Promise<string[]> {
-  const { stdout } = await promisify(execFile)('/bin/sh', ['-c', `curl() { for word in "$@"; do printf '%s\\0' "$word"; done; }\n${command}`]);
+  const { stdout } = await promisify(execFile)('/bin/sh', [
+    '-c',
+    `curl() { for word in "$@"; do printf '%s\\0' "$word"; done; }\n${command}`,
+  ]);
   return stdout.split('\0').slice(0, -1);
 }
 
@@ -38,14 +43,17 @@ describe('tollgate start', () => {
     const key = output.match(/^export KEY=.*$/m)![0];
     expect(output).not.toContain(admin_key);
     expect(output).not.toContain('\u001b[');
-    for (const name of ['dev.json', 'gateway.json', 'admin-key']) expect((await stat(join(place.data, name))).mode & 0o777).toBe(0o600);
+    for (const name of ['dev.json', 'gateway.json', 'admin-key'])
+      expect((await stat(join(place.data, name))).mode & 0o777).toBe(0o600);
 
     const commands = output.match(/^curl [\s\S]*?'\n(?=\n)/gm)!;
     expect(commands).toHaveLength(4);
     const answers = [];
     for (const command of commands) {
       const words = await wordsOf(`${key}\n${command}`);
-      const headers = words.flatMap((word, index) => (word === '-H' ? [words[index + 1]!.split(': ') as [string, string]] : []));
+      const headers = words.flatMap((word, index) =>
+        word === '-H' ? [words[index + 1]!.split(': ') as [string, string]] : [],
+      );
       const url = words.find((word) => word.startsWith('http'))!;
       const response = await fetch(url, { method: 'POST', headers, body: words[words.indexOf('-d') + 1]! });
       expect(response.status).toBe(200);
@@ -55,7 +63,10 @@ describe('tollgate start', () => {
     expect(answers[1]!.trimEnd().endsWith('data: [DONE]')).toBe(true);
     expect(JSON.parse(answers[2]!)).toMatchObject({
       id: 1,
-      result: { content: [{ text: expect.stringMatching(/^2d6: \d \+ \d = \d+$/) }], _meta: { 'tollgate/generation': { cost: '0.001' } } },
+      result: {
+        content: [{ text: expect.stringMatching(/^2d6: \d \+ \d = \d+$/) }],
+        _meta: { 'tollgate/generation': { cost: '0.001' } },
+      },
     });
     expect(JSON.parse(answers[3]!)).toMatchObject({
       id: 1,
@@ -99,7 +110,9 @@ describe('tollgate start', () => {
         `[models.params]\nmodel = "one"\napi_base = "http://127.0.0.1:9/v1"\napi_key = "std::env::MINE"\n`,
     );
     const gateway = await place.gateway(['start', '--config', 'more.toml'], { MINE: 'the-key-of-mine' });
-    const { data } = (await (await fetch(`${(await dev()).base_url}/api/v1/models`)).json()) as { data: { id: string }[] };
+    const { data } = (await (await fetch(`${(await dev()).base_url}/api/v1/models`)).json()) as {
+      data: { id: string }[];
+    };
     expect(data.map(({ id }) => id).sort()).toEqual(['demo/echo', 'demo/sage', 'mine/one']);
     expect(gateway.output()).not.toContain('the-key-of-mine');
   });
@@ -122,7 +135,8 @@ describe('tollgate start', () => {
     const ollama = createServer((request, response) => {
       seen.push(`${request.method} ${request.url}`);
       response.setHeader('content-type', 'application/json');
-      if (request.url === '/api/tags') response.end(JSON.stringify({ models: [{ name: 'tiny:1b' }, { name: '../evil' }, {}] }));
+      if (request.url === '/api/tags')
+        response.end(JSON.stringify({ models: [{ name: 'tiny:1b' }, { name: '../evil' }, {}] }));
       else {
         const message = { role: 'assistant', content: 'from the Ollama' };
         response.end(

@@ -67,7 +67,11 @@ export async function makePlace(): Promise<Place> {
 }
 
 /** A chat call with the key of the development gateway. */
-export function chat(gateway: { readonly base_url: string; readonly api_key: string }, body: object, signal?: AbortSignal): Promise<Response> {
+export function chat(
+  gateway: { readonly base_url: string; readonly api_key: string },
+  body: object,
+  signal?: AbortSignal,
+): Promise<Response> {
   return fetch(`${gateway.base_url}/api/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${gateway.api_key}`, 'content-type': 'application/json' },

@@ -12,7 +12,10 @@ it('a key for a service that nobody offers is made, with a warning', { timeout: 
   const made = await place.run(['key', 'create', 'dev', '--allow', 'nope/model', 'demo/sage', '--json']);
   expect(made.code).toBe(0);
   const warning = 'Nothing is offered here as nope/model at the moment: check the name';
-  expect(JSON.parse(made.stdout)).toMatchObject({ data: { allowed_services: ['nope/model', 'demo/sage'] }, warnings: [warning] });
+  expect(JSON.parse(made.stdout)).toMatchObject({
+    data: { allowed_services: ['nope/model', 'demo/sage'] },
+    warnings: [warning],
+  });
   const shown = await place.run(['key', 'create', 'dev', '--allow', 'nope/model']);
   expect(shown.output).toContain(`! ${warning}\n`);
   expect(shown.stdout).not.toContain(warning);
@@ -25,7 +28,9 @@ it('an amount that cannot be meant is refused in the words of the command', { ti
   for (const amount of ['1.1234567', '0', 'abc', '1e3']) {
     const { code, output } = await place.run(['account', 'credit', 'acme', amount]);
     expect.soft(code, amount).toBe(1);
-    expect.soft(output, amount).toContain(`<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`);
+    expect
+      .soft(output, amount)
+      .toContain(`<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`);
     expect.soft(output, amount).not.toContain('amount_usd');
   }
   expect((await place.run(['audit'])).code).toBe(0);

@@ -27,7 +27,9 @@ afterEach(async () => {
 const CALLS = 24;
 
 it('calls through the tunnel of whichever worker finish when the workers are stopped', async () => {
-  const gateway = await place.gateway(['serve', '--config', 'tollgate.toml', '--workers', '3'], { DATABASE_URL: database.url });
+  const gateway = await place.gateway(['serve', '--config', 'tollgate.toml', '--workers', '3'], {
+    DATABASE_URL: database.url,
+  });
   const url = (await place.read('gateway.json'))['base_url']!;
   for (const args of [
     ['account', 'create', 'acme'],
@@ -41,15 +43,24 @@ it('calls through the tunnel of whichever worker finish when the workers are sto
     fetch(`${url}/api/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', connection: 'close' },
-      body: JSON.stringify({ model: 'tunnel/model', messages: [{ role: 'user', content: '!tokens:20' }], max_tokens: 50, ...more }),
+      body: JSON.stringify({
+        model: 'tunnel/model',
+        messages: [{ role: 'user', content: '!tokens:20' }],
+        max_tokens: 50,
+        ...more,
+      }),
     });
   // What one worker knows the others know within a second.
-  const known = async () => (await (await fetch(`${url}/api/v1/models`, { headers: { connection: 'close' } })).text()).includes('tunnel/model');
+  const known = async () =>
+    (await (await fetch(`${url}/api/v1/models`, { headers: { connection: 'close' } })).text()).includes('tunnel/model');
   for (let inARow = 0; inARow < 12;) inARow = (await known()) ? inARow + 1 : 0;
 
   for (let done = 0; done < CALLS; done += 1) {
     const answer = await call({});
-    expect([answer.status, ((await answer.json()) as { usage: { completion_tokens: number } }).usage.completion_tokens]).toEqual([200, 20]);
+    expect([
+      answer.status,
+      ((await answer.json()) as { usage: { completion_tokens: number } }).usage.completion_tokens,
+    ]).toEqual([200, 20]);
   }
 
   const released = Promise.withResolvers<void>();

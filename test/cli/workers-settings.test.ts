@@ -27,6 +27,8 @@ describe('the listener of a worker for other gateways', () => {
       { ...alone, url: 'https://gateway-1.internal:9001', port: 8404 },
       { ...alone, url: 'https://gateway-1.internal:9002', port: 8405 },
     ]);
-    expect(clusterOfWorker({ ...alone, url: 'https://gateway-1.internal' }, 1).url).toBe('https://gateway-1.internal:444');
+    expect(clusterOfWorker({ ...alone, url: 'https://gateway-1.internal' }, 1).url).toBe(
+      'https://gateway-1.internal:444',
+    );
   });
 });

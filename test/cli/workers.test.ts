@@ -56,7 +56,10 @@ describe('tollgate serve --workers', () => {
     const gateway = await serve('2');
     const pids = children(gateway.pid);
     expect(pids).toHaveLength(2);
-    expect(lines(gateway).find(({ msg }) => msg === 'listening')).toMatchObject({ workers: 2, address: await baseUrl() });
+    expect(lines(gateway).find(({ msg }) => msg === 'listening')).toMatchObject({
+      workers: 2,
+      address: await baseUrl(),
+    });
     expect(gateway.output()).toContain('each worker counts rate limits by itself');
     // Their logs come through as they are.
     await eventually(() => expect(listening(gateway)).toEqual([0, 1]));
@@ -138,7 +141,9 @@ describe('tollgate serve --workers', () => {
   });
 
   it.each([1, 2])('leaves none behind when it is killed as soon as there are %i', async (count) => {
-    const supervisor = place.launch(['serve', '--config', 'tollgate.toml', '--workers', '2'], { DATABASE_URL: database.url });
+    const supervisor = place.launch(['serve', '--config', 'tollgate.toml', '--workers', '2'], {
+      DATABASE_URL: database.url,
+    });
     await eventually(() => expect(children(supervisor.pid)).toHaveLength(count));
     started.push(...children(supervisor.pid));
     supervisor.signal('SIGKILL');
@@ -155,7 +160,10 @@ describe('tollgate serve --workers', () => {
   it('ends when its workers cannot start, with what is wrong said once', async () => {
     const other = await serve('1');
     const port = new URL(await baseUrl()).port;
-    const { code, output } = await place.run(['serve', '--config', 'tollgate.toml', '--workers', '3'], { DATABASE_URL: database.url, PORT: port });
+    const { code, output } = await place.run(['serve', '--config', 'tollgate.toml', '--workers', '3'], {
+      DATABASE_URL: database.url,
+      PORT: port,
+    });
     expect(code).toBe(1);
     expect(output.match(/is taken by another program/g)).toHaveLength(1);
     expect(other.exitCode).toBeNull();

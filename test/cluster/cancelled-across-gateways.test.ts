@@ -3,7 +3,8 @@ import { reachable, startCluster, until, type Cluster } from '../support/cluster
 import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';
 import { UNHURRIED, type Spine } from '../support/spine.ts';
 
-// A client hangs up on a gateway that its provider is not connected to: the provider's service hears of it as if it were.
+// A client hangs up on a gateway that its provider is not connected to: the provider's service hears of it as if it
+// were.
 
 const SOON_MS = 1_500;
 const DRAIN_MS = 100;
@@ -31,7 +32,12 @@ beforeEach(() => {
   cluster.provider.log.length = 0;
 });
 
-const question = (content: string, stream: boolean) => ({ model: 'tunnel/model', messages: [{ role: 'user', content }], max_tokens: 1_000, stream });
+const question = (content: string, stream: boolean) => ({
+  model: 'tunnel/model',
+  messages: [{ role: 'user', content }],
+  max_tokens: 1_000,
+  stream,
+});
 
 const CALLS = 20;
 
@@ -58,13 +64,18 @@ test.each([
   expect(await far.faults()).toEqual([]);
   // What was said is paid for, and what never was is not.
   const paid = before.available - (await far.balance()).available;
-  const said = log.reduce((sum, { promptTokens, completionTokens }) => sum + BigInt(promptTokens + 2 * completionTokens), 0n);
+  const said = log.reduce(
+    (sum, { promptTokens, completionTokens }) => sum + BigInt(promptTokens + 2 * completionTokens),
+    0n,
+  );
   expect(paid).toBeLessThanOrEqual(begun ? said : 0n);
   expect(paid > 0n).toBe(begun);
 });
 
 async function streams(): Promise<number> {
-  const text = await (await fetch(`${near.origin}/metrics`, { headers: { authorization: `Bearer ${near.adminKey}` } })).text();
+  const text = await (
+    await fetch(`${near.origin}/metrics`, { headers: { authorization: `Bearer ${near.adminKey}` } })
+  ).text();
   return Number(/^tollgate_tunnel_streams (\d+)$/m.exec(text)![1]);
 }
 

@@ -4,7 +4,8 @@ import { dialIn, offeredModel } from '../support/dial-in.ts';
 import type { Spine } from '../support/spine.ts';
 import { evmWallet, solanaWallet, type TestWallet } from '../support/wallets.ts';
 
-// What a provider does at one gateway, all gateways know within a second: it can be called, at its new price, or not any more.
+// What a provider does at one gateway, all gateways know within a second: it can be called, at its new price, or
+// not any more.
 
 const WITHIN_MS = 1_000;
 const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 50 : 4;
@@ -34,7 +35,12 @@ const dial = (round: number, at: number, wallet: TestWallet, prompt: number) =>
 async function callEverywhere(id: string, round: number): Promise<readonly number[]> {
   return Promise.all(
     cluster.gateways.map(async (gateway) => {
-      const body = { model: `${id}:model/${round}`, messages: [{ role: 'user', content: 'hello !tokens:3' }], max_tokens: 10, max_cost: 1 };
+      const body = {
+        model: `${id}:model/${round}`,
+        messages: [{ role: 'user', content: 'hello !tokens:3' }],
+        max_tokens: 10,
+        max_cost: 1,
+      };
       const response = await gateway.post('/chat/completions', body);
       const reply = (await response.json()) as { usage: { cost: number } };
       expect(response.status, JSON.stringify(reply)).toBe(200);
@@ -46,9 +52,11 @@ async function callEverywhere(id: string, round: number): Promise<readonly numbe
 test.each(Array.from({ length: ROUNDS }, (_, round) => round))('round %i', async (round) => {
   const wallet = round % 2 === 0 ? solanaWallet() : evmWallet();
   const name = `model/${round}`;
-  const prices = async (origin: string) => (await endpointsOf(origin, name)).map(({ pricing }) => Number(pricing.prompt) * 1e6);
+  const prices = async (origin: string) =>
+    (await endpointsOf(origin, name)).map(({ pricing }) => Number(pricing.prompt) * 1e6);
   const statuses = async (origin: string) => (await endpointsOf(origin, name)).map(({ health }) => health);
-  const everywhere = async (is: (origin: string) => Promise<boolean>) => (await Promise.all(origins.map(is))).every(Boolean);
+  const everywhere = async (is: (origin: string) => Promise<boolean>) =>
+    (await Promise.all(origins.map(is))).every(Boolean);
 
   // From the moment that its proxy is told that it is registered.
   const first = await dial(round, round, wallet, 1);
@@ -59,7 +67,10 @@ test.each(Array.from({ length: ROUNDS }, (_, round) => round))('round %i', async
 
   // The newest connection is at another gateway.
   const second = await dial(round, round + 1, wallet, 7);
-  expectSoon('new price', await until(() => everywhere(async (origin) => String(await prices(origin)) === '7'), 'all have the new price'));
+  expectSoon(
+    'new price',
+    await until(() => everywhere(async (origin) => String(await prices(origin)) === '7'), 'all have the new price'),
+  );
   expect(await callEverywhere(second.id, round)).toEqual(Array(3).fill(7 * tokens + 6));
   expect(await first.closed).toBe(3);
   // What ended is not taken for the end of what took its place.
@@ -67,7 +78,13 @@ test.each(Array.from({ length: ROUNDS }, (_, round) => round))('round %i', async
 
   if (round % 2 === 0) second.kill();
   else await second.close();
-  expectSoon('gone', await until(() => everywhere(async (origin) => String(await statuses(origin)) === 'away'), 'all know that it has gone'));
+  expectSoon(
+    'gone',
+    await until(
+      () => everywhere(async (origin) => String(await statuses(origin)) === 'away'),
+      'all know that it has gone',
+    ),
+  );
 });
 
 test('twenty providers at once, spread over the gateways', async () => {
@@ -77,7 +94,10 @@ test('twenty providers at once, spread over the gateways', async () => {
     const { data } = (await (await fetch(`${origin}/api/v1/models`)).json()) as { data: readonly { id: string }[] };
     return numbers.every((number) => data.some(({ id }) => id === `model/${number}`));
   };
-  expectSoon('twenty registered', await until(async () => (await Promise.all(origins.map(listed))).every(Boolean), 'all list twenty more'));
+  expectSoon(
+    'twenty registered',
+    await until(async () => (await Promise.all(origins.map(listed))).every(Boolean), 'all list twenty more'),
+  );
   await Promise.all(all.map(({ id }, index) => callEverywhere(id, numbers[index]!)));
   await Promise.all(all.map((proxy) => proxy.close()));
   expect(await cluster.gateways[0]!.faults()).toEqual([]);

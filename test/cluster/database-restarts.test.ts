@@ -4,8 +4,8 @@ import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';
 import { startPostgres, type Postgres } from '../support/postgres.ts';
 import { UNHURRIED, type Spine } from '../support/spine.ts';
 
-// PostgreSQL restarts while callers of two gateways use providers that dialled in: the tunnels stay, calls go on within five seconds, and the
-// books are in order.
+// PostgreSQL restarts while callers of two gateways use providers that dialled in: the tunnels stay, calls go on
+// within five seconds, and the books are in order.
 
 const PROVIDERS = 4;
 const CALLERS = 8;
@@ -89,41 +89,54 @@ test.each(['immediate', 'fast'] as const)('a restart (%s) under load', { timeout
   expect(backMs).toBeLessThan(BACK_MS);
   const outcomes = await running.stop();
   const failed = outcomes.filter(({ failure }) => failure !== null);
-  console.log(`  ${mode}: 60 calls more after ${Math.round(backMs)} ms; ${failed.length} of ${outcomes.length} heard of it`);
+  console.log(
+    `  ${mode}: 60 calls more after ${Math.round(backMs)} ms; ${failed.length} of ${outcomes.length} heard of it`,
+  );
   for (const { status, failure } of failed) {
     expect([200, 503], failure!).toContain(status);
     expect(failure).toContain('"internal"');
   }
   // Nobody had to dial again: that a provider is there, a gateway knows by its connection.
-  for (const proxy of proxies) expect(proxy.lines.filter(({ msg }) => msg === 'no connection to the router')).toEqual([]);
+  for (const proxy of proxies)
+    expect(proxy.lines.filter(({ msg }) => msg === 'no connection to the router')).toEqual([]);
   for (const index of proxies.keys()) expect(await reachable(origins, `model/${index}`)).toBeLessThan(1_000);
 
   expect(await first.faults()).toEqual([]);
   // Who got a whole answer paid it; a call whose answer was lost on the way has its one charge or none.
   const paid = Number(before.available - (await first.balance()).available);
   const told = outcomes.reduce((sum, { cost }) => sum + cost, 0);
-  const possible = cluster.provider.log.slice(seen).reduce((sum, call) => sum + call.promptTokens + 2 * call.completionTokens, 0);
+  const possible = cluster.provider.log
+    .slice(seen)
+    .reduce((sum, call) => sum + call.promptTokens + 2 * call.completionTokens, 0);
   expect(paid).toBeGreaterThanOrEqual(told);
   expect(paid).toBeLessThanOrEqual(possible);
 });
 
-test('who dials in and who leaves while it is gone is known everywhere once it is back', { timeout: 60_000 }, async () => {
-  const leaver = await dial(10);
-  await reachable(origins, 'model/10');
-  await postgres.kill9();
-  const comer = await dial(11, false);
-  leaver.kill();
-  await until(() => comer.lines.length > 2, 'it has tried');
-  expect(comer.lines.some(({ msg }) => msg === 'ready: calls can come')).toBe(false);
-  await postgres.restart();
-  const backMs = await until(async () => {
-    const away = await Promise.all(origins.map(async (origin) => (await endpointsOf(origin, 'model/10')).every(({ health }) => health === 'away')));
-    const there = await Promise.all(
-      origins.map(async (origin) => (await endpointsOf(origin, 'model/11')).some(({ health }) => health === 'healthy')),
-    );
-    return [...away, ...there].every(Boolean);
-  }, 'both are known');
-  console.log(`  both known after ${Math.round(backMs)} ms`);
-  expect(backMs).toBeLessThan(BACK_MS);
-  await comer.close();
-});
+test(
+  'who dials in and who leaves while it is gone is known everywhere once it is back',
+  { timeout: 60_000 },
+  async () => {
+    const leaver = await dial(10);
+    await reachable(origins, 'model/10');
+    await postgres.kill9();
+    const comer = await dial(11, false);
+    leaver.kill();
+    await until(() => comer.lines.length > 2, 'it has tried');
+    expect(comer.lines.some(({ msg }) => msg === 'ready: calls can come')).toBe(false);
+    await postgres.restart();
+    const backMs = await until(async () => {
+      const away = await Promise.all(
+        origins.map(async (origin) => (await endpointsOf(origin, 'model/10')).every(({ health }) => health === 'away')),
+      );
+      const there = await Promise.all(
+        origins.map(async (origin) =>
+          (await endpointsOf(origin, 'model/11')).some(({ health }) => health === 'healthy'),
+        ),
+      );
+      return [...away, ...there].every(Boolean);
+    }, 'both are known');
+    console.log(`  both known after ${Math.round(backMs)} ms`);
+    expect(backMs).toBeLessThan(BACK_MS);
+    await comer.close();
+  },
+);

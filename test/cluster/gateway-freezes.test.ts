@@ -4,8 +4,8 @@ import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';
 import type { Gateway } from '../support/gateway.ts';
 import { modelBlock, UNHURRIED } from '../support/spine.ts';
 
-// A gateway stands still with all its connections open. Calls that are on their way to its providers go to others after a while, new ones at
-// once as soon as its lease has ended; when it wakes up, all is as before.
+// A gateway stands still with all its connections open. Calls that are on their way to its providers go to others
+// after a while, new ones at once as soon as its lease has ended; when it wakes up, all is as before.
 
 const LEASE_MS = 6_000;
 /** A connection between gateways that answers nothing is given up after this. */
@@ -34,7 +34,9 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
-async function call(gateway: Gateway): Promise<{ readonly status: number; readonly provider: string | null; readonly ms: number }> {
+async function call(
+  gateway: Gateway,
+): Promise<{ readonly status: number; readonly provider: string | null; readonly ms: number }> {
   const begun = performance.now();
   const response = await fetch(`${gateway.baseUrl}/api/v1/chat/completions`, {
     method: 'POST',
@@ -65,12 +67,17 @@ test('its calls are served by others, and it is taken back when it wakes', { tim
       expect([status, provider]).toEqual([200, 'Direct']);
       expect(ms).toBeLessThan(SILENCE_MS + 2 * SLACK_MS);
     }
-    console.log(`  away after ${Math.round(awayMs)} ms; the calls in its tunnel took ${Math.round(Math.max(...answers.map(({ ms }) => ms)))} ms`);
+    console.log(
+      `  away after ${Math.round(awayMs)} ms; the calls in its tunnel took ${Math.round(Math.max(...answers.map(({ ms }) => ms)))} ms`,
+    );
   } finally {
     process.kill(frozen.pid, 'SIGCONT');
   }
   expect(await reachable([other.baseUrl, frozen.baseUrl], 'model/both')).toBeLessThan(5_000);
-  const back = await until(async () => (await endpointsOf(other.baseUrl, 'model/both')).every(({ health }) => health !== 'away'), 'it is taken back');
+  const back = await until(
+    async () => (await endpointsOf(other.baseUrl, 'model/both')).every(({ health }) => health !== 'away'),
+    'it is taken back',
+  );
   console.log(`  back after ${Math.round(back)} ms`);
   expect((await call(frozen)).status).toBe(200);
   const { data } = (await other.admin('GET', '/audit')) as { data: { checks: { ok: boolean }[] } };

@@ -7,8 +7,8 @@ import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
 import type { Gateway } from '../support/gateway.ts';
 import { events } from '../support/spine.ts';
 
-// A gateway is killed that providers are connected to. What ran through it ends and is paid by the rules; the providers come back at the
-// next gateway; a call that had not begun is not lost.
+// A gateway is killed that providers are connected to. What ran through it ends and is paid by the rules; the
+// providers come back at the next gateway; a call that had not begun is not lost.
 
 const PROXIES = 5;
 const CALLERS = 10;
@@ -44,7 +44,12 @@ const call = (gateway: Gateway, index: number, content: string, stream = false) 
   fetch(`${gateway.baseUrl}/api/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: `model/${index % PROXIES}`, messages: [{ role: 'user', content }], max_tokens: 200, stream }),
+    body: JSON.stringify({
+      model: `model/${index % PROXIES}`,
+      messages: [{ role: 'user', content }],
+      max_tokens: 200,
+      stream,
+    }),
   });
 
 test('its providers are soon at another, and only what ran through it fails', async () => {
@@ -85,7 +90,8 @@ test('its providers are soon at another, and only what ran through it fails', as
   );
   expect(movedMs).toBeLessThan(3_000);
   expect(backMs).toBeLessThan(5_000);
-  // One of each caller was on its way at that moment, and nobody can say of it that its provider has not begun. No other is lost.
+  // One of each caller was on its way at that moment, and nobody can say of it that its provider has not begun. No
+  // other is lost.
   for (const { text } of failures) expect(text).toContain('broke off before it answered');
   expect(new Set(failures.map(({ caller }) => caller)).size).toBe(failures.length);
 

@@ -5,7 +5,8 @@ import { dialIn, type DialledIn } from '../support/dial-in.ts';
 import { UNHURRIED, type Spine } from '../support/spine.ts';
 import { solanaWallet } from '../support/wallets.ts';
 
-// A name that was served a moment ago is never "not found": at no door, at no gateway of the database, and not at one that starts only now.
+// A name that was served a moment ago is never "not found": at no door, at no gateway of the database, and not at
+// one that starts only now.
 
 const WALLET = solanaWallet();
 let cluster: Cluster<Spine>;
@@ -13,7 +14,11 @@ let upstream: PeerProvider;
 let proxy: DialledIn;
 beforeAll(async () => {
   [cluster, upstream] = await Promise.all([
-    startCluster({ postgresUrl: inject('postgresUrl'), size: 2, toml: `${UNHURRIED}[tunnel]\ngrace_ms = 0\nwait_ms = 0\n` }),
+    startCluster({
+      postgresUrl: inject('postgresUrl'),
+      size: 2,
+      toml: `${UNHURRIED}[tunnel]\ngrace_ms = 0\nwait_ms = 0\n`,
+    }),
     startPeerProvider(),
   ]);
 });
@@ -41,19 +46,35 @@ pricing = { per_call = 0.001 }
 };
 
 const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
-const said = () => ({ message: { kind: 'message', messageId: crypto.randomUUID(), role: 'user', parts: [{ kind: 'text', text: 'complete' }] } });
+const said = () => ({
+  message: {
+    kind: 'message',
+    messageId: crypto.randomUUID(),
+    role: 'user',
+    parts: [{ kind: 'text', text: 'complete' }],
+  },
+});
 const tool = { name: 'do', arguments: { text: 'complete' } };
 const DOORS: Record<string, (name: string) => readonly [path: string, body: object]> = {
-  chat: (model) => ['/api/v1/chat/completions', { model, messages: [{ role: 'user', content: 'complete' }], max_tokens: 9 }],
+  chat: (model) => [
+    '/api/v1/chat/completions',
+    { model, messages: [{ role: 'user', content: 'complete' }], max_tokens: 9 },
+  ],
   MCP: (name) => [`/mcp/${name}`, rpc('tools/call', tool)],
-  'a model by MCP': (name) => [`/mcp/model/${name}`, rpc('tools/call', { name: 'chat', arguments: { prompt: 'complete', max_tokens: 9 } })],
+  'a model by MCP': (name) => [
+    `/mcp/model/${name}`,
+    rpc('tools/call', { name: 'chat', arguments: { prompt: 'complete', max_tokens: 9 } }),
+  ],
   A2A: (name) => [`/a2a/${name}`, rpc('message/send', said())],
   'a model by A2A': (name) => [`/a2a/model/${name}`, rpc('message/send', said())],
   'an agent by chat': (name) => [
     '/api/v1/chat/completions',
     { model: `a2a/${name}`, messages: [{ role: 'user', content: 'complete' }], max_tokens: 9 },
   ],
-  'chat by RPC': (model) => ['/api/v1/rpc', rpc('chat/completions', { model, messages: [{ role: 'user', content: 'complete' }], max_tokens: 9 })],
+  'chat by RPC': (model) => [
+    '/api/v1/rpc',
+    rpc('chat/completions', { model, messages: [{ role: 'user', content: 'complete' }], max_tokens: 9 }),
+  ],
   'MCP by RPC': (service) => ['/api/v1/rpc', rpc('tools/call', { service, ...tool })],
   'A2A by RPC': (agent) => ['/api/v1/rpc', rpc('message/send', { agent, ...said() })],
 };

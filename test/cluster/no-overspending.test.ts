@@ -4,12 +4,16 @@ import { reachable, startProcessCluster, until, type Cluster } from '../support/
 import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';
 import type { Gateway } from '../support/gateway.ts';
 
-// Three gateways, one account, 64 connections to each that race for an escrow that affords exactly a thousand calls: a thousand pass.
+// Three gateways, one account, 64 connections to each that race for an escrow that affords exactly a thousand
+// calls: a thousand pass.
 
 const CONNECTIONS = 64;
 const AFFORDED = 1_000;
 const ATTEMPTS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 10_000;
-/** 50 tokens at 2 USD per 1M, and prompts are free: what is locked is what is paid, so no refund makes room for another call. */
+/**
+ * 50 tokens at 2 USD per 1M, and prompts are free: what is locked is what is paid, so no refund makes room for
+ * another call.
+ */
 const TOKENS = 50;
 const COST = 2 * TOKENS;
 
@@ -20,7 +24,10 @@ beforeAll(async () => {
   cluster = await startProcessCluster({ postgresUrl: inject('postgresUrl'), redisUrl: inject('redisUrl') });
   const origins = cluster.gateways.map(({ baseUrl }) => baseUrl);
   // The calls of two gateways cross the third.
-  proxy = await dialIn({ router: origins[0]!, services: offeredModel({ url: cluster.provider.url, prompt: 0, completion: 2 }) });
+  proxy = await dialIn({
+    router: origins[0]!,
+    services: offeredModel({ url: cluster.provider.url, prompt: 0, completion: 2 }),
+  });
   await reachable(origins, 'tunnel/model');
   pools = origins.map((origin) => new Pool(origin, { connections: CONNECTIONS, pipelining: 1 }));
 });
@@ -37,13 +44,23 @@ test(`of ${ATTEMPTS} calls ${AFFORDED} pass, and nothing is overspent`, { timeou
   const { account, key } = await first.openAccount('crowd', (escrow / 1e6).toFixed(6));
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const bodies = [false, true].map((stream) =>
-    JSON.stringify({ model: 'tunnel/model', messages: [{ role: 'user', content: `!tokens:${TOKENS}` }], max_tokens: TOKENS, stream }),
+    JSON.stringify({
+      model: 'tunnel/model',
+      messages: [{ role: 'user', content: `!tokens:${TOKENS}` }],
+      max_tokens: TOKENS,
+      stream,
+    }),
   );
   const statuses = new Map<number, number>();
   let left = ATTEMPTS;
   const connection = async (pool: Pool) => {
     while ((left -= 1) >= 0) {
-      const response = await pool.request({ method: 'POST', path: '/api/v1/chat/completions', headers, body: bodies[left % 2]! });
+      const response = await pool.request({
+        method: 'POST',
+        path: '/api/v1/chat/completions',
+        headers,
+        body: bodies[left % 2]!,
+      });
       await response.body.dump({ limit: 1 << 20 });
       statuses.set(response.statusCode, (statuses.get(response.statusCode) ?? 0) + 1);
     }
@@ -60,7 +77,9 @@ test(`of ${ATTEMPTS} calls ${AFFORDED} pass, and nothing is overspent`, { timeou
   over = true;
   await watch;
   await until(async () => (await balanceOf(first, account)).locked_micro_usdc === 0, 'no lock is held');
-  console.log(`  ${ATTEMPTS} calls in ${seconds.toFixed(1)} s; the lowest balance that was seen is ${lowest} micro-USD`);
+  console.log(
+    `  ${ATTEMPTS} calls in ${seconds.toFixed(1)} s; the lowest balance that was seen is ${lowest} micro-USD`,
+  );
 
   expect(Object.fromEntries(statuses)).toEqual({ 200: AFFORDED, 402: ATTEMPTS - AFFORDED });
   expect(cluster.provider.log).toHaveLength(AFFORDED);

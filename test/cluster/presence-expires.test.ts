@@ -4,7 +4,8 @@ import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';
 import type { Gateway } from '../support/gateway.ts';
 import { modelBlock, UNHURRIED } from '../support/spine.ts';
 
-// A gateway dies and its providers with it: nobody says that they have gone. The others find out, and until then calls go to who else serves.
+// A gateway dies and its providers with it: nobody says that they have gone. The others find out, and until then
+// calls go to who else serves.
 
 /** A gateway counts as gone after six seconds of silence; the others look five times a second. */
 const LEASE_MS = 6_000;
@@ -28,7 +29,10 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.stop());
 
-async function call(gateway: Gateway, model: string): Promise<{ readonly status: number; readonly provider: string | null; readonly ms: number }> {
+async function call(
+  gateway: Gateway,
+  model: string,
+): Promise<{ readonly status: number; readonly provider: string | null; readonly ms: number }> {
   const begun = performance.now();
   const response = await fetch(`${gateway.baseUrl}/api/v1/chat/completions`, {
     method: 'POST',
@@ -45,7 +49,9 @@ test('calls fail over at once, or end free; after its lease every gateway says t
   // The cheap one is nearly always chosen.
   const usual = await Promise.all(Array.from({ length: 10 }, () => call(second, 'model/both')));
   expect(usual.some(({ provider }) => provider === 'Tunnel')).toBe(true);
-  const { data: before } = (await second.admin('GET', '/accounts/tollgate%3Alocal%3Acaller')) as { data: { balance_micro_usdc: number } };
+  const { data: before } = (await second.admin('GET', '/accounts/tollgate%3Alocal%3Acaller')) as {
+    data: { balance_micro_usdc: number };
+  };
   const seen = cluster.provider.log.length;
 
   proxy.kill();
@@ -59,7 +65,8 @@ test('calls fail over at once, or end free; after its lease every gateway says t
     expect(alone.ms).toBeLessThan(2_500);
   }
   for (const gateway of others) {
-    const away = async () => (await endpointsOf(gateway.baseUrl, 'model/alone')).every(({ health }) => health === 'away');
+    const away = async () =>
+      (await endpointsOf(gateway.baseUrl, 'model/alone')).every(({ health }) => health === 'away');
     await until(away, 'its lease has ended');
   }
   const ms = performance.now() - killedAt;
@@ -70,9 +77,13 @@ test('calls fail over at once, or end free; after its lease every gateway says t
     expect(await call(gateway, 'model/both')).toMatchObject({ status: 200, provider: 'Direct' });
     expect([500, 503]).toContain((await call(gateway, 'model/alone')).status);
   }
-  const paid = cluster.provider.log.slice(seen).reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + 2 * completionTokens, 0);
+  const paid = cluster.provider.log
+    .slice(seen)
+    .reduce((sum, { promptTokens, completionTokens }) => sum + promptTokens + 2 * completionTokens, 0);
   expect(cluster.provider.log.length).toBe(seen + 4);
-  const { data: after } = (await second.admin('GET', '/accounts/tollgate%3Alocal%3Acaller')) as { data: { balance_micro_usdc: number } };
+  const { data: after } = (await second.admin('GET', '/accounts/tollgate%3Alocal%3Acaller')) as {
+    data: { balance_micro_usdc: number };
+  };
   expect(before.balance_micro_usdc - after.balance_micro_usdc).toBe(paid);
   const { data: audit } = (await second.admin('GET', '/audit')) as { data: { checks: { ok: boolean }[] } };
   expect(audit.checks.filter(({ ok }) => !ok)).toEqual([]);

@@ -4,7 +4,8 @@ import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
 import { events, type Spine } from '../support/spine.ts';
 
-// A gateway is stopped while calls from another run through it: they end whole, and no call that comes meanwhile is lost.
+// A gateway is stopped while calls from another run through it: they end whole, and no call that comes meanwhile is
+// lost.
 
 const PROXIES = 5;
 
@@ -43,7 +44,9 @@ const question = (index: number, content: string, stream = false) => ({
 test('its calls end whole, its providers are at the next one, and no other call fails', async () => {
   const [old, next, third] = cluster.gateways as [Spine, Spine, Spine];
   await Promise.all(proxies.map((_, index) => reachable([third.origin], `model/${index}`)));
-  const streams = await Promise.all(proxies.map((_, index) => third.post('/chat/completions', question(index, '!tokens:100 !token-ms:20', true))));
+  const streams = await Promise.all(
+    proxies.map((_, index) => third.post('/chat/completions', question(index, '!tokens:100 !token-ms:20', true))),
+  );
   const texts = Promise.all(streams.map((response) => response.text()));
 
   // Calls without a pause, from before the stop until after it.
@@ -76,12 +79,15 @@ test('its calls end whole, its providers are at the next one, and no other call 
   await stopped;
   over = true;
   await Promise.all(callers);
-  console.log(`  moved after ${Math.round(movedMs)} ms; of ${served} calls meanwhile the slowest took ${Math.round(slowest)} ms`);
+  console.log(
+    `  moved after ${Math.round(movedMs)} ms; of ${served} calls meanwhile the slowest took ${Math.round(slowest)} ms`,
+  );
   expect(failures).toEqual([]);
   expect(movedMs).toBeLessThan(2_000);
   expect(slowest).toBeLessThan(3_000);
   // Both ways: where the providers are now, and across.
   for (const gateway of [next, third])
-    for (const [index] of proxies.entries()) expect((await gateway.post('/chat/completions', question(index, '!tokens:2'))).status).toBe(200);
+    for (const [index] of proxies.entries())
+      expect((await gateway.post('/chat/completions', question(index, '!tokens:2'))).status).toBe(200);
   expect(await third.faults()).toEqual([]);
 });

@@ -62,7 +62,9 @@ test('of a wallet, however many times it signs in', () =>
       amount: parseUsd('1'),
       memo: '',
     });
-    const signedIn = await Promise.all(Array.from({ length: 10 }, (_, index) => signInHeaders(wallet, { statement: `Number ${index}.` })));
+    const signedIn = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => signInHeaders(wallet, { statement: `Number ${index}.` })),
+    );
     return (index) => signedIn[index % signedIn.length]!;
   }));
 

@@ -8,8 +8,9 @@ import { startRedis, type Redis } from '../support/redis.ts';
 import type { Spine } from '../support/spine.ts';
 import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
 
-// Redis is stopped, frozen and flushed while callers with keys and wallets use a provider that dialled in, at both of two gateways. No call
-// fails for it, every call's money is right, rates are counted by each gateway for a while; nonces and presence go on as if nothing were.
+// Redis is stopped, frozen and flushed while callers with keys and wallets use a provider that dialled in, at both
+// of two gateways. No call fails for it, every call's money is right, rates are counted by each gateway for a
+// while; nonces and presence go on as if nothing were.
 
 const LIMIT = 80;
 const BACK_MS = 5_000;
@@ -53,7 +54,13 @@ const openIdentities = () =>
       }
       const wallet = solanaWallet();
       const amount = parseUsd(CREDIT);
-      await gateways[0].app.ledger.transfer({ id: `load-${index}`, from: treasuryOf('operator'), to: escrowOf(wallet.account), amount, memo: '' });
+      await gateways[0].app.ledger.transfer({
+        id: `load-${index}`,
+        from: treasuryOf('operator'),
+        to: escrowOf(wallet.account),
+        amount,
+        memo: '',
+      });
       return { account: wallet.account, headers: await signInHeaders(wallet) };
     }),
   );
@@ -82,7 +89,8 @@ function load(identities: readonly Identity[]) {
       });
       const text = await response.text();
       const prompt = /"prompt_tokens":(\d+)/.exec(text)?.[1];
-      if (response.status !== 200 || prompt === undefined || text.includes('"error"')) failures.push(`${response.status} ${text.slice(0, 300)}`);
+      if (response.status !== 200 || prompt === undefined || text.includes('"error"'))
+        failures.push(`${response.status} ${text.slice(0, 300)}`);
       else {
         const cost = Number(prompt) + 2 * tokens;
         costs.set(response.headers.get('x-generation-id')!, cost);
@@ -124,7 +132,10 @@ async function expectNoncesAreSingleUse(): Promise<void> {
   const { nonce } = (await (await fetch(`${gateways[0].url}/auth/nonce`)).json()) as { nonce: string };
   const headers = await signInHeaders(solanaWallet(), { nonce });
   const statuses = await Promise.all(
-    Array.from({ length: 10 }, async (_, index) => (await fetch(`${gateways[index % 2]!.url}/keys`, { method: 'POST', headers })).status),
+    Array.from(
+      { length: 10 },
+      async (_, index) => (await fetch(`${gateways[index % 2]!.url}/keys`, { method: 'POST', headers })).status,
+    ),
   );
   expect(statuses.filter((status) => status === 201)).toHaveLength(1);
   expect(statuses.filter((status) => status === 401)).toHaveLength(9);
@@ -137,7 +148,8 @@ async function expectPresenceIsKnown(name: string): Promise<void> {
   });
   expect(await reachable([gateways[0].origin], `model/${name}`)).toBeLessThan(1_000);
   await other.close();
-  const away = async () => (await endpointsOf(gateways[0].origin, `model/${name}`)).every(({ health }) => health === 'away');
+  const away = async () =>
+    (await endpointsOf(gateways[0].origin, `model/${name}`)).every(({ health }) => health === 'away');
   expect(await until(away, 'it is known to be away')).toBeLessThan(1_000);
 }
 

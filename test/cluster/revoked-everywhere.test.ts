@@ -53,21 +53,30 @@ test.each([
   );
   console.log(`  ${what}: accepted until ${last.map(Math.round).join(' and ')} ms after`);
   expect(Math.max(...last)).toBeLessThan(WITHIN_MS);
-  for (const gateway of cluster.gateways) for (let again = 0; again < 3; again += 1) expect(await call(gateway, key)).toBe(refused);
+  for (const gateway of cluster.gateways)
+    for (let again = 0; again < 3; again += 1) expect(await call(gateway, key)).toBe(refused);
   expect(await first.faults()).toEqual([]);
 });
 
 test('a provider that dialled in with the key is gone everywhere', async () => {
   const [first, second] = cluster.gateways as [Spine, Spine, Spine];
   const { key, hash, account } = await first.tenant('provider', '1');
-  const proxy = await dialIn({ router: second.origin, apiKey: key, services: offeredModel({ url: cluster.provider.url }) });
+  const proxy = await dialIn({
+    router: second.origin,
+    apiKey: key,
+    services: offeredModel({ url: cluster.provider.url }),
+  });
   await reachable(
     cluster.gateways.map(({ origin }) => origin),
     'tunnel/model',
   );
   expect(await first.app.keys.delete(account, hash)).toBe(true);
-  const gone = async ({ origin }: Spine) => (await endpointsOf(origin, 'tunnel/model')).every(({ health }) => health === 'away');
-  const ms = await until(async () => (await Promise.all(cluster.gateways.map(gone))).every(Boolean), 'it is away everywhere');
+  const gone = async ({ origin }: Spine) =>
+    (await endpointsOf(origin, 'tunnel/model')).every(({ health }) => health === 'away');
+  const ms = await until(
+    async () => (await Promise.all(cluster.gateways.map(gone))).every(Boolean),
+    'it is away everywhere',
+  );
   console.log(`  the provider of a deleted key is away after ${Math.round(ms)} ms`);
   expect(ms).toBeLessThan(TUNNEL_WITHIN_MS);
   await proxy.logged('the router does not accept the credential');

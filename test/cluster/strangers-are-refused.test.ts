@@ -10,7 +10,8 @@ import { CLUSTER_TOML, reachable, startCluster, type Cluster } from '../support/
 import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';
 import { IDENTITY_SEED, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// The port for gateways reaches every tunnel without asking who pays. It opens to whoever knows the secret, and to nobody else.
+// The port for gateways reaches every tunnel without asking who pays. It opens to whoever knows the secret, and to
+// nobody else.
 
 let cluster: Cluster<Spine>;
 let proxy: DialledIn;
@@ -26,7 +27,9 @@ beforeAll(async () => {
   proxy = await dialIn({ router: near.origin, services: offeredModel({ url: cluster.provider.url }) });
   await reachable([far.origin], 'tunnel/model');
   const [row] = await near.app.database.query(
-    adHoc('SELECT n.url, c.connection FROM provider_connections c JOIN nodes n ON n.id = c.node WHERE c.left_at IS NULL'),
+    adHoc(
+      'SELECT n.url, c.connection FROM provider_connections c JOIN nodes n ON n.id = c.node WHERE c.left_at IS NULL',
+    ),
   );
   peerUrl = row!['url'] as string;
   connection = row!['connection'] as string;
@@ -42,11 +45,16 @@ const question = { model: 'tunnel/model', messages: [{ role: 'user', content: '!
 async function ask(secret: Buffer, headers: Record<string, string>): Promise<number | string> {
   const peers = createPeers({ secret });
   try {
-    const stream = peers.session({ id: 'any', url: peerUrl }).request({ ':method': 'GET', ...headers }, { endStream: true });
+    const stream = peers
+      .session({ id: 'any', url: peerUrl })
+      .request({ ':method': 'GET', ...headers }, { endStream: true });
     const failed = Promise.withResolvers<string>();
     stream.on('error', (error) => failed.resolve(error.message));
     stream.resume();
-    return await Promise.race([once(stream, 'response').then(([head]) => (head as { ':status': number })[':status']), failed.promise]);
+    return await Promise.race([
+      once(stream, 'response').then(([head]) => (head as { ':status': number })[':status']),
+      failed.promise,
+    ]);
   } finally {
     await peers.close();
   }
@@ -57,17 +65,23 @@ test('who knows the secret reaches tunnels, and nothing else of the gateway', as
   expect(await ask(SECRET, { ':path': '/nowhere', [CONNECTION_HEADER]: connection })).toBe(404);
   for (const path of ['/api/v1/models', '/health/live', '/metrics', '/admin/v1/accounts', '/']) {
     expect(await ask(SECRET, { ':path': path })).toBe(404);
-    expect(await ask(SECRET, { ':path': path, authorization: `Bearer ${near.adminKey}`, [CONNECTION_HEADER]: 'another' })).toBe(404);
+    expect(
+      await ask(SECRET, { ':path': path, authorization: `Bearer ${near.adminKey}`, [CONNECTION_HEADER]: 'another' }),
+    ).toBe(404);
   }
 });
 
 test('who knows another does not', async () => {
   const seen = cluster.provider.log.length;
   for (const secret of [Buffer.from('another'), Buffer.alloc(32), Buffer.from(SECRET.toString('hex'))])
-    expect(await ask(secret, { ':path': '/nowhere', [CONNECTION_HEADER]: connection })).toMatch(/canceled|bad record mac/i);
+    expect(await ask(secret, { ':path': '/nowhere', [CONNECTION_HEADER]: connection })).toMatch(
+      /canceled|bad record mac/i,
+    );
   const { port } = new URL(peerUrl);
   const tls = connectTls({ port: Number(port), host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'] });
-  expect(String((await once(tls, 'error').catch((error: unknown) => [error]))[0])).toMatch(/handshake failure|protocol version/i);
+  expect(String((await once(tls, 'error').catch((error: unknown) => [error]))[0])).toMatch(
+    /handshake failure|protocol version/i,
+  );
   const plain = connectHttp2(`http://127.0.0.1:${port}`);
   plain.on('error', () => {});
   plain.request({ ':path': '/' }).on('error', () => {});

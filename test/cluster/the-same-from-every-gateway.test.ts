@@ -3,7 +3,8 @@ import { reachable, startCluster, type Cluster } from '../support/cluster.ts';
 import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';
 import { UNHURRIED, type Spine } from '../support/spine.ts';
 
-// A provider is connected to the first gateway. A call is the same at each: what the provider is sent, what the caller gets, what it costs.
+// A provider is connected to the first gateway. A call is the same at each: what the provider is sent, what the
+// caller gets, what it costs.
 
 let cluster: Cluster<Spine>;
 let proxy: DialledIn;
@@ -105,21 +106,27 @@ it('a long request and a long answer', async () => {
   const expected = await call(first!, 'tunnel/model', content, { stream: true });
   expect(expected.status).toBe(200);
   expect(expected.text.length).toBeGreaterThan(300_000);
-  for (const gateway of others) expect(await call(gateway, 'tunnel/model', content, { stream: true })).toEqual(expected);
+  for (const gateway of others)
+    expect(await call(gateway, 'tunnel/model', content, { stream: true })).toEqual(expected);
 });
 
 it('is logged and counted by the gateway that it came to, and paid once', async () => {
   for (const gateway of cluster.gateways) {
     const before = await gateway.balance();
     const marks = cluster.gateways.map(({ logs }) => logs.length);
-    const response = await gateway.post('/chat/completions', { ...BODY, model: 'tunnel/model', messages: [{ role: 'user', content: '!tokens:5' }] });
+    const response = await gateway.post('/chat/completions', {
+      ...BODY,
+      model: 'tunnel/model',
+      messages: [{ role: 'user', content: '!tokens:5' }],
+    });
     const { usage } = (await response.json()) as { usage: { prompt_tokens: number; completion_tokens: number } };
     const id = response.headers.get('x-generation-id')!;
     await gateway.quiet();
     const cost = usage.prompt_tokens + 2 * usage.completion_tokens;
     expect(before.available - (await gateway.balance()).available).toBe(BigInt(cost));
     // The same record everywhere.
-    for (const other of cluster.gateways) expect(await other.generation(id)).toMatchObject({ cost_micro_usdc: cost, provider: proxy.id });
+    for (const other of cluster.gateways)
+      expect(await other.generation(id)).toMatchObject({ cost_micro_usdc: cost, provider: proxy.id });
     const told = cluster.gateways.map(({ logs }, index) => logs.slice(marks[index]).some((line) => line.includes(id)));
     expect(told).toEqual(cluster.gateways.map((each) => each === gateway));
   }

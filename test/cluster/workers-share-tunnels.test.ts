@@ -9,7 +9,8 @@ import { startProvider, type TestProvider } from '../support/provider.ts';
 import { IDENTITY_SEED, UNHURRIED } from '../support/spine.ts';
 import { DOMAIN } from '../support/wallets.ts';
 
-// A gateway of two processes on one port: a proxy is connected to one of them, and calls that land on the other reach it as well.
+// A gateway of two processes on one port: a proxy is connected to one of them, and calls that land on the other
+// reach it as well.
 
 const PROXIES = 3;
 
@@ -41,7 +42,10 @@ afterAll(async () => {
 });
 
 const dial = (index: number) =>
-  dialIn({ router: gateway.baseUrl, services: offeredModel({ url: upstream.url, name: `model/${index}`, provider: `P${index}` }) });
+  dialIn({
+    router: gateway.baseUrl,
+    services: offeredModel({ url: upstream.url, name: `model/${index}`, provider: `P${index}` }),
+  });
 
 interface Answer {
   readonly status: number;
@@ -54,7 +58,12 @@ async function call(index: number, stream: boolean): Promise<Answer> {
   const response = await request(`${gateway.baseUrl}/api/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: `model/${index % PROXIES}`, messages: [{ role: 'user', content: '!tokens:5' }], max_tokens: 10, stream }),
+    body: JSON.stringify({
+      model: `model/${index % PROXIES}`,
+      messages: [{ role: 'user', content: '!tokens:5' }],
+      max_tokens: 10,
+      stream,
+    }),
     reset: true,
     headersTimeout: 2_000,
   });
@@ -64,11 +73,13 @@ async function call(index: number, stream: boolean): Promise<Answer> {
 }
 /** The connection that was about to be given to a process when that was killed may be lost with it. */
 const callAllAgain = () => callAll(1).catch(() => [{ status: 0 }]);
-const callAll = (times: number) => Promise.all(Array.from({ length: times * PROXIES }, (_, index) => call(index, index % 2 === 0)));
+const callAll = (times: number) =>
+  Promise.all(Array.from({ length: times * PROXIES }, (_, index) => call(index, index % 2 === 0)));
 
 async function expectBooksInOrder(): Promise<void> {
   const held = async () =>
-    ((await gateway.admin('GET', '/accounts/tollgate%3Alocal%3Acaller')) as { data: { locked_micro_usdc: number } }).data.locked_micro_usdc;
+    ((await gateway.admin('GET', '/accounts/tollgate%3Alocal%3Acaller')) as { data: { locked_micro_usdc: number } })
+      .data.locked_micro_usdc;
   await until(async () => (await held()) === 0, 'no lock is held');
   const { data } = (await gateway.admin('GET', '/audit')) as { data: { checks: { ok: boolean }[] } };
   expect(data.checks.filter(({ ok }) => !ok)).toEqual([]);
@@ -84,20 +95,32 @@ test('whichever process a call lands on', async () => {
   await expectBooksInOrder();
 });
 
-test('and after each of them was killed: its proxies come back, and the other goes on', { timeout: 60_000 }, async () => {
-  for (const pid of children(gateway.pid)) {
-    process.kill(pid, 'SIGKILL');
-    await until(() => running([pid]).length === 0, 'it is gone');
-    const begun = performance.now();
-    await until(async () => (await callAllAgain()).every(({ status }) => status === 200), 'all can be called', 10_000);
-    const backMs = performance.now() - begun;
-    await until(() => children(gateway.pid).length === 2, 'it is replaced');
-    console.log(`  all can be called ${Math.round(backMs)} ms after a process was killed`);
-    expect(backMs).toBeLessThan(5_000);
-    await until(async () => new Set((await callAll(4)).map(({ process }) => process)).size === 2, 'the new one takes calls');
-    for (const { status, text } of await callAll(4)) expect(status, text).toBe(200);
-  }
-  // Both are gone that they had dialled in to at first.
-  for (const proxy of proxies) expect(proxy.lines.filter(({ msg }) => msg === READY).length).toBeGreaterThanOrEqual(2);
-  await expectBooksInOrder();
-});
+test(
+  'and after each of them was killed: its proxies come back, and the other goes on',
+  { timeout: 60_000 },
+  async () => {
+    for (const pid of children(gateway.pid)) {
+      process.kill(pid, 'SIGKILL');
+      await until(() => running([pid]).length === 0, 'it is gone');
+      const begun = performance.now();
+      await until(
+        async () => (await callAllAgain()).every(({ status }) => status === 200),
+        'all can be called',
+        10_000,
+      );
+      const backMs = performance.now() - begun;
+      await until(() => children(gateway.pid).length === 2, 'it is replaced');
+      console.log(`  all can be called ${Math.round(backMs)} ms after a process was killed`);
+      expect(backMs).toBeLessThan(5_000);
+      await until(
+        async () => new Set((await callAll(4)).map(({ process }) => process)).size === 2,
+        'the new one takes calls',
+      );
+      for (const { status, text } of await callAll(4)) expect(status, text).toBe(200);
+    }
+    // Both are gone that they had dialled in to at first.
+    for (const proxy of proxies)
+      expect(proxy.lines.filter(({ msg }) => msg === READY).length).toBeGreaterThanOrEqual(2);
+    await expectBooksInOrder();
+  },
+);

@@ -3,14 +3,20 @@ import { useCallsWorld } from '../a2a/calls/support/calls-world.ts';
 import { giftOf } from '../a2a/calls/support/nested.ts';
 import { serveRaw, taskResult } from '../a2a/calls/support/raw-served.ts';
 
-// An agent that is asked as a tool may call others with what the cap leaves beside its price, as one that is sent a message.
+// An agent that is asked as a tool may call others with what the cap leaves beside its price, as one that is sent a
+// message.
 
 const calls = useCallsWorld();
 const META = { 'tollgate/max_cost': '0.006' };
 
 const askAt = (service: string, named: { readonly meta?: object; readonly header?: string }) => ({
   path: `/mcp/a2a/${service}`,
-  body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'send_message', arguments: { message: 'work' }, _meta: named.meta ?? {} } },
+  body: {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'send_message', arguments: { message: 'work' }, _meta: named.meta ?? {} },
+  },
   headers: named.header === undefined ? {} : { 'x-max-cost': named.header },
 });
 

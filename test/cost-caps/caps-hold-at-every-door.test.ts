@@ -3,8 +3,8 @@ import { DOORS, type CapDoor, type Named } from './doors.ts';
 import { useCapWorld } from './world.ts';
 
 /*
- * A cap that is named is a cap, whatever the door, whatever the primitive behind it, and wherever the request names it: nothing that could cost more is
- * forwarded.
+ * A cap that is named is a cap, whatever the door, whatever the primitive behind it, and wherever the request names
+ * it: nothing that could cost more is forwarded.
  */
 
 const world = useCapWorld();
@@ -88,7 +88,8 @@ describe.each(DOORS.filter(({ metadata }) => metadata !== 'none'))('$name, with 
 test.each(DOORS.filter(({ metadata }) => metadata === 'of the parameters'))(
   '$name: a cap beside the metadata is refused, with its place',
   async (door) => {
-    const right = /bounds nothing here: name the cap in (params\._meta|metadata)\[\\"tollgate\/max_cost\\"\], or in the header x-max-cost/;
+    const right =
+      /bounds nothing here: name the cap in (params\._meta|metadata)\[\\"tollgate\/max_cost\\"\], or in the header x-max-cost/;
     await eachRefused(door, [{ beside: 'max_cost' }, { beside: 'maxCost' }], right);
   },
 );

@@ -5,14 +5,24 @@ import { beginTask, getTask } from '../mcp/tasks/task-client.ts';
 import { startTaskServer, type TaskServer } from '../mcp/tasks/task-server.ts';
 import { statusEvent, taskResult, writeEvent } from '../a2a/calls/support/raw-served.ts';
 import { dialIn, type DialledIn } from '../support/dial-in.ts';
-import { agentBlock, startAgentSpine, startRawAgent, type AgentSpine, type RawAgent, type RawExchange } from '../support/a2a-agent/index.ts';
+import {
+  agentBlock,
+  startAgentSpine,
+  startRawAgent,
+  type AgentSpine,
+  type RawAgent,
+  type RawExchange,
+} from '../support/a2a-agent/index.ts';
 
 // What a tool or an agent says that it used, where what was seen of the call cannot explain it.
 
 /** A micro-USD for each token, 1,000 for a second, no more than a dollar. */
 const BY_USE = 'per_call = 0\nprompt = 1\ncompletion = 1\nper_second = 0.001\nper_call_max = 1';
 const GREEDY = { completion: 100_000, prompt: 100_000, second: 300 };
-/** More than a short call can have come to: its bytes in both directions, a few tokens that no call shows, and two or three seconds. */
+/**
+ * More than a short call can have come to: its bytes in both directions, a few tokens that no call shows, and two
+ * or three seconds.
+ */
 const SHORT_CALL_MAX = 10_000n;
 const CLAIMED = 500_000n;
 
@@ -27,11 +37,15 @@ const tasks = new Map<string, object>();
 /** Where the agent is to tell of the task that was begun last. */
 let webhook: string | null = null;
 
-const resultOf = (usage: unknown, words = 'hi') => ({ content: [{ type: 'text', text: words }], _meta: { 'tollgate/usage': usage } });
+const resultOf = (usage: unknown, words = 'hi') => ({
+  content: [{ type: 'text', text: words }],
+  _meta: { 'tollgate/usage': usage },
+});
 
 const usageIn = (text: string): unknown => (JSON.parse(text) as { readonly usage: unknown }).usage;
 const textOf = ({ request }: RawExchange): string =>
-  (request.params as { readonly message: { readonly parts: readonly [{ readonly text: string }] } }).message.parts[0].text;
+  (request.params as { readonly message: { readonly parts: readonly [{ readonly text: string }] } }).message.parts[0]
+    .text;
 const card = () => ({
   name: 'Claims',
   description: 'Claims what it is told to.',
@@ -46,8 +60,13 @@ const card = () => ({
 beforeAll(async () => {
   server = await startTaskServer();
   server.instead = ({ method, params }) => {
-    const { usage, words = 'hi' } = (params['arguments'] ?? {}) as { readonly usage?: unknown; readonly words?: string };
-    return method === 'tools/call' && usage !== undefined ? JSON.stringify({ resultType: 'complete', ...resultOf(usage, words) }) : undefined;
+    const { usage, words = 'hi' } = (params['arguments'] ?? {}) as {
+      readonly usage?: unknown;
+      readonly words?: string;
+    };
+    return method === 'tools/call' && usage !== undefined
+      ? JSON.stringify({ resultType: 'complete', ...resultOf(usage, words) })
+      : undefined;
   };
   agent = await startRawAgent((exchange) => {
     const { request, response, result } = exchange;
@@ -57,7 +76,9 @@ beforeAll(async () => {
     if (asked !== undefined) return result({ ...tasks.get(asked)!, ...(historyLength === 0 ? { history: [] } : {}) });
     if (textOf(exchange) === 'work') {
       const id = randomUUID();
-      const { configuration } = request.params as { readonly configuration?: { readonly taskPushNotificationConfig?: { readonly url: string } } };
+      const { configuration } = request.params as {
+        readonly configuration?: { readonly taskPushNotificationConfig?: { readonly url: string } };
+      };
       webhook = configuration?.taskPushNotificationConfig?.url ?? null;
       return result(taskResult(id, 'WORKING'));
     }
@@ -99,7 +120,9 @@ async function charged(work: () => Promise<string>): Promise<Charged> {
   const before = (await spine.balance()).available;
   const text = await work();
   await spine.quiet();
-  const { data } = (await (await spine.get('/generations?limit=1')).json()) as { readonly data: readonly [{ readonly id: string }] };
+  const { data } = (await (await spine.get('/generations?limit=1')).json()) as {
+    readonly data: readonly [{ readonly id: string }];
+  };
   const { flags = [] } = (await spine.generation(data[0].id)) as { readonly flags?: readonly string[] };
   return { cost: before - (await spine.balance()).available, flags, text };
 }
@@ -122,19 +145,40 @@ async function post(path: string, body: unknown, headers: Readonly<Record<string
 }
 
 const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
-const message = (usage: unknown) => ({ messageId: randomUUID(), role: 'ROLE_USER', parts: [{ text: JSON.stringify({ usage }) }] });
-const chat = (model: string, usage: unknown, stream = false) => ({ model, stream, messages: [{ role: 'user', content: JSON.stringify({ usage }) }] });
+const message = (usage: unknown) => ({
+  messageId: randomUUID(),
+  role: 'ROLE_USER',
+  parts: [{ text: JSON.stringify({ usage }) }],
+});
+const chat = (model: string, usage: unknown, stream = false) => ({
+  model,
+  stream,
+  messages: [{ role: 'user', content: JSON.stringify({ usage }) }],
+});
 const NEW = { 'a2a-version': '1.0' };
 
 /** Each asks for the tool or the agent of `own` or `far`. */
 const DOORS: readonly (readonly [name: string, ask: (name: string, usage: unknown) => Promise<string>])[] = [
   ['MCP', (name, usage) => post(`/mcp/${name}/tools`, rpc('tools/call', { name: 'job', arguments: { usage } }))],
-  ['JSON-RPC, a tool', (name, usage) => post('/api/v1/rpc', rpc('tools/call', { service: `${name}/tools`, name: 'job', arguments: { usage } }))],
+  [
+    'JSON-RPC, a tool',
+    (name, usage) =>
+      post('/api/v1/rpc', rpc('tools/call', { service: `${name}/tools`, name: 'job', arguments: { usage } })),
+  ],
   ['a tool as a chat model', (name, usage) => post('/api/v1/chat/completions', chat(`mcp/${name}/tools/job`, usage))],
   ['A2A', (name, usage) => post(`/a2a/${name}/agent`, rpc('SendMessage', { message: message(usage) }), NEW)],
-  ['A2A, a stream', (name, usage) => post(`/a2a/${name}/agent`, rpc('SendStreamingMessage', { message: message(usage) }), NEW)],
-  ['JSON-RPC, an agent', (name, usage) => post('/api/v1/rpc', rpc('SendMessage', { agent: `${name}/agent`, message: message(usage) }), NEW)],
-  ['an agent as a chat model', (name, usage) => post('/api/v1/chat/completions', chat(`a2a/${name}/agent`, usage, true))],
+  [
+    'A2A, a stream',
+    (name, usage) => post(`/a2a/${name}/agent`, rpc('SendStreamingMessage', { message: message(usage) }), NEW),
+  ],
+  [
+    'JSON-RPC, an agent',
+    (name, usage) => post('/api/v1/rpc', rpc('SendMessage', { agent: `${name}/agent`, message: message(usage) }), NEW),
+  ],
+  [
+    'an agent as a chat model',
+    (name, usage) => post('/api/v1/chat/completions', chat(`a2a/${name}/agent`, usage, true)),
+  ],
 ];
 
 describe.each(DOORS)('%s', (_name, ask) => {
@@ -201,7 +245,8 @@ describe('a task of an agent', () => {
     };
     return result.task.id;
   }
-  const asked = (method: string, id: string, more: object = {}) => post('/a2a/far/agent', rpc(method, { id, ...more }), NEW);
+  const asked = (method: string, id: string, more: object = {}) =>
+    post('/a2a/far/agent', rpc(method, { id, ...more }), NEW);
   const ends = (id: string, state: string, more: object) => void tasks.set(id, taskResult(id, state, more).task);
 
   test('is held against what was seen of it', async () => {
@@ -272,17 +317,20 @@ describe('a task of an agent', () => {
   test.each([
     ['explains', { completion: 4_000 }, 4_000n, []],
     ['does not explain', { completion: 100_000 }, SHORT_CALL_MAX, ['usage_implausible']],
-  ])('whose end is told as a bare status is asked for: what it gave %s the claim', async (_explains, usage, most, flags) => {
-    const told = await charged(async () => {
-      const id = await begin({ taskPushNotificationConfig: { url: 'http://127.0.0.1:9/news' } });
-      ends(id, 'COMPLETED', { artifacts });
-      const body = JSON.stringify(statusEvent(id, 'COMPLETED', usageOf(usage)));
-      const answer = await fetch(webhook!, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-      expect(answer.status).toBe(204);
-      return '';
-    });
-    expect(told.flags).toEqual(flags);
-    expect(told.cost).toBeGreaterThan(3_999n);
-    expect(told.cost).toBeLessThanOrEqual(most);
-  });
+  ])(
+    'whose end is told as a bare status is asked for: what it gave %s the claim',
+    async (_explains, usage, most, flags) => {
+      const told = await charged(async () => {
+        const id = await begin({ taskPushNotificationConfig: { url: 'http://127.0.0.1:9/news' } });
+        ends(id, 'COMPLETED', { artifacts });
+        const body = JSON.stringify(statusEvent(id, 'COMPLETED', usageOf(usage)));
+        const answer = await fetch(webhook!, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+        expect(answer.status).toBe(204);
+        return '';
+      });
+      expect(told.flags).toEqual(flags);
+      expect(told.cost).toBeGreaterThan(3_999n);
+      expect(told.cost).toBeLessThanOrEqual(most);
+    },
+  );
 });

@@ -29,7 +29,11 @@ test('the claim of a task that is canceled is held against what the agent shows 
     { pricing: 'per_call = 0\ncompletion = 1\nper_call_max = 1' },
   );
   const { spine } = world;
-  const response = await spine.post('/chat/completions', { model: `a2a/${service}`, stream: true, messages: [{ role: 'user', content: 'go' }] });
+  const response = await spine.post('/chat/completions', {
+    model: `a2a/${service}`,
+    stream: true,
+    messages: [{ role: 'user', content: 'go' }],
+  });
   await response.text();
   await spine.quiet();
   const {

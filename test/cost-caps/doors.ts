@@ -21,7 +21,10 @@ export interface Named {
 export interface CapDoor {
   readonly name: string;
   readonly path: string;
-  /** What the wire has for metadata: that of the parameters, of the message in them, or of the entry around a chat request. */
+  /**
+   * What the wire has for metadata: that of the parameters, of the message in them, or of the entry around a chat
+   * request.
+   */
   readonly metadata: 'none' | 'of the parameters' | 'of the message' | 'of the entry';
   /** It is asked in a session of its address. */
   readonly session?: true;
@@ -61,7 +64,10 @@ const mcp = (name: string, path: string, tool: string, args: object, more: Parti
 });
 
 const MODERN = '2026-07-28';
-const ENVELOPE = { 'io.modelcontextprotocol/protocolVersion': MODERN, 'io.modelcontextprotocol/clientCapabilities': {} };
+const ENVELOPE = {
+  'io.modelcontextprotocol/protocolVersion': MODERN,
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
 
 const sendParams = (named: Named, where: 'request' | 'message' = 'request', text: string = SAID) => ({
   message: {
@@ -84,7 +90,8 @@ const a2a = (name: string, service: string, where: 'request' | 'message' = 'requ
   name,
   path: `/a2a/${service}`,
   metadata: 'of the parameters',
-  body: (named) => rpc('message/send', sendParams(named, where, service.startsWith('mcp/') ? JSON.stringify(ARGUMENTS) : SAID)),
+  body: (named) =>
+    rpc('message/send', sendParams(named, where, service.startsWith('mcp/') ? JSON.stringify(ARGUMENTS) : SAID)),
 });
 
 /** The entry of a batch with one more that is free. */
@@ -93,29 +100,75 @@ const inBatch = (entry: unknown) => [{ jsonrpc: '2.0', id: 0, method: 'ping' }, 
 /** Every door that leads to something that is billed. */
 export const DOORS: readonly CapDoor[] = [
   { name: 'chat', path: '/api/v1/chat/completions', metadata: 'none', body: (named) => chatBody(SERVICE, named) },
-  { name: 'a tool as a chat model', path: '/api/v1/chat/completions', metadata: 'none', body: (named) => chatBody(`mcp/${SERVICE}/${TOOL}`, named) },
-  { name: 'an agent as a chat model', path: '/api/v1/chat/completions', metadata: 'none', body: (named) => chatBody(`a2a/${SERVICE}`, named) },
+  {
+    name: 'a tool as a chat model',
+    path: '/api/v1/chat/completions',
+    metadata: 'none',
+    body: (named) => chatBody(`mcp/${SERVICE}/${TOOL}`, named),
+  },
+  {
+    name: 'an agent as a chat model',
+    path: '/api/v1/chat/completions',
+    metadata: 'none',
+    body: (named) => chatBody(`a2a/${SERVICE}`, named),
+  },
   mcp('MCP, bare', `/mcp/${SERVICE}`, TOOL, ARGUMENTS),
   mcp('MCP, modern', `/mcp/${SERVICE}`, TOOL, ARGUMENTS, {
     headers: { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call', 'mcp-name': TOOL },
-    body: (named) => rpc('tools/call', { name: TOOL, arguments: ARGUMENTS, _meta: { ...ENVELOPE, ...metaOf(named) }, ...besideOf(named) }),
+    body: (named) =>
+      rpc('tools/call', {
+        name: TOOL,
+        arguments: ARGUMENTS,
+        _meta: { ...ENVELOPE, ...metaOf(named) },
+        ...besideOf(named),
+      }),
   }),
   mcp('MCP, in a session', `/mcp/${SERVICE}`, TOOL, ARGUMENTS, { session: true }),
-  mcp('MCP, in a batch', `/mcp/${SERVICE}`, TOOL, ARGUMENTS, { session: true, body: (named) => inBatch(callOf(TOOL, ARGUMENTS, named)) }),
+  mcp('MCP, in a batch', `/mcp/${SERVICE}`, TOOL, ARGUMENTS, {
+    session: true,
+    body: (named) => inBatch(callOf(TOOL, ARGUMENTS, named)),
+  }),
   mcp('MCP, of all services', '/mcp', `capped_all__${TOOL}`, ARGUMENTS),
   mcp('MCP, of all services, in a session', '/mcp', `capped_all__${TOOL}`, ARGUMENTS, { session: true }),
   mcp('MCP, call_tool', '/mcp', 'call_tool', { name: `capped_all__${TOOL}`, arguments: ARGUMENTS }),
-  mcp('MCP, call_tool in a session', '/mcp', 'call_tool', { name: `capped_all__${TOOL}`, arguments: ARGUMENTS }, { session: true }),
+  mcp(
+    'MCP, call_tool in a session',
+    '/mcp',
+    'call_tool',
+    { name: `capped_all__${TOOL}`, arguments: ARGUMENTS },
+    { session: true },
+  ),
   mcp('MCP, ask_model', '/mcp', 'ask_model', { model: SERVICE, prompt: SAID, max_tokens: 5_000 }),
-  mcp('MCP, ask_model in a session', '/mcp', 'ask_model', { model: SERVICE, prompt: SAID, max_tokens: 5_000 }, { session: true }),
+  mcp(
+    'MCP, ask_model in a session',
+    '/mcp',
+    'ask_model',
+    { model: SERVICE, prompt: SAID, max_tokens: 5_000 },
+    { session: true },
+  ),
   mcp('MCP, ask_agent', '/mcp', 'ask_agent', { agent: SERVICE, message: SAID }),
   mcp('a model as an MCP tool', `/mcp/model/${SERVICE}`, 'chat', { prompt: SAID, max_tokens: 5_000 }),
-  mcp('a model as an MCP tool, in a session', `/mcp/model/${SERVICE}`, 'chat', { prompt: SAID, max_tokens: 5_000 }, { session: true }),
+  mcp(
+    'a model as an MCP tool, in a session',
+    `/mcp/model/${SERVICE}`,
+    'chat',
+    { prompt: SAID, max_tokens: 5_000 },
+    { session: true },
+  ),
   mcp('an agent as an MCP tool', `/mcp/a2a/${SERVICE}`, 'send_message', { message: SAID }),
   a2a('A2A 0.3', SERVICE),
   { ...a2a('A2A, in the message', SERVICE, 'message'), metadata: 'of the message' },
-  { ...a2a('A2A 1.0', SERVICE), headers: { 'a2a-version': '1.0' }, body: (named) => rpc('SendMessage', newParams(named)) },
-  { ...a2a('A2A 1.0, HTTP+JSON', SERVICE), path: `/a2a/${SERVICE}/message:send`, headers: { 'a2a-version': '1.0' }, body: newParams },
+  {
+    ...a2a('A2A 1.0', SERVICE),
+    headers: { 'a2a-version': '1.0' },
+    body: (named) => rpc('SendMessage', newParams(named)),
+  },
+  {
+    ...a2a('A2A 1.0, HTTP+JSON', SERVICE),
+    path: `/a2a/${SERVICE}/message:send`,
+    headers: { 'a2a-version': '1.0' },
+    body: newParams,
+  },
   { ...a2a('A2A, bare', SERVICE), body: (named) => sendParams(named) },
   a2a('a model as an A2A agent', `model/${SERVICE}`),
   a2a('a tool as an A2A agent', `mcp/${SERVICE}/${TOOL}`),
@@ -153,6 +206,7 @@ export const DOORS: readonly CapDoor[] = [
     name: 'JSON-RPC, message/send by _meta',
     path: '/api/v1/rpc',
     metadata: 'of the parameters',
-    body: (named) => rpc('message/send', { agent: SERVICE, ...sendParams({}), ...metadataIn('_meta', named), ...besideOf(named) }),
+    body: (named) =>
+      rpc('message/send', { agent: SERVICE, ...sendParams({}), ...metadataIn('_meta', named), ...besideOf(named) }),
   },
 ];

@@ -31,9 +31,15 @@ describe.each(WAYS)('$name', ({ options }) => {
 describe('where a chain could be paid over', () => {
   const world = useCapWorld({ prices: { Free: '0' }, payments: createPaperChain().payments });
 
-  test.each(DOORS.filter(({ session }) => !session))('a stranger is asked for a credential and not for money at $name', async (door) => {
-    const { status, text } = await world.ask(door, {}, { stranger: true });
-    expect(status === 401 || text.includes('unauthorized') || text.includes('needs an account'), `${status} ${text}`).toBe(true);
-    expect(text).not.toMatch(/accepts|Insufficient|did complete/);
-  });
+  test.each(DOORS.filter(({ session }) => !session))(
+    'a stranger is asked for a credential and not for money at $name',
+    async (door) => {
+      const { status, text } = await world.ask(door, {}, { stranger: true });
+      expect(
+        status === 401 || text.includes('unauthorized') || text.includes('needs an account'),
+        `${status} ${text}`,
+      ).toBe(true);
+      expect(text).not.toMatch(/accepts|Insufficient|did complete/);
+    },
+  );
 });

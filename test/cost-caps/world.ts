@@ -3,7 +3,10 @@ import { startPeerProvider, type PeerProvider } from '../peers/peer-provider.ts'
 import { startSpine, UNHURRIED, type Spine, type SpineOptions } from '../support/spine.ts';
 import { SERVICE, type CapDoor, type Named } from './doors.ts';
 
-/** What a call of the model, the tool or the agent costs at most, in USD: each is the same at two providers but for its price. */
+/**
+ * What a call of the model, the tool or the agent costs at most, in USD: each is the same at two providers but for
+ * its price.
+ */
 export const CHEAP = '0.005';
 export const DEAR = '0.01';
 
@@ -48,7 +51,10 @@ export interface CapWorldOptions extends Pick<SpineOptions, 'credit' | 'payments
   readonly prices?: Readonly<Record<string, string>>;
 }
 
-/** A gateway with the same services of several providers for what calls this. The books have to be in order after each test. */
+/**
+ * A gateway with the same services of several providers for what calls this. The books have to be in order after
+ * each test.
+ */
 export function useCapWorld({ prices = { Dear: DEAR, Cheap: CHEAP }, ...options }: CapWorldOptions = {}): CapWorld {
   let spine: Spine;
   let provider: PeerProvider;
@@ -67,7 +73,12 @@ export function useCapWorld({ prices = { Dear: DEAR, Cheap: CHEAP }, ...options 
     expect(await spine.faults()).toEqual([]);
   });
 
-  const post = async (path: string, body: unknown, headers: Readonly<Record<string, string>>, by?: { readonly stranger: true }) =>
+  const post = async (
+    path: string,
+    body: unknown,
+    headers: Readonly<Record<string, string>>,
+    by?: { readonly stranger: true },
+  ) =>
     fetch(spine.origin + path, {
       method: 'POST',
       headers: {
@@ -104,7 +115,11 @@ export function useCapWorld({ prices = { Dear: DEAR, Cheap: CHEAP }, ...options 
     async ask(door, named, by) {
       const session = door.session ? { 'mcp-session-id': await sessionAt(door.path) } : {};
       const before = await spine.balance();
-      const headers = { ...door.headers, ...session, ...(named.header === undefined ? {} : { 'x-max-cost': named.header }) };
+      const headers = {
+        ...door.headers,
+        ...session,
+        ...(named.header === undefined ? {} : { 'x-max-cost': named.header }),
+      };
       const response = await post(door.path, door.body(named), headers, by);
       const text = await response.text();
       await spine.quiet();

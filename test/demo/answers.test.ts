@@ -68,12 +68,22 @@ it('answers JSON to a schema when asked for it', async () => {
   const reply = await started.ask('1 plan for 3 days in New York, in fahrenheit', {
     response_format: { type: 'json_schema', json_schema: { name: 'plan', schema } },
   });
-  expect(JSON.parse(reply.choices[0]?.message.content ?? '')).toEqual({ city: 'New York', days: 3, unit: 'fahrenheit' });
+  expect(JSON.parse(reply.choices[0]?.message.content ?? '')).toEqual({
+    city: 'New York',
+    days: 3,
+    unit: 'fahrenheit',
+  });
 });
 
 it('stays quick on hostile texts', async () => {
   const begun = performance.now();
-  for (const text of ['('.repeat(200_000), '1 '.repeat(200_000), 'A'.repeat(200_000), 'count '.repeat(50_000), 'add 1,'.repeat(50_000)])
+  for (const text of [
+    '('.repeat(200_000),
+    '1 '.repeat(200_000),
+    'A'.repeat(200_000),
+    'count '.repeat(50_000),
+    'add 1,'.repeat(50_000),
+  ])
     await answer(text);
   expect(performance.now() - begun).toBeLessThan(3000);
 });

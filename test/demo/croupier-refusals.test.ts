@@ -7,8 +7,15 @@ beforeAll(async () => {
 });
 afterAll(() => demo.close());
 
-const message = (more: object = {}) => ({ message: { messageId: 'm', role: 'user', parts: [{ kind: 'text', text: '2d6' }], ...more } });
-const asked = (method: unknown, params: unknown = message(), id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params });
+const message = (more: object = {}) => ({
+  message: { messageId: 'm', role: 'user', parts: [{ kind: 'text', text: '2d6' }], ...more },
+});
+const asked = (method: unknown, params: unknown = message(), id: unknown = 1) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params,
+});
 
 it.each([
   ['no JSON', '{', {}, -32700, null],
@@ -28,13 +35,22 @@ it.each([
   ['lists', asked('ListTasks', {}), {}, -32004, 1],
   ['a version that there is not', asked('SendMessage'), { 'a2a-version': '7.0' }, -32009, 1],
 ] as const)('refuses %s', async (_what, body, headers, code, id) => {
-  const response = await fetch(demo.croupierUrl, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) });
-  expect([response.status, await response.json()]).toMatchObject([200, { jsonrpc: '2.0', id, error: { code, message: expect.any(String) } }]);
+  const response = await fetch(demo.croupierUrl, {
+    method: 'POST',
+    headers,
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+  expect([response.status, await response.json()]).toMatchObject([
+    200,
+    { jsonrpc: '2.0', id, error: { code, message: expect.any(String) } },
+  ]);
 });
 
 it('takes no message for a task that is over', async () => {
   const ask = async (params: object) =>
-    (await (await fetch(demo.croupierUrl, { method: 'POST', body: JSON.stringify(asked('message/send', params)) })).json()) as {
+    (await (
+      await fetch(demo.croupierUrl, { method: 'POST', body: JSON.stringify(asked('message/send', params)) })
+    ).json()) as {
       result: { id: string };
     };
   const { result } = await ask(message());
@@ -44,7 +60,11 @@ it('takes no message for a task that is over', async () => {
 });
 
 it('is for programs of this machine', async () => {
-  const refused = await fetch(demo.croupierUrl, { method: 'POST', headers: { origin: 'https://evil.example' }, body: '{}' });
+  const refused = await fetch(demo.croupierUrl, {
+    method: 'POST',
+    headers: { origin: 'https://evil.example' },
+    body: '{}',
+  });
   expect(refused.status).toBe(403);
   expect((await fetch(demo.croupierUrl)).status).toBe(405);
   expect((await fetch(`${demo.croupierUrl}/elsewhere`)).status).toBe(404);

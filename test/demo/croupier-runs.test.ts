@@ -40,7 +40,12 @@ afterEach(() => {
   gateway.close();
 });
 
-const ROLLED = { result: { content: [{ type: 'text', text: '2d6: 6 + 6 = 12' }], structuredContent: { dice: '2d6', rolls: [6, 6], total: 12 } } };
+const ROLLED = {
+  result: {
+    content: [{ type: 'text', text: '2d6: 6 + 6 = 12' }],
+    structuredContent: { dice: '2d6', rolls: [6, 6], total: 12 },
+  },
+};
 const SAID = { choices: [{ message: { role: 'assistant', content: 'Well rolled.' } }] };
 const both: Answer = ({ url }) => [200, url.includes('/mcp/') ? ROLLED : SAID];
 const REFUSED = { error: { code: -32011, message: 'The budget of the run is too low' } };
@@ -59,7 +64,10 @@ const here = () => `http://127.0.0.1:${(gateway.address() as AddressInfo).port}/
 
 it('has the tool roll and the model comment, with the run token as its key', async () => {
   answer = both;
-  expect(await roll({ token: 'svc-run-v1-x.y', url: here(), budget_usd: '0.01' })).toEqual(['2d6: 6 + 6 = 12', 'demo/sage: Well rolled.']);
+  expect(await roll({ token: 'svc-run-v1-x.y', url: here(), budget_usd: '0.01' })).toEqual([
+    '2d6: 6 + 6 = 12',
+    'demo/sage: Well rolled.',
+  ]);
   expect(asked).toMatchObject([
     {
       url: '/api/v1/mcp/demo/toolbox',
@@ -82,7 +90,16 @@ it('rolls by itself where the tool is refused, and asks no more', async () => {
 
 it('says why no money is left for the tool', async () => {
   const required = { x402Version: 2, error: 'The budget of the run is too low', accepts: [] };
-  answer = () => [200, { result: { isError: true, structuredContent: required, content: [{ type: 'text', text: JSON.stringify(required) }] } }];
+  answer = () => [
+    200,
+    {
+      result: {
+        isError: true,
+        structuredContent: required,
+        content: [{ type: 'text', text: JSON.stringify(required) }],
+      },
+    },
+  ];
   expect(await roll({ token: 'svc-run-v1-x.y', url: here() })).toContain(
     'I rolled by myself, as demo/toolbox did not: The budget of the run is too low.',
   );

@@ -12,6 +12,7 @@ export async function startDemo(): Promise<{
   return {
     demo,
     client,
-    ask: (text, more) => client.chat.completions.create({ model: 'demo/sage', messages: [{ role: 'user', content: text }], ...more }),
+    ask: (text, more) =>
+      client.chat.completions.create({ model: 'demo/sage', messages: [{ role: 'user', content: text }], ...more }),
   };
 }

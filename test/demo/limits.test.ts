@@ -10,7 +10,14 @@ beforeAll(async () => {
 afterAll(() => started.demo.close());
 
 it('tokens make up the text and are counted the same', () => {
-  for (const text of ['', 'Hello, world!', '  two  spaces\n\n\t', 'Donaudampfschiff für 通行止め 🚧🚧', 'a'.repeat(65_536 * 2), '\ud800 lone']) {
+  for (const text of [
+    '',
+    'Hello, world!',
+    '  two  spaces\n\n\t',
+    'Donaudampfschiff für 通行止め 🚧🚧',
+    'a'.repeat(65_536 * 2),
+    '\ud800 lone',
+  ]) {
     expect(splitTokens(text).join('')).toBe(text);
     expect(Math.abs(countTokens(text) - splitTokens(text).length)).toBeLessThanOrEqual(2);
   }
@@ -58,6 +65,9 @@ it('refuses what it cannot answer', async () => {
   await expect(started.ask('hi', { n: 0 })).rejects.toBeInstanceOf(BadRequestError);
   await expect(started.ask('hi', { messages: [] })).rejects.toThrow('messages must be an array');
   const garbage = await fetch(`${started.demo.url}/chat/completions`, { method: 'POST', body: '{' });
-  expect([garbage.status, await garbage.json()]).toMatchObject([400, { error: { type: 'invalid_request_error', code: 400 } }]);
+  expect([garbage.status, await garbage.json()]).toMatchObject([
+    400,
+    { error: { type: 'invalid_request_error', code: 400 } },
+  ]);
   expect((await fetch(`${started.demo.url}/elsewhere`)).status).toBe(404);
 });

@@ -44,7 +44,10 @@ it('takes its time between tokens when told so, by body or header', async () => 
 });
 
 it('a client that leaves in the middle disturbs nobody', async () => {
-  const stream = await started.client.chat.completions.create({ model: 'demo/sage', messages, stream: true }, { headers: { 'x-pace-ms': '5' } });
+  const stream = await started.client.chat.completions.create(
+    { model: 'demo/sage', messages, stream: true },
+    { headers: { 'x-pace-ms': '5' } },
+  );
   for await (const chunk of stream) if (chunk.choices[0]?.delta.content === '5') break;
   expect((await events({})).at(-1)).toBe('[DONE]');
 });

@@ -12,7 +12,10 @@ beforeAll(async () => {
 afterAll(() => demo.close());
 
 const INFO = { name: 'test', version: '1' };
-const RESULT = { content: [{ type: 'text', text: '2d6: 4 + 4 = 8' }], structuredContent: { dice: '2d6', rolls: [4, 4], total: 8 } };
+const RESULT = {
+  content: [{ type: 'text', text: '2d6: 4 + 4 = 8' }],
+  structuredContent: { dice: '2d6', rolls: [4, 4], total: 8 },
+};
 
 /** The one SDK speaks the revisions with `initialize`, the other the newest. */
 const CLIENTS = {
@@ -43,12 +46,20 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, connect) => {
 });
 
 it('a call with nothing around it is answered', async () => {
-  const body = { jsonrpc: '2.0', id: 'a', method: 'tools/call', params: { name: 'roll_dice', arguments: { dice: '2d6' } } };
+  const body = {
+    jsonrpc: '2.0',
+    id: 'a',
+    method: 'tools/call',
+    params: { name: 'roll_dice', arguments: { dice: '2d6' } },
+  };
   const response = await fetch(demo.toolboxUrl, { method: 'POST', body: JSON.stringify(body) });
   expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 'a', result: RESULT });
 });
 
-/** What the judge misses of tools that are only in its own fixture, and of prompts and resources, which are no part of a toolbox; and that it so fails. */
+/**
+ * What the judge misses of tools that are only in its own fixture, and of prompts and resources, which are no part
+ * of a toolbox; and that it so fails.
+ */
 const NOT_HERE =
   /^(?:Not testable: server does not list the diagnostic tool|(?:prompts|resources)\/\S+ returned JSON-RPC error -32601|the tool ended)/;
 

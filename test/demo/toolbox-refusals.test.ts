@@ -8,7 +8,10 @@ beforeAll(async () => {
 });
 afterAll(() => demo.close());
 
-const ENVELOPE = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+const ENVELOPE = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
 const HEADERS = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/list' };
 const asked = (method: unknown, params: object = {}, id: unknown = 1) => ({ jsonrpc: '2.0', id, method, params });
 const modern = (method: string, meta: object = {}) => asked(method, { _meta: { ...ENVELOPE, ...meta } });
@@ -19,7 +22,14 @@ it.each([
   ['an id that is none', asked('ping', {}, {}), {}, 400, -32600, null],
   ['params that are none', { ...asked('ping'), params: 1 }, {}, 400, -32600, 1],
   ['a method that it has not', asked('prompts/list'), {}, 200, -32601, 1],
-  ['a method that it has not, of the newest revision', modern('ping'), { ...HEADERS, 'mcp-method': 'ping' }, 404, -32601, 1],
+  [
+    'a method that it has not, of the newest revision',
+    modern('ping'),
+    { ...HEADERS, 'mcp-method': 'ping' },
+    404,
+    -32601,
+    1,
+  ],
   ['arguments that are none', asked('tools/call', { name: 'roll_dice', arguments: [] }), {}, 200, -32602, 1],
   [
     'a revision that there is not',
@@ -34,14 +44,21 @@ it.each([
   ['headers that say something else', modern('tools/list'), { ...HEADERS, 'mcp-method': 'tools/call' }, 400, -32020, 1],
   ['headers that lack', modern('tools/list'), {}, 400, -32020, 1],
 ] as const)('refuses %s', async (_what, body, headers, status, code, id) => {
-  const response = await fetch(demo.toolboxUrl, { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) });
+  const response = await fetch(demo.toolboxUrl, {
+    method: 'POST',
+    headers,
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
   expect([response.status, await response.json()]).toMatchObject([status, { jsonrpc: '2.0', id, error: { code } }]);
 });
 
-it.each(['{"jsonrpc":"2.0","method":"notifications/initialized"}', '{"jsonrpc":"2.0","id":1,"result":{}}'])('takes %s in silence', async (body) => {
-  const response = await fetch(demo.toolboxUrl, { method: 'POST', body });
-  expect([response.status, await response.text()]).toEqual([202, '']);
-});
+it.each(['{"jsonrpc":"2.0","method":"notifications/initialized"}', '{"jsonrpc":"2.0","id":1,"result":{}}'])(
+  'takes %s in silence',
+  async (body) => {
+    const response = await fetch(demo.toolboxUrl, { method: 'POST', body });
+    expect([response.status, await response.text()]).toEqual([202, '']);
+  },
+);
 
 it('has neither a stream nor sessions', async () => {
   for (const method of ['GET', 'DELETE']) {

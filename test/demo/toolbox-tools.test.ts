@@ -4,7 +4,8 @@ import { createTools } from '../../src/demo/tools.ts';
 const NOON = Date.UTC(2026, 10, 12, 12, 0, 5);
 const tools = createTools({ now: () => NOON, roll: (sides) => sides - 1 });
 
-const say = (name: string, args: Record<string, unknown>) => tools.find(({ definition }) => definition.name === name)!.run(args);
+const say = (name: string, args: Record<string, unknown>) =>
+  tools.find(({ definition }) => definition.name === name)!.run(args);
 
 it.each([
   ['2d6', '2d6: 5 + 5 = 10', [5, 5], 10],
@@ -49,7 +50,10 @@ it.each([
 });
 
 it('says data of the shape that it promises', () => {
-  const args = { roll_dice: {}, tell_time: {}, weigh_words: { text: 'to be' } } as Record<string, Record<string, unknown>>;
+  const args = { roll_dice: {}, tell_time: {}, weigh_words: { text: 'to be' } } as Record<
+    string,
+    Record<string, unknown>
+  >;
   for (const { definition, run } of tools) {
     const { required } = definition['outputSchema'] as { readonly required: readonly string[] };
     expect(Object.keys(run(args[definition.name]!).data).sort()).toEqual([...required].sort());

@@ -15,18 +15,28 @@ const tools: OpenAI.ChatCompletionTool[] = [
       name: 'get_current_weather',
       parameters: {
         type: 'object',
-        properties: { city: { type: 'string' }, unit: { enum: ['celsius', 'fahrenheit'] }, days: { type: 'integer', minimum: 1, maximum: 7 } },
+        properties: {
+          city: { type: 'string' },
+          unit: { enum: ['celsius', 'fahrenheit'] },
+          days: { type: 'integer', minimum: 1, maximum: 7 },
+        },
         required: ['city', 'days'],
       },
     },
   },
   {
     type: 'function',
-    function: { name: 'searchDocuments', parameters: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] } },
+    function: {
+      name: 'searchDocuments',
+      parameters: { type: 'object', properties: { query: { type: 'string' } }, required: ['query'] },
+    },
   },
 ];
 
-async function calls(text: string, more: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming> = {}): Promise<unknown[]> {
+async function calls(
+  text: string,
+  more: Partial<OpenAI.ChatCompletionCreateParamsNonStreaming> = {},
+): Promise<unknown[]> {
   const choice = (await started.ask(text, { tools, ...more })).choices[0];
   const made = choice?.message.tool_calls ?? [];
   expect(choice?.finish_reason).toBe(made.length > 0 ? 'tool_calls' : 'stop');
@@ -37,7 +47,9 @@ const weather = ['get_current_weather', { city: 'New York', days: 3 }];
 
 it('calls the tools that the user speaks of, with arguments from what was said', async () => {
   expect(await calls('What is the weather in New York for the next 3 days?')).toEqual([weather]);
-  expect(await calls('weather in New York for 3 days in celsius')).toEqual([['get_current_weather', { city: 'New York', unit: 'celsius', days: 3 }]]);
+  expect(await calls('weather in New York for 3 days in celsius')).toEqual([
+    ['get_current_weather', { city: 'New York', unit: 'celsius', days: 3 }],
+  ]);
   expect(await calls('search the documents for "escrow"')).toEqual([['searchDocuments', { query: 'escrow' }]]);
   expect(await calls('hello')).toEqual([]);
 });
@@ -50,12 +62,16 @@ it('heeds tool_choice and parallel_tool_calls', async () => {
   expect(await calls('the weather', { tool_choice: 'none' })).toEqual([]);
   expect(await calls('search for the weather')).toHaveLength(2);
   expect(await calls('search for the weather', { parallel_tool_calls: false })).toHaveLength(1);
-  await expect(calls('hello', { tool_choice: { type: 'function', function: { name: 'no_such' } } })).rejects.toThrow('tool_choice');
+  await expect(calls('hello', { tool_choice: { type: 'function', function: { name: 'no_such' } } })).rejects.toThrow(
+    'tool_choice',
+  );
 });
 
 it('streams calls as deltas that the SDK puts together, then answers from the result', async () => {
   const question = { role: 'user' as const, content: 'weather in New York, 3 days' };
-  const first = await started.client.chat.completions.stream({ model: 'demo/sage', messages: [question], tools }).finalChatCompletion();
+  const first = await started.client.chat.completions
+    .stream({ model: 'demo/sage', messages: [question], tools })
+    .finalChatCompletion();
   const [call] = first.choices[0]?.message.tool_calls ?? [];
   expect(call?.type === 'function' && JSON.parse(call.function.arguments)).toEqual(weather[1]);
   const second = await started.ask('', {
@@ -71,7 +87,10 @@ it('says what images it got, and counts them', async () => {
     'https://pictures.example/cat.JPG?size=1',
     'https://pictures.example/unknown',
   ];
-  const content = [{ type: 'text' as const, text: 'hello' }, ...images.map((url) => ({ type: 'image_url' as const, image_url: { url } }))];
+  const content = [
+    { type: 'text' as const, text: 'hello' },
+    ...images.map((url) => ({ type: 'image_url' as const, image_url: { url } })),
+  ];
   const reply = await started.ask('', { messages: [{ role: 'user', content }] });
   expect(reply.choices[0]?.message.content).toMatch(
     /^I got 3 images: a PNG of 4 KiB in the request, a JPEG at pictures\.example, one of a kind I do not know at pictures\.example\. .*sage/,

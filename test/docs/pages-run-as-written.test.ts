@@ -8,7 +8,15 @@ import { runPage } from './run-page.ts';
 import { snippetsOf, type Snippet } from './snippets.ts';
 
 /** Pages that a reader follows beside `npm start`. */
-const PAGES = ['README.md', 'docs/a2a.md', 'docs/configuration.md', 'docs/json-rpc.md', 'docs/mcp.md', 'docs/providers.md', 'docs/sign-in.md'];
+const PAGES = [
+  'README.md',
+  'docs/a2a.md',
+  'docs/configuration.md',
+  'docs/json-rpc.md',
+  'docs/mcp.md',
+  'docs/providers.md',
+  'docs/sign-in.md',
+];
 
 let place: Place;
 let gateway: Record<string, string>;
@@ -25,7 +33,8 @@ afterAll(() => place.clear());
 async function workplace(page: string): Promise<string> {
   const dir = join(place.dir, page.replace(/\W/g, '-'));
   await mkdir(dir);
-  for (const name of ['bin', 'src', 'examples', 'node_modules', 'package.json']) await symlink(join(ROOT, name), join(dir, name));
+  for (const name of ['bin', 'src', 'examples', 'node_modules', 'package.json'])
+    await symlink(join(ROOT, name), join(dir, name));
   return dir;
 }
 
@@ -35,46 +44,52 @@ const FAILED = /"error":|isError": ?true|Error:|"level":"(?:warn|error)"/;
 const keysOf = (shown: string) => [...new Set([...shown.matchAll(/"([\w/.-]+)":/g)].map((match) => match[1]!))];
 
 describe.each(PAGES)('%s', (page) => {
-  it('has commands and programs that run as they are written, in their order, and answer as is shown', { timeout: 180_000 }, async () => {
-    const snippets = snippetsOf(page);
-    const dir = await workplace(page);
-    const { host } = new URL(gateway['base_url']!);
-    const port = await findFreePort();
-    const printed = await runPage(snippets, {
-      dir,
-      env: {
-        PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH']}`,
-        HOME: place.dir,
-        TMPDIR: place.dir,
-        TOLLGATE_DATA: place.data,
-        OLLAMA_HOST: '127.0.0.1:9',
-        PORT: '0',
-        KEY: gateway['api_key'],
-        ACME_API_KEY: 'a-key-of-the-service',
-        npm_config_update_notifier: 'false',
-      },
-      replace: (text) =>
-        text
-          .replaceAll('127.0.0.1:8402', host)
-          .replaceAll('https://gateway.example', `http://${host}`)
-          .replaceAll('--domain gateway.example', `--domain ${host} --uri http://${host}`)
-          .replaceAll('svc-sk-dev-…', gateway['api_key']!)
-          .replaceAll('4010', String(port)),
-    });
-    expect(printed.length).toBeGreaterThan(0);
-    const wrong = printed.flatMap(({ snippet, output, code }) => {
-      const shown = answerShown(snippets, snippet);
-      const problems = [
-        ...(code === 0 ? [] : [`ended with ${code}`]),
-        ...(FAILED.test(output) && !shown.includes('"error"') ? ['failed'] : []),
-        ...keysOf(shown)
-          .filter((key) => !output.includes(`"${key}"`))
-          .map((key) => `answered without "${key}", which the page shows`),
-      ];
-      return problems.length === 0 ? [] : [`${page}:${snippet.line} ${problems.join(', ')}:\n${output.slice(0, 2_000)}`];
-    });
-    expect(wrong.join('\n\n')).toBe('');
-  });
+  it(
+    'has commands and programs that run as they are written, in their order, and answer as is shown',
+    { timeout: 180_000 },
+    async () => {
+      const snippets = snippetsOf(page);
+      const dir = await workplace(page);
+      const { host } = new URL(gateway['base_url']!);
+      const port = await findFreePort();
+      const printed = await runPage(snippets, {
+        dir,
+        env: {
+          PATH: `${join(ROOT, 'node_modules/.bin')}:${process.env['PATH']}`,
+          HOME: place.dir,
+          TMPDIR: place.dir,
+          TOLLGATE_DATA: place.data,
+          OLLAMA_HOST: '127.0.0.1:9',
+          PORT: '0',
+          KEY: gateway['api_key'],
+          ACME_API_KEY: 'a-key-of-the-service',
+          npm_config_update_notifier: 'false',
+        },
+        replace: (text) =>
+          text
+            .replaceAll('127.0.0.1:8402', host)
+            .replaceAll('https://gateway.example', `http://${host}`)
+            .replaceAll('--domain gateway.example', `--domain ${host} --uri http://${host}`)
+            .replaceAll('svc-sk-dev-…', gateway['api_key']!)
+            .replaceAll('4010', String(port)),
+      });
+      expect(printed.length).toBeGreaterThan(0);
+      const wrong = printed.flatMap(({ snippet, output, code }) => {
+        const shown = answerShown(snippets, snippet);
+        const problems = [
+          ...(code === 0 ? [] : [`ended with ${code}`]),
+          ...(FAILED.test(output) && !shown.includes('"error"') ? ['failed'] : []),
+          ...keysOf(shown)
+            .filter((key) => !output.includes(`"${key}"`))
+            .map((key) => `answered without "${key}", which the page shows`),
+        ];
+        return problems.length === 0
+          ? []
+          : [`${page}:${snippet.line} ${problems.join(', ')}:\n${output.slice(0, 2_000)}`];
+      });
+      expect(wrong.join('\n\n')).toBe('');
+    },
+  );
 });
 
 /** The block of JSON that follows at once, which shows what a command answers. */

@@ -23,12 +23,17 @@ const LEFT_OUT = /^(?:npm (?:ci|start|test|run)\b|git clone|cd )/;
 const READY_S = 60;
 
 /**
- * Runs a page's blocks of sh and ts in their order, in one shell, as a reader would paste them; a block of toml whose first line is a comment with
- * a file's name is written to that file. `replace` puts the addresses and keys of this machine in.
+ * Runs a page's blocks of sh and ts in their order, in one shell, as a reader would paste them; a block of toml
+ * whose first line is a comment with a file's name is written to that file. `replace` puts the addresses and keys
+ * of this machine in.
  */
 export async function runPage(
   snippets: readonly Snippet[],
-  { dir, env, replace }: { readonly dir: string; readonly env: NodeJS.ProcessEnv; readonly replace: (text: string) => string },
+  {
+    dir,
+    env,
+    replace,
+  }: { readonly dir: string; readonly env: NodeJS.ProcessEnv; readonly replace: (text: string) => string },
 ): Promise<readonly Printed[]> {
   const parts: { readonly snippet: Snippet; readonly script: string }[] = [];
   for (const snippet of snippets) {
@@ -48,11 +53,15 @@ export async function runPage(
   }
   const script = [
     PRELUDE,
-    ...parts.map(({ script: own }, index) => `printf '\\n${mark(index)}\\n'\n${own.trimEnd()}\nprintf '\\n${MARK} exit %s\\n' "$?"`),
+    ...parts.map(
+      ({ script: own }, index) =>
+        `printf '\\n${mark(index)}\\n'\n${own.trimEnd()}\nprintf '\\n${MARK} exit %s\\n' "$?"`,
+    ),
   ].join('\n');
   const child = spawn('bash', ['-c', script], { cwd: dir, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   await once(child, 'close');
   return parts.map(({ snippet }, index) => {
     const own = output.split(`\n${mark(index)}\n`)[1] ?? '';

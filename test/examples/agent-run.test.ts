@@ -20,7 +20,13 @@ async function run(stopAt?: string): Promise<{ readonly code: number | null; rea
     cwd: ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
-    env: { PATH: process.env['PATH'], HOME: dir, TMPDIR: dir, OLLAMA_HOST: '127.0.0.1:9', DATABASE_URL: 'postgres://127.0.0.1:9/none' },
+    env: {
+      PATH: process.env['PATH'],
+      HOME: dir,
+      TMPDIR: dir,
+      OLLAMA_HOST: '127.0.0.1:9',
+      DATABASE_URL: 'postgres://127.0.0.1:9/none',
+    },
   });
   let output = '';
   let pressed = false;
@@ -41,11 +47,15 @@ const micro = (text: string | undefined) => Math.round(Number(text) * 1e6);
 
 it('shows one tree of signed receipts, whose sum is what the balance dropped by', async () => {
   const { code, output } = await run();
-  expect(output).toMatch(/What is a tollgate\? .*\n {2}… A model writes the answer\.\n {2}… A tool weighs it\.\n\ntollgate is a gateway/);
+  expect(output).toMatch(
+    /What is a tollgate\? .*\n {2}… A model writes the answer\.\n {2}… A tool weighs it\.\n\ntollgate is a gateway/,
+  );
   expect(output).toContain('"seconds_aloud":');
   expect(output).not.toContain('\u001b[');
   const call = (of: string) => new RegExp(`${of} +${MONEY} .*✓ signed  gen-\\w+$`, 'm').exec(output)?.[1];
-  const costs = ['^agent example/speechwriter', '^├─ model demo/sage', '^└─ tool demo/toolbox weigh_words'].map((of) => micro(call(of)));
+  const costs = ['^agent example/speechwriter', '^├─ model demo/sage', '^└─ tool demo/toolbox weigh_words'].map((of) =>
+    micro(call(of)),
+  );
   expect(costs).toEqual([10_000, expect.any(Number), 1_000]);
   expect(costs[1]).toBeGreaterThan(0);
   const sum = costs.reduce((all, cost) => all + cost, 0);

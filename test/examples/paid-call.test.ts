@@ -61,9 +61,17 @@ it.concurrent('shows what moved on the chains: what wallets paid, treasuries and
   expect(output.match(/^ {2}A tollgate asks for its due .*\.$/gm)).toHaveLength(2);
   expect(output.match(/^ {2}200 signed in, once more from the balance: /gm)).toHaveLength(2);
 
-  const rows = [...output.matchAll(/^ {2}(wallet|treasury|provider) +(.*?) {2,}(\S+) +(\d+\.\d{6}) +(\d+\.\d{6}) +([+-]\d+\.\d{6})$/gm)].map(
-    ([, name, chain, , before, after, change]) => ({ name, chain: chain!, before: micro(before!), after: micro(after!), change: micro(change!) }),
-  );
+  const rows = [
+    ...output.matchAll(
+      /^ {2}(wallet|treasury|provider) +(.*?) {2,}(\S+) +(\d+\.\d{6}) +(\d+\.\d{6}) +([+-]\d+\.\d{6})$/gm,
+    ),
+  ].map(([, name, chain, , before, after, change]) => ({
+    name,
+    chain: chain!,
+    before: micro(before!),
+    after: micro(after!),
+    change: micro(change!),
+  }));
   expect(rows.map(({ name }) => name)).toEqual(['wallet', 'treasury', 'wallet', 'treasury', 'provider']);
   for (const { before, after, change } of rows) expect(after - before).toBe(change);
   const sums = Map.groupBy(rows, ({ chain }) => chain);
@@ -76,7 +84,9 @@ it.concurrent('shows what moved on the chains: what wallets paid, treasuries and
   expect(changeOf('treasury')).toEqual([500_000 - earned, 500_000]);
 
   // The audit names the same figures: owed, held, booked.
-  const audited = [...output.matchAll(/^ *(?:eip155|solana):\S+ +(\d+\.\d{6}) +(\d+\.\d{6}) +(\d+\.\d{6})/gm)].map((row) => row.slice(1).map(micro));
+  const audited = [...output.matchAll(/^ *(?:eip155|solana):\S+ +(\d+\.\d{6}) +(\d+\.\d{6}) +(\d+\.\d{6})/gm)].map(
+    (row) => row.slice(1).map(micro),
+  );
   expect(audited).toEqual(changeOf('treasury').map((held) => [held, held, held]));
   expect(left).toEqual([]);
 });

@@ -12,35 +12,39 @@ async function inFlight({ baseUrl, adminKey }: Gateway): Promise<number> {
   return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
 }
 
-test('one account with more open calls than there are connections leaves some to another, and gets all of its own answered', SLOW, async () => {
-  const origin = await startOneOrigin();
-  onTestFinished(() => origin.close());
-  const gateway = await startGateway({ toml: `${MANY_KEYS}${origin.toml}` });
-  onTestFinished(() => gateway.stop());
-  const greedy = await gateway.openAccount('greedy', 1);
-  const other = await gateway.openAccount('other', 1);
-  const call = honest(gateway, other.key);
-  await call();
-  const before = await bystand({ call, calls: 30 });
+test(
+  'one account with more open calls than there are connections leaves some to another, and gets all of its own answered',
+  SLOW,
+  async () => {
+    const origin = await startOneOrigin();
+    onTestFinished(() => origin.close());
+    const gateway = await startGateway({ toml: `${MANY_KEYS}${origin.toml}` });
+    onTestFinished(() => gateway.stop());
+    const greedy = await gateway.openAccount('greedy', 1);
+    const other = await gateway.openAccount('other', 1);
+    const call = honest(gateway, other.key);
+    await call();
+    const before = await bystand({ call, calls: 30 });
 
-  const leave = new AbortController();
-  onTestFinished(() => leave.abort());
-  const answered = async () => {
-    const response = await chat(gateway, greedy.key, HOLD, { signal: leave.signal });
-    const text = await response.text();
-    return response.ok ? 'served' : text;
-  };
-  const calls = Array.from({ length: CALLS }, answered);
-  for (const each of calls) each.catch(() => {});
-  // Far more than a few.
-  await origin.until(() => origin.held >= 1_024);
-  // Those that wait are in as well: what is measured is what they hold, not that they come all at once.
-  await expect.poll(() => inFlight(gateway), { timeout: 60_000, interval: 200 }).toBe(CALLS);
-  const during = await bystand({ call, calls: 30 });
-  expect(origin.held).toBe(1_024);
-  expectUnharmed(before, during);
+    const leave = new AbortController();
+    onTestFinished(() => leave.abort());
+    const answered = async () => {
+      const response = await chat(gateway, greedy.key, HOLD, { signal: leave.signal });
+      const text = await response.text();
+      return response.ok ? 'served' : text;
+    };
+    const calls = Array.from({ length: CALLS }, answered);
+    for (const each of calls) each.catch(() => {});
+    // Far more than a few.
+    await origin.until(() => origin.held >= 1_024);
+    // Those that wait are in as well: what is measured is what they hold, not that they come all at once.
+    await expect.poll(() => inFlight(gateway), { timeout: 60_000, interval: 200 }).toBe(CALLS);
+    const during = await bystand({ call, calls: 30 });
+    expect(origin.held).toBe(1_024);
+    expectUnharmed(before, during);
 
-  const releasing = setInterval(() => origin.release(), 50);
-  onTestFinished(() => clearInterval(releasing));
-  expect([...new Set(await Promise.all(calls))]).toEqual(['served']);
-});
+    const releasing = setInterval(() => origin.release(), 50);
+    onTestFinished(() => clearInterval(releasing));
+    expect([...new Set(await Promise.all(calls))]).toEqual(['served']);
+  },
+);

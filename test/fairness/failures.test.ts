@@ -5,7 +5,8 @@ import { startGateway, type Gateway } from '../support/gateway.ts';
 import { startProvider, type TestProvider } from '../support/provider.ts';
 import { ask, modelBlock } from '../support/spine.ts';
 
-// One account makes providers fail, free of charge: with what crashes them, or with what they never answer. Another account does not feel it.
+// One account makes providers fail, free of charge: with what crashes them, or with what they never answer. Another
+// account does not feel it.
 
 const providers: TestProvider[] = [];
 let gateway: Gateway;
@@ -14,7 +15,8 @@ let bad: string;
 
 beforeAll(async () => {
   for (let i = 0; i < 4; i++) providers.push(await startProvider());
-  const block = (name: string, index: number) => modelBlock({ name, provider: `P${index}`, url: providers[index]!.url });
+  const block = (name: string, index: number) =>
+    modelBlock({ name, provider: `P${index}`, url: providers[index]!.url });
   gateway = await startGateway({
     env: { TEST_UPSTREAM_KEY: 'upstream' },
     toml: `[upstream]

@@ -13,44 +13,54 @@ const MIB = 1024 * 1024;
 /** The embedded database writes its log over again once it has 4,000 pages. */
 const LOG_BYTES = 20 * MIB;
 
-const bytesIn = (dir: string): number => readdirSync(dir).reduce((sum, name) => sum + statSync(join(dir, name)).size, 0);
+const bytesIn = (dir: string): number =>
+  readdirSync(dir).reduce((sum, name) => sum + statSync(join(dir, name)).size, 0);
 
-test('replies that one account has kept for nothing take little of the disk, and none of the time of others', SLOW, async () => {
-  const origin = await startOneOrigin();
-  onTestFinished(() => origin.close());
-  const gateway = await startGateway({ toml: `${MANY_KEYS}kept_replies_bytes_max = ${KEPT_MIB * MIB}\n${origin.toml}` });
-  onTestFinished(() => gateway.stop());
-  const greedy = await gateway.openAccount('greedy', 1);
-  const other = await gateway.openAccount('other', 1);
-  const call = honest(gateway, other.key);
-  await call();
-  /** Makes calls whose answers are as large as may be kept, one after the other, so many or until it is told to stop. */
-  const keep = async (keyed: boolean, until: { readonly calls: number; over?: boolean }) => {
-    for (let n = 0; n < until.calls && !until.over; n++) {
-      const response = await chat(gateway, greedy.key, '64000', keyed ? { idempotencyKey: `key ${n}` } : {});
-      expect(response.status).toBe(200);
-      await response.text();
-    }
-  };
-  // The same calls without keys take their part of the machine as well.
-  const unkept = { calls: Infinity, over: false };
-  const calling = keep(false, unkept);
-  const before = await bystand({ call, calls: 30 });
-  unkept.over = true;
-  await calling;
+test(
+  'replies that one account has kept for nothing take little of the disk, and none of the time of others',
+  SLOW,
+  async () => {
+    const origin = await startOneOrigin();
+    onTestFinished(() => origin.close());
+    const gateway = await startGateway({
+      toml: `${MANY_KEYS}kept_replies_bytes_max = ${KEPT_MIB * MIB}\n${origin.toml}`,
+    });
+    onTestFinished(() => gateway.stop());
+    const greedy = await gateway.openAccount('greedy', 1);
+    const other = await gateway.openAccount('other', 1);
+    const call = honest(gateway, other.key);
+    await call();
+    /**
+     * Makes calls whose answers are as large as may be kept, one after the other, so many or until it is told to stop.
+     */
+    const keep = async (keyed: boolean, until: { readonly calls: number; over?: boolean }) => {
+      for (let n = 0; n < until.calls && !until.over; n++) {
+        const response = await chat(gateway, greedy.key, '64000', keyed ? { idempotencyKey: `key ${n}` } : {});
+        expect(response.status).toBe(200);
+        await response.text();
+      }
+    };
+    // The same calls without keys take their part of the machine as well.
+    const unkept = { calls: Infinity, over: false };
+    const calling = keep(false, unkept);
+    const before = await bystand({ call, calls: 30 });
+    unkept.over = true;
+    await calling;
 
-  const disk = bytesIn(gateway.dataDir);
-  const keeping = keep(true, { calls: KEPT_CALLS });
-  const during = await bystand({ call, calls: 30 });
-  await keeping;
-  expect(bytesIn(gateway.dataDir) - disk).toBeLessThan((KEPT_MIB + 4) * MIB + LOG_BYTES);
-  expectUnharmed(before, during);
+    const disk = bytesIn(gateway.dataDir);
+    const keeping = keep(true, { calls: KEPT_CALLS });
+    const during = await bystand({ call, calls: 30 });
+    await keeping;
+    expect(bytesIn(gateway.dataDir) - disk).toBeLessThan((KEPT_MIB + 4) * MIB + LOG_BYTES);
+    expectUnharmed(before, during);
 
-  const again = async (key: string) => (await chat(gateway, greedy.key, '64000', { idempotencyKey: key })).headers.get('idempotent-replayed');
-  expect(await again(`key ${KEPT_CALLS - 1}`)).toBe('true');
-  // It cost nothing, and makes room: it is run again.
-  expect(await again('key 0')).toBeNull();
-});
+    const again = async (key: string) =>
+      (await chat(gateway, greedy.key, '64000', { idempotencyKey: key })).headers.get('idempotent-replayed');
+    expect(await again(`key ${KEPT_CALLS - 1}`)).toBe('true');
+    // It cost nothing, and makes room: it is run again.
+    expect(await again('key 0')).toBeNull();
+  },
+);
 
 test('a reply that is too large to be kept is not, and a repeat is told so', SLOW, async () => {
   const origin = await startOneOrigin();

@@ -34,7 +34,13 @@ beforeAll(async () => {
   greedy = new Worker(new URL('./support/greedy-worker.ts', import.meta.url), { execArgv: [] });
   const url = (upstream = await heard<string>());
   const model = (shape: string) =>
-    modelBlock({ name: `market/${named(shape)}`, provider: `Of ${shape}`, url: `${url}/${encodeURIComponent(shape)}/v1`, prompt: 0, completion: 0 });
+    modelBlock({
+      name: `market/${named(shape)}`,
+      provider: `Of ${shape}`,
+      url: `${url}/${encodeURIComponent(shape)}/v1`,
+      prompt: 0,
+      completion: 0,
+    });
   const tool = (shape: string) => `
 [[tools]]
 name = "market/tool-${named(shape)}"
@@ -76,21 +82,29 @@ const tool = (shape: string) => ({
   direct: `/mcp/${encodeURIComponent(shape)}`,
   path: `/mcp/market/tool-${named(shape)}`,
   body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'read', arguments: {}, _meta: META } },
-  headers: { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'read' },
+  headers: {
+    accept: 'application/json, text/event-stream',
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'tools/call',
+    'mcp-name': 'read',
+  },
 });
 
 type Asked = ReturnType<typeof chat> | ReturnType<typeof tool>;
 
 /**
- * One account's calls beside those of another, who makes so many at once as it can at the default rate. Resolves with how those were answered.
- * The waits are held against those beside the same crowd that asks its provider directly: what moving such replies does to machine and provider is in both.
+ * One account's calls beside those of another, who makes so many at once as it can at the default rate. Resolves
+ * with how those were answered. The waits are held against those beside the same crowd that asks its provider
+ * directly: what moving such replies does to machine and provider is in both.
  */
 async function beside({ path, direct, body, headers }: Asked): Promise<ReadonlyMap<number, number>> {
   const { key } = await gateway.openAccount('bystander', 1);
   const { key: greed } = await gateway.openAccount('greedy', 1);
   const small = chat('small');
   const call = async () => (await post(agent, gateway.baseUrl + small.path, key, small.body)) === 200;
-  const beneath = async (url: string): Promise<{ readonly fare: Fare; readonly statuses: ReadonlyMap<number, number> }> => {
+  const beneath = async (
+    url: string,
+  ): Promise<{ readonly fare: Fare; readonly statuses: ReadonlyMap<number, number> }> => {
     greedy.postMessage({ url, key: greed, body, headers, width: WIDTH } satisfies CrowdOrder);
     await heard();
     const fare = await bystand({ call, calls: CALLS });

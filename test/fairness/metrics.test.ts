@@ -8,7 +8,8 @@ beforeAll(async () => {
 });
 afterAll(() => spine?.stop());
 
-const scrape = (authorization?: string) => fetch(`${spine.origin}/metrics`, authorization === undefined ? {} : { headers: { authorization } });
+const scrape = (authorization?: string) =>
+  fetch(`${spine.origin}/metrics`, authorization === undefined ? {} : { headers: { authorization } });
 
 it('whoever has no admin key costs no rendering of the metrics', async () => {
   for (const answer of [await scrape(), await scrape('Bearer svc-admin-wrong'), await scrape(`Bearer ${spine.key}`)]) {
@@ -21,7 +22,9 @@ it('whoever has no admin key costs no rendering of the metrics', async () => {
 it('many scrapes at once, and those of the next second, get one rendering', async () => {
   let made = 0;
   const text = shareText(async () => `rendering ${++made}`);
-  expect(await Promise.all(Array.from({ length: 8 }, () => text()))).toEqual(Array.from({ length: 8 }, () => 'rendering 1'));
+  expect(await Promise.all(Array.from({ length: 8 }, () => text()))).toEqual(
+    Array.from({ length: 8 }, () => 'rendering 1'),
+  );
   expect(await text()).toBe('rendering 1');
 });
 

@@ -62,14 +62,21 @@ function framed(opcode: number, payload: Buffer): Buffer {
 function http2Flood(frame: Buffer): Buffer {
   const messages: Buffer[] = [];
   const perMessage = Math.floor(60_000 / frame.length);
-  for (let sent = 0; sent < FLOOD; sent += perMessage) messages.push(framed(2, Buffer.concat(Array.from({ length: perMessage }, () => frame))));
+  for (let sent = 0; sent < FLOOD; sent += perMessage)
+    messages.push(framed(2, Buffer.concat(Array.from({ length: perMessage }, () => frame))));
   return Buffer.concat(messages);
 }
 
 describe('a proxy that floods its tunnel holds nobody up', () => {
-  it('with frames of one byte of data', { timeout: 60_000 }, () => beside(http2Flood(Buffer.from([0, 0, 1, 0, 0, 0, 0, 0, 1, 0x20]))));
-  it('with HTTP/2 pings', { timeout: 60_000 }, () => beside(http2Flood(Buffer.from([0, 0, 8, 6, 1, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]))));
-  it('with messages of one byte', { timeout: 60_000 }, () => beside(Buffer.concat(Array.from({ length: FLOOD }, () => framed(2, Buffer.from([0]))))));
+  it('with frames of one byte of data', { timeout: 60_000 }, () =>
+    beside(http2Flood(Buffer.from([0, 0, 1, 0, 0, 0, 0, 0, 1, 0x20]))),
+  );
+  it('with HTTP/2 pings', { timeout: 60_000 }, () =>
+    beside(http2Flood(Buffer.from([0, 0, 8, 6, 1, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]))),
+  );
+  it('with messages of one byte', { timeout: 60_000 }, () =>
+    beside(Buffer.concat(Array.from({ length: FLOOD }, () => framed(2, Buffer.from([0]))))),
+  );
   it('with WebSocket pings, for which it is sent away with the reason', { timeout: 60_000 }, async () => {
     await beside(Buffer.concat(Array.from({ length: FLOOD }, () => framed(9, Buffer.alloc(0)))));
     await peer.closed;

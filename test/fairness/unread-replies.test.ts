@@ -26,29 +26,37 @@ params = { model = "m", api_base = "http://127.0.0.1:9/v1" }
 
 const BATCH = JSON.stringify(Array.from({ length: 50 }, (_, id) => ({ jsonrpc: '2.0', id, method: 'models/list' })));
 
-test('strangers who ask for lists by JSON-RPC and read nothing take little memory, whatever their rate, and others are served', SLOW, async () => {
-  const origin = await startOneOrigin();
-  onTestFinished(() => origin.close());
-  const gateway = await startGateway({ toml: `${MANY_KEYS}${origin.toml}${LARGE_LIST}` });
-  onTestFinished(() => gateway.stop());
-  const { key } = await gateway.openAccount('other', 1);
-  const call = honest(gateway, key);
-  await call();
-  await (await fetch(`${gateway.baseUrl}/api/v1/models`)).text();
-  const resident = residentPeak(gateway.pid);
+test(
+  'strangers who ask for lists by JSON-RPC and read nothing take little memory, whatever their rate, and others are served',
+  SLOW,
+  async () => {
+    const origin = await startOneOrigin();
+    onTestFinished(() => origin.close());
+    const gateway = await startGateway({ toml: `${MANY_KEYS}${origin.toml}${LARGE_LIST}` });
+    onTestFinished(() => gateway.stop());
+    const { key } = await gateway.openAccount('other', 1);
+    const call = honest(gateway, key);
+    await call();
+    await (await fetch(`${gateway.baseUrl}/api/v1/models`)).text();
+    const resident = residentPeak(gateway.pid);
 
-  const strangers = Array.from({ length: STRANGERS }, async () => {
-    const socket = await openSocket(gateway.baseUrl);
-    onTestFinished(() => void socket.destroy());
-    socket.write(`POST /api/v1/rpc HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${BATCH.length}\r\n\r\n${BATCH}`);
-    // The beginning, and no more.
-    await once(socket, 'readable');
-  });
-  const during = await bystand({ call, calls: 30 });
-  await Promise.all(strangers);
-  const grown = residentPeak(gateway.pid) - resident;
-  console.log(`  ${STRANGERS} batches that nobody reads: ${(grown / MIB).toFixed(0)} MiB; a call waits ${during.medianMs.toFixed(0)} ms`);
-  // All replies are 2 GiB. What is kept is 64 MiB; the rest is what the collector has not got to.
-  expect(grown).toBeLessThan(640 * MIB);
-  expect(during.served / during.tried, JSON.stringify(during)).toBeGreaterThanOrEqual(0.95);
-});
+    const strangers = Array.from({ length: STRANGERS }, async () => {
+      const socket = await openSocket(gateway.baseUrl);
+      onTestFinished(() => void socket.destroy());
+      socket.write(
+        `POST /api/v1/rpc HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${BATCH.length}\r\n\r\n${BATCH}`,
+      );
+      // The beginning, and no more.
+      await once(socket, 'readable');
+    });
+    const during = await bystand({ call, calls: 30 });
+    await Promise.all(strangers);
+    const grown = residentPeak(gateway.pid) - resident;
+    console.log(
+      `  ${STRANGERS} batches that nobody reads: ${(grown / MIB).toFixed(0)} MiB; a call waits ${during.medianMs.toFixed(0)} ms`,
+    );
+    // All replies are 2 GiB. What is kept is 64 MiB; the rest is what the collector has not got to.
+    expect(grown).toBeLessThan(640 * MIB);
+    expect(during.served / during.tried, JSON.stringify(during)).toBeGreaterThanOrEqual(0.95);
+  },
+);

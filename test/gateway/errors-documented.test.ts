@@ -29,6 +29,8 @@ test('and what they are on the JSON-RPC wires', () => {
 test("and A2A's own", () => {
   const documented = lines.filter((line) => /^\| `\w+` \| -\d+ \| \d+ \|/.test(line));
   expect(documented).toEqual(
-    Object.entries(A2A_ERRORS).map(([name, { code, status, reason }]) => `| \`${name}\` | ${code} | ${status} | \`${reason}\` |`),
+    Object.entries(A2A_ERRORS).map(
+      ([name, { code, status, reason }]) => `| \`${name}\` | ${code} | ${status} | \`${reason}\` |`,
+    ),
   );
 });

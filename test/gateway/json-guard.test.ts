@@ -7,7 +7,10 @@ const LIMITS = { jsonDepthMax: 64, jsonKeysMax: 10_000 };
 const MIB = 1024 * 1024;
 
 const parse = (text: string | Buffer, limits = LIMITS) => parseJson(Buffer.from(text as string), limits);
-/** What a reader makes of the text that is written from what was parsed: numbers that no double holds are kept as they came. */
+/**
+ * What a reader makes of the text that is written from what was parsed: numbers that no double holds are kept as
+ * they came.
+ */
 const written = (text: string): unknown => JSON.parse(JSON.stringify(parse(text)));
 const refusal = (text: string | Buffer): GatewayError => {
   try {
@@ -72,7 +75,8 @@ describe('parsing JSON from a stranger', () => {
         expect(code).toBe('invalid_request');
         if (text.trim() === '') return;
         const position = Number(/ position (\d+)/.exec(message)![1]);
-        // Up to the position everything is the beginning of some JSON: what V8 says of that part is that it ends too early.
+        // Up to the position everything is the beginning of some JSON: what V8 says of that part is that it ends
+        // too early.
         const before = Buffer.from(text).subarray(0, position).toString();
         expect(position).toBeLessThanOrEqual(Buffer.byteLength(text));
         expect(beginsJson(before)).toBe(true);
@@ -146,7 +150,10 @@ describe('parsing JSON from a stranger', () => {
   });
 
   it('keeps prototypes clean', () => {
-    const parsed = parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}') as Record<string, unknown>;
+    const parsed = parse('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}') as Record<
+      string,
+      unknown
+    >;
     expect(Object.hasOwn(parsed, '__proto__')).toBe(true);
     expect(parsed['polluted']).toBeUndefined();
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
@@ -174,9 +181,29 @@ describe('parsing JSON from a stranger', () => {
   });
 });
 
-/** Whether some JSON begins with `text`: completing it in one of a few ways makes V8 complain about its end only, or not at all. */
+/**
+ * Whether some JSON begins with `text`: completing it in one of a few ways makes V8 complain about its end only, or
+ * not at all.
+ */
 function beginsJson(text: string): boolean {
-  const completions = ['', '0', '"', 'u0000"', '000"', '00"', '0"', 'rue', 'ue', 'e', 'alse', 'lse', 'se', 'ull', 'll', 'l'];
+  const completions = [
+    '',
+    '0',
+    '"',
+    'u0000"',
+    '000"',
+    '00"',
+    '0"',
+    'rue',
+    'ue',
+    'e',
+    'alse',
+    'lse',
+    'se',
+    'ull',
+    'll',
+    'l',
+  ];
   return completions.some((completion) => {
     try {
       JSON.parse(text + completion);

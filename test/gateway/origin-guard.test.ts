@@ -3,7 +3,13 @@ import { describe, expect, it } from 'vitest';
 import { createOriginGuard } from '#wire';
 import type { OriginGuardOptions } from '../../src/wire/origin-guard.ts';
 
-const DEFAULTS: OriginGuardOptions = { publicUrl: null, signInDomains: [], bindHost: '127.0.0.1', allowedOrigins: [], allowedHosts: [] };
+const DEFAULTS: OriginGuardOptions = {
+  publicUrl: null,
+  signInDomains: [],
+  bindHost: '127.0.0.1',
+  allowedOrigins: [],
+  allowedHosts: [],
+};
 const guard = (options: Partial<OriginGuardOptions> = {}) => createOriginGuard({ ...DEFAULTS, ...options });
 
 /** Gateways as operators set them up. */
@@ -32,7 +38,8 @@ describe('without Origin, Host', () => {
     '[::1]:8402',
     '[0:0:0:0:0:0:0:1]:8402',
   ])('%j is of this machine, on every gateway', (host) => {
-    for (const each of [onLoopback, behindProxy, onNetwork, onNetworkNamed, onAddress]) expect(each({ host })).toBeNull();
+    for (const each of [onLoopback, behindProxy, onNetwork, onNetworkNamed, onAddress])
+      expect(each({ host })).toBeNull();
   });
 
   it.each([
@@ -85,12 +92,16 @@ describe('without Origin, Host', () => {
   });
 
   it.each([
-    [behindProxy, ['gate.example', 'GATE.example.', 'gate.example:443', 'gate.example:8402', 'pay.example', 'pay.example:8402']],
+    [
+      behindProxy,
+      ['gate.example', 'GATE.example.', 'gate.example:443', 'gate.example:8402', 'pay.example', 'pay.example:8402'],
+    ],
     [onNetworkNamed, ['gate.example', 'gate.internal:8402', '[fd00:0::1]:8402', '10.0.0.7']],
     [onAddress, ['192.168.1.5', '192.168.1.5:8402', 'gate.internal']],
   ])('is a name that the operator gave, whatever its port', (each, hosts) => {
     for (const host of hosts) expect([host, each({ host })]).toEqual([host, null]);
-    for (const host of ['evil.example', 'x.gate.example', 'gate.example.evil.example', 'gate.internal.evil']) expect(each({ host })).not.toBeNull();
+    for (const host of ['evil.example', 'x.gate.example', 'gate.example.evil.example', 'gate.internal.evil'])
+      expect(each({ host })).not.toBeNull();
   });
 
   it('is not the address that stands for all of a machine', () => {
@@ -107,7 +118,8 @@ describe('without Origin, Host', () => {
   it('twice is refused, whatever it says', () => {
     const host = 'localhost:8402';
     expect(onLoopback({ host }, ['Host', host, 'accept', '*/*'])).toBeNull();
-    for (const name of ['host', 'HOST']) expect(onLoopback({ host }, ['Host', host, name, host])).toContain('more than once');
+    for (const name of ['host', 'HOST'])
+      expect(onLoopback({ host }, ['Host', host, name, host])).toContain('more than once');
     expect(onNetwork({ host }, ['Host', host, 'host', 'evil.example'])).toContain('more than once');
   });
 });
@@ -196,14 +208,17 @@ describe('Origin', () => {
     else expect(result).toContain(reason);
   });
 
-  it.each(['https://app.example', 'vscode-webview://panel', 'https://gate.example:8443', 'http://gate.internal:8402', 'http://[fd00::1]:8402'])(
-    '%s is let in where the operator says so',
-    (origin) => {
-      const at = origin.startsWith('http://') ? origin.slice('http://'.length) : 'gate.example:8443';
-      expect(onNetworkNamed({ host: at, origin })).toBeNull();
-      expect(onLoopback({ host, origin })).not.toBeNull();
-    },
-  );
+  it.each([
+    'https://app.example',
+    'vscode-webview://panel',
+    'https://gate.example:8443',
+    'http://gate.internal:8402',
+    'http://[fd00::1]:8402',
+  ])('%s is let in where the operator says so', (origin) => {
+    const at = origin.startsWith('http://') ? origin.slice('http://'.length) : 'gate.example:8443';
+    expect(onNetworkNamed({ host: at, origin })).toBeNull();
+    expect(onLoopback({ host, origin })).not.toBeNull();
+  });
 
   it('null is let in where the operator says so', () => {
     expect(guard({ allowedOrigins: ['null'] })({ host, origin: 'null' })).toBeNull();
@@ -217,15 +232,20 @@ describe('Origin', () => {
 
   it('does not make up for a wrong Host', () => {
     expect(onLoopback({ host: 'evil.example', origin: 'http://localhost:8402' })).toContain('allowed_hosts');
-    expect(guard({ allowedOrigins: ['https://app.example'] })({ host: 'evil.example', origin: 'https://app.example' })).toContain('allowed_hosts');
+    expect(
+      guard({ allowedOrigins: ['https://app.example'] })({ host: 'evil.example', origin: 'https://app.example' }),
+    ).toContain('allowed_hosts');
   });
 });
 
-it.each(['127.0.0.1', '127.9.9.9', 'localhost', '::1', '0:0:0:0:0:0:0:1'])('a gateway that listens on %s is on loopback', (bindHost) => {
-  const each = guard({ bindHost });
-  expect(each({ host: 'localhost', origin: 'http://localhost:3000' })).toBeNull();
-  expect(each({ host: 'evil.example' })).not.toBeNull();
-});
+it.each(['127.0.0.1', '127.9.9.9', 'localhost', '::1', '0:0:0:0:0:0:0:1'])(
+  'a gateway that listens on %s is on loopback',
+  (bindHost) => {
+    const each = guard({ bindHost });
+    expect(each({ host: 'localhost', origin: 'http://localhost:3000' })).toBeNull();
+    expect(each({ host: 'evil.example' })).not.toBeNull();
+  },
+);
 
 it('survives anything, and lets in nothing but names of this machine', () => {
   const near = fc.constantFrom(
@@ -254,7 +274,8 @@ it('survives anything, and lets in nothing but names of this machine', () => {
     fc.property(text, fc.option(text, { nil: undefined }), (host, origin) => {
       if (onLoopback({ host, ...(origin === undefined ? {} : { origin }) }) !== null) return;
       expect(host).toMatch(/^(?:localhost\.?|127\.[\d.]+|\[[\d:]+\])(?::\d{1,5})?$/i);
-      if (origin !== undefined) expect(origin).toMatch(/^https?:\/\/(?:localhost\.?|127\.[\d.]+|\[[\d:]+\])(?::\d{1,5})?$/i);
+      if (origin !== undefined)
+        expect(origin).toMatch(/^https?:\/\/(?:localhost\.?|127\.[\d.]+|\[[\d:]+\])(?::\d{1,5})?$/i);
     }),
     { numRuns: 5_000 },
   );

@@ -9,7 +9,12 @@ const BYTES = 32 * 1024 * 1024;
 const TAKEN_BYTES = 1024 * 1024;
 
 async function startPages(clientStallMs: number) {
-  const config = loadConfig({ file: 'none.toml', text: '', env: { TOLLGATE_ADMIN_KEY: 'admin-key-of-the-tests-0123456789' }, mode: 'production' });
+  const config = loadConfig({
+    file: 'none.toml',
+    text: '',
+    env: { TOLLGATE_ADMIN_KEY: 'admin-key-of-the-tests-0123456789' },
+    mode: 'production',
+  });
   const server = createServer({ limits: { ...config.limits, clientStallMs }, onError: () => {} });
   const large = Buffer.alloc(BYTES, 'x');
   server.get('/large', (_request, reply) => reply.send(large));

@@ -20,7 +20,8 @@ export const TOOL = 'test_simple_text';
 const MODEL = 'test/model';
 const MODERN = '2026-07-28';
 
-const below = (path: readonly (string | number)[], places: Places): Places => places.map(([at, names]) => [[...path, ...at], names]);
+const below = (path: readonly (string | number)[], places: Places): Places =>
+  places.map(([at, names]) => [[...path, ...at], names]);
 
 const ENVELOPE: Places = [[[], ['jsonrpc', 'id', 'method', 'params', 'result', 'error']]];
 
@@ -46,9 +47,13 @@ const CHAT_PLACES: Places = [
   [
     [],
     [
-      ...'model messages stream stream_options temperature top_p presence_penalty frequency_penalty n stop tools'.split(' '),
+      ...'model messages stream stream_options temperature top_p presence_penalty frequency_penalty n stop tools'.split(
+        ' ',
+      ),
       ...'tool_choice user metadata models provider session_id max_cost max_tool_rounds tollgate functions'.split(' '),
-      ...'function_call response_format logprobs top_logprobs logit_bias seed reasoning reasoning_effort service_tier'.split(' '),
+      ...'function_call response_format logprobs top_logprobs logit_bias seed reasoning reasoning_effort service_tier'.split(
+        ' ',
+      ),
       ...'max_tokens max_completion_tokens parallel_tool_calls modalities images'.split(' '),
     ],
   ],
@@ -92,7 +97,14 @@ const call = (name: string, more: object = {}) => ({
   params: { name, arguments: { Name: 'free', METHOD: 'free' }, _meta: META, ...more },
 });
 
-const META_NAMES = ['progressToken', 'traceparent', 'tollgate/idempotency-key', 'tollgate/max_cost', 'tollgate/receipt', 'x402/payment'];
+const META_NAMES = [
+  'progressToken',
+  'traceparent',
+  'tollgate/idempotency-key',
+  'tollgate/max_cost',
+  'tollgate/receipt',
+  'x402/payment',
+];
 const MODERN_META_NAMES = [
   'io.modelcontextprotocol/protocolVersion',
   'io.modelcontextprotocol/clientCapabilities',
@@ -125,8 +137,28 @@ const modernCall = {
 };
 
 const METADATA = ['x402.payment.status', 'x402.payment.payload', 'tollgate/run', 'tollgate/max_cost'];
-const SEND_NAMES = ['id', 'taskId', 'contextId', 'tenant', 'message', 'metadata', 'configuration', 'pushNotificationConfig', 'historyLength'];
-const MESSAGE_NAMES = ['messageId', 'taskId', 'contextId', 'referenceTaskIds', 'role', 'parts', 'content', 'metadata', 'extensions'];
+const SEND_NAMES = [
+  'id',
+  'taskId',
+  'contextId',
+  'tenant',
+  'message',
+  'metadata',
+  'configuration',
+  'pushNotificationConfig',
+  'historyLength',
+];
+const MESSAGE_NAMES = [
+  'messageId',
+  'taskId',
+  'contextId',
+  'referenceTaskIds',
+  'role',
+  'parts',
+  'content',
+  'metadata',
+  'extensions',
+];
 const CONFIGURATION_NAMES = [
   'acceptedOutputModes',
   'historyLength',
@@ -158,7 +190,10 @@ const OLD_PARTS = [
   { kind: 'file', file: { uri: 'https://files.example.com/a' } },
   { kind: 'data', data: FREE },
 ];
-const send = (role: string, parts: readonly object[]) => ({ message: { messageId: '', role, parts, metadata: FREE }, configuration: {} });
+const send = (role: string, parts: readonly object[]) => ({
+  message: { messageId: '', role, parts, metadata: FREE },
+  configuration: {},
+});
 const NEW = send('ROLE_USER', NEW_PARTS);
 const OLD = { ...send('user', OLD_PARTS), message: { ...send('user', OLD_PARTS).message, kind: 'message' } };
 const NEW_PLACES = sendPlaces(['text', 'data', 'raw', 'url', 'filename', 'mediaType', 'metadata'], false);
@@ -173,11 +208,22 @@ export const DOORS: readonly Door[] = [
     name: 'chat by JSON-RPC',
     path: '/api/v1/rpc',
     body: rpc('chat/completions', { ...CHAT_BODY, _meta: {} }),
-    places: [...ENVELOPE, [['params'], ['_meta']], [['params', '_meta'], META_NAMES.slice(2)], ...below(['params'], CHAT_PLACES)],
+    places: [
+      ...ENVELOPE,
+      [['params'], ['_meta']],
+      [['params', '_meta'], META_NAMES.slice(2)],
+      ...below(['params'], CHAT_PLACES),
+    ],
     wire: 'json-rpc',
   },
   { name: 'MCP, bare', path: `/mcp/${SERVICE}`, body: call(TOOL), places: CALL_PLACES, wire: 'json-rpc' },
-  { name: 'MCP, bare, of all services', path: '/mcp', body: call(`fixture_tools__${TOOL}`), places: CALL_PLACES, wire: 'json-rpc' },
+  {
+    name: 'MCP, bare, of all services',
+    path: '/mcp',
+    body: call(`fixture_tools__${TOOL}`),
+    places: CALL_PLACES,
+    wire: 'json-rpc',
+  },
   {
     name: 'MCP, modern',
     path: `/mcp/${SERVICE}`,
@@ -192,7 +238,14 @@ export const DOORS: readonly Door[] = [
     ],
     wire: 'json-rpc',
   },
-  { name: 'MCP, in a session', path: `/mcp/${SERVICE}`, session: 'service', body: call(TOOL), places: CALL_PLACES, wire: 'json-rpc' },
+  {
+    name: 'MCP, in a session',
+    path: `/mcp/${SERVICE}`,
+    session: 'service',
+    body: call(TOOL),
+    places: CALL_PLACES,
+    wire: 'json-rpc',
+  },
   {
     name: 'MCP, in a session of all services',
     path: '/mcp',
@@ -213,7 +266,10 @@ export const DOORS: readonly Door[] = [
     name: 'MCP, a free method',
     path: `/mcp/${SERVICE}`,
     session: 'service',
-    body: rpc('completion/complete', { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'arg1', value: 'p' } }),
+    body: rpc('completion/complete', {
+      ref: { type: 'ref/prompt', name: 'p' },
+      argument: { name: 'arg1', value: 'p' },
+    }),
     places: [
       ...ENVELOPE,
       [['params'], PARAM_NAMES],
@@ -274,7 +330,14 @@ export const DOORS: readonly Door[] = [
     places: [...ENVELOPE, ...below(['params'], OLD_PLACES)],
     wire: 'json-rpc',
   },
-  { name: 'A2A 1.0 over HTTP+JSON', path: `/a2a/${AGENT}/message:send`, headers: ofVersion('1.0'), body: NEW, places: NEW_PLACES, wire: 'http+json' },
+  {
+    name: 'A2A 1.0 over HTTP+JSON',
+    path: `/a2a/${AGENT}/message:send`,
+    headers: ofVersion('1.0'),
+    body: NEW,
+    places: NEW_PLACES,
+    wire: 'http+json',
+  },
   {
     name: 'A2A 0.3 over HTTP+JSON',
     path: `/a2a/${AGENT}/v1/message:send`,
@@ -306,8 +369,17 @@ export const DOORS: readonly Door[] = [
   },
 ];
 
-/** JSON text of `body` with one more member in the object at `path`, before or behind the others: decoders differ in which of two counts. */
-export function withMember(body: unknown, path: readonly (string | number)[], name: string, value: unknown, first: boolean): string {
+/**
+ * JSON text of `body` with one more member in the object at `path`, before or behind the others: decoders differ in
+ * which of two counts.
+ */
+export function withMember(
+  body: unknown,
+  path: readonly (string | number)[],
+  name: string,
+  value: unknown,
+  first: boolean,
+): string {
   const [next, ...rest] = path;
   if (next === undefined) {
     const inside = JSON.stringify(body).slice(1, -1);

@@ -12,7 +12,11 @@ export interface RecordingTools {
 export async function startRecordingTools(tool: string): Promise<RecordingTools> {
   const bodies: string[] = [];
   const results: Readonly<Record<string, unknown>> = {
-    initialize: { protocolVersion: '2025-11-25', capabilities: { tools: {}, completions: {} }, serverInfo: { name: 'recording', version: '1' } },
+    initialize: {
+      protocolVersion: '2025-11-25',
+      capabilities: { tools: {}, completions: {} },
+      serverInfo: { name: 'recording', version: '1' },
+    },
     'tools/list': { tools: [{ name: tool, inputSchema: { type: 'object' } }] },
     'tools/call': { content: [{ type: 'text', text: 'done' }] },
     'completion/complete': { completion: { values: [] } },

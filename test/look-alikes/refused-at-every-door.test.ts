@@ -6,8 +6,8 @@ import { AGENT, DOORS, SERVICE, TOOL, withMember, type Door } from './doors.ts';
 import { startRecordingTools, type RecordingTools } from './recording-tools.ts';
 
 /*
- * What is priced is what is forwarded. A member whose name some decoder takes for one that the gateway acts on would be obeyed by that provider and not
- * seen by the gateway, so it is refused, whichever door it comes to.
+ * What is priced is what is forwarded. A member whose name some decoder takes for one that the gateway acts on
+ * would be obeyed by that provider and not seen by the gateway, so it is refused, whichever door it comes to.
  */
 
 let spine: Spine;
@@ -26,7 +26,9 @@ endpoint = "${tools.url}"
 [tools.pricing]
 per_call = 0.002
 `;
-  spine = await startSpine({ toml: `${UNHURRIED}${tool}${agentBlock({ name: AGENT, endpoint: agent.url, pricing: 'per_call = 0.003' })}` });
+  spine = await startSpine({
+    toml: `${UNHURRIED}${tool}${agentBlock({ name: AGENT, endpoint: agent.url, pricing: 'per_call = 0.003' })}`,
+  });
   for (const [kind, path] of [
     ['service', `/mcp/${SERVICE}`],
     ['all', '/mcp'],
@@ -67,7 +69,9 @@ async function post({ path, headers = {}, session }: Pick<Door, 'path' | 'header
 /** What no provider may see. */
 const FORGED = 'forged';
 const forgeries = () =>
-  [...spine.provider.log.map(({ text }) => text), ...agent.received.map(({ body }) => body), ...tools.bodies].filter((text) => text.includes(FORGED));
+  [...spine.provider.log.map(({ text }) => text), ...agent.received.map(({ body }) => body), ...tools.bodies].filter(
+    (text) => text.includes(FORGED),
+  );
 
 /** Other names of the cap, which the gateway knows as such. */
 const KNOWN_NAMES: ReadonlySet<string> = new Set(['maxTokens', 'maxCompletionTokens']);
@@ -86,15 +90,24 @@ function* attemptsAt({ name: door, body, places }: Door) {
       n += 1;
       for (const [i, { how, text }] of spellingsOf(name).entries()) {
         if (KNOWN_NAMES.has(text) || isProtoName(door, how) || (!WHOLE.has(door) && (i + n) % PARTS !== 0)) continue;
-        yield { what: `${[...path, name].join('.')}, ${how}`, name, body: withMember(body, path, text, FORGED, i % 2 === 0) };
+        yield {
+          what: `${[...path, name].join('.')}, ${how}`,
+          name,
+          body: withMember(body, path, text, FORGED, i % 2 === 0),
+        };
       }
     }
   }
 }
 
 function refusalIn(text: string, wire: Door['wire']): string {
-  const json = JSON.parse(text) as { error?: { message: string; code: number }; message?: string; detail?: string } | unknown[];
-  const reply = (Array.isArray(json) ? json[0] : json) as { error?: { message: string; code: number }; message?: string };
+  const json = JSON.parse(text) as
+    | { error?: { message: string; code: number }; message?: string; detail?: string }
+    | unknown[];
+  const reply = (Array.isArray(json) ? json[0] : json) as {
+    error?: { message: string; code: number };
+    message?: string;
+  };
   if (wire === 'json-rpc') expect([-32_600, -32_602]).toContain(reply.error?.code);
   return reply.error?.message ?? reply.message ?? text;
 }

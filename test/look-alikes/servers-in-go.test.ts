@@ -5,8 +5,8 @@ import { startGoServer, type GoServer, type Obeyed } from '../support/go-server/
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
 /*
- * A provider that is written in Go with plain structs obeys members that the gateway did not price. The same requests go to it directly, where it does, and
- * through the gateway, where it never sees one.
+ * A provider that is written in Go with plain structs obeys members that the gateway did not price. The same
+ * requests go to it directly, where it does, and through the gateway, where it never sees one.
  */
 
 const BUILD_MS = 300_000;
@@ -70,7 +70,9 @@ const ranDear = ({ tools }: Obeyed) => tools.includes('dear');
 const TRICKS: readonly Trick[] = [
   ...['METHOD', 'Method', 'methoD'].map((method) => ({
     what: `${method} beside a free method`,
-    ...tool(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{},"${method}":"tools/call","PARAMS":{"name":"dear"}}`),
+    ...tool(
+      `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{},"${method}":"tools/call","PARAMS":{"name":"dear"}}`,
+    ),
     harm: ranDear,
   })),
   {
@@ -78,24 +80,52 @@ const TRICKS: readonly Trick[] = [
     ...tool(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"cheap"},"param\u017f":{"name":"dear"}}`),
     harm: ranDear,
   },
-  { what: 'Name', ...tool(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"cheap","Name":"dear"}}`), harm: ranDear },
+  {
+    what: 'Name',
+    ...tool(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"cheap","Name":"dear"}}`),
+    harm: ranDear,
+  },
   {
     what: 'an escaped N',
     ...tool(String.raw`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"cheap","\u004eame":"dear"}}`),
     harm: ranDear,
   },
-  { what: 'Max_Tokens', ...chat('"Max_Tokens":100000'), harm: (obeyed) => obeyed.chat.some(({ max_tokens: most }) => most === 100_000) },
-  { what: 'max_to\u212aens', ...chat('"max_to\u212aens":100000'), harm: (obeyed) => obeyed.chat.some(({ max_tokens: most }) => most === 100_000) },
+  {
+    what: 'Max_Tokens',
+    ...chat('"Max_Tokens":100000'),
+    harm: (obeyed) => obeyed.chat.some(({ max_tokens: most }) => most === 100_000),
+  },
+  {
+    what: 'max_to\u212aens',
+    ...chat('"max_to\u212aens":100000'),
+    harm: (obeyed) => obeyed.chat.some(({ max_tokens: most }) => most === 100_000),
+  },
   { what: 'N', ...chat('"N":64'), harm: (obeyed) => obeyed.chat.some(({ n }) => n === 64) },
   { what: 'Model', ...chat('"Model":"large"'), harm: (obeyed) => obeyed.chat.some(({ model }) => model === 'large') },
   { what: '\u017ftream', ...chat('"\u017ftream":true'), harm: (obeyed) => obeyed.chat.some(({ stream }) => stream) },
-  { what: 'TaskID', ...agent('"TaskID":"stolen"'), harm: ({ sends }) => sends.some(({ taskId }) => taskId === 'stolen') },
-  { what: 'ta\u017f\u212aId', ...agent('"ta\u017f\u212aId":"stolen"'), harm: ({ sends }) => sends.some(({ taskId }) => taskId === 'stolen') },
-  { what: 'ContextId', ...agent('"ContextId":"stolen"'), harm: ({ sends }) => sends.some(({ contextId }) => contextId === 'stolen') },
+  {
+    what: 'TaskID',
+    ...agent('"TaskID":"stolen"'),
+    harm: ({ sends }) => sends.some(({ taskId }) => taskId === 'stolen'),
+  },
+  {
+    what: 'ta\u017f\u212aId',
+    ...agent('"ta\u017f\u212aId":"stolen"'),
+    harm: ({ sends }) => sends.some(({ taskId }) => taskId === 'stolen'),
+  },
+  {
+    what: 'ContextId',
+    ...agent('"ContextId":"stolen"'),
+    harm: ({ sends }) => sends.some(({ contextId }) => contextId === 'stolen'),
+  },
 ];
 
 const post = async (url: string, { body, headers = {} }: Trick, key = '') =>
-  fetch(url, { method: 'POST', headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers }, body });
+  fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers },
+    body,
+  });
 
 const newSince = (before: Obeyed, after: Obeyed): Obeyed => ({
   chat: after.chat.slice(before.chat.length),
@@ -135,9 +165,17 @@ test('through the gateway it never sees one, whether the account has money or no
 
 test('in a session such messages are refused as well, notifications and responses too', async () => {
   const url = `${spine.origin}/mcp/go/tools`;
-  const headers = { 'content-type': 'application/json', authorization: `Bearer ${spine.key}`, accept: 'application/json, text/event-stream' };
+  const headers = {
+    'content-type': 'application/json',
+    authorization: `Bearer ${spine.key}`,
+    accept: 'application/json, text/event-stream',
+  };
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } };
-  const opened = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }) });
+  const opened = await fetch(url, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }),
+  });
   expect(opened.status, await opened.text()).toBe(200);
   const session = { ...headers, 'mcp-session-id': opened.headers.get('mcp-session-id')! };
   const before = await go.obeyed();

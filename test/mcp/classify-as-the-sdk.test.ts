@@ -36,9 +36,19 @@ const meta = fc.oneof(
     })
     .map((value) => JSON.parse(JSON.stringify(value)) as object),
 );
-const params = maybe(fc.record({ _meta: maybe(meta), name: maybe(names), uri: maybe(names), protocolVersion: maybe(versions) }));
+const params = maybe(
+  fc.record({ _meta: maybe(meta), name: maybe(names), uri: maybe(names), protocolVersion: maybe(versions) }),
+);
 const message = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ jsonrpc: fc.constant('2.0'), id: fc.constantFrom<string | number>(7, 'a', 0), method: methods, params }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      jsonrpc: fc.constant('2.0'),
+      id: fc.constantFrom<string | number>(7, 'a', 0),
+      method: methods,
+      params,
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ jsonrpc: fc.constant('2.0'), method: methods, params }) },
   fc.constantFrom<object>(
     { jsonrpc: '2.0', id: 1, result: {} },
@@ -85,11 +95,15 @@ describe('what a POST is', () => {
           expect(asTheSdk(ours)).toBe(`refused ${theirs.httpStatus} ${theirs.code}`);
           return;
         }
-        // The rungs below come after the SDK's classification: the version that is not served, missing headers, unknown methods.
-        if (theirs.kind === 'modern') expect(asTheSdk(ours)).toMatch(/^modern$|^refused 400 -3202[02]$|^refused 404 -32601$/);
+        // The rungs below come after the SDK's classification: the version that is not served, missing headers,
+        // unknown methods.
+        if (theirs.kind === 'modern')
+          expect(asTheSdk(ours)).toMatch(/^modern$|^refused 400 -3202[02]$|^refused 404 -32601$/);
         // Ours alone: in the modern era no responses and no batches, and no initialize in one.
         else
-          expect(asTheSdk(ours)).toMatch(given.version === undefined ? /^legacy$|^refused 400 -32600$/ : /^legacy$|^refused 400 -32(?:600|602|020)$/);
+          expect(asTheSdk(ours)).toMatch(
+            given.version === undefined ? /^legacy$|^refused 400 -32600$/ : /^legacy$|^refused 400 -32(?:600|602|020)$/,
+          );
       }),
       { numRuns: deep ? 1_000_000 : 10_000 },
     );
@@ -97,7 +111,12 @@ describe('what a POST is', () => {
 
   it('is answered as the SDK answers it, where it is refused', { timeout: 600_000 }, async () => {
     const handler = createMcpHandler(() => new McpServer({ name: 'bare', version: '1' }));
-    const request = fc.record({ jsonrpc: fc.constant('2.0'), id: fc.constantFrom<string | number>(7, 'a', 0), method: methods, params });
+    const request = fc.record({
+      jsonrpc: fc.constant('2.0'),
+      id: fc.constantFrom<string | number>(7, 'a', 0),
+      method: methods,
+      params,
+    });
     await fc.assert(
       fc.asyncProperty(request, headers, async (value, given) => {
         const text = JSON.stringify(value);
@@ -119,7 +138,11 @@ describe('what a POST is', () => {
         const answer = await response.text();
         if (ours.kind === 'refused') {
           const theirs = JSON.parse(answer) as { id: unknown; error: { code: number; data?: unknown } };
-          expect([response.status, theirs.error.code, theirs.id]).toEqual([ours.status, ours.error.code, JSON.parse(ours.idText)]);
+          expect([response.status, theirs.error.code, theirs.id]).toEqual([
+            ours.status,
+            ours.error.code,
+            JSON.parse(ours.idText),
+          ]);
           if (ours.error.code === -32022) expect(theirs.error.data).toEqual(ours.error.data);
         } else if (ours.kind === 'modern') expect([200, 400, 404]).toContain(response.status);
         if (ours.kind === 'modern') expect(answer).not.toMatch(/"code":-3202[02]|Invalid _meta/);

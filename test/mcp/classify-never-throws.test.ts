@@ -12,11 +12,28 @@ const STALL_MS = 1_000;
 
 const KINDS = ['modern', 'modern-notification', 'initialize', 'legacy', 'bare', 'batch', 'refused'];
 const word = fc.oneof(
-  fc.constantFrom('2026-07-28', '2025-11-25', 'tools/call', 'initialize', 'add', '=?base64?', '=?base64?YQ==?=', '', '__proto__', 'constructor'),
+  fc.constantFrom(
+    '2026-07-28',
+    '2025-11-25',
+    'tools/call',
+    'initialize',
+    'add',
+    '=?base64?',
+    '=?base64?YQ==?=',
+    '',
+    '__proto__',
+    'constructor',
+  ),
   fc.string({ unit: 'binary', maxLength: 10 }),
 );
 const header = fc.option(word);
-const headers: fc.Arbitrary<InboundHeaders> = fc.record({ version: header, method: header, name: header, session: header, accept: header });
+const headers: fc.Arbitrary<InboundHeaders> = fc.record({
+  version: header,
+  method: header,
+  name: header,
+  session: header,
+  accept: header,
+});
 const weird = fc.oneof(fc.jsonValue({ maxDepth: 2 }), word, fc.constantFrom<unknown>(ENVELOPE, null, [], {}));
 const body = fc.oneof(
   fc.string({ unit: 'binary', maxLength: 40 }),
@@ -38,7 +55,9 @@ const body = fc.oneof(
   fc
     .tuple(word, fc.record({ name: weird, arguments: weird, uri: weird }, { requiredKeys: [] }), weird)
     .map(([method, params, meta]) => requestText(method, params, meta)),
-  fc.array(fc.oneof(value, fc.constant(requestText('tools/list', {}, null))), { maxLength: 4 }).map((texts) => `[${texts.join()}]`),
+  fc
+    .array(fc.oneof(value, fc.constant(requestText('tools/list', {}, null))), { maxLength: 4 })
+    .map((texts) => `[${texts.join()}]`),
 );
 
 describe('whatever is posted', () => {
@@ -74,20 +93,31 @@ describe('whatever is posted', () => {
         ),
       ),
     })).schema;
-    const given = fc.dictionary(fc.constantFrom('mcp-param-a', 'mcp-param-b'), fc.oneof(word, fc.array(word, { maxLength: 2 })));
+    const given = fc.dictionary(
+      fc.constantFrom('mcp-param-a', 'mcp-param-b'),
+      fc.oneof(word, fc.array(word, { maxLength: 2 })),
+    );
     fc.assert(
       fc.property(schema, weird, given, word, (inputSchema, args, sent, method) => {
         const fault = paramHeaderFault(inputSchema, args, sent);
         expect(fault === null || typeof fault === 'string').toBe(true);
-        const own = standardHeaders(method === 'add' ? 'tools/call' : method, { name: method, arguments: args }, inputSchema);
-        for (const [name, text] of Object.entries(own)) if (name !== 'Mcp-Method') expect(text).toMatch(/^[\t\x20-\x7e]+$/);
+        const own = standardHeaders(
+          method === 'add' ? 'tools/call' : method,
+          { name: method, arguments: args },
+          inputSchema,
+        );
+        for (const [name, text] of Object.entries(own))
+          if (name !== 'Mcp-Method') expect(text).toMatch(/^[\t\x20-\x7e]+$/);
       }),
       { numRuns: runs },
     );
   });
 
   it.each<readonly [string, string]>([
-    ['deep arguments', requestText('tools/call', { name: 'a', arguments: 0 }).replace(':0', `:${'['.repeat(MIB)}${']'.repeat(MIB)}`)],
+    [
+      'deep arguments',
+      requestText('tools/call', { name: 'a', arguments: 0 }).replace(':0', `:${'['.repeat(MIB)}${']'.repeat(MIB)}`),
+    ],
     ['a deep batch', `${'['.repeat(MIB / 2)}${']'.repeat(MIB / 2)}`],
     ['a batch without end', '['.repeat(4 * MIB)],
     ['a batch of many', `[${'1,'.repeat(2 * MIB)}1]`],

@@ -8,7 +8,12 @@ const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 const call = { name: 'add', arguments: { a: 1 } };
 const notification = (method: string, params?: object) => JSON.stringify({ jsonrpc: '2.0', method, params });
 const result = '{"jsonrpc":"2.0","id":"s-1","result":{}}';
-const session = (more: Partial<InboundHeaders> = {}): InboundHeaders => ({ ...NO_HEADERS, session: 'abc', version: '2025-11-25', ...more });
+const session = (more: Partial<InboundHeaders> = {}): InboundHeaders => ({
+  ...NO_HEADERS,
+  session: 'abc',
+  version: '2025-11-25',
+  ...more,
+});
 const encoded = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`;
 
 /** What is wrong, the body, the headers, the status and what the error has. */
@@ -17,19 +22,39 @@ type Refusal = readonly [string, string, InboundHeaders, number, { readonly code
 describe('a request with a modern envelope', () => {
   it.each<readonly [string, string, InboundHeaders]>([
     ['a tool call', requestText('tools/call', call), modernHeaders('tools/call', 'add')],
-    ['white space around headers', requestText('tools/call', call), { ...modernHeaders('tools/call\t', '  add  '), version: ' 2026-07-28' }],
+    [
+      'white space around headers',
+      requestText('tools/call', call),
+      { ...modernHeaders('tools/call\t', '  add  '), version: ' 2026-07-28' },
+    ],
     ['a name in Base64', requestText('tools/call', { name: 'añadir' }), modernHeaders('tools/call', encoded('añadir'))],
-    ['a name that only begins as Base64 does', requestText('tools/call', { name: '=?base64?QQ==' }), modernHeaders('tools/call', '=?base64?QQ==')],
+    [
+      'a name that only begins as Base64 does',
+      requestText('tools/call', { name: '=?base64?QQ==' }),
+      modernHeaders('tools/call', '=?base64?QQ=='),
+    ],
     ['a resource', requestText('resources/read', { uri: 'a://b' }), modernHeaders('resources/read', 'a://b')],
     ['a prompt', requestText('prompts/get', { name: 'p' }), modernHeaders('prompts/get', 'p')],
     ['a list, which has no name', requestText('tools/list'), modernHeaders('tools/list')],
-    ['a session header, which means nothing here', requestText('tools/list'), { ...modernHeaders('tools/list'), session: 'abc' }],
+    [
+      'a session header, which means nothing here',
+      requestText('tools/list'),
+      { ...modernHeaders('tools/list'), session: 'abc' },
+    ],
     ['a call without a name, which the server refuses', requestText('tools/call', {}), modernHeaders('tools/call')],
     ['discovery', requestText('server/discover'), modernHeaders('server/discover')],
-    ['a subscription', requestText('subscriptions/listen', { notifications: {} }), modernHeaders('subscriptions/listen')],
+    [
+      'a subscription',
+      requestText('subscriptions/listen', { notifications: {} }),
+      modernHeaders('subscriptions/listen'),
+    ],
     [
       'all of the envelope',
-      requestText('tools/list', {}, { ...ENVELOPE, 'io.modelcontextprotocol/clientInfo': { name: 'c', version: '1' }, progressToken: 1 }),
+      requestText(
+        'tools/list',
+        {},
+        { ...ENVELOPE, 'io.modelcontextprotocol/clientInfo': { name: 'c', version: '1' }, progressToken: 1 },
+      ),
       modernHeaders('tools/list'),
     ],
   ])('is modern: %s', (_name, body, headers) => {
@@ -48,13 +73,21 @@ describe('a request with a modern envelope', () => {
       capabilities: { sampling: {} },
       acceptsEvents: false,
     });
-    expect(classify(body, { ...modernHeaders('tools/list'), accept: 'Text/Event-Stream' })).toMatchObject({ acceptsEvents: true });
+    expect(classify(body, { ...modernHeaders('tools/list'), accept: 'Text/Event-Stream' })).toMatchObject({
+      acceptsEvents: true,
+    });
     expect(classify(body, { ...modernHeaders('tools/list'), accept: null })).toMatchObject({ acceptsEvents: false });
   });
 
   const without = (key: string) => Object.fromEntries(Object.entries(ENVELOPE).filter(([name]) => name !== key));
   it.each<Refusal>([
-    ['no _meta', requestText('tools/list', {}, null), modernHeaders('tools/list'), 400, { code: -32602, data: { envelope: { missing: ['_meta'] } } }],
+    [
+      'no _meta',
+      requestText('tools/list', {}, null),
+      modernHeaders('tools/list'),
+      400,
+      { code: -32602, data: { envelope: { missing: ['_meta'] } } },
+    ],
     [
       'no version',
       requestText('tools/list', {}, without(VERSION)),
@@ -67,9 +100,18 @@ describe('a request with a modern envelope', () => {
       requestText('tools/list', {}, without(CAPABILITIES)),
       modernHeaders('tools/list'),
       400,
-      { code: -32602, data: { envelope: { key: CAPABILITIES, problem: 'is missing: requests of 2026-07-28 have it' } } },
+      {
+        code: -32602,
+        data: { envelope: { key: CAPABILITIES, problem: 'is missing: requests of 2026-07-28 have it' } },
+      },
     ],
-    ['a version that is a number', requestText('tools/list', {}, { ...ENVELOPE, [VERSION]: 1 }), modernHeaders('tools/list'), 400, { code: -32602 }],
+    [
+      'a version that is a number',
+      requestText('tools/list', {}, { ...ENVELOPE, [VERSION]: 1 }),
+      modernHeaders('tools/list'),
+      400,
+      { code: -32602 },
+    ],
     [
       'capabilities that are a list',
       requestText('tools/list', {}, { ...ENVELOPE, [CAPABILITIES]: [] }),
@@ -91,7 +133,13 @@ describe('a request with a modern envelope', () => {
       400,
       { code: -32022, data: { supported: ['2026-07-28'], requested: '2025-11-25' } },
     ],
-    ['another version in the header', requestText('tools/list'), { ...modernHeaders('tools/list'), version: '2025-11-25' }, 400, { code: -32020 }],
+    [
+      'another version in the header',
+      requestText('tools/list'),
+      { ...modernHeaders('tools/list'), version: '2025-11-25' },
+      400,
+      { code: -32020 },
+    ],
     [
       'an unknown version in the body only',
       requestText('tools/list', {}, { ...ENVELOPE, [VERSION]: 'v999.0.0' }),
@@ -99,13 +147,37 @@ describe('a request with a modern envelope', () => {
       400,
       { code: -32020 },
     ],
-    ['no version header', requestText('tools/list'), { ...modernHeaders('tools/list'), version: null }, 400, { code: -32020 }],
-    ['no method header', requestText('tools/list'), { ...modernHeaders('tools/list'), method: null }, 400, { code: -32020 }],
+    [
+      'no version header',
+      requestText('tools/list'),
+      { ...modernHeaders('tools/list'), version: null },
+      400,
+      { code: -32020 },
+    ],
+    [
+      'no method header',
+      requestText('tools/list'),
+      { ...modernHeaders('tools/list'), method: null },
+      400,
+      { code: -32020 },
+    ],
     ['another method in the header', requestText('tools/list'), modernHeaders('prompts/list'), 400, { code: -32020 }],
     ['a method header in capitals', requestText('tools/list'), modernHeaders('TOOLS/LIST'), 400, { code: -32020 }],
     ['no name header', requestText('tools/call', call), modernHeaders('tools/call'), 400, { code: -32020 }],
-    ['another name in the header', requestText('tools/call', call), modernHeaders('tools/call', 'sub'), 400, { code: -32020 }],
-    ['a name of broken Base64', requestText('tools/call', call), modernHeaders('tools/call', '=?base64?YWRk!?='), 400, { code: -32020 }],
+    [
+      'another name in the header',
+      requestText('tools/call', call),
+      modernHeaders('tools/call', 'sub'),
+      400,
+      { code: -32020 },
+    ],
+    [
+      'a name of broken Base64',
+      requestText('tools/call', call),
+      modernHeaders('tools/call', '=?base64?YWRk!?='),
+      400,
+      { code: -32020 },
+    ],
     [
       'a name of Base64 without padding',
       requestText('tools/call', { name: 'ad' }),
@@ -113,8 +185,20 @@ describe('a request with a modern envelope', () => {
       400,
       { code: -32020 },
     ],
-    ['a name of Base64 that is no UTF-8', requestText('tools/call', call), modernHeaders('tools/call', '=?base64?/w==?='), 400, { code: -32020 }],
-    ['another URI in the header', requestText('resources/read', { uri: 'a://b' }), modernHeaders('resources/read', 'a://c'), 400, { code: -32020 }],
+    [
+      'a name of Base64 that is no UTF-8',
+      requestText('tools/call', call),
+      modernHeaders('tools/call', '=?base64?/w==?='),
+      400,
+      { code: -32020 },
+    ],
+    [
+      'another URI in the header',
+      requestText('resources/read', { uri: 'a://b' }),
+      modernHeaders('resources/read', 'a://c'),
+      400,
+      { code: -32020 },
+    ],
     ...[
       'initialize',
       'ping',
@@ -125,7 +209,9 @@ describe('a request with a modern envelope', () => {
       'unknown/method',
       'constructor',
       '__proto__',
-    ].map((method) => [`the method ${method}`, requestText(method), modernHeaders(method), 404, { code: -32601 }] as const),
+    ].map(
+      (method) => [`the method ${method}`, requestText(method), modernHeaders(method), 404, { code: -32601 }] as const,
+    ),
   ])('is refused with %s', (_name, body, headers, status, error) => {
     expect(classify(body, headers)).toMatchObject({ kind: 'refused', status, idText: '7', error });
   });
@@ -140,12 +226,18 @@ describe('a legacy request', () => {
   it('opens a session by initialize, whatever version it names', () => {
     const accept = 'application/json, text/event-stream';
     for (const version of ['2025-11-25', '2024-11-05', '1999-01-01', '2026-07-28'])
-      expect(classify(requestText('initialize', { protocolVersion: version }, null), { ...NO_HEADERS, accept })).toMatchObject({
+      expect(
+        classify(requestText('initialize', { protocolVersion: version }, null), { ...NO_HEADERS, accept }),
+      ).toMatchObject({
         kind: 'initialize',
         version,
         acceptsEvents: true,
       });
-    expect(classify(requestText('initialize', {}, null), session())).toMatchObject({ kind: 'initialize', version: null, acceptsEvents: false });
+    expect(classify(requestText('initialize', {}, null), session())).toMatchObject({
+      kind: 'initialize',
+      version: null,
+      acceptsEvents: false,
+    });
   });
 
   it('cannot open one with a header of the modern era', () => {
@@ -163,26 +255,63 @@ describe('a legacy request', () => {
     ['a method that is looked up after the session', requestText('unknown/method', {}, null), session()],
     ['a notification', notification('notifications/initialized'), session()],
     ['a response', result, session()],
-    ['headers that are not checked in this era', requestText('tools/list', {}, null), session({ method: 'x', name: 'y' })],
+    [
+      'headers that are not checked in this era',
+      requestText('tools/list', {}, null),
+      session({ method: 'x', name: 'y' }),
+    ],
   ])('belongs to the session that it names: %s', (_name, body, headers) => {
     expect(classify(body, headers)).toMatchObject({ kind: 'legacy', session: 'abc', message: { text: body } });
   });
 
-  it.each(['tools/list', 'tools/call', 'resources/list', 'resources/templates/list', 'resources/read', 'prompts/list', 'prompts/get', 'ping'])(
-    'may be posted by itself: %s',
-    (method) => {
-      expect(classify(requestText(method, {}, null), NO_HEADERS)).toMatchObject({ kind: 'bare', message: { method }, acceptsEvents: false });
-      expect(classify(requestText(method, {}, null), { ...NO_HEADERS, version: '2025-06-18' })).toMatchObject({ kind: 'bare' });
-    },
-  );
+  it.each([
+    'tools/list',
+    'tools/call',
+    'resources/list',
+    'resources/templates/list',
+    'resources/read',
+    'prompts/list',
+    'prompts/get',
+    'ping',
+  ])('may be posted by itself: %s', (method) => {
+    expect(classify(requestText(method, {}, null), NO_HEADERS)).toMatchObject({
+      kind: 'bare',
+      message: { method },
+      acceptsEvents: false,
+    });
+    expect(classify(requestText(method, {}, null), { ...NO_HEADERS, version: '2025-06-18' })).toMatchObject({
+      kind: 'bare',
+    });
+  });
 
   it.each<readonly [string, string, InboundHeaders, number, number, string]>([
     ['a method that needs a session', requestText('resources/subscribe', {}, null), NO_HEADERS, 400, -32000, '7'],
     ['a modern method without an envelope', requestText('server/discover', {}, null), NO_HEADERS, 404, -32601, '7'],
     ['an unknown method', requestText('constructor', {}, null), NO_HEADERS, 404, -32601, '7'],
-    ['an unknown version in the header', requestText('tools/list', {}, null), { ...NO_HEADERS, version: '2020-01-01' }, 400, -32000, '7'],
-    ['an unknown version in the header in a session', requestText('tools/list', {}, null), session({ version: '2020-01-01' }), 400, -32000, '7'],
-    ['a modern version in the header in a session', requestText('tools/list', {}, null), session({ version: '2026-07-28' }), 400, -32602, '7'],
+    [
+      'an unknown version in the header',
+      requestText('tools/list', {}, null),
+      { ...NO_HEADERS, version: '2020-01-01' },
+      400,
+      -32000,
+      '7',
+    ],
+    [
+      'an unknown version in the header in a session',
+      requestText('tools/list', {}, null),
+      session({ version: '2020-01-01' }),
+      400,
+      -32000,
+      '7',
+    ],
+    [
+      'a modern version in the header in a session',
+      requestText('tools/list', {}, null),
+      session({ version: '2026-07-28' }),
+      400,
+      -32602,
+      '7',
+    ],
     ['a notification without a session', notification('notifications/initialized'), NO_HEADERS, 400, -32000, 'null'],
     ['a response without a session', result, NO_HEADERS, 400, -32000, 'null'],
     ['a response in an empty session', result, session({ session: '' }), 400, -32000, 'null'],
@@ -190,7 +319,14 @@ describe('a legacy request', () => {
     ['no JSON', '{', NO_HEADERS, 400, -32700, 'null'],
     ['no body', '', NO_HEADERS, 400, -32700, 'null'],
     ['no message', '{"id":7}', NO_HEADERS, 400, -32600, '7'],
-    ['a key twice', '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","name":"b"}}', NO_HEADERS, 400, -32600, 'null'],
+    [
+      'a key twice',
+      '{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","name":"b"}}',
+      NO_HEADERS,
+      400,
+      -32600,
+      'null',
+    ],
   ])('is refused: %s', (_name, body, headers, status, code, idText) => {
     expect(classify(body, headers)).toMatchObject({ kind: 'refused', status, idText, error: { code } });
   });
@@ -200,7 +336,11 @@ describe('a modern notification', () => {
   const cancelled = { requestId: 1 };
   it.each<readonly [string, string, InboundHeaders]>([
     ['by its header', notification('notifications/cancelled', cancelled), modernHeaders('notifications/cancelled')],
-    ['by its header alone', notification('notifications/cancelled', cancelled), { ...NO_HEADERS, version: '2026-07-28' }],
+    [
+      'by its header alone',
+      notification('notifications/cancelled', cancelled),
+      { ...NO_HEADERS, version: '2026-07-28' },
+    ],
     ['by its envelope', notification('notifications/cancelled', { ...cancelled, _meta: ENVELOPE }), NO_HEADERS],
     ['of a method that is unknown', notification('x', {}), modernHeaders('x')],
   ])('is taken %s', (_name, body, headers) => {
@@ -208,8 +348,18 @@ describe('a modern notification', () => {
   });
 
   it.each<readonly [string, string, InboundHeaders, number]>([
-    ['another method in the header', notification('notifications/cancelled', cancelled), modernHeaders('notifications/progress'), -32020],
-    ['another version in the header', notification('x', { _meta: ENVELOPE }), { ...NO_HEADERS, version: '2025-11-25' }, -32020],
+    [
+      'another method in the header',
+      notification('notifications/cancelled', cancelled),
+      modernHeaders('notifications/progress'),
+      -32020,
+    ],
+    [
+      'another version in the header',
+      notification('x', { _meta: ENVELOPE }),
+      { ...NO_HEADERS, version: '2025-11-25' },
+      -32020,
+    ],
     ['a version that is a number', notification('x', { _meta: { [VERSION]: 1 } }), modernHeaders('x'), -32602],
     ['a version that is not supported', notification('x', { _meta: { [VERSION]: '2027-01-01' } }), NO_HEADERS, -32022],
   ])('is refused with %s', (_name, body, headers, code) => {
@@ -220,8 +370,17 @@ describe('a modern notification', () => {
 describe('a batch', () => {
   const list = requestText('tools/list', {}, null);
   it('is taken apart, each message as it is written', () => {
-    const texts = [list, '{ "jsonrpc":"2.0","id" :1.0,"method":"ping" }', notification('notifications/initialized'), result];
-    expect(classify(` [${texts.join(' ,\n')}] `, session({ version: '2025-03-26' }))).toMatchObject({ kind: 'batch', texts, session: 'abc' });
+    const texts = [
+      list,
+      '{ "jsonrpc":"2.0","id" :1.0,"method":"ping" }',
+      notification('notifications/initialized'),
+      result,
+    ];
+    expect(classify(` [${texts.join(' ,\n')}] `, session({ version: '2025-03-26' }))).toMatchObject({
+      kind: 'batch',
+      texts,
+      session: 'abc',
+    });
     expect(classify(`[${list}]`, NO_HEADERS)).toMatchObject({ kind: 'batch', texts: [list], session: null });
   });
 
@@ -243,6 +402,8 @@ describe('a batch', () => {
   });
 
   it('may hold so many messages', () => {
-    expect(classify(`[${Array.from({ length: BATCH_MAX }, () => list).join(',')}]`, NO_HEADERS)).toMatchObject({ kind: 'batch' });
+    expect(classify(`[${Array.from({ length: BATCH_MAX }, () => list).join(',')}]`, NO_HEADERS)).toMatchObject({
+      kind: 'batch',
+    });
   });
 });

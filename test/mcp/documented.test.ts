@@ -44,6 +44,8 @@ test('and blocks that a provider can have in its file, all of them together', ()
     .map(([, block]) => block)
     .join('\n');
   const reading = { file: null, lineOf: indexLines(file), env: { ACME_API_KEY: 'a-key' }, problems: [] };
-  expect(readBlocks(parseToml(file, null), { commands: true, directory: '/' }, { max: 3, oneProvider: true }, reading)).toHaveLength(3);
+  expect(
+    readBlocks(parseToml(file, null), { commands: true, directory: '/' }, { max: 3, oneProvider: true }, reading),
+  ).toHaveLength(3);
   expect(reading.problems).toEqual([]);
 });

@@ -7,7 +7,8 @@ import { SCHEMAS, headerTools } from './support/header-tools.ts';
 import { ENVELOPE } from './support/inbound.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
-const fault = (tool: string, args: unknown, headers: Readonly<Record<string, string | string[]>>) => paramHeaderFault(SCHEMAS[tool], args, headers);
+const fault = (tool: string, args: unknown, headers: Readonly<Record<string, string | string[]>>) =>
+  paramHeaderFault(SCHEMAS[tool], args, headers);
 
 describe('Mcp-Param headers of a request', () => {
   it.each<readonly [string, string, unknown, Readonly<Record<string, string>>]>([
@@ -34,9 +35,27 @@ describe('Mcp-Param headers of a request', () => {
   });
 
   it.each<readonly [string, string, unknown, Readonly<Record<string, string | string[]>>, string]>([
-    ['a missing header', 'one', { city: 'Oslo' }, {}, 'the header Mcp-Param-City is missing, and the argument city has a value'],
-    ['another value', 'one', { city: 'Oslo' }, { 'mcp-param-city': 'oslo' }, 'the header Mcp-Param-City and the argument city differ'],
-    ['the header twice', 'one', { city: 'Oslo' }, { 'mcp-param-city': ['Oslo', 'Rome'] }, 'the header Mcp-Param-City and the argument city differ'],
+    [
+      'a missing header',
+      'one',
+      { city: 'Oslo' },
+      {},
+      'the header Mcp-Param-City is missing, and the argument city has a value',
+    ],
+    [
+      'another value',
+      'one',
+      { city: 'Oslo' },
+      { 'mcp-param-city': 'oslo' },
+      'the header Mcp-Param-City and the argument city differ',
+    ],
+    [
+      'the header twice',
+      'one',
+      { city: 'Oslo' },
+      { 'mcp-param-city': ['Oslo', 'Rome'] },
+      'the header Mcp-Param-City and the argument city differ',
+    ],
     [
       'Base64 without padding',
       'one',
@@ -44,13 +63,37 @@ describe('Mcp-Param headers of a request', () => {
       { 'mcp-param-city': '=?base64?SGVsbG8?=' },
       'the header Mcp-Param-City is not valid Base64 of UTF-8',
     ],
-    ['Base64 of other letters', 'one', { city: 'Hello' }, { 'mcp-param-city': '=?base64?SGVs!!!bG8=?=' }, 'not valid Base64'],
+    [
+      'Base64 of other letters',
+      'one',
+      { city: 'Hello' },
+      { 'mcp-param-city': '=?base64?SGVs!!!bG8=?=' },
+      'not valid Base64',
+    ],
     ['Base64 that is no UTF-8', 'one', { city: '\uFFFD' }, { 'mcp-param-city': '=?base64?/w==?=' }, 'not valid Base64'],
-    ['another number', 'all', { count: 42 }, { 'mcp-param-x-count': '42.5' }, 'Mcp-Param-x-Count and the argument count differ'],
-    ['a number that is none', 'all', { count: 0 }, { 'mcp-param-x-count': '' }, 'Mcp-Param-x-Count and the argument count differ'],
+    [
+      'another number',
+      'all',
+      { count: 42 },
+      { 'mcp-param-x-count': '42.5' },
+      'Mcp-Param-x-Count and the argument count differ',
+    ],
+    [
+      'a number that is none',
+      'all',
+      { count: 0 },
+      { 'mcp-param-x-count': '' },
+      'Mcp-Param-x-Count and the argument count differ',
+    ],
     ['another truth', 'all', { dry: true }, { 'mcp-param-dry': 'True' }, 'Mcp-Param-Dry and the argument dry differ'],
     ['a missing header of a number', 'number', { count: 1.5 }, {}, 'the header Mcp-Param-x-Count is missing'],
-    ['a missing header deep down', 'all', { where: { street: { name: 'a' } } }, {}, 'the argument where.street.name has a value'],
+    [
+      'a missing header deep down',
+      'all',
+      { where: { street: { name: 'a' } } },
+      {},
+      'the argument where.street.name has a value',
+    ],
   ])('are wrong with %s', (_name, tool, args, headers, wanted) => {
     expect(fault(tool, args, headers)).toContain(wanted);
   });
@@ -65,7 +108,11 @@ describe('Mcp-Param headers of a request', () => {
   });
 
   it('are not looked at in a schema that is too large', () => {
-    const wide = { properties: Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`p${i}`, { type: 'string', 'x-mcp-header': `H${i}` }])) };
+    const wide = {
+      properties: Object.fromEntries(
+        Array.from({ length: 20_000 }, (_, i) => [`p${i}`, { type: 'string', 'x-mcp-header': `H${i}` }]),
+      ),
+    };
     expect(paramHeaderFault(wide, { p1: 'x' }, {})).toBeNull();
     let nested: Record<string, unknown> = { type: 'string', 'x-mcp-header': 'Deep' };
     for (let i = 0; i < 5_000; i++) nested = { properties: { a: nested } };
@@ -74,10 +121,30 @@ describe('Mcp-Param headers of a request', () => {
 
   it('are refused where a server of the SDK refuses them', { timeout: 600_000 }, async () => {
     const handler = createMcpHandler(() => headerTools());
-    const word = fc.constantFrom('Oslo', 'Tromsø', '', ' a ', '=?base64?SGVsbG8=?=', '=?base64?SGVsbG8?=', '42', '42.0', 'true', 'Hello', '0');
-    const scalar = fc.oneof(word, fc.constantFrom<unknown>(42, 0, 1.5, 1e21, 2 ** 60, -0, true, false, null, ['Oslo'], { a: 1 }));
+    const word = fc.constantFrom(
+      'Oslo',
+      'Tromsø',
+      '',
+      ' a ',
+      '=?base64?SGVsbG8=?=',
+      '=?base64?SGVsbG8?=',
+      '42',
+      '42.0',
+      'true',
+      'Hello',
+      '0',
+    );
+    const scalar = fc.oneof(
+      word,
+      fc.constantFrom<unknown>(42, 0, 1.5, 1e21, 2 ** 60, -0, true, false, null, ['Oslo'], { a: 1 }),
+    );
     const args = fc.record(
-      { city: scalar, count: scalar, dry: scalar, where: fc.oneof(scalar, fc.record({ street: fc.record({ name: scalar }) })) },
+      {
+        city: scalar,
+        count: scalar,
+        dry: scalar,
+        where: fc.oneof(scalar, fc.record({ street: fc.record({ name: scalar }) })),
+      },
       { requiredKeys: [] },
     );
     const header = word.map((text) => (/[^\x20-\x7e]/.test(text) ? encodeHeaderValue(text) : text));
@@ -86,24 +153,37 @@ describe('Mcp-Param headers of a request', () => {
       { requiredKeys: [] },
     );
     await fc.assert(
-      fc.asyncProperty(fc.constantFrom(...Object.keys(SCHEMAS)), args, headers, fc.boolean(), async (name, given, some, right) => {
-        const params = { name, arguments: JSON.parse(JSON.stringify(given)) as unknown };
-        const own = right ? standardHeaders('tools/call', params, SCHEMAS[name]) : {};
-        const sent = new Headers({
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          'mcp-protocol-version': '2026-07-28',
-          'mcp-method': 'tools/call',
-          'mcp-name': name,
-          ...some,
-        });
-        for (const [key, text] of Object.entries(own)) sent.set(key, text);
-        const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { ...params, _meta: ENVELOPE } });
-        const response = await handler.fetch(new Request('http://127.0.0.1/mcp', { method: 'POST', headers: sent, body }));
-        const refused = response.status === 400 && (await response.text()).includes('"code":-32020');
-        expect(paramHeaderFault(SCHEMAS[name], params.arguments, Object.fromEntries(sent)) !== null).toBe(refused);
-        if (right) expect(refused).toBe(false);
-      }),
+      fc.asyncProperty(
+        fc.constantFrom(...Object.keys(SCHEMAS)),
+        args,
+        headers,
+        fc.boolean(),
+        async (name, given, some, right) => {
+          const params = { name, arguments: JSON.parse(JSON.stringify(given)) as unknown };
+          const own = right ? standardHeaders('tools/call', params, SCHEMAS[name]) : {};
+          const sent = new Headers({
+            'content-type': 'application/json',
+            accept: 'application/json, text/event-stream',
+            'mcp-protocol-version': '2026-07-28',
+            'mcp-method': 'tools/call',
+            'mcp-name': name,
+            ...some,
+          });
+          for (const [key, text] of Object.entries(own)) sent.set(key, text);
+          const body = JSON.stringify({
+            jsonrpc: '2.0',
+            id: 1,
+            method: 'tools/call',
+            params: { ...params, _meta: ENVELOPE },
+          });
+          const response = await handler.fetch(
+            new Request('http://127.0.0.1/mcp', { method: 'POST', headers: sent, body }),
+          );
+          const refused = response.status === 400 && (await response.text()).includes('"code":-32020');
+          expect(paramHeaderFault(SCHEMAS[name], params.arguments, Object.fromEntries(sent)) !== null).toBe(refused);
+          if (right) expect(refused).toBe(false);
+        },
+      ),
       { numRuns: deep ? 20_000 : 300 },
     );
     await handler.close();

@@ -1,6 +1,15 @@
 import * as sdk from '@modelcontextprotocol/server';
 import { describe, expect, it } from 'vitest';
-import { ERROR, isModernEra, LEGACY, LEGACY_METHODS, META, MODERN, MODERN_METHODS, modernStatusOf } from '../../src/mcp/wire/revisions.ts';
+import {
+  ERROR,
+  isModernEra,
+  LEGACY,
+  LEGACY_METHODS,
+  META,
+  MODERN,
+  MODERN_METHODS,
+  modernStatusOf,
+} from '../../src/mcp/wire/revisions.ts';
 
 describe('the revisions of MCP', () => {
   it('are those of the SDK', () => {
@@ -35,8 +44,10 @@ describe('the revisions of MCP', () => {
   });
 
   it('have a status for an error that is a whole reply', () => {
-    expect([ERROR.methodNotFound, ERROR.headerMismatch, ERROR.missingCapability, ERROR.invalidParams, ERROR.internal, 7].map(modernStatusOf)).toEqual(
-      [404, 400, 400, 200, 200, 200],
-    );
+    expect(
+      [ERROR.methodNotFound, ERROR.headerMismatch, ERROR.missingCapability, ERROR.invalidParams, ERROR.internal, 7].map(
+        modernStatusOf,
+      ),
+    ).toEqual([404, 400, 400, 200, 200, 200]);
   });
 });

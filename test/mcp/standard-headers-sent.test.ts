@@ -23,7 +23,8 @@ async function connect() {
     new StreamableHTTPClientTransport(new URL('http://127.0.0.1/mcp'), {
       async fetch(url, init) {
         const request = new Request(url, init);
-        if (request.method === 'POST') sent.push({ ...((await request.clone().json()) as Omit<Sent, 'headers'>), headers: request.headers });
+        if (request.method === 'POST')
+          sent.push({ ...((await request.clone().json()) as Omit<Sent, 'headers'>), headers: request.headers });
         return handler.fetch(request);
       },
     }),
@@ -31,7 +32,8 @@ async function connect() {
   return { client, sent, close: () => Promise.all([client.close(), handler.close()]) };
 }
 
-const mcpHeaders = (headers: Headers) => Object.fromEntries([...headers].filter(([name]) => /^mcp-(?:method|name|param-)/.test(name)));
+const mcpHeaders = (headers: Headers) =>
+  Object.fromEntries([...headers].filter(([name]) => /^mcp-(?:method|name|param-)/.test(name)));
 const lower = (headers: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 

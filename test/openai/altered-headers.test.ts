@@ -6,7 +6,10 @@ import { USAGE, usualStream } from './support/replies.ts';
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 afterEach(() => gateway.close());
 
-const WHOLE = JSON.stringify({ choices: [{ index: 0, message: { content: 'hello' }, finish_reason: 'stop' }], usage: USAGE });
+const WHOLE = JSON.stringify({
+  choices: [{ index: 0, message: { content: 'hello' }, finish_reason: 'stop' }],
+  usage: USAGE,
+});
 const droppedOf = async (more: object) => {
   gateway = await startGateway({
     offer: makeOffer({ model: { forward: ['listed'] } }),

@@ -19,7 +19,10 @@ const call = (asked: Partial<ChatBody> = {}) =>
 const boundless = () => makeOffer({ model: { maxOutputTokens: null } });
 type Call = ReturnType<typeof call>;
 const capsOf = ({ exchange }: Call, offer: Offer) => {
-  const { max_tokens, max_completion_tokens } = JSON.parse(exchange.request(offer).body as string) as Record<string, unknown>;
+  const { max_tokens, max_completion_tokens } = JSON.parse(exchange.request(offer).body as string) as Record<
+    string,
+    unknown
+  >;
   return { max_tokens, max_completion_tokens };
 };
 const lockedOf = ({ request }: Call, offer: Offer) => (request.estimate(offer) as { completion: bigint }).completion;

@@ -6,7 +6,11 @@ import type { ChatBody } from '../../src/openai/chat-schema.ts';
 import { measurePrompt } from '../../src/openai/prompt-size.ts';
 import { makeOffer } from './support/offers.ts';
 
-const body = (rest: Partial<ChatBody> = {}): ChatBody => ({ model: 'm', messages: [{ role: 'user', content: 'Grüße' }], ...rest });
+const body = (rest: Partial<ChatBody> = {}): ChatBody => ({
+  model: 'm',
+  messages: [{ role: 'user', content: 'Grüße' }],
+  ...rest,
+});
 const budget = (request: ChatBody, offer = makeOffer()) => chatBudget(request, measurePrompt(request), offer);
 const picture = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
 
@@ -17,19 +21,28 @@ describe('the estimate of a chat call', () => {
     const tools = [{ type: 'function', function: { name: 'f', parameters: {} } }];
     expect(budget(body({ tools })).promptTokensMax).toBe(4 + 7 + 16 + 64 + 512 + JSON.stringify(tools).length);
     expect(budget(body({ response_format: { type: 'text' } })).promptTokensMax).toBe(4 + 7 + 16 + 64 + 15);
-    expect(budget(body({ messages: [{ role: 'user', content: [picture, { type: 'text', text: 'abc' }] }] })).promptTokensMax).toBe(
-      4 + 3 + 16 + 64 + 2048,
-    );
+    expect(
+      budget(body({ messages: [{ role: 'user', content: [picture, { type: 'text', text: 'abc' }] }] })).promptTokensMax,
+    ).toBe(4 + 3 + 16 + 64 + 2048);
   });
 
   it('counts everything in a message that is text', () => {
     const calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{"long":"argument"}' } }];
-    const size = measurePrompt(body({ messages: [{ role: 'assistant', content: null, name: 'bob', tool_calls: calls }] }));
+    const size = measurePrompt(
+      body({ messages: [{ role: 'assistant', content: null, name: 'bob', tool_calls: calls }] }),
+    );
     expect(size.bytes).toBe(9 + 3 + JSON.stringify(calls).length);
   });
 
   it('counts text in fields that are passed through: some servers put it before the model', () => {
-    const request = body({ documents: ['a page'], chat_template: '{{ long }}', seed: 7, logprobs: true, user: 'bob', stop: ['end'] });
+    const request = body({
+      documents: ['a page'],
+      chat_template: '{{ long }}',
+      seed: 7,
+      logprobs: true,
+      user: 'bob',
+      stop: ['end'],
+    });
     expect(measurePrompt(request).bytes).toBe(measurePrompt(body()).bytes + '["a page"]'.length + '{{ long }}'.length);
     const content = [
       { type: 'text', text: 'abc', context: 'more' },
@@ -57,8 +70,13 @@ describe('the estimate of a chat call', () => {
 
   it('cuts a cap to what the model gives, and to what the context leaves', () => {
     expect(budget(body({ max_tokens: 32_000 }))).toMatchObject({ completionCap: 1000, keptBy: 'provider' });
-    expect(budget(body({ max_completion_tokens: 32_000, n: 2 }))).toMatchObject({ completionCap: 1000, completionTokensMax: 2000 });
-    expect(budget(body({ max_tokens: 8192 }), makeOffer({ model: { maxOutputTokens: null } })).completionCap).toBe(8192 - 3);
+    expect(budget(body({ max_completion_tokens: 32_000, n: 2 }))).toMatchObject({
+      completionCap: 1000,
+      completionTokensMax: 2000,
+    });
+    expect(budget(body({ max_tokens: 8192 }), makeOffer({ model: { maxOutputTokens: null } })).completionCap).toBe(
+      8192 - 3,
+    );
   });
 
   it.each([
@@ -78,7 +96,11 @@ describe('the estimate of a chat call', () => {
 
   it('counts every completion and every image', () => {
     const request = body({ n: 3, max_tokens: 10, messages: [{ role: 'user', content: [picture, picture] }] });
-    expect(toUsage(budget(request), measurePrompt(request))).toEqual({ prompt: BigInt(4 + 16 + 64 + 4096), completion: 30n, image: 2n });
+    expect(toUsage(budget(request), measurePrompt(request))).toEqual({
+      prompt: BigInt(4 + 16 + 64 + 4096),
+      completion: 30n,
+      image: 2n,
+    });
     expect(toUsage(budget(body()), measurePrompt(body()))).not.toHaveProperty('image');
   });
 
@@ -87,7 +109,9 @@ describe('the estimate of a chat call', () => {
       fc.property(fc.array(fc.string({ unit: 'grapheme' }), { minLength: 1 }), (texts) => {
         const request = body({ messages: texts.map((content) => ({ role: 'user', content })) });
         const bytes = texts.reduce((sum, text) => sum + new TextEncoder().encode(text).length, 0);
-        expect(budget(request, makeOffer({ model: { contextLength: 1e9 } })).promptTokensMax).toBeGreaterThanOrEqual(bytes + 4 * texts.length);
+        expect(budget(request, makeOffer({ model: { contextLength: 1e9 } })).promptTokensMax).toBeGreaterThanOrEqual(
+          bytes + 4 * texts.length,
+        );
       }),
     );
   });
@@ -103,7 +127,12 @@ describe('a request that a model cannot serve', () => {
     }
   };
   it.each([
-    [body({ messages: [{ role: 'user', content: [picture] }] }), undefined, 'messages', 'takes no image input; it takes text'],
+    [
+      body({ messages: [{ role: 'user', content: [picture] }] }),
+      undefined,
+      'messages',
+      'takes no image input; it takes text',
+    ],
     [
       body({ messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }),
       { inputModalities: ['text', 'image'] },
@@ -119,7 +148,10 @@ describe('a request that a model cannot serve', () => {
   it('is none when the model can', () => {
     expect(refusal(body({ max_tokens: 32_000 }))).toBeNull();
     expect(
-      refusal(body({ messages: [{ role: 'user', content: [picture] }] }), makeOffer({ model: { inputModalities: ['text', 'image'] } })),
+      refusal(
+        body({ messages: [{ role: 'user', content: [picture] }] }),
+        makeOffer({ model: { inputModalities: ['text', 'image'] } }),
+      ),
     ).toBeNull();
   });
 });

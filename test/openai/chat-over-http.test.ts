@@ -56,7 +56,8 @@ describe('a chat call in one piece', () => {
 
   it('serves many calls on one connection', async () => {
     await start();
-    for (let i = 0; i < 20; i++) expect(((await (await gateway.post(ask)).json()) as { id: string }).id).toBe(`gen-${i + 1}`);
+    for (let i = 0; i < 20; i++)
+      expect(((await (await gateway.post(ask)).json()) as { id: string }).id).toBe(`gen-${i + 1}`);
   });
 });
 
@@ -102,7 +103,10 @@ describe('a chat call as a stream', () => {
 });
 
 describe('a chat call that is refused', () => {
-  const error = async (response: Response) => ({ status: response.status, ...((await response.json()) as { error: Record<string, unknown> }).error });
+  const error = async (response: Response) => ({
+    status: response.status,
+    ...((await response.json()) as { error: Record<string, unknown> }).error,
+  });
 
   it('says so with a status before the first byte', async () => {
     await start({ reply: () => ({ status: 503, chunks: ['{}'] }) });
@@ -113,22 +117,43 @@ describe('a chat call that is refused', () => {
       code: 500,
       param: null,
     });
-    expect(await error(await gateway.post({ ...ask, stream: true }))).toMatchObject({ status: 500, type: 'provider_unavailable' });
+    expect(await error(await gateway.post({ ...ask, stream: true }))).toMatchObject({
+      status: 500,
+      type: 'provider_unavailable',
+    });
   });
 
   it.each<[string, unknown, Record<string, string>, Record<string, unknown>]>([
     ['no key', ask, { authorization: 'Bearer bad' }, { status: 401, type: 'unauthorized', message: 'Invalid API key' }],
-    ['an unknown model', { ...ask, model: 'nope' }, {}, { status: 404, type: 'invalid_model', message: 'Model not found: nope', param: 'model' }],
+    [
+      'an unknown model',
+      { ...ask, model: 'nope' },
+      {},
+      { status: 404, type: 'invalid_model', message: 'Model not found: nope', param: 'model' },
+    ],
     ['a wrong field', { ...ask, temperature: 9 }, {}, { status: 400, type: 'invalid_request', param: 'temperature' }],
-    ['no JSON', '{"model": nope}', {}, { status: 400, message: "The body is not valid JSON: unexpected 'n' at position 10" }],
+    [
+      'no JSON',
+      '{"model": nope}',
+      {},
+      { status: 400, message: "The body is not valid JSON: unexpected 'n' at position 10" },
+    ],
     ['an empty body', '', {}, { status: 400, message: 'The body is empty; send a JSON object' }],
-    ['too deep a body', `{"a":${'['.repeat(64)}`, {}, { status: 400, message: 'The body is nested deeper than 64 levels (at position 68)' }],
+    [
+      'too deep a body',
+      `{"a":${'['.repeat(64)}`,
+      {},
+      { status: 400, message: 'The body is nested deeper than 64 levels (at position 68)' },
+    ],
     ['too large a body', { ...ask, user: 'x'.repeat(200_000) }, {}, { status: 413, type: 'payload_too_large' }],
     ['another content type', ask, { 'content-type': 'text/plain' }, { status: 400, type: 'invalid_request' }],
     ['a compressed body', ask, { 'content-encoding': 'gzip' }, { status: 400, param: 'content-encoding' }],
     [
       'what the model does not take',
-      { ...ask, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }] }] },
+      {
+        ...ask,
+        messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }] }],
+      },
       {},
       { status: 422, type: 'unprocessable', param: 'messages' },
     ],

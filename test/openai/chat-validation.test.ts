@@ -6,7 +6,10 @@ import { chatSchema, type ChatBody } from '../../src/openai/chat-schema.ts';
 const check = createCheck<ChatBody>(chatSchema(2048));
 const user = { role: 'user', content: 'hi' };
 const valid = { model: 'acme/small', messages: [user] };
-const image = (url: unknown) => ({ ...valid, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }] });
+const image = (url: unknown) => ({
+  ...valid,
+  messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
+});
 
 /** Body, the field that the error names, and words of its message. */
 const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
@@ -19,7 +22,11 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
   [{ ...valid, model: 'a\r\nb' }, 'model', 'without control characters'],
   [{ ...valid, model: 7 }, 'model', 'not 7'],
   [{ ...valid, model: null }, 'model', 'not null'],
-  [JSON.parse('{"__proto__":{"model":"acme/small"},"messages":[{"role":"user","content":"hi"}]}'), 'model', 'is required'],
+  [
+    JSON.parse('{"__proto__":{"model":"acme/small"},"messages":[{"role":"user","content":"hi"}]}'),
+    'model',
+    'is required',
+  ],
   [{ model: 'm' }, 'messages', 'messages is required: an array of 1 to 2048 messages'],
   [{ ...valid, messages: [] }, 'messages', 'an array of 1 to 2048 messages, not an empty array'],
   [{ ...valid, messages: Array.from({ length: 2049 }, () => user) }, 'messages', 'not an array of 2049'],
@@ -35,14 +42,26 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
   [{ ...valid, messages: [{ role: 'user', content: null }] }, 'messages[0].content', 'not null'],
   [{ ...valid, messages: [{ role: 'user', content: 7 }] }, 'messages[0].content', 'a string or an array of parts'],
   [{ ...valid, messages: [{ role: 'user', content: ['x'] }] }, 'messages[0].content[0]', 'an object with a type'],
-  [{ ...valid, messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'messages[0].content[0].text', 'is required'],
-  [{ ...valid, messages: [{ role: 'user', content: [{ type: 'text', text: 1 }] }] }, 'messages[0].content[0].text', 'a string'],
+  [
+    { ...valid, messages: [{ role: 'user', content: [{ type: 'text' }] }] },
+    'messages[0].content[0].text',
+    'is required',
+  ],
+  [
+    { ...valid, messages: [{ role: 'user', content: [{ type: 'text', text: 1 }] }] },
+    'messages[0].content[0].text',
+    'a string',
+  ],
   [
     { ...valid, messages: [{ role: 'user', content: [{ type: 'new', x: 1 }] }] },
     'messages[0].content[0].type',
     'one of text, image_url, input_audio',
   ],
-  [{ ...valid, messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0].image_url', 'is required'],
+  [
+    { ...valid, messages: [{ role: 'user', content: [{ type: 'image_url' }] }] },
+    'messages[0].content[0].image_url',
+    'is required',
+  ],
   [
     { ...valid, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'https://x' }] }] },
     'messages[0].content[0].image_url',
@@ -89,10 +108,22 @@ const REFUSED: readonly (readonly [unknown, string | undefined, string])[] = [
   [{ ...valid, provider: { order: 'acme' } }, 'provider.order', 'an array of at most 64'],
   [{ ...valid, provider: { sort: 'beauty' } }, 'provider.sort', 'one of price, latency, throughput, not "beauty"'],
   [{ ...valid, provider: { allow_fallbacks: 1 } }, 'provider.allow_fallbacks', 'true or false'],
-  [{ ...valid, provider: { max_price: { request: 1 } } }, 'provider.max_price.request', 'is not known here. Known are prompt, completion, image'],
-  [{ ...valid, provider: { max_prices: { prompt: 1 } } }, 'provider.max_prices', 'is not known here; did you mean max_price? Known are order, only'],
+  [
+    { ...valid, provider: { max_price: { request: 1 } } },
+    'provider.max_price.request',
+    'is not known here. Known are prompt, completion, image',
+  ],
+  [
+    { ...valid, provider: { max_prices: { prompt: 1 } } },
+    'provider.max_prices',
+    'is not known here; did you mean max_price? Known are order, only',
+  ],
   [{ ...valid, provider: { oder: ['a'] } }, 'provider.oder', 'is not known here; did you mean order?'],
-  [{ ...valid, provider: { data_collection: 'deny' } }, 'provider.data_collection', 'is not known here. Known are order, only, ignore'],
+  [
+    { ...valid, provider: { data_collection: 'deny' } },
+    'provider.data_collection',
+    'is not known here. Known are order, only, ignore',
+  ],
 ];
 
 const ACCEPTED: readonly (readonly [string, Record<string, unknown>])[] = [
@@ -120,11 +151,26 @@ const ACCEPTED: readonly (readonly [string, Record<string, unknown>])[] = [
   ],
   [
     'the limits',
-    { ...valid, temperature: 2, top_p: 0, presence_penalty: -2, frequency_penalty: 2, n: 128, stop: ['a', 'b', 'c', 'd'], max_tokens: 1 },
+    {
+      ...valid,
+      temperature: 2,
+      top_p: 0,
+      presence_penalty: -2,
+      frequency_penalty: 2,
+      n: 128,
+      stop: ['a', 'b', 'c', 'd'],
+      max_tokens: 1,
+    },
   ],
   [
     'fields that nobody here knows',
-    { ...valid, seed: 1, response_format: { type: 'json_object' }, reasoning: { effort: 'high' }, logit_bias: { 1: 2 } },
+    {
+      ...valid,
+      seed: 1,
+      response_format: { type: 'json_object' },
+      reasoning: { effort: 'high' },
+      logit_bias: { 1: 2 },
+    },
   ],
   [
     'all that a reply says of itself, sent back',
@@ -141,7 +187,16 @@ const ACCEPTED: readonly (readonly [string, Record<string, unknown>])[] = [
       },
     },
   ],
-  ['every role', { ...valid, messages: ['system', 'developer', 'user', 'assistant', 'tool', 'function'].map((role) => ({ role, content: 'x' })) }],
+  [
+    'every role',
+    {
+      ...valid,
+      messages: ['system', 'developer', 'user', 'assistant', 'tool', 'function'].map((role) => ({
+        role,
+        content: 'x',
+      })),
+    },
+  ],
   [
     'an assistant without content',
     {
@@ -209,6 +264,8 @@ describe('the check of a chat request', () => {
   it('never repeats what is long or unprintable', () => {
     expect(() => check({ ...valid, model: 'x'.repeat(100_000) })).toThrow(/^.{1,200}$/);
     expect(() => check({ ...valid, stop: [{}], user: '\u202e\n' })).toThrow(/^[\x20-\x7e“”]*$/);
-    expect(() => check({ ...valid, provider: { max_price: { ['\u202e\n'.repeat(100)]: 1 } } })).toThrow(/^[\x20-\x7e]*$/);
+    expect(() => check({ ...valid, provider: { max_price: { ['\u202e\n'.repeat(100)]: 1 } } })).toThrow(
+      /^[\x20-\x7e]*$/,
+    );
   });
 });

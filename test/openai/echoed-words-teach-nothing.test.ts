@@ -19,12 +19,18 @@ const call = (asked: Partial<ChatBody> = {}) =>
 type Call = ReturnType<typeof call>;
 const boundless = () => makeOffer({ model: { maxOutputTokens: null } });
 const sentBy = ({ exchange }: Call, offer: Offer) => {
-  const { max_tokens, max_completion_tokens } = JSON.parse(exchange.request(offer).body as string) as Record<string, unknown>;
+  const { max_tokens, max_completion_tokens } = JSON.parse(exchange.request(offer).body as string) as Record<
+    string,
+    unknown
+  >;
   return { max_tokens, max_completion_tokens };
 };
-const refuse = ({ exchange }: Call, offer: Offer, answer: object) => exchange.reform(offer, 400, Buffer.from(JSON.stringify(answer)));
+const refuse = ({ exchange }: Call, offer: Offer, answer: object) =>
+  exchange.reform(offer, 400, Buffer.from(JSON.stringify(answer)));
 /** What OpenAI answers to a field that it does not know. */
-const unknown = (name: string) => ({ error: { message: `Unknown parameter: '${name}'.`, type: 'invalid_request_error', param: name } });
+const unknown = (name: string) => ({
+  error: { message: `Unknown parameter: '${name}'.`, type: 'invalid_request_error', param: name },
+});
 
 it.each([
   'max_tokens must be less than or equal to 1',
@@ -44,7 +50,9 @@ it('a field inside of a message that has the name of the cap changes nothing for
   const offer = boundless();
   const attacker = call({ messages: [{ role: 'user', content: 'hi', max_tokens: 1 }] });
   sentBy(attacker, offer);
-  refuse(attacker, offer, { detail: [{ type: 'extra_forbidden', loc: ['body', 'messages', 0, 'user', 'max_tokens'] }] });
+  refuse(attacker, offer, {
+    detail: [{ type: 'extra_forbidden', loc: ['body', 'messages', 0, 'user', 'max_tokens'] }],
+  });
   expect(sentBy(call(), offer)).toEqual({ max_tokens: 8000 });
 });
 
@@ -54,7 +62,8 @@ it('a call that speaks of the cap in its words is itself sent in the form that i
   sentBy(curious, offer);
   expect(refuse(curious, offer, unknown('max_tokens'))).toBe(true);
   expect(sentBy(curious, offer)).toEqual({ max_completion_tokens: 8000 });
-  const words = 'max_completion_tokens is too large: 8000. This model supports at most 300 completion tokens, whereas you provided 8000.';
+  const words =
+    'max_completion_tokens is too large: 8000. This model supports at most 300 completion tokens, whereas you provided 8000.';
   expect(refuse(curious, offer, { error: { message: words } })).toBe(true);
   expect(sentBy(curious, offer)).toEqual({ max_completion_tokens: 300 });
   expect(sentBy(call(), offer)).toEqual({ max_tokens: 8000 });

@@ -19,7 +19,8 @@ function call(body: unknown, headers: Record<string, string> = {}) {
     receipts: 'on-request',
   });
 }
-const forwarded = (body: unknown, offer = makeOffer()) => JSON.parse(call(body).exchange.request(offer).body as string) as Record<string, unknown>;
+const forwarded = (body: unknown, offer = makeOffer()) =>
+  JSON.parse(call(body).exchange.request(offer).body as string) as Record<string, unknown>;
 
 describe('what is sent to the provider', () => {
   it('is the request with the provider’s own name for the model and the cap of the lock', () => {
@@ -29,7 +30,12 @@ describe('what is sent to the provider', () => {
   it('keeps unknown fields and the user, and drops what speaks to the gateway', () => {
     const extra = { seed: 3, response_format: { type: 'text' }, user: 'u-1', logit_bias: { 5: 1 }, temperature: 0 };
     const ours = { provider: { only: ['acme'] }, models: ['other'], session_id: 's', metadata: { a: 'b' } };
-    expect(forwarded({ ...valid, ...extra, ...ours })).toEqual({ ...valid, ...extra, model: 'upstream-small', max_tokens: 1000 });
+    expect(forwarded({ ...valid, ...extra, ...ours })).toEqual({
+      ...valid,
+      ...extra,
+      model: 'upstream-small',
+      max_tokens: 1000,
+    });
   });
 
   it('leaves out what the client left out: models differ in their defaults, and some refuse a temperature', () => {
@@ -38,12 +44,19 @@ describe('what is sent to the provider', () => {
   });
 
   it('asks for usage in every stream, and has no stream options elsewhere', () => {
-    expect(forwarded({ ...valid, stream: true })).toMatchObject({ stream: true, stream_options: { include_usage: true } });
-    expect(forwarded({ ...valid, stream: true, stream_options: { include_usage: false, x: 1 } })['stream_options']).toEqual({
+    expect(forwarded({ ...valid, stream: true })).toMatchObject({
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    expect(
+      forwarded({ ...valid, stream: true, stream_options: { include_usage: false, x: 1 } })['stream_options'],
+    ).toEqual({
       include_usage: true,
       x: 1,
     });
-    expect(forwarded({ ...valid, stream: false, stream_options: { include_usage: true } })).not.toHaveProperty('stream_options');
+    expect(forwarded({ ...valid, stream: false, stream_options: { include_usage: true } })).not.toHaveProperty(
+      'stream_options',
+    );
   });
 
   it.each([
@@ -69,15 +82,24 @@ describe('what is sent to the provider', () => {
     ['none', { max_tokens: 7 }, {}],
     ['none', {}, {}],
   ] as const)('with cap = "%s" the cap has that name alone: %j', (cap, asked, wanted) => {
-    expect(forwarded({ ...valid, ...asked }, makeOffer({ model: { cap } }))).toEqual({ ...valid, model: 'upstream-small', ...wanted });
+    expect(forwarded({ ...valid, ...asked }, makeOffer({ model: { cap } }))).toEqual({
+      ...valid,
+      model: 'upstream-small',
+      ...wanted,
+    });
   });
 
   it('has no cap where the client gave none and the model declares none', () => {
-    expect(forwarded(valid, makeOffer({ model: { maxOutputTokens: null } }))).toEqual({ ...valid, model: 'upstream-small' });
+    expect(forwarded(valid, makeOffer({ model: { maxOutputTokens: null } }))).toEqual({
+      ...valid,
+      model: 'upstream-small',
+    });
   });
 
   it('is what was checked, where keys are doubled', () => {
-    const body = forwarded('{"model":"x","max_tokens":100000,"messages":[{"role":"user","content":"hi"}],"model":"acme/small","max_tokens":5}');
+    const body = forwarded(
+      '{"model":"x","max_tokens":100000,"messages":[{"role":"user","content":"hi"}],"model":"acme/small","max_tokens":5}',
+    );
     expect(body).toEqual({ ...valid, model: 'upstream-small', max_tokens: 5 });
   });
 
@@ -99,13 +121,22 @@ describe('what is sent to the provider', () => {
     expect(exchange.request(first).body).toBe(body);
     expect(stringify).toHaveBeenCalledTimes(1);
     stringify.mockRestore();
-    const other = exchange.request(makeOffer({ provider: 'other', model: { upstreamModel: 'theirs', maxOutputTokens: 50 } })).body as string;
+    const other = exchange.request(
+      makeOffer({ provider: 'other', model: { upstreamModel: 'theirs', maxOutputTokens: 50 } }),
+    ).body as string;
     expect(JSON.parse(other)).toEqual({ ...valid, model: 'theirs', max_tokens: 50 });
-    expect(JSON.parse(exchange.request(first).body as string)).toEqual({ ...valid, model: 'upstream-small', max_tokens: 1000 });
+    expect(JSON.parse(exchange.request(first).body as string)).toEqual({
+      ...valid,
+      model: 'upstream-small',
+      max_tokens: 1000,
+    });
   });
 
   it('goes with content headers and the request id, and with nothing of the client’s', () => {
-    const { exchange } = call({ ...valid, stream: true }, { authorization: 'Bearer client', cookie: 'c', 'x-api-key': 'k' });
+    const { exchange } = call(
+      { ...valid, stream: true },
+      { authorization: 'Bearer client', cookie: 'c', 'x-api-key': 'k' },
+    );
     expect(exchange.request(makeOffer())).toMatchObject({
       method: 'POST',
       path: '/chat/completions',
@@ -117,7 +148,10 @@ describe('what is sent to the provider', () => {
 
 describe('what the pipeline is told', () => {
   it('targets, fallbacks and metadata', () => {
-    const { request } = call({ ...valid, models: ['b', 'acme/small', 'b'], metadata: { k: 1 }, stream: true }, { traceparent: '00-a-b-01' });
+    const { request } = call(
+      { ...valid, models: ['b', 'acme/small', 'b'], metadata: { k: 1 }, stream: true },
+      { traceparent: '00-a-b-01' },
+    );
     expect(request).toMatchObject({
       primitive: 'model',
       targets: ['acme/small', 'b'],
@@ -159,10 +193,14 @@ describe('what the pipeline is told', () => {
   });
 
   it('the session, from the body before the header, within the account', () => {
-    expect(call({ ...valid, session_id: 's1' }, { 'x-session-id': 's2' }).request.stickyKey).toBe('tollgate:local:dev s1');
+    expect(call({ ...valid, session_id: 's1' }, { 'x-session-id': 's2' }).request.stickyKey).toBe(
+      'tollgate:local:dev s1',
+    );
     expect(call(valid, { 'x-session-id': 's2' }).request.stickyKey).toBe('tollgate:local:dev s2');
     expect(call(valid).request.stickyKey).toBeNull();
-    expect(() => call(valid, { 'x-session-id': 'x'.repeat(257) })).toThrow(expect.objectContaining({ code: 'invalid_request' }));
+    expect(() => call(valid, { 'x-session-id': 'x'.repeat(257) })).toThrow(
+      expect.objectContaining({ code: 'invalid_request' }),
+    );
   });
 
   it('whether a receipt is wanted', () => {

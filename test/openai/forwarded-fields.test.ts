@@ -10,22 +10,33 @@ const check = createCheck<ChatBody>(chatSchema(2048));
 const valid = { model: 'acme/small', messages: [{ role: 'user', content: 'hi' }], max_tokens: 10 };
 const OURS = { ...valid, model: 'upstream-small' };
 
-const own = (forward?: 'all' | readonly string[]): Offer => makeOffer(forward === undefined ? {} : { model: { forward } });
+const own = (forward?: 'all' | readonly string[]): Offer =>
+  makeOffer(forward === undefined ? {} : { model: { forward } });
 const dialledIn = (forward?: 'all' | readonly string[]): Offer => ({
   ...own(forward),
   endpoint: { kind: 'tunnel', provider: 'acme-key', basePath: '/models/acme%2Fsmall' },
 });
-const EVERY_OFFER: readonly Offer[] = [own(), own('all'), own([]), dialledIn(), dialledIn('all'), dialledIn(['n_predict', 'best_of', 'options'])];
+const EVERY_OFFER: readonly Offer[] = [
+  own(),
+  own('all'),
+  own([]),
+  dialledIn(),
+  dialledIn('all'),
+  dialledIn(['n_predict', 'best_of', 'options']),
+];
 
 function sent(offer: Offer, more: object) {
-  const { exchange } = toCall(check(parseJson(Buffer.from(JSON.stringify({ ...valid, ...more })), { jsonDepthMax: 64, jsonKeysMax: 10_000 })), {
-    caller: { account: 'tollgate:local:dev', key: null, wallet: null },
-    requestId: 'req-1',
-    headers: {},
-    now: 0,
-    replyBytesMax: 1e6,
-    receipts: 'on-request',
-  });
+  const { exchange } = toCall(
+    check(parseJson(Buffer.from(JSON.stringify({ ...valid, ...more })), { jsonDepthMax: 64, jsonKeysMax: 10_000 })),
+    {
+      caller: { account: 'tollgate:local:dev', key: null, wallet: null },
+      requestId: 'req-1',
+      headers: {},
+      now: 0,
+      replyBytesMax: 1e6,
+      receipts: 'on-request',
+    },
+  );
   const body = JSON.parse(exchange.request(offer).body as string) as Record<string, unknown>;
   return { body, dropped: exchange.dropped };
 }
@@ -44,7 +55,10 @@ describe('a published field', () => {
     const special = ['model', 'messages', 'stream', 'n', 'tools', 'tool_choice', 'user', 'stop'];
     for (const field of PUBLISHED) {
       if (special.includes(field) || field.endsWith('_penalty') || ['temperature', 'top_p'].includes(field)) continue;
-      expect(sent(offer, { [field]: 'as it came' }), field).toEqual({ body: { ...OURS, [field]: 'as it came' }, dropped: [] });
+      expect(sent(offer, { [field]: 'as it came' }), field).toEqual({
+        body: { ...OURS, [field]: 'as it came' },
+        dropped: [],
+      });
     }
   });
 });
@@ -62,7 +76,11 @@ describe('reasoning, the word of another router,', () => {
 
   it.each([
     [{ reasoning: { effort: 'high' } }, { reasoning_effort: 'high' }, []],
-    [{ reasoning: { effort: 'low', exclude: true, max_tokens: 5 } }, { reasoning_effort: 'low' }, ['reasoning.exclude', 'reasoning.max_tokens']],
+    [
+      { reasoning: { effort: 'low', exclude: true, max_tokens: 5 } },
+      { reasoning_effort: 'low' },
+      ['reasoning.exclude', 'reasoning.max_tokens'],
+    ],
     [{ reasoning: { enabled: true } }, {}, ['reasoning.enabled']],
     [{ reasoning: { effort: 3 } }, {}, ['reasoning.effort']],
     [{ reasoning: { effort: 'high' }, reasoning_effort: 'high' }, { reasoning_effort: 'high' }, []],
@@ -79,13 +97,19 @@ describe('a field beyond', () => {
 
   it('goes to the operator’s own models, unless they list others', () => {
     for (const offer of [own(), own('all')])
-      expect(sent(offer, odd)).toEqual({ body: { ...OURS, chat_template_kwargs: odd.chat_template_kwargs, top_n_sigma: 1 }, dropped: [] });
+      expect(sent(offer, odd)).toEqual({
+        body: { ...OURS, chat_template_kwargs: odd.chat_template_kwargs, top_n_sigma: 1 },
+        dropped: [],
+      });
     expect(sent(own([]), odd)).toEqual({ body: OURS, dropped: ['chat_template_kwargs', 'top_n_sigma'] });
   });
 
   it('goes to a provider that dials in where it lists it', () => {
     expect(sent(dialledIn(), odd)).toEqual({ body: OURS, dropped: ['chat_template_kwargs', 'top_n_sigma'] });
-    expect(sent(dialledIn(['top_n_sigma']), odd)).toEqual({ body: { ...OURS, top_n_sigma: 1 }, dropped: ['chat_template_kwargs'] });
+    expect(sent(dialledIn(['top_n_sigma']), odd)).toEqual({
+      body: { ...OURS, top_n_sigma: 1 },
+      dropped: ['chat_template_kwargs'],
+    });
     expect(sent(dialledIn('all'), odd).dropped).toEqual([]);
   });
 
@@ -99,20 +123,34 @@ describe('a field beyond', () => {
     },
   );
 
-  it.each(['api_base', 'base_url', 'api_key', 'mock_response', 'extra_headers', 'fallbacks', 'logits_processors', 'chat_template'])(
-    '%s sends a call elsewhere or runs what it holds: every model lists it by name',
+  it.each([
+    'api_base',
+    'base_url',
+    'api_key',
+    'mock_response',
+    'extra_headers',
+    'fallbacks',
+    'logits_processors',
+    'chat_template',
+  ])('%s sends a call elsewhere or runs what it holds: every model lists it by name', (field) => {
+    for (const offer of [own(), own('all'), dialledIn('all')])
+      expect(sent(offer, { [field]: 'x' })).toEqual({ body: OURS, dropped: [field] });
+    expect(sent(own([field]), { [field]: 'x' }).body).toHaveProperty(field, 'x');
+  });
+
+  it.each(['plugins', 'transforms', 'route', 'trace', 'preset', 'include_reasoning'])(
+    '%s is for another router, and goes nowhere',
     (field) => {
-      for (const offer of [own(), own('all'), dialledIn('all')]) expect(sent(offer, { [field]: 'x' })).toEqual({ body: OURS, dropped: [field] });
-      expect(sent(own([field]), { [field]: 'x' }).body).toHaveProperty(field, 'x');
+      for (const offer of [...EVERY_OFFER, own([field])])
+        expect(sent(offer, { [field]: ['x'] })).toEqual({ body: OURS, dropped: [field] });
     },
   );
 
-  it.each(['plugins', 'transforms', 'route', 'trace', 'preset', 'include_reasoning'])('%s is for another router, and goes nowhere', (field) => {
-    for (const offer of [...EVERY_OFFER, own([field])]) expect(sent(offer, { [field]: ['x'] })).toEqual({ body: OURS, dropped: [field] });
-  });
-
   it('that asks the gateway for what it does is not told as dropped', () => {
-    expect(sent(own(), { usage: { include: true }, metadata: { a: 'b' }, session_id: 's', provider: {} })).toEqual({ body: OURS, dropped: [] });
+    expect(sent(own(), { usage: { include: true }, metadata: { a: 'b' }, session_id: 's', provider: {} })).toEqual({
+      body: OURS,
+      dropped: [],
+    });
   });
 });
 
@@ -138,7 +176,8 @@ describe('another name of the cap', () => {
     for (const field of spellings(name)) {
       for (const offer of EVERY_OFFER) {
         if (offer.model!.forward?.includes(field)) continue;
-        for (const value of [20_000, '20000', { value: 20_000 }]) expect(sent(offer, { [field]: value })).toEqual({ body: OURS, dropped: [field] });
+        for (const value of [20_000, '20000', { value: 20_000 }])
+          expect(sent(offer, { [field]: value })).toEqual({ body: OURS, dropped: [field] });
       }
       expect(sent(own(), { options: { [field]: 20_000, seed: 1 } })).toEqual({
         body: { ...OURS, options: { seed: 1 } },
@@ -152,7 +191,10 @@ describe('another name of the cap', () => {
   });
 
   it('gets the cap where the model lists it', () => {
-    expect(sent(dialledIn(['n_predict']), { n_predict: 20_000 })).toEqual({ body: { ...OURS, n_predict: 10 }, dropped: [] });
+    expect(sent(dialledIn(['n_predict']), { n_predict: 20_000 })).toEqual({
+      body: { ...OURS, n_predict: 10 },
+      dropped: [],
+    });
     expect(sent(own(['n_predict']), { n_predict: '1' })).toEqual({ body: { ...OURS, n_predict: 10 }, dropped: [] });
   });
 
@@ -166,16 +208,23 @@ describe('another name of the cap', () => {
 });
 
 describe('a field that makes more output than is priced', () => {
-  it.each(['best_of', 'use_beam_search', 'num_beams', 'num_return_sequences', 'n_cmpl', 'candidateCount'])('%s is dropped everywhere', (field) => {
-    for (const offer of [...EVERY_OFFER, own([field])]) expect(sent(offer, { [field]: 64 })).toEqual({ body: OURS, dropped: [field] });
-  });
+  it.each(['best_of', 'use_beam_search', 'num_beams', 'num_return_sequences', 'n_cmpl', 'candidateCount'])(
+    '%s is dropped everywhere',
+    (field) => {
+      for (const offer of [...EVERY_OFFER, own([field])])
+        expect(sent(offer, { [field]: 64 })).toEqual({ body: OURS, dropped: [field] });
+    },
+  );
 
-  it.each(['min_tokens', 'min_new_tokens', 'thinking_budget_tokens', 'reasoning_budget'])('%s is at most the cap', (field) => {
-    expect(sent(own(), { [field]: 20_000 }).body).toHaveProperty(field, 10);
-    expect(sent(own(), { [field]: '20000' }).body).toHaveProperty(field, 10);
-    expect(sent(own(), { [field]: 3 }).body).toHaveProperty(field, 3);
-    expect(sent(dialledIn(), { [field]: 3 })).toEqual({ body: OURS, dropped: [field] });
-  });
+  it.each(['min_tokens', 'min_new_tokens', 'thinking_budget_tokens', 'reasoning_budget'])(
+    '%s is at most the cap',
+    (field) => {
+      expect(sent(own(), { [field]: 20_000 }).body).toHaveProperty(field, 10);
+      expect(sent(own(), { [field]: '20000' }).body).toHaveProperty(field, 10);
+      expect(sent(own(), { [field]: 3 }).body).toHaveProperty(field, 3);
+      expect(sent(dialledIn(), { [field]: 3 })).toEqual({ body: OURS, dropped: [field] });
+    },
+  );
 
   it('reasoning is at most the cap', () => {
     expect(
@@ -195,12 +244,23 @@ describe('a field that makes more output than is priced', () => {
 });
 
 describe('fields inside of fields', () => {
-  const nested = { n: 50, N: 2, model: 'dear', api_base: 'http://127.0.0.1:1', messages: [], stream_options: { include_usage: false }, kept: 1 };
+  const nested = {
+    n: 50,
+    N: 2,
+    model: 'dear',
+    api_base: 'http://127.0.0.1:1',
+    messages: [],
+    stream_options: { include_usage: false },
+    kept: 1,
+  };
   const names = ['n', 'N', 'model', 'api_base', 'messages', 'stream_options'];
 
   it('ask for no other model, no more completions and no other address', () => {
     for (const field of ['options', 'sampling_params', 'parameters', 'generationConfig'])
-      expect(sent(own(), { [field]: nested })).toEqual({ body: { ...OURS, [field]: { kept: 1 } }, dropped: names.map((name) => `${field}.${name}`) });
+      expect(sent(own(), { [field]: nested })).toEqual({
+        body: { ...OURS, [field]: { kept: 1 } },
+        dropped: names.map((name) => `${field}.${name}`),
+      });
     expect(sent(own(), { extra_body: nested })).toEqual({ body: OURS, dropped: ['extra_body'] });
   });
 
@@ -213,16 +273,23 @@ describe('fields inside of fields', () => {
   });
 
   it('are found in arrays, too', () => {
-    expect(sent(own(), { options: [{ num_predict: 99, seed: 1 }], configs: [[{ max_tokens: 99 }]], plain: [1, 'a'] })).toEqual({
+    expect(
+      sent(own(), { options: [{ num_predict: 99, seed: 1 }], configs: [[{ max_tokens: 99 }]], plain: [1, 'a'] }),
+    ).toEqual({
       body: { ...OURS, options: [{ seed: 1 }], configs: [[{}]], plain: [1, 'a'] },
       dropped: ['options[0].num_predict', 'configs[0][0].max_tokens'],
     });
   });
 
-  it.each(['be\u017ft_of', 'num_beam\u017f', 'n_predict\0', 'n_predict\0x', 'best_of\u200b', 'max_token', 'max_target_length'])(
-    '%j is dropped',
-    (field) => {
-      expect(sent(own(), { [field]: 99 })).toEqual({ body: OURS, dropped: [field] });
-    },
-  );
+  it.each([
+    'be\u017ft_of',
+    'num_beam\u017f',
+    'n_predict\0',
+    'n_predict\0x',
+    'best_of\u200b',
+    'max_token',
+    'max_target_length',
+  ])('%j is dropped', (field) => {
+    expect(sent(own(), { [field]: 99 })).toEqual({ body: OURS, dropped: [field] });
+  });
 });

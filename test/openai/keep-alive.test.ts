@@ -60,7 +60,11 @@ describe('keep-alive', () => {
         })(),
       }),
     });
-    const response = await gateway.post({ model: 'acme/small', stream: true, messages: [{ role: 'user', content: 'hi' }] });
+    const response = await gateway.post({
+      model: 'acme/small',
+      stream: true,
+      messages: [{ role: 'user', content: 'hi' }],
+    });
     const body = response.body!.pipeThrough(new TextDecoderStream()).getReader();
     expect((await body.read()).value).toMatch(/^(?:: keep-alive\n\n)+$/);
     rest.open();

@@ -2,10 +2,14 @@ import { afterEach, expect, test } from 'vitest';
 import { startGateway } from './support/gateway.ts';
 import { USAGE } from './support/replies.ts';
 
-// `max_cost` bounds what one ordinary chat call may cost: an offer that may cost more does not serve it. The provider is not told of it.
+// `max_cost` bounds what one ordinary chat call may cost: an offer that may cost more does not serve it. The
+// provider is not told of it.
 
 const ask = { model: 'acme/small', messages: [{ role: 'user', content: 'hi' }], max_tokens: 100 };
-const completion = JSON.stringify({ choices: [{ index: 0, message: { role: 'assistant', content: 'hello' }, finish_reason: 'stop' }], usage: USAGE });
+const completion = JSON.stringify({
+  choices: [{ index: 0, message: { role: 'assistant', content: 'hello' }, finish_reason: 'stop' }],
+  usage: USAGE,
+});
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 afterEach(() => gateway.close());
 
@@ -32,7 +36,10 @@ test.each(['cheap', -1, '0.0000001', 'NaN'])('what is no amount is refused: %s',
   gateway = await startGateway({ reply: () => ({ chunks: [completion] }) });
   const response = await gateway.post({ ...ask, max_cost });
   expect(response.status).toBe(400);
-  expect(((await response.json()) as { error: object }).error).toMatchObject({ type: 'invalid_request', param: 'max_cost' });
+  expect(((await response.json()) as { error: object }).error).toMatchObject({
+    type: 'invalid_request',
+    param: 'max_cost',
+  });
 });
 
 test('the x-max-cost header is the same, and of both the lower one counts', async () => {

@@ -6,7 +6,14 @@ import { modelsRoutes } from '../../src/openai/models-routes.ts';
 import { LIMITS } from './support/gateway.ts';
 import { makeOffer } from './support/offers.ts';
 
-const MEDIA: MediaFacts = { upstreamModel: 'upstream', supportedParams: [], aspectRatios: [], formats: [], resolutions: [], durations: [] };
+const MEDIA: MediaFacts = {
+  upstreamModel: 'upstream',
+  supportedParams: [],
+  aspectRatios: [],
+  formats: [],
+  resolutions: [],
+  durations: [],
+};
 
 function mediaOffer(
   primitive: Primitive,
@@ -23,7 +30,10 @@ function mediaOffer(
     model: null,
     media: { ...MEDIA, ...media },
     variants: Object.fromEntries(
-      Object.entries(variants).map(([name, of]) => [name, { id: name, rates: parseRates(of as Record<string, unknown>) }]),
+      Object.entries(variants).map(([name, of]) => [
+        name,
+        { id: name, rates: parseRates(of as Record<string, unknown>) },
+      ]),
     ),
   };
 }
@@ -32,7 +42,11 @@ async function list(offers: readonly Offer[], url = '/models?type=all') {
   const catalog = createCatalog();
   catalog.replace('test', offers);
   const server = createServer({ limits: LIMITS, onError: () => {} });
-  const health = { available: () => true, stats: () => Promise.reject(new Error('not asked for')) as never, compliance: () => 1 };
+  const health = {
+    available: () => true,
+    stats: () => Promise.reject(new Error('not asked for')) as never,
+    compliance: () => 1,
+  };
   const admit = async () => Promise.reject(new Error('the pages of this test are public'));
   await server.register(modelsRoutes({ catalog, health, registry: { locate: () => null }, admit, now: Date.now }));
   return (await server.inject({ url })).json<{
@@ -45,7 +59,12 @@ async function list(offers: readonly Offer[], url = '/models?type=all') {
 
 it('an image model has exactly the fields of the contract, with what any of its providers can and the price of the cheapest', async () => {
   const { image_models: images } = await list([
-    mediaOffer('image', 'dear', { image: 0.08 }, { supportedParams: ['seed', 'style'], aspectRatios: ['1:1'], formats: ['png'] }),
+    mediaOffer(
+      'image',
+      'dear',
+      { image: 0.08 },
+      { supportedParams: ['seed', 'style'], aspectRatios: ['1:1'], formats: ['png'] },
+    ),
     mediaOffer(
       'image',
       'cheap',
@@ -64,12 +83,24 @@ it('an image model has exactly the fields of the contract, with what any of its 
       pricing: { generation: 0.04, resolutions: { '2K': 0.06 } },
     },
   ]);
-  expect((await list([mediaOffer('image', 'plain', { image: 0.5 }, {})])).image_models).toMatchObject([{ pricing: { generation: 0.5 } }]);
+  expect((await list([mediaOffer('image', 'plain', { image: 0.5 }, {})])).image_models).toMatchObject([
+    { pricing: { generation: 0.5 } },
+  ]);
 });
 
 it('a video model has exactly the fields of the contract', async () => {
-  const prices = { '480p': { second: 0.1 }, '480p+audio': { second: 0.15 }, '1080p': { second: 0.2 }, '1080p+audio': { second: 0.3 } };
-  const media = { supportedParams: ['seed', 'image_url'], resolutions: ['480p', '1080p'], durations: ['5s', '10s'], aspectRatios: ['16:9'] };
+  const prices = {
+    '480p': { second: 0.1 },
+    '480p+audio': { second: 0.15 },
+    '1080p': { second: 0.2 },
+    '1080p+audio': { second: 0.3 },
+  };
+  const media = {
+    supportedParams: ['seed', 'image_url'],
+    resolutions: ['480p', '1080p'],
+    durations: ['5s', '10s'],
+    aspectRatios: ['16:9'],
+  };
   const { video_models: videos } = await list([
     mediaOffer('video', 'dear', { second: 0.9 }, { durations: ['15s'] }, { '720p': { second: 0.9 } }),
     mediaOffer('video', 'cheap', { second: 0.3, call: 0.05 }, media, prices),
@@ -93,7 +124,9 @@ it.each([
   [['image_url', 'end_image_url'], 'image-to-video'],
   [['image_url', 'video_url'], 'video-to-video'],
 ])('a video model that heeds %j is %s', async (supportedParams, type) => {
-  expect((await list([mediaOffer('video', 'p', { second: 1 }, { supportedParams })])).video_models).toMatchObject([{ model_type: type }]);
+  expect((await list([mediaOffer('video', 'p', { second: 1 }, { supportedParams })])).video_models).toMatchObject([
+    { model_type: type },
+  ]);
 });
 
 it('agents and tools say what they do and what they cost', async () => {
@@ -101,9 +134,21 @@ it('agents and tools say what they do and what they cost', async () => {
   const tool = { ...mediaOffer('tool', 'p', { call: 0.1 }, {}, { deep: { call: 0.5 } }), media: null };
   const { agents, tools } = await list([agent, tool], '/models');
   expect(agents).toMatchObject([
-    { id: 'acme/art', object: 'agent', description: 'Researches.', providers: ['p'], pricing: { per_call: 0.2, prompt: null, completion: null } },
+    {
+      id: 'acme/art',
+      object: 'agent',
+      description: 'Researches.',
+      providers: ['p'],
+      pricing: { per_call: 0.2, prompt: null, completion: null },
+    },
   ]);
   expect(tools).toMatchObject([
-    { id: 'acme/art', object: 'tool', description: '', providers: ['p'], pricing: { per_call: 0.1, tools: { deep: 0.5 } } },
+    {
+      id: 'acme/art',
+      object: 'tool',
+      description: '',
+      providers: ['p'],
+      pricing: { per_call: 0.1, tools: { deep: 0.5 } },
+    },
   ]);
 });

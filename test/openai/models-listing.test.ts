@@ -33,9 +33,15 @@ const catalog = createCatalog();
 catalog.replace('test', offers);
 const admit = async () => Promise.reject(new Error('the pages of this test are public'));
 const server = createServer({ limits: LIMITS, onError: () => {} });
-const health = { available: (offer: Offer) => offer.provider.name !== 'dear', stats: () => stats, compliance: () => 0.5 };
+const health = {
+  available: (offer: Offer) => offer.provider.name !== 'dear',
+  stats: () => stats,
+  compliance: () => 0.5,
+};
 const connected = new Set<string>();
-const registry = { locate: (provider: string) => (connected.has(provider) ? ({ kind: 'here', connection: 'x' } as const) : null) };
+const registry = {
+  locate: (provider: string) => (connected.has(provider) ? ({ kind: 'here', connection: 'x' } as const) : null),
+};
 const ready = server.register(modelsRoutes({ catalog, health, registry, admit, now: Date.now }), { prefix: '/api/v1' });
 afterEach(() => catalog.replace('test', offers));
 
@@ -67,7 +73,11 @@ describe('the listing of models', () => {
             { id: 'cheap-key', name: 'cheap', pricing: { prompt: 0.15, completion: 0.6, image: null } },
           ],
           context_length: 200_000,
-          architecture: { modality: 'text+image->text', input_modalities: ['text', 'image'], output_modalities: ['text'] },
+          architecture: {
+            modality: 'text+image->text',
+            input_modalities: ['text', 'image'],
+            output_modalities: ['text'],
+          },
           pricing: { prompt: '0.00000015', completion: '0.0000006', image: '0' },
           supported_parameters: expect.arrayContaining(['max_tokens', 'temperature', 'tools']),
           top_provider: { context_length: 8192, max_completion_tokens: 1000, is_moderated: false },
@@ -88,11 +98,16 @@ describe('the listing of models', () => {
   });
 
   it('tells what a model takes beside what every model takes, and what it reasons unseen', async () => {
-    const lists = makeOffer({ provider: 'lists', model: { forward: ['top_n_sigma'], hiddenReasoning: { max: 900, usual: 300 } } });
+    const lists = makeOffer({
+      provider: 'lists',
+      model: { forward: ['top_n_sigma'], hiddenReasoning: { max: 900, usual: 300 } },
+    });
     catalog.replace('test', [lists, makeOffer({ provider: 'takes-all', model: { forward: 'all' } })]);
     const [model] = (await get('/models')).json<{ data: { supported_parameters: string[] }[] }>().data;
     expect(model!.supported_parameters).toContain('top_n_sigma');
-    const { endpoints } = (await get('/models/acme/small/endpoints')).json<{ data: { endpoints: Record<string, unknown>[] } }>().data;
+    const { endpoints } = (await get('/models/acme/small/endpoints')).json<{
+      data: { endpoints: Record<string, unknown>[] };
+    }>().data;
     expect(endpoints[0]).toMatchObject({
       hidden_reasoning_tokens: { max: 900, usual: 300 },
       supported_parameters: expect.arrayContaining(['top_n_sigma']),
@@ -124,7 +139,11 @@ describe('the listing of models', () => {
 
   it('is given a page at a time to who asks for it', async () => {
     const page = async (query: string) =>
-      (await get(`/models${query}`)).json<{ data: { id: string }[]; total_count: number; links: { next: string | null } }>();
+      (await get(`/models${query}`)).json<{
+        data: { id: string }[];
+        total_count: number;
+        links: { next: string | null };
+      }>();
     const first = await page('?type=chat&limit=1');
     expect([first.data.map(({ id }) => id), first.total_count, first.links.next]).toEqual([
       ['acme/small'],
@@ -134,7 +153,8 @@ describe('the listing of models', () => {
     const last = await page(first.links.next!.slice('/api/v1/models'.length));
     expect([last.data.map(({ id }) => id), last.links.next]).toEqual([['plain'], null]);
     expect((await page('?offset=9')).data).toEqual([]);
-    for (const query of ['?limit=0', '?limit=x', '?offset=-1']) expect((await get(`/models${query}`)).statusCode).toBe(400);
+    for (const query of ['?limit=0', '?limit=x', '?offset=-1'])
+      expect((await get(`/models${query}`)).statusCode).toBe(400);
   });
 
   it('is counted', async () => {
@@ -195,7 +215,9 @@ describe('one model', () => {
 
   it('shows who offers it through a tunnel as away while that is down', async () => {
     const [, cheap] = offers;
-    catalog.replace('test', [{ ...cheap!, endpoint: { kind: 'tunnel', provider: 'cheap-key', basePath: '/model/acme%2Fsmall' } }]);
+    catalog.replace('test', [
+      { ...cheap!, endpoint: { kind: 'tunnel', provider: 'cheap-key', basePath: '/model/acme%2Fsmall' } },
+    ]);
     const status = async () =>
       (await get('/models/acme/small/endpoints'))
         .json<{ data: { endpoints: { status: number; health: string }[] } }>()
@@ -213,12 +235,17 @@ describe('one model', () => {
     }
   });
 
-  it.each(['/models/nope', '/models/nope/endpoints', '/models/acme/agent', '/models/__proto__', '/models/constructor/endpoints'])(
-    '%s is not found',
-    async (path) => {
-      const response = await get(path);
-      expect(response.statusCode).toBe(404);
-      expect(response.json()).toMatchObject({ error: { type: 'invalid_model', code: 404, message: expect.stringMatching(/^Model not found: /) } });
-    },
-  );
+  it.each([
+    '/models/nope',
+    '/models/nope/endpoints',
+    '/models/acme/agent',
+    '/models/__proto__',
+    '/models/constructor/endpoints',
+  ])('%s is not found', async (path) => {
+    const response = await get(path);
+    expect(response.statusCode).toBe(404);
+    expect(response.json()).toMatchObject({
+      error: { type: 'invalid_model', code: 404, message: expect.stringMatching(/^Model not found: /) },
+    });
+  });
 });

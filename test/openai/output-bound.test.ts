@@ -4,13 +4,24 @@ import { createChatStreamReader } from '../../src/openai/chat-stream-reader.ts';
 import { outputBytesMax } from '../../src/openai/output-bound.ts';
 import { chunkOf, CONTEXT, delta, events, feed, textOf } from './support/replies.ts';
 
-const contextOf = (tokens: number) => ({ ...CONTEXT, budget: { ...CONTEXT.budget, completionCap: tokens, completionTokensMax: tokens } });
+const contextOf = (tokens: number) => ({
+  ...CONTEXT,
+  budget: { ...CONTEXT.budget, completionCap: tokens, completionTokensMax: tokens },
+});
 const usageOf = (tokens: number) => ({ prompt_tokens: 12, completion_tokens: tokens, total_tokens: 12 + tokens });
 const JSON_HEAD = { 'content-type': 'application/json' };
 
 function whole(message: object, tokens: number, claim = tokens, more: object = {}) {
   const choice = { index: 0, message: { role: 'assistant', ...message }, finish_reason: 'stop', ...more };
-  const body = { id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [choice], usage: usageOf(claim), output_text: 'again' };
+  const body = {
+    id: 'x',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
+    choices: [choice],
+    usage: usageOf(claim),
+    output_text: 'again',
+  };
   return feed(createChatReplyReader(contextOf(tokens)), [Buffer.from(JSON.stringify(body))], JSON_HEAD);
 }
 function streamed(words: readonly string[], tokens: number, parseAll = false, key = 'content') {
@@ -64,7 +75,10 @@ describe.each(HONEST)('%s', (_name, tokens) => {
 
 it('reasoning that is given under both of its names is one text', () => {
   const reasoning = 'thought '.repeat(16);
-  expect(whole({ content: '', reasoning, reasoning_content: reasoning }, 1).end).toMatchObject({ outcome: 'complete', flags: [] });
+  expect(whole({ content: '', reasoning, reasoning_content: reasoning }, 1).end).toMatchObject({
+    outcome: 'complete',
+    flags: [],
+  });
   const cut = whole({ content: '', reasoning: reasoning.repeat(2), reasoning_content: reasoning.repeat(2) }, 1);
   expect(cut.tail!.body['choices']).toMatchObject([{ message: { reasoning, reasoning_content: reasoning } }]);
 });
@@ -73,15 +87,26 @@ it('calls of tools with large arguments are not cut', () => {
   const rows = Array.from({ length: 100 }, (_, n) => ({ id: n, name: `row ${n}`, tags: ['a', 'b'] }));
   const call = { id: 'c', type: 'function', function: { name: 'insert', arguments: JSON.stringify({ rows }) } };
   const tokens = Math.ceil(call.function.arguments.length / 4);
-  expect(whole({ content: null, tool_calls: [call] }, tokens)).toMatchObject({ end: { outcome: 'complete', flags: [] } });
+  expect(whole({ content: null, tool_calls: [call] }, tokens)).toMatchObject({
+    end: { outcome: 'complete', flags: [] },
+  });
 });
 
 describe('a whole reply that ran past its cap', () => {
   it('is cut to what the cap can be, in whole characters, and nothing has the rest in another form', () => {
     const text = '汉'.repeat(1_000);
     const logprobs = { content: [{ token: '汉', logprob: 0 }] };
-    const { end, tail } = whole({ content: text, reasoning: 'x'.repeat(900), annotations: [text] }, 1, 1_200, { logprobs, text });
-    expect(end).toMatchObject({ outcome: 'over_cap', flags: ['over_cap'], estimated: true, finishReason: 'length', usage: { completion: 1n } });
+    const { end, tail } = whole({ content: text, reasoning: 'x'.repeat(900), annotations: [text] }, 1, 1_200, {
+      logprobs,
+      text,
+    });
+    expect(end).toMatchObject({
+      outcome: 'over_cap',
+      flags: ['over_cap'],
+      estimated: true,
+      finishReason: 'length',
+      usage: { completion: 1n },
+    });
     expect(tail!.body).toEqual({
       id: 'gen-1',
       object: 'chat.completion',
@@ -89,7 +114,13 @@ describe('a whole reply that ran past its cap', () => {
       model: 'acme/small',
       provider: 'Acme',
       system_fingerprint: null,
-      choices: [{ index: 0, message: { role: 'assistant', content: '汉'.repeat(42), reasoning: 'xx' }, finish_reason: 'length' }],
+      choices: [
+        {
+          index: 0,
+          message: { role: 'assistant', content: '汉'.repeat(42), reasoning: 'xx' },
+          finish_reason: 'length',
+        },
+      ],
     });
   });
 
@@ -110,15 +141,23 @@ describe('a whole reply that ran past its cap', () => {
   });
 
   it('is free where the provider says that it failed', () => {
-    expect(whole({ content: 'word '.repeat(1_000) }, 1, 1, { finish_reason: 'error' }).end).toMatchObject({ outcome: 'free' });
+    expect(whole({ content: 'word '.repeat(1_000) }, 1, 1, { finish_reason: 'error' }).end).toMatchObject({
+      outcome: 'free',
+    });
   });
 
   it('is cut as well where it came in one piece to a request for a stream', () => {
     const choice = { index: 0, message: { role: 'assistant', content: 'word '.repeat(1_000) }, finish_reason: 'stop' };
     const reader = createChatStreamReader(contextOf(1));
-    const { tail, end } = feed(reader, [Buffer.from(JSON.stringify({ choices: [choice], usage: usageOf(1_000) }))], JSON_HEAD);
+    const { tail, end } = feed(
+      reader,
+      [Buffer.from(JSON.stringify({ choices: [choice], usage: usageOf(1_000) }))],
+      JSON_HEAD,
+    );
     expect(end).toMatchObject({ outcome: 'over_cap' });
-    expect(tail!.body['choices']).toMatchObject([{ delta: { content: 'word '.repeat(26).slice(0, 128) }, finish_reason: 'length' }]);
+    expect(tail!.body['choices']).toMatchObject([
+      { delta: { content: 'word '.repeat(26).slice(0, 128) }, finish_reason: 'length' },
+    ]);
   });
 });
 
@@ -135,7 +174,10 @@ describe('a stream that runs past its cap', () => {
   });
 
   it('gets no more room for words by runs, also where they are written with escapes', () => {
-    const outcome = streamed([...Array.from({ length: 30 }, () => '\n'.repeat(100)), ...Array.from({ length: 500 }, (_, n) => ` word${n}`)], 2);
+    const outcome = streamed(
+      [...Array.from({ length: 30 }, () => '\n'.repeat(100)), ...Array.from({ length: 500 }, (_, n) => ` word${n}`)],
+      2,
+    );
     expect(outcome.end).toMatchObject({ outcome: 'over_cap' });
     expect(textOf(outcome).trim().length).toBeLessThanOrEqual(256);
   });

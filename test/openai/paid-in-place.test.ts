@@ -1,7 +1,15 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
-import { accountOf, createPaperChain, fromHeader, PAPER_LEAST, payWith, toHeader, type PaperPayment } from '../support/paper-chain.ts';
+import {
+  accountOf,
+  createPaperChain,
+  fromHeader,
+  PAPER_LEAST,
+  payWith,
+  toHeader,
+  type PaperPayment,
+} from '../support/paper-chain.ts';
 import { startRawMcp, type RawMcp } from '../support/raw-mcp.ts';
 import { ask, events, modelBlock, MODEL, startSpine, type Spine } from '../support/spine.ts';
 
@@ -12,7 +20,10 @@ const chain = createPaperChain();
 let spine: Spine;
 let tools: RawMcp;
 beforeAll(async () => {
-  tools = await startRawMcp(() => '{"resultType":"complete","content":[]}', ['{"name":"any","inputSchema":{"type":"object"}}']);
+  tools = await startRawMcp(
+    () => '{"resultType":"complete","content":[]}',
+    ['{"name":"any","inputSchema":{"type":"object"}}'],
+  );
   const dear = modelBlock({ name: 'test/dear', provider: 'Dear', url: '{provider}', completion: 10_000 });
   const tool = `\n[[tools]]\nname = "kit"\ndisplay_name = "Kit"\nprovider_name = "Kit"\nendpoint = "${tools.url}"\n[tools.pricing]\nper_call = 0.001\n`;
   const limits = '[limits]\nrequests_per_minute = 1000000\nanonymous_requests_per_minute = 1000000\n';
@@ -47,7 +58,11 @@ async function termsOf(response: Response) {
   const header = fromHeader(response.headers.get('payment-required'));
   const { error, ...body } = (await response.json()) as Record<string, unknown> & { error: Record<string, unknown> };
   expect(header).toEqual({ ...body, error: error['message'] });
-  return { error, accepts: header['accepts'] as { amount: string }[], resource: header['resource'] as Record<string, string> };
+  return {
+    error,
+    accepts: header['accepts'] as { amount: string }[],
+    resource: header['resource'] as Record<string, string>,
+  };
 }
 
 test('a wallet without an account is told its terms, pays, and is answered from what it paid', async () => {
@@ -66,7 +81,13 @@ test('a wallet without an account is told its terms, pays, and is answered from 
 
   const paid = await post(body, pay({ wallet: 'alice', nonce: 'first' }));
   expect(paid.status).toBe(200);
-  const receipt = { success: true, transaction: 'tx-first', network: 'paper:1', payer: 'alice', amount: String(PAPER_LEAST) };
+  const receipt = {
+    success: true,
+    transaction: 'tx-first',
+    network: 'paper:1',
+    payer: 'alice',
+    amount: String(PAPER_LEAST),
+  };
   expect(receiptOf(paid)).toEqual(receipt);
   const { usage } = (await paid.json()) as { usage: { cost: number } };
   expect(await availableOf(accountOf('alice'))).toBe(PAPER_LEAST - BigInt(Math.round(usage.cost * 1e6)));
@@ -94,29 +115,34 @@ test('a stream tells of the payment in its head, before the provider has said a 
   expect(events(await response.text()).at(-1)).toBe('[DONE]');
 });
 
-test.each([false, true])('the same payment with the same request is one run, and its stored answer (stream: %s)', async (stream) => {
-  const before = asked();
-  const body = ask(`once ${stream}`, { stream });
-  const payment = pay({ wallet: `once-${stream}`, nonce: `once-${stream}` });
-  const first = await post(body, payment);
-  const text = await first.text();
-  const left = await availableOf(accountOf(`once-${stream}`));
-  const again = await post(body, payment);
-  expect({ status: again.status, text: await again.text() }).toEqual({ status: 200, text });
-  expect(again.headers.get('idempotent-replayed')).toBe('true');
-  expect(receiptOf(again)).toEqual(receiptOf(first));
-  expect(asked()).toBe(before + 1);
-  expect(await availableOf(accountOf(`once-${stream}`))).toBe(left);
+test.each([false, true])(
+  'the same payment with the same request is one run, and its stored answer (stream: %s)',
+  async (stream) => {
+    const before = asked();
+    const body = ask(`once ${stream}`, { stream });
+    const payment = pay({ wallet: `once-${stream}`, nonce: `once-${stream}` });
+    const first = await post(body, payment);
+    const text = await first.text();
+    const left = await availableOf(accountOf(`once-${stream}`));
+    const again = await post(body, payment);
+    expect({ status: again.status, text: await again.text() }).toEqual({ status: 200, text });
+    expect(again.headers.get('idempotent-replayed')).toBe('true');
+    expect(receiptOf(again)).toEqual(receiptOf(first));
+    expect(asked()).toBe(before + 1);
+    expect(await availableOf(accountOf(`once-${stream}`))).toBe(left);
 
-  const { error } = await termsOf(await post(ask('something else', { stream }), payment));
-  expect(error['type']).toBe('payment_verification_failed');
-  expect(asked()).toBe(before + 1);
-});
+    const { error } = await termsOf(await post(ask('something else', { stream }), payment));
+    expect(error['type']).toBe('payment_verification_failed');
+    expect(asked()).toBe(before + 1);
+  },
+);
 
 test('sent many times at once, a payment is credited once and runs once', async () => {
   const before = asked();
   const payment = pay({ wallet: 'crowd', nonce: 'crowd' });
-  const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await post(ask('crowd'), payment)).status));
+  const statuses = await Promise.all(
+    Array.from({ length: 10 }, async () => (await post(ask('crowd'), payment)).status),
+  );
   expect(statuses.filter((status) => status !== 200 && status !== 409)).toEqual([]);
   expect(statuses).toContain(200);
   expect(asked()).toBe(before + 1);
@@ -195,7 +221,10 @@ test('an account with a key pays only where its balance does not reach, and what
   const dear = ask('hello', { model: 'test/dear', max_tokens: 100 });
   const { accepts } = await termsOf(await post(dear, bearer(key)));
   const before = (await availableOf(account))!;
-  const paid = await post(dear, { ...bearer(key), ...pay({ wallet: 'anyone', amount: BigInt(accepts[0]!.amount), nonce: 'for-key' }) });
+  const paid = await post(dear, {
+    ...bearer(key),
+    ...pay({ wallet: 'anyone', amount: BigInt(accepts[0]!.amount), nonce: 'for-key' }),
+  });
   expect(paid.status).toBe(200);
   expect(receiptOf(paid)).toMatchObject({ transaction: 'tx-for-key', amount: accepts[0]!.amount });
   const { usage } = (await paid.json()) as { usage: { cost: number } };
@@ -265,7 +294,8 @@ test('a stream that may be slow to begin does not begin before it is paid for', 
 test('a payment goes to no provider and into no log', async () => {
   const canary = 'paper-canary';
   expect(spine.provider.log.length).toBeGreaterThan(0);
-  const seen = JSON.stringify(spine.provider.log.map(({ headers, text }) => [headers, text])) + JSON.stringify(tools.asked);
+  const seen =
+    JSON.stringify(spine.provider.log.map(({ headers, text }) => [headers, text])) + JSON.stringify(tools.asked);
   const encoded = [toHeader(payWith({ wallet: 'alice', nonce: 'first' })).slice(120, 200), canary];
   for (const secret of encoded) {
     expect(seen).not.toContain(secret);

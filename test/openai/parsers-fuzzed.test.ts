@@ -14,7 +14,8 @@ const runs = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 3_000;
 const STALL_MS = 100;
 
 /** Everything that a reader or a parser may throw. */
-const isExpected = (error: Error | null) => error === null || error instanceof UpstreamFailure || error instanceof GatewayError;
+const isExpected = (error: Error | null) =>
+  error === null || error instanceof UpstreamFailure || error instanceof GatewayError;
 
 const weird = fc.oneof(
   { maxDepth: 3 },
@@ -26,7 +27,10 @@ const choice = fc.record(
     index: weird,
     delta: fc.oneof(
       weird,
-      fc.record({ content: weird, tool_calls: weird, role: weird, reasoning: weird, function_call: weird }, { requiredKeys: [] }),
+      fc.record(
+        { content: weird, tool_calls: weird, role: weird, reasoning: weird, function_call: weird },
+        { requiredKeys: [] },
+      ),
     ),
     message: weird,
     finish_reason: weird,
@@ -48,7 +52,12 @@ const chunk = fc.record(
 const toolChunk = fc
   .array(
     fc.record(
-      { index: weird, id: weird, type: weird, function: fc.oneof(weird, fc.record({ name: weird, arguments: weird }, { requiredKeys: [] })) },
+      {
+        index: weird,
+        id: weird,
+        type: weird,
+        function: fc.oneof(weird, fc.record({ name: weird, arguments: weird }, { requiredKeys: [] })),
+      },
       { requiredKeys: [] },
     ),
     { maxLength: 3 },
@@ -121,7 +130,11 @@ describe('whatever comes', () => {
     const part = fc.oneof(
       weird,
       fc.record(
-        { type: fc.constantFrom('text', 'image_url', 'input_audio', 'x'), text: weird, image_url: fc.oneof(weird, fc.record({ url: weird })) },
+        {
+          type: fc.constantFrom('text', 'image_url', 'input_audio', 'x'),
+          text: weird,
+          image_url: fc.oneof(weird, fc.record({ url: weird })),
+        },
         { requiredKeys: ['type'] },
       ),
     );
@@ -158,28 +171,31 @@ describe('whatever comes', () => {
       ),
     );
     fc.assert(
-      fc.property(fc.oneof({ weight: 9, arbitrary: body.map((item) => JSON.stringify(item)) }, { weight: 1, arbitrary: noise }), (input) => {
-        let failure: Error | null = null;
-        try {
-          within(() => {
-            const parsed = check(parseJson(Buffer.from(input), { jsonDepthMax: 64, jsonKeysMax: 10_000 }));
-            const { request, exchange } = toCall(parsed, {
-              caller: { account: 'a', key: null, wallet: null },
-              requestId: 'r',
-              headers: {},
-              now: 0,
-              replyBytesMax: 1e6,
-              receipts: 'on-request',
+      fc.property(
+        fc.oneof({ weight: 9, arbitrary: body.map((item) => JSON.stringify(item)) }, { weight: 1, arbitrary: noise }),
+        (input) => {
+          let failure: Error | null = null;
+          try {
+            within(() => {
+              const parsed = check(parseJson(Buffer.from(input), { jsonDepthMax: 64, jsonKeysMax: 10_000 }));
+              const { request, exchange } = toCall(parsed, {
+                caller: { account: 'a', key: null, wallet: null },
+                requestId: 'r',
+                headers: {},
+                now: 0,
+                replyBytesMax: 1e6,
+                receipts: 'on-request',
+              });
+              const usage = request.estimate(offer) as Usage;
+              expect(usage.prompt! >= 0n && usage.completion! > 0n).toBe(true);
+              expect(JSON.parse(exchange.request(offer).body as string)).toMatchObject({ model: 'upstream-small' });
             });
-            const usage = request.estimate(offer) as Usage;
-            expect(usage.prompt! >= 0n && usage.completion! > 0n).toBe(true);
-            expect(JSON.parse(exchange.request(offer).body as string)).toMatchObject({ model: 'upstream-small' });
-          });
-        } catch (error) {
-          failure = error as Error;
-        }
-        expect(isExpected(failure), failure?.stack).toBe(true);
-      }),
+          } catch (error) {
+            failure = error as Error;
+          }
+          expect(isExpected(failure), failure?.stack).toBe(true);
+        },
+      ),
       { numRuns: runs },
     );
   });

@@ -4,7 +4,8 @@ import { partialReply } from '../../src/openai/partial-reply.ts';
 import { CONTEXT, USAGE } from './support/replies.ts';
 
 const read = (text: string | Buffer) => partialReply(CONTEXT, Buffer.from(text as string));
-const textsOf = (text: string | Buffer) => (read(text).body['choices'] as { message: { content: string } }[]).map(({ message }) => message.content);
+const textsOf = (text: string | Buffer) =>
+  (read(text).body['choices'] as { message: { content: string } }[]).map(({ message }) => message.content);
 
 describe('what there is of a whole reply that was cut', () => {
   it('is its texts, each a choice that ended by its length', () => {
@@ -32,7 +33,9 @@ describe('what there is of a whole reply that was cut', () => {
   });
 
   it('counts reasoning that is given under both of its names once', () => {
-    expect(read('{"choices":[{"message":{"reasoning":"abcd","reasoning_content":"abcd","content":"ef').outputBytes).toBe(6);
+    expect(
+      read('{"choices":[{"message":{"reasoning":"abcd","reasoning_content":"abcd","content":"ef').outputBytes,
+    ).toBe(6);
   });
 
   it('gives out no more than the tokens that were asked for can be', () => {
@@ -49,12 +52,17 @@ describe('what there is of a whole reply that was cut', () => {
 
   it('can be cut at any byte', () => {
     const content = 'a"\\\\ \n € 🌍 \u0007 \\" end';
-    const whole = Buffer.from(JSON.stringify({ choices: [{ message: { content } }], usage: { ...USAGE, details: { reasoning_tokens: 1 } } }));
+    const whole = Buffer.from(
+      JSON.stringify({ choices: [{ message: { content } }], usage: { ...USAGE, details: { reasoning_tokens: 1 } } }),
+    );
     const escaped = Buffer.from(whole.toString().replace('🌍', '\\ud83c\\udf0d'));
     for (const bytes of [whole, escaped]) {
       for (let length = 0; length <= bytes.length; length++) {
         const [text] = textsOf(bytes.subarray(0, length));
-        expect(content.replace('🌍', '\u{fffd}').startsWith(text!) || content.startsWith(text!), `${length}: ${text}`).toBe(true);
+        expect(
+          content.replace('🌍', '\u{fffd}').startsWith(text!) || content.startsWith(text!),
+          `${length}: ${text}`,
+        ).toBe(true);
       }
       expect(textsOf(bytes)).toEqual([content]);
       expect(read(bytes).claim).toMatchObject(USAGE);

@@ -21,7 +21,9 @@ describe('an error status of a provider', () => {
   it.each([401, 402, 403, 404, 408, 409, 429, 500, 502, 503, 529])(
     '%i is the provider’s failure: another may do better, and its words stay here',
     (status) => {
-      const found = failure(status, '{"error":{"message":"Incorrect API key provided: sk-secret"}}', { 'retry-after': '7' });
+      const found = failure(status, '{"error":{"message":"Incorrect API key provided: sk-secret"}}', {
+        'retry-after': '7',
+      });
       expect(found).toMatchObject({ status, retryable: true, blame: 'provider', detail: null, retryAfterS: 7 });
       expect(found.message).not.toContain('secret');
       expect((found.cause as Error).message).toContain('Incorrect API key');

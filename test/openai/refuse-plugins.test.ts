@@ -23,7 +23,10 @@ describe('plugins of another router', () => {
     );
   });
 
-  it.each([[undefined], [null], [[]], [[{ id: 'web', enabled: false }]], [{}]])('pass where they ask for nothing: %j', (plugins) => {
-    expect(() => refusePlugins(body(plugins))).not.toThrow();
-  });
+  it.each([[undefined], [null], [[]], [[{ id: 'web', enabled: false }]], [{}]])(
+    'pass where they ask for nothing: %j',
+    (plugins) => {
+      expect(() => refusePlugins(body(plugins))).not.toThrow();
+    },
+  );
 });

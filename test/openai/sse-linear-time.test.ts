@@ -15,7 +15,11 @@ const HOSTILE: readonly (readonly [string, (size: number) => Buffer, number])[] 
   ['empty data fields', (size) => Buffer.alloc(size, 'data:\n'), 65_536],
   ['events ended by two kinds of line end', (size) => Buffer.alloc(size, 'data: x\r\n\n'), 1_000],
   ['comments', (size) => Buffer.alloc(size, ':\n'), 65_536],
-  ['data without line ends, then one', (size) => Buffer.concat([Buffer.alloc(size - 2, 'data:'), Buffer.from('\n\n')]), 65_536],
+  [
+    'data without line ends, then one',
+    (size) => Buffer.concat([Buffer.alloc(size - 2, 'data:'), Buffer.from('\n\n')]),
+    65_536,
+  ],
 ];
 
 describe('the event scanner takes time linear in its bytes', () => {
@@ -33,7 +37,8 @@ describe('the event scanner takes time linear in its bytes', () => {
       }
     }
     const { user, system } = process.cpuUsage(before);
-    // 10 MiB take well below half a second of the processor's time, which other processes cannot stretch; a quadratic scan takes minutes.
+    // 10 MiB take well below half a second of the processor's time, which other processes cannot stretch; a
+    // quadratic scan takes minutes.
     expect((user + system) / 1_000).toBeLessThan(4_000);
   });
 });

@@ -19,7 +19,11 @@ describe('a stream that fails', () => {
     ['has an event that is no JSON', events(chunkOf([delta('a')]), '{oops'), 'not valid JSON'],
     ['has an event that is no object', events('[1]'), 'no JSON object'],
     ['has a choice that is no object', events(chunkOf([null])), 'choice that is no object'],
-    ['reports an error', events(chunkOf([delta('a')]), { error: { message: 'secret sk-1', code: 500 } }), 'reported an error'],
+    [
+      'reports an error',
+      events(chunkOf([delta('a')]), { error: { message: 'secret sk-1', code: 500 } }),
+      'reported an error',
+    ],
   ])('throws when it %s', (_name, body, message) => {
     const { error } = stream(body);
     expect(error).toBeInstanceOf(UpstreamFailure);
@@ -30,7 +34,12 @@ describe('a stream that fails', () => {
   it.each([
     ['has a line without end', `data: ${'x'.repeat(1024 * 1024 + 1)}`, CONTEXT, 'longer than 1048576 bytes'],
     ['has an event of more keys than are read', `data: {${keys(100_001)}}\n\n`, CONTEXT, 'more structure than is read'],
-    ['says nothing in more bytes than a reply may have', ': nothing\n\n'.repeat(30), { ...CONTEXT, replyBytesMax: 200 }, 'longer than 200 bytes'],
+    [
+      'says nothing in more bytes than a reply may have',
+      ': nothing\n\n'.repeat(30),
+      { ...CONTEXT, replyBytesMax: 200 },
+      'longer than 200 bytes',
+    ],
   ])('is too large, which nobody is blamed for, when it %s', (_name, body, context, message) => {
     const { error } = stream(body, context);
     expect(error).toMatchObject({ tooLarge: true, retryable: false, blame: 'nobody' });
@@ -38,7 +47,9 @@ describe('a stream that fails', () => {
   });
 
   it('throws when the head cannot be used', () => {
-    expect(feed(createChatStreamReader(CONTEXT), [], { 'content-encoding': 'gzip' }).error!.message).toContain('compressed');
+    expect(feed(createChatStreamReader(CONTEXT), [], { 'content-encoding': 'gzip' }).error!.message).toContain(
+      'compressed',
+    );
     expect(() => createChatStreamReader(CONTEXT).head(302, {})).toThrow(UpstreamFailure);
   });
 
@@ -53,11 +64,19 @@ describe('a stream that fails', () => {
 
 describe('a stream that is free', () => {
   it.each([
-    ['finishes with error', events(chunkOf([delta('a')]), chunkOf([delta('', 'error')], { usage: USAGE }), '[DONE]'), 'free'],
+    [
+      'finishes with error',
+      events(chunkOf([delta('a')]), chunkOf([delta('', 'error')], { usage: USAGE }), '[DONE]'),
+      'free',
+    ],
     ['produced nothing and gives no reason', events(chunkOf([delta('')]), '[DONE]'), 'free'],
     [
       'claims no completion and gives no reason',
-      events(chunkOf([delta('a')]), chunkOf([delta('', '')], { usage: { prompt_tokens: 3, completion_tokens: 0 } }), '[DONE]'),
+      events(
+        chunkOf([delta('a')]),
+        chunkOf([delta('', '')], { usage: { prompt_tokens: 3, completion_tokens: 0 } }),
+        '[DONE]',
+      ),
       'free',
     ],
     [
@@ -85,13 +104,23 @@ describe('a stream that is cut', () => {
 
   it('is charged by the bytes that came', () => {
     const words = Array.from({ length: 10 }, () => chunkOf([delta('12345678')]));
-    expect(cutAfter(events(...words))).toMatchObject({ usage: { prompt: 10n, completion: 20n }, estimated: true, outcome: 'cut', flags: [] });
-    expect(cutAfter(events(chunkOf([{ index: 0, delta: { reasoning: 'abcd' } }])))).toMatchObject({ usage: { completion: 1n } });
+    expect(cutAfter(events(...words))).toMatchObject({
+      usage: { prompt: 10n, completion: 20n },
+      estimated: true,
+      outcome: 'cut',
+      flags: [],
+    });
+    expect(cutAfter(events(chunkOf([{ index: 0, delta: { reasoning: 'abcd' } }])))).toMatchObject({
+      usage: { completion: 1n },
+    });
   });
 
   it('is free when nothing came', () => {
     expect(cutAfter('')).toMatchObject({ usage: null, outcome: 'free' });
-    expect(cutAfter(events(chunkOf([{ index: 0, delta: { role: 'assistant', content: '' } }])))).toMatchObject({ usage: null, outcome: 'free' });
+    expect(cutAfter(events(chunkOf([{ index: 0, delta: { role: 'assistant', content: '' } }])))).toMatchObject({
+      usage: null,
+      outcome: 'free',
+    });
   });
 
   it('is charged by the claim when that had come', () => {
@@ -107,7 +136,10 @@ describe('a stream that is cut', () => {
     expect(finishReason).toBe('cancelled');
     const { body, cut } = tail as ChatTail;
     expect(body).toMatchObject({ choices: [{ delta: {}, finish_reason: 'length' }] });
-    expect(cut).toMatchObject({ code: 'reply_cut', message: 'The reply was cut: its client left. What came is charged' });
+    expect(cut).toMatchObject({
+      code: 'reply_cut',
+      message: 'The reply was cut: its client left. What came is charged',
+    });
   });
 
   it('is charged for what it said before it was too large, and hands that out', () => {
@@ -124,7 +156,8 @@ describe('a stream that is cut', () => {
   it('is not too large however much comes beside each word, as its consumer may have asked for that', () => {
     const reader = createChatStreamReader({ ...CONTEXT, replyBytesMax: 200 });
     reader.head(200, {});
-    for (let i = 0; i < 1_000; i++) reader.data(Buffer.from(events(chunkOf([{ ...delta('a'), logprobs: 'x'.repeat(3_000) }]))));
+    for (let i = 0; i < 1_000; i++)
+      reader.data(Buffer.from(events(chunkOf([{ ...delta('a'), logprobs: 'x'.repeat(3_000) }]))));
     expect(reader.cut(LEFT)).toMatchObject({ outcome: 'cut', usage: { completion: 250n } });
   });
 });
@@ -135,7 +168,8 @@ describe('a stream that runs past its budget', () => {
   it('is stopped once it is longer than its tokens can be', () => {
     const reader = createChatStreamReader(context);
     reader.head(200, {});
-    const text = 'A tollgate is where a road is paid for: whoever comes by tells how far, pays so much, and has it back.';
+    const text =
+      'A tollgate is where a road is paid for: whoever comes by tells how far, pays so much, and has it back.';
     const word = Buffer.from(events(chunkOf([delta(text)])));
     let sent = 0;
     while (!reader.finished && sent < 1_000) {
@@ -146,14 +180,20 @@ describe('a stream that runs past its budget', () => {
     expect(sent).toBe(Math.floor((10 * 128) / text.length) + 1);
     expect(reader.data(word)).toBeNull();
     const end = reader.end();
-    expect(end).toMatchObject({ outcome: 'over_cap', flags: ['over_cap'], usage: { completion: 10n }, estimated: true });
+    expect(end).toMatchObject({
+      outcome: 'over_cap',
+      flags: ['over_cap'],
+      usage: { completion: 10n },
+      estimated: true,
+    });
     expect((end.tail as { body: unknown }).body).toMatchObject({ choices: [{ finish_reason: 'length' }] });
   });
 
   it('is stopped on the parsed path as well', () => {
     const reader = createChatStreamReader(context, { parseAll: true });
     reader.head(200, {});
-    for (let i = 0; i < 60; i++) reader.data(Buffer.from(events(chunkOf([delta(` some words of chunk ${i} and more of them`)]))));
+    for (let i = 0; i < 60; i++)
+      reader.data(Buffer.from(events(chunkOf([delta(` some words of chunk ${i} and more of them`)]))));
     expect(reader.end().outcome).toBe('over_cap');
   });
 });
@@ -167,7 +207,11 @@ describe('a stream whose provider answers in one piece', () => {
     choices: [
       {
         index: 0,
-        message: { role: 'assistant', content: 'hello', tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] },
+        message: {
+          role: 'assistant',
+          content: 'hello',
+          tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }],
+        },
         finish_reason: 'tool_calls',
       },
     ],
@@ -180,12 +224,16 @@ describe('a stream whose provider answers in one piece', () => {
     expect(outcome.sent).toBe('');
     expect(outcome.tail!.body).toMatchObject({ id: 'gen-1', object: 'chat.completion.chunk', model: 'acme/small' });
     expect(textOf(outcome)).toBe('hello');
-    expect(outcome.tail!.body['choices']).toMatchObject([{ delta: { tool_calls: [{ index: 0, id: 'a' }] }, finish_reason: 'tool_calls' }]);
+    expect(outcome.tail!.body['choices']).toMatchObject([
+      { delta: { tool_calls: [{ index: 0, id: 'a' }] }, finish_reason: 'tool_calls' },
+    ]);
     expect(outcome.end).toMatchObject({ usage: { prompt: 12n, completion: 5n }, outcome: 'complete' });
     expect(chunksIn(outcome.sent)).toEqual([]);
   });
 
   it('fails when that is an error', () => {
-    expect(feed(createChatStreamReader(CONTEXT), [Buffer.from('{"error":"no"}')], json).error).toBeInstanceOf(UpstreamFailure);
+    expect(feed(createChatStreamReader(CONTEXT), [Buffer.from('{"error":"no"}')], json).error).toBeInstanceOf(
+      UpstreamFailure,
+    );
   });
 });

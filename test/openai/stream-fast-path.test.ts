@@ -22,14 +22,37 @@ const quirks = fc.constantFrom<Record<string, unknown>>(
 );
 const choice = fc.oneof(
   { weight: 8, arbitrary: text.map((content) => delta(content)) },
-  { weight: 2, arbitrary: text.map((content) => ({ index: 0, logprobs: null, delta: { role: 'assistant', content }, finish_reason: '' })) },
-  { weight: 2, arbitrary: text.map((reasoning_content) => ({ index: 0, delta: { content: null, reasoning_content }, finish_reason: null })) },
+  {
+    weight: 2,
+    arbitrary: text.map((content) => ({
+      index: 0,
+      logprobs: null,
+      delta: { role: 'assistant', content },
+      finish_reason: '',
+    })),
+  },
+  {
+    weight: 2,
+    arbitrary: text.map((reasoning_content) => ({
+      index: 0,
+      delta: { content: null, reasoning_content },
+      finish_reason: null,
+    })),
+  },
   { weight: 2, arbitrary: fc.tuple(text, fc.nat(2)).map(([content, index]) => delta(content, null, index)) },
   {
     weight: 2,
     arbitrary: fc.tuple(text, fc.nat(2), fc.constantFrom(undefined, 'call_a', 'call_b')).map(([given, index, id]) => ({
       index: 0,
-      delta: { tool_calls: [{ index, ...(id ? { id, type: 'function' } : {}), function: { ...(id ? { name: 'f' } : {}), arguments: given } }] },
+      delta: {
+        tool_calls: [
+          {
+            index,
+            ...(id ? { id, type: 'function' } : {}),
+            function: { ...(id ? { name: 'f' } : {}), arguments: given },
+          },
+        ],
+      },
       finish_reason: null,
     })),
   },
@@ -40,23 +63,39 @@ const choice = fc.oneof(
 const writers: readonly ((value: unknown) => string)[] = [
   (value) => JSON.stringify(value),
   (value) => JSON.stringify(value, null, 1).replaceAll('\n', ' '),
-  (value) => JSON.stringify(value).replace(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  (value) =>
+    JSON.stringify(value).replace(
+      /[\u0080-\uffff]/g,
+      (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    ),
   (value) => JSON.stringify(value).replaceAll('/', '\\/'),
 ];
 
 describe('the fast path of the stream reader', () => {
   it('gives byte for byte what parsing every chunk gives', () => {
     fc.assert(
-      fc.property(fc.array(fc.tuple(choice, quirks), { maxLength: 40 }), fc.constantFrom(...writers), (items, writer) => {
-        const body = events(...items.map(([item, rest]) => writer(chunkOf([item], rest))), writer(chunkOf([delta('', 'stop')])), '[DONE]');
-        expect(stream(body)).toEqual(stream(body, CONTEXT, { parseAll: true }));
-      }),
+      fc.property(
+        fc.array(fc.tuple(choice, quirks), { maxLength: 40 }),
+        fc.constantFrom(...writers),
+        (items, writer) => {
+          const body = events(
+            ...items.map(([item, rest]) => writer(chunkOf([item], rest))),
+            writer(chunkOf([delta('', 'stop')])),
+            '[DONE]',
+          );
+          expect(stream(body)).toEqual(stream(body, CONTEXT, { parseAll: true }));
+        },
+      ),
       { numRuns: deep ? 100_000 : 1_500 },
     );
   });
 
   it('parses next to nothing of a usual stream, of text, reasoning or tool arguments', () => {
-    const call = (given: string) => ({ index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: given } }] }, finish_reason: null });
+    const call = (given: string) => ({
+      index: 0,
+      delta: { tool_calls: [{ index: 0, function: { arguments: given } }] },
+      finish_reason: null,
+    });
     const open = {
       index: 0,
       delta: { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } }] },
@@ -78,7 +117,11 @@ describe('the fast path of the stream reader', () => {
 
   it('finds the text among fields of the same name', () => {
     // The one that varies here is not the text.
-    const named = (mark: string) => ({ content: mark, note: '"content":"x"', ...chunkOf([{ content: 'same', ...delta('a') }]) });
+    const named = (mark: string) => ({
+      content: mark,
+      note: '"content":"x"',
+      ...chunkOf([{ content: 'same', ...delta('a') }]),
+    });
     const body = events(named('x'), named('y'), named('z'), chunkOf([delta('', 'stop')]), '[DONE]');
     const outcome = stream(body);
     expect(outcome).toEqual(stream(body, CONTEXT, { parseAll: true }));
@@ -87,7 +130,11 @@ describe('the fast path of the stream reader', () => {
 
   it('takes the claim of every chunk, also one that came before in another', () => {
     const claim = (completion_tokens: number) => ({ usage: { prompt_tokens: 1, completion_tokens } });
-    const body = events(...[7, 8, 7].map((count) => chunkOf([delta('a')], claim(count))), chunkOf([delta('', 'stop')]), '[DONE]');
+    const body = events(
+      ...[7, 8, 7].map((count) => chunkOf([delta('a')], claim(count))),
+      chunkOf([delta('', 'stop')]),
+      '[DONE]',
+    );
     expect(stream(body).end!.usage).toEqual({ prompt: 1n, completion: 7n });
   });
 
@@ -95,14 +142,19 @@ describe('the fast path of the stream reader', () => {
     const line = JSON.stringify(chunkOf([delta('Hello')]));
     const place = (chunk: Record<string, unknown>, value: string) =>
       void ((chunk['choices'] as { delta: { content: string } }[])[0]!.delta.content = value);
-    const template = learnTemplate(line, 'content', place, (placeholder) => JSON.stringify(chunkOf([delta(placeholder)], { id: 'ours' })))!;
+    const template = learnTemplate(line, 'content', place, (placeholder) =>
+      JSON.stringify(chunkOf([delta(placeholder)], { id: 'ours' })),
+    )!;
     const apply = (event: string) => {
       const output = createByteOutput();
       const bytes = Buffer.from(event);
       const count = applyTemplate(template, bytes, 0, bytes.length, output);
       return { count, out: output.take()?.toString() ?? null };
     };
-    expect(apply(JSON.stringify(chunkOf([delta(' wörld\n')])))).toEqual({ count: 8, out: events(chunkOf([delta(' wörld\n')], { id: 'ours' })) });
+    expect(apply(JSON.stringify(chunkOf([delta(' wörld\n')])))).toEqual({
+      count: 8,
+      out: events(chunkOf([delta(' wörld\n')], { id: 'ours' })),
+    });
     expect(apply(JSON.stringify(chunkOf([delta('', 'stop')]))).count).toBe(-1);
     expect(apply(line.replace('Hello', 'a"b')).count).toBe(-1);
     expect(apply(line.replace('Hello', 'a\\')).count).toBe(-1);
@@ -111,7 +163,10 @@ describe('the fast path of the stream reader', () => {
 
   it('never lets a provider write outside its text', () => {
     const base = JSON.stringify(chunkOf([delta('MARK')]));
-    const injected = base.replace('MARK', '"},"finish_reason":null}],"error":{"message":"x"},"choices":[{"index":0,"delta":{"content":"');
+    const injected = base.replace(
+      'MARK',
+      '"},"finish_reason":null}],"error":{"message":"x"},"choices":[{"index":0,"delta":{"content":"',
+    );
     const outcome = stream(`${events(base, base, base)}data: ${injected}\n\n`);
     expect(outcome.error?.message).toContain('reported an error');
   });
@@ -119,7 +174,11 @@ describe('the fast path of the stream reader', () => {
   it('leaves bytes that are no UTF-8 to the parser, which replaces them', () => {
     const [head, tail] = events(chunkOf([delta('MARK')])).split('MARK');
     const bytes = Buffer.concat([Buffer.from(head!), Buffer.from([0x61, 0xff, 0xfe]), Buffer.from(tail!)]);
-    const body = Buffer.concat([Buffer.from(events(chunkOf([delta('a')]))), bytes, Buffer.from(events(chunkOf([delta('', 'stop')]), '[DONE]'))]);
+    const body = Buffer.concat([
+      Buffer.from(events(chunkOf([delta('a')]))),
+      bytes,
+      Buffer.from(events(chunkOf([delta('', 'stop')]), '[DONE]')),
+    ]);
     expect(stream(body)).toEqual(stream(body, CONTEXT, { parseAll: true }));
     expect(stream(body).sent).toContain('a\uFFFD\uFFFD');
   });

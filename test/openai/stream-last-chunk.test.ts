@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { chunkOf, chunksIn, delta, events, stream, textOf, USAGE, usualStream } from './support/replies.ts';
 
-const finishes = (sent: string) => chunksIn(sent).flatMap((chunk) => chunk.choices.map((choice) => choice.finish_reason));
+const finishes = (sent: string) =>
+  chunksIn(sent).flatMap((chunk) => chunk.choices.map((choice) => choice.finish_reason));
 const stop = chunkOf([{ index: 0, delta: {}, finish_reason: 'stop' }]);
 const usageChunk = chunkOf([], { usage: USAGE });
 
@@ -11,26 +12,49 @@ describe('the last chunk of a stream', () => {
     expect(finishes(sent)).toEqual([null, null, null, null]);
     expect(sent).not.toContain('usage');
     expect(sent).not.toContain('[DONE]');
-    expect(tail!.body).toMatchObject({ id: 'gen-1', model: 'acme/small', object: 'chat.completion.chunk', created: 1_700_000_000 });
+    expect(tail!.body).toMatchObject({
+      id: 'gen-1',
+      model: 'acme/small',
+      object: 'chat.completion.chunk',
+      created: 1_700_000_000,
+    });
     expect(tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
     expect(tail!.usage).toEqual(USAGE);
-    expect(end).toMatchObject({ usage: { prompt: 12n, completion: 5n }, outcome: 'complete', estimated: false, flags: [] });
+    expect(end).toMatchObject({
+      usage: { prompt: 12n, completion: 5n },
+      outcome: 'complete',
+      estimated: false,
+      flags: [],
+    });
   });
 
   it.each([
     ['in the finish chunk itself', events(chunkOf([delta('a')]), { ...stop, usage: USAGE }, '[DONE]')],
-    ['in a chunk with null choices around it', events(chunkOf([delta('a')], { usage: null }), { ...stop, usage: null }, usageChunk, '[DONE]')],
+    [
+      'in a chunk with null choices around it',
+      events(chunkOf([delta('a')], { usage: null }), { ...stop, usage: null }, usageChunk, '[DONE]'),
+    ],
     ['in an event without choices', events(chunkOf([delta('a')]), stop, { usage: USAGE }, '[DONE]')],
     ['before the finish chunk', events(chunkOf([delta('a')]), usageChunk, stop, '[DONE]')],
     [
       'as a running total',
-      events(chunkOf([delta('a')], { usage: { ...USAGE, completion_tokens: 1, total_tokens: 13 } }), { ...stop, usage: USAGE }, '[DONE]'),
+      events(
+        chunkOf([delta('a')], { usage: { ...USAGE, completion_tokens: 1, total_tokens: 13 } }),
+        { ...stop, usage: USAGE },
+        '[DONE]',
+      ),
     ],
     ['without [DONE]', events(chunkOf([delta('a')]), stop, usageChunk)],
     ['in an event that nothing closes', events(chunkOf([delta('a')]), stop, usageChunk).trimEnd()],
     [
       'beside usage after [DONE], which is too late',
-      events(chunkOf([delta('a')]), stop, usageChunk, '[DONE]', chunkOf([], { usage: { prompt_tokens: 1, completion_tokens: 900 } })),
+      events(
+        chunkOf([delta('a')]),
+        stop,
+        usageChunk,
+        '[DONE]',
+        chunkOf([], { usage: { prompt_tokens: 1, completion_tokens: 900 } }),
+      ),
     ],
   ])('carries usage once, whether it came %s', (_name, body) => {
     const { sent, tail, end } = stream(body);
@@ -48,7 +72,12 @@ describe('the last chunk of a stream', () => {
 
   it('takes a finish reason that stands beside the choices', () => {
     const { tail, end } = stream(
-      events(chunkOf([delta('a')]), { ...chunkOf([{ index: 0, delta: {} }]), finish_reason: 'length' }, usageChunk, '[DONE]'),
+      events(
+        chunkOf([delta('a')]),
+        { ...chunkOf([{ index: 0, delta: {} }]), finish_reason: 'length' },
+        usageChunk,
+        '[DONE]',
+      ),
     );
     expect(tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'length' }]);
     expect(JSON.parse(JSON.stringify(tail!.body))).not.toHaveProperty('finish_reason');
@@ -73,7 +102,9 @@ describe('the last chunk of a stream', () => {
   });
 
   it('carries a finish reason once, even if the provider repeats it or talks on', () => {
-    const outcome = stream(events(chunkOf([delta('a')]), stop, chunkOf([delta('b', 'stop')]), chunkOf([delta('c')]), usageChunk, '[DONE]'));
+    const outcome = stream(
+      events(chunkOf([delta('a')]), stop, chunkOf([delta('b', 'stop')]), chunkOf([delta('c')]), usageChunk, '[DONE]'),
+    );
     expect(textOf(outcome)).toBe('abc');
     expect(finishes(outcome.sent).filter(Boolean)).toEqual([]);
     expect(outcome.tail!.body['choices']).toEqual([{ index: 0, delta: {}, finish_reason: 'stop' }]);
@@ -87,7 +118,12 @@ describe('the last chunk of a stream', () => {
 
   it('keeps fields that nobody here knows, wherever they came', () => {
     const { sent, tail } = stream(
-      events(chunkOf([delta('a')], { citations: ['x'] }), stop, chunkOf([], { usage: USAGE, timings: { ms: 3 } }), '[DONE]'),
+      events(
+        chunkOf([delta('a')], { citations: ['x'] }),
+        stop,
+        chunkOf([], { usage: USAGE, timings: { ms: 3 } }),
+        '[DONE]',
+      ),
     );
     expect(chunksIn(sent)[0]!['citations']).toEqual(['x']);
     expect(tail!.body['timings']).toEqual({ ms: 3 });

@@ -8,7 +8,10 @@ const deep = process.env['TOLLGATE_DEEP'] === '1';
 const visible = ({ sent, end, error }: Outcome) => ({ sent, end, error: error?.message ?? null });
 const read = (chunks: readonly Buffer[]) => visible(feed(createChatStreamReader(CONTEXT), chunks));
 
-const text = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 12 }), fc.constantFrom('"', '\\', '\n\n', 'data: [DONE]', '\u2028', 'ü', '🌍', ''));
+const text = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 12 }),
+  fc.constantFrom('"', '\\', '\n\n', 'data: [DONE]', '\u2028', 'ü', '🌍', ''),
+);
 const streams = fc
   .record({
     words: fc.array(text, { maxLength: 20 }),

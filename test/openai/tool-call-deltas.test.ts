@@ -4,7 +4,10 @@ import { chunkOf, chunksIn, events, stream } from './support/replies.ts';
 type Call = { index?: number; id?: string; type?: string; function?: { name?: string; arguments?: unknown } };
 
 /** What the openai SDK makes of the deltas: joined by index. */
-function joined(deltas: readonly (readonly Call[])[]): { deltas: Call[]; calls: { id: string; name: string; arguments: string }[] } {
+function joined(deltas: readonly (readonly Call[])[]): {
+  deltas: Call[];
+  calls: { id: string; name: string; arguments: string }[];
+} {
   const body = events(
     ...deltas.map((calls) => chunkOf([{ index: 0, delta: { tool_calls: calls }, finish_reason: null }])),
     chunkOf([{ index: 0, delta: {}, finish_reason: 'tool_calls' }]),
@@ -104,7 +107,10 @@ describe('streamed tool calls', () => {
   });
 
   it('get an id when the provider gives none', () => {
-    const { calls } = joined([[{ function: { name: 'look', arguments: '{}' } }], [{ function: { name: 'find', arguments: '{}' } }]]);
+    const { calls } = joined([
+      [{ function: { name: 'look', arguments: '{}' } }],
+      [{ function: { name: 'find', arguments: '{}' } }],
+    ]);
     expect(calls.map((call) => call.name)).toEqual(['look', 'find']);
     expect(new Set(calls.map((call) => call.id)).size).toBe(2);
   });

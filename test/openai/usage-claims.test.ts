@@ -40,11 +40,19 @@ describe('a claim of usage', () => {
   });
 
   it.each([18, 16, '17'])('whose total is %s instead of 17 is billed by its parts, and flagged', (total) => {
-    expect(read({ ...USAGE, total_tokens: total })).toEqual({ usage: { prompt: 12n, completion: 5n }, flags: ['usage_implausible'], shown: USAGE });
+    expect(read({ ...USAGE, total_tokens: total })).toEqual({
+      usage: { prompt: 12n, completion: 5n },
+      flags: ['usage_implausible'],
+      shown: USAGE,
+    });
   });
 
   it('keeps its details', () => {
-    const claim = { ...USAGE, prompt_tokens_details: { cached_tokens: 3 }, completion_tokens_details: { reasoning_tokens: 4 } };
+    const claim = {
+      ...USAGE,
+      prompt_tokens_details: { cached_tokens: 3 },
+      completion_tokens_details: { reasoning_tokens: 4 },
+    };
     expect(read(claim).shown).toEqual(claim);
   });
 
@@ -70,13 +78,23 @@ describe('a claim of usage', () => {
     expect(at(null)).toMatchObject({ usage: { completion: 900n }, ...flagged });
     expect(at(null, reasoned)).toMatchObject({ usage: { completion: 900n }, flags: [] });
     expect(at(null, claim, 868)).toMatchObject({ usage: { completion: 900n }, flags: [] });
-    expect(at({ max: 0, usual: 0 })).toMatchObject({ usage: { completion: 72n }, shown: { completion_tokens: 72, total_tokens: 84 }, ...flagged });
+    expect(at({ max: 0, usual: 0 })).toMatchObject({
+      usage: { completion: 72n },
+      shown: { completion_tokens: 72, total_tokens: 84 },
+      ...flagged,
+    });
     expect(at({ max: 0, usual: 0 }, reasoned)).toMatchObject({ usage: { completion: 72n }, ...flagged });
     expect(at({ max: 800, usual: 0 })).toMatchObject({ usage: { completion: 872n }, ...flagged });
     expect(at({ max: 828, usual: 0 })).toMatchObject({ usage: { completion: 900n }, flags: [] });
-    expect(readUsage(claim, { ...CONTEXT, unseen: { max: 0, usual: 0 } }, { outputBytes: 0, otherBytes: 868 }).flags).toEqual([]);
+    expect(
+      readUsage(claim, { ...CONTEXT, unseen: { max: 0, usual: 0 } }, { outputBytes: 0, otherBytes: 868 }).flags,
+    ).toEqual([]);
     // For each of three completions.
-    const thrice = { ...CONTEXT, unseen: { max: 100, usual: 0 }, budget: { ...CONTEXT.budget, completionCap: 400, completionTokensMax: 1200 } };
+    const thrice = {
+      ...CONTEXT,
+      unseen: { max: 100, usual: 0 },
+      budget: { ...CONTEXT.budget, completionCap: 400, completionTokensMax: 1200 },
+    };
     expect(readUsage(claim, thrice, of(0)).usage).toMatchObject({ completion: BigInt(3 * 132) });
   });
 
@@ -90,9 +108,10 @@ describe('a claim of usage', () => {
         ),
         (claim) => {
           const { usage, flags } = read(claim);
-          expect(usage === null || (usage.prompt! >= 0n && usage.prompt! <= 500n && usage.completion! >= 0n && usage.completion! <= 1000n)).toBe(
-            true,
-          );
+          expect(
+            usage === null ||
+              (usage.prompt! >= 0n && usage.prompt! <= 500n && usage.completion! >= 0n && usage.completion! <= 1000n),
+          ).toBe(true);
           expect(usage === null ? flags.length : 1).toBe(1);
         },
       ),

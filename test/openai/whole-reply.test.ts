@@ -12,7 +12,11 @@ const completion = (rest: Record<string, unknown> = {}) => ({
   usage: USAGE,
   ...rest,
 });
-const read = (body: unknown, headers: Record<string, string> = { 'content-type': 'application/json' }, context = CONTEXT) => {
+const read = (
+  body: unknown,
+  headers: Record<string, string> = { 'content-type': 'application/json' },
+  context = CONTEXT,
+) => {
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
   return feed(createChatReplyReader(context), [bytes.subarray(0, 7), bytes.subarray(7)], headers);
 };
@@ -31,12 +35,19 @@ describe('a reply in one piece', () => {
       system_fingerprint: 'fp',
       service_tier: { a: 1 },
     });
-    expect(end).toMatchObject({ usage: { prompt: 12n, completion: 5n }, outcome: 'complete', estimated: false, flags: [] });
+    expect(end).toMatchObject({
+      usage: { prompt: 12n, completion: 5n },
+      outcome: 'complete',
+      estimated: false,
+      flags: [],
+    });
   });
 
   it('may not fill the books with a reason', () => {
     const reason = 'z'.repeat(100_000);
-    const { end } = read(completion({ choices: [{ index: 0, message: { role: 'assistant', content: 'hello' }, finish_reason: reason }] }));
+    const { end } = read(
+      completion({ choices: [{ index: 0, message: { role: 'assistant', content: 'hello' }, finish_reason: reason }] }),
+    );
     expect(end!.finishReason).toBe('z'.repeat(64));
   });
 
@@ -88,11 +99,17 @@ describe('a reply in one piece', () => {
   });
 
   it('is free when the provider says that it failed', () => {
-    const choice = (finish_reason: string | null, content = '') => ({ choices: [{ index: 0, message: { content }, finish_reason }] });
+    const choice = (finish_reason: string | null, content = '') => ({
+      choices: [{ index: 0, message: { content }, finish_reason }],
+    });
     expect(read(completion(choice('error', 'half'))).end!.outcome).toBe('free');
-    expect(read(completion({ ...choice(null), usage: { prompt_tokens: 9, completion_tokens: 0 } })).end!.outcome).toBe('free');
+    expect(read(completion({ ...choice(null), usage: { prompt_tokens: 9, completion_tokens: 0 } })).end!.outcome).toBe(
+      'free',
+    );
     expect(read(completion({ ...choice(''), usage: null })).end!.outcome).toBe('free');
-    expect(read(completion({ ...choice('stop'), usage: { prompt_tokens: 9, completion_tokens: 0 } })).end!.outcome).toBe('complete');
+    expect(
+      read(completion({ ...choice('stop'), usage: { prompt_tokens: 9, completion_tokens: 0 } })).end!.outcome,
+    ).toBe('complete');
   });
 
   it('is too large, which nobody is blamed for, above its bytes or keys', () => {
@@ -100,14 +117,21 @@ describe('a reply in one piece', () => {
     const large = read(completion(), undefined, { ...CONTEXT, replyBytesMax: 50 }).error!;
     expect(large).toMatchObject(blameless);
     expect(large.message).toContain('larger than 50');
-    expect(read(completion({ logprobs: Array.from({ length: 500_001 }, () => ({ a: 0 })) })).error).toMatchObject(blameless);
+    expect(read(completion({ logprobs: Array.from({ length: 500_001 }, () => ({ a: 0 })) })).error).toMatchObject(
+      blameless,
+    );
   });
 
   it('that is cut is charged for the text that came', () => {
     const reader = createChatReplyReader(CONTEXT);
     reader.head(200, {});
     reader.data(Buffer.from('{"choices":[{"message":{"content":"12345678'));
-    expect(reader.cut(LATE)).toMatchObject({ usage: { prompt: 10n, completion: 2n }, estimated: true, outcome: 'cut', finishReason: 'timeout' });
+    expect(reader.cut(LATE)).toMatchObject({
+      usage: { prompt: 10n, completion: 2n },
+      estimated: true,
+      outcome: 'cut',
+      finishReason: 'timeout',
+    });
     const empty = createChatReplyReader(CONTEXT);
     empty.data(Buffer.from('{"id":"chatcmpl'));
     expect(empty.cut(LATE)).toMatchObject({ usage: null, outcome: 'free' });

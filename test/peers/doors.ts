@@ -32,7 +32,12 @@ export interface PeerDoor {
 
 type Json = Record<string, never>;
 
-async function post({ origin, key, signal }: PeerCall, path: string, body: unknown, headers: Record<string, string> = {}) {
+async function post(
+  { origin, key, signal }: PeerCall,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+) {
   const response = await fetch(origin + path, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers },
@@ -59,7 +64,8 @@ function chatDoor(name: string, primitive: PeerDoor['primitive'], model: string)
         { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
       );
       const id = response.headers.get('x-generation-id');
-      if (response.status !== 200) return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
+      if (response.status !== 200)
+        return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
       const said = (json as unknown as { choices: { message: { content: string } }[] }).choices[0]!.message.content;
       return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said, raw };
     },
@@ -67,13 +73,26 @@ function chatDoor(name: string, primitive: PeerDoor['primitive'], model: string)
 }
 
 /** MCP, to a tool of whatever server is at the address. */
-function mcpDoor(name: string, primitive: PeerDoor['primitive'], path: string, tool: string, args: (text: string) => object): PeerDoor {
+function mcpDoor(
+  name: string,
+  primitive: PeerDoor['primitive'],
+  path: string,
+  tool: string,
+  args: (text: string) => object,
+): PeerDoor {
   return {
     name,
     primitive,
     async call(call) {
-      const meta = { ...(call.once ? { 'tollgate/idempotency-key': call.once } : {}), ...(call.receipt ? { 'tollgate/receipt': true } : {}) };
-      const params = { name: tool, arguments: args(call.text), ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) };
+      const meta = {
+        ...(call.once ? { 'tollgate/idempotency-key': call.once } : {}),
+        ...(call.receipt ? { 'tollgate/receipt': true } : {}),
+      };
+      const params = {
+        name: tool,
+        arguments: args(call.text),
+        ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }),
+      };
       const { response, raw, json } = await post(call, path, { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
       return toolOutcome(json, raw, response.status);
     },
@@ -94,16 +113,34 @@ function toolOutcome(json: unknown, raw: string, status: number): PeerOutcome {
     result?: { isError?: boolean; content: { text: string }[]; structuredContent?: object; _meta?: unknown };
     error?: { code: number };
   };
-  if (!result) return { kind: REFUSED.has(status) || error?.code === -32016 ? 'refused' : 'failed', id: null, receipt: null, said: '', raw };
+  if (!result)
+    return {
+      kind: REFUSED.has(status) || error?.code === -32016 ? 'refused' : 'failed',
+      id: null,
+      receipt: null,
+      said: '',
+      raw,
+    };
   const { id, receipt } = told(result._meta);
   const said = result.content.map(({ text }) => text).join('');
   if (result.isError)
-    return { kind: result.structuredContent && 'x402Version' in result.structuredContent ? 'refused' : 'failed', id, receipt, said, raw };
+    return {
+      kind: result.structuredContent && 'x402Version' in result.structuredContent ? 'refused' : 'failed',
+      id,
+      receipt,
+      said,
+      raw,
+    };
   return { kind: 'answered', id, receipt, said, raw };
 }
 
 const message = (call: PeerCall) => ({
-  message: { kind: 'message', messageId: call.once ?? randomUUID(), role: 'user', parts: [{ kind: 'text', text: call.text }] },
+  message: {
+    kind: 'message',
+    messageId: call.once ?? randomUUID(),
+    role: 'user',
+    parts: [{ kind: 'text', text: call.text }],
+  },
 });
 
 /** A2A 0.3, to whatever is called as an agent. */
@@ -129,24 +166,46 @@ function agentOutcome(json: unknown, raw: string, status: number): PeerOutcome {
     result?: { kind: string; status?: { state: string }; parts?: { text: string }[]; metadata?: unknown };
     error?: { code: number };
   };
-  if (!result) return { kind: REFUSED.has(status) || error?.code === -32016 ? 'refused' : 'failed', id: null, receipt: null, said: '', raw };
+  if (!result)
+    return {
+      kind: REFUSED.has(status) || error?.code === -32016 ? 'refused' : 'failed',
+      id: null,
+      receipt: null,
+      said: '',
+      raw,
+    };
   if (result.status?.state === 'input-required') return { kind: 'refused', id: null, receipt: null, said: '', raw };
   const { id, receipt } = told(result.metadata);
   return { kind: 'answered', id, receipt, said: (result.parts ?? []).map(({ text }) => text).join(''), raw };
 }
 
 /** The JSON-RPC door, to the door of a protocol. */
-function rpcDoor(name: string, primitive: PeerDoor['primitive'], method: string, params: (call: PeerCall) => object): PeerDoor {
+function rpcDoor(
+  name: string,
+  primitive: PeerDoor['primitive'],
+  method: string,
+  params: (call: PeerCall) => object,
+): PeerDoor {
   return {
     name,
     primitive,
     async call(call) {
-      const meta = { ...(call.once ? { 'tollgate/idempotency-key': call.once } : {}), ...(call.receipt ? { 'tollgate/receipt': true } : {}) };
-      const body = { jsonrpc: '2.0', id: 1, method, params: { ...params(call), ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) } };
+      const meta = {
+        ...(call.once ? { 'tollgate/idempotency-key': call.once } : {}),
+        ...(call.receipt ? { 'tollgate/receipt': true } : {}),
+      };
+      const body = {
+        jsonrpc: '2.0',
+        id: 1,
+        method,
+        params: { ...params(call), ...(Object.keys(meta).length === 0 ? {} : { _meta: meta }) },
+      };
       const { response, raw, json } = await post(call, '/api/v1/rpc', body);
       const { result, error } = json as unknown as { result?: Record<string, unknown>; error?: { code: number } };
       if (!result) {
-        const refused = REFUSED.has(response.status) || (error !== undefined && [-32010, -32011, -32012, -32016].includes(error.code));
+        const refused =
+          REFUSED.has(response.status) ||
+          (error !== undefined && [-32010, -32011, -32012, -32016].includes(error.code));
         return { kind: refused ? 'refused' : 'failed', id: null, receipt: null, said: '', raw };
       }
       if (primitive === 'tool') return toolOutcome(json, raw, response.status);
@@ -170,14 +229,28 @@ export const DOORS: readonly PeerDoor[] = [
     max_tokens: 5_000,
     messages: [{ role: 'user', content: text }],
   })),
-  rpcDoor('JSON-RPC tools/call', 'tool', 'tools/call', ({ text }) => ({ service: PEER, name: 'do', arguments: { text } })),
+  rpcDoor('JSON-RPC tools/call', 'tool', 'tools/call', ({ text }) => ({
+    service: PEER,
+    name: 'do',
+    arguments: { text },
+  })),
   rpcDoor('JSON-RPC message/send', 'agent', 'message/send', (call) => ({ agent: PEER, ...message(call) })),
   chatDoor('an agent as a chat model', 'agent', `a2a/${PEER}`),
   chatDoor('a tool as a chat model', 'tool', `mcp/${PEER}/do`),
-  mcpDoor('a model as an MCP tool', 'model', `/mcp/model/${PEER}`, 'chat', (text) => ({ prompt: text, max_tokens: 5_000 })),
+  mcpDoor('a model as an MCP tool', 'model', `/mcp/model/${PEER}`, 'chat', (text) => ({
+    prompt: text,
+    max_tokens: 5_000,
+  })),
   mcpDoor('an agent as an MCP tool', 'agent', `/mcp/a2a/${PEER}`, 'send_message', (text) => ({ message: text })),
-  mcpDoor('a model by the tool of the aggregate', 'model', '/mcp', 'ask_model', (text) => ({ model: PEER, prompt: text, max_tokens: 5_000 })),
-  mcpDoor('an agent by the tool of the aggregate', 'agent', '/mcp', 'ask_agent', (text) => ({ agent: PEER, message: text })),
+  mcpDoor('a model by the tool of the aggregate', 'model', '/mcp', 'ask_model', (text) => ({
+    model: PEER,
+    prompt: text,
+    max_tokens: 5_000,
+  })),
+  mcpDoor('an agent by the tool of the aggregate', 'agent', '/mcp', 'ask_agent', (text) => ({
+    agent: PEER,
+    message: text,
+  })),
   a2aDoor('a model as an A2A agent', 'model', `model/${PEER}`),
   a2aDoor('a tool as an A2A agent', 'tool', `mcp/${PEER}/do`),
 ];

@@ -3,7 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** What the one provider of the table does, in the words that it is sent; each of its three primitives does the same. */
+/**
+ * What the one provider of the table does, in the words that it is sent; each of its three primitives does the same.
+ */
 export type Deed = 'complete' | 'no-usage' | 'slow' | 'error' | 'hang' | 'over' | 'huge' | 'endless' | 'silent';
 
 /** Completion tokens that a deed reports: 1 micro-USD each at the prices of the table. */
@@ -46,7 +48,8 @@ export async function startPeerProvider(): Promise<PeerProvider> {
     toolUrl: `${base}/mcp`,
     agentUrl: base,
     calls: () => calls,
-    came: (wanted) => (calls >= wanted ? Promise.resolve() : new Promise((resolve) => waiting.push({ calls: wanted, resolve }))),
+    came: (wanted) =>
+      calls >= wanted ? Promise.resolve() : new Promise((resolve) => waiting.push({ calls: wanted, resolve })),
     async close() {
       server.closeAllConnections();
       server.close();
@@ -56,7 +59,8 @@ export async function startPeerProvider(): Promise<PeerProvider> {
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, came: () => void): Promise<void> {
-  const json = (status: number, body: unknown) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  const json = (status: number, body: unknown) =>
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   if (request.method === 'GET') return void json(request.url?.includes('agent-card') ? 200 : 404, CARD);
   const chunks: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
@@ -65,7 +69,11 @@ async function answer(request: IncomingMessage, response: ServerResponse, came: 
   const { id, method, params } = body as { id: unknown; method: string; params: Record<string, unknown> };
   const result = (value: unknown) => void json(200, { jsonrpc: '2.0', id, result: value });
   if (method === 'tools/list')
-    return result({ tools: [{ name: 'do', inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } }] });
+    return result({
+      tools: [
+        { name: 'do', inputSchema: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } },
+      ],
+    });
   if (method === 'tools/call') {
     const { text } = params['arguments'] as { text: string };
     const done = await perform(text, response, came);
@@ -81,7 +89,13 @@ async function answer(request: IncomingMessage, response: ServerResponse, came: 
     const { parts } = params['message'] as { parts: { text: string }[] };
     const text = parts.map((part) => part.text).join('');
     const done = await perform(text, response, came);
-    if (done?.padding) return result({ kind: 'message', messageId: 'huge', role: 'agent', parts: [{ kind: 'text', text: done.padding }] });
+    if (done?.padding)
+      return result({
+        kind: 'message',
+        messageId: 'huge',
+        role: 'agent',
+        parts: [{ kind: 'text', text: done.padding }],
+      });
     if (done !== null)
       result({
         kind: 'message',
@@ -109,8 +123,16 @@ function drip(response: ServerResponse, bytes: string): void {
   response.on('close', () => clearInterval(timer));
 }
 
-/** null where there is no answer: the response has been dealt with. A model has said something by `begin` before it does not come to its end. */
-async function perform(text: string, response: ServerResponse, came: () => void, begin?: () => keyof typeof NOTHING): Promise<Done | null> {
+/**
+ * null where there is no answer: the response has been dealt with. A model has said something by `begin` before it
+ * does not come to its end.
+ */
+async function perform(
+  text: string,
+  response: ServerResponse,
+  came: () => void,
+  begin?: () => keyof typeof NOTHING,
+): Promise<Done | null> {
   came();
   const begun = () => begin?.() ?? (response.writeHead(200, { 'content-type': 'application/json' }).write(' '), 'json');
   switch (text.split(' ')[0] as Deed) {
@@ -150,21 +172,28 @@ async function model(
   const text = typeof content === 'string' ? content : content.map((part) => part.text).join('');
   const said = `did ${text}`;
   const about = { id: 'up', created: 1, model: 'peer' };
-  const chunk = (more: object) => response.write(`data: ${JSON.stringify({ ...about, object: 'chat.completion.chunk', ...more })}\n\n`);
+  const chunk = (more: object) =>
+    response.write(`data: ${JSON.stringify({ ...about, object: 'chat.completion.chunk', ...more })}\n\n`);
   const begin = () => {
     if (body['stream'] === true) {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       chunk({ choices: [{ index: 0, delta: { role: 'assistant', content: said }, finish_reason: null }] });
       return 'events';
     }
-    response.writeHead(200, { 'content-type': 'application/json' }).write(`{"choices":[{"message":{"content":${JSON.stringify(said)}}`);
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .write(`{"choices":[{"message":{"content":${JSON.stringify(said)}}`);
     return 'json';
   };
   const done = await perform(text, response, came, begin);
   if (done === null) return;
   // As log probabilities do: much beside little.
-  if (done.padding) return void response.end(begin() === 'json' ? `,"logprobs":"${done.padding}"}]}` : `: ${done.padding}\n\ndata: [DONE]\n\n`);
-  const usage = done.used === null ? undefined : { prompt_tokens: 0, completion_tokens: done.used, total_tokens: done.used };
+  if (done.padding)
+    return void response.end(
+      begin() === 'json' ? `,"logprobs":"${done.padding}"}]}` : `: ${done.padding}\n\ndata: [DONE]\n\n`,
+    );
+  const usage =
+    done.used === null ? undefined : { prompt_tokens: 0, completion_tokens: done.used, total_tokens: done.used };
   if (body['stream'] !== true) {
     const message = { role: 'assistant', content: said };
     return void json(200, {

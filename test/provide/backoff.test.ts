@@ -16,7 +16,8 @@ describe('waiting between dials', () => {
     fc.assert(
       fc.property(fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }), (share) => {
         const most = bounds(() => 1, 40);
-        for (const [index, wait] of bounds(() => share, 40).entries()) expect(wait).toBe(Math.floor(share * most[index]!));
+        for (const [index, wait] of bounds(() => share, 40).entries())
+          expect(wait).toBe(Math.floor(share * most[index]!));
       }),
     );
   });

@@ -84,7 +84,15 @@ describe('a forwarded call', () => {
   });
 
   it('shows the upstream its own key, and nothing that the caller showed to the gateway', async () => {
-    const secrets = ['authorization', 'cookie', 'x-api-key', 'sign-in-with-x', 'x-siwx', 'payment-signature', 'x-tollgate-connection'];
+    const secrets = [
+      'authorization',
+      'cookie',
+      'x-api-key',
+      'sign-in-with-x',
+      'x-siwx',
+      'payment-signature',
+      'x-tollgate-connection',
+    ];
     await end.call({
       ':path': `${PATH}/x`,
       ...Object.fromEntries(secrets.map((name) => [name, 'Bearer of-the-caller'])),
@@ -99,12 +107,24 @@ describe('a forwarded call', () => {
 
   it('keeps headers of the reply but those of one connection and our own', async () => {
     const { headers } = await end.call({ ':path': `${PATH}/x` });
-    expect(headers).toMatchObject({ 'content-type': 'application/x-odd', 'x-custom': 'a', 'set-cookie': ['a=1', 'b=2'] });
-    for (const name of ['x-tollgate-failure', 'keep-alive', 'connection', 'transfer-encoding']) expect(headers).not.toHaveProperty(name);
+    expect(headers).toMatchObject({
+      'content-type': 'application/x-odd',
+      'x-custom': 'a',
+      'set-cookie': ['a=1', 'b=2'],
+    });
+    for (const name of ['x-tollgate-failure', 'keep-alive', 'connection', 'transfer-encoding'])
+      expect(headers).not.toHaveProperty(name);
   });
 
   it('passes on nothing by which a gateway could choose another path, method, client or account at the upstream', async () => {
-    const names = ['x-original-url', 'x-rewrite-url', 'x-http-method-override', 'x-forwarded-for', 'forwarded', 'openai-organization'];
+    const names = [
+      'x-original-url',
+      'x-rewrite-url',
+      'x-http-method-override',
+      'x-forwarded-for',
+      'forwarded',
+      'openai-organization',
+    ];
     await end.call({ ':path': `${PATH}/x`, ...Object.fromEntries(names.map((name) => [name, 'of-the-gateway'])) });
     expect(JSON.stringify(seen.at(-1)!.headers)).not.toContain('of-the-gateway');
   });

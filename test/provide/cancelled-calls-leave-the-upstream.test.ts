@@ -23,7 +23,8 @@ afterEach(async () => {
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const PATH = { ':path': '/model/m/chat/completions', 'content-type': 'application/json' };
-const body = (command: string) => JSON.stringify({ model: 'test/model', stream: true, messages: [{ role: 'user', content: command }] });
+const body = (command: string) =>
+  JSON.stringify({ model: 'test/model', stream: true, messages: [{ role: 'user', content: command }] });
 
 it('in the middle of a reply', async () => {
   const stream = end.open(PATH, body('!token-ms:5 !tokens:100000'));

@@ -61,7 +61,10 @@ describe('the proxy dials again', () => {
   it('after an answer that is no tunnel, with what the router says', async () => {
     let busy = 2;
     await start({ reject: () => (busy-- > 0 ? { status: 503, body: '{"error":{"message":"starting up"}}' } : null) });
-    expect(await running.logged('the router takes no connection now')).toMatchObject({ status: 503, message: 'starting up' });
+    expect(await running.logged('the router takes no connection now')).toMatchObject({
+      status: 503,
+      message: 'starting up',
+    });
     await (await router.next()).accept();
     expect(router.dials).toHaveLength(3);
   });
@@ -76,13 +79,18 @@ describe('the proxy dials again', () => {
   it('at an address where no router is, with a hint', async () => {
     router = await startTunnelRouter();
     running = runProxy({ url: `${router.url}/elsewhere`, services });
-    expect(await running.logged('no router takes providers there')).toMatchObject({ status: 404, hint: 'is router.url right?' });
+    expect(await running.logged('no router takes providers there')).toMatchObject({
+      status: 404,
+      hint: 'is router.url right?',
+    });
   });
 
   it('at an address with https where no TLS is spoken, with a hint', async () => {
     router = await startTunnelRouter();
     running = runProxy({ url: router.url.replace('http:', 'https:'), services });
-    expect(await running.logged('no connection to the router')).toMatchObject({ why: 'no TLS is spoken there: should it be http://?' });
+    expect(await running.logged('no connection to the router')).toMatchObject({
+      why: 'no TLS is spoken there: should it be http://?',
+    });
   });
 
   it('when what answers is no router at all', async () => {

@@ -11,7 +11,11 @@ afterEach(async () => {
 
 async function start(options: TunnelRouterOptions = {}): Promise<void> {
   router = await startTunnelRouter(options);
-  running = runProxy({ url: router.url, services: [modelAt('m', 'http://127.0.0.1:9/v1')], options: { limits: { unauthorizedMs: 20 } } });
+  running = runProxy({
+    url: router.url,
+    services: [modelAt('m', 'http://127.0.0.1:9/v1')],
+    options: { limits: { unauthorizedMs: 20 } },
+  });
 }
 
 const UNKNOWN_KEY = { status: 401, body: '{"error":{"message":"Invalid API key"}}' };
@@ -32,18 +36,26 @@ it('refused: code 1, with every problem', async () => {
   const end = await router.next();
   end.say({ type: 'welcome', provider: 'p', account: 'a', challenge: 'c', version: '1' });
   await end.heard();
-  const problems = [1, 2].map((index) => ({ key: `models[${index}].name`, wrong: `wrong ${index}`, right: `right ${index}` }));
+  const problems = [1, 2].map((index) => ({
+    key: `models[${index}].name`,
+    wrong: `wrong ${index}`,
+    right: `right ${index}`,
+  }));
   end.say({ type: 'refused', message: 'The registration has 2 problems', problems });
   expect(await running.proxy.closed).toBe(1);
   for (const problem of problems) expect(await running.logged('the router refused')).toMatchObject(problem);
-  expect((await running.logged('the router refused the services; correct the file and start again'))['why']).toBe('The registration has 2 problems');
+  expect((await running.logged('the router refused the services; correct the file and start again'))['why']).toBe(
+    'The registration has 2 problems',
+  );
   expect(router.dials).toHaveLength(1);
 });
 
 it('not allowed: code 2, with the words of the router', async () => {
   await start({ reject: () => ({ status: 403, body: '{"error":{"message":"This key may not provide"}}' }) });
   expect(await running.proxy.closed).toBe(2);
-  expect(await running.logged('this provider may not connect here')).toMatchObject({ message: 'This key may not provide' });
+  expect(await running.logged('this provider may not connect here')).toMatchObject({
+    message: 'This key may not provide',
+  });
 });
 
 it('a wrong API key: code 2, after three dials', async () => {

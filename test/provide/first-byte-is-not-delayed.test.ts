@@ -16,7 +16,10 @@ beforeEach(async () => {
   upstream.listen(0, '127.0.0.1');
   await once(upstream, 'listening');
   router = await startTunnelRouter();
-  running = runProxy({ url: router.url, services: [modelAt('m', `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`)] });
+  running = runProxy({
+    url: router.url,
+    services: [modelAt('m', `http://127.0.0.1:${(upstream.address() as AddressInfo).port}/v1`)],
+  });
   end = await router.next();
   await end.accept();
 });

@@ -4,7 +4,12 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
 import { modelAt, runProxy, type RunningProxy } from '../support/provider-proxy.ts';
-import { startTunnelRouter, type RouterEnd, type TunnelRouter, type TunnelRouterOptions } from '../support/tunnel-router.ts';
+import {
+  startTunnelRouter,
+  type RouterEnd,
+  type TunnelRouter,
+  type TunnelRouterOptions,
+} from '../support/tunnel-router.ts';
 
 let router: TunnelRouter | null = null;
 let running: RunningProxy;
@@ -54,7 +59,9 @@ describe('a router that says what is not of the wire', () => {
   ])('gets no signature for a welcome with %j', async (wrong) => {
     const end = await start();
     say(end, { ...WELCOME, ...wrong });
-    expect(await running.logged('no connection to the router')).toMatchObject({ why: 'the welcome of the router is not complete' });
+    expect(await running.logged('no connection to the router')).toMatchObject({
+      why: 'the welcome of the router is not complete',
+    });
     await end.closed;
   });
 });
@@ -76,7 +83,11 @@ describe('a router that says too much', () => {
 
   it('gets no more problems into the log than a file can have', async () => {
     const end = await start();
-    say(end, { type: 'refused', message: 'no', problems: Array.from({ length: 50_000 }, () => ({ key: 'k', wrong: 'w', right: 'r' })) });
+    say(end, {
+      type: 'refused',
+      message: 'no',
+      problems: Array.from({ length: 50_000 }, () => ({ key: 'k', wrong: 'w', right: 'r' })),
+    });
     expect(await running.proxy.closed).toBe(1);
     expect(running.lines.filter(({ msg }) => msg === 'the router refused')).toHaveLength(10_000);
   });
@@ -94,10 +105,13 @@ it('a router that always stops is dialled ever more seldom', async () => {
 });
 
 it('a time to come back that has passed already hurries nobody', async () => {
-  router = await startTunnelRouter({ reject: () => ({ status: 503, body: '{}', headers: { 'retry-after': '-1000000' } }) });
+  router = await startTunnelRouter({
+    reject: () => ({ status: 503, body: '{}', headers: { 'retry-after': '-1000000' } }),
+  });
   dial(router.url, { random: () => 0.01 });
   const waits: unknown[] = [];
-  for (let time = 0; time < 4; time += 1) waits.push((await running.logged('the router takes no connection now'))['again_in_ms']);
+  for (let time = 0; time < 4; time += 1)
+    waits.push((await running.logged('the router takes no connection now'))['again_in_ms']);
   expect(waits).toEqual([2, 5, 10, 20]);
 });
 
@@ -119,15 +133,24 @@ describe('a control stream that is over as soon as it is opened', () => {
     };
     const text = (value: string) => Buffer.concat([Buffer.from([value.length]), Buffer.from(value)]);
     const fields = { ':method': 'POST', ':path': '/control', ':scheme': 'http', ':authority': 'tunnel' };
-    const block = Buffer.concat(Object.entries(fields).flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
+    const block = Buffer.concat(
+      Object.entries(fields).flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]),
+    );
     const CANCEL = Buffer.from([0, 0, 0, 8]);
-    const opened = Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame(4, 0, 0), frame(1, 4, 1, block), frame(3, 0, 1, CANCEL)]);
+    const opened = Buffer.concat([
+      Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
+      frame(4, 0, 0),
+      frame(1, 4, 1, block),
+      frame(3, 0, 1, CANCEL),
+    ]);
     server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     const sockets = new WebSocketServer({ server, handleProtocols: ([first]) => first ?? false });
     sockets.on('connection', (socket) => socket.send(opened));
     dial(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, { random: () => 0 });
     for (let time = 0; time < 2; time += 1)
-      expect(await running.logged('no connection to the router')).toMatchObject({ why: 'the router closed the control stream' });
+      expect(await running.logged('no connection to the router')).toMatchObject({
+        why: 'the router closed the control stream',
+      });
   });
 });

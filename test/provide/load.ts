@@ -3,9 +3,17 @@ import { loadProviderFile, type LoadProviderOptions, type ProviderConfig } from 
 
 export const ROUTER = '[router]\nurl = "https://router.example"\napi_key = "k"\n';
 
-/** A provider's file from text, which has a `[router]` unless it is given another; with an empty environment unless one is given. */
+/**
+ * A provider's file from text, which has a `[router]` unless it is given another; with an empty environment unless
+ * one is given.
+ */
 export function loadProviderText(text: string, options: Partial<LoadProviderOptions> = {}): ProviderConfig {
-  return loadProviderFile({ file: '/etc/acme/provider.toml', text: /^\[?router\b/m.test(text) ? text : `${text}\n${ROUTER}`, env: {}, ...options });
+  return loadProviderFile({
+    file: '/etc/acme/provider.toml',
+    text: /^\[?router\b/m.test(text) ? text : `${text}\n${ROUTER}`,
+    env: {},
+    ...options,
+  });
 }
 
 /** The problems of a text that must have some. */

@@ -28,16 +28,27 @@ afterAll(() => upstream.stop());
 const log = createLog({ level: 'silent', style: 'json', secrets: [], write() {}, now: Date.now });
 
 async function probe(name: string, cap: CapName | undefined, maxOutputTokens: number | null): Promise<CheckResult[]> {
-  const service = modelAt('m', upstream.url, null, { upstreamModel: name, maxOutputTokens, ...(cap === undefined ? {} : { cap }) });
-  const config = { file: null, router: { url: upstream.url, domain: 'x', wallet: null, apiKey: 'k' }, services: [service] };
+  const service = modelAt('m', upstream.url, null, {
+    upstreamModel: name,
+    maxOutputTokens,
+    ...(cap === undefined ? {} : { cap }),
+  });
+  const config = {
+    file: null,
+    router: { url: upstream.url, domain: 'x', wallet: null, apiKey: 'k' },
+    services: [service],
+  };
   const results: CheckResult[] = [];
   const checks = providerChecks(config, null, { env: {}, version: '1', log }, Date.now).slice(3);
   await runChecks(checks, Date.now, (_check, result) => results.push(result));
   return results;
 }
 
-const UNKNOWN = expect.stringMatching(/^the most tokens of an answer are not known: write params\.max_output_tokens/) as string;
-const write = (name: CapName, why: RegExp) => expect.stringMatching(new RegExp(`^write params\\.cap = "${name}": ${why.source}`)) as string;
+const UNKNOWN = expect.stringMatching(
+  /^the most tokens of an answer are not known: write params\.max_output_tokens/,
+) as string;
+const write = (name: CapName, why: RegExp) =>
+  expect.stringMatching(new RegExp(`^write params\\.cap = "${name}": ${why.source}`)) as string;
 const bound = (tokens: number) => `write params.max_output_tokens = ${tokens}: it gives no more`;
 
 it.each([

@@ -26,7 +26,11 @@ beforeEach(async () => {
     for await (const chunk of request.setEncoding('utf8')) body += String(chunk);
     if (request.url === '/api/v1/ping') response.end('pong');
     else if (request.url === '/api/v1/provider/services')
-      json(response, { error: { message: 'Invalid API key' } }, request.headers.authorization === 'Bearer k' ? 200 : 401);
+      json(
+        response,
+        { error: { message: 'Invalid API key' } },
+        request.headers.authorization === 'Bearer k' ? 200 : 401,
+      );
     else if (request.url === '/mcp' && request.method === 'GET') json(response, {}, 401);
     else answer(request, response, body);
   });
@@ -56,7 +60,8 @@ async function probe(
   const ok = await runChecks(checks, Date.now, ({ kind }, result) => results.push({ ...result, kind }));
   return { ok, results };
 }
-const details = async (service: ServiceConfig) => (await probe([service])).results.slice(3).map(({ ok, detail }) => `${ok ? '✓' : '✗'} ${detail}`);
+const details = async (service: ServiceConfig) =>
+  (await probe([service])).results.slice(3).map(({ ok, detail }) => `${ok ? '✓' : '✗'} ${detail}`);
 const json = (response: ServerResponse, value: unknown, status = 200) =>
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 
@@ -76,7 +81,10 @@ it('a router that does not let this provider in', async () => {
 
 it('a router that speaks no TLS, at an address with https', async () => {
   const { results } = await probe([], url.replace('http:', 'https:'));
-  expect(results[1]).toMatchObject({ ok: false, detail: 'does not answer: no TLS is spoken there: should it be http://?' });
+  expect(results[1]).toMatchObject({
+    ok: false,
+    detail: 'does not answer: no TLS is spoken there: should it be http://?',
+  });
 });
 
 it.each([
@@ -101,7 +109,9 @@ describe('a model', () => {
     const asked = provider.log.map(({ body }) => body as Record<string, unknown>);
     expect(asked).toHaveLength(3);
     expect(asked[0]).toMatchObject({ model: 'test/model', max_tokens: 1 });
-    expect(asked).toContainEqual(expect.objectContaining({ max_tokens: 1, stream: true, stream_options: { include_usage: true } }));
+    expect(asked).toContainEqual(
+      expect.objectContaining({ max_tokens: 1, stream: true, stream_options: { include_usage: true } }),
+    );
     expect(asked).toContainEqual(expect.objectContaining({ max_tokens: 64 }));
     for (const { headers } of provider.log) expect(headers.authorization).toBe('Bearer upstream-key-canary');
   });
@@ -112,7 +122,11 @@ describe('a model', () => {
       'the answer has no usage: calls would earn nothing',
       'streaming: the last chunk before [DONE] has no usage: calls would earn nothing',
     ],
-    [{ usage: 'negative' }, /the answer has a usage whose \w+ is no count of tokens/, /streaming: .* is no count of tokens/],
+    [
+      { usage: 'negative' },
+      /the answer has a usage whose \w+ is no count of tokens/,
+      /streaming: .* is no count of tokens/,
+    ],
     [{ usage: 'strings' }, /is no count of tokens/, /is no count of tokens/],
     [{ noDone: true }, null, 'streaming: the last line is not data: [DONE]'],
     [
@@ -128,7 +142,9 @@ describe('a model', () => {
     for (const [index, wrong] of [whole, streamed].entries()) {
       const { ok, detail } = results[index + 3]!;
       expect([ok, detail]).toEqual(
-        wrong === null ? [true, expect.any(String)] : [false, wrong instanceof RegExp ? expect.stringMatching(wrong) : wrong],
+        wrong === null
+          ? [true, expect.any(String)]
+          : [false, wrong instanceof RegExp ? expect.stringMatching(wrong) : wrong],
       );
     }
   });
@@ -145,7 +161,8 @@ describe('a model', () => {
 describe('a tool', () => {
   const tools = { tools: [{ name: 'one' }, { name: 'two' }] };
   const legacy =
-    (reply: (response: ServerResponse, message: object) => void) => (request: IncomingMessage, response: ServerResponse, body: string) => {
+    (reply: (response: ServerResponse, message: object) => void) =>
+    (request: IncomingMessage, response: ServerResponse, body: string) => {
       if (request.method === 'DELETE') return void response.writeHead(405).end();
       const { id, method } = JSON.parse(body) as { id?: number; method: string };
       if (id === undefined) return void response.writeHead(202).end();
@@ -153,7 +170,8 @@ describe('a tool', () => {
         return void response
           .writeHead(200, { 'mcp-session-id': 's1', 'content-type': 'application/json' })
           .end(JSON.stringify({ jsonrpc: '2.0', id, result: { protocolVersion: '2025-06-18' } }));
-      if (request.headers['mcp-session-id'] !== 's1' || request.headers['mcp-protocol-version'] !== '2025-06-18') return void json(response, {}, 400);
+      if (request.headers['mcp-session-id'] !== 's1' || request.headers['mcp-protocol-version'] !== '2025-06-18')
+        return void json(response, {}, 400);
       reply(response, { jsonrpc: '2.0', id, result: tools });
     };
 
@@ -164,29 +182,42 @@ describe('a tool', () => {
 
   it('at an address, that answers with events', async () => {
     answer = legacy((response, message) =>
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`event: message\ndata: ${JSON.stringify(message)}\n\n`),
+      response
+        .writeHead(200, { 'content-type': 'text/event-stream' })
+        .end(`event: message\ndata: ${JSON.stringify(message)}\n\n`),
     );
     expect(await details(toolAt('t', `${url}/mcp`))).toEqual(['✓ 2 tools']);
   });
 
   it('at an address, of the revision without sessions', async () => {
     answer = (request, response, body) => {
-      const { id, method, params } = JSON.parse(body) as { id: number; method: string; params?: { _meta?: Record<string, unknown> } };
-      if (params?._meta?.['io.modelcontextprotocol/protocolVersion'] !== '2026-07-28' || request.headers['mcp-method'] !== method)
+      const { id, method, params } = JSON.parse(body) as {
+        id: number;
+        method: string;
+        params?: { _meta?: Record<string, unknown> };
+      };
+      if (
+        params?._meta?.['io.modelcontextprotocol/protocolVersion'] !== '2026-07-28' ||
+        request.headers['mcp-method'] !== method
+      )
         return void json(response, { jsonrpc: '2.0', id, error: { code: -32022, message: 'x' } }, 400);
       json(response, { jsonrpc: '2.0', id, result: { ...tools, resultType: 'complete' } });
     };
     expect(await details(toolAt('t', url))).toEqual(['✓ 2 tools']);
   });
 
-  it.each([200, 400, 404])('at an address, that has tools/list and tools/call alone and refuses the rest with status %i', async (refused) => {
-    answer = (_request, response, body) => {
-      const { id, method, params } = JSON.parse(body) as { id?: number; method: string; params?: object };
-      if (method === 'tools/list' && params === undefined) return void json(response, { jsonrpc: '2.0', id, result: tools });
-      json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }, refused);
-    };
-    expect(await details(toolAt('t', url))).toEqual(['✓ 2 tools']);
-  });
+  it.each([200, 400, 404])(
+    'at an address, that has tools/list and tools/call alone and refuses the rest with status %i',
+    async (refused) => {
+      answer = (_request, response, body) => {
+        const { id, method, params } = JSON.parse(body) as { id?: number; method: string; params?: object };
+        if (method === 'tools/list' && params === undefined)
+          return void json(response, { jsonrpc: '2.0', id, result: tools });
+        json(response, { jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } }, refused);
+      };
+      expect(await details(toolAt('t', url))).toEqual(['✓ 2 tools']);
+    },
+  );
 
   it('at an address, that is no MCP server', async () => {
     answer = (_request, response, body) => {
@@ -200,7 +231,9 @@ describe('a tool', () => {
     answer = legacy((response, message) => json(response, message));
     const { service, target } = toolAt('t', url);
     const variants = { one: { call: 1n }, tow: { call: 1n } };
-    expect(await details({ service: { ...service, variants }, target })).toEqual(['✗ prices are set for tools that it does not have: tow']);
+    expect(await details({ service: { ...service, variants }, target })).toEqual([
+      '✗ prices are set for tools that it does not have: tow',
+    ]);
   });
 
   it('that wants a key', async () => {
@@ -214,7 +247,9 @@ describe('a tool', () => {
 
   it('that is a command and does not start', async () => {
     expect(await details(toolOfScript('t', SCRIPT, ['start=fail']))).toEqual(['✗ the process exited with code 7']);
-    expect(await details(toolOfScript('t', SCRIPT, [], {}, { command: '/nowhere' }))).toEqual(['✗ the process cannot be started (ENOENT)']);
+    expect(await details(toolOfScript('t', SCRIPT, [], {}, { command: '/nowhere' }))).toEqual([
+      '✗ the process cannot be started (ENOENT)',
+    ]);
   });
 });
 
@@ -226,14 +261,18 @@ describe('an agent', () => {
     [{ name: 'A' }, '✓ the card of A, 0 skills; messages are posted to /a2a, as it names no address'],
     [[], '✗ the agent card is no JSON object'],
   ])('%j', async (card, detail) => {
-    answer = ({ url: path }, response) => json(response, card, path === '/agent/.well-known/agent-card.json' ? 200 : 404);
+    answer = ({ url: path }, response) =>
+      json(response, card, path === '/agent/.well-known/agent-card.json' ? 200 : 404);
     expect(await details(agentAt('a', `${url}/agent`))).toEqual([detail]);
   });
 });
 
 it('an agent whose card is at the older address', async () => {
-  answer = ({ url: path }, response) => json(response, { name: 'A', skills: [{}] }, path === '/agent/.well-known/agent.json' ? 200 : 404);
-  expect(await details(agentAt('a', `${url}/agent`))).toEqual(['✓ the card of A, 1 skill; messages are posted to /a2a, as it names no address']);
+  answer = ({ url: path }, response) =>
+    json(response, { name: 'A', skills: [{}] }, path === '/agent/.well-known/agent.json' ? 200 : 404);
+  expect(await details(agentAt('a', `${url}/agent`))).toEqual([
+    '✓ the card of A, 1 skill; messages are posted to /a2a, as it names no address',
+  ]);
 });
 
 it('an agent without a card', async () => {
@@ -268,7 +307,11 @@ describe('an API of images', () => {
 
 it('results come in the order of the file, and one that fails does not keep the others from running', async () => {
   provider.instruct({ headDelayMs: 200 });
-  const { ok, results } = await probe([modelAt('slow', provider.url), toolOfScript('t', SCRIPT, ['start=fail']), modelAt('fast', provider.url)]);
+  const { ok, results } = await probe([
+    modelAt('slow', provider.url),
+    toolOfScript('t', SCRIPT, ['start=fail']),
+    modelAt('fast', provider.url),
+  ]);
   expect(ok).toBe(false);
   expect(results.map(({ kind, ok: right }) => `${kind} ${right}`)).toEqual([
     'API key true',

@@ -11,7 +11,10 @@ const env = { ACME_API_KEY: 'key-1', SEARCH_TOKEN: 'token-1' };
 test('examples/provider.toml is right', () => {
   const { router, services } = loadProviderFile({ file, env });
   expect(router).toMatchObject({ url: 'https://router.example.com', domain: 'router.example.com', apiKey: null });
-  expect(router.wallet).toEqual({ chainId: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', keypairFile: `${dirname(file)}/provider-keypair.json` });
+  expect(router.wallet).toEqual({
+    chainId: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+    keypairFile: `${dirname(file)}/provider-keypair.json`,
+  });
   expect(services.map(({ service: { primitive, name }, target }) => [primitive, name, target])).toEqual([
     ['model', 'acme/llama-3.3-70b', { kind: 'http', url: 'http://127.0.0.1:8000/v1', apiKey: 'key-1' }],
     [
@@ -37,7 +40,9 @@ test('examples/provider.toml is right', () => {
 test('it needs nothing but the two variables, and what it has commented out is right too, in place of what it is for', () => {
   const text = readFileSync(file, 'utf8');
   expect(providerProblemsOf(text)).toHaveLength(2);
-  const uncommented = text.replaceAll(/^# ((?:private_key|domain|agent_card_path) = .*)$/gm, '$1').replace(/^keypair_file = .*$/m, '');
+  const uncommented = text
+    .replaceAll(/^# ((?:private_key|domain|agent_card_path) = .*)$/gm, '$1')
+    .replace(/^keypair_file = .*$/m, '');
   const keyed = text.replace(/^\[router\.siwx\][^]*?^# api_key/m, 'api_key');
   for (const other of [uncommented, keyed]) {
     expect(other).not.toBe(text);

@@ -19,7 +19,8 @@ const BLOCKS = [
 const files = ROUTERS.flatMap((router) => BLOCKS.map((text) => router + text));
 
 test('any text, and any damage to a right file, loads or is refused with what is wrong', () => {
-  for (const text of files) expect(loadProviderFile({ file: null, text, env: { A: 'a' } }).services.length).toBeGreaterThan(0);
+  for (const text of files)
+    expect(loadProviderFile({ file: null, text, env: { A: 'a' } }).services.length).toBeGreaterThan(0);
   let loaded = 0;
   let refused = 0;
   const loadsOrRefuses = (text: string) => {
@@ -34,7 +35,10 @@ test('any text, and any damage to a right file, loads or is refused with what is
       refused++;
     }
   };
-  const texts = fc.oneof({ weight: 4, arbitrary: damaged(files, TOML_PIECES) }, { weight: 1, arbitrary: soup(TOML_PIECES) });
+  const texts = fc.oneof(
+    { weight: 4, arbitrary: damaged(files, TOML_PIECES) },
+    { weight: 1, arbitrary: soup(TOML_PIECES) },
+  );
   fc.assert(fc.property(texts, loadsOrRefuses), { numRuns: process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 20_000 });
   // Not all damage hurts, and most does: the inputs are near the border.
   expect(loaded).toBeGreaterThan(100);

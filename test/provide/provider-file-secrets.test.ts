@@ -14,7 +14,11 @@ const siwx = (line: string) => router(`[router.siwx]\nchain_id = "eip155:1"\n${l
 const FIELDS: readonly (readonly [key: string, wrong: readonly string[], text: (value: string) => string])[] = [
   ['router.api_key', NO_KEY, (value) => router(`api_key = ${value}`)],
   ['router.siwx.private_key', NO_SECRET, (value) => siwx(`private_key = ${value}`)],
-  ['router.siwx.chain_id', [`"${CANARY}"`], (value) => router(`[router.siwx]\nchain_id = ${value}\nkeypair_file = "k"`)],
+  [
+    'router.siwx.chain_id',
+    [`"${CANARY}"`],
+    (value) => router(`[router.siwx]\nchain_id = ${value}\nkeypair_file = "k"`),
+  ],
   ['models.params.api_key', NO_KEY, (value) => block('models', { 'params.api_key': value })],
   ['tools.api_key', NO_KEY, (value) => block('tools', { api_key: value })],
   ['tools.env', NO_SECRET, (value) => block('tools', { endpoint: null, command: '"x"', 'env.A': value })],

@@ -11,8 +11,10 @@ import { loadProviderText as load, providerProblemsOf as problemsOf } from './lo
 const BLOCK = block('models');
 const SOLANA = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 const SECRET = `0x${'1'.repeat(64)}`;
-const routerOf = (lines: string, env = {}) => load(`[router]\nurl = "https://router.example/"\n${lines}\n${BLOCK}`, { env }).router;
-const keysOf = (router: string, env = {}) => problemsOf(`${router}\n${BLOCK}`, { env }).map(({ line, key, wrong }) => `${line} ${key} ${wrong}`);
+const routerOf = (lines: string, env = {}) =>
+  load(`[router]\nurl = "https://router.example/"\n${lines}\n${BLOCK}`, { env }).router;
+const keysOf = (router: string, env = {}) =>
+  problemsOf(`${router}\n${BLOCK}`, { env }).map(({ line, key, wrong }) => `${line} ${key} ${wrong}`);
 
 describe("a provider's file", () => {
   test('has the form of the interface', () => {
@@ -55,13 +57,22 @@ api_key = "std::env::UPSTREAM_KEY"
     const wallet = { chainId: 'eip155:8453', privateKey: SECRET };
     const siwx = '[router.siwx]\nchain_id = "eip155:8453"\nprivate_key = "std::env::SECRET"';
     expect(routerOf(siwx, { SECRET })).toMatchObject({ wallet, apiKey: null });
-    expect(routerOf('api_key = "std::env::ROUTER_KEY"', { ROUTER_KEY: 'k1' })).toMatchObject({ wallet: null, apiKey: 'k1' });
+    expect(routerOf('api_key = "std::env::ROUTER_KEY"', { ROUTER_KEY: 'k1' })).toMatchObject({
+      wallet: null,
+      apiKey: 'k1',
+    });
     expect(routerOf(`api_key = "k2"\n${siwx}`, { SECRET })).toMatchObject({ wallet, apiKey: 'k2' });
   });
 
   test('is frozen to its depth', () => {
     const config = load(BLOCK);
-    for (const part of [config, config.router, config.services, config.services[0]!.service.rates, config.services[0]!.target])
+    for (const part of [
+      config,
+      config.router,
+      config.services,
+      config.services[0]!.service.rates,
+      config.services[0]!.target,
+    ])
       expect(Object.isFrozen(part)).toBe(true);
   });
 
@@ -76,7 +87,9 @@ api_key = "std::env::UPSTREAM_KEY"
 
   test('may name another domain', () => {
     expect(
-      routerOf('api_key = "k"\n[router.siwx]\nchain_id = "solana:devnet"\nkeypair_file = "/k.json"\ndomain = "other.example:8402"'),
+      routerOf(
+        'api_key = "k"\n[router.siwx]\nchain_id = "solana:devnet"\nkeypair_file = "/k.json"\ndomain = "other.example:8402"',
+      ),
     ).toMatchObject({
       domain: 'other.example:8402',
       wallet: { chainId: 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1', keypairFile: '/k.json' },
@@ -91,21 +104,36 @@ describe('what is wrong with the router is told with line and key', () => {
     ['router = 3', '1 router is 3'],
     ['[router]\nurl = "https://r.example"', '1 router does not say who the provider is'],
     ['[router]\nurl = "https://r.example"\napi_key = ""', '3 router.api_key is empty'],
-    ['[router]\nurl = "wss://r.example"\napi_key = "k"', '2 router.url is "wss://r.example": it is not a http:// or https:// URL'],
+    [
+      '[router]\nurl = "wss://r.example"\napi_key = "k"',
+      '2 router.url is "wss://r.example": it is not a http:// or https:// URL',
+    ],
     ['[router]\nurl = "https://u:p@r.example"\napi_key = "k"', '2 router.url holds credentials'],
     ['[router]\nurl = "https://r.example"\napi_kye = "k"\napi_key = "k"', '3 router.api_kye is not an option'],
     ['[router]\nurl = "https://r.example"\nsiwx = 3', '3 router.siwx is 3'],
     [`${siwx}keypair_file = "k.json"`, '3 router.siwx.chain_id is missing'],
     [`${siwx}chain_id = "eip155:1"`, '3 router.siwx.keypair_file is missing'],
-    [`${siwx}chain_id = "mainnet"\nkeypair_file = "k.json"`, '4 router.siwx.chain_id is no chain that a wallet can sign in on'],
-    [`${siwx}chain_id = "eip155:1"\nkeypair_file = "k.json"\nprivate_key = "0x1"`, '6 router.siwx.private_key stands beside keypair_file'],
-    [`${siwx}chain_id = "eip155:1"\nkeypair_file = "~/k.json"`, '5 router.siwx.keypair_file begins with ~, which only shells know'],
+    [
+      `${siwx}chain_id = "mainnet"\nkeypair_file = "k.json"`,
+      '4 router.siwx.chain_id is no chain that a wallet can sign in on',
+    ],
+    [
+      `${siwx}chain_id = "eip155:1"\nkeypair_file = "k.json"\nprivate_key = "0x1"`,
+      '6 router.siwx.private_key stands beside keypair_file',
+    ],
+    [
+      `${siwx}chain_id = "eip155:1"\nkeypair_file = "~/k.json"`,
+      '5 router.siwx.keypair_file begins with ~, which only shells know',
+    ],
     [`${siwx}chain_id = "eip155:1"\nkeypair_file = "${SECRET}"`, '5 router.siwx.keypair_file is a key itself'],
     [
       `${siwx}chain_id = "eip155:1"\nprivate_key = "std::env::NONE"`,
       '5 router.siwx.private_key reads the environment variable NONE, which is not set',
     ],
-    [`${siwx}chain_id = "eip155:1"\nkeypair_file = "k"\ndomain = "A.example"`, '6 router.siwx.domain is "A.example": it is written a.example'],
+    [
+      `${siwx}chain_id = "eip155:1"\nkeypair_file = "k"\ndomain = "A.example"`,
+      '6 router.siwx.domain is "A.example": it is written a.example',
+    ],
   ])('%j → %s', (router, says) => {
     expect(keysOf(router)).toEqual([says]);
   });
@@ -132,7 +160,9 @@ port = 1
 ${block('models', { 'pricing.prompt': '0.00000015', name: '"../x"' })}
 ${block('tools', { endpoint: null })}
 `;
-  const error: unknown = await loadProvider({ file: '/etc/acme/provider.toml', text, env: {} }).catch((reason: unknown) => reason);
+  const error: unknown = await loadProvider({ file: '/etc/acme/provider.toml', text, env: {} }).catch(
+    (reason: unknown) => reason,
+  );
   expect(error).toMatchObject({
     name: 'ConfigError',
     problems: [
@@ -156,7 +186,10 @@ test('the wallet is read from beside the file, whatever the working directory', 
   const { wallet, fileText } = await createWallet('solana');
   await writeKeypairFile(join(directory, 'k.json'), fileText);
   const file = join(directory, 'provider.toml');
-  writeFileSync(file, `[router]\nurl = "http://127.0.0.1:1"\n[router.siwx]\nchain_id = "solana:mainnet"\nkeypair_file = "k.json"\n${BLOCK}`);
+  writeFileSync(
+    file,
+    `[router]\nurl = "http://127.0.0.1:1"\n[router.siwx]\nchain_id = "solana:mainnet"\nkeypair_file = "k.json"\n${BLOCK}`,
+  );
   const loaded = await loadProvider({ file, env: {} });
   expect(loaded.wallet?.address).toBe(wallet.address);
   expect(loaded.config).toEqual(loadProviderFile({ file, env: {} }));

@@ -29,19 +29,31 @@ function signIn(header: unknown): { message: string; signature: string } {
   return JSON.parse(Buffer.from(String(header), 'base64').toString()) as { message: string; signature: string };
 }
 
-it.each(['solana', 'evm'] as const)('signed by a wallet of %s, for this router, this connection and this document', async (chain) => {
-  const { wallet } = await createWallet(chain);
-  await start(wallet);
-  const end = await router.next();
-  const { document, signature, router: domain } = await end.accept(wallet.providerId);
-  const digest = createHash('sha256').update(document).digest('hex');
-  const host = `127.0.0.1:${router.port}`;
-  expect(domain).toBe(host);
-  expect(signature).toBe(await wallet.sign(registrationText({ router: host, provider: wallet.providerId, challenge: 'challenge', digest })));
-  const offered = JSON.parse(document) as Record<string, { name: string }[]>;
-  expect(offered).toMatchObject({ version: 1, models: [{ name: 'mine/one' }], tools: [{ name: 'mine/search' }], agents: [{ name: 'mine/agent' }] });
-  expect(document).not.toMatch(/canary|127\.0\.0\.1/);
-});
+it.each(['solana', 'evm'] as const)(
+  'signed by a wallet of %s, for this router, this connection and this document',
+  async (chain) => {
+    const { wallet } = await createWallet(chain);
+    await start(wallet);
+    const end = await router.next();
+    const { document, signature, router: domain } = await end.accept(wallet.providerId);
+    const digest = createHash('sha256').update(document).digest('hex');
+    const host = `127.0.0.1:${router.port}`;
+    expect(domain).toBe(host);
+    expect(signature).toBe(
+      await wallet.sign(
+        registrationText({ router: host, provider: wallet.providerId, challenge: 'challenge', digest }),
+      ),
+    );
+    const offered = JSON.parse(document) as Record<string, { name: string }[]>;
+    expect(offered).toMatchObject({
+      version: 1,
+      models: [{ name: 'mine/one' }],
+      tools: [{ name: 'mine/search' }],
+      agents: [{ name: 'mine/agent' }],
+    });
+    expect(document).not.toMatch(/canary|127\.0\.0\.1/);
+  },
+);
 
 it('signs in anew with each dial, for the router alone and for a short time', async () => {
   const { wallet } = await createWallet('solana');
@@ -75,7 +87,11 @@ it('at a router that lives below a path', async () => {
 it('and says so: the connection, each service, readiness', async () => {
   await start(null);
   await (await router.next()).accept('prov');
-  expect(await running.logged('connected to the router')).toMatchObject({ provider: 'prov', account: 'account-of-prov', router_version: '1.2.3' });
+  expect(await running.logged('connected to the router')).toMatchObject({
+    provider: 'prov',
+    account: 'account-of-prov',
+    router_version: '1.2.3',
+  });
   for (const { service } of services)
     expect(await running.logged('registered')).toMatchObject({ service: service.name, primitive: service.primitive });
   expect(await running.logged('ready: calls can come')).toMatchObject({ router: router.url, services: 3 });

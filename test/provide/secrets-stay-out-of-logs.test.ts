@@ -11,7 +11,12 @@ import { modelAt, toolOfScript } from '../support/provider-proxy.ts';
 import { startTunnelRouter, type TunnelRouter } from '../support/tunnel-router.ts';
 
 const SCRIPT = fileURLToPath(new URL('../support/stdio-mcp-server.ts', import.meta.url));
-const CANARIES = { api: 'router-api-key-canary', wallet: 'wallet-private-key-canary', upstream: 'upstream-key-canary', env: 'tool-env-canary' };
+const CANARIES = {
+  api: 'router-api-key-canary',
+  wallet: 'wallet-private-key-canary',
+  upstream: 'upstream-key-canary',
+  env: 'tool-env-canary',
+};
 
 let router: TunnelRouter;
 let proxy: Proxy;
@@ -23,7 +28,10 @@ afterEach(async () => {
   upstream.close();
 });
 
-/** Everything that the proxy can be brought to log, with a router, an upstream and a tool that repeat what they were told in confidence. */
+/**
+ * Everything that the proxy can be brought to log, with a router, an upstream and a tool that repeat what they were
+ * told in confidence.
+ */
 it.each(['json', 'text'] as const)('of style %s: no key, no credential, no body, whatever fails', async (style) => {
   const { wallet } = await createWallet('solana');
   upstream = createServer((request, response) => response.socket?.end(`${request.headers.authorization}\r\n\r\n`));
@@ -33,7 +41,10 @@ it.each(['json', 'text'] as const)('of style %s: no key, no credential, no body,
   router = await startTunnelRouter({
     reject: ({ headers }) =>
       ++dials === 1
-        ? { status: 503, body: JSON.stringify({ error: { message: `you sent ${headers['sign-in-with-x']} and ${CANARIES.api}` } }) }
+        ? {
+            status: 503,
+            body: JSON.stringify({ error: { message: `you sent ${headers['sign-in-with-x']} and ${CANARIES.api}` } }),
+          }
         : null,
   });
   const config = {
@@ -68,7 +79,12 @@ it.each(['json', 'text'] as const)('of style %s: no key, no credential, no body,
   proxy.start();
   const end = await router.next();
   await end.accept(wallet.providerId);
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'env', arguments: { prompt: 'body-canary' } } });
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'env', arguments: { prompt: 'body-canary' } },
+  });
   await end.call({ ':path': '/model/m/chat/completions', authorization: 'Bearer caller-canary' }, 'body-canary');
   await end.call({ ':path': '/tool/t' }, body);
   await end.call({ ':path': '/tool/t' }, body.replace('env', 'noise'));

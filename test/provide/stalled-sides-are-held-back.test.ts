@@ -26,7 +26,10 @@ beforeEach(async () => {
   await once(deaf, 'listening');
   router = await startTunnelRouter();
   const deafUrl = `http://127.0.0.1:${(deaf.address() as AddressInfo).port}`;
-  running = runProxy({ url: router.url, services: [modelAt('flood', firehose.url), modelAt('small', provider.url), modelAt('deaf', deafUrl)] });
+  running = runProxy({
+    url: router.url,
+    services: [modelAt('flood', firehose.url), modelAt('small', provider.url), modelAt('deaf', deafUrl)],
+  });
   end = await router.next();
   await end.accept();
 });

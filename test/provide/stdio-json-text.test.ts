@@ -3,18 +3,28 @@ import { describe, expect, it } from 'vitest';
 import { membersOf, removeAt, replaceAt, spanOf } from '../../src/provide/stdio/json-text.ts';
 
 /** JSON text with white space and escapes that JSON.stringify would not write. */
-const key = fc.oneof(fc.constantFrom('id', 'params', '_meta', '__proto__', '', '1', 'a"b', 'a\\'), fc.string({ unit: 'binary', maxLength: 6 }));
+const key = fc.oneof(
+  fc.constantFrom('id', 'params', '_meta', '__proto__', '', '1', 'a"b', 'a\\'),
+  fc.string({ unit: 'binary', maxLength: 6 }),
+);
 const { value } = fc.letrec<{ value: unknown; object: object }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },
-    fc.oneof(fc.string({ unit: 'binary' }), fc.double({ noNaN: true, noDefaultInfinity: true }), fc.boolean(), fc.constant(null)),
+    fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.double({ noNaN: true, noDefaultInfinity: true }),
+      fc.boolean(),
+      fc.constant(null),
+    ),
     fc.array(tie('value'), { maxLength: 4 }),
     tie('object'),
   ),
   object: fc.dictionary(key, tie('value'), { maxKeys: 5, noNullPrototype: true }),
 }));
 const spaced = (text: string, space: string) =>
-  text.replaceAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]/g, (token) => (token.startsWith('"') ? token : `${space}${token}${space}`));
+  text.replaceAll(/"(?:[^"\\]|\\.)*"|[{}[\],:]/g, (token) =>
+    token.startsWith('"') ? token : `${space}${token}${space}`,
+  );
 const written = fc
   .tuple(fc.dictionary(key, value, { maxKeys: 6, noNullPrototype: true }), fc.constantFrom('', ' ', '\t\r\n '))
   .map(([object, space]) => spaced(JSON.stringify(object), space));
@@ -39,7 +49,9 @@ describe('members of JSON text', () => {
         const name = names[which % (names.length || 1)] ?? 'absent';
         const { start, end } = membersOf(text)?.get(name) ?? { start: 0, end: 0 };
         const without = Object.entries(object).filter(([each]) => each !== name);
-        expect(replaceAt(text, [name], '77')).toBe(names.length === 0 ? text : `${text.slice(0, start)}77${text.slice(end)}`);
+        expect(replaceAt(text, [name], '77')).toBe(
+          names.length === 0 ? text : `${text.slice(0, start)}77${text.slice(end)}`,
+        );
         expect(JSON.parse(removeAt(text, [name]))).toEqual(Object.fromEntries(without));
         expect(removeAt(text, ['no such key at all'])).toBe(text);
       }),
@@ -50,7 +62,12 @@ describe('members of JSON text', () => {
     const text = String.raw`{"a":[{"b":1}],"par\u0061ms":{"x\"":"}","_meta" : {"\u0062":[1,{"b":2}] }}}`;
     const { start, end } = spanOf(text, ['params', '_meta', 'b'])!;
     expect(text.slice(start, end)).toBe('[1,{"b":2}]');
-    expect([spanOf(text, ['a', 'b']), spanOf(text, ['params', 'none']), spanOf('[1]', ['0']), spanOf('7', ['x'])]).toEqual([null, null, null, null]);
+    expect([
+      spanOf(text, ['a', 'b']),
+      spanOf(text, ['params', 'none']),
+      spanOf('[1]', ['0']),
+      spanOf('7', ['x']),
+    ]).toEqual([null, null, null, null]);
     expect(removeAt(text, ['params', '_meta'])).toBe(String.raw`{"a":[{"b":1}],"par\u0061ms":{"x\"":"}"}}`);
     expect(removeAt('{"a" : 1, "b":2}', ['a'])).toBe('{"b":2}');
   });

@@ -9,7 +9,8 @@ import { BOTH, callOf, INITIALIZE, jsonOf, readEvents, stdioTool, textOf, type E
 
 const tool = stdioTool();
 const SCRIPT = fileURLToPath(new URL('../support/modern-stdio-server.ts', import.meta.url));
-const start = (...args: string[]) => tool.start([], {}, { args: [SCRIPT, `journal=${join(tool.dir, 'journal')}`, ...args] });
+const start = (...args: string[]) =>
+  tool.start([], {}, { args: [SCRIPT, `journal=${join(tool.dir, 'journal')}`, ...args] });
 const pids = () => tool.journalled().filter((line) => line.startsWith('pid '));
 
 const META = {
@@ -18,16 +19,26 @@ const META = {
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 const modern = { accept: BOTH, 'mcp-protocol-version': '2026-07-28' };
-const ask = (method: string, params: object = {}, id: string | number = 1) => ({ jsonrpc: '2.0', id, method, params: { ...params, _meta: META } });
+const ask = (method: string, params: object = {}, id: string | number = 1) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  params: { ...params, _meta: META },
+});
 const call = (name: string, id: string | number = 1, meta: object = {}) => callOf(name, {}, id, { ...META, ...meta });
-const listen = (id: string) => readEvents(tool.open(ask('subscriptions/listen', { notifications: { toolsListChanged: true } }, id), modern));
+const listen = (id: string) =>
+  readEvents(tool.open(ask('subscriptions/listen', { notifications: { toolsListChanged: true } }, id), modern));
 const said = async (reader: EventReader) => JSON.parse(await reader.next()) as object;
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 
 describe('a command of the revision without sessions', () => {
   it('is one process for all, and needs no session', async () => {
     await start();
-    expect(await tool.running.logged('tool is running')).toMatchObject({ server: 'modern', version: '2', protocol: ['2026-07-28'] });
+    expect(await tool.running.logged('tool is running')).toMatchObject({
+      server: 'modern',
+      version: '2',
+      protocol: ['2026-07-28'],
+    });
     const discovered = await tool.post(ask('server/discover'), modern);
     expect(jsonOf(discovered)).toMatchObject({ id: 1, result: { supportedVersions: ['2026-07-28'] } });
     expect(discovered.headers).not.toHaveProperty('mcp-session-id');
@@ -52,7 +63,10 @@ describe('a command of the revision without sessions', () => {
   it('gets nothing that would make it speak the older revisions to everybody', async () => {
     await start();
     const bare = await tool.post({ jsonrpc: '2.0', id: 'b', method: 'tools/list' });
-    expect([bare.status, jsonOf(bare)]).toMatchObject([400, { id: 'b', error: { code: -32022, data: { supported: ['2026-07-28'] } } }]);
+    expect([bare.status, jsonOf(bare)]).toMatchObject([
+      400,
+      { id: 'b', error: { code: -32022, data: { supported: ['2026-07-28'] } } },
+    ]);
     expect((await tool.post({ jsonrpc: '2.0', method: 'notifications/own/kind' })).status).toBe(202);
     const held = tool.open(ask('server/discover'), modern);
     held.close(8);
@@ -64,7 +78,8 @@ describe('a command of the revision without sessions', () => {
     await start();
     const readers = [1, 2].map((id) => readEvents(tool.open(call('progress', id, { progressToken: 'mine' }), modern)));
     for (const [index, reader] of readers.entries()) {
-      for (const progress of [1, 2]) expect(await said(reader)).toMatchObject({ params: { progressToken: 'mine', progress } });
+      for (const progress of [1, 2])
+        expect(await said(reader)).toMatchObject({ params: { progressToken: 'mine', progress } });
       expect(await said(reader)).toMatchObject({ id: index + 1, result: { resultType: 'complete' } });
     }
   });
@@ -88,7 +103,10 @@ describe('a command of the revision without sessions', () => {
       });
     await tool.post(call('add'), modern);
     for (const reader of [first, second])
-      expect(await said(reader)).toMatchObject({ method: 'notifications/tools/list_changed', params: { _meta: { [SUBSCRIPTION]: 'listen:0' } } });
+      expect(await said(reader)).toMatchObject({
+        method: 'notifications/tools/list_changed',
+        params: { _meta: { [SUBSCRIPTION]: 'listen:0' } },
+      });
     expect((await tool.post(ask('subscriptions/listen'), { accept: 'application/json' })).status).toBe(406);
   });
 
@@ -97,7 +115,11 @@ describe('a command of the revision without sessions', () => {
     const reader = listen('listen:0');
     await said(reader);
     expect(await tool.running.proxy.close()).toBe(0);
-    expect(await said(reader)).toEqual({ jsonrpc: '2.0', id: 'listen:0', result: { resultType: 'complete', _meta: { [SUBSCRIPTION]: 'listen:0' } } });
+    expect(await said(reader)).toEqual({
+      jsonrpc: '2.0',
+      id: 'listen:0',
+      result: { resultType: 'complete', _meta: { [SUBSCRIPTION]: 'listen:0' } },
+    });
     expect(await reader.over).toBe('complete');
   });
 
@@ -111,7 +133,8 @@ describe('a command of the revision without sessions', () => {
   it('gives clients of the older revisions a session, where it speaks those as well', async () => {
     await start();
     const [first, second] = [await tool.session(), await tool.session()];
-    const count = async (session: Readonly<Record<string, string>>) => textOf(await tool.post(callOf('count'), session));
+    const count = async (session: Readonly<Record<string, string>>) =>
+      textOf(await tool.post(callOf('count'), session));
     expect([await count(first), await count(first), await count(second)]).toEqual([1, 2, 1]);
     expect(textOf(await tool.post(call('count'), modern))).toBe(1);
     expect(pids()).toHaveLength(3);

@@ -19,7 +19,10 @@ import { stdioTool } from './stdio-tool.ts';
 
 const tool = stdioTool();
 const program = (name: string) =>
-  join(dirname(createRequire(import.meta.url).resolve(`@modelcontextprotocol/server-${name}/package.json`)), 'dist/index.js');
+  join(
+    dirname(createRequire(import.meta.url).resolve(`@modelcontextprotocol/server-${name}/package.json`)),
+    'dist/index.js',
+  );
 let url: URL;
 let stops: (() => Promise<unknown> | void)[] = [];
 afterEach(async () => {
@@ -34,7 +37,10 @@ async function start(name: string, args: readonly string[] = [], changes: Partia
 }
 
 /** A client with a session of its own. */
-async function connect(capabilities: ClientCapabilities = {}, prepare: (client: Client) => void = () => {}): Promise<Client> {
+async function connect(
+  capabilities: ClientCapabilities = {},
+  prepare: (client: Client) => void = () => {},
+): Promise<Client> {
   const client = new Client({ name: 'c', version: '1' }, { capabilities });
   prepare(client);
   const transport = new StreamableHTTPClientTransport(url);
@@ -61,14 +67,20 @@ describe('server-everything', () => {
     expect((await client.listPrompts()).prompts.length).toBeGreaterThan(0);
     const second = new ClientV2({ name: 'c', version: '2' }, { versionNegotiation: { mode: 'auto' } });
     await second.connect(new TransportV2(url));
-    expect(await second.callTool({ name: 'get-sum', arguments: { a: 2, b: 3 } })).toMatchObject({ content: [{ text: 'The sum of 2 and 3 is 5.' }] });
+    expect(await second.callTool({ name: 'get-sum', arguments: { a: 2, b: 3 } })).toMatchObject({
+      content: [{ text: 'The sum of 2 and 3 is 5.' }],
+    });
     await second.close();
   });
 
   it('asks the client for a model, for a form, and for roots where they are allowed', async () => {
     await start('everything', [], { roots: true });
     const client = await connect({ sampling: {}, elicitation: {}, roots: {} }, (each) => {
-      each.setRequestHandler(CreateMessageRequestSchema, () => ({ role: 'assistant', model: 'm', content: { type: 'text', text: 'sampled-here' } }));
+      each.setRequestHandler(CreateMessageRequestSchema, () => ({
+        role: 'assistant',
+        model: 'm',
+        content: { type: 'text', text: 'sampled-here' },
+      }));
       each.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { name: 'Ada' } }));
       each.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: 'file:///srv/mine', name: 'mine' }] }));
     });
@@ -122,7 +134,9 @@ describe('server-filesystem', () => {
     writeFileSync(join(open, '../secret.txt'), 'not for all');
     await start('filesystem', [open]);
     const client = await connect({ roots: { listChanged: true } }, (each) =>
-      each.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: pathToFileURL(dirname(open)).href, name: 'more' }] })),
+      each.setRequestHandler(ListRootsRequestSchema, () => ({
+        roots: [{ uri: pathToFileURL(dirname(open)).href, name: 'more' }],
+      })),
     );
     await client.sendRootsListChanged();
     expect(await call(client, 'read_text_file', { path: join(open, 'a.txt') })).toContain('for all');
@@ -136,7 +150,9 @@ describe('server-memory', () => {
     const file = join(tool.dir, 'memory.jsonl');
     await start('memory', [], { env: { MEMORY_FILE_PATH: file } });
     const [a, b] = [await connect(), await connect()];
-    await call(a, 'create_entities', { entities: [{ name: 'Ada', entityType: 'person', observations: ['wrote the first program'] }] });
+    await call(a, 'create_entities', {
+      entities: [{ name: 'Ada', entityType: 'person', observations: ['wrote the first program'] }],
+    });
     expect(await call(b, 'read_graph')).toContain('wrote the first program');
   });
 });

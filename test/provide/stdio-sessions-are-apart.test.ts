@@ -9,7 +9,8 @@ describe('a command whose clients have a session each', () => {
     await tool.start();
     const [first, second] = [await tool.session(), await tool.session()];
     expect(pids()).toHaveLength(3);
-    const count = async (session: Readonly<Record<string, string>>) => textOf(await tool.post(callOf('count'), session));
+    const count = async (session: Readonly<Record<string, string>>) =>
+      textOf(await tool.post(callOf('count'), session));
     expect([await count(first), await count(first), await count(second), await count(first)]).toEqual([1, 2, 1, 3]);
   });
 
@@ -57,9 +58,14 @@ describe('a command whose clients have a session each', () => {
     ];
     for (const message of refused) {
       const reply = await tool.post(message);
-      expect([reply.status, jsonOf(reply).error]).toEqual([400, { code: -32600, message: 'there is no session: begin with initialize' }]);
+      expect([reply.status, jsonOf(reply).error]).toEqual([
+        400,
+        { code: -32600, message: 'there is no session: begin with initialize' },
+      ]);
     }
-    expect((await tool.end.call({ ':path': '/tool/t', ':method': 'GET', accept: 'text/event-stream' })).status).toBe(405);
+    expect((await tool.end.call({ ':path': '/tool/t', ':method': 'GET', accept: 'text/event-stream' })).status).toBe(
+      405,
+    );
     await tool.post({ jsonrpc: '2.0', id: 4, method: 'ping' });
     expect(tool.got('own/kind').concat(tool.got('"count"'), tool.got('setLevel'))).toEqual([]);
   });

@@ -16,10 +16,18 @@ describe('in a session the server may ask its client', () => {
     await tool.start();
     const session = await tool.session();
     const call = readEvents(tool.open(callOf('elicit', {}, 7), session));
-    expect(await said(call)).toEqual({ jsonrpc: '2.0', id: 'question-7', method: 'elicitation/create', params: { message: 'your name?' } });
+    expect(await said(call)).toEqual({
+      jsonrpc: '2.0',
+      id: 'question-7',
+      method: 'elicitation/create',
+      params: { message: 'your name?' },
+    });
     expect((await tool.post({ jsonrpc: '2.0', id: 'question-7', result: NAME }, session)).status).toBe(202);
     const { id, result } = await said(call);
-    expect([id, JSON.parse(JSON.parse(result!.content[0]!.text) as string)]).toEqual([7, { jsonrpc: '2.0', id: 'question-7', result: NAME }]);
+    expect([id, JSON.parse(JSON.parse(result!.content[0]!.text) as string)]).toEqual([
+      7,
+      { jsonrpc: '2.0', id: 'question-7', result: NAME },
+    ]);
     expect(await call.over).toBe('complete');
   });
 
@@ -67,7 +75,8 @@ describe('in a session the server may ask its client', () => {
   it('and is not told what it did not ask', async () => {
     await tool.start();
     const session = await tool.session();
-    for (const id of ['question-1', 0, 1]) expect((await tool.post({ jsonrpc: '2.0', id, result: NAME }, session)).status).toBe(202);
+    for (const id of ['question-1', 0, 1])
+      expect((await tool.post({ jsonrpc: '2.0', id, result: NAME }, session)).status).toBe(202);
     await tool.post(callOf('echo', {}, 9), session);
     expect(tool.got('Ada')).toEqual([]);
   });
@@ -77,7 +86,9 @@ describe('in a session the server may ask its client', () => {
     const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"x":1e0, "roots":{"listChanged":true},"elicitation":{}}}}`;
     const { headers } = await tool.post(initialize);
     const session = { 'mcp-session-id': String(headers['mcp-session-id']), accept: 'text/event-stream' };
-    expect(tool.journalled()).toContain('line {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"x":1e0,"elicitation":{}}}}');
+    expect(tool.journalled()).toContain(
+      'line {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"x":1e0,"elicitation":{}}}}',
+    );
     const reply = await tool.post(callOf('elicit', { method: 'roots/list' }, 1), session);
     expect(JSON.parse(textOf(reply) as string)).toMatchObject({ id: 'question-1', error: { code: -32601 } });
   });
@@ -91,7 +102,9 @@ describe('in a session the server may ask its client', () => {
 });
 
 describe('what a server tells its client', () => {
-  const note = (data: string) => ({ line: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data } }) });
+  const note = (data: string) => ({
+    line: JSON.stringify({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data } }),
+  });
 
   it('goes to the call that it is about, or to the only one', async () => {
     await tool.start();
@@ -153,7 +166,10 @@ describe('what a server tells its client', () => {
     expect(await readEvents(tool.open(null, session)).status).toBe(409);
     own.close();
     await expect.poll(() => readEvents(tool.open(null, session)).status, { interval: 10 }).toBe(200);
-    expect(await readEvents(tool.open(null, { 'mcp-session-id': session['mcp-session-id']!, accept: 'application/json' })).status).toBe(406);
+    expect(
+      await readEvents(tool.open(null, { 'mcp-session-id': session['mcp-session-id']!, accept: 'application/json' }))
+        .status,
+    ).toBe(406);
   });
 });
 
@@ -165,7 +181,11 @@ describe('a client that cancels', () => {
     await tool.start();
     const session = await tool.session();
     const call = readEvents(tool.open(callOf('never', {}, 'c'), { ...session, ...accept }));
-    const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'c', reason: 'enough' } };
+    const cancelled = {
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: 'c', reason: 'enough' },
+    };
     await tool.post(cancelled, session);
     expect(await call.over).toBe(how);
     await tool.post(callOf('echo'), session);

@@ -11,11 +11,13 @@ const isGone = (pid: number) => {
   }
 };
 /** Pids of all processes so far: the first is nobody's. */
-const pids = () => tool.journalled().flatMap((line) => (/^(?:pid|child) /.test(line) ? [Number(line.split(' ')[1])] : []));
+const pids = () =>
+  tool.journalled().flatMap((line) => (/^(?:pid|child) /.test(line) ? [Number(line.split(' ')[1])] : []));
 async function gone(pid: number): Promise<void> {
   await expect.poll(() => isGone(pid), { interval: 10, timeout: 10_000 }).toBe(true);
 }
-const remove = (session: Readonly<Record<string, string>>) => tool.end.call({ ':path': '/tool/t', ':method': 'DELETE', ...session });
+const remove = (session: Readonly<Record<string, string>>) =>
+  tool.end.call({ ':path': '/tool/t', ':method': 'DELETE', ...session });
 
 describe('a session ends', () => {
   it('with DELETE, its process and its stream with it', async () => {
@@ -59,7 +61,10 @@ describe('a session ends', () => {
     const own = readEvents(tool.open(null, session));
     const streamed = readEvents(tool.open(callOf('slow', { hold: true }, 's', { progressToken: 1 }), session));
     await streamed.next();
-    const [crashed, beside] = await Promise.all([tool.post(callOf('crash', {}, 'a'), session), tool.post(callOf('never', {}, 'b'), session)]);
+    const [crashed, beside] = await Promise.all([
+      tool.post(callOf('crash', {}, 'a'), session),
+      tool.post(callOf('never', {}, 'b'), session),
+    ]);
     for (const [reply, id] of [
       [crashed, 'a'],
       [beside, 'b'],
@@ -70,7 +75,10 @@ describe('a session ends', () => {
     expect([await streamed.over, await own.over]).toEqual(['broken off', 'broken off']);
     expect((await tool.post(callOf('echo'), session)).status).toBe(404);
     expect((await tool.post(callOf('echo'), other)).status).toBe(200);
-    expect(await tool.running.logged('the process of a session ended')).toMatchObject({ service: 't', how: 'exited with code 9' });
+    expect(await tool.running.logged('the process of a session ended')).toMatchObject({
+      service: 't',
+      how: 'exited with code 9',
+    });
   });
 
   it('when the client did not wait for its beginning', async () => {
@@ -85,7 +93,8 @@ describe('a session ends', () => {
   it('when its client does not take what it is asked', async () => {
     await tool.start();
     const session = { ...(await tool.session()), accept: 'application/json' };
-    const question = (id: number) => JSON.stringify({ jsonrpc: '2.0', id, method: 'sampling/createMessage', params: 'x'.repeat(3_000_000) });
+    const question = (id: number) =>
+      JSON.stringify({ jsonrpc: '2.0', id, method: 'sampling/createMessage', params: 'x'.repeat(3_000_000) });
     for (const id of [1, 2, 3]) tool.open(callOf('line', { line: question(id) }, id), session);
     await gone(pids()[1]!);
     expect((await tool.post(callOf('echo'), session)).status).toBe(404);
@@ -97,7 +106,10 @@ describe('a session ends', () => {
     for (const session of [first, second]) await readEvents(tool.open(null, session)).status;
     const refused = await tool.post({ ...INITIALIZE, id: 'third' }, { accept: BOTH });
     expect([refused.status, Number(refused.headers['retry-after'])]).toEqual([503, 5]);
-    expect(jsonOf(refused)).toMatchObject({ id: 'third', error: { code: -32000, message: expect.stringContaining('sessions') } });
+    expect(jsonOf(refused)).toMatchObject({
+      id: 'third',
+      error: { code: -32000, message: expect.stringContaining('sessions') },
+    });
     expect(refused.headers).not.toHaveProperty('x-tollgate-failure');
     await remove(first);
     await tool.session();

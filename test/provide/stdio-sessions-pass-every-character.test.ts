@@ -21,7 +21,12 @@ describe('a session passes on', () => {
   it('what the server says, character by character', async () => {
     await tool.start();
     const session = await tool.session();
-    const say = (line: string, id: number) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'line', arguments: { line } } });
+    const say = (line: string, id: number) => ({
+      jsonrpc: '2.0',
+      id,
+      method: 'tools/call',
+      params: { name: 'line', arguments: { line } },
+    });
     const response = `{"result":${ODD},"x":1.0,"id":5,"jsonrpc":"2.0"}`;
     expect((await tool.post(say(response, 5), session)).body.toString()).toBe(response);
 
@@ -41,7 +46,8 @@ describe('a shared process', () => {
 
   it('gets every character but the id, and every character of its answer comes back', async () => {
     await tool.start([], {}, shared);
-    const text = (id: string) => `{"params":{"name":"echo","arguments":${ODD}},"id":${id},"x-own":[],"method":"tools/call","jsonrpc":"2.0"}`;
+    const text = (id: string) =>
+      `{"params":{"name":"echo","arguments":${ODD}},"id":${id},"x-own":[],"method":"tools/call","jsonrpc":"2.0"}`;
     await tool.post(text('"my\\u0069d"'));
     const [id] = tool.got('x-own').map((message) => String(message['id']));
     expect(tool.journalled()).toContain(`line ${text(id!)}`);

@@ -26,20 +26,30 @@ describe('a command that all clients share', () => {
       expect(jsonOf(reply)).toEqual({
         jsonrpc: '2.0',
         id,
-        result: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'stand-in', version: '1' } },
+        result: {
+          protocolVersion: '2025-06-18',
+          capabilities: { tools: {} },
+          serverInfo: { name: 'stand-in', version: '1' },
+        },
       });
       expect((await tool.post({ jsonrpc: '2.0', method: 'notifications/initialized' })).status).toBe(202);
     }
     await tool.post(callOf('echo'));
     expect(tool.got('"initialize"')).toHaveLength(1);
     expect(tool.got('notifications/initialized')).toHaveLength(1);
-    expect(await tool.running.logged('tool is running')).toMatchObject({ service: 't', server: 'stand-in', protocol: '2025-06-18' });
+    expect(await tool.running.logged('tool is running')).toMatchObject({
+      service: 't',
+      server: 'stand-in',
+      protocol: '2025-06-18',
+    });
   });
 
   it('keeps numbers as they were written', async () => {
     await tool.start();
     const args = '{"big":12345678901234567890,"small":1.0,"exp":1e400}';
-    const reply = await tool.post(`{"jsonrpc":"2.0","id":12345678901234567890,"method":"tools/call","params":{"name":"raw","arguments":${args}}}`);
+    const reply = await tool.post(
+      `{"jsonrpc":"2.0","id":12345678901234567890,"method":"tools/call","params":{"name":"raw","arguments":${args}}}`,
+    );
     expect(reply.body.toString()).toBe(`{"jsonrpc":"2.0","id":12345678901234567890,"result":{"raw":${args}}}`);
   });
 
@@ -48,7 +58,10 @@ describe('a command that all clients share', () => {
     for (const method of ['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']) {
       const reply = await tool.post({ jsonrpc: '2.0', id: 'x', method, params: {} });
       expect(reply.status).toBe(200);
-      expect(jsonOf(reply)).toMatchObject({ id: 'x', error: { code: -32601, message: expect.stringContaining('shared by all of its clients') } });
+      expect(jsonOf(reply)).toMatchObject({
+        id: 'x',
+        error: { code: -32601, message: expect.stringContaining('shared by all of its clients') },
+      });
       expect(tool.got(method)).toEqual([]);
     }
   });
@@ -58,7 +71,9 @@ describe('a command that all clients share', () => {
     expect((await tool.post(INITIALIZE)).headers).not.toHaveProperty('mcp-session-id');
     expect(textOf(await tool.post(callOf('echo', { a: 1 }), { 'mcp-session-id': 'made-up' }))).toEqual({ a: 1 });
     for (const method of ['GET', 'DELETE'])
-      expect((await tool.end.call({ ':path': '/tool/t', ':method': method, 'mcp-session-id': 'made-up' })).status).toBe(405);
+      expect((await tool.end.call({ ':path': '/tool/t', ':method': method, 'mcp-session-id': 'made-up' })).status).toBe(
+        405,
+      );
   });
 
   it('streams progress to the one who asked, under his token, before the response', async () => {
@@ -77,7 +92,10 @@ describe('a command that all clients share', () => {
         .toString()
         .trim()
         .split('\n\n')
-        .map((event) => JSON.parse(/^event: message\ndata: (.+)$/.exec(event)![1]!) as { params?: object; result?: object });
+        .map(
+          (event) =>
+            JSON.parse(/^event: message\ndata: (.+)$/.exec(event)![1]!) as { params?: object; result?: object },
+        );
       expect(events.map(({ params }) => params)).toEqual(
         [1, 2].map((progress) => ({ progressToken: 'mine', progress, total: 2 })).concat([undefined as never]),
       );
@@ -88,7 +106,10 @@ describe('a command that all clients share', () => {
 
   it('is told when a client leaves', async () => {
     await tool.start();
-    const stream = tool.end.open({ ':path': '/tool/t', accept: BOTH }, JSON.stringify(callOf('slow', { hold: true }, 'c', { progressToken: 1 })));
+    const stream = tool.end.open(
+      { ':path': '/tool/t', accept: BOTH },
+      JSON.stringify(callOf('slow', { hold: true }, 'c', { progressToken: 1 })),
+    );
     await new Promise((resolve) => stream.once('data', resolve));
     stream.close(8);
     for (;;) {
@@ -103,7 +124,11 @@ describe('a command that all clients share', () => {
   it('gets no notification of one client about himself, and those of other kinds', async () => {
     await tool.start();
     const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
-    for (const message of [cancelled, { jsonrpc: '2.0', method: 'notifications/own/kind' }, { jsonrpc: '2.0', id: 5, result: {} }])
+    for (const message of [
+      cancelled,
+      { jsonrpc: '2.0', method: 'notifications/own/kind' },
+      { jsonrpc: '2.0', id: 5, result: {} },
+    ])
       expect((await tool.post(message)).status).toBe(202);
     await tool.post(callOf('echo'));
     expect(tool.got('cancelled')).toEqual([]);
@@ -131,7 +156,11 @@ describe('a command that all clients share', () => {
     ['{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', 400, -32600],
     ['{"jsonrpc":"2.0","id":1,"method":"tools/list","\\u006dethod":"tools/call"}', 400, -32600],
     ['{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"crash"}}', 400, -32600],
-    ['{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":{"progressToken":1,"progressToken":2}}}', 400, -32600],
+    [
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","_meta":{"progressToken":1,"progressToken":2}}}',
+      400,
+      -32600,
+    ],
     ['['.repeat(200_000), 400, -32700],
     [`{"jsonrpc":"2.0","id":1,"method":"${'m'.repeat(4_300_000)}"}`, 413, -32600],
   ])('is not sent what is no message (%#)', async (body, status, code) => {
@@ -139,13 +168,21 @@ describe('a command that all clients share', () => {
     const reply = await tool.post(body);
     expect([reply.status, jsonOf(reply).error.code]).toEqual([status, code]);
     await tool.post(callOf('echo'));
-    expect(tool.got('').map(({ method }) => method)).toEqual(['server/discover', 'initialize', 'notifications/initialized', 'tools/call']);
+    expect(tool.got('').map(({ method }) => method)).toEqual([
+      'server/discover',
+      'initialize',
+      'notifications/initialized',
+      'tools/call',
+    ]);
   });
 
   it('is reached by POST at its own path only', async () => {
     await tool.start();
-    for (const method of ['GET', 'DELETE']) expect((await tool.end.call({ ':path': '/tool/t', ':method': method })).status).toBe(405);
-    expect((await tool.end.call({ ':path': '/tool/t/elsewhere' }, '{}')).headers['x-tollgate-failure']).toBe('unknown_service');
+    for (const method of ['GET', 'DELETE'])
+      expect((await tool.end.call({ ':path': '/tool/t', ':method': method })).status).toBe(405);
+    expect((await tool.end.call({ ':path': '/tool/t/elsewhere' }, '{}')).headers['x-tollgate-failure']).toBe(
+      'unknown_service',
+    );
   });
 
   it('gets its own environment and nothing of the proxy that could be a secret', async () => {

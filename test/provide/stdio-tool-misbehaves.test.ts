@@ -9,7 +9,9 @@ describe('a tool that misbehaves', () => {
     expect(textOf(await tool.post(callOf('echo', { a: 1 })))).toEqual({ a: 1 });
     expect(textOf(await tool.post(callOf('huge')))).toBeNull();
     for (const text of ['Listening on stdio!', '[1,2]', '{"neither":1}'])
-      expect(await tool.running.logged('the tool wrote a line that is no JSON-RPC; it is passed over')).toMatchObject({ text });
+      expect(await tool.running.logged('the tool wrote a line that is no JSON-RPC; it is passed over')).toMatchObject({
+        text,
+      });
     await tool.running.logged('the tool wrote a line that is too long; it is passed over');
   });
 
@@ -22,7 +24,10 @@ describe('a tool that misbehaves', () => {
 
   it('crashes: what was asked of it fails with the mark, and it is started again', async () => {
     await tool.start();
-    const [crashed, beside] = await Promise.all([tool.post(callOf('crash', {}, 'a')), tool.post(callOf('never', {}, 'b'))]);
+    const [crashed, beside] = await Promise.all([
+      tool.post(callOf('crash', {}, 'a')),
+      tool.post(callOf('never', {}, 'b')),
+    ]);
     for (const [reply, id] of [
       [crashed, 'a'],
       [beside, 'b'],
@@ -38,7 +43,9 @@ describe('a tool that misbehaves', () => {
 
   it('crashes in the middle of a stream: the stream is reset', async () => {
     await tool.start();
-    const held = tool.post(callOf('slow', { hold: true }, 1, { progressToken: 1 }), { accept: BOTH }).catch((error: Error) => error.message);
+    const held = tool
+      .post(callOf('slow', { hold: true }, 1, { progressToken: 1 }), { accept: BOTH })
+      .catch((error: Error) => error.message);
     await tool.post(callOf('echo'));
     await tool.post(callOf('crash'));
     expect(await held).toContain('after status 200');

@@ -18,7 +18,11 @@ export interface StdioTool {
   readonly end: RouterEnd;
   /** Home of the proxy. */
   readonly dir: string;
-  start(args?: readonly string[], env?: Readonly<Record<string, string>>, changes?: Partial<CommandTarget>): Promise<void>;
+  start(
+    args?: readonly string[],
+    env?: Readonly<Record<string, string>>,
+    changes?: Partial<CommandTarget>,
+  ): Promise<void>;
   /** POSTs a message, or a text as it is. */
   post(message: unknown, headers?: Readonly<Record<string, string>>): Promise<TunnelReply>;
   /** Begins a session: the headers that its messages carry. */
@@ -57,7 +61,10 @@ export function stdioTool(always: Partial<CommandTarget> = {}): StdioTool {
       return dir;
     },
     async start(args = [], env = {}, changes = {}) {
-      const service = toolOfScript('t', SCRIPT, [`journal=${join(dir, 'journal')}`, ...args], env, { ...always, ...changes });
+      const service = toolOfScript('t', SCRIPT, [`journal=${join(dir, 'journal')}`, ...args], env, {
+        ...always,
+        ...changes,
+      });
       running = runProxy({
         url: router.url,
         services: [service],
@@ -81,7 +88,10 @@ export function stdioTool(always: Partial<CommandTarget> = {}): StdioTool {
       return { accept: BOTH, 'mcp-session-id': id };
     },
     open: (message, headers) =>
-      end.open({ ':path': '/tool/t', ':method': message ? 'POST' : 'GET', ...headers }, message ? JSON.stringify(message) : undefined),
+      end.open(
+        { ':path': '/tool/t', ':method': message ? 'POST' : 'GET', ...headers },
+        message ? JSON.stringify(message) : undefined,
+      ),
     journalled: () => readFileSync(join(dir, 'journal'), 'utf8').split('\n'),
     got: (text) =>
       tool

@@ -76,14 +76,17 @@ it.each([
   expect([status, headers['x-tollgate-failure']]).toEqual([502, 'upstream_broken']);
 });
 
-it.each(['cut', 'reset'])('one that breaks off in its body (%s): what came before the break arrives, then a reset', async (how) => {
-  const stream = call('there', `!${how}:300 !tokens:100`);
-  const chunks: Buffer[] = [];
-  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-  await closed(stream);
-  expect(stream.rstCode).toBe(constants.NGHTTP2_INTERNAL_ERROR);
-  if (how === 'cut') expect(Buffer.concat(chunks).length).toBe(300);
-});
+it.each(['cut', 'reset'])(
+  'one that breaks off in its body (%s): what came before the break arrives, then a reset',
+  async (how) => {
+    const stream = call('there', `!${how}:300 !tokens:100`);
+    const chunks: Buffer[] = [];
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+    await closed(stream);
+    expect(stream.rstCode).toBe(constants.NGHTTP2_INTERNAL_ERROR);
+    if (how === 'cut') expect(Buffer.concat(chunks).length).toBe(300);
+  },
+);
 
 it('one that breaks off while the gateway does not read: every byte is there once it does', async () => {
   const more = Promise.withResolvers<void>();
@@ -94,7 +97,8 @@ it('one that breaks off while the gateway does not read: every byte is there onc
   await once(stream, 'response');
   for (let turns = 0; turns < 20; turns += 1) await end.call({ ':path': '/model/none' });
   more.resolve();
-  for (let line = await running.logged('the upstream failed'); line['service'] !== 'late';) line = await running.logged('the upstream failed');
+  for (let line = await running.logged('the upstream failed'); line['service'] !== 'late';)
+    line = await running.logged('the upstream failed');
   rawMore = Promise.resolve('');
   let bytes = 0;
   stream.on('data', (chunk: Buffer) => (bytes += chunk.length));

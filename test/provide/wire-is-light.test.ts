@@ -10,7 +10,9 @@ function loadedBy(module: string): readonly string[] {
     await import(${JSON.stringify(module)});
     console.log(JSON.stringify([...loaded]));`;
   const root = new URL('../../', import.meta.url);
-  const urls = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '--eval', program], { cwd: root, encoding: 'utf8' })) as string[];
+  const urls = JSON.parse(
+    execFileSync(process.execPath, ['--input-type=module', '--eval', program], { cwd: root, encoding: 'utf8' }),
+  ) as string[];
   return urls
     .map((url) => (url.startsWith(root.href) ? url.slice(root.href.length) : url))
     .map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1] ?? path);
@@ -22,7 +24,11 @@ test('what the proxy takes from the gateway loads no server, no database and no 
   const loaded = [...loadedBy('#network/tunnel'), ...loadedBy('#config')];
   expect(loaded).toContain('src/config/blocks/blocks.ts');
   expect(loaded.filter((one) => HEAVY.includes(one))).toEqual([]);
-  expect(loaded.filter((one) => /^src\/(?:gateway|auth|tasks|observe|pages|chains|app)\/|^src\/network\/upstream\//.test(one))).toEqual([]);
+  expect(
+    loaded.filter((one) =>
+      /^src\/(?:gateway|auth|tasks|observe|pages|chains|app)\/|^src\/network\/upstream\//.test(one),
+    ),
+  ).toEqual([]);
 });
 
 test("nor does reading a provider's file", () => {

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { BATCH_MAX, readBody } from '../../src/rpc/read-body.ts';
 
-// What a body is, before anything is run: json-rpc-2.0 itself would reject over some of these, and take others for requests.
+// What a body is, before anything is run: json-rpc-2.0 itself would reject over some of these, and take others for
+// requests.
 
 const LIMITS = { jsonDepthMax: 16, jsonKeysMax: 1_000 };
 const read = (text: string | Uint8Array) => readBody(Buffer.from(text), LIMITS);
@@ -10,12 +11,15 @@ const PARSE = { kind: 'refused', error: { code: -32700 } };
 const INVALID = { kind: 'refused', error: { code: -32600 } };
 
 describe('a single request', () => {
-  test.each(['1', '-0', '1.0', '12345678901234567890', '1e3', '"a\\u0062"', '""'])('keeps its id as it is written: %s', async (id) => {
-    expect(await read(` {"jsonrpc":"2.0","id": ${id} ,"method":"ping"} `)).toMatchObject({
-      kind: 'single',
-      entry: { kind: 'call', message: { idText: id, method: 'ping' } },
-    });
-  });
+  test.each(['1', '-0', '1.0', '12345678901234567890', '1e3', '"a\\u0062"', '""'])(
+    'keeps its id as it is written: %s',
+    async (id) => {
+      expect(await read(` {"jsonrpc":"2.0","id": ${id} ,"method":"ping"} `)).toMatchObject({
+        kind: 'single',
+        entry: { kind: 'call', message: { idText: id, method: 'ping' } },
+      });
+    },
+  );
 
   test.each([
     ['nothing', ''],
@@ -63,12 +67,16 @@ describe('a single request', () => {
 
   test('without an id is a notification, whatever its parameters', async () => {
     for (const params of ['{}', '[]', 'null', '1'])
-      expect(await read(`{"jsonrpc":"2.0","method":"chat/completions","params":${params}}`)).toEqual({ kind: 'single', entry: { kind: 'silent' } });
+      expect(await read(`{"jsonrpc":"2.0","method":"chat/completions","params":${params}}`)).toEqual({
+        kind: 'single',
+        entry: { kind: 'silent' },
+      });
   });
 });
 
 describe('a batch', () => {
-  const many = (count: number) => `[${Array.from({ length: count }, (_, id) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}`).join(' ,\n')}]`;
+  const many = (count: number) =>
+    `[${Array.from({ length: count }, (_, id) => `{"jsonrpc":"2.0","id":${id},"method":"ping"}`).join(' ,\n')}]`;
 
   test('has its entries in order, the wrong ones among them', async () => {
     const body = await read(
@@ -104,15 +112,36 @@ describe('a batch', () => {
 });
 
 test('depth, keys and elements are bounded before anything is built', async () => {
-  expect(await read(`{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":${'['.repeat(20)}${']'.repeat(20)}}}`)).toMatchObject(INVALID);
   expect(
-    await read(`{"jsonrpc":"2.0","id":1,"method":"x","params":{${Array.from({ length: 1_001 }, (_, key) => `"${key}":1`).join(',')}}}`),
+    await read(`{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":${'['.repeat(20)}${']'.repeat(20)}}}`),
+  ).toMatchObject(INVALID);
+  expect(
+    await read(
+      `{"jsonrpc":"2.0","id":1,"method":"x","params":{${Array.from({ length: 1_001 }, (_, key) => `"${key}":1`).join(',')}}}`,
+    ),
   ).toMatchObject(INVALID);
 });
 
 test('it agrees with JSON.parse about what is JSON, and never throws', async () => {
   const pieces = fc.array(
-    fc.constantFrom('[', ']', '{', '}', ',', ':', '"', '"a"', '1', 'null', ' ', '\\', '"jsonrpc":"2.0"', '"id":1', '"method":"x"', '\u00a0'),
+    fc.constantFrom(
+      '[',
+      ']',
+      '{',
+      '}',
+      ',',
+      ':',
+      '"',
+      '"a"',
+      '1',
+      'null',
+      ' ',
+      '\\',
+      '"jsonrpc":"2.0"',
+      '"id":1',
+      '"method":"x"',
+      '\u00a0',
+    ),
   );
   const texts = fc.oneof(
     pieces.map((all) => all.join('')),

@@ -4,7 +4,8 @@ import { createKey } from '#auth/accounts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { request } from './rpc-world.ts';
 
-// Failed sign-ins are counted by the client's own address, through the endpoint as at the door itself, and nobody can be counted as somebody else.
+// Failed sign-ins are counted by the client's own address, through the endpoint as at the door itself, and nobody
+// can be counted as somebody else.
 
 const TOML = `${UNHURRIED}\n[sign_in]\nfailures_per_minute = 3\n`;
 let open: Spine;
@@ -23,7 +24,12 @@ const newKey = () => createKey('live').text;
 let spoofed = 0;
 
 /** The error code of an entry, or the HTTP status of a page, as seen from an address of this machine. */
-function from(spine: Spine, localAddress: string, path: '/rpc' | '/key', headers: Record<string, string> = {}): Promise<number> {
+function from(
+  spine: Spine,
+  localAddress: string,
+  path: '/rpc' | '/key',
+  headers: Record<string, string> = {},
+): Promise<number> {
   const body = path === '/rpc' ? JSON.stringify(request(1, 'account/key')) : '';
   return new Promise((resolve, reject) => {
     const sent = httpRequest(
@@ -37,7 +43,11 @@ function from(spine: Spine, localAddress: string, path: '/rpc' | '/key', headers
       (response) => {
         let text = '';
         response.on('data', (bytes: Buffer) => (text += bytes.toString()));
-        response.on('end', () => resolve(path === '/rpc' ? (JSON.parse(text) as { error: { code: number } }).error.code : response.statusCode!));
+        response.on('end', () =>
+          resolve(
+            path === '/rpc' ? (JSON.parse(text) as { error: { code: number } }).error.code : response.statusCode!,
+          ),
+        );
       },
     );
     sent.on('error', reject);
@@ -63,7 +73,8 @@ test('failures at the door count here', async () => {
 
 test.each(['x-forwarded-for', 'forwarded', 'x-real-ip'])('%s of a stranger is not believed', async (name) => {
   const address = name === 'x-forwarded-for' ? '127.0.0.5' : name === 'forwarded' ? '127.0.0.6' : '127.0.0.7';
-  for (let tries = 0; tries < 3; tries += 1) expect(await from(open, address, '/rpc', { [name]: `203.0.113.${tries}` })).toBe(WRONG);
+  for (let tries = 0; tries < 3; tries += 1)
+    expect(await from(open, address, '/rpc', { [name]: `203.0.113.${tries}` })).toBe(WRONG);
   expect(await from(open, address, '/rpc', { [name]: '203.0.113.99' })).toBe(TOO_MANY);
 });
 

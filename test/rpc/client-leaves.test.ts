@@ -11,7 +11,9 @@ test('chat stops, and the entries that wait for their turn are not begun', async
   const { provider } = world.spine;
   provider.log.length = 0;
   const leaving = new AbortController();
-  const entries = Array.from({ length: 20 }, (_, id) => request(id, 'chat/completions', ask('hello !head-delay:forever')));
+  const entries = Array.from({ length: 20 }, (_, id) =>
+    request(id, 'chat/completions', ask('hello !head-delay:forever')),
+  );
   const charged = await world.charged(async () => {
     const response = world.post(entries, {}, leaving.signal).catch(() => null);
     while (provider.log.length < 8) await turn();
@@ -28,7 +30,9 @@ test('a single request stops as well', async () => {
   const { provider } = world.spine;
   provider.log.length = 0;
   const leaving = new AbortController();
-  const response = world.post(request(1, 'chat/completions', ask('hello !head-delay:forever')), {}, leaving.signal).catch(() => null);
+  const response = world
+    .post(request(1, 'chat/completions', ask('hello !head-delay:forever')), {}, leaving.signal)
+    .catch(() => null);
   while (provider.log.length === 0) await turn();
   leaving.abort();
   expect(await response).toBeNull();
@@ -42,7 +46,9 @@ test('an answer that comes while the client leaves is paid, once', async () => {
   provider.log.length = 0;
   const leaving = new AbortController();
   const charged = await world.charged(async () => {
-    const response = world.post([request(1, 'chat/completions', ask('hello !tokens:4 !head-delay:100'))], {}, leaving.signal).catch(() => null);
+    const response = world
+      .post([request(1, 'chat/completions', ask('hello !tokens:4 !head-delay:100'))], {}, leaving.signal)
+      .catch(() => null);
     while (provider.log.length === 0) await turn();
     leaving.abort();
     await response;
@@ -53,7 +59,9 @@ test('an answer that comes while the client leaves is paid, once', async () => {
 test('an agent goes on with what it was asked', async () => {
   const leaving = new AbortController();
   const charged = await world.charged(async () => {
-    const response = world.post([request(1, 'message/send', { agent: AGENT, message: message('wait') })], {}, leaving.signal).catch(() => null);
+    const response = world
+      .post([request(1, 'message/send', { agent: AGENT, message: message('wait') })], {}, leaving.signal)
+      .catch(() => null);
     const taskId = await world.agent.waits();
     leaving.abort();
     expect(await response).toBeNull();
@@ -67,7 +75,10 @@ test('an agent goes on with what it was asked', async () => {
 test('what has a key runs to its end, for who comes back', async () => {
   const { provider } = world.spine;
   provider.log.length = 0;
-  const entry = request(1, 'chat/completions', { ...ask('hello !tokens:4 !head-delay:100'), _meta: { 'tollgate/idempotency-key': 'left' } });
+  const entry = request(1, 'chat/completions', {
+    ...ask('hello !tokens:4 !head-delay:100'),
+    _meta: { 'tollgate/idempotency-key': 'left' },
+  });
   const leaving = new AbortController();
   const response = world.post(entry, {}, leaving.signal).catch(() => null);
   while (provider.log.length === 0) await turn();
@@ -75,7 +86,8 @@ test('what has a key runs to its end, for who comes back', async () => {
   await response;
   await world.spine.quiet();
   let reply = await world.call('chat/completions', entry.params);
-  while (reply.error?.data?.['type'] === 'idempotency_conflict') reply = await world.call('chat/completions', entry.params);
+  while (reply.error?.data?.['type'] === 'idempotency_conflict')
+    reply = await world.call('chat/completions', entry.params);
   expect(reply).toMatchObject({ result: { object: 'chat.completion' } });
   expect(provider.log).toHaveLength(1);
 });

@@ -17,7 +17,9 @@ test('docs/json-rpc.md lists exactly the errors of the code, with their status',
 });
 
 test('and the methods that a gateway offers', async () => {
-  const documented = [...text.matchAll(/^\| `([\w/]+)` \| [^|]*\| [^|]*\|$/gm)].map(([, name]) => name).filter((name) => name !== 'method');
+  const documented = [...text.matchAll(/^\| `([\w/]+)` \| [^|]*\| [^|]*\|$/gm)]
+    .map(([, name]) => name)
+    .filter((name) => name !== 'method');
   const { result } = await world.call('rpc.discover');
   const offered = (result!['methods'] as { name: string }[]).map(({ name }) => name);
   expect(new Set([...documented, 'rpc.discover'])).toEqual(new Set(offered));
@@ -25,5 +27,6 @@ test('and the methods that a gateway offers', async () => {
 
 test('and those that stream', () => {
   const [sentence] = /What streams is refused[^]*?\.\n/.exec(text)!;
-  for (const [, name] of sentence.matchAll(/`([\w/]+)`/g)) if (name !== 'chat/completions') expect(streamedAt(name!), name).not.toBeNull();
+  for (const [, name] of sentence.matchAll(/`([\w/]+)`/g))
+    if (name !== 'chat/completions') expect(streamedAt(name!), name).not.toBeNull();
 });

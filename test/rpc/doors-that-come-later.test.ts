@@ -11,41 +11,69 @@ import { request, type RpcReply } from './rpc-world.ts';
 
 let server: FastifyInstance;
 beforeAll(async () => {
-  const config = loadConfig({ file: 'none.toml', text: '', env: { TOLLGATE_ADMIN_KEY: 'admin-key-of-the-tests-0123456789' }, mode: 'production' });
+  const config = loadConfig({
+    file: 'none.toml',
+    text: '',
+    env: { TOLLGATE_ADMIN_KEY: 'admin-key-of-the-tests-0123456789' },
+    mode: 'production',
+  });
   server = createServer({ limits: config.limits, onError: () => {} });
   await referenceRoutes(server, { payable: false, exampleModel: () => null, publicUrl: null, version: '1' });
-  const pipeline = { visitor: async (_headers: object, address: string) => anonymousAt(address), count: async () => {} };
-  const deps = { inject: server.inject.bind(server), hasRoute: server.hasRoute.bind(server), pipeline, config, version: '1', onError: () => {} };
+  const pipeline = {
+    visitor: async (_headers: object, address: string) => anonymousAt(address),
+    count: async () => {},
+  };
+  const deps = {
+    inject: server.inject.bind(server),
+    hasRoute: server.hasRoute.bind(server),
+    pipeline,
+    config,
+    version: '1',
+    onError: () => {},
+  };
   await server.register(rpcRoutes(deps), { prefix: '/api/v1' });
   const body = {
     type: 'object',
     required: ['prompt'],
     properties: { prompt: { type: 'string', description: 'What to draw' }, n: { type: 'integer' } },
   };
-  server.post<{ Body: Record<string, unknown> }>('/api/v1/image/generate', { schema: { body } }, async (asked, reply) => {
-    const { prompt } = asked.body;
-    if (prompt === 'poor')
+  server.post<{ Body: Record<string, unknown> }>(
+    '/api/v1/image/generate',
+    { schema: { body } },
+    async (asked, reply) => {
+      const { prompt } = asked.body;
+      if (prompt === 'poor')
+        return reply
+          .code(402)
+          .header('payment-required', 'eyJ9')
+          .send({
+            error: { code: 'insufficient_balance', type: 'insufficient_balance', message: 'pay' },
+            x402Version: 2,
+            accepts: [],
+          });
+      if (prompt === 'file')
+        return reply
+          .header('x-generation-id', 'gen-1')
+          .header('x-cost-usd', '0.01')
+          .type('image/png')
+          .send(Buffer.from([1, 2, 255]));
       return reply
-        .code(402)
-        .header('payment-required', 'eyJ9')
-        .send({ error: { code: 'insufficient_balance', type: 'insufficient_balance', message: 'pay' }, x402Version: 2, accepts: [] });
-    if (prompt === 'file')
-      return reply
-        .header('x-generation-id', 'gen-1')
-        .header('x-cost-usd', '0.01')
-        .type('image/png')
-        .send(Buffer.from([1, 2, 255]));
-    return reply
-      .header('x-generation-id', 'gen-2')
-      .header('x-cost-usd', '0.02')
-      .send({ echo: asked.body, headers: Object.keys(asked.headers) });
-  });
+        .header('x-generation-id', 'gen-2')
+        .header('x-cost-usd', '0.02')
+        .send({ echo: asked.body, headers: Object.keys(asked.headers) });
+    },
+  );
   await server.ready();
 });
 afterAll(() => server.close());
 
 const post = async (body: unknown, headers: Record<string, string> = {}) =>
-  server.inject({ method: 'POST', url: '/api/v1/rpc', payload: body as object, headers: { authorization: 'Bearer x', ...headers } });
+  server.inject({
+    method: 'POST',
+    url: '/api/v1/rpc',
+    payload: body as object,
+    headers: { authorization: 'Bearer x', ...headers },
+  });
 const call = async (params: object) => (await post(request(1, 'images/generate', params))).json<RpcReply>();
 
 test('it is there, with its parameters, and others are not', async () => {
@@ -62,7 +90,10 @@ test('it is there, with its parameters, and others are not', async () => {
 
 test('it is answered, with what its headers say of the money', async () => {
   expect(await call({ prompt: 'x', _meta: { 'tollgate/receipt': true } })).toMatchObject({
-    result: { echo: { prompt: 'x' }, _meta: { 'tollgate/generation': { id: 'gen-2', cost: '0.02', currency: 'USDC' } } },
+    result: {
+      echo: { prompt: 'x' },
+      _meta: { 'tollgate/generation': { id: 'gen-2', cost: '0.02', currency: 'USDC' } },
+    },
   });
 });
 
@@ -101,7 +132,11 @@ test('a file is handed on as base64: it may have been paid for', async () => {
   expect(await call({ prompt: 'file' })).toEqual({
     jsonrpc: '2.0',
     id: 1,
-    result: { content_type: 'image/png', base64: 'AQL/', _meta: { 'tollgate/generation': { id: 'gen-1', cost: '0.01', currency: 'USDC' } } },
+    result: {
+      content_type: 'image/png',
+      base64: 'AQL/',
+      _meta: { 'tollgate/generation': { id: 'gen-1', cost: '0.01', currency: 'USDC' } },
+    },
   });
 });
 
@@ -110,7 +145,11 @@ test('the terms of a payment are handed on', async () => {
   expect(response.statusCode).toBe(402);
   expect(response.headers['payment-required']).toBe('eyJ9');
   expect(response.json()).toMatchObject({
-    error: { code: -32011, message: 'pay', data: { type: 'insufficient_balance', status: 402, x402Version: 2, accepts: [] } },
+    error: {
+      code: -32011,
+      message: 'pay',
+      data: { type: 'insufficient_balance', status: 402, x402Version: 2, accepts: [] },
+    },
   });
 });
 

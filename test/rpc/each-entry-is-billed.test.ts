@@ -34,8 +34,12 @@ test('a model, a tool and an agent are charged, and what fails is not', async ()
 test('fifty entries are fifty calls', async () => {
   world.spine.provider.log.length = 0;
   const charged = await world.charged(async () => {
-    const replies = await world.batch(Array.from({ length: 50 }, (_, id) => request(id, 'chat/completions', ask(`hello ${id} !tokens:2`))));
-    expect(replies.map(({ id, result }) => [id, result?.['object']])).toEqual(Array.from({ length: 50 }, (_, id) => [id, 'chat.completion']));
+    const replies = await world.batch(
+      Array.from({ length: 50 }, (_, id) => request(id, 'chat/completions', ask(`hello ${id} !tokens:2`))),
+    );
+    expect(replies.map(({ id, result }) => [id, result?.['object']])).toEqual(
+      Array.from({ length: 50 }, (_, id) => [id, 'chat.completion']),
+    );
   });
   expect(world.spine.provider.log).toHaveLength(50);
   expect(charged).toBe(world.spine.provider.log.reduce((sum, { promptTokens }) => sum + BigInt(promptTokens) + 4n, 0n));
@@ -50,19 +54,25 @@ test('a notification is not executed: nobody could be told what it cost', async 
       expect(response.status).toBe(204);
       expect(await response.text()).toBe('');
     }
-    expect(await world.batch([notification, request(1, 'ping'), notification])).toEqual([{ jsonrpc: '2.0', id: 1, result: 'pong' }]);
+    expect(await world.batch([notification, request(1, 'ping'), notification])).toEqual([
+      { jsonrpc: '2.0', id: 1, result: 'pong' },
+    ]);
   });
   expect(charged).toBe(0n);
   expect(world.spine.provider.log).toHaveLength(0);
 });
 
 test('each has a request id of its own, after that of the batch', async () => {
-  const replies = await world.batch([request(1, 'ping'), request(2, 'chat/completions', ask('hello'))], { 'x-request-id': 'mine' });
+  const replies = await world.batch([request(1, 'ping'), request(2, 'chat/completions', ask('hello'))], {
+    'x-request-id': 'mine',
+  });
   const id = (replies[1]!.result!._meta!['tollgate/generation'] as { id: string }).id;
   expect(await world.spine.generation(id)).toMatchObject({ request_id: 'mine-1' });
   const long = 'x'.repeat(128);
   const [other] = await world.batch([request(1, 'chat/completions', ask('hello'))], { 'x-request-id': long });
-  expect(await world.spine.generation((other!.result!._meta!['tollgate/generation'] as { id: string }).id)).toMatchObject({
+  expect(
+    await world.spine.generation((other!.result!._meta!['tollgate/generation'] as { id: string }).id),
+  ).toMatchObject({
     request_id: `${'x'.repeat(126)}-0`,
   });
 });

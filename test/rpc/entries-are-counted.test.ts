@@ -10,7 +10,8 @@ const whoami = (count: number) => Array.from({ length: count }, (_, id) => reque
 
 test('80 at once, in whatever batches; what is over is refused one by one', async () => {
   const { key } = await world.spine.tenant('eager', '1');
-  for (const size of [50, 29]) expect((await world.batch(whoami(size), bearer(key))).every(({ result }) => result !== undefined)).toBe(true);
+  for (const size of [50, 29])
+    expect((await world.batch(whoami(size), bearer(key))).every(({ result }) => result !== undefined)).toBe(true);
   const last = await world.post(request(1, 'account/key'), bearer(key));
   expect(last.headers.get('x-ratelimit-remaining-requests')).toBe('0');
   const alone = await world.post(request('x', 'account/key'), bearer(key));
@@ -23,7 +24,9 @@ test('80 at once, in whatever batches; what is over is refused one by one', asyn
   });
   const batch = await world.post(whoami(3), bearer(key));
   expect(batch.status).toBe(200);
-  expect(((await batch.json()) as { error: { code: number } }[]).map(({ error }) => error.code)).toEqual([-32016, -32016, -32016]);
+  expect(((await batch.json()) as { error: { code: number } }[]).map(({ error }) => error.code)).toEqual([
+    -32016, -32016, -32016,
+  ]);
   now += 2_000;
   const replies = await world.batch(whoami(3), bearer(key));
   expect(replies.filter(({ result }) => result !== undefined)).toHaveLength(2);

@@ -43,17 +43,31 @@ describe('bodies of other forms', () => {
 
   test('of x402: the terms are handed on', () => {
     const terms = { x402Version: 2, accepts: [{ scheme: 'exact' }], resource: { url: 'x' } };
-    const text = JSON.stringify({ error: { type: 'insufficient_balance', message: 'pay', code: 402, param: null }, ...terms, secret: 1 });
+    const text = JSON.stringify({
+      error: { type: 'insufficient_balance', message: 'pay', code: 402, param: null },
+      ...terms,
+      secret: 1,
+    });
     const { error, status } = fromHttpError(402, {}, text);
     expect(status).toBe(402);
-    expect(error).toEqual({ code: -32011, message: 'pay', data: { type: 'insufficient_balance', status: 402, ...terms } });
+    expect(error).toEqual({
+      code: -32011,
+      message: 'pay',
+      data: { type: 'insufficient_balance', status: 402, ...terms },
+    });
   });
 
-  test.each(['', '<html>', '[]', 'null', '{"error":"x"}', '{"error":{"type":{"x":1},"message":7}}'])('of nobody: %s', (text) => {
-    expect(fromHttpError(502, {}, text).error).toMatchObject({ code: -32603, data: { type: 'internal', status: 502 } });
-    expect(fromHttpError(404, {}, text).error).toMatchObject({ code: -32013 });
-    expect(fromHttpError(418, {}, text).error).toMatchObject({ code: -32602 });
-  });
+  test.each(['', '<html>', '[]', 'null', '{"error":"x"}', '{"error":{"type":{"x":1},"message":7}}'])(
+    'of nobody: %s',
+    (text) => {
+      expect(fromHttpError(502, {}, text).error).toMatchObject({
+        code: -32603,
+        data: { type: 'internal', status: 502 },
+      });
+      expect(fromHttpError(404, {}, text).error).toMatchObject({ code: -32013 });
+      expect(fromHttpError(418, {}, text).error).toMatchObject({ code: -32602 });
+    },
+  );
 });
 
 test.each([
@@ -66,10 +80,17 @@ test.each([
     ['tools/list', {}],
     ['tasks/get', { id: 'x' }],
   ] as const) {
-    const response = await world.post(request('q', method, params), authorization === '' ? { authorization: 'Basic eA==' } : { authorization });
+    const response = await world.post(
+      request('q', method, params),
+      authorization === '' ? { authorization: 'Basic eA==' } : { authorization },
+    );
     expect(response.status).toBe(status);
     expect(response.headers.get('www-authenticate')).toContain('Bearer');
-    expect(await response.json()).toMatchObject({ jsonrpc: '2.0', id: 'q', error: { code, data: expect.anything() as object } });
+    expect(await response.json()).toMatchObject({
+      jsonrpc: '2.0',
+      id: 'q',
+      error: { code, data: expect.anything() as object },
+    });
   }
 });
 
@@ -82,7 +103,10 @@ test('no money: 402 alone, 200 in a batch; what tools and agents say of it stays
   ];
   const alone = await world.post(entries[0], bearer(key));
   expect(alone.status).toBe(402);
-  expect(await alone.json()).toMatchObject({ id: 1, error: { code: -32011, data: { type: 'insufficient_balance', status: 402 } } });
+  expect(await alone.json()).toMatchObject({
+    id: 1,
+    error: { code: -32011, data: { type: 'insufficient_balance', status: 402 } },
+  });
   const response = await world.post(entries, bearer(key));
   expect(response.status).toBe(200);
   expect(await response.json()).toMatchObject([
@@ -96,7 +120,9 @@ test('an account that was never funded: the status is that of money', async () =
   const { key } = await world.spine.tenant('never', '0');
   const response = await world.post(request(1, 'chat/completions', ask('hello')), bearer(key));
   expect(response.status).toBe(402);
-  expect(await response.json()).toMatchObject({ error: { code: -32011, data: { type: 'escrow_not_setup', status: 424 } } });
+  expect(await response.json()).toMatchObject({
+    error: { code: -32011, data: { type: 'escrow_not_setup', status: 424 } },
+  });
 });
 
 test('errors of tools and agents pass as they are', async () => {
@@ -105,18 +131,24 @@ test('errors of tools and agents pass as they are', async () => {
     [TOOLS, 7],
     ['no/such', 'x'],
   ] as const) {
-    const direct = await (await world.spine.post(`/mcp/${service}`, request('x', 'tools/call', { name, arguments: {} }))).text();
+    const direct = await (
+      await world.spine.post(`/mcp/${service}`, request('x', 'tools/call', { name, arguments: {} }))
+    ).text();
     const here = await (await world.post(request('x', 'tools/call', { service, name, arguments: {} }))).text();
     expect(JSON.parse(here.replaceAll(/gen-\w+/g, ''))).toEqual(JSON.parse(direct.replaceAll(/gen-\w+/g, '')));
   }
-  expect(await world.call('tasks/get', { agent: AGENT, id: 'none' })).toMatchObject({ error: { code: -32001, message: 'Task not found' } });
+  expect(await world.call('tasks/get', { agent: AGENT, id: 'none' })).toMatchObject({
+    error: { code: -32001, message: 'Task not found' },
+  });
 });
 
 test('what a method does not take is named', async () => {
   expect(await world.call('chat/completions', { model: 'test/model', messages: [] })).toMatchObject({
     error: { code: -32602, data: { type: 'invalid_request', param: 'messages', status: 400 } },
   });
-  expect(await world.call('models/list', { type: 'nothing' })).toMatchObject({ error: { code: -32602, data: { param: 'type' } } });
+  expect(await world.call('models/list', { type: 'nothing' })).toMatchObject({
+    error: { code: -32602, data: { param: 'type' } },
+  });
   expect(await world.call('chat/completions', ask('hi', { model: 'no/such' }))).toMatchObject({
     error: { code: -32013, message: 'Model not found: no/such', data: { type: 'invalid_model', status: 404 } },
   });

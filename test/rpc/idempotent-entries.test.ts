@@ -32,7 +32,9 @@ test('the header is that of a single request; what is in _meta comes first', asy
   const again = await call();
   expect(again.headers.get('idempotent-replayed')).toBe('true');
   expect(await again.text()).toBe(first);
-  const other = await world.post(request(1, 'chat/completions', keyed('h-2', ask('header'))), { 'idempotency-key': 'h-1' });
+  const other = await world.post(request(1, 'chat/completions', keyed('h-2', ask('header'))), {
+    'idempotency-key': 'h-1',
+  });
   expect(other.headers.get('idempotent-replayed')).toBeNull();
   const tool = request(1, 'tools/call', { service: TOOLS, name: 'test_simple_text', arguments: {} });
   const paid = await world.charged(async () => {
@@ -51,5 +53,7 @@ test('the header over a batch is refused: it would be the key of several calls',
 
 test.each([7, '', 'x'.repeat(256), 'ü', 'a\r\nauthorization: x', null, {}])('is no key: %j', async (key) => {
   const params = { ...ask('hello'), _meta: { 'tollgate/idempotency-key': key } };
-  expect(await world.call('chat/completions', params)).toMatchObject({ error: { code: -32602, data: { type: 'invalid_request' } } });
+  expect(await world.call('chat/completions', params)).toMatchObject({
+    error: { code: -32602, data: { type: 'invalid_request' } },
+  });
 });

@@ -63,7 +63,11 @@ test('what is thrown: the library tells it to the client with code 0, the endpoi
     report: (error) => told.push(error),
   };
   const outcome = await dispatch(entry.message, context);
-  expect(JSON.parse(outcome.text)).toEqual({ code: -32603, message: 'Internal error', data: { type: 'internal', status: 500 } });
+  expect(JSON.parse(outcome.text)).toEqual({
+    code: -32603,
+    message: 'Internal error',
+    data: { type: 'internal', status: 500 },
+  });
   expect(told).toMatchObject([{ message: secret }]);
 });
 
@@ -72,7 +76,10 @@ test('as many as come at once: the library runs them all, the endpoint eight', a
   let most = 0;
   const waits: (() => void)[] = [];
   const server = bare();
-  server.addMethod('waits', () => new Promise<void>((resolve) => (waits.push(resolve), (most = Math.max(most, ++running)))));
+  server.addMethod(
+    'waits',
+    () => new Promise<void>((resolve) => (waits.push(resolve), (most = Math.max(most, ++running)))),
+  );
   const entries = Array.from({ length: 50 }, (_, id) => request(id, 'waits'));
   const all = server.receive(entries as never);
   expect(most).toBe(50);
@@ -84,13 +91,17 @@ test('as many as come at once: the library runs them all, the endpoint eight', a
   const replies = await runBatch(
     entries.map((entry) => readEntry(JSON.stringify(entry))!),
     {
-      kept: createKeptReplies(createReplyMemory({ repliesBytesMax: 1e9, replyBytesMax: 1e9 }).open('a', null), Infinity),
+      kept: createKeptReplies(
+        createReplyMemory({ repliesBytesMax: 1e9, replyBytesMax: 1e9 }).open('a', null),
+        Infinity,
+      ),
       isBilled: () => true,
       gone: new AbortController().signal,
       async run(_message, place) {
         most = Math.max(most, ++running);
         // The later an entry of its eight, the earlier it ends.
-        for (let turns = 5 * (8 - (place % 8)); turns > 0; turns -= 1) await new Promise((resolve) => setImmediate(resolve));
+        for (let turns = 5 * (8 - (place % 8)); turns > 0; turns -= 1)
+          await new Promise((resolve) => setImmediate(resolve));
         order.push(place);
         running -= 1;
         return resultOf(place);
@@ -99,7 +110,9 @@ test('as many as come at once: the library runs them all, the endpoint eight', a
   );
   expect(most).toBe(8);
   expect(order).not.toEqual(order.toSorted((a, b) => a - b));
-  expect(replies.map((reply) => (JSON.parse(reply.toString()) as { result: number }).result)).toEqual(entries.map(({ id }) => id));
+  expect(replies.map((reply) => (JSON.parse(reply.toString()) as { result: number }).result)).toEqual(
+    entries.map(({ id }) => id),
+  );
 });
 
 test('a method of every object is none', async () => {

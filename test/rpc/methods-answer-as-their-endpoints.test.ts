@@ -31,7 +31,12 @@ test('ping', async () => {
 });
 
 test('chat/completions, with its cost in _meta', async () => {
-  const response = await world.post({ jsonrpc: '2.0', id: 'c', method: 'chat/completions', params: ask('hello !tokens:5') });
+  const response = await world.post({
+    jsonrpc: '2.0',
+    id: 'c',
+    method: 'chat/completions',
+    params: ask('hello !tokens:5'),
+  });
   const { id, result } = (await response.json()) as { id: string; result: Record<string, never> };
   expect(id).toBe('c');
   const generation = response.headers.get('x-generation-id');
@@ -41,7 +46,9 @@ test('chat/completions, with its cost in _meta', async () => {
     _meta: { 'tollgate/generation': { id: generation, cost: response.headers.get('x-cost-usd'), currency: 'USDC' } },
   });
   const shown = await world.call('generation/get', { id: generation });
-  expect(shown.result).toMatchObject({ data: { id: generation, state: 'settled', request_id: response.headers.get('x-request-id') } });
+  expect(shown.result).toMatchObject({
+    data: { id: generation, state: 'settled', request_id: response.headers.get('x-request-id') },
+  });
 });
 
 test('the body of a chat is passed on as it is written, less _meta', async () => {
@@ -75,14 +82,19 @@ test('tools of one service, and of all', async () => {
 
 test('messages and tasks of an agent, in both versions', async () => {
   const sent = await world.call('message/send', { agent: AGENT, message: message('task yes') });
-  expect(sent).toMatchObject({ result: { kind: 'task', status: { state: 'completed' }, metadata: { 'tollgate/generation': { cost: '0.003' } } } });
+  expect(sent).toMatchObject({
+    result: { kind: 'task', status: { state: 'completed' }, metadata: { 'tollgate/generation': { cost: '0.003' } } },
+  });
   const { id } = sent.result as { id: string };
   // The task itself says whose it is.
   for (const agent of [{ agent: AGENT }, {}]) {
     expect(await world.call('tasks/get', { ...agent, id })).toMatchObject({ result: { kind: 'task', id } });
-    expect(await world.call('GetTask', { ...agent, id })).toMatchObject({ result: { id, status: { state: 'TASK_STATE_COMPLETED' } } });
+    expect(await world.call('GetTask', { ...agent, id })).toMatchObject({
+      result: { id, status: { state: 'TASK_STATE_COMPLETED' } },
+    });
   }
-  for (const method of ['tasks/list', 'ListTasks']) expect(JSON.stringify(await world.call(method, { agent: AGENT }))).toContain(id);
+  for (const method of ['tasks/list', 'ListTasks'])
+    expect(JSON.stringify(await world.call(method, { agent: AGENT }))).toContain(id);
   const modern = await world.call('SendMessage', {
     agent: AGENT,
     message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text: 'echo hi' }] },
@@ -94,7 +106,11 @@ test.each([
   ['tasks/cancel', 'canceled'],
   ['CancelTask', 'TASK_STATE_CANCELED'],
 ])('a task is cancelled by %s', async (method, state) => {
-  const sent = await world.call('message/send', { agent: AGENT, message: message('wait'), configuration: { blocking: false } });
+  const sent = await world.call('message/send', {
+    agent: AGENT,
+    message: message('wait'),
+    configuration: { blocking: false },
+  });
   const { id } = sent.result as { id: string };
   await world.agent.receives(({ body }) => body.includes('wait'));
   expect(await world.call(method, { id })).toMatchObject({ result: { id, status: { state } } });
@@ -118,12 +134,18 @@ test.each([
   });
 });
 
-test.each(['%2e%2e', '..%2f..%2fkeys', '?type=all', '#x', 'a b', 'é', '\ud800'])('a name is a name, however it looks: %s', async (agent) => {
-  expect(await world.call('agents/get', { agent })).toMatchObject({ error: { code: -32013 } });
-});
+test.each(['%2e%2e', '..%2f..%2fkeys', '?type=all', '#x', 'a b', 'é', '\ud800'])(
+  'a name is a name, however it looks: %s',
+  async (agent) => {
+    expect(await world.call('agents/get', { agent })).toMatchObject({ error: { code: -32013 } });
+  },
+);
 
 test('the envelope of an MCP revision has an endpoint of its own', async () => {
-  const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
   expect(await world.call('tools/list', { _meta })).toMatchObject({
     error: { code: -32602, message: expect.stringContaining('POST /mcp') as string },
   });

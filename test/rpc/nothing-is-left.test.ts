@@ -26,7 +26,11 @@ const batch = () =>
       request(`${id} a`, 'ping'),
       request(`${id} b`, 'chat/completions', ask(`hello !tokens:2 ${'x'.repeat(5_000)}`)),
       request(`${id} c`, 'tools/call', { service: TOOLS, name: 'test_simple_text', arguments: {} }),
-      request(`${id} d`, id === 0 ? 'message/send' : 'account/balance', id === 0 ? { agent: AGENT, message: message('echo hi') } : {}),
+      request(
+        `${id} d`,
+        id === 0 ? 'message/send' : 'account/balance',
+        id === 0 ? { agent: AGENT, message: message('echo hi') } : {},
+      ),
       request(`${id} e`, 'no/such'),
     ]).flat(),
   );

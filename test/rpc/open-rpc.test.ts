@@ -46,7 +46,19 @@ const FORM = {
   document: ['openrpc!', 'info!', 'servers', 'methods!', 'components'],
   info: ['title!', 'description', 'termsOfService', 'version!', 'contact', 'license'],
   license: ['name', 'url'],
-  method: ['name!', 'description', 'summary', 'tags', 'paramStructure', 'params!', 'result!', 'errors', 'links', 'examples', 'deprecated'],
+  method: [
+    'name!',
+    'description',
+    'summary',
+    'tags',
+    'paramStructure',
+    'params!',
+    'result!',
+    'errors',
+    'links',
+    'examples',
+    'deprecated',
+  ],
   descriptor: ['name!', 'description', 'summary', 'schema!', 'required', 'deprecated'],
   reference: ['$ref!'],
   error: ['code!', 'message!', 'data'],
@@ -112,9 +124,18 @@ test('every schema compiles, and what is described is what is taken', () => {
   expect(ajv.validate(model.schema, ask('x').model)).toBe(true);
   expect(ajv.validate(model.schema, 7)).toBe(false);
   expect(named('chat/completions').params.map(({ name }) => name)).not.toContain('stream');
-  expect(named('models/list').params.map(({ name }) => name)).toEqual(['type', 'filter', 'offset', 'limit', 'after_id', 'before_id']);
+  expect(named('models/list').params.map(({ name }) => name)).toEqual([
+    'type',
+    'filter',
+    'offset',
+    'limit',
+    'after_id',
+    'before_id',
+  ]);
   expect(named('generation/get').params).toMatchObject([{ name: 'id', required: true }]);
-  expect(named('account/balance').result.schema).toMatchObject({ required: ['caip_account_id', 'balance_micro_usdc', 'balance_usd'] });
+  expect(named('account/balance').result.schema).toMatchObject({
+    required: ['caip_account_id', 'balance_micro_usdc', 'balance_usd'],
+  });
 });
 
 test('what is listed is there, and what is there is listed', async () => {
@@ -147,12 +168,19 @@ test('what is listed is there, and what is there is listed', async () => {
     'rpc.discover',
   ])
     expect(names).toContain(name);
-  const replies = await world.batch(names.filter((name) => !name.startsWith('tasks/') && !/Task/.test(name)).map((name) => request(name, name, {})));
+  const replies = await world.batch(
+    names.filter((name) => !name.startsWith('tasks/') && !/Task/.test(name)).map((name) => request(name, name, {})),
+  );
   for (const { error } of replies) expect(error?.code).not.toBe(-32601);
 });
 
 test('it is the same each time, and in the reference of endpoints', async () => {
   expect(await world.call('rpc.discover')).toEqual(JSON.parse(text));
-  const openApi = (await (await fetch(`${world.spine.origin}/openapi.json`)).json()) as { paths: Record<string, Record<string, { tags: string[] }>> };
-  expect(openApi.paths['/api/v1/rpc']!['post']).toMatchObject({ tags: ['JSON-RPC'], summary: expect.any(String) as string });
+  const openApi = (await (await fetch(`${world.spine.origin}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, { tags: string[] }>>;
+  };
+  expect(openApi.paths['/api/v1/rpc']!['post']).toMatchObject({
+    tags: ['JSON-RPC'],
+    summary: expect.any(String) as string,
+  });
 });

@@ -26,7 +26,9 @@ test('terms are in the data of the error and in the header, a payment in the hea
     data: { type: 'insufficient_balance', x402Version: 2, accepts: [{ amount: String(PAPER_LEAST) }] },
   });
   expect(fromHeader(unpaid.headers.get('payment-required'))['accepts']).toEqual(unpaid.reply.error!.data!['accepts']);
-  const paid = await strange('chat/completions', ask('hello'), { 'payment-signature': toHeader(payWith({ wallet: 'a', nonce: 'header' })) });
+  const paid = await strange('chat/completions', ask('hello'), {
+    'payment-signature': toHeader(payWith({ wallet: 'a', nonce: 'header' })),
+  });
   expect(paid.status).toBe(200);
   expect(fromHeader(paid.headers.get('payment-response'))).toMatchObject({ transaction: 'tx-header' });
   expect(paid.reply.result?._meta?.['x402/payment-response']).toMatchObject({ transaction: 'tx-header' });
@@ -36,7 +38,9 @@ test('a payment in _meta is the same, and twice is once', async () => {
   const params = { ...ask('in meta'), _meta: { 'x402/payment': payWith({ wallet: 'b', nonce: 'meta' }) } };
   const calls = world.spine.provider.log.length;
   const first = await strange('chat/completions', params);
-  expect(first.reply.result?._meta?.['x402/payment-response'], JSON.stringify(first.reply)).toMatchObject({ transaction: 'tx-meta' });
+  expect(first.reply.result?._meta?.['x402/payment-response'], JSON.stringify(first.reply)).toMatchObject({
+    transaction: 'tx-meta',
+  });
   const again = await strange('chat/completions', params);
   expect(again.reply.result).toEqual(first.reply.result);
   expect(again.headers.get('idempotent-replayed')).toBe('true');
@@ -45,7 +49,10 @@ test('a payment in _meta is the same, and twice is once', async () => {
 
 test('a payment that is not known to be settled is an error, not a result', async () => {
   chain.unsettled.add('slow');
-  const { status, reply } = await strange('chat/completions', { ...ask('slow'), _meta: { 'x402/payment': payWith({ wallet: 'c', nonce: 'slow' }) } });
+  const { status, reply } = await strange('chat/completions', {
+    ...ask('slow'),
+    _meta: { 'x402/payment': payWith({ wallet: 'c', nonce: 'slow' }) },
+  });
   expect(status).toBe(200);
   expect(reply.error).toMatchObject({ code: -32019, data: { type: 'payment_pending', retry_after_s: 2, status: 202 } });
   chain.unsettled.delete('slow');
@@ -58,10 +65,17 @@ test('tools and agents take theirs as at their own doors', async () => {
     arguments: {},
     _meta: { 'x402/payment': payWith({ wallet: 'd', nonce: 'tool' }) },
   });
-  expect(tool.reply.result?._meta?.['x402/payment-response'], JSON.stringify(tool.reply)).toMatchObject({ transaction: 'tx-tool' });
-  const metadata = { 'x402.payment.status': 'payment-submitted', 'x402.payment.payload': payWith({ wallet: 'e', nonce: 'agent' }) };
+  expect(tool.reply.result?._meta?.['x402/payment-response'], JSON.stringify(tool.reply)).toMatchObject({
+    transaction: 'tx-tool',
+  });
+  const metadata = {
+    'x402.payment.status': 'payment-submitted',
+    'x402.payment.payload': payWith({ wallet: 'e', nonce: 'agent' }),
+  };
   const agent = await strange('message/send', { agent: AGENT, message: { ...message('task hello'), metadata } });
-  expect(agent.reply.result?.['metadata'], JSON.stringify(agent.reply)).toMatchObject({ 'x402.payment.receipts': [{ transaction: 'tx-agent' }] });
+  expect(agent.reply.result?.['metadata'], JSON.stringify(agent.reply)).toMatchObject({
+    'x402.payment.receipts': [{ transaction: 'tx-agent' }],
+  });
 });
 
 test('what is of an account stays closed to strangers, and so do batches of calls', async () => {

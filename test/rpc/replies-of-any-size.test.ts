@@ -9,7 +9,12 @@ import { AGENT, message, request, useRpcWorld } from './rpc-world.ts';
 const world = useRpcWorld();
 const MIB = 1024 * 1024;
 const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
-const behalf = (gone = new AbortController().signal): Behalf => ({ carried: {}, address: '127.0.0.9', requestId: 'r', gone });
+const behalf = (gone = new AbortController().signal): Behalf => ({
+  carried: {},
+  address: '127.0.0.9',
+  requestId: 'r',
+  gone,
+});
 
 test('7 MiB of an agent, alone and in a batch', async () => {
   const entry = () => request(1, 'message/send', { agent: AGENT, message: message(`big ${7 * MIB}`) });
@@ -50,35 +55,41 @@ test('a door that writes by pieces, waits for what drains, and ends: the whole r
   await server.close();
 });
 
-test.each(['POST', 'GET'] as const)('a door learns that the client left, after it has read the body as well (%s)', async (verb) => {
-  const server = Fastify();
-  let began = () => {};
-  const begun = new Promise<void>((resolve) => (began = resolve));
-  const left = new Promise<string>((resolve) => {
-    server.route({
-      method: verb,
-      url: '/waits',
-      async handler(_request, reply) {
-        const sink = createHttpSink(reply, 60_000, () => resolve('left'));
-        began();
-        await left;
-        expect(sink.closed).toBe(true);
-        // What is written now arrives nowhere, and harms nobody.
-        sink.head(200, {});
-        sink.end(Buffer.from('late'));
-      },
+test.each(['POST', 'GET'] as const)(
+  'a door learns that the client left, after it has read the body as well (%s)',
+  async (verb) => {
+    const server = Fastify();
+    let began = () => {};
+    const begun = new Promise<void>((resolve) => (began = resolve));
+    const left = new Promise<string>((resolve) => {
+      server.route({
+        method: verb,
+        url: '/waits',
+        async handler(_request, reply) {
+          const sink = createHttpSink(reply, 60_000, () => resolve('left'));
+          began();
+          await left;
+          expect(sink.closed).toBe(true);
+          // What is written now arrives nowhere, and harms nobody.
+          sink.head(200, {});
+          sink.end(Buffer.from('late'));
+        },
+      });
     });
-  });
-  await server.ready();
-  const leaving = new AbortController();
-  const answer = createAsk(server.inject.bind(server))({ verb, path: '/waits', ...(verb === 'POST' ? { body: '{}' } : {}) }, behalf(leaving.signal));
-  const rejected = answer.catch((error: unknown) => error);
-  await begun;
-  leaving.abort(new Error('bye'));
-  expect(await rejected).toMatchObject({ message: 'bye' });
-  expect(await left).toBe('left');
-  await server.close();
-});
+    await server.ready();
+    const leaving = new AbortController();
+    const answer = createAsk(server.inject.bind(server))(
+      { verb, path: '/waits', ...(verb === 'POST' ? { body: '{}' } : {}) },
+      behalf(leaving.signal),
+    );
+    const rejected = answer.catch((error: unknown) => error);
+    await begun;
+    leaving.abort(new Error('bye'));
+    expect(await rejected).toMatchObject({ message: 'bye' });
+    expect(await left).toBe('left');
+    await server.close();
+  },
+);
 
 test('a server that closes: the entry may be sent again', async () => {
   const server = Fastify();

@@ -18,7 +18,10 @@ interface Batch {
   readonly billed: boolean;
 }
 
-/** Runs 30 entries of so many bytes each. Resolves with the places of those that ran, and the codes of the replies; 0 for a result. */
+/**
+ * Runs 30 entries of so many bytes each. Resolves with the places of those that ran, and the codes of the replies;
+ * 0 for a result.
+ */
 async function batch({ hold, bytesMax = 8 * MIB, replyBytes, billed }: Batch) {
   const ran: number[] = [];
   const replies = await runBatch(entries, {
@@ -31,12 +34,24 @@ async function batch({ hold, bytesMax = 8 * MIB, replyBytes, billed }: Batch) {
       return resultOf('x'.repeat(replyBytes));
     },
   });
-  const read = replies.map((reply) => JSON.parse(reply.toString()) as { id: number; error?: { code: number; message: string; data: object } });
-  return { ran, read, codes: read.map(({ error }) => error?.code ?? 0), bytes: replies.reduce((sum, { byteLength }) => sum + byteLength, 0) };
+  const read = replies.map(
+    (reply) => JSON.parse(reply.toString()) as { id: number; error?: { code: number; message: string; data: object } },
+  );
+  return {
+    ran,
+    read,
+    codes: read.map(({ error }) => error?.code ?? 0),
+    bytes: replies.reduce((sum, { byteLength }) => sum + byteLength, 0),
+  };
 }
 
 test('what was paid is told however large it is; what has not begun by then is not run', async () => {
-  const { ran, codes, read } = await batch({ hold: memoryOf().open('a', null), bytesMax: 50 * KIB, replyBytes: 10 * KIB, billed: true });
+  const { ran, codes, read } = await batch({
+    hold: memoryOf().open('a', null),
+    bytesMax: 50 * KIB,
+    replyBytes: 10 * KIB,
+    billed: true,
+  });
   expect(ran.length).toBeGreaterThanOrEqual(5);
   expect(ran.length).toBeLessThanOrEqual(5 + 8);
   expect(codes.filter((code) => code === 0)).toHaveLength(ran.length);
@@ -45,7 +60,12 @@ test('what was paid is told however large it is; what has not begun by then is n
 });
 
 test('of what costs nothing a batch is told so much as it may have, and which entry to send alone', async () => {
-  const { codes, read, bytes } = await batch({ hold: memoryOf().open('a', null), bytesMax: 55 * KIB, replyBytes: 10 * KIB, billed: false });
+  const { codes, read, bytes } = await batch({
+    hold: memoryOf().open('a', null),
+    bytesMax: 55 * KIB,
+    replyBytes: 10 * KIB,
+    billed: false,
+  });
   expect(codes.filter((code) => code === 0)).toHaveLength(5);
   expect(bytes).toBeLessThan(60 * KIB);
   expect(read.filter(({ error }) => error?.message.includes('send the entry alone'))).not.toHaveLength(0);
@@ -60,17 +80,23 @@ test('replies that nobody takes: one account has a quarter, all have the whole, 
   expect(told(await large(mine[0]!))).toBeGreaterThan(4 * MIB);
   const { codes, read } = await large(mine[1]!);
   expect(codes).toEqual(codes.map(() => -32018));
-  expect(read[0]!.error).toMatchObject({ message: expect.stringMatching(/not fetched.*retry/) as string, data: { retry_after_s: 2, status: 503 } });
+  expect(read[0]!.error).toMatchObject({
+    message: expect.stringMatching(/not fetched.*retry/) as string,
+    data: { retry_after_s: 2, status: 503 },
+  });
   expect(told(await large(memory.open('other', null)))).toBeGreaterThan(3 * MIB);
   // Small ones are never refused.
-  expect((await batch({ hold: memory.open('mine', null), replyBytes: KIB, billed: false })).codes).toEqual(entries.map(() => 0));
+  expect((await batch({ hold: memory.open('mine', null), replyBytes: KIB, billed: false })).codes).toEqual(
+    entries.map(() => 0),
+  );
   mine[0]!.release();
   expect(told(await large(mine[1]!))).toBeGreaterThan(3 * MIB);
 });
 
 test('an account that does not take what it pays for begins nothing more, and no other is kept from beginning', async () => {
   const memory = memoryOf(16 * MIB);
-  const paid = (account: string, bytesMax: number) => batch({ hold: memory.open(account, null), bytesMax, replyBytes: 500 * KIB, billed: true });
+  const paid = (account: string, bytesMax: number) =>
+    batch({ hold: memory.open(account, null), bytesMax, replyBytes: 500 * KIB, billed: true });
   await paid('greedy', 8 * MIB);
   const refused = await paid('greedy', 8 * MIB);
   expect(refused.ran).toEqual([]);

@@ -20,7 +20,9 @@ export interface RpcReply {
 export interface RpcWorld {
   readonly spine: Spine;
   readonly agent: Agent;
-  /** Posts a body, or what is to be JSON, with the key of the spine's account; an empty `authorization` takes it away. */
+  /**
+   * Posts a body, or what is to be JSON, with the key of the spine's account; an empty `authorization` takes it away.
+   */
   post(body: unknown, headers?: Record<string, string>, signal?: AbortSignal): Promise<Response>;
   /** The reply to one request. */
   call(method: string, params?: object, headers?: Record<string, string>): Promise<RpcReply>;
@@ -30,7 +32,12 @@ export interface RpcWorld {
   charged(run: () => Promise<unknown>): Promise<bigint>;
 }
 
-export const request = (id: unknown, method: string, params?: object) => ({ jsonrpc: '2.0', id, method, ...(params ? { params } : {}) });
+export const request = (id: unknown, method: string, params?: object) => ({
+  jsonrpc: '2.0',
+  id,
+  method,
+  ...(params ? { params } : {}),
+});
 
 /** A message of A2A 0.3 that the agent answers by its text. */
 export const message = (text: string) => ({
@@ -40,7 +47,10 @@ export const message = (text: string) => ({
   parts: [{ kind: 'text', text }],
 });
 
-/** A gateway with a model, a tool service and an agent for the file that calls this. The books have to be in order after each test. */
+/**
+ * A gateway with a model, a tool service and an agent for the file that calls this. The books have to be in order
+ * after each test.
+ */
 export function useRpcWorld(toml: string = UNHURRIED, options: Omit<SpineOptions, 'toml'> = {}): RpcWorld {
   let spine: Spine;
   let agent: Agent;
@@ -70,7 +80,8 @@ per_call = 0.002
   afterEach(async () => {
     expect(await spine.faults()).toEqual([]);
   });
-  const post = async (body: unknown, headers: Record<string, string> = {}, signal?: AbortSignal) => spine.post('/rpc', body, headers, signal);
+  const post = async (body: unknown, headers: Record<string, string> = {}, signal?: AbortSignal) =>
+    spine.post('/rpc', body, headers, signal);
   return {
     get spine() {
       return spine;

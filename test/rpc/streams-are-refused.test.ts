@@ -19,11 +19,17 @@ test.each(ENTRIES)('%j', async (entry, code, at) => {
   const locks = (await world.spine.locks()).length;
   const response = await world.post(entry);
   expect(response.status).toBe(200);
-  expect(await response.json()).toMatchObject({ id: entry.id, error: { code, message: expect.stringContaining(at) as string } });
+  expect(await response.json()).toMatchObject({
+    id: entry.id,
+    error: { code, message: expect.stringContaining(at) as string },
+  });
   expect(await world.spine.locks()).toHaveLength(locks);
 });
 
 test('in a batch, beside what does not stream', async () => {
-  const replies = await world.batch([...ENTRIES.map(([entry]) => entry), request(7, 'chat/completions', ask('hello', { stream: false }))]);
+  const replies = await world.batch([
+    ...ENTRIES.map(([entry]) => entry),
+    request(7, 'chat/completions', ask('hello', { stream: false })),
+  ]);
   expect(replies.map(({ error }) => error?.code)).toEqual([...ENTRIES.map(([, code]) => code), undefined]);
 });

@@ -2,11 +2,16 @@ import { expect, test } from 'vitest';
 import { ask } from '../support/spine.ts';
 import { request, TOOLS, useRpcWorld } from './rpc-world.ts';
 
-// What is public is answered to everybody. A batch that is not public must not become fifty looks at a credential that is not there.
+// What is public is answered to everybody. A batch that is not public must not become fifty looks at a credential
+// that is not there.
 
 const world = useRpcWorld();
 const post = (body: unknown) =>
-  fetch(`${world.spine.url}/rpc`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  fetch(`${world.spine.url}/rpc`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
 
 const OPEN = ['models/list', 'agents/list', 'providers/list', 'ping', 'rpc.discover'];
 const CLOSED: readonly (readonly [string, object])[] = [
@@ -38,7 +43,10 @@ test.each(CLOSED)('a batch with %s in it is refused as a whole, and nothing of i
   const response = await post([request(1, 'ping'), request(2, method, params)]);
   expect(response.status).toBe(401);
   expect(response.headers.get('www-authenticate')).toBe('Bearer, SIWx');
-  expect(await response.json()).toMatchObject({ id: null, error: { code: -32010, data: { type: 'unauthorized', status: 401 } } });
+  expect(await response.json()).toMatchObject({
+    id: null,
+    error: { code: -32010, data: { type: 'unauthorized', status: 401 } },
+  });
 });
 
 test('a batch of notifications and of what is no method needs nobody', async () => {
@@ -53,5 +61,7 @@ test('a wallet signs in where a key would', async () => {
     body: JSON.stringify([request(1, 'account/balance')]),
   });
   expect(response.status).toBe(200);
-  expect(await response.json()).toMatchObject([{ id: 1, error: { code: -32010, message: expect.stringContaining('sign-in header') as string } }]);
+  expect(await response.json()).toMatchObject([
+    { id: 1, error: { code: -32010, message: expect.stringContaining('sign-in header') as string } },
+  ]);
 });

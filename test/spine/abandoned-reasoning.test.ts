@@ -3,14 +3,20 @@ import { startScriptedUpstream } from '../support/scripted-upstream.ts';
 import { ask, modelBlock } from '../support/spine.ts';
 import { readStream, startTunnelSpine } from '../support/tunnel-spine.ts';
 
-// A model reasons unseen, its answer has come, its usage has not: a consumer that leaves then pays for what is usual of it, beside what it has seen.
+// A model reasons unseen, its answer has come, its usage has not: a consumer that leaves then pays for what is
+// usual of it, beside what it has seen.
 
 const ANSWER = ['forty', '-two.'];
 
 test.each([
   ['nothing declared', '', 4_000, 3],
   ['what is usual', 'hidden_reasoning_max = 5000\nhidden_reasoning_usual = 1200', 4_000, 3 + 1_200],
-  ["what is usual, never more than the consumer's own cap", 'hidden_reasoning_max = 5000\nhidden_reasoning_usual = 1200', 100, 100],
+  [
+    "what is usual, never more than the consumer's own cap",
+    'hidden_reasoning_max = 5000\nhidden_reasoning_usual = 1200',
+    100,
+    100,
+  ],
 ])('%s', async (_name, params, cap, tokens) => {
   const upstream = await startScriptedUpstream(() => ({ words: ANSWER, usage: undefined }));
   const { spine } = await startTunnelSpine(
@@ -24,7 +30,11 @@ test.each([
   leaving.abort();
   await stream.end.catch(() => {});
   await spine.quiet();
-  expect(await spine.generation(id)).toMatchObject({ estimated: true, cancelled: true, cost_micro_usdc: 101 + 2 * tokens });
+  expect(await spine.generation(id)).toMatchObject({
+    estimated: true,
+    cancelled: true,
+    cost_micro_usdc: 101 + 2 * tokens,
+  });
 });
 
 test('a consumer that leaves before any word came pays nothing', async () => {
@@ -34,7 +44,12 @@ test('a consumer that leaves before any word came pays nothing', async () => {
     `[billing]\ndrain_ms = 200\n${modelBlock({ name: 'own/model', provider: 'Own', url: upstream.url, params })}`,
   );
   const leaving = new AbortController();
-  const response = await spine.post('/chat/completions', ask('hello', { model: 'own/model', stream: true }), {}, leaving.signal);
+  const response = await spine.post(
+    '/chat/completions',
+    ask('hello', { model: 'own/model', stream: true }),
+    {},
+    leaving.signal,
+  );
   leaving.abort();
   await spine.quiet();
   expect((await spine.generation(response.headers.get('x-generation-id'))).cost_micro_usdc).toBe(0);

@@ -26,7 +26,11 @@ const send = (method: string, path: string, body?: unknown, key = spine.key) =>
   });
 
 test('balance and credits agree with what calls cost', async () => {
-  expect(await json('/session/balance')).toEqual({ caip_account_id: 'tollgate:local:tester', balance_micro_usdc: 12_340_000, balance_usd: '12.34' });
+  expect(await json('/session/balance')).toEqual({
+    caip_account_id: 'tollgate:local:tester',
+    balance_micro_usdc: 12_340_000,
+    balance_usd: '12.34',
+  });
   expect(await json('/credits')).toEqual({ data: { total_credits: 12.34, total_usage: 0 } });
   let spent = 0;
   for (let i = 1; i <= 3; i++) {
@@ -48,7 +52,9 @@ test('what a running call has locked is not in the balance', async () => {
   open.resolve();
   spine.provider.hold(null);
   await (await call).text();
-  expect((await json('/session/balance'))['balance_micro_usdc']).toBe(before - spine.provider.log.at(-1)!.promptTokens - 2);
+  expect((await json('/session/balance'))['balance_micro_usdc']).toBe(
+    before - spine.provider.log.at(-1)!.promptTokens - 2,
+  );
 });
 
 describe('generation', () => {
@@ -81,7 +87,9 @@ describe('generation', () => {
     // 2.5 % of it, rounded up or down by the call's id.
     const fee = (cost * 250) / 10_000;
     expect([Math.floor(fee), Math.ceil(fee)]).toContain(generation.fee_micro_usdc);
-    const amounts = Object.fromEntries(generation.entries.map(({ type, amount_micro_usdc }) => [type, amount_micro_usdc]));
+    const amounts = Object.fromEntries(
+      generation.entries.map(({ type, amount_micro_usdc }) => [type, amount_micro_usdc]),
+    );
     expect(Object.keys(amounts)).toEqual(['lock', 'settle', 'refund']);
     expect(amounts['settle']).toBe(cost);
     expect(amounts['lock']! - amounts['settle']!).toBe(amounts['refund']);
@@ -148,15 +156,31 @@ describe('keys', () => {
 
     const call = await spine.post('/chat/completions', ask('hello !tokens:5'), bearer(key));
     const { usage } = (await call.json()) as { usage: { cost: number } };
-    expect((await json('/key', bearer(key))).data).toMatchObject({ hash: data.hash, usage: usage.cost, limit_remaining: 1.5 - usage.cost });
+    expect((await json('/key', bearer(key))).data).toMatchObject({
+      hash: data.hash,
+      usage: usage.cost,
+      limit_remaining: 1.5 - usage.cost,
+    });
 
     const { data: listed } = (await json('/keys')) as unknown as { data: { hash: string }[] };
     expect(listed.map(({ hash }) => hash)).toContain(data.hash);
     expect(JSON.stringify(listed)).not.toContain(key);
 
-    const changed = await send('PATCH', `/keys/${data.hash}`, { name: 'ci-2', limit: null, expires_at: null, allowed_services: null });
+    const changed = await send('PATCH', `/keys/${data.hash}`, {
+      name: 'ci-2',
+      limit: null,
+      expires_at: null,
+      allowed_services: null,
+    });
     expect(await changed.json()).toMatchObject({
-      data: { name: 'ci-2', limit: null, limit_remaining: null, expires_at: null, allowed_services: null, limit_reset: 'weekly' },
+      data: {
+        name: 'ci-2',
+        limit: null,
+        limit_remaining: null,
+        expires_at: null,
+        allowed_services: null,
+        limit_reset: 'weekly',
+      },
     });
 
     expect((await send('PATCH', `/keys/${data.hash}`, { disabled: true })).status).toBe(200);
@@ -176,7 +200,9 @@ describe('keys', () => {
     expect((await spine.get('/key', bearer(key))).status).toBe(200);
     const rows = await spine.app.database.query({ name: 'test/all-keys', text: 'SELECT * FROM api_keys' });
     const secret = key.slice('svc-sk-v2-'.length);
-    expect(JSON.stringify(rows, (_name, value: unknown) => (typeof value === 'bigint' ? String(value) : value))).not.toContain(secret);
+    expect(
+      JSON.stringify(rows, (_name, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+    ).not.toContain(secret);
     expect(spine.logs.join('')).not.toContain(secret);
   });
 
@@ -210,7 +236,10 @@ describe('keys', () => {
 
   test('a limited key cannot loosen itself, nor make others', async () => {
     const { key, hash } = await spine.tenant('tester', '0', { limit: 1_000_000n });
-    for (const response of [await send('POST', '/keys', {}, key), await send('PATCH', `/keys/${hash}`, { limit: null }, key)]) {
+    for (const response of [
+      await send('POST', '/keys', {}, key),
+      await send('PATCH', `/keys/${hash}`, { limit: null }, key),
+    ]) {
       expect(response.status).toBe(403);
       expect(await response.json()).toMatchObject({ error: { type: 'permission_denied' } });
     }
@@ -220,6 +249,8 @@ describe('keys', () => {
   });
 
   test('/key tells the rate', async () => {
-    expect((await json('/key')).data).toMatchObject({ rate_limit: { requests: 1_000_000, tokens: expect.any(Number) as number } });
+    expect((await json('/key')).data).toMatchObject({
+      rate_limit: { requests: 1_000_000, tokens: expect.any(Number) as number },
+    });
   });
 });

@@ -7,7 +7,8 @@ import { z } from 'zod';
 import { startAgentSpine, type AgentSpine, type ServedAgent } from '../support/a2a-agent/index.ts';
 import { MODEL } from '../support/spine.ts';
 
-// Vercel's AI SDK as it comes from npm: with its provider for OpenAI-compatible services, with OpenRouter's own, and as a client of MCP.
+// Vercel's AI SDK as it comes from npm: with its provider for OpenAI-compatible services, with OpenRouter's own,
+// and as a client of MCP.
 
 let world: AgentSpine;
 let served: ServedAgent;
@@ -25,24 +26,42 @@ const PROVIDERS = {
     const { url, key } = world.spine;
     return createOpenAICompatible({ name: 'tollgate', baseURL: url, apiKey: key, includeUsage: true })(MODEL);
   },
-  '@openrouter/ai-sdk-provider': () => createOpenRouter({ baseURL: world.spine.url, apiKey: world.spine.key }).chat(MODEL),
+  '@openrouter/ai-sdk-provider': () =>
+    createOpenRouter({ baseURL: world.spine.url, apiKey: world.spine.key }).chat(MODEL),
 } as const;
 
 describe.each(Object.entries(PROVIDERS))('%s', (_name, model) => {
   test('a text and what was used', async () => {
-    const { text, usage, finishReason } = await generateText({ model: model(), prompt: 'hello !tokens:4', maxOutputTokens: 20 });
-    expect({ text, finishReason, usage }).toMatchObject({ text: 'the toll is paid ', finishReason: 'stop', usage: { outputTokens: 4 } });
+    const { text, usage, finishReason } = await generateText({
+      model: model(),
+      prompt: 'hello !tokens:4',
+      maxOutputTokens: 20,
+    });
+    expect({ text, finishReason, usage }).toMatchObject({
+      text: 'the toll is paid ',
+      finishReason: 'stop',
+      usage: { outputTokens: 4 },
+    });
   });
 
   test('a stream to its end, and what was used', async () => {
-    const { textStream, usage, finishReason } = streamText({ model: model(), prompt: 'hello !tokens:6', maxOutputTokens: 20 });
+    const { textStream, usage, finishReason } = streamText({
+      model: model(),
+      prompt: 'hello !tokens:6',
+      maxOutputTokens: 20,
+    });
     expect((await Array.fromAsync(textStream)).join('')).toBe('the toll is paid für jede ');
     expect([await finishReason, await usage]).toMatchObject(['stop', { outputTokens: 6 }]);
   });
 
   test('tool calls in a stream run its tool', async () => {
     const weather = tool({ inputSchema: z.object({ city: z.string() }), execute: ({ city }) => `sunny in ${city}` });
-    const { toolResults } = streamText({ model: model(), prompt: 'weather?', tools: { weather }, toolChoice: 'required' });
+    const { toolResults } = streamText({
+      model: model(),
+      prompt: 'weather?',
+      tools: { weather },
+      toolChoice: 'required',
+    });
     expect(await toolResults).toMatchObject([{ toolName: 'weather', output: 'sunny in Zürich' }]);
   });
 
@@ -58,7 +77,9 @@ test.each([
   ['its own address', 'send_message', () => ({ message: 'echo good morning' })],
 ] as const)('@ai-sdk/mcp calls an agent as a tool at %s, and the agent is paid', async (where, name, input) => {
   const url = `${world.spine.origin}/mcp${where === '/mcp' ? '' : `/a2a/${served.service}`}`;
-  const client = await createMCPClient({ transport: { type: 'http', url, headers: { authorization: `Bearer ${world.spine.key}` } } });
+  const client = await createMCPClient({
+    transport: { type: 'http', url, headers: { authorization: `Bearer ${world.spine.key}` } },
+  });
   try {
     const before = (await world.spine.balance()).available;
     const tools = await client.tools();

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { openSocket } from '../support/raw-http.ts';
 import { ask, events, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// What stands around an answer: cost, provider, ids and rates in headers, and a stream that no proxy may hold up or change.
+// What stands around an answer: cost, provider, ids and rates in headers, and a stream that no proxy may hold up or
+// change.
 
 let spine: Spine;
 beforeAll(async () => {
@@ -13,7 +14,9 @@ afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });
 
-const RATES = ['limit', 'remaining', 'reset'].flatMap((what) => ['requests', 'tokens'].map((of) => `x-ratelimit-${what}-${of}`));
+const RATES = ['limit', 'remaining', 'reset'].flatMap((what) =>
+  ['requests', 'tokens'].map((of) => `x-ratelimit-${what}-${of}`),
+);
 
 test('not streamed: cost, provider, generation, receipt and rates', async () => {
   const response = await spine.post('/chat/completions', ask('hello !tokens:7'), { 'x-receipt': '1' });
@@ -38,12 +41,18 @@ test('not streamed: cost, provider, generation, receipt and rates', async () => 
     choices: [{ index: 0, message: { role: 'assistant' }, finish_reason: 'stop' }],
   });
   expect(Number.isInteger(body.created)).toBe(true);
-  expect(body.usage).toMatchObject({ completion_tokens: 7, total_tokens: spine.provider.log.at(-1)!.promptTokens + 7, cost: cost / 1e6 });
+  expect(body.usage).toMatchObject({
+    completion_tokens: 7,
+    total_tokens: spine.provider.log.at(-1)!.promptTokens + 7,
+    cost: cost / 1e6,
+  });
   expect(body.usage.cost_details).toBeTypeOf('object');
 });
 
 test('streamed: an event stream that nobody may buffer, compress or change', async () => {
-  const response = await spine.post('/chat/completions', ask('hello !tokens:7', { stream: true }), { 'accept-encoding': 'gzip, br, zstd, deflate' });
+  const response = await spine.post('/chat/completions', ask('hello !tokens:7', { stream: true }), {
+    'accept-encoding': 'gzip, br, zstd, deflate',
+  });
   expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
   expect(response.headers.get('cache-control')).toBe('no-cache, no-transform');
   expect(response.headers.get('x-accel-buffering')).toBe('no');
@@ -58,7 +67,10 @@ test('streamed: an event stream that nobody may buffer, compress or change', asy
 
 test.each(['/chat/completions', '/models', '/providers'])('%s is never compressed', async (path) => {
   const headers = { 'accept-encoding': 'gzip, br, zstd, deflate' };
-  const response = path === '/chat/completions' ? await spine.post(path, ask('hello !tokens:40'), headers) : await spine.get(path, headers);
+  const response =
+    path === '/chat/completions'
+      ? await spine.post(path, ask('hello !tokens:40'), headers)
+      : await spine.get(path, headers);
   expect(response.headers.get('content-encoding')).toBeNull();
 });
 
@@ -77,11 +89,14 @@ test('a silent stream is kept alive by comments, which are no events', async () 
   expect(said.map(({ choices }) => choices[0]?.delta.content ?? '').join('')).toBe('the toll is ');
 });
 
-test.each(['gzip', 'br', 'deflate', 'zstd', 'gzip, identity', 'x-unknown'])('a body with content-encoding %s is refused', async (encoding) => {
-  const response = await spine.post('/chat/completions', ask('hello'), { 'content-encoding': encoding });
-  expect(response.status).toBe(400);
-  expect(await response.json()).toMatchObject({ error: { type: 'invalid_request', param: 'content-encoding' } });
-});
+test.each(['gzip', 'br', 'deflate', 'zstd', 'gzip, identity', 'x-unknown'])(
+  'a body with content-encoding %s is refused',
+  async (encoding) => {
+    const response = await spine.post('/chat/completions', ask('hello'), { 'content-encoding': encoding });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { type: 'invalid_request', param: 'content-encoding' } });
+  },
+);
 
 test('content-encoding identity is none', async () => {
   expect((await spine.post('/chat/completions', ask('hello'), { 'content-encoding': 'identity' })).status).toBe(200);
@@ -93,7 +108,9 @@ test('two calls on one connection, one after the other and at once', async () =>
   const request = `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${spine.key}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
   let text = '';
   const two = new Promise<void>((resolve) =>
-    socket.on('data', (part: Buffer) => ((text += part.toString()).match(/"cost_details"/g)?.length === 2 ? resolve() : undefined)),
+    socket.on('data', (part: Buffer) =>
+      (text += part.toString()).match(/"cost_details"/g)?.length === 2 ? resolve() : undefined,
+    ),
   );
   socket.write(request + request);
   await two;

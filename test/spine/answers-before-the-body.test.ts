@@ -6,7 +6,8 @@ import { openSocket, readAnswer } from '../support/raw-http.ts';
 import { fill, routesOf } from '../support/route-table.ts';
 import { startSpine, type Spine } from '../support/spine.ts';
 
-// Who is refused while he still sends is told so: the rest of the body is read for a while before the connection may end.
+// Who is refused while he still sends is told so: the rest of the body is read for a while before the connection
+// may end.
 
 const MIB = 1024 * 1024;
 const TRIES = process.env['TOLLGATE_DEEP'] === '1' ? 200 : 15;
@@ -14,7 +15,9 @@ const TRIES = process.env['TOLLGATE_DEEP'] === '1' ? 200 : 15;
 let spine: Spine;
 let slow: string;
 beforeAll(async () => {
-  spine = await startSpine({ toml: '[limits]\nchat_body_bytes_max = 2097152\nrequests_per_minute = 100000\nburst = 100000\n' });
+  spine = await startSpine({
+    toml: '[limits]\nchat_body_bytes_max = 2097152\nrequests_per_minute = 100000\nburst = 100000\n',
+  });
   ({ key: slow } = await spine.tenant('poor', '1'));
 });
 afterAll(() => spine.stop());
@@ -27,7 +30,11 @@ async function outcomes(path: string, bytes: number, headers: Record<string, str
   for (let round = 0; round < TRIES / 5; round += 1)
     await Promise.all(
       Array.from({ length: 5 }, async () => {
-        const outcome = await fetch(spine.origin + path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body }).then(
+        const outcome = await fetch(spine.origin + path, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', ...headers },
+          body,
+        }).then(
           async (response) => {
             texts.push(await response.text());
             return String(response.status);
@@ -53,7 +60,9 @@ test.each([
 });
 
 test('a large body with a wrong key: 401', async () => {
-  expect((await outcomes('/api/v1/chat/completions', 2 * MIB - 1000, { authorization: 'Bearer svc-sk-v2-wrong' })).found).toEqual({ 401: TRIES });
+  expect(
+    (await outcomes('/api/v1/chat/completions', 2 * MIB - 1000, { authorization: 'Bearer svc-sk-v2-wrong' })).found,
+  ).toEqual({ 401: TRIES });
 });
 
 /** The answer to a request of whose body only the first character was sent. */
@@ -111,10 +120,16 @@ test('a connection keeps nothing of the requests that it was refused', async () 
 });
 
 test('no route waits for the body of who has a wrong key, but the one where only the body says whether a key is needed', async () => {
-  const routes = routesOf(spine.app.server).filter(({ method, path }) => !['GET', 'HEAD', 'OPTIONS'].includes(method) && path !== '/api/v1/rpc');
+  const routes = routesOf(spine.app.server).filter(
+    ({ method, path }) => !['GET', 'HEAD', 'OPTIONS'].includes(method) && path !== '/api/v1/rpc',
+  );
   expect(routes.length).toBeGreaterThan(30);
   for (const { method, path } of routes) {
-    const { socket, answer } = await begun(method, fill(path, {}), `authorization: Bearer svc-sk-v2-wrong\r\n${LENGTH}`);
+    const { socket, answer } = await begun(
+      method,
+      fill(path, {}),
+      `authorization: Bearer svc-sk-v2-wrong\r\n${LENGTH}`,
+    );
     expect([401, 403, 404], `${method} ${path}`).toContain(answer.status);
     socket.destroy();
   }

@@ -8,7 +8,9 @@ let spine: Spine;
 let client: Anthropic;
 beforeAll(async () => {
   spine = await startSpine({
-    toml: ['a', 'b', 'c'].map((name) => modelBlock({ name: `test/${name}`, provider: `Of ${name}`, url: '{provider}' })).join(''),
+    toml: ['a', 'b', 'c']
+      .map((name) => modelBlock({ name: `test/${name}`, provider: `Of ${name}`, url: '{provider}' }))
+      .join(''),
   });
   client = new Anthropic({ baseURL: `${spine.origin}/api`, apiKey: spine.key, maxRetries: 0 });
 });
@@ -20,7 +22,12 @@ test('models.list() gives all of them', async () => {
   const page = await client.models.list();
   expect(page.data.map(({ id }) => id)).toEqual(NAMES);
   expect(page).toMatchObject({ has_more: false, first_id: 'test/a', last_id: MODEL });
-  expect(page.data[3]).toEqual({ type: 'model', id: MODEL, display_name: 'Test: Model', created_at: expect.stringMatching(/^\d{4}-.*Z$/) as string });
+  expect(page.data[3]).toEqual({
+    type: 'model',
+    id: MODEL,
+    display_name: 'Test: Model',
+    created_at: expect.stringMatching(/^\d{4}-.*Z$/) as string,
+  });
 });
 
 test('a page at a time, to the end and back', async () => {
@@ -33,7 +40,11 @@ test('a page at a time, to the end and back', async () => {
 });
 
 test('models.retrieve() gives one', async () => {
-  expect(await client.models.retrieve('test/b')).toMatchObject({ type: 'model', id: 'test/b', display_name: 'Of b: Model' });
+  expect(await client.models.retrieve('test/b')).toMatchObject({
+    type: 'model',
+    id: 'test/b',
+    display_name: 'Of b: Model',
+  });
 });
 
 test('the same address without the header is the other list, and caches know it', async () => {

@@ -31,7 +31,8 @@ afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });
 
-const four = (content: string, more: object = {}) => spine.post('/chat/completions', ask(content, { model: 'test/four', ...more }));
+const four = (content: string, more: object = {}) =>
+  spine.post('/chat/completions', ask(content, { model: 'test/four', ...more }));
 const calls = () => providers.map((provider) => provider.log.length);
 
 test('a call is tried at three providers, and not at a fourth', async () => {

@@ -68,7 +68,9 @@ describe('a key that is none gets the same answer, whatever is wrong with it', (
     ['in another case', () => spine.key.toUpperCase()],
     [
       'the hash of a key',
-      async () => ((await (await whoami({ authorization: `Bearer ${spine.key}` })).json()) as { data: { hash: string } }).data.hash,
+      async () =>
+        ((await (await whoami({ authorization: `Bearer ${spine.key}` })).json()) as { data: { hash: string } }).data
+          .hash,
     ],
   ])('%s', async (_name, make) => {
     const key = await make();
@@ -80,7 +82,9 @@ describe('a key that is none gets the same answer, whatever is wrong with it', (
   test('deleted: at once', async () => {
     const { key, hash } = await spine.tenant('leaver', '1');
     expect((await chat({ 'x-api-key': key })).status).toBe(200);
-    expect((await fetch(`${spine.url}/keys/${hash}`, { method: 'DELETE', headers: { 'x-api-key': key } })).status).toBe(200);
+    expect((await fetch(`${spine.url}/keys/${hash}`, { method: 'DELETE', headers: { 'x-api-key': key } })).status).toBe(
+      200,
+    );
     await expectRefused(await chat({ 'x-api-key': key }));
   });
 
@@ -161,7 +165,9 @@ test('authentication comes before the body is looked at', async () => {
 
 test('a revoked key in the middle of its stream lets the stream finish', async () => {
   const { key, hash, account } = await spine.tenant('runner', '1');
-  const response = await spine.post('/chat/completions', ask('hello !tokens:10 !token-ms:15', { stream: true }), { authorization: `Bearer ${key}` });
+  const response = await spine.post('/chat/completions', ask('hello !tokens:10 !token-ms:15', { stream: true }), {
+    authorization: `Bearer ${key}`,
+  });
   await spine.app.keys.delete(account, hash);
   expect(await response.text()).toContain('[DONE]');
   const provider = spine.app.catalog.offers()[0]!.provider.id;

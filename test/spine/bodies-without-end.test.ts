@@ -4,8 +4,15 @@ import { startSpine } from '../support/spine.ts';
 
 const CHUNK = `10000\r\n${'x'.repeat(65_536)}\r\n`;
 
-/** Sends a body without end. Resolves when the gateway has closed the connection, with its answer and for how long it took. */
-function sendWithoutEnd(origin: string, key: string, lengthLine: string): Promise<{ readonly answer: string; readonly ms: number }> {
+/**
+ * Sends a body without end. Resolves when the gateway has closed the connection, with its answer and for how long
+ * it took.
+ */
+function sendWithoutEnd(
+  origin: string,
+  key: string,
+  lengthLine: string,
+): Promise<{ readonly answer: string; readonly ms: number }> {
   const { hostname, port } = new URL(origin);
   return new Promise((resolve) => {
     const beganAt = performance.now();

@@ -61,18 +61,25 @@ describe('size', () => {
   });
 
   test('messages: 2,048 pass, 2,049 do not', async () => {
-    const many = (count: number) => ask('', { messages: Array.from({ length: count }, () => ({ role: 'user', content: 'x' })) });
+    const many = (count: number) =>
+      ask('', { messages: Array.from({ length: count }, () => ({ role: 'user', content: 'x' })) });
     expect((await spine.post('/chat/completions', many(2048))).status).toBe(200);
     const response = await spine.post('/chat/completions', many(2049));
     expect(response.status).toBe(400);
-    expect(await response.json()).toMatchObject({ error: { param: 'messages', message: expect.stringContaining('2048') as string } });
+    expect(await response.json()).toMatchObject({
+      error: { param: 'messages', message: expect.stringContaining('2048') as string },
+    });
   });
 });
 
 describe('structure', () => {
-  const nested = (depth: number) => JSON.stringify(ask('hello')).replace(/}$/, `,"deep":${'['.repeat(depth)}${']'.repeat(depth)}}`);
+  const nested = (depth: number) =>
+    JSON.stringify(ask('hello')).replace(/}$/, `,"deep":${'['.repeat(depth)}${']'.repeat(depth)}}`);
   const keyed = (keys: number) =>
-    JSON.stringify(ask('hello')).replace(/}$/, `,"wide":{${Array.from({ length: keys }, (_, index) => `"k${index}":1`).join(',')}}}`);
+    JSON.stringify(ask('hello')).replace(
+      /}$/,
+      `,"wide":{${Array.from({ length: keys }, (_, index) => `"k${index}":1`).join(',')}}}`,
+    );
 
   test('64 levels pass, 65 do not', async () => {
     expect((await post(nested(63))).status).toBe(200);
@@ -151,11 +158,23 @@ describe('form', () => {
   });
 
   test('bytes that are no UTF-8 are refused, not changed', async () => {
-    for (const bad of [[0xff], [0xc3, 0x28], [0xed, 0xa0, 0x80], [0xf8, 0x88, 0x80, 0x80, 0x80], [0xc0, 0xaf], [0xe2, 0x82]]) {
+    for (const bad of [
+      [0xff],
+      [0xc3, 0x28],
+      [0xed, 0xa0, 0x80],
+      [0xf8, 0x88, 0x80, 0x80, 0x80],
+      [0xc0, 0xaf],
+      [0xe2, 0x82],
+    ]) {
       const [before, after] = JSON.stringify(ask('MARK')).split('MARK') as [string, string];
-      const { status, body } = await post(new Uint8Array(Buffer.concat([Buffer.from(before), Buffer.from(bad), Buffer.from(after)])));
+      const { status, body } = await post(
+        new Uint8Array(Buffer.concat([Buffer.from(before), Buffer.from(bad), Buffer.from(after)])),
+      );
       expect(status).toBe(400);
-      expect(body.error).toMatchObject({ type: 'invalid_request', message: expect.stringContaining('UTF-8') as string });
+      expect(body.error).toMatchObject({
+        type: 'invalid_request',
+        message: expect.stringContaining('UTF-8') as string,
+      });
     }
     // All of what is UTF-8 passes, beyond the basic plane too.
     const fine = '\u{7f}\u{80}\u{7ff}\u{800}\u{fffd}\u{ffff}\u{10000}\u{10ffff}';

@@ -5,9 +5,15 @@ import { startScriptedUpstream, type ScriptedAnswer } from '../support/scripted-
 import { ask, modelBlock } from '../support/spine.ts';
 import { startTunnelSpine } from '../support/tunnel-spine.ts';
 
-// A claim of usage that what was delivered cannot explain. The spine charges 1 micro-USD a prompt token and 2 a completion token.
+// A claim of usage that what was delivered cannot explain. The spine charges 1 micro-USD a prompt token and 2 a
+// completion token.
 
-const usage = (completion: number, more: object = {}) => ({ prompt_tokens: 5, completion_tokens: completion, total_tokens: 5 + completion, ...more });
+const usage = (completion: number, more: object = {}) => ({
+  prompt_tokens: 5,
+  completion_tokens: completion,
+  total_tokens: 5 + completion,
+  ...more,
+});
 const hi = (claim: object): ScriptedAnswer => ({ words: ['hi'], usage: claim });
 /** Two bytes, and 32 tokens that no reply shows. */
 const PLAUSIBLE = 2 + 32;
@@ -25,21 +31,30 @@ async function worldOf(answer: ScriptedAnswer, params = '') {
   return { world, proxy, call };
 }
 
-test.each([false, true])('of a provider that dialled in: cut to what was delivered, and flagged (stream: %s)', async (stream) => {
-  const { world, proxy, call } = await worldOf(hi(usage(4_000)));
-  const { text, generation } = await call('tunnel/model', stream);
-  expect(generation).toMatchObject({ cost_micro_usdc: 5 + 2 * PLAUSIBLE, flags: ['usage_implausible'] });
-  expect(text).toContain(`"completion_tokens":${PLAUSIBLE}`);
-  expect((await world.spine.app.ledger.balance(earningsOf(proxy.id)))?.available).toBe(BigInt(5 + 2 * PLAUSIBLE));
-});
+test.each([false, true])(
+  'of a provider that dialled in: cut to what was delivered, and flagged (stream: %s)',
+  async (stream) => {
+    const { world, proxy, call } = await worldOf(hi(usage(4_000)));
+    const { text, generation } = await call('tunnel/model', stream);
+    expect(generation).toMatchObject({ cost_micro_usdc: 5 + 2 * PLAUSIBLE, flags: ['usage_implausible'] });
+    expect(text).toContain(`"completion_tokens":${PLAUSIBLE}`);
+    expect((await world.spine.app.ledger.balance(earningsOf(proxy.id)))?.available).toBe(BigInt(5 + 2 * PLAUSIBLE));
+  },
+);
 
 test('of a provider that dialled in: words such as "reasoning_tokens" explain nothing that it has not declared', async () => {
   const { call } = await worldOf(hi(usage(4_000, { completion_tokens_details: { reasoning_tokens: 3_998 } })));
-  expect((await call('tunnel/model', false)).generation).toMatchObject({ cost_micro_usdc: 5 + 2 * PLAUSIBLE, flags: ['usage_implausible'] });
+  expect((await call('tunnel/model', false)).generation).toMatchObject({
+    cost_micro_usdc: 5 + 2 * PLAUSIBLE,
+    flags: ['usage_implausible'],
+  });
 });
 
 test('of a provider that dialled in: a field of the request that it did not get is no prompt', async () => {
-  const { world } = await worldOf({ words: ['hi'], usage: { prompt_tokens: 10_000, completion_tokens: 1, total_tokens: 10_001 } });
+  const { world } = await worldOf({
+    words: ['hi'],
+    usage: { prompt_tokens: 10_000, completion_tokens: 1, total_tokens: 10_001 },
+  });
   const charged = async (more: object) => {
     const response = await world.spine.post('/chat/completions', ask('say hi', { model: 'tunnel/model', ...more }));
     await response.text();
@@ -47,32 +62,51 @@ test('of a provider that dialled in: a field of the request that it did not get 
   };
   const alone = await charged({});
   expect(alone.flags).toEqual(['usage_implausible']);
-  expect(await charged({ documents: 'x'.repeat(9_000) })).toMatchObject({ cost_micro_usdc: alone.cost_micro_usdc, flags: ['usage_implausible'] });
+  expect(await charged({ documents: 'x'.repeat(9_000) })).toMatchObject({
+    cost_micro_usdc: alone.cost_micro_usdc,
+    flags: ['usage_implausible'],
+  });
 });
 
 test('what a model declares to reason unseen is allowed beside it, and shown to consumers', async () => {
   const { world, call } = await worldOf(hi(usage(1_500)), 'hidden_reasoning_max = 1000\nhidden_reasoning_usual = 300');
   for (const model of ['tunnel/model', 'own/model']) {
-    expect((await call(model, true)).generation).toMatchObject({ cost_micro_usdc: 5 + 2 * (PLAUSIBLE + 1_000), flags: ['usage_implausible'] });
+    expect((await call(model, true)).generation).toMatchObject({
+      cost_micro_usdc: 5 + 2 * (PLAUSIBLE + 1_000),
+      flags: ['usage_implausible'],
+    });
     expect(await world.endpoints(model)).toMatchObject([{ hidden_reasoning_tokens: { max: 1_000, usual: 300 } }]);
   }
   const honest = await worldOf(hi(usage(900)), 'hidden_reasoning_max = 1000');
-  expect((await honest.call('tunnel/model', true)).generation).toMatchObject({ cost_micro_usdc: 5 + 2 * 900, flags: [] });
+  expect((await honest.call('tunnel/model', true)).generation).toMatchObject({
+    cost_micro_usdc: 5 + 2 * 900,
+    flags: [],
+  });
 });
 
 test("of the operator's own model: charged as claimed; flagged where the claim does not say that it is reasoning", async () => {
   const bare = await worldOf(hi(usage(4_000)));
-  expect((await bare.call('own/model', false)).generation).toMatchObject({ cost_micro_usdc: 5 + 2 * 4_000, flags: ['usage_implausible'] });
+  expect((await bare.call('own/model', false)).generation).toMatchObject({
+    cost_micro_usdc: 5 + 2 * 4_000,
+    flags: ['usage_implausible'],
+  });
   const told = await worldOf(hi(usage(4_000, { completion_tokens_details: { reasoning_tokens: 3_990 } })));
   expect((await told.call('own/model', true)).generation).toMatchObject({ cost_micro_usdc: 5 + 2 * 4_000, flags: [] });
 });
 
 test.each([
   ['reasoning that is shown', { reasoning_content: 'step '.repeat(400) }, 410],
-  ['calls of tools', { tool_calls: Array.from({ length: 20 }, (_, n) => ({ id: `c${n}`, function: { name: 'f', arguments: '{}' } })) }, 500],
+  [
+    'calls of tools',
+    { tool_calls: Array.from({ length: 20 }, (_, n) => ({ id: `c${n}`, function: { name: 'f', arguments: '{}' } })) },
+    500,
+  ],
   ['speech', { audio: { id: 'a', data: 'A'.repeat(8_000), transcript: 'hi' } }, 60],
 ])('%s explains its tokens', async (_name, message, tokens) => {
   const { call } = await worldOf({ words: ['hi'], usage: usage(tokens), message });
   for (const stream of [false, true])
-    expect((await call('tunnel/model', stream)).generation).toMatchObject({ cost_micro_usdc: 5 + 2 * tokens, flags: [] });
+    expect((await call('tunnel/model', stream)).generation).toMatchObject({
+      cost_micro_usdc: 5 + 2 * tokens,
+      flags: [],
+    });
 });

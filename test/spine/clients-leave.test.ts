@@ -16,7 +16,8 @@ afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });
 
-const price = () => spine.provider.log.reduce((sum, call) => sum + BigInt(call.promptTokens + 2 * call.plannedTokens), 0n);
+const price = () =>
+  spine.provider.log.reduce((sum, call) => sum + BigInt(call.promptTokens + 2 * call.plannedTokens), 0n);
 const paid = async (run: () => Promise<unknown>) => {
   const before = await spine.balance();
   await run();
@@ -52,7 +53,9 @@ test('and the provider never answers: nothing is paid, when the drain is over', 
   for (const stream of [false, true]) {
     spine.provider.log.length = 0;
     const leaving = new AbortController();
-    const response = brief.post('/chat/completions', ask('hello !head-delay:forever', { stream }), {}, leaving.signal).catch(() => null);
+    const response = brief
+      .post('/chat/completions', ask('hello !head-delay:forever', { stream }), {}, leaving.signal)
+      .catch(() => null);
     while (spine.provider.log.length === 0) await new Promise((resolve) => setImmediate(resolve));
     leaving.abort();
     await response;
@@ -96,7 +99,12 @@ test('at any byte of a stream: each of a hundred calls is paid once, by what was
     await Promise.all(
       Array.from({ length: 100 }, async (_, index) => {
         const leaving = new AbortController();
-        const response = await spine.post('/chat/completions', ask('hello !tokens:30 !split:5', { stream: true }), {}, leaving.signal);
+        const response = await spine.post(
+          '/chat/completions',
+          ask('hello !tokens:30 !split:5', { stream: true }),
+          {},
+          leaving.signal,
+        );
         const reader = response.body!.getReader();
         let bytes = 0;
         try {

@@ -22,7 +22,11 @@ const pass = (ms: number) => {
 };
 
 beforeAll(async () => {
-  spine = await startSpine({ now: () => wall, elapsed: () => passed, toml: '[sign_in]\nfailures_per_minute = 3\n[upstream]\ncooldown_ms = 30000\n' });
+  spine = await startSpine({
+    now: () => wall,
+    elapsed: () => passed,
+    toml: '[sign_in]\nfailures_per_minute = 3\n[upstream]\ncooldown_ms = 30000\n',
+  });
 });
 afterAll(() => spine.stop());
 afterEach(async () => {
@@ -42,16 +46,19 @@ test.each(SHIFTS)('%s: a key that is in use has what it had, and gets one more a
   expect([await whoami(key), await whoami(key), await whoami(key)]).toEqual([200, 200, 429]);
 });
 
-test.each(SHIFTS)('%s: an address with too many failed keys waits for its minute, no more and no less', async (_name, shift) => {
-  const guess = async () => (await spine.get('/key', bearer(createKey('live').text))).status;
-  pass(2 * MINUTE);
-  for (let i = 0; i < 3; i++) expect(await guess()).toBe(401);
-  expect(await guess()).toBe(429);
-  wall += shift;
-  expect(await guess()).toBe(429);
-  pass(MINUTE);
-  expect(await guess()).toBe(401);
-});
+test.each(SHIFTS)(
+  '%s: an address with too many failed keys waits for its minute, no more and no less',
+  async (_name, shift) => {
+    const guess = async () => (await spine.get('/key', bearer(createKey('live').text))).status;
+    pass(2 * MINUTE);
+    for (let i = 0; i < 3; i++) expect(await guess()).toBe(401);
+    expect(await guess()).toBe(429);
+    wall += shift;
+    expect(await guess()).toBe(429);
+    pass(MINUTE);
+    expect(await guess()).toBe(401);
+  },
+);
 
 test.each(SHIFTS)('%s: a provider that failed rests for its cool-down', async (_name, shift) => {
   const call = async () => {
@@ -83,6 +90,8 @@ test.each(SHIFTS)('%s in the middle of a call: its duration is the time that pas
   wall += shift;
   pass(2_000);
   for await (const chunk of chunks) expect(chunk.length).toBeGreaterThan(0);
-  const { data } = (await (await spine.get(`/generation?id=${response.headers.get('x-generation-id')}`)).json()) as { data: object };
+  const { data } = (await (await spine.get(`/generation?id=${response.headers.get('x-generation-id')}`)).json()) as {
+    data: object;
+  };
   expect(data).toMatchObject({ state: 'settled', latency: 0, generation_time: 2_000 });
 });

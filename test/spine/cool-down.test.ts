@@ -54,7 +54,8 @@ test('a failed provider is passed over until its cool-down is over, then tried b
 test('a provider rests for the account that it failed; for all, and in its public state, when it failed three accounts', async () => {
   skew += 400_000;
   const tenants = [];
-  for (const name of ['one', 'two', 'three', 'four']) tenants.push({ authorization: `Bearer ${(await spine.tenant(name, '1')).key}` });
+  for (const name of ['one', 'two', 'three', 'four'])
+    tenants.push({ authorization: `Bearer ${(await spine.tenant(name, '1')).key}` });
   const first = { provider: { order: ['Test'] } };
   const servedTo = async (headers: Record<string, string>, content = 'hello') => {
     const response = await spine.post('/chat/completions', ask(content, first), headers);
@@ -135,13 +136,17 @@ test('who cannot pay, or asks for what is not there, does not use up the one try
     [{ messages: [{ role: 'user', content: [{ type: 'input_audio' }] }] }, {}],
     [{ provider: { only: ['nobody'] } }, {}],
   ] as const)
-    statuses.push((await spine.post('/chat/completions', ask('hello', { model: 'test/alone', ...more }), headers)).status);
+    statuses.push(
+      (await spine.post('/chat/completions', ask('hello', { model: 'test/alone', ...more }), headers)).status,
+    );
   expect(statuses).toEqual([402, 422, 404]);
   expect(await servedBy({ model: 'test/alone' })).toBe('200 Alone');
 });
 
 test('providers say how they stand', async () => {
-  const { data } = (await (await spine.get('/providers')).json()) as { data: { name: string; status: string; uptime: number }[] };
+  const { data } = (await (await spine.get('/providers')).json()) as {
+    data: { name: string; status: string; uptime: number }[];
+  };
   expect(data.map(({ name }) => name)).toEqual(['Alone', 'Second', 'Test']);
   expect(data.find(({ name }) => name === 'Second')!.uptime).toBe(1);
   expect(data.find(({ name }) => name === 'Test')!.uptime).toBeLessThan(1);

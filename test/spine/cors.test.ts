@@ -15,7 +15,11 @@ const start = async (origins: string) => {
 const preflight = (origin: string, path = '/api/v1/chat/completions') =>
   fetch(`${spine.origin}${path}`, {
     method: 'OPTIONS',
-    headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization,content-type' },
+    headers: {
+      origin,
+      'access-control-request-method': 'POST',
+      'access-control-request-headers': 'authorization,content-type',
+    },
   });
 const call = (origin: string, body = BODY) =>
   fetch(`${spine.origin}/api/v1/chat/completions`, {
@@ -26,7 +30,8 @@ const call = (origin: string, body = BODY) =>
 
 test('without origins no page is let in', async () => {
   await start('[]');
-  for (const reply of [await preflight(APP), await call(APP)]) expect(reply.headers.get('access-control-allow-origin')).toBeNull();
+  for (const reply of [await preflight(APP), await call(APP)])
+    expect(reply.headers.get('access-control-allow-origin')).toBeNull();
 });
 
 test('a listed page is let in, also where its call fails; another is not', async () => {
@@ -52,7 +57,12 @@ test('a listed page may call MCP as well', async () => {
   const list = (origin: string) =>
     fetch(`${spine.origin}/mcp`, {
       method: 'POST',
-      headers: { origin, authorization: `Bearer ${spine.key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      headers: {
+        origin,
+        authorization: `Bearer ${spine.key}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
       body: '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}',
     });
   const reply = await list(APP);

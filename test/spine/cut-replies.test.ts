@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { ask, events, modelBlock, startSpine, UNHURRIED, type Generation, type Spine } from '../support/spine.ts';
 
-// A reply that the gateway ends, though nobody failed: what was delivered is paid, the client is told, and the provider is blamed for nothing.
+// A reply that the gateway ends, though nobody failed: what was delivered is paid, the client is told, and the
+// provider is blamed for nothing.
 
 const CALL_MS = 1_000;
 const REPLY_BYTES_MAX = 20_000;
@@ -39,7 +40,8 @@ afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });
 
-const event = (choice: object) => `data: ${JSON.stringify({ id: 'up', object: 'chat.completion.chunk', choices: [{ index: 0, ...choice }] })}\n\n`;
+const event = (choice: object) =>
+  `data: ${JSON.stringify({ id: 'up', object: 'chat.completion.chunk', choices: [{ index: 0, ...choice }] })}\n\n`;
 const word = event({ delta: { content: WORD } });
 const beginStream = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' });
 const beginWhole = (response: ServerResponse) => response.writeHead(200, { 'content-type': 'application/json' });
@@ -58,7 +60,11 @@ interface Told {
 }
 
 async function call(stream: boolean, headers: Record<string, string> = {}) {
-  const response = await spine.post('/chat/completions', ask('hello', { model: 'test/long', max_tokens: 4_000, stream }), headers);
+  const response = await spine.post(
+    '/chat/completions',
+    ask('hello', { model: 'test/long', max_tokens: 4_000, stream }),
+    headers,
+  );
   const text = await response.text();
   const generation = (await spine.generation(response.headers.get('x-generation-id'))) as Generation & {
     readonly outcome: string;
@@ -69,7 +75,9 @@ async function call(stream: boolean, headers: Record<string, string> = {}) {
 
 /** Share of the calls that did not fail, by what is held against the provider. */
 async function uptime(): Promise<number | null> {
-  const { data } = (await (await spine.get('/providers')).json()) as { data: { name: string; uptime: number | null }[] };
+  const { data } = (await (await spine.get('/providers')).json()) as {
+    data: { name: string; uptime: number | null }[];
+  };
   return data.find(({ name }) => name === 'Long')!.uptime;
 }
 
@@ -91,7 +99,11 @@ test('a stream that the clock ends costs what came, and whoever reads fast is to
   const last = frames.at(-1)!;
   expect(last).toMatchObject({
     choices: [{ delta: {}, finish_reason: 'length' }],
-    error: { type: 'reply_cut', code: 500, message: 'The reply was cut: the call took longer than 1 s. What came is charged' },
+    error: {
+      type: 'reply_cut',
+      code: 500,
+      message: 'The reply was cut: the call took longer than 1 s. What came is charged',
+    },
     usage: { completion_tokens: 2 * words, estimated: true },
   });
   expect(generation).toMatchObject({
@@ -115,8 +127,14 @@ test('a whole reply that the clock ends is what came of it, charged, with the re
   expect(response.status).toBe(200);
   const reply = JSON.parse(text) as Told;
   expect(reply.choices).toHaveLength(1);
-  expect(reply.choices[0]).toMatchObject({ finish_reason: 'length', message: { content: expect.stringContaining(WORD) as string } });
-  expect(reply.tollgate!.note).toMatchObject({ type: 'reply_cut', message: expect.stringContaining('longer than 1 s') as string });
+  expect(reply.choices[0]).toMatchObject({
+    finish_reason: 'length',
+    message: { content: expect.stringContaining(WORD) as string },
+  });
+  expect(reply.tollgate!.note).toMatchObject({
+    type: 'reply_cut',
+    message: expect.stringContaining('longer than 1 s') as string,
+  });
   expect(generation).toMatchObject({ outcome: 'cut', finish_reason: 'timeout', estimated: true });
   expect(generation.cost_micro_usdc).toBeGreaterThan(0);
   expect(Number(response.headers.get('x-cost-usd'))).toBe(generation.cost_micro_usdc / 1e6);
@@ -125,7 +143,8 @@ test('a whole reply that the clock ends is what came of it, charged, with the re
 test('a stream with much beside each word is no longer than its words: it is complete, and paid', async () => {
   answer = (response) => {
     beginStream(response);
-    for (let i = 0; i < 100; i++) response.write(event({ delta: { content: WORD }, logprobs: { content: [{ padding: 'x'.repeat(1_600) }] } }));
+    for (let i = 0; i < 100; i++)
+      response.write(event({ delta: { content: WORD }, logprobs: { content: [{ padding: 'x'.repeat(1_600) }] } }));
     response.end(
       `${event({ delta: {}, finish_reason: 'stop' })}data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":200}}\n\ndata: [DONE]\n\n`,
     );
@@ -139,13 +158,24 @@ test('a stream that goes on without a word after its words costs the words', asy
   answer = (response) => goOn(beginStream(response), word, ': nothing\n\n'.repeat(8_000));
   const { text, generation } = await call(true);
   expect(text).toContain(WORD);
-  expect(events(text).at(-1)).toMatchObject({ error: { type: 'reply_cut', message: expect.stringContaining('beside what it says') as string } });
-  expect(generation).toMatchObject({ outcome: 'cut', finish_reason: 'too_large', tokens_completion: 2, estimated: true });
+  expect(events(text).at(-1)).toMatchObject({
+    error: { type: 'reply_cut', message: expect.stringContaining('beside what it says') as string },
+  });
+  expect(generation).toMatchObject({
+    outcome: 'cut',
+    finish_reason: 'too_large',
+    tokens_completion: 2,
+    estimated: true,
+  });
 });
 
 const PADDING = 'x'.repeat(2 * REPLY_BYTES_MAX);
 test.each([
-  ['as it is measured', `"choices":[{"message":{"content":"${WORD}"},"logprobs":"${PADDING}"`, { completion_tokens: 2, estimated: true }],
+  [
+    'as it is measured',
+    `"choices":[{"message":{"content":"${WORD}"},"logprobs":"${PADDING}"`,
+    { completion_tokens: 2, estimated: true },
+  ],
   [
     'as its provider says before',
     `"usage":{"prompt_tokens":5,"completion_tokens":9},"choices":[{"message":{"content":"${WORD}"},"logprobs":"${PADDING}"`,
@@ -158,7 +188,12 @@ test.each([
   expect(JSON.parse(text)).toMatchObject({
     choices: [{ finish_reason: 'length', message: { content: WORD } }],
     usage,
-    tollgate: { note: { type: 'reply_cut', message: `The reply was cut: its reply is larger than ${REPLY_BYTES_MAX} bytes. What came is charged` } },
+    tollgate: {
+      note: {
+        type: 'reply_cut',
+        message: `The reply was cut: its reply is larger than ${REPLY_BYTES_MAX} bytes. What came is charged`,
+      },
+    },
   });
   expect(generation).toMatchObject({ outcome: 'cut', finish_reason: 'too_large' });
   expect(generation.cost_micro_usdc).toBeGreaterThan(0);
@@ -169,7 +204,9 @@ test('a reply that is too large before it says anything is free, refused as what
   const before = await spine.balance();
   const response = await spine.post('/chat/completions', ask('hello', { model: 'test/long' }));
   expect(response.status).toBe(422);
-  expect(await response.json()).toMatchObject({ error: { type: 'unprocessable', message: expect.stringContaining('larger than') as string } });
+  expect(await response.json()).toMatchObject({
+    error: { type: 'unprocessable', message: expect.stringContaining('larger than') as string },
+  });
   await spine.quiet();
   expect(await spine.balance()).toEqual(before);
 });
@@ -188,7 +225,10 @@ test('a cut reply is kept for who sends the request again, and charged once', as
 test('after all of these nothing is held against the provider, and the next call is served', async () => {
   answer = (response) =>
     beginWhole(response).end(
-      JSON.stringify({ choices: [{ message: { content: 'ok' }, finish_reason: 'stop' }], usage: { prompt_tokens: 1, completion_tokens: 1 } }),
+      JSON.stringify({
+        choices: [{ message: { content: 'ok' }, finish_reason: 'stop' }],
+        usage: { prompt_tokens: 1, completion_tokens: 1 },
+      }),
     );
   expect((await call(false)).generation).toMatchObject({ outcome: 'complete' });
   expect(await uptime()).toBe(1);
@@ -225,7 +265,12 @@ test('zeros before the end are not held against the provider of a client that le
   answer = (response) => goOn(beginStream(response), withUsage, withUsage);
   const before = await implausible();
   const leaving = new AbortController();
-  const response = await spine.post('/chat/completions', ask('hello', { model: 'test/long', max_tokens: 4_000, stream: true }), {}, leaving.signal);
+  const response = await spine.post(
+    '/chat/completions',
+    ask('hello', { model: 'test/long', max_tokens: 4_000, stream: true }),
+    {},
+    leaving.signal,
+  );
   for await (const part of response.body!) if (Buffer.from(part).includes(WORD)) break;
   leaving.abort();
   await spine.quiet();
@@ -249,5 +294,10 @@ test('a running claim of an honest provider is what is charged', async () => {
   };
   const { text, generation } = await call(true);
   const words = text.split(WORD).length - 1;
-  expect(generation).toMatchObject({ outcome: 'cut', estimated: false, tokens_prompt: 7, tokens_completion: words * 3 });
+  expect(generation).toMatchObject({
+    outcome: 'cut',
+    estimated: false,
+    tokens_prompt: 7,
+    tokens_completion: words * 3,
+  });
 });

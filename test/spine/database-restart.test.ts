@@ -2,13 +2,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startPostgres, type Postgres } from '../support/postgres.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// PostgreSQL goes away under load and comes back: callers hear 503 meanwhile, the gateway stays up, and every call is resolved once.
+// PostgreSQL goes away under load and comes back: callers hear 503 meanwhile, the gateway stays up, and every call
+// is resolved once.
 
 let postgres: Postgres;
 let spine: Spine;
 beforeAll(async () => {
   postgres = await startPostgres();
-  spine = await startSpine({ databaseUrl: postgres.url, toml: `${UNHURRIED}\n[billing]\nsweep_ms = 200\n[upstream]\ncall_timeout_ms = 20000` });
+  spine = await startSpine({
+    databaseUrl: postgres.url,
+    toml: `${UNHURRIED}\n[billing]\nsweep_ms = 200\n[upstream]\ncall_timeout_ms = 20000`,
+  });
 });
 afterAll(async () => {
   await spine.stop();
@@ -30,7 +34,10 @@ function load(callers: number): { stop(): Promise<readonly Outcome[]>; readonly 
   const caller = async (index: number) => {
     for (let turn = 0; !stopped; turn++) {
       const begun = performance.now();
-      const response = await spine.post('/chat/completions', ask(`hello !tokens:${1 + (turn % 9)}`, { stream: (index + turn) % 3 === 0 }));
+      const response = await spine.post(
+        '/chat/completions',
+        ask(`hello !tokens:${1 + (turn % 9)}`, { stream: (index + turn) % 3 === 0 }),
+      );
       const text = await response.text();
       const failure = text.includes('"error"');
       outcomes.push({
@@ -57,7 +64,8 @@ const until = async (condition: () => boolean, what: string) => {
   for (const end = Date.now() + 15_000; !condition(); await new Promise((resolve) => setTimeout(resolve, 10)))
     if (Date.now() > end) throw new Error(`waited in vain for ${what}`);
 };
-const successes = (outcomes: readonly Outcome[]) => outcomes.filter(({ status, type }) => status === 200 && type === null);
+const successes = (outcomes: readonly Outcome[]) =>
+  outcomes.filter(({ status, type }) => status === 200 && type === null);
 
 test.each(['immediate', 'fast'] as const)(
   'a restart (%s) under load',
@@ -85,7 +93,9 @@ test.each(['immediate', 'fast'] as const)(
     // Who got its answer with a cost paid it; a call whose answer was lost on the way has its one charge or none.
     const paid = Number(before.available - (await spine.balance()).available);
     const told = Math.round(successes(outcomes).reduce((sum, { cost }) => sum + cost * 1e6, 0));
-    const possible = spine.provider.log.slice(seen).reduce((sum, call) => sum + call.promptTokens + 2 * call.completionTokens, 0);
+    const possible = spine.provider.log
+      .slice(seen)
+      .reduce((sum, call) => sum + call.promptTokens + 2 * call.completionTokens, 0);
     expect(paid).toBeGreaterThanOrEqual(told);
     expect(paid).toBeLessThanOrEqual(possible);
   },
@@ -104,7 +114,8 @@ test('while it is gone: readiness says so, calls are 503 with Retry-After, publi
     expect(error).toMatchObject({ type: 'internal', code: 503 });
     expect(error.message).not.toMatch(/postgres|5432|ECONN|127\.0/i);
   }
-  for (const path of ['/session/balance', '/keys', '/generation?id=x', '/credits']) expect((await spine.get(path)).status, path).toBe(503);
+  for (const path of ['/session/balance', '/keys', '/generation?id=x', '/credits'])
+    expect((await spine.get(path)).status, path).toBe(503);
   const ready = await fetch(`${spine.origin}/health/ready`);
   expect([ready.status, await ready.json()]).toMatchObject([
     503,

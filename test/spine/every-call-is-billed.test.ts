@@ -18,7 +18,12 @@ const bodies = (): readonly object[] => [
   { jsonrpc: '2.0', id: 1, method: 'chat/completions', params: ask('hello') },
   { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'test/model', arguments: {} } },
   { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'chat', arguments: { prompt: 'hello' } } },
-  { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'ask_model', arguments: { model: 'test/model', prompt: 'hello' } } },
+  {
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'ask_model', arguments: { model: 'test/model', prompt: 'hello' } },
+  },
   { jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: messageOf('ROLE_USER') } },
   { jsonrpc: '2.0', id: 1, method: 'SendStreamingMessage', params: { message: messageOf('ROLE_USER') } },
   { message: messageOf('user') },
@@ -63,7 +68,15 @@ test('every route, with every body: what arrives at the provider has its lock', 
       }
     }
   }
-  const doors = ['POST /api/v1/chat/completions', 'POST /api/v1/rpc', 'POST /mcp', 'POST /mcp/*', 'POST /a2a', 'POST /a2a/*', 'POST /api/v1/a2a/*'];
+  const doors = [
+    'POST /api/v1/chat/completions',
+    'POST /api/v1/rpc',
+    'POST /mcp',
+    'POST /mcp/*',
+    'POST /a2a',
+    'POST /a2a/*',
+    'POST /api/v1/a2a/*',
+  ];
   expect([...reached]).toEqual(expect.arrayContaining(doors));
   expect(await spine.locks()).toHaveLength(spine.provider.log.length);
   expect(await spine.faults()).toEqual([]);

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// Whoever gets no answer can look at what became of the call: errors of calls that were run carry x-generation-id on every wire that has headers.
+// Whoever gets no answer can look at what became of the call: errors of calls that were run carry x-generation-id
+// on every wire that has headers.
 
 let spine: Spine;
 beforeAll(async () => {
@@ -28,7 +29,8 @@ afterAll(async () => {
 });
 
 const headers = () => ({ authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' });
-const post = (path: string, body: object) => fetch(spine.origin + path, { method: 'POST', headers: headers(), body: JSON.stringify(body) });
+const post = (path: string, body: object) =>
+  fetch(spine.origin + path, { method: 'POST', headers: headers(), body: JSON.stringify(body) });
 const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
 
 test.each([
@@ -38,13 +40,19 @@ test.each([
   [
     'A2A',
     '/a2a/test/agent',
-    () => rpc('message/send', { message: { kind: 'message', messageId: 'm-1', role: 'user', parts: [{ kind: 'text', text: 'hi' }] } }),
+    () =>
+      rpc('message/send', {
+        message: { kind: 'message', messageId: 'm-1', role: 'user', parts: [{ kind: 'text', text: 'hi' }] },
+      }),
     'test/agent',
   ],
   [
     'a model asked over A2A',
     '/a2a/model/test/model',
-    () => rpc('message/send', { message: { kind: 'message', messageId: 'm-2', role: 'user', parts: [{ kind: 'text', text: '!status:500' }] } }),
+    () =>
+      rpc('message/send', {
+        message: { kind: 'message', messageId: 'm-2', role: 'user', parts: [{ kind: 'text', text: '!status:500' }] },
+      }),
     'test/model',
   ],
 ])('%s', async (_wire, path, body, service) => {

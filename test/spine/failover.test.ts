@@ -3,7 +3,8 @@ import { earningsOf } from '#billing';
 import { startProvider, type Instruction, type TestProvider } from '../support/provider.ts';
 import { ask, events, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// A provider that fails before its first byte is replaced by the next; the consumer sees one call, at the price of who served it.
+// A provider that fails before its first byte is replaced by the next; the consumer sees one call, at the price of
+// who served it.
 
 let second: TestProvider;
 let spine: Spine;
@@ -60,14 +61,19 @@ describe.each(['whole', 'streamed'] as const)('%s', (kind) => {
     const before = await spine.balance();
     const locks = await spine.locks();
     const earned = async () =>
-      (await spine.app.ledger.balance(earningsOf(spine.app.catalog.offers().find((offer) => offer.provider.name === 'Second')!.provider.id)))
-        ?.available ?? 0n;
+      (
+        await spine.app.ledger.balance(
+          earningsOf(spine.app.catalog.offers().find((offer) => offer.provider.name === 'Second')!.provider.id),
+        )
+      )?.available ?? 0n;
     const earnedBefore = await earned();
     const response = await spine.post('/chat/completions', ask('hello !tokens:5', { stream, ...TEST_FIRST }));
     expect(response.status).toBe(200);
     const text = await response.text();
     expect([spine.provider.log.length, second.log.length]).toEqual([1, 1]);
-    const usage = stream ? (events(text).at(-2) as { usage: { cost: number } }).usage : (JSON.parse(text) as { usage: { cost: number } }).usage;
+    const usage = stream
+      ? (events(text).at(-2) as { usage: { cost: number } }).usage
+      : (JSON.parse(text) as { usage: { cost: number } }).usage;
     await spine.quiet();
     const paid = before.available - (await spine.balance()).available;
     expect(paid).toBe(BigInt(3 * second.log[0]!.promptTokens + 5 * 5));
@@ -82,7 +88,10 @@ describe.each(['whole', 'streamed'] as const)('%s', (kind) => {
   });
 
   test('a refused connection: the next provider serves', async () => {
-    const response = await spine.post('/chat/completions', ask('hello', { model: 'test/nobody', stream, provider: { order: ['Closed', 'Second'] } }));
+    const response = await spine.post(
+      '/chat/completions',
+      ask('hello', { model: 'test/nobody', stream, provider: { order: ['Closed', 'Second'] } }),
+    );
     expect(response.status).toBe(200);
     await response.text();
     expect(response.headers.get('x-provider')).toBe('Second');
@@ -131,7 +140,10 @@ test('a stream that breaks after its first byte is not begun again elsewhere', a
 });
 
 test('the provider key goes to the provider, the consumer key does not, and neither comes back', async () => {
-  const response = await spine.post('/chat/completions', ask('hello'), { 'x-secret': 'consumer-canary', cookie: 'consumer-canary' });
+  const response = await spine.post('/chat/completions', ask('hello'), {
+    'x-secret': 'consumer-canary',
+    cookie: 'consumer-canary',
+  });
   const text = `${JSON.stringify([...response.headers])} ${await response.text()}`;
   const [call] = [...spine.provider.log, ...second.log];
   expect(call!.headers.authorization).toBe('Bearer upstream-secret-canary');

@@ -16,12 +16,15 @@ test.each(ENGINES)('what the pages show of a provider is the same after a restar
   onTestFinished(() => provider.stop());
   const start = () => startSpine({ dataDir, provider, ...(fresh ? { databaseUrl: fresh.url } : {}) });
   const shown = async (spine: Awaited<ReturnType<typeof start>>) => {
-    const { data } = (await (await spine.get('/models/test/model/endpoints')).json()) as { data: { endpoints: object[] } };
+    const { data } = (await (await spine.get('/models/test/model/endpoints')).json()) as {
+      data: { endpoints: object[] };
+    };
     return data.endpoints[0];
   };
 
   const first = await start();
-  for (const text of ['hello', 'hello !usage:none', 'hello !usage:none']) await (await first.post('/chat/completions', ask(text))).text();
+  for (const text of ['hello', 'hello !usage:none', 'hello !usage:none'])
+    await (await first.post('/chat/completions', ask(text))).text();
   const before = await shown(first);
   expect(before).toMatchObject({ requests: 3, flags: { usage_missing: 2 }, uptime_last_1h: 1, compliance: 1 - 2 / 8 });
   expect(await first.faults()).toEqual([]);

@@ -1,13 +1,19 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { ask, MODEL, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// What reaches the provider: the consumer's request, untouched but for what speaks to the gateway and for the cap that was locked.
+// What reaches the provider: the consumer's request, untouched but for what speaks to the gateway and for the cap
+// that was locked.
 
 let spine: Spine;
 beforeAll(async () => {
   // Without max_output_tokens: what the context leaves.
   spine = await startSpine({
-    toml: UNHURRIED + modelBlock({ name: 'test/open-end', provider: 'Open', url: '{provider}', contextLength: 2_000 }).replace(/max_output.*/, ''),
+    toml:
+      UNHURRIED +
+      modelBlock({ name: 'test/open-end', provider: 'Open', url: '{provider}', contextLength: 2_000 }).replace(
+        /max_output.*/,
+        '',
+      ),
   });
 });
 afterAll(() => spine.stop());
@@ -15,7 +21,10 @@ afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });
 
-async function forwarded(body: object | string, headers: Record<string, string> = {}): Promise<Record<string, unknown>> {
+async function forwarded(
+  body: object | string,
+  headers: Record<string, string> = {},
+): Promise<Record<string, unknown>> {
   const seen = spine.provider.log.length;
   const response = await spine.post('/chat/completions', body, headers);
   expect(response.status, await response.text()).toBe(200);
@@ -34,7 +43,16 @@ test('unknown fields arrive as they were sent, however deep and odd', async () =
     parallel_tool_calls: false,
     logprobs: true,
     logit_bias: { '50256': -100, '0': 0 },
-    unicode: ['\u{1F6A7}', 'e\u0301', '\u0000\u001f\u007f', '\u2028\u2029', '\ufffd', 'ا\u202eb', '\\u0041', '"\\/\b\f\n\r\t'],
+    unicode: [
+      '\u{1F6A7}',
+      'e\u0301',
+      '\u0000\u001f\u007f',
+      '\u2028\u2029',
+      '\ufffd',
+      'ا\u202eb',
+      '\\u0041',
+      '"\\/\b\f\n\r\t',
+    ],
     numbers: [0, -0.5, 1e21, 1e-7, 5e-324, 1.7976931348623157e308, 9007199254740991, 0.1],
     empty: '',
     'key with "quotes" and \u{1F600}': { '': 1 },
@@ -57,7 +75,13 @@ test('numbers that a double does not hold arrive digit by digit', async () => {
   const response = await spine.post('/chat/completions', body);
   expect(response.status).toBe(200);
   const text = spine.provider.log[seen]!.text;
-  for (const number of ['12345678901234567890', '9007199254740993', '-18446744073709551615', '"maximum":9223372036854775807', '1e400'])
+  for (const number of [
+    '12345678901234567890',
+    '9007199254740993',
+    '-18446744073709551615',
+    '"maximum":9223372036854775807',
+    '1e400',
+  ])
     expect(text).toContain(number);
 });
 
@@ -76,7 +100,11 @@ test('messages, tools and content parts arrive as they were sent', async () => {
   const messages = [
     { role: 'system', content: 'be brief', name: 'rules', cache_control: { type: 'ephemeral' } },
     { role: 'developer', content: [{ type: 'text', text: 'x', cache_control: { ttl: '1h' } }] },
-    { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{"a":1}' }, extra: 1 }] },
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'c1', type: 'function', function: { name: 'f', arguments: '{"a":1}' }, extra: 1 }],
+    },
     { role: 'tool', tool_call_id: 'c1', content: 'done' },
     {
       role: 'user',
@@ -88,7 +116,11 @@ test('messages, tools and content parts arrive as they were sent', async () => {
     },
   ];
   const tools = [
-    { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: { a: { type: 'integer' } } }, strict: true }, cache: true },
+    {
+      type: 'function',
+      function: { name: 'f', parameters: { type: 'object', properties: { a: { type: 'integer' } } }, strict: true },
+      cache: true,
+    },
   ];
   const got = await forwarded({
     model: MODEL,
@@ -119,7 +151,12 @@ test('messages, tools and content parts arrive as they were sent', async () => {
 
 test('what speaks to the gateway stays here', async () => {
   const got = await forwarded(
-    ask('hello', { models: [MODEL], provider: { sort: 'price' }, session_id: 's', metadata: { purpose: 'canary-of-metadata' } }),
+    ask('hello', {
+      models: [MODEL],
+      provider: { sort: 'price' },
+      session_id: 's',
+      metadata: { purpose: 'canary-of-metadata' },
+    }),
     { 'x-session-id': 's', 'idempotency-key': 'k-1' },
   );
   for (const field of ['models', 'provider', 'session_id', 'metadata']) expect(got).not.toHaveProperty(field);
@@ -166,7 +203,9 @@ test('the lock is what that cap can cost, times n', async () => {
   ] as const) {
     const response = await spine.post('/chat/completions', ask('hello', more));
     await response.text();
-    const lock = (await spine.generation(response.headers.get('x-generation-id'))).entries.find(({ type }) => type === 'lock')!.amount_micro_usdc;
+    const lock = (await spine.generation(response.headers.get('x-generation-id'))).entries.find(
+      ({ type }) => type === 'lock',
+    )!.amount_micro_usdc;
     expect(lock).toBeGreaterThanOrEqual(2 * completion + spine.provider.log.at(-1)!.promptTokens);
     expect(lock).toBeLessThan(2 * completion + 200);
   }
@@ -182,22 +221,38 @@ test('an image adds its price to the lock and to the bill', async () => {
   expect(response.status).toBe(200);
   await spine.quiet();
   // 0.001 USD each.
-  expect(before.available - (await spine.balance()).available).toBe(BigInt(spine.provider.log.at(-1)!.promptTokens + 2 * 2 + 2 * 1000));
+  expect(before.available - (await spine.balance()).available).toBe(
+    BigInt(spine.provider.log.at(-1)!.promptTokens + 2 * 2 + 2 * 1000),
+  );
   const entries = (await spine.generation(response.headers.get('x-generation-id'))).entries;
   expect(entries.find(({ type }) => type === 'lock')!.amount_micro_usdc).toBeGreaterThan(2000);
 });
 
 test('usage is always asked for in a stream, whatever the consumer said, and other stream options stay', async () => {
-  expect(await forwarded(ask('hello', { stream: true }))).toMatchObject({ stream: true, stream_options: { include_usage: true } });
-  expect(await forwarded(ask('hello', { stream: true, stream_options: { include_usage: false, include_obfuscation: false } }))).toMatchObject({
+  expect(await forwarded(ask('hello', { stream: true }))).toMatchObject({
+    stream: true,
+    stream_options: { include_usage: true },
+  });
+  expect(
+    await forwarded(
+      ask('hello', { stream: true, stream_options: { include_usage: false, include_obfuscation: false } }),
+    ),
+  ).toMatchObject({
     stream_options: { include_usage: true, include_obfuscation: false },
   });
-  expect(await forwarded(ask('hello', { stream: true, stream_options: null }))).toMatchObject({ stream_options: { include_usage: true } });
-  expect(await forwarded(ask('hello', { stream: false, stream_options: { include_usage: true } }))).not.toHaveProperty('stream_options');
+  expect(await forwarded(ask('hello', { stream: true, stream_options: null }))).toMatchObject({
+    stream_options: { include_usage: true },
+  });
+  expect(await forwarded(ask('hello', { stream: false, stream_options: { include_usage: true } }))).not.toHaveProperty(
+    'stream_options',
+  );
 });
 
 test('duplicate keys: what is checked, locked and forwarded is the same one', async () => {
-  const body = JSON.stringify(ask('hello')).replace('"max_tokens":50', '"max_tokens":5,"max_tokens":40000,"max_tokens":7');
+  const body = JSON.stringify(ask('hello')).replace(
+    '"max_tokens":50',
+    '"max_tokens":5,"max_tokens":40000,"max_tokens":7',
+  );
   const got = await forwarded(body);
   expect(got['max_tokens']).toBe(7);
   expect(spine.provider.log.at(-1)!.text.match(/max_tokens/g)).toHaveLength(1);

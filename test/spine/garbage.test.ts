@@ -17,13 +17,16 @@ test('a client that sends garbage and keeps its side open keeps no connection', 
       socket.on('error', () => {});
       socket.write('GARBAGE\r\n\r\n');
       let text = '';
-      for await (const part of socket.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) text += part.toString();
+      for await (const part of socket.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>)
+        text += part.toString();
       return { socket, text };
     }),
   );
   for (const { text } of answers) expect(text).toMatch(/^HTTP\/1\.1 400 /);
   const connections = () =>
-    new Promise<number>((resolve, reject) => spine.app.server.server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
+    new Promise<number>((resolve, reject) =>
+      spine.app.server.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+    );
   await expect.poll(connections, { timeout: 2_000 }).toBe(0);
   for (const { socket } of answers) socket.destroy();
 });

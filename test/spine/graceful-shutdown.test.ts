@@ -20,7 +20,11 @@ async function start(drainMs: number): Promise<Spine> {
   drop = () => database.drop();
   databaseUrl = database.url;
   const [head, ...rest] = UNHURRIED.split('\n');
-  spine = await startSpine({ databaseUrl, provider: await startProvider(), toml: [head, `drain_on_shutdown_ms = ${drainMs}`, ...rest].join('\n') });
+  spine = await startSpine({
+    databaseUrl,
+    provider: await startProvider(),
+    toml: [head, `drain_on_shutdown_ms = ${drainMs}`, ...rest].join('\n'),
+  });
   return spine;
 }
 /** What the account has once the gateway is gone, from the database itself. */

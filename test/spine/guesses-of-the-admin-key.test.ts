@@ -7,7 +7,9 @@ afterEach(() => spine.stop());
 const LIMIT = 5;
 const few = `[sign_in]\nfailures_per_minute = ${LIMIT}\n`;
 const admin = (key: string | null, headers: Record<string, string> = {}, path = 'accounts') =>
-  fetch(`${spine.origin}/admin/v1/${path}`, { headers: { ...headers, ...(key === null ? {} : { authorization: `Bearer ${key}` }) } });
+  fetch(`${spine.origin}/admin/v1/${path}`, {
+    headers: { ...headers, ...(key === null ? {} : { authorization: `Bearer ${key}` }) },
+  });
 const warnings = () =>
   spine.logs
     .map((line) => JSON.parse(line) as { level: unknown; msg: string; address?: string; failures?: number })

@@ -43,7 +43,14 @@ describe.each([false, true])('stream: %s', (stream) => {
         const again = await post(ask('hello !tokens:5', { stream }), key);
         expect(again.status).toBe(200);
         expect(await again.text()).toBe(text);
-        for (const name of ['content-type', 'x-generation-id', 'x-provider', 'x-cost-usd', 'x-receipt', 'cache-control'])
+        for (const name of [
+          'content-type',
+          'x-generation-id',
+          'x-provider',
+          'x-cost-usd',
+          'x-receipt',
+          'cache-control',
+        ])
           expect(again.headers.get(name)).toBe(first.headers.get(name));
         expect(again.headers.get('idempotent-replayed')).toBe('true');
       }
@@ -70,7 +77,13 @@ describe.each([false, true])('stream: %s', (stream) => {
     const { key: poor, account } = await spine.tenant(`poor-${stream}`, '0.000001');
     const bearer = { authorization: `Bearer ${poor}` };
     expect((await post(ask('hello', { stream }), key, bearer)).status).toBe(402);
-    await spine.app.ledger.transfer({ id: `top-up-${stream}`, from: 'treasury:operator', to: `escrow:${account}`, amount: 1_000_000n, memo: '' });
+    await spine.app.ledger.transfer({
+      id: `top-up-${stream}`,
+      from: 'treasury:operator',
+      to: `escrow:${account}`,
+      amount: 1_000_000n,
+      memo: '',
+    });
     expect((await post(ask('hello', { stream }), key, bearer)).status).toBe(200);
     const other = newKey();
     expect((await post(ask('hello', { stream, temperature: 9 }), other)).status).toBe(400);
@@ -166,7 +179,9 @@ test('another body under the same key is 409', async () => {
     const response = await post(body, key);
     expect(response.status).toBe(409);
     expect(response.headers.get('retry-after')).toBeNull();
-    expect(await response.json()).toMatchObject({ error: { type: 'idempotency_conflict', code: 409, param: 'Idempotency-Key' } });
+    expect(await response.json()).toMatchObject({
+      error: { type: 'idempotency_conflict', code: 409, param: 'Idempotency-Key' },
+    });
   }
 });
 

@@ -2,7 +2,8 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// What a provider may send before its answer: 102 and 103 are passed over. 100 is an answer to what nobody asked, and the error says so.
+// What a provider may send before its answer: 102 and 103 are passed over. 100 is an answer to what nobody asked,
+// and the error says so.
 
 const BODY = JSON.stringify({
   id: 'x',
@@ -55,7 +56,10 @@ test.each(['102 Processing', '103 Early Hints\r\nlink: </a>'])('%s is passed ove
 test('100 Continue fails the call, costs nothing and is named', async () => {
   before = 'HTTP/1.1 100 Continue\r\n\r\n';
   const balance = await spine.balance();
-  expect(await call()).toEqual({ status: 500, message: 'Provider Raw failed: the provider answered 100 Continue, which it was not asked for' });
+  expect(await call()).toEqual({
+    status: 500,
+    message: 'Provider Raw failed: the provider answered 100 Continue, which it was not asked for',
+  });
   expect(await spine.balance()).toEqual(balance);
   before = '';
   expect((await call()).status).toBe(200);

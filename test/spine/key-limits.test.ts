@@ -17,7 +17,8 @@ afterEach(async () => {
 });
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
-const chat = (key: string, content = 'hello', more: object = {}) => spine.post('/chat/completions', ask(content, more), bearer(key));
+const chat = (key: string, content = 'hello', more: object = {}) =>
+  spine.post('/chat/completions', ask(content, more), bearer(key));
 const keyOf = async (key: string) =>
   ((await (await spine.get('/key', bearer(key))).json()) as { data: { usage: number; limit_remaining: number } }).data;
 
@@ -27,7 +28,12 @@ describe('allowed services', () => {
     expect((await chat(key)).status).toBe(200);
     const provider = spine.app.catalog.offers().find(({ service }) => service === 'test/other')!.provider.id;
     const locks = (await spine.locks()).length;
-    for (const more of [{ model: 'test/other' }, { model: 'test/other:floor' }, { model: `${provider}:test/other` }, { models: ['test/other'] }]) {
+    for (const more of [
+      { model: 'test/other' },
+      { model: 'test/other:floor' },
+      { model: `${provider}:test/other` },
+      { models: ['test/other'] },
+    ]) {
       const response = await chat(key, 'hello', more);
       expect(response.status).toBe(403);
       expect(await response.json()).toMatchObject({ error: { type: 'permission_denied', code: 403, param: 'model' } });
@@ -50,7 +56,9 @@ describe('a spending limit', () => {
 
   test('holds against calls at the same time, to the last micro-USD', async () => {
     const { key } = await spine.tenant('burst', '10', { limit: 1_000n });
-    const statuses = await Promise.all(Array.from({ length: 60 }, async () => (await chat(key, 'hello !tokens:50 !head-delay:50')).status));
+    const statuses = await Promise.all(
+      Array.from({ length: 60 }, async () => (await chat(key, 'hello !tokens:50 !head-delay:50')).status),
+    );
     expect(new Set(statuses)).toEqual(new Set([200, 402]));
     await spine.quiet();
     const { usage, limit_remaining } = await keyOf(key);

@@ -2,13 +2,16 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startGateway, type Gateway } from '../support/gateway.ts';
 import { startProvider, type TestProvider } from '../support/provider.ts';
 
-// The gateway's process is killed under load, again and again, on the embedded database. Whoever saw the end of a reply finds it settled
-// after the restart; the locks of calls that died are given back; the books add up.
+// The gateway's process is killed under load, again and again, on the embedded database. Whoever saw the end of a
+// reply finds it settled after the restart; the locks of calls that died are given back; the books add up.
 
 const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000 : 5;
 const CLIENTS = 12;
 const READY_MS_MAX = 3_000;
-/** On a machine that is busy with other things, a start after a kill takes at most this many times as long as one after a clean stop. */
+/**
+ * On a machine that is busy with other things, a start after a kill takes at most this many times as long as one
+ * after a clean stop.
+ */
 const SLOWER_THAN_CLEAN_MAX = 4;
 
 let provider: TestProvider;
@@ -61,7 +64,10 @@ async function client(round: number, index: number, acknowledged: Acknowledged[]
       const complete = stream ? text.endsWith('data: [DONE]\n\n') : response.ok;
       const last = stream ? text.split('\n\n').at(-3)?.slice('data: '.length) : text;
       if (complete)
-        acknowledged.push({ id: response.headers.get('x-generation-id')!, cost: (JSON.parse(last!) as { usage: { cost: number } }).usage.cost });
+        acknowledged.push({
+          id: response.headers.get('x-generation-id')!,
+          cost: (JSON.parse(last!) as { usage: { cost: number } }).usage.cost,
+        });
     } catch {
       return;
     }
@@ -69,44 +75,58 @@ async function client(round: number, index: number, acknowledged: Acknowledged[]
 }
 
 async function readGeneration(id: string): Promise<{ state: string; total_cost: number } | null> {
-  const response = await fetch(`${gateway.baseUrl}/api/v1/generation?id=${id}`, { headers: { authorization: `Bearer ${key}` } });
+  const response = await fetch(`${gateway.baseUrl}/api/v1/generation?id=${id}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
   return response.ok ? ((await response.json()) as { data: { state: string; total_cost: number } }).data : null;
 }
 
-test(`${ROUNDS} kills under load: nothing acknowledged is lost, audit clean, ready in time`, { timeout: ROUNDS * 20_000 }, async () => {
-  const readyMs: number[] = [];
-  const lost: unknown[] = [];
-  let total = 0;
-  for (let round = 0; round < ROUNDS; round++) {
-    const acknowledged: Acknowledged[] = [];
-    const clients = Array.from({ length: CLIENTS }, (_, index) => client(round, index, acknowledged));
-    // Some calls have ended and others have not, however slow the machine is.
-    const enough = 1 + ((round * 37) % 40);
-    await vi.waitFor(() => expect(acknowledged.length).toBeGreaterThanOrEqual(enough), { timeout: 20_000, interval: 1 });
-    await gateway.kill9();
-    await Promise.all(clients);
-    await gateway.restart();
-    readyMs.push(gateway.readyMs);
-    for (const { id, cost } of acknowledged) {
-      const generation = await readGeneration(id);
-      if (generation?.state !== 'settled' || generation.total_cost !== cost) lost.push({ round, id, cost, generation });
+test(
+  `${ROUNDS} kills under load: nothing acknowledged is lost, audit clean, ready in time`,
+  { timeout: ROUNDS * 20_000 },
+  async () => {
+    const readyMs: number[] = [];
+    const lost: unknown[] = [];
+    let total = 0;
+    for (let round = 0; round < ROUNDS; round++) {
+      const acknowledged: Acknowledged[] = [];
+      const clients = Array.from({ length: CLIENTS }, (_, index) => client(round, index, acknowledged));
+      // Some calls have ended and others have not, however slow the machine is.
+      const enough = 1 + ((round * 37) % 40);
+      await vi.waitFor(() => expect(acknowledged.length).toBeGreaterThanOrEqual(enough), {
+        timeout: 20_000,
+        interval: 1,
+      });
+      await gateway.kill9();
+      await Promise.all(clients);
+      await gateway.restart();
+      readyMs.push(gateway.readyMs);
+      for (const { id, cost } of acknowledged) {
+        const generation = await readGeneration(id);
+        if (generation?.state !== 'settled' || generation.total_cost !== cost)
+          lost.push({ round, id, cost, generation });
+      }
+      total += acknowledged.length;
+      const { data } = (await gateway.admin('GET', '/audit')) as { data: { ok: boolean; checks: { ok: boolean }[] } };
+      expect(data.checks.filter((check) => !check.ok)).toEqual([]);
+      const account = (await gateway.admin('GET', '/accounts/tollgate%3Alocal%3Acrash')) as {
+        data: { locked_micro_usdc: number };
+      };
+      expect(account.data.locked_micro_usdc).toBe(0);
     }
-    total += acknowledged.length;
-    const { data } = (await gateway.admin('GET', '/audit')) as { data: { ok: boolean; checks: { ok: boolean }[] } };
-    expect(data.checks.filter((check) => !check.ok)).toEqual([]);
-    const account = (await gateway.admin('GET', '/accounts/tollgate%3Alocal%3Acrash')) as { data: { locked_micro_usdc: number } };
-    expect(account.data.locked_micro_usdc).toBe(0);
-  }
-  readyMs.sort((a, b) => a - b);
-  const p99 = readyMs[Math.ceil(readyMs.length * 0.99) - 1]!;
-  console.log(`  ${ROUNDS} kills, ${total} acknowledged calls, ready p50 ${Math.round(readyMs[readyMs.length >> 1]!)} ms, p99 ${Math.round(p99)} ms`);
-  expect(lost).toEqual([]);
-  expect(total).toBeGreaterThan(ROUNDS);
-  const clean: number[] = [];
-  for (let i = 0; i < 3; i++) {
-    await gateway.term();
-    await gateway.restart();
-    clean.push(gateway.readyMs);
-  }
-  expect(p99).toBeLessThan(Math.max(READY_MS_MAX, SLOWER_THAN_CLEAN_MAX * Math.max(...clean)));
-});
+    readyMs.sort((a, b) => a - b);
+    const p99 = readyMs[Math.ceil(readyMs.length * 0.99) - 1]!;
+    console.log(
+      `  ${ROUNDS} kills, ${total} acknowledged calls, ready p50 ${Math.round(readyMs[readyMs.length >> 1]!)} ms, p99 ${Math.round(p99)} ms`,
+    );
+    expect(lost).toEqual([]);
+    expect(total).toBeGreaterThan(ROUNDS);
+    const clean: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      await gateway.term();
+      await gateway.restart();
+      clean.push(gateway.readyMs);
+    }
+    expect(p99).toBeLessThan(Math.max(READY_MS_MAX, SLOWER_THAN_CLEAN_MAX * Math.max(...clean)));
+  },
+);

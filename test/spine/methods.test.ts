@@ -12,18 +12,25 @@ afterAll(async () => {
   await spine.stop();
 });
 
-const ask = (method: string, path: string) => fetch(`${spine.origin}${path}`, { method, headers: { authorization: `Bearer ${spine.key}` } });
+const ask = (method: string, path: string) =>
+  fetch(`${spine.origin}${path}`, { method, headers: { authorization: `Bearer ${spine.key}` } });
 
-test.each(['/', '/api/v1/models', '/api/v1/ping', '/health/live', '/health/ready', '/openapi.json', '/llms.txt', '/api/v1/session/balance'])(
-  'HEAD %s is GET without a body',
-  async (path) => {
-    const [get, head] = [await ask('GET', path), await ask('HEAD', path)];
-    expect(head.status).toBe(get.status);
-    expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'));
-    expect(Number(head.headers.get('content-length'))).toBe(Buffer.byteLength(await get.text()));
-    expect(await head.text()).toBe('');
-  },
-);
+test.each([
+  '/',
+  '/api/v1/models',
+  '/api/v1/ping',
+  '/health/live',
+  '/health/ready',
+  '/openapi.json',
+  '/llms.txt',
+  '/api/v1/session/balance',
+])('HEAD %s is GET without a body', async (path) => {
+  const [get, head] = [await ask('GET', path), await ask('HEAD', path)];
+  expect(head.status).toBe(get.status);
+  expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'));
+  expect(Number(head.headers.get('content-length'))).toBe(Buffer.byteLength(await get.text()));
+  expect(await head.text()).toBe('');
+});
 
 test('a method that a path does not take is 405, and Allow lists those that it takes', async () => {
   const byPath = new Map<string, Set<string>>();
@@ -52,12 +59,20 @@ test('a method that a path does not take is 405, and Allow lists those that it t
 test('the words of a 405 say what the path takes', async () => {
   const reply = await ask('GET', '/api/v1/chat/completions?x=1');
   expect(await reply.json()).toEqual({
-    error: { message: '/api/v1/chat/completions does not take GET. It takes POST', type: 'method_not_allowed', code: 405, param: null },
+    error: {
+      message: '/api/v1/chat/completions does not take GET. It takes POST',
+      type: 'method_not_allowed',
+      code: 405,
+      param: null,
+    },
   });
 });
 
 test.each([
-  ['/register', /^This gateway registers no OAuth clients\. Give the client an API key, as the header "Authorization: Bearer <key>"$/],
+  [
+    '/register',
+    /^This gateway registers no OAuth clients\. Give the client an API key, as the header "Authorization: Bearer <key>"$/,
+  ],
   [
     '/api/v1/responses',
     /^No such endpoint: POST \/api\/v1\/responses\. This gateway answers chat at POST \/api\/v1\/chat\/completions\. See \/docs$/,
@@ -68,7 +83,9 @@ test.each([
 ])('the words of a 404 say what to do, for what clients ask by themselves: POST %s', async (path, words) => {
   const reply = await ask('POST', path);
   expect(reply.status).toBe(404);
-  expect(await reply.json()).toMatchObject({ error: { type: 'not_found', message: expect.stringMatching(words) as string } });
+  expect(await reply.json()).toMatchObject({
+    error: { type: 'not_found', message: expect.stringMatching(words) as string },
+  });
 });
 
 test('OPTIONS tells what a path takes, and where there is no path it is 404', async () => {

@@ -38,13 +38,19 @@ test('the first model that can be served answers, under its own name and price',
     await spine.quiet();
     const call = spine.provider.log.at(-1)!;
     expect(before.available - (await spine.balance()).available).toBe(BigInt(1000 * call.promptTokens + 2000 * 4));
-    expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({ model: 'test/dear', provider_name: 'Dear' });
+    expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({
+      model: 'test/dear',
+      provider_name: 'Dear',
+    });
   }
 });
 
 test('a model that is named twice is tried once', async () => {
   const seen = spine.provider.log.length;
-  const response = await spine.post('/chat/completions', ask('hello !status:500', { models: ['test/model', 'test/model'] }));
+  const response = await spine.post(
+    '/chat/completions',
+    ask('hello !status:500', { models: ['test/model', 'test/model'] }),
+  );
   expect(response.status).toBe(500);
   expect(spine.provider.log.length).toBe(seen + 1);
 });
@@ -68,13 +74,18 @@ test('where nobody offers any of them, the first is said', async () => {
   ]) {
     const response = await spine.post('/chat/completions', ask('hello', names));
     expect(response.status).toBe(404);
-    expect(await response.json()).toMatchObject({ error: { type: 'invalid_model', message: 'Model not found: test/nowhere' } });
+    expect(await response.json()).toMatchObject({
+      error: { type: 'invalid_model', message: 'Model not found: test/nowhere' },
+    });
   }
 });
 
 test('without any model, model is asked for', async () => {
   for (const [names, error] of [
-    [{ model: undefined }, { param: 'model', message: expect.stringMatching(/^model is required: the name of a model/) as string }],
+    [
+      { model: undefined },
+      { param: 'model', message: expect.stringMatching(/^model is required: the name of a model/) as string },
+    ],
     [{ model: undefined, models: [] }, { param: 'model' }],
     [{ model: undefined, models: [3] }, { param: 'models[0]' }],
     [{ model: 3, models: ['test/model'] }, { param: 'model' }],
@@ -100,21 +111,29 @@ test('a first choice that cannot do what is asked gives way to a fallback that c
 
 test('a dear fallback does not refuse a first choice that the balance affords', async () => {
   const { key } = await spine.tenant('modest', '0.01');
-  const response = await spine.post('/chat/completions', ask('hello !tokens:4', { models: ['test/dear'] }), { authorization: `Bearer ${key}` });
+  const response = await spine.post('/chat/completions', ask('hello !tokens:4', { models: ['test/dear'] }), {
+    authorization: `Bearer ${key}`,
+  });
   expect(response.status).toBe(200);
   expect(await response.json()).toMatchObject({ model: 'test/model' });
 });
 
 test('nor one that the spending limit of the key affords', async () => {
   const { key } = await spine.tenant('limited', '10', { limit: 10_000n });
-  const response = await spine.post('/chat/completions', ask('hello !tokens:4', { models: ['test/dear'] }), { authorization: `Bearer ${key}` });
+  const response = await spine.post('/chat/completions', ask('hello !tokens:4', { models: ['test/dear'] }), {
+    authorization: `Bearer ${key}`,
+  });
   expect(response.status).toBe(200);
   expect(await response.json()).toMatchObject({ model: 'test/model' });
 });
 
 test('nor does it become the choice when the affordable one fails', async () => {
   const { key } = await spine.tenant('careful', '0.01');
-  const response = await spine.post('/chat/completions', ask('hello !status:500', { models: ['test/dear'] }), { authorization: `Bearer ${key}` });
+  const response = await spine.post('/chat/completions', ask('hello !status:500', { models: ['test/dear'] }), {
+    authorization: `Bearer ${key}`,
+  });
   expect(response.status).toBe(500);
-  expect(await (await spine.get('/session/balance', { authorization: `Bearer ${key}` })).json()).toMatchObject({ balance_micro_usdc: 10_000 });
+  expect(await (await spine.get('/session/balance', { authorization: `Bearer ${key}` })).json()).toMatchObject({
+    balance_micro_usdc: 10_000,
+  });
 });

@@ -28,7 +28,16 @@ const list = async (query = '') => (await (await get(`/models${query}`)).json())
 
 test('the superset shape', async () => {
   const listing = await list();
-  expect(Object.keys(listing).sort()).toEqual(['agents', 'data', 'image_models', 'links', 'object', 'tools', 'total_count', 'video_models']);
+  expect(Object.keys(listing).sort()).toEqual([
+    'agents',
+    'data',
+    'image_models',
+    'links',
+    'object',
+    'tools',
+    'total_count',
+    'video_models',
+  ]);
   expect(listing.object).toBe('list');
   expect(listing.data.map((item) => item['id'])).toEqual(['author/family/deep:v2', 'plain', 'test/model']);
   const item = listing.data.at(-1)!;
@@ -44,7 +53,9 @@ test('the superset shape', async () => {
     pricing: { prompt: '0.000001', completion: '0.000002', image: '0.001' },
   });
   expect(Number.isInteger(item['created'])).toBe(true);
-  expect(item['supported_parameters']).toEqual(expect.arrayContaining(['temperature', 'top_p', 'max_tokens', 'stop', 'tools', 'stream']));
+  expect(item['supported_parameters']).toEqual(
+    expect.arrayContaining(['temperature', 'top_p', 'max_tokens', 'stop', 'tools', 'stream']),
+  );
   const providers = item['providers'] as { id: string; name: string; pricing: object }[];
   expect(providers.map(({ name, pricing }) => [name, pricing])).toEqual([
     ['Test', { prompt: 1, completion: 2, image: 0.001 }],
@@ -68,7 +79,8 @@ describe('type and filter', () => {
   ])('%s', async (query, count) => {
     const listing = await list(query);
     expect(listing.data).toHaveLength(count);
-    for (const group of ['agents', 'image_models', 'video_models', 'tools'] as const) expect(listing[group]).toEqual([]);
+    for (const group of ['agents', 'image_models', 'video_models', 'tools'] as const)
+      expect(listing[group]).toEqual([]);
   });
 
   test.each([
@@ -85,7 +97,8 @@ describe('type and filter', () => {
 });
 
 test('a key does no harm, nor does a wrong one', async () => {
-  for (const authorization of [`Bearer ${spine.key}`, 'Bearer wrong', 'Basic x']) expect((await get('/models', { authorization })).status).toBe(200);
+  for (const authorization of [`Bearer ${spine.key}`, 'Bearer wrong', 'Basic x'])
+    expect((await get('/models', { authorization })).status).toBe(200);
 });
 
 test('an unchanged listing is not sent again', async () => {
@@ -106,7 +119,9 @@ test('one model, and who serves it', async () => {
     expect(item.id).toBe(decodeURIComponent(name));
     const response = await get(`/models/${name}/endpoints`);
     expect(response.status).toBe(200);
-    const { data } = (await response.json()) as { data: { id: string; endpoints: { provider_name: string; status: number }[] } };
+    const { data } = (await response.json()) as {
+      data: { id: string; endpoints: { provider_name: string; status: number }[] };
+    };
     expect(data.id).toBe(decodeURIComponent(name));
     expect(data.endpoints.length).toBe(item.id === 'test/model' ? 2 : 1);
     expect(data.endpoints[0]).toMatchObject({
@@ -118,14 +133,17 @@ test('one model, and who serves it', async () => {
   }
 });
 
-test.each(['/models/test/nowhere', '/models/test/nowhere/endpoints', '/models/__proto__', '/models/%00', `/models/${'x'.repeat(400)}`])(
-  '%s is 404',
-  async (path) => {
-    const response = await get(path);
-    expect(response.status).toBe(404);
-    expect(await response.json()).toMatchObject({ error: { type: 'invalid_model', code: 404 } });
-  },
-);
+test.each([
+  '/models/test/nowhere',
+  '/models/test/nowhere/endpoints',
+  '/models/__proto__',
+  '/models/%00',
+  `/models/${'x'.repeat(400)}`,
+])('%s is 404', async (path) => {
+  const response = await get(path);
+  expect(response.status).toBe(404);
+  expect(await response.json()).toMatchObject({ error: { type: 'invalid_model', code: 404 } });
+});
 
 test('what a provider costs us, where it is and with which key, is not in it', async () => {
   for (const path of ['/models', '/models/test/model/endpoints', '/providers']) {
@@ -137,7 +155,9 @@ test('what a provider costs us, where it is and with which key, is not in it', a
 });
 
 test('providers are public, with their id as the direct form takes it', async () => {
-  const { data } = (await (await get('/providers')).json()) as { data: { id: string; name: string; services: number }[] };
+  const { data } = (await (await get('/providers')).json()) as {
+    data: { id: string; name: string; services: number }[];
+  };
   expect(data.map(({ name, services }) => [name, services])).toEqual([
     ['Deep', 1],
     ['Plain', 1],
@@ -162,5 +182,8 @@ test('a free model costs nothing and still has its record', async () => {
   );
   expect(response.status).toBe(200);
   expect(response.headers.get('x-cost-usd')).toBe('0');
-  expect(await spine.generation(response.headers.get('x-generation-id'), key)).toMatchObject({ state: 'settled', cost_micro_usdc: 0 });
+  expect(await spine.generation(response.headers.get('x-generation-id'), key)).toMatchObject({
+    state: 'settled',
+    cost_micro_usdc: 0,
+  });
 });

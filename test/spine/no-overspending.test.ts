@@ -32,11 +32,16 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
     // Nobody answers until all have been decided on, so that no refund makes room.
     const open = Promise.withResolvers<void>();
     const lowest: bigint[] = [];
-    const watch = setInterval(() => void spine.app.ledger.balance(escrowOf(account)).then((balance) => lowest.push(balance!.available)), 5);
+    const watch = setInterval(
+      () => void spine.app.ledger.balance(escrowOf(account)).then((balance) => lowest.push(balance!.available)),
+      5,
+    );
     let refused = 0;
     const calls = Array.from({ length: 200 }, async (_, index) => {
       const gateway = gateways[index % gateways.length]!;
-      const response = await gateway.post('/chat/completions', ask('hello', { stream }), { authorization: `Bearer ${key}` });
+      const response = await gateway.post('/chat/completions', ask('hello', { stream }), {
+        authorization: `Bearer ${key}`,
+      });
       if (response.status === 402 && ++refused === 180) open.resolve();
       await response.text();
       return response.status;
@@ -49,9 +54,15 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
     expect(statuses.filter((status) => status === 402)).toHaveLength(180);
     expect(spine.provider.log).toHaveLength(20);
     expect(lowest.every((available) => available >= 0n)).toBe(true);
-    const paid = spine.provider.log.reduce((sum, call) => sum + BigInt(call.promptTokens + 2 * call.completionTokens), 0n);
+    const paid = spine.provider.log.reduce(
+      (sum, call) => sum + BigInt(call.promptTokens + 2 * call.completionTokens),
+      0n,
+    );
     expect(await spine.faults()).toEqual([]);
-    expect(await spine.app.ledger.balance(escrowOf(account))).toEqual({ available: BigInt(21 * ESTIMATE - 1) - paid, locked: 0n });
+    expect(await spine.app.ledger.balance(escrowOf(account))).toEqual({
+      available: BigInt(21 * ESTIMATE - 1) - paid,
+      locked: 0n,
+    });
   });
 
   test('while calls come and go, the escrow is spent to the end and never beyond', async () => {

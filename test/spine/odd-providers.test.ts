@@ -6,7 +6,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { sendRaw } from '../support/raw-http.ts';
 import { ask, events, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// Providers that speak HTTP in their own way: what can be understood is served, what cannot goes to the next, and nothing of theirs leaks through.
+// Providers that speak HTTP in their own way: what can be understood is served, what cannot goes to the next, and
+// nothing of theirs leaks through.
 
 type Answer = (response: ServerResponse, body: { stream?: boolean }) => void;
 let answer: Answer;
@@ -50,7 +51,9 @@ const completion = (more: object = {}) => ({
   ...more,
 });
 const json = (response: ServerResponse, body: unknown, status = 200, headers: Record<string, string> = {}) =>
-  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(typeof body === 'string' ? body : JSON.stringify(body));
+  response
+    .writeHead(status, { 'content-type': 'application/json', ...headers })
+    .end(typeof body === 'string' ? body : JSON.stringify(body));
 const sse = (response: ServerResponse, ...chunks: unknown[]) =>
   response
     .writeHead(200, { 'content-type': 'text/event-stream' })
@@ -64,25 +67,36 @@ const chunk = (delta: object, finish: string | null = null, more: object = {}) =
 });
 /** The odd provider first, the honest one behind it. */
 const call = (stream: boolean, only = false) =>
-  spine.post('/chat/completions', ask('hello !tokens:3', { stream, provider: only ? { only: ['Odd'] } : { order: ['Odd', 'Test'] } }));
+  spine.post(
+    '/chat/completions',
+    ask('hello !tokens:3', { stream, provider: only ? { only: ['Odd'] } : { order: ['Odd', 'Test'] } }),
+  );
 
 const UNUSABLE: readonly (readonly [string, Answer])[] = [
   [
     'a compressed reply, which nobody asked for',
     (response) =>
-      response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' }).end(gzipSync(JSON.stringify(completion()))),
+      response
+        .writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
+        .end(gzipSync(JSON.stringify(completion()))),
   ],
   ['200 with an error in it', (response) => json(response, { error: { message: 'overloaded', code: 529 } })],
   ['200 with nothing', (response) => response.writeHead(200, { 'content-type': 'application/json' }).end()],
   ['200 with HTML', (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>sign in</html>')],
   ['204', (response) => response.writeHead(204).end()],
   ['304', (response) => response.writeHead(304).end()],
-  ['307 to somewhere else', (response) => response.writeHead(307, { location: 'http://169.254.169.254/latest/meta-data' }).end()],
+  [
+    '307 to somewhere else',
+    (response) => response.writeHead(307, { location: 'http://169.254.169.254/latest/meta-data' }).end(),
+  ],
   ['an array', (response) => json(response, [completion()])],
   ['null', (response) => json(response, 'null')],
   ['no choices', (response) => json(response, completion({ choices: [] }))],
   ['choices that are none', (response) => json(response, completion({ choices: ['x', null] }))],
-  ['choices without messages', (response) => json(response, completion({ choices: [{ index: 0, finish_reason: 'stop' }] }))],
+  [
+    'choices without messages',
+    (response) => json(response, completion({ choices: [{ index: 0, finish_reason: 'stop' }] })),
+  ],
   ['half of a reply, well ended', (response) => json(response, JSON.stringify(completion()).slice(0, 80))],
   ['a reply that is nested too deep', (response) => json(response, `{"choices":${'['.repeat(5_000)}`)],
 ];
@@ -103,13 +117,20 @@ test.each(UNUSABLE)('not streamed: %s: the next provider serves', async (_name, 
 
 test.each([
   ...UNUSABLE,
-  ['a stream without events', (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end()] as const,
+  [
+    'a stream without events',
+    (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(),
+  ] as const,
   [
     'a stream of comments',
-    (response: ServerResponse) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': hello\n\n: world\n\n'),
+    (response: ServerResponse) =>
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': hello\n\n: world\n\n'),
   ] as const,
   ['a stream that is only ended', (response: ServerResponse) => sse(response, '[DONE]')] as const,
-  ['a stream that begins with an error', (response: ServerResponse) => sse(response, { error: { message: 'overloaded' } })] as const,
+  [
+    'a stream that begins with an error',
+    (response: ServerResponse) => sse(response, { error: { message: 'overloaded' } }),
+  ] as const,
   ['a stream of what is no JSON', (response: ServerResponse) => sse(response, '{"choices":')] as const,
 ])('streamed: %s: the next provider serves', async (_name, odd) => {
   answer = odd;
@@ -124,7 +145,10 @@ test.each([
 test('asked for a stream, it answers in one piece: the client gets a stream', async () => {
   answer = (response) => json(response, completion());
   const response = await call(true);
-  const chunks = events(await response.text()) as { choices: { delta: { content: string }; finish_reason: string }[]; usage: object }[];
+  const chunks = events(await response.text()) as {
+    choices: { delta: { content: string }; finish_reason: string }[];
+    usage: object;
+  }[];
   expect(response.headers.get('content-type')).toContain('text/event-stream');
   expect(chunks[0]).toMatchObject({
     object: 'chat.completion.chunk',
@@ -176,7 +200,11 @@ test('extra fields of its reply pass through, also numbers that no double holds'
       : json(
           response,
           JSON.stringify(
-            completion({ system_fingerprint: 'fp', service_tier: 'x', usage: { ...USAGE, completion_tokens_details: { reasoning_tokens: 1 } } }),
+            completion({
+              system_fingerprint: 'fp',
+              service_tier: 'x',
+              usage: { ...USAGE, completion_tokens_details: { reasoning_tokens: 1 } },
+            }),
           ).replace(/}$/, ',"big":12345678901234567890}'),
         );
   const whole = await (await call(false)).text();
@@ -187,7 +215,10 @@ test('extra fields of its reply pass through, also numbers that no double holds'
   });
   expect(whole).toContain('"big":12345678901234567890');
   const chunks = events(await (await call(true)).text());
-  expect(chunks[0]).toMatchObject({ system_fingerprint: 'fp', choices: [{ delta: { content: 'x', reasoning_content: 'hm' } }] });
+  expect(chunks[0]).toMatchObject({
+    system_fingerprint: 'fp',
+    choices: [{ delta: { content: 'x', reasoning_content: 'hm' } }],
+  });
   expect(chunks.at(-2)).toMatchObject({ usage: { ...USAGE, prompt_tokens_details: { cached_tokens: 3 } } });
 });
 

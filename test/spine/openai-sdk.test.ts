@@ -15,7 +15,11 @@ afterAll(() => spine.stop());
 const ask = (content: string) => [{ role: 'user' as const, content }];
 
 test('chat completion', async () => {
-  const completion = await client.chat.completions.create({ model: MODEL, messages: ask('hello !tokens:4'), max_tokens: 20 });
+  const completion = await client.chat.completions.create({
+    model: MODEL,
+    messages: ask('hello !tokens:4'),
+    max_tokens: 20,
+  });
   expect(completion.object).toBe('chat.completion');
   expect(completion.model).toBe(MODEL);
   expect(completion.id).toMatch(/^gen-/);
@@ -25,7 +29,12 @@ test('chat completion', async () => {
 });
 
 test('streamed chat completion, with usage exactly once, in the chunk that finishes', async () => {
-  const stream = await client.chat.completions.create({ model: MODEL, messages: ask('hello !tokens:6'), max_tokens: 20, stream: true });
+  const stream = await client.chat.completions.create({
+    model: MODEL,
+    messages: ask('hello !tokens:6'),
+    max_tokens: 20,
+    stream: true,
+  });
   let text = '';
   const finishing = [];
   for await (const chunk of stream) {
@@ -39,7 +48,12 @@ test('streamed chat completion, with usage exactly once, in the chunk that finis
 });
 
 test('several choices', async () => {
-  const completion = await client.chat.completions.create({ model: MODEL, messages: ask('hello !tokens:2'), max_tokens: 20, n: 3 });
+  const completion = await client.chat.completions.create({
+    model: MODEL,
+    messages: ask('hello !tokens:2'),
+    max_tokens: 20,
+    n: 3,
+  });
   expect(completion.choices.map((choice) => choice.index)).toEqual([0, 1, 2]);
 });
 
@@ -80,7 +94,10 @@ test.each(['right', 'no-index', 'repeat-id'])('streamed tool calls whose deltas 
 
 test.each([
   ['an https address', 'https://example.com/toll.png'],
-  ['a data URL', 'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='],
+  [
+    'a data URL',
+    'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  ],
 ])('an image by %s is priced per image', async (_name, url) => {
   const completion = await client.chat.completions.create({
     model: MODEL,
@@ -101,19 +118,32 @@ test.each([
 
 test('a wrong key is an AuthenticationError', async () => {
   const stranger = new OpenAI({ baseURL: spine.url, apiKey: 'svc-sk-v2-nonsense', maxRetries: 0 });
-  const failure = await stranger.chat.completions.create({ model: MODEL, messages: ask('hello') }).catch((error: unknown) => error);
+  const failure = await stranger.chat.completions
+    .create({ model: MODEL, messages: ask('hello') })
+    .catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(OpenAI.AuthenticationError);
-  expect(failure).toMatchObject({ status: 401, type: 'unauthorized', message: expect.stringContaining('Invalid API key') as string });
+  expect(failure).toMatchObject({
+    status: 401,
+    type: 'unauthorized',
+    message: expect.stringContaining('Invalid API key') as string,
+  });
 });
 
 test('an unknown model is a NotFoundError', async () => {
-  const failure = await client.chat.completions.create({ model: 'nobody/nothing', messages: ask('hello') }).catch((error: unknown) => error);
+  const failure = await client.chat.completions
+    .create({ model: 'nobody/nothing', messages: ask('hello') })
+    .catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(OpenAI.NotFoundError);
-  expect(failure).toMatchObject({ type: 'invalid_model', message: expect.stringContaining('Model not found: nobody/nothing') as string });
+  expect(failure).toMatchObject({
+    type: 'invalid_model',
+    message: expect.stringContaining('Model not found: nobody/nothing') as string,
+  });
 });
 
 test('a parameter out of bounds is a BadRequestError that names it', async () => {
-  const failure = await client.chat.completions.create({ model: MODEL, messages: ask('hello'), temperature: 3 }).catch((error: unknown) => error);
+  const failure = await client.chat.completions
+    .create({ model: MODEL, messages: ask('hello'), temperature: 3 })
+    .catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(OpenAI.BadRequestError);
   expect(failure).toMatchObject({ type: 'invalid_request', param: 'temperature' });
 });
@@ -122,7 +152,9 @@ test('an empty escrow is a 402 that names the estimated cost', async () => {
   const poor = await startSpine({ credit: '0.000001' });
   try {
     const broke = new OpenAI({ baseURL: poor.url, apiKey: poor.key, maxRetries: 0 });
-    const failure = await broke.chat.completions.create({ model: MODEL, messages: ask('hello'), max_tokens: 100 }).catch((error: unknown) => error);
+    const failure = await broke.chat.completions
+      .create({ model: MODEL, messages: ask('hello'), max_tokens: 100 })
+      .catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(OpenAI.APIError);
     expect(failure).toMatchObject({
       status: 402,
@@ -151,13 +183,17 @@ test('a rate limit is a RateLimitError, and the client retries after the time it
   try {
     const impatient = new OpenAI({ baseURL: limited.url, apiKey: limited.key, maxRetries: 0 });
     const calls = await Promise.allSettled(
-      Array.from({ length: 61 }, () => impatient.chat.completions.create({ model: MODEL, messages: ask('hello !tokens:1') })),
+      Array.from({ length: 61 }, () =>
+        impatient.chat.completions.create({ model: MODEL, messages: ask('hello !tokens:1') }),
+      ),
     );
     const failures = calls.filter((call) => call.status === 'rejected');
     expect(failures.length).toBeGreaterThan(0);
     for (const { reason } of failures) expect(reason).toBeInstanceOf(OpenAI.RateLimitError);
     const patient = new OpenAI({ baseURL: limited.url, apiKey: limited.key, maxRetries: 3 });
-    expect((await patient.chat.completions.create({ model: MODEL, messages: ask('hello !tokens:1') })).object).toBe('chat.completion');
+    expect((await patient.chat.completions.create({ model: MODEL, messages: ask('hello !tokens:1') })).object).toBe(
+      'chat.completion',
+    );
   } finally {
     await limited.stop();
   }
@@ -165,14 +201,20 @@ test('a rate limit is a RateLimitError, and the client retries after the time it
 
 test('a failing provider is an InternalServerError, and costs nothing', async () => {
   const before = await spine.balance();
-  const failure = await client.chat.completions.create({ model: MODEL, messages: ask('hello !status:500') }).catch((error: unknown) => error);
+  const failure = await client.chat.completions
+    .create({ model: MODEL, messages: ask('hello !status:500') })
+    .catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(OpenAI.InternalServerError);
   await spine.quiet();
   expect(await spine.balance()).toEqual(before);
 });
 
 test('a failure in the middle of a stream reaches the client as an error', async () => {
-  const stream = await client.chat.completions.create({ model: MODEL, messages: ask('hello !tokens:6 !token-ms:20 !error-at:3'), stream: true });
+  const stream = await client.chat.completions.create({
+    model: MODEL,
+    messages: ask('hello !tokens:6 !token-ms:20 !error-at:3'),
+    stream: true,
+  });
   let text = '';
   const failure = await (async () => {
     for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? '';
@@ -184,5 +226,7 @@ test('a failure in the middle of a stream reaches the client as an error', async
 test('models.list()', async () => {
   const models = [];
   for await (const model of client.models.list()) models.push(model);
-  expect(models).toMatchObject([{ id: MODEL, object: 'model', owned_by: expect.any(String) as string, created: expect.any(Number) as number }]);
+  expect(models).toMatchObject([
+    { id: MODEL, object: 'model', owned_by: expect.any(String) as string, created: expect.any(Number) as number },
+  ]);
 });

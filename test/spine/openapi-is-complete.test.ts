@@ -21,7 +21,12 @@ interface Operation {
 }
 
 let spine: Spine;
-let operations: { readonly name: string; readonly path: string; readonly method: string; readonly operation: Operation }[];
+let operations: {
+  readonly name: string;
+  readonly path: string;
+  readonly method: string;
+  readonly operation: Operation;
+}[];
 let document: { readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>> };
 beforeAll(async () => {
   spine = await startSpine({ toml: UNHURRIED });
@@ -41,7 +46,8 @@ test('every route is described, or described at another address, and no HEAD is 
     .filter(({ method }) => ['GET', 'POST', 'PATCH', 'DELETE'].includes(method))
     .map(({ method, path }) => `${method.toLowerCase()} ${path.replaceAll(/:(\w+)/g, '{$1}').replace(/\*$/, '{name}')}`)
     .filter((name) => !described.has(name))
-    // Pages, files of pages, the word at /sse, the same doors below /api/v1, the other file of cards, listening at the doors of agents, and the tunnel, which is a WebSocket.
+    // Pages, files of pages, the word at /sse, the same doors below /api/v1, the other file of cards, listening at
+    // the doors of agents, and the tunnel, which is a WebSocket.
     .filter(
       (name) =>
         !/ (?:\/|\/docs.*|\/favicon.*|\/openapi.json|(?:\/api\/v1)?\/sse|\/llms.txt|\/api\/v1\/(?:mcp|a2a).*|.*well-known.*|\/(?:a2a|mcp)\/?.*|\/mcp\/|\/api\/v1\/provider\/tunnel)$/.test(
@@ -66,7 +72,8 @@ test('each has a success with a schema, and the errors of its wire with theirs',
       expect(description, name).not.toBe('');
       if (status === '204' || description === 'The session is over.') continue;
       expect(Object.values(content ?? {}).length, `${name} ${status}`).toBeGreaterThan(0);
-      for (const { schema } of Object.values(content!)) expect(Object.keys(schema ?? {}).length, `${name} ${status}`).toBeGreaterThan(0);
+      for (const { schema } of Object.values(content!))
+        expect(Object.keys(schema ?? {}).length, `${name} ${status}`).toBeGreaterThan(0);
     }
     const bad = Object.entries(responses).filter(([status]) => /^[45]/.test(status));
     expect(
@@ -82,7 +89,9 @@ test('each has a success with a schema, and the errors of its wire with theirs',
       const schema = JSON.stringify(content?.['application/json']?.schema ?? {});
       if (name === 'get /health/ready' && status === '503') continue;
       expect(schema, `${name} ${status}`).toMatch(
-        OTHER_WIRES.includes(tags[0]!) ? /"jsonrpc"|schemas\/(?:Error|PaymentRequired)/ : /schemas\/(?:Error|PaymentRequired)/,
+        OTHER_WIRES.includes(tags[0]!)
+          ? /"jsonrpc"|schemas\/(?:Error|PaymentRequired)/
+          : /schemas\/(?:Error|PaymentRequired)/,
       );
     }
   }
@@ -94,14 +103,23 @@ test('headers are described: those of requests, of answers, and the terms of a p
       operation.parameters.map((one) => one.name),
       name,
     ).toContain('X-Request-ID');
-    expect(operation.responses['200'] ?? operation.responses['201'], name).toMatchObject({ headers: { 'x-request-id': {} } });
+    expect(operation.responses['200'] ?? operation.responses['201'], name).toMatchObject({
+      headers: { 'x-request-id': {} },
+    });
   }
   const chat = document.paths['/api/v1/chat/completions']!['post']!;
   expect(chat.parameters.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['Idempotency-Key', 'x-max-cost', 'x-receipt', 'x-session-id', 'PAYMENT-SIGNATURE']),
   );
   expect(Object.keys(chat.responses['200']!.headers!)).toEqual(
-    expect.arrayContaining(['x-generation-id', 'x-cost-usd', 'x-provider', 'x-receipt', 'x-ratelimit-limit-requests', 'PAYMENT-RESPONSE']),
+    expect.arrayContaining([
+      'x-generation-id',
+      'x-cost-usd',
+      'x-provider',
+      'x-receipt',
+      'x-ratelimit-limit-requests',
+      'PAYMENT-RESPONSE',
+    ]),
   );
   expect(chat.responses['402']).toMatchObject({
     headers: { 'PAYMENT-REQUIRED': {} },
@@ -131,7 +149,10 @@ test('examples call a model that is there', async () => {
 test('every schema is one: the gateway does not look when it starts', () => {
   const ajv = new Ajv({ strictSchema: false });
   for (const { name, operation } of operations) {
-    const bodies = [operation.requestBody, ...Object.values(operation.responses)].flatMap((one) => Object.values(one?.content ?? {}));
-    for (const { schema = {} } of [...operation.parameters, ...bodies]) expect(ajv.validateSchema(schema), `${name} ${ajv.errorsText()}`).toBe(true);
+    const bodies = [operation.requestBody, ...Object.values(operation.responses)].flatMap((one) =>
+      Object.values(one?.content ?? {}),
+    );
+    for (const { schema = {} } of [...operation.parameters, ...bodies])
+      expect(ajv.validateSchema(schema), `${name} ${ajv.errorsText()}`).toBe(true);
   }
 });

@@ -20,7 +20,10 @@ const [author, slug] = MODEL.split('/') as [string, string];
 const messages = (content: string) => [{ role: 'user' as const, content }];
 const weather = {
   type: 'function' as const,
-  function: { name: 'weather', parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } },
+  function: {
+    name: 'weather',
+    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+  },
 };
 
 async function all<T>(pages: AsyncIterable<{ readonly result: { readonly data: readonly T[] } }>): Promise<T[]> {
@@ -31,7 +34,9 @@ async function all<T>(pages: AsyncIterable<{ readonly result: { readonly data: r
 
 describe('chat', () => {
   test('a completion', async () => {
-    const completion = await client.chat.send({ chatRequest: { model: MODEL, messages: messages('hello !tokens:4'), maxTokens: 20, stream: false } });
+    const completion = await client.chat.send({
+      chatRequest: { model: MODEL, messages: messages('hello !tokens:4'), maxTokens: 20, stream: false },
+    });
     if (!('choices' in completion)) throw new Error('it streamed');
     expect(completion).toMatchObject({
       model: MODEL,
@@ -40,12 +45,17 @@ describe('chat', () => {
     });
     const { cost, costDetails } = completion.usage!;
     expect(cost).toBeGreaterThan(0);
-    expect(costDetails!.upstreamInferencePromptCost + costDetails!.upstreamInferenceCompletionsCost).toBeCloseTo(cost!, 12);
+    expect(costDetails!.upstreamInferencePromptCost + costDetails!.upstreamInferenceCompletionsCost).toBeCloseTo(
+      cost!,
+      12,
+    );
     expect(costDetails!.upstreamInferenceCompletionsCost).toBe(8 / 1e6);
   });
 
   test('a stream to its end', async () => {
-    const stream = await client.chat.send({ chatRequest: { model: MODEL, messages: messages('hello !tokens:6'), maxTokens: 20, stream: true } });
+    const stream = await client.chat.send({
+      chatRequest: { model: MODEL, messages: messages('hello !tokens:6'), maxTokens: 20, stream: true },
+    });
     if ('choices' in stream) throw new Error('it did not stream');
     let text = '';
     let cost: number | null | undefined;
@@ -61,7 +71,10 @@ describe('chat', () => {
     const request = { model: MODEL, messages: messages('weather?'), tools: [weather], toolChoice: 'required' as const };
     const completion = await client.chat.send({ chatRequest: { ...request, stream: false } });
     if (!('choices' in completion)) throw new Error('it streamed');
-    expect(completion.choices[0]!.message.toolCalls![0]).toMatchObject({ type: 'function', function: { name: 'weather' } });
+    expect(completion.choices[0]!.message.toolCalls![0]).toMatchObject({
+      type: 'function',
+      function: { name: 'weather' },
+    });
     const stream = await client.chat.send({ chatRequest: { ...request, stream: true } });
     if ('choices' in stream) throw new Error('it did not stream');
     let given = '';
@@ -73,10 +86,17 @@ describe('chat', () => {
     const details = [{ type: 'reasoning.text', text: 'First, think.', index: 0, format: 'unknown' }];
     const thinker = await startScriptedUpstream(() => ({
       words: ['42'],
-      usage: { prompt_tokens: 5, completion_tokens: 9, total_tokens: 14, completion_tokens_details: { reasoning_tokens: 6 } },
+      usage: {
+        prompt_tokens: 5,
+        completion_tokens: 9,
+        total_tokens: 14,
+        completion_tokens_details: { reasoning_tokens: 6 },
+      },
       message: { reasoning: 'First, think.', reasoning_details: details },
     }));
-    const thinking = await startSpine({ toml: modelBlock({ name: 'test/thinker', provider: 'Thinker', url: thinker.url }) });
+    const thinking = await startSpine({
+      toml: modelBlock({ name: 'test/thinker', provider: 'Thinker', url: thinker.url }),
+    });
     try {
       const own = new OpenRouter({ serverURL: thinking.url, apiKey: thinking.key, retryConfig: { strategy: 'none' } });
       const request = { model: 'test/thinker', messages: messages('why?'), reasoning: { effort: 'high' as const } };
@@ -110,7 +130,12 @@ describe('models', () => {
   test('the list, one of it, how many', async () => {
     const models = await all(await client.models.list());
     expect(models).toMatchObject([
-      { id: MODEL, canonicalSlug: MODEL, architecture: { modality: 'text+image->text' }, links: { details: `/api/v1/models/${MODEL}/endpoints` } },
+      {
+        id: MODEL,
+        canonicalSlug: MODEL,
+        architecture: { modality: 'text+image->text' },
+        links: { details: `/api/v1/models/${MODEL}/endpoints` },
+      },
     ]);
     expect(await all(await client.models.listForUser({ bearer: spine.key }))).toEqual(models);
     expect((await client.models.get({ author, slug })).data).toEqual(models[0]);
@@ -119,7 +144,10 @@ describe('models', () => {
 
   test('who serves one', async () => {
     const { data } = await client.endpoints.list({ author, slug });
-    expect(data).toMatchObject({ id: MODEL, endpoints: [{ providerName: 'Test', modelId: MODEL, status: 0, maxCompletionTokens: 4096 }] });
+    expect(data).toMatchObject({
+      id: MODEL,
+      endpoints: [{ providerName: 'Test', modelId: MODEL, status: 0, maxCompletionTokens: 4096 }],
+    });
   });
 
   test('all providers', async () => {
@@ -128,7 +156,9 @@ describe('models', () => {
 });
 
 test('the record of a call', async () => {
-  const completion = await client.chat.send({ chatRequest: { model: MODEL, messages: messages('hello !tokens:4'), stream: false } });
+  const completion = await client.chat.send({
+    chatRequest: { model: MODEL, messages: messages('hello !tokens:4'), stream: false },
+  });
   if (!('choices' in completion)) throw new Error('it streamed');
   const { data } = await client.generations.getGeneration({ id: completion.id });
   expect(data).toMatchObject({
@@ -142,18 +172,36 @@ test('the record of a call', async () => {
 });
 
 test('keys: made, looked at, changed, deleted', async () => {
-  const { key, data } = await client.apiKeys.create({ requestBody: { name: 'made by the sdk', limit: 5, limitReset: 'monthly' } });
-  expect(data).toMatchObject({ name: 'made by the sdk', limit: 5, limitRemaining: 5, limitReset: 'monthly', usage: 0, usageDaily: 0 });
+  const { key, data } = await client.apiKeys.create({
+    requestBody: { name: 'made by the sdk', limit: 5, limitReset: 'monthly' },
+  });
+  expect(data).toMatchObject({
+    name: 'made by the sdk',
+    limit: 5,
+    limitRemaining: 5,
+    limitReset: 'monthly',
+    usage: 0,
+    usageDaily: 0,
+  });
   const { hash } = data;
   expect((await client.apiKeys.get({ hash })).data).toEqual(data);
   expect((await client.apiKeys.list()).data.map((one) => one.hash)).toContain(hash);
-  expect((await client.apiKeys.update({ hash, requestBody: { name: 'renamed', disabled: false } })).data).toMatchObject({ name: 'renamed' });
+  expect((await client.apiKeys.update({ hash, requestBody: { name: 'renamed', disabled: false } })).data).toMatchObject(
+    { name: 'renamed' },
+  );
 
   const own = new OpenRouter({ serverURL: spine.url, apiKey: key, retryConfig: { strategy: 'none' } });
-  const completion = await own.chat.send({ chatRequest: { model: MODEL, messages: messages('hello !tokens:4'), stream: false } });
+  const completion = await own.chat.send({
+    chatRequest: { model: MODEL, messages: messages('hello !tokens:4'), stream: false },
+  });
   if (!('choices' in completion)) throw new Error('it streamed');
   const current = (await own.apiKeys.getCurrentKeyMetadata()).data;
-  expect(current).toMatchObject({ label: 'renamed', usage: completion.usage!.cost, usageMonthly: completion.usage!.cost, isFreeTier: false });
+  expect(current).toMatchObject({
+    label: 'renamed',
+    usage: completion.usage!.cost,
+    usageMonthly: completion.usage!.cost,
+    isFreeTier: false,
+  });
 
   expect(await client.apiKeys.delete({ hash })).toEqual({ deleted: true });
   await expect(client.apiKeys.get({ hash })).rejects.toMatchObject({ statusCode: 404 });

@@ -52,7 +52,13 @@ describe('inside', () => {
     [{ metadata: null }],
     [{ tools: [] }],
     [{ tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: 'none' }],
-    [{ tool_choice: { type: 'function', function: { name: 'f' } }, tools: [{ type: 'function', function: { name: 'f' } }], max_tokens: 1 }],
+    [
+      {
+        tool_choice: { type: 'function', function: { name: 'f' } },
+        tools: [{ type: 'function', function: { name: 'f' } }],
+        max_tokens: 1,
+      },
+    ],
     [
       {
         messages: [
@@ -125,7 +131,10 @@ describe('outside', () => {
     [{ messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'messages[0].content[0].text'],
     [{ messages: [{ role: 'user', content: [{ type: 'text', text: 7 }] }] }, 'messages[0].content[0].text'],
     [{ messages: [{ role: 'user', content: [{ type: 'image_url' }] }] }, 'messages[0].content[0].image_url'],
-    [{ messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'https://x' }] }] }, 'messages[0].content[0].image_url'],
+    [
+      { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'https://x' }] }] },
+      'messages[0].content[0].image_url',
+    ],
     [{ messages: image('http://example.com/a.png') }, 'messages[0].content[1].image_url.url'],
     [{ messages: image('file:///etc/passwd') }, 'messages[0].content[1].image_url.url'],
     [{ messages: image('data:text/html;base64,PGI+') }, 'messages[0].content[1].image_url.url'],
@@ -173,7 +182,9 @@ describe('outside', () => {
     const seen = spine.provider.log.length;
     const response = await spine.post('/chat/completions', ask(text, more));
     expect(response.status).toBe(400);
-    const { error } = (await response.json()) as { error: { type: string; code: number; param: string; message: string } };
+    const { error } = (await response.json()) as {
+      error: { type: string; code: number; param: string; message: string };
+    };
     expect(error).toMatchObject({ type: 'invalid_request', code: 400, param });
     expect(error.message).toContain(param);
     expect(error.message.length).toBeLessThan(400);
@@ -182,11 +193,14 @@ describe('outside', () => {
 });
 
 describe('well formed, but not for this model: 422', () => {
-  test.each([[{ model: 'test/text-only', messages: image('https://example.com/a.png') }, 'messages']])('%j', async (more, param) => {
-    const response = await spine.post('/chat/completions', ask(text, more));
-    expect(response.status).toBe(422);
-    expect(await response.json()).toMatchObject({ error: { type: 'unprocessable', code: 422, param } });
-  });
+  test.each([[{ model: 'test/text-only', messages: image('https://example.com/a.png') }, 'messages']])(
+    '%j',
+    async (more, param) => {
+      const response = await spine.post('/chat/completions', ask(text, more));
+      expect(response.status).toBe(422);
+      expect(await response.json()).toMatchObject({ error: { type: 'unprocessable', code: 422, param } });
+    },
+  );
 });
 
 describe('unknown models: 404 that names them', () => {

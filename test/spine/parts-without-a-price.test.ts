@@ -26,14 +26,17 @@ async function refused(body: object, param: string, words: RegExp): Promise<void
   expect(spine.provider.log.length).toBe(before);
 }
 
-test.each(['image', 'Image_URL', 'image_url ', 'media', 'input_image', 'IMAGE', ''])('a part of type "%s" is refused', async (type) => {
-  const part = { type, image_url: { url: 'https://pictures.example.com/a.png' }, source: { data: 'AAAA' } };
-  await refused(
-    withPart({ type: 'text', text: 'hi' }, part),
-    'messages[0].content[1].type',
-    /must be one of text, image_url, input_audio, .*, not "/,
-  );
-});
+test.each(['image', 'Image_URL', 'image_url ', 'media', 'input_image', 'IMAGE', ''])(
+  'a part of type "%s" is refused',
+  async (type) => {
+    const part = { type, image_url: { url: 'https://pictures.example.com/a.png' }, source: { data: 'AAAA' } };
+    await refused(
+      withPart({ type: 'text', text: 'hi' }, part),
+      'messages[0].content[1].type',
+      /must be one of text, image_url, input_audio, .*, not "/,
+    );
+  },
+);
 
 test('an image that hides in a text or beside the content is charged as an image', async () => {
   const url = 'https://pictures.example.com/a.png';
@@ -53,27 +56,43 @@ test('an image that hides in a text or beside the content is charged as an image
 });
 
 test('a video goes to no model that does not say that it takes videos', async () => {
-  const response = await spine.post('/chat/completions', withPart({ type: 'video_url', video_url: { url: 'https://v.example.com/a.mp4' } }));
+  const response = await spine.post(
+    '/chat/completions',
+    withPart({ type: 'video_url', video_url: { url: 'https://v.example.com/a.mp4' } }),
+  );
   expect(response.status).toBe(422);
   expect(await response.text()).toContain('takes no video input; it takes text, image');
 });
 
 const PRIVATE = [
-  ...'https://127.0.0.1/a.png https://2130706433/a.png https://0x7f.1/a https://[::1]/a https://[::ffff:10.0.0.1]/a https://localhost/a'.split(' '),
+  ...'https://127.0.0.1/a.png https://2130706433/a.png https://0x7f.1/a https://[::1]/a https://[::ffff:10.0.0.1]/a https://localhost/a'.split(
+    ' ',
+  ),
   ...'https://169.254.169.254/latest/meta-data https://10.1.2.3:8443/a https://metadata.google.internal/a https://printer/a HTTPS://LOCALHOST./a'.split(
     ' ',
   ),
 ];
 
-test.each(PRIVATE)('a picture at %s is refused: the provider would fetch it from within its own network', async (url) => {
-  await refused(
-    withPart({ type: 'image_url', image_url: { url } }),
-    'messages[0].content[0].image_url.url',
-    /must name a host of the public internet/,
-  );
-  await refused(withPart({ type: 'video_url', video_url: { url } }), 'messages[0].content[0].video_url.url', /public internet/);
-  await refused(withPart({ type: 'file', file: { file_data: url } }), 'messages[0].content[0].file.file_data', /public internet/);
-});
+test.each(PRIVATE)(
+  'a picture at %s is refused: the provider would fetch it from within its own network',
+  async (url) => {
+    await refused(
+      withPart({ type: 'image_url', image_url: { url } }),
+      'messages[0].content[0].image_url.url',
+      /must name a host of the public internet/,
+    );
+    await refused(
+      withPart({ type: 'video_url', video_url: { url } }),
+      'messages[0].content[0].video_url.url',
+      /public internet/,
+    );
+    await refused(
+      withPart({ type: 'file', file: { file_data: url } }),
+      'messages[0].content[0].file.file_data',
+      /public internet/,
+    );
+  },
+);
 
 test.each(PRIVATE)('a file of a message at %s is refused as well', async (url) => {
   const before = agent.received.length;
@@ -88,12 +107,22 @@ test.each(PRIVATE)('a file of a message at %s is refused as well', async (url) =
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { message } }),
     });
     const { error } = (await response.json()) as { error: { code: number; message: string } };
-    expect(error).toMatchObject({ code: -32_602, message: `message.parts[0].${param} must name a host of the public internet` });
+    expect(error).toMatchObject({
+      code: -32_602,
+      message: `message.parts[0].${param} must name a host of the public internet`,
+    });
   }
   expect(agent.received.length).toBe(before);
 });
 
 test('pictures of the public internet, and those that are in the request, go through', async () => {
-  for (const url of ['https://pictures.example.com/a.png?sig=' + 'x'.repeat(5_000), 'https://1.1.1.1/a.png', 'data:image/png;base64,AAAA'])
-    expect((await spine.post('/chat/completions', withPart({ type: 'image_url', image_url: { url } }))).status, url.slice(0, 40)).toBe(200);
+  for (const url of [
+    'https://pictures.example.com/a.png?sig=' + 'x'.repeat(5_000),
+    'https://1.1.1.1/a.png',
+    'data:image/png;base64,AAAA',
+  ])
+    expect(
+      (await spine.post('/chat/completions', withPart({ type: 'image_url', image_url: { url } }))).status,
+      url.slice(0, 40),
+    ).toBe(200);
 });

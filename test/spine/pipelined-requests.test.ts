@@ -11,7 +11,10 @@ afterAll(async () => {
   await spine.stop();
 });
 
-/** Sends requests without waiting for answers. Gives the statuses of those that came before the server closed the connection, or of the last one. */
+/**
+ * Sends requests without waiting for answers. Gives the statuses of those that came before the server closed the
+ * connection, or of the last one.
+ */
 async function statusesOf(requests: number): Promise<readonly number[]> {
   const socket = await openSocket(spine.origin);
   let text = '';

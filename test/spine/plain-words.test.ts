@@ -25,7 +25,9 @@ const RAW =
 const WRONG = [{ odd: 1 }, 7.5, -1, '', 'x'.repeat(300), [], true];
 
 test('of a body', async () => {
-  const { paths } = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as { paths: Record<string, Record<string, Operation>> };
+  const { paths } = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, Operation>>;
+  };
   const heard = new Map<string, string>();
   for (const [path, operations] of Object.entries(paths)) {
     for (const [method, { requestBody }] of Object.entries(operations)) {
@@ -42,7 +44,8 @@ test('of a body', async () => {
           readonly error?: { readonly message: string; readonly type: string; readonly param: string | null };
         };
         expect(response.status, `${method} ${path} ${JSON.stringify(body).slice(0, 80)}`).toBeLessThan(500);
-        if (answer.error) expect(answer.error.message, `${method} ${path} ${JSON.stringify(body).slice(0, 80)}`).not.toMatch(RAW);
+        if (answer.error)
+          expect(answer.error.message, `${method} ${path} ${JSON.stringify(body).slice(0, 80)}`).not.toMatch(RAW);
         return answer.error;
       };
       expect((await send([]))?.type, `${method} ${path} of a list`).toBe('invalid_request');
@@ -62,7 +65,9 @@ test('of a body', async () => {
 });
 
 test('of a query', async () => {
-  const { paths } = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as { paths: Record<string, Record<string, Operation>> };
+  const { paths } = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as {
+    paths: Record<string, Record<string, Operation>>;
+  };
   let refused = 0;
   for (const [path, { get }] of Object.entries(paths)) {
     for (const { name, in: place, schema } of get?.parameters ?? []) {
@@ -73,7 +78,9 @@ test('of a query', async () => {
       if (response.status !== 400) continue;
       const { error } = (await response.json()) as { error: { message: string; param: string } };
       expect(error.param).toBe(name);
-      expect(error.message).toMatch(new RegExp(`^${name} must be (?:a whole number|a number|true or false), not "nonsense"$`));
+      expect(error.message).toMatch(
+        new RegExp(`^${name} must be (?:a whole number|a number|true or false), not "nonsense"$`),
+      );
       refused++;
     }
   }
@@ -86,7 +93,11 @@ test.each([
   ['/keys', { allowed_services: 'all' }, 'allowed_services must be an array or null, not "all"'],
   ['/keys', { allowed_services: [1] }, 'allowed_services[0] must be a string, not 1'],
   ['/keys', { allowed_services: [] }, 'allowed_services must not be empty'],
-  ['/keys', { limits: 5 }, 'limits is not known here; did you mean limit? Known are name, label, limit, limit_reset, expires_at, allowed_services'],
+  [
+    '/keys',
+    { limits: 5 },
+    'limits is not known here; did you mean limit? Known are name, label, limit, limit_reset, expires_at, allowed_services',
+  ],
   ['/keys', { limit: 1e12 }, 'limit 1000000000000 is larger than 1000000000 USD, the most that an amount can be'],
   ['/keys', [], 'The body must be an object or null, not an empty array'],
   ['/topup', { amount_usd: true }, 'amount_usd must be a number or a string, not true'],
@@ -95,7 +106,11 @@ test.each([
     { model: 'm', messages: [{ role: 'user', content: 'x' }], max_tokens: 1e30 },
     'max_tokens must be an integer from 1 to 9007199254740991, not 1e+30',
   ],
-  ['/chat/completions', { model: 'm', messages: [] }, 'messages must be an array of 1 to 2048 messages, not an empty array'],
+  [
+    '/chat/completions',
+    { model: 'm', messages: [] },
+    'messages must be an array of 1 to 2048 messages, not an empty array',
+  ],
 ])('%s of %j: %s', async (path, body, message) => {
   expect(await (await spine.post(path, body)).json()).toMatchObject({ error: { message, code: 400 } });
 });
@@ -105,9 +120,17 @@ test('of an address', async () => {
     const response = await fetch(spine.origin + path, { headers: { authorization: `Bearer ${spine.key}` } });
     return ((await response.json()) as { error: { message: string; param: string | null } }).error;
   };
-  expect(await say('/api/v1/models?type=chat&type=image')).toMatchObject({ message: 'type must be given once', param: 'type' });
-  expect(await say('/api/v1/models?type=x')).toMatchObject({ message: 'type must be one of chat, image, video, all, not "x"', param: 'type' });
-  expect(await say('/api/v1/%ff')).toMatchObject({ message: 'The address is not valid: it has a percent sign that encodes no character' });
+  expect(await say('/api/v1/models?type=chat&type=image')).toMatchObject({
+    message: 'type must be given once',
+    param: 'type',
+  });
+  expect(await say('/api/v1/models?type=x')).toMatchObject({
+    message: 'type must be one of chat, image, video, all, not "x"',
+    param: 'type',
+  });
+  expect(await say('/api/v1/%ff')).toMatchObject({
+    message: 'The address is not valid: it has a percent sign that encodes no character',
+  });
   expect(await say('/api/v1/agents/no/such')).toMatchObject({
     message: 'Agent not found: no/such. GET /api/v1/agents lists those that there are',
     param: 'agent',
@@ -122,7 +145,11 @@ describe.each(['/mcp/no/such', '/a2a/no/such', '/api/v1/rpc'])('of a message to 
   const send = async (body: string | Uint8Array<ArrayBuffer>, method = 'POST') => {
     const headers = { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' };
     const response = await fetch(spine.origin + path, { method, headers, ...(method === 'GET' ? {} : { body }) });
-    return { status: response.status, allow: response.headers.get('allow'), answer: (await response.json()) as Record<string, unknown> };
+    return {
+      status: response.status,
+      allow: response.headers.get('allow'),
+      answer: (await response.json()) as Record<string, unknown>,
+    };
   };
 
   test.each([
@@ -132,7 +159,13 @@ describe.each(['/mcp/no/such', '/a2a/no/such', '/api/v1/rpc'])('of a message to 
     ['no version', JSON.stringify({ ...CALL, jsonrpc: undefined }), 7, -32_600, `jsonrpc must be "2.0": ${FORM}`],
     ['no method', JSON.stringify({ ...CALL, method: undefined }), 7, -32_600, `method must be a string: ${FORM}`],
     ['a number as method', JSON.stringify({ ...CALL, method: 5 }), 7, -32_600, `method must be a string: ${FORM}`],
-    ['a response that is wrong', '{"jsonrpc":"2.0","id":7,"result":1,"error":2}', null, -32_600, 'A response has either result or error, not both'],
+    [
+      'a response that is wrong',
+      '{"jsonrpc":"2.0","id":7,"result":1,"error":2}',
+      null,
+      -32_600,
+      'A response has either result or error, not both',
+    ],
     ['an object as id', JSON.stringify({ ...CALL, id: {} }), null, -32_600, 'id must be a string or a number'],
     [
       'a key twice',
@@ -142,12 +175,19 @@ describe.each(['/mcp/no/such', '/a2a/no/such', '/api/v1/rpc'])('of a message to 
       'The request is ambiguous: the key "id" stands twice in one object (at position 24)',
     ],
   ])('%s', async (_name, body, id, code, message) => {
-    expect((await send(body)).answer).toEqual({ jsonrpc: '2.0', id, error: expect.objectContaining({ code, message }) as unknown });
+    expect((await send(body)).answer).toEqual({
+      jsonrpc: '2.0',
+      id,
+      error: expect.objectContaining({ code, message }) as unknown,
+    });
   });
 
   test('parameters in an array', async () => {
     const { answer } = await send(JSON.stringify({ ...CALL, params: [] }));
-    expect(answer).toMatchObject({ id: 7, error: { message: 'params must be an object: parameters are given by name' } });
+    expect(answer).toMatchObject({
+      id: 7,
+      error: { message: 'params must be an object: parameters are given by name' },
+    });
   });
 
   test('bytes that are no text', async () => {
@@ -156,7 +196,9 @@ describe.each(['/mcp/no/such', '/a2a/no/such', '/api/v1/rpc'])('of a message to 
   });
 
   test('a method that is nearly one', async () => {
-    const method = { '/mcp/no/such': 'tools/cal', '/a2a/no/such': 'message/sen', '/api/v1/rpc': 'chat/completion' }[path]!;
+    const method = { '/mcp/no/such': 'tools/cal', '/a2a/no/such': 'message/sen', '/api/v1/rpc': 'chat/completion' }[
+      path
+    ]!;
     const { answer } = await send(JSON.stringify({ ...CALL, method }));
     const { code, message } = answer['error'] as { code: number; message: string };
     expect(code).toBe(-32_601);
@@ -172,7 +214,8 @@ describe.each(['/mcp/no/such', '/a2a/no/such', '/api/v1/rpc'])('of a message to 
     expect([status, allow?.includes('POST')]).toEqual([405, true]);
     const { message } = answer['error'] as { message: string };
     expect(message).toMatch(/ does not take PUT\. It takes .*POST$/);
-    if (path.startsWith('/a2a')) expect(answer).toMatchObject({ error: { code: 405, details: [{ reason: 'INVALID_PARAMS' }] } });
+    if (path.startsWith('/a2a'))
+      expect(answer).toMatchObject({ error: { code: 405, details: [{ reason: 'INVALID_PARAMS' }] } });
     else expect(answer).toMatchObject({ jsonrpc: '2.0', id: null });
   });
 });

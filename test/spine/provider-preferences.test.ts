@@ -15,7 +15,9 @@ beforeAll(async () => {
   spine = await startSpine({
     toml:
       UNHURRIED +
-      [cheap, middle, dear].map((block, index) => modelBlock({ ...block, name: 'test/three', url: providers[index]!.url })).join('') +
+      [cheap, middle, dear]
+        .map((block, index) => modelBlock({ ...block, name: 'test/three', url: providers[index]!.url }))
+        .join('') +
       modelBlock({ name: 'test/speed', provider: 'Slow', url: providers[0]!.url }) +
       modelBlock({ name: 'test/speed', provider: 'Quick', url: providers[1]!.url, prompt: 100, completion: 100 }),
   });
@@ -53,13 +55,17 @@ describe('provider', () => {
   });
   test('only', async () => {
     expect(await often({ provider: { only: ['Middle'] } })).toEqual(['Middle']);
-    expect(await often({ provider: { only: ['Dear One', idOf('Middle')], order: ['Dear One'] } })).toEqual(['Dear One']);
+    expect(await often({ provider: { only: ['Dear One', idOf('Middle')], order: ['Dear One'] } })).toEqual([
+      'Dear One',
+    ]);
   });
   test('ignore', async () => {
     expect(await often({ provider: { ignore: ['Cheap', 'Middle'] } })).toEqual(['Dear One']);
   });
   test('ignore is stronger than order and only', async () => {
-    expect(await often({ provider: { order: ['Cheap'], only: ['Cheap', 'Middle'], ignore: ['Cheap'] } })).toEqual(['Middle']);
+    expect(await often({ provider: { order: ['Cheap'], only: ['Cheap', 'Middle'], ignore: ['Cheap'] } })).toEqual([
+      'Middle',
+    ]);
   });
   test('allow_fallbacks: false keeps to the order', async () => {
     expect(await often({ provider: { order: ['Dear One'], allow_fallbacks: false } })).toEqual(['Dear One']);
@@ -74,7 +80,10 @@ describe('provider', () => {
     expect(await served({ provider: { max_price: { prompt: 0.999999 } } })).toBe('404 not_found');
   });
   test('nobody is left: 404 that names the preferences', async () => {
-    const response = await spine.post('/chat/completions', ask('hello', { model: 'test/three', provider: { only: ['Nobody'] } }));
+    const response = await spine.post(
+      '/chat/completions',
+      ask('hello', { model: 'test/three', provider: { only: ['Nobody'] } }),
+    );
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject({ error: { type: 'not_found', param: 'provider' } });
   });
@@ -94,9 +103,11 @@ describe('provider', () => {
   });
   test('null counts as absent', async () => {
     expect(await served({ provider: null, models: null, session_id: null })).not.toMatch(/^\d/);
-    expect(await served({ provider: { order: null, only: null, ignore: null, allow_fallbacks: null, sort: null, max_price: null } })).not.toMatch(
-      /^\d/,
-    );
+    expect(
+      await served({
+        provider: { order: null, only: null, ignore: null, allow_fallbacks: null, sort: null, max_price: null },
+      }),
+    ).not.toMatch(/^\d/);
   });
 });
 
@@ -117,8 +128,14 @@ test(':floor is the cheapest', async () => {
 test('what was measured decides :nitro, and sort by throughput and latency', async () => {
   // Not streamed, so that the delay is in both; the slow one is the cheaper by far.
   for (let i = 0; i < 3; i++) {
-    await served({ provider: { only: ['Slow'] }, messages: [{ role: 'user', content: '!head-delay:400' }] }, 'test/speed');
-    await served({ provider: { only: ['Quick'] }, messages: [{ role: 'user', content: '!tokens:2000' }], max_tokens: 2000 }, 'test/speed');
+    await served(
+      { provider: { only: ['Slow'] }, messages: [{ role: 'user', content: '!head-delay:400' }] },
+      'test/speed',
+    );
+    await served(
+      { provider: { only: ['Quick'] }, messages: [{ role: 'user', content: '!tokens:2000' }], max_tokens: 2000 },
+      'test/speed',
+    );
   }
   expect(await often({}, 'test/speed:nitro')).toEqual(['Quick']);
   expect(await often({ provider: { sort: 'throughput' } }, 'test/speed')).toEqual(['Quick']);
@@ -129,7 +146,10 @@ test('what was measured decides :nitro, and sort by throughput and latency', asy
 test('<provider_pubkey>:<model> is that provider and no other', async () => {
   expect(await often({}, `${idOf('Dear One')}:test/three`)).toEqual(['Dear One']);
   providers[2]!.log.length = 0;
-  const response = await spine.post('/chat/completions', ask('hello !status:400', { model: `${idOf('Dear One')}:test/three` }));
+  const response = await spine.post(
+    '/chat/completions',
+    ask('hello !status:400', { model: `${idOf('Dear One')}:test/three` }),
+  );
   expect(response.status).toBe(400);
   const unknown = await spine.post('/chat/completions', ask('hello', { model: `${idOf('Test')}:test/three` }));
   expect(unknown.status).toBe(404);

@@ -2,13 +2,16 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startProvider, type TestProvider } from '../support/provider.ts';
 import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// A provider that refuses the request itself speaks for all: its refusal is passed on, free, and does not count against it.
+// A provider that refuses the request itself speaks for all: its refusal is passed on, free, and does not count
+// against it.
 
 let second: TestProvider;
 let spine: Spine;
 beforeAll(async () => {
   second = await startProvider();
-  spine = await startSpine({ toml: `${UNHURRIED}${modelBlock({ provider: 'Second', url: second.url, prompt: 50, completion: 50 })}` });
+  spine = await startSpine({
+    toml: `${UNHURRIED}${modelBlock({ provider: 'Second', url: second.url, prompt: 50, completion: 50 })}`,
+  });
 });
 afterAll(async () => {
   await spine.stop();
@@ -28,10 +31,15 @@ test.each([
     spine.provider.log.length = 0;
     const before = await spine.balance();
     spine.provider.instruct({ status });
-    const response = await spine.post('/chat/completions', ask('hello', { stream, provider: { order: ['Test', 'Second'] } }));
+    const response = await spine.post(
+      '/chat/completions',
+      ask('hello', { stream, provider: { order: ['Test', 'Second'] } }),
+    );
     expect(response.status).toBe(answered);
     expect(response.headers.get('content-type')).toContain('application/json');
-    const { error } = (await response.json()) as { error: { message: string; type: string; code: number; param: null } };
+    const { error } = (await response.json()) as {
+      error: { message: string; type: string; code: number; param: null };
+    };
     expect(error).toMatchObject({ type, code: answered });
     // The provider's own words, so that the consumer can mend its request.
     expect(error.message).toContain(`the test provider was told to answer ${status}`);
@@ -39,12 +47,17 @@ test.each([
     await spine.quiet();
     expect(await spine.balance()).toEqual(before);
   }
-  const { data } = (await (await spine.get('/providers')).json()) as { data: { name: string; uptime: number | null; status: string }[] };
+  const { data } = (await (await spine.get('/providers')).json()) as {
+    data: { name: string; uptime: number | null; status: string }[];
+  };
   expect(data.find(({ name }) => name === 'Test')).toMatchObject({ status: 'healthy', uptime: null });
 });
 
 test('a 429 of the only provider is the failure of a provider, not a rate limit or a lack of money of the consumer', async () => {
-  const response = await spine.post('/chat/completions', ask('hello !status:429 !retry-after:7', { provider: { only: ['Second'] } }));
+  const response = await spine.post(
+    '/chat/completions',
+    ask('hello !status:429 !retry-after:7', { provider: { only: ['Second'] } }),
+  );
   expect(response.status).toBe(500);
   expect(response.headers.get('retry-after')).toBe('7');
   expect(await response.json()).toMatchObject({ error: { type: 'provider_unavailable' } });

@@ -32,7 +32,12 @@ test('health', async () => {
 
 test('metrics: Prometheus text with the names of the GenAI conventions, without secrets or names of consumers', async () => {
   for (const stream of [false, true])
-    await (await spine.post('/chat/completions', ask('hello !tokens:3', { stream, user: 'user-canary', metadata: { x: 'metadata-canary' } }))).text();
+    await (
+      await spine.post(
+        '/chat/completions',
+        ask('hello !tokens:3', { stream, user: 'user-canary', metadata: { x: 'metadata-canary' } }),
+      )
+    ).text();
   await spine.post('/chat/completions', ask('hello', { model: 'test/nowhere' }));
   await spine.quiet();
   const response = await get('/metrics', { authorization: `Bearer ${spine.adminKey}` });
@@ -42,7 +47,15 @@ test('metrics: Prometheus text with the names of the GenAI conventions, without 
   expect(text).toMatch(/^# TYPE gen_ai_\S+ histogram$/m);
   for (const line of text.split('\n').filter((one) => one !== '' && !one.startsWith('#')))
     expect(line).toMatch(/^[a-zA-Z_:][a-zA-Z0-9_:]*(\{[^{}]*\})? [-+0-9.eNaInf]+( \d+)?$/);
-  for (const secret of [spine.key, spine.adminKey, 'upstream-secret-canary', 'user-canary', 'metadata-canary', spine.account, 'test/nowhere'])
+  for (const secret of [
+    spine.key,
+    spine.adminKey,
+    'upstream-secret-canary',
+    'user-canary',
+    'metadata-canary',
+    spine.account,
+    'test/nowhere',
+  ])
     expect(text).not.toContain(secret);
 });
 
@@ -50,14 +63,25 @@ interface Described {
   readonly openapi: string;
   readonly info: { readonly title: string; readonly version: string };
   readonly paths: Record<string, Record<string, Operation>>;
-  readonly components: { readonly schemas: Record<string, object>; readonly securitySchemes: Record<string, { type: string }> };
+  readonly components: {
+    readonly schemas: Record<string, object>;
+    readonly securitySchemes: Record<string, { type: string }>;
+  };
   readonly security: Record<string, unknown>[];
 }
 interface Operation {
   readonly summary?: string;
-  readonly parameters?: { readonly name: string; readonly in: string; readonly required?: boolean; readonly schema?: object }[];
+  readonly parameters?: {
+    readonly name: string;
+    readonly in: string;
+    readonly required?: boolean;
+    readonly schema?: object;
+  }[];
   readonly requestBody?: {
-    readonly content: Record<string, { readonly schema: { readonly required?: readonly string[] }; readonly example?: object }>;
+    readonly content: Record<
+      string,
+      { readonly schema: { readonly required?: readonly string[] }; readonly example?: object }
+    >;
   };
   readonly responses: Record<string, { readonly description?: string }>;
   readonly security?: object[];
@@ -95,7 +119,8 @@ describe('/openapi.json', () => {
       'ping',
     ])
       expect(paths).toContain(`/api/v1/${path}`);
-    for (const path of ['/mcp', '/mcp/{name}', '/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json']) expect(paths).toContain(path);
+    for (const path of ['/mcp', '/mcp/{name}', '/health/live', '/health/ready', '/metrics', '/.well-known/jwks.json'])
+      expect(paths).toContain(path);
   });
 
   test('has operations that are whole: a summary, described answers, declared path parameters, JSON bodies', () => {
@@ -141,12 +166,14 @@ describe('/openapi.json', () => {
           .reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], document);
         expect(found, `${where} refers to ${ref}`).toBeDefined();
       }
-      if (typeof entries['type'] === 'string' && !where.endsWith('/properties')) expect(entries['nullable'], where).toBeUndefined();
+      if (typeof entries['type'] === 'string' && !where.endsWith('/properties'))
+        expect(entries['nullable'], where).toBeUndefined();
       for (const [key, item] of Object.entries(entries)) walk(item, `${where}/${key}`);
     };
     walk(document, '#');
     const schemes = Object.keys(document.components.securitySchemes);
-    for (const requirement of document.security) for (const name of Object.keys(requirement)) expect(schemes).toContain(name);
+    for (const requirement of document.security)
+      for (const name of Object.keys(requirement)) expect(schemes).toContain(name);
   });
 
   test('says which endpoints need a key, as they do', async () => {
@@ -154,8 +181,11 @@ describe('/openapi.json', () => {
       for (const [method, operation] of Object.entries(methods)) {
         // An empty requirement among others: some of what can be asked there needs a key.
         const { security } = operation;
-        const isPublic = security !== undefined && (security.length === 0 || security.some((one) => Object.keys(one).length === 0));
-        const response = await fetch(`${spine.origin}${path.replaceAll(/\{[^}]+\}/g, 'x')}`, { method: method.toUpperCase() });
+        const isPublic =
+          security !== undefined && (security.length === 0 || security.some((one) => Object.keys(one).length === 0));
+        const response = await fetch(`${spine.origin}${path.replaceAll(/\{[^}]+\}/g, 'x')}`, {
+          method: method.toUpperCase(),
+        });
         await response.text();
         expect(response.status === 401, `${method} ${path} answered ${response.status}`).toBe(!isPublic);
       }
@@ -163,7 +193,8 @@ describe('/openapi.json', () => {
   });
 
   test('the body that it describes is the body that is checked', () => {
-    const schema = document.paths['/api/v1/chat/completions']!['post']!.requestBody!.content['application/json']!.schema as {
+    const schema = document.paths['/api/v1/chat/completions']!['post']!.requestBody!.content['application/json']!
+      .schema as {
       required: string[];
       anyOf: { required: string[] }[];
       properties: Record<string, { maximum?: number }>;

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { ask, startSpine, type Spine } from '../support/spine.ts';
 
-// 60 requests a minute and 20 more at once for each key, tokens by what was used; always 429, never 402, always with when to come back.
+// 60 requests a minute and 20 more at once for each key, tokens by what was used; always 429, never 402, always
+// with when to come back.
 
 let spine: Spine;
 let now = Date.now();
@@ -30,7 +31,11 @@ test('80 at once, then one a second', async () => {
   expect(refused.headers.get('x-ratelimit-remaining-requests')).toBe('0');
   expect(Number(refused.headers.get('x-ratelimit-reset-requests'))).toBe(80);
   expect(await refused.json()).toMatchObject({
-    error: { type: 'rate_limit_exceeded', code: 429, message: 'Rate limit of 60 requests per minute exceeded: retry in 1 s' },
+    error: {
+      type: 'rate_limit_exceeded',
+      code: 429,
+      message: 'Rate limit of 60 requests per minute exceeded: retry in 1 s',
+    },
   });
   now += 1_000;
   expect((await whoami(key)).status).toBe(200);
@@ -85,7 +90,9 @@ test('tokens: what calls used is taken from the minute, and who is over waits', 
   expect(refused.status).toBe(429);
   const wait = Number(refused.headers.get('retry-after'));
   expect(wait).toBeGreaterThanOrEqual(1);
-  expect(await refused.json()).toMatchObject({ error: { type: 'rate_limit_exceeded', message: expect.stringContaining('tokens') as string } });
+  expect(await refused.json()).toMatchObject({
+    error: { type: 'rate_limit_exceeded', message: expect.stringContaining('tokens') as string },
+  });
   now += wait * 1_000;
   expect((await chat()).status).toBe(200);
 });

@@ -14,7 +14,9 @@ const ready = async (spine: Spine) => {
   return [response.status, ((await response.json()) as { checks: Record<string, string> }).checks] as const;
 };
 const becomes = async (spine: Spine, status: number, database: string) => {
-  await expect.poll(() => ready(spine), { timeout: 30_000, interval: 200 }).toEqual([status, { gateway: 'ok', database }]);
+  await expect
+    .poll(() => ready(spine), { timeout: 30_000, interval: 200 })
+    .toEqual([status, { gateway: 'ok', database }]);
 };
 
 describe('a gateway whose database can be read and not written', () => {
@@ -45,14 +47,24 @@ describe('a gateway whose database can be read and not written', () => {
     };
     expect((await call()).status).toBe(200);
     await spine.quiet();
-    // A limit on its pages, which are all in use, is to SQLite what a full disk is. What is left in the last page of the locks is used up first.
-    const [{ page_count: pages }] = (await database.query({ name: 'count', text: 'PRAGMA page_count' }, [])) as [{ readonly page_count: bigint }];
+    // A limit on its pages, which are all in use, is to SQLite what a full disk is. What is left in the last page
+    // of the locks is used up first.
+    const [{ page_count: pages }] = (await database.query({ name: 'count', text: 'PRAGMA page_count' }, [])) as [
+      { readonly page_count: bigint },
+    ];
     await database.query({ name: 'limit', text: `PRAGMA max_page_count = ${pages}` }, []);
     const held: string[] = [];
     const hold = async (): Promise<never> => {
       for (;;) {
         const id = crypto.randomUUID();
-        const lock = { id, account: spine.account, amount: 1n, prices: [], expiresAt: Date.now() + 60_000, detail: '{}' };
+        const lock = {
+          id,
+          account: spine.account,
+          amount: 1n,
+          prices: [],
+          expiresAt: Date.now() + 60_000,
+          detail: '{}',
+        };
         expect(await ledger.lock(lock)).toMatchObject({ ok: true });
         held.push(id);
       }
@@ -127,7 +139,8 @@ describe('the check', () => {
       return createDatabaseCheck({ write, onChange: (works) => told.push(works) })();
     };
     const full = (code: string) => new DatabaseError('password=hunter2 at 10.0.0.5', { code, unavailable: true });
-    for (const code of ['sqlite_13', '53100']) expect(await of(full(code))).toBe('cannot be written to: its disk is full');
+    for (const code of ['sqlite_13', '53100'])
+      expect(await of(full(code))).toBe('cannot be written to: its disk is full');
     expect(await of(full('connection'))).toBe('cannot be reached or written to');
     expect(told).toEqual([false, false, false]);
   });

@@ -2,7 +2,8 @@ import { createPublicKey, verify } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { ask, events, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// A receipt of every paid call: verifiable with nothing but the gateway's public key, and the same wherever it is shown.
+// A receipt of every paid call: verifiable with nothing but the gateway's public key, and the same wherever it is
+// shown.
 
 let spine: Spine;
 beforeAll(async () => {
@@ -26,7 +27,9 @@ interface Content {
   readonly time: number;
 }
 
-/** As somebody does who has the receipt and the published key, and no gateway. Null when the signature does not hold. */
+/**
+ * As somebody does who has the receipt and the published key, and no gateway. Null when the signature does not hold.
+ */
 async function read(receipt: string): Promise<Content | null> {
   const { keys } = (await (await fetch(`${spine.origin}/.well-known/jwks.json`)).json()) as {
     keys: { kid: string; kty: string; crv: string; x: string }[];
@@ -35,7 +38,12 @@ async function read(receipt: string): Promise<Content | null> {
   const header = JSON.parse(Buffer.from(head, 'base64url').toString()) as { alg: string; kid: string };
   expect(header.alg).toBe('EdDSA');
   const jwk = keys.find(({ kid }) => kid === header.kid)!;
-  const holds = verify(null, Buffer.from(`${head}.${payload}`), createPublicKey({ key: jwk, format: 'jwk' }), Buffer.from(signature, 'base64url'));
+  const holds = verify(
+    null,
+    Buffer.from(`${head}.${payload}`),
+    createPublicKey({ key: jwk, format: 'jwk' }),
+    Buffer.from(signature, 'base64url'),
+  );
   return holds ? (JSON.parse(Buffer.from(payload, 'base64url').toString()) as Content) : null;
 }
 

@@ -28,7 +28,9 @@ async function burst(name: string, count: number): Promise<{ readonly passed: nu
   const statuses = await Promise.all(
     Array.from({ length: count }, async () => {
       const begun = performance.now();
-      const response = await spine.post('/chat/completions', ask('hello !tokens:1'), { authorization: `Bearer ${key}` });
+      const response = await spine.post('/chat/completions', ask('hello !tokens:1'), {
+        authorization: `Bearer ${key}`,
+      });
       await response.text();
       slowest = Math.max(slowest, performance.now() - begun);
       if (response.status === 429) {

@@ -18,7 +18,11 @@ const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 test.each([false, true])('funded but too low: 402 that says the estimate (stream: %s)', async (stream) => {
   const { key } = await spine.tenant(`poor-${stream}`, '0.000001');
   // 4,096 tokens at 2 USD per 1M, and the bound of a prompt of 993 bytes and its role: 997 + 64 + 16 at 1 USD per 1M.
-  const response = await spine.post('/chat/completions', ask('x'.repeat(993), { max_tokens: 4096, stream }), bearer(key));
+  const response = await spine.post(
+    '/chat/completions',
+    ask('x'.repeat(993), { max_tokens: 4096, stream }),
+    bearer(key),
+  );
   expect(response.status).toBe(402);
   expect(response.headers.get('content-type')).toContain('application/json');
   const body = (await response.json()) as { error: { message: string } };
@@ -27,7 +31,10 @@ test.each([false, true])('funded but too low: 402 that says the estimate (stream
   expect(response.headers.get('payment-required')).toBeNull();
   expect(body.error).toMatchObject({ type: 'insufficient_balance', code: 402 });
   expect(body.error.message).toBe(`Insufficient balance for estimated cost: 0.00${2 * 4096 + 997 + 64 + 16} USDC`);
-  expect(await (await spine.get('/session/balance', bearer(key))).json()).toMatchObject({ balance_micro_usdc: 1, balance_usd: '0.000001' });
+  expect(await (await spine.get('/session/balance', bearer(key))).json()).toMatchObject({
+    balance_micro_usdc: 1,
+    balance_usd: '0.000001',
+  });
 });
 
 test('never funded: 424 on a call, and a balance of 0 is no error', async () => {
@@ -39,19 +46,31 @@ test('never funded: 424 on a call, and a balance of 0 is no error', async () => 
   expect(error.message).toMatch(/^Escrow account not set up/);
   const balance = await spine.get('/session/balance', bearer(key));
   expect(balance.status).toBe(200);
-  expect(await balance.json()).toEqual({ caip_account_id: 'tollgate:local:unfunded', balance_micro_usdc: 0, balance_usd: '0' });
+  expect(await balance.json()).toEqual({
+    caip_account_id: 'tollgate:local:unfunded',
+    balance_micro_usdc: 0,
+    balance_usd: '0',
+  });
 });
 
 test('spent to nothing: 402, not 424', async () => {
   const { key, account } = await spine.tenant('spent', '0.000005');
-  await spine.app.ledger.transfer({ id: 'take-it-back', from: `escrow:${account}`, to: 'treasury:operator', amount: 5n, memo: '' });
+  await spine.app.ledger.transfer({
+    id: 'take-it-back',
+    from: `escrow:${account}`,
+    to: 'treasury:operator',
+    amount: 5n,
+    memo: '',
+  });
   const response = await spine.post('/chat/completions', ask('hello'), bearer(key));
   expect(response.status).toBe(402);
 });
 
 test('an unknown model, and a wrong request, are said before money is', async () => {
   const { key } = await spine.tenant('poor-and-wrong', '0');
-  expect((await spine.post('/chat/completions', ask('hello', { model: 'test/nowhere' }), bearer(key))).status).toBe(404);
+  expect((await spine.post('/chat/completions', ask('hello', { model: 'test/nowhere' }), bearer(key))).status).toBe(
+    404,
+  );
   expect((await spine.post('/chat/completions', ask('hello', { temperature: 3 }), bearer(key))).status).toBe(400);
 });
 

@@ -14,23 +14,34 @@ afterEach(async () => {
 });
 
 const idOf = async (given?: string, stream = false) => {
-  const response = await spine.post('/chat/completions', ask('hello', { stream }), given === undefined ? {} : { 'x-request-id': given });
+  const response = await spine.post(
+    '/chat/completions',
+    ask('hello', { stream }),
+    given === undefined ? {} : { 'x-request-id': given },
+  );
   await response.text();
   expect(response.status).toBe(200);
   return response.headers.get('x-request-id')!;
 };
-const callLines = () => spine.logs.map((line) => JSON.parse(line) as Record<string, unknown>).filter((line) => line['msg'] === 'call');
+const callLines = () =>
+  spine.logs.map((line) => JSON.parse(line) as Record<string, unknown>).filter((line) => line['msg'] === 'call');
 
-test.each([false, true])('a given id is echoed, forwarded, logged, and kept on the generation (stream: %s)', async (stream) => {
-  const given = `client-7:/é`.replace('é', 'e') + String(stream);
-  const response = await spine.post('/chat/completions', ask('hello', { stream }), { 'x-request-id': given });
-  await response.text();
-  expect(response.headers.get('x-request-id')).toBe(given);
-  expect(spine.provider.log.at(-1)!.headers['x-request-id']).toBe(given);
-  await spine.quiet();
-  expect(callLines().at(-1)).toMatchObject({ request_id: given, generation_id: response.headers.get('x-generation-id') });
-  expect((await spine.generation(response.headers.get('x-generation-id'))).request_id).toBe(given);
-});
+test.each([false, true])(
+  'a given id is echoed, forwarded, logged, and kept on the generation (stream: %s)',
+  async (stream) => {
+    const given = `client-7:/é`.replace('é', 'e') + String(stream);
+    const response = await spine.post('/chat/completions', ask('hello', { stream }), { 'x-request-id': given });
+    await response.text();
+    expect(response.headers.get('x-request-id')).toBe(given);
+    expect(spine.provider.log.at(-1)!.headers['x-request-id']).toBe(given);
+    await spine.quiet();
+    expect(callLines().at(-1)).toMatchObject({
+      request_id: given,
+      generation_id: response.headers.get('x-generation-id'),
+    });
+    expect((await spine.generation(response.headers.get('x-generation-id'))).request_id).toBe(given);
+  },
+);
 
 test('without one, every request gets another, which the provider gets too', async () => {
   const ids = [await idOf(), await idOf(), await idOf(undefined, true)];
@@ -45,7 +56,10 @@ test('128 characters are the most', async () => {
 });
 
 test.each(['', 'caf\u00e9', 'tab\there', '\u00ff'])('%j is no id: one is made', async (given) => {
-  const answer = await sendRaw(spine.origin, Buffer.from(`GET /api/v1/ping HTTP/1.1\r\nhost: x\r\nx-request-id: ${given}\r\n\r\n`, 'latin1'));
+  const answer = await sendRaw(
+    spine.origin,
+    Buffer.from(`GET /api/v1/ping HTTP/1.1\r\nhost: x\r\nx-request-id: ${given}\r\n\r\n`, 'latin1'),
+  );
   expect(answer.status).toBe(200);
   expect(answer.headers['x-request-id']).toMatch(/^req-/);
 });
@@ -57,7 +71,10 @@ test('every answer has one, also errors and what needs no key', async () => {
     ['/key', 401],
     ['/generation', 400],
   ] as const) {
-    const response = await spine.get(path, { 'x-request-id': 'mine', ...(path === '/key' ? { authorization: 'Bearer wrong' } : {}) });
+    const response = await spine.get(path, {
+      'x-request-id': 'mine',
+      ...(path === '/key' ? { authorization: 'Bearer wrong' } : {}),
+    });
     expect(response.status).toBe(status);
     expect(response.headers.get('x-request-id')).toBe('mine');
   }
@@ -82,7 +99,10 @@ test('metadata goes to the log, bounded, and not to the provider', async () => {
 });
 
 test('line ends in an id cannot write a header or a line of the log', async () => {
-  const answer = await sendRaw(spine.origin, 'GET /api/v1/ping HTTP/1.1\r\nhost: x\r\nx-request-id: a\rset-cookie: b\r\n\r\n');
+  const answer = await sendRaw(
+    spine.origin,
+    'GET /api/v1/ping HTTP/1.1\r\nhost: x\r\nx-request-id: a\rset-cookie: b\r\n\r\n',
+  );
   expect(answer.status).toBe(400);
   expect(answer.headers).not.toHaveProperty('set-cookie');
 });

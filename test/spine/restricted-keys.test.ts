@@ -3,14 +3,18 @@ import type { NewKeyFields } from '#auth/keys';
 import { fill, routesOf } from '../support/route-table.ts';
 import { MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// A key with a spending limit, an expiry or a list of services is for calls: what else belongs to its account it neither sees nor changes.
+// A key with a spending limit, an expiry or a list of services is for calls: what else belongs to its account it
+// neither sees nor changes.
 
 const RESTRICTED: readonly (readonly [string, Partial<NewKeyFields>])[] = [
   ['a spending limit', { limit: 1_000_000n, limitReset: 'daily' }],
   ['an expiry', { expiresAt: Date.now() + 86_400_000 }],
   ['a list of services', { allowedServices: [MODEL] }],
 ];
-/** What is about the account and not about one key. Those that change it ask for full rights before they look at what is sent. */
+/**
+ * What is about the account and not about one key. Those that change it ask for full rights before they look at
+ * what is sent.
+ */
 const OF_THE_ACCOUNT = [
   'GET /provider/earnings',
   'GET /withdrawals',
@@ -55,9 +59,9 @@ describe.each(RESTRICTED)('a key with %s', (_name, fields) => {
 
   test('sees the calls that were made with it, and none of other keys of its account', async () => {
     const ask = async (by: string) =>
-      (await spine.post('/chat/completions', { model: MODEL, messages: [{ role: 'user', content: 'hi' }] }, bearer(by))).headers.get(
-        'x-generation-id',
-      )!;
+      (
+        await spine.post('/chat/completions', { model: MODEL, messages: [{ role: 'user', content: 'hi' }] }, bearer(by))
+      ).headers.get('x-generation-id')!;
     const [own, others] = [await ask(key), await ask(other.key)];
     const seen = async (id: string, by: string) => (await request(`GET /generation?id=${id}`, by)).status;
     expect([await seen(own, key), await seen(others, key)]).toEqual([200, 404]);
@@ -72,11 +76,16 @@ describe.each(RESTRICTED)('a key with %s', (_name, fields) => {
   });
 
   test('finds nothing of another key of its account at any address', async () => {
-    const paths = routesOf(spine.app.server).filter(({ method, path }) => method === 'GET' && !path.endsWith('/tunnel'));
+    const paths = routesOf(spine.app.server).filter(
+      ({ method, path }) => method === 'GET' && !path.endsWith('/tunnel'),
+    );
     expect(paths.length).toBeGreaterThan(20);
     for (const { path } of paths) {
       const controller = new AbortController();
-      const response = await fetch(spine.origin + fill(path, { hash: other.hash }), { headers: bearer(key), signal: controller.signal });
+      const response = await fetch(spine.origin + fill(path, { hash: other.hash }), {
+        headers: bearer(key),
+        signal: controller.signal,
+      });
       // A stream that waits for something to tell has nothing to hide.
       if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
         controller.abort();

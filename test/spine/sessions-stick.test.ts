@@ -10,7 +10,9 @@ let spine: Spine;
 beforeAll(async () => {
   for (const _ of NAMES) providers.push(await startProvider());
   spine = await startSpine({
-    toml: UNHURRIED + NAMES.map((provider, index) => modelBlock({ name: 'test/even', provider, url: providers[index]!.url })).join(''),
+    toml:
+      UNHURRIED +
+      NAMES.map((provider, index) => modelBlock({ name: 'test/even', provider, url: providers[index]!.url })).join(''),
   });
 });
 afterAll(async () => {

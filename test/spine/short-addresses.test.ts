@@ -20,7 +20,10 @@ test('an OpenAI client with the base address /v1 lists models and chats', async 
 });
 
 test('both addresses answer the same, and what is unknown is 404 with its own name', async () => {
-  const get = async (path: string) => (await fetch(spine.origin + path, { headers: { authorization: `Bearer ${spine.key}` } })).json();
+  const get = async (path: string) =>
+    (await fetch(spine.origin + path, { headers: { authorization: `Bearer ${spine.key}` } })).json();
   expect(await get('/v1/models?type=all')).toEqual(await get('/api/v1/models?type=all'));
-  expect(await get('/v1/nowhere')).toMatchObject({ error: { code: 404, message: expect.stringContaining('/v1/nowhere') } });
+  expect(await get('/v1/nowhere')).toMatchObject({
+    error: { code: 404, message: expect.stringContaining('/v1/nowhere') },
+  });
 });

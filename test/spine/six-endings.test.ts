@@ -5,7 +5,12 @@ import { events, MODEL, startSpine, type Spine } from '../support/spine.ts';
 
 // Every ending of a call, streamed and not, on both databases: what the consumer pays and what the provider earns.
 
-const request = (content: string, more: object = {}) => ({ model: MODEL, messages: [{ role: 'user', content }], max_tokens: 50, ...more });
+const request = (content: string, more: object = {}) => ({
+  model: MODEL,
+  messages: [{ role: 'user', content }],
+  max_tokens: 50,
+  ...more,
+});
 
 interface Generation {
   readonly state: string;
@@ -36,7 +41,9 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
   });
 
   /** Runs one call and tells how money moved. */
-  async function measure(run: () => Promise<unknown>): Promise<{ paid: bigint; earned: bigint; generation: Generation }> {
+  async function measure(
+    run: () => Promise<unknown>,
+  ): Promise<{ paid: bigint; earned: bigint; generation: Generation }> {
     const providerId = spine.app.catalog.offers()[0]!.provider.id;
     const earnings = async () => (await spine.app.ledger.balance(earningsOf(providerId)))?.available ?? 0n;
     const [before, earnedBefore] = [await spine.balance(), await earnings()];
@@ -112,7 +119,12 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
   test('the client leaves midway and the provider ends in time: what was reported', async () => {
     const { paid, earned, generation } = await measure(async () => {
       const leaving = new AbortController();
-      const response = await spine.post('/chat/completions', request('hello !tokens:20 !token-ms:5', { stream: true }), {}, leaving.signal);
+      const response = await spine.post(
+        '/chat/completions',
+        request('hello !tokens:20 !token-ms:5', { stream: true }),
+        {},
+        leaving.signal,
+      );
       const reader = response.body!.getReader();
       await reader.read();
       leaving.abort();
@@ -126,7 +138,12 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
   test('the client leaves midway and the provider goes on for ever: what came, as measured', async () => {
     const { paid, generation } = await measure(async () => {
       const leaving = new AbortController();
-      const response = await spine.post('/chat/completions', request('hello !tokens:50 !token-ms:200', { stream: true }), {}, leaving.signal);
+      const response = await spine.post(
+        '/chat/completions',
+        request('hello !tokens:50 !token-ms:200', { stream: true }),
+        {},
+        leaving.signal,
+      );
       const reader = response.body!.getReader();
       await reader.read();
       leaving.abort();
@@ -134,7 +151,13 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
     });
     expect(paid).toBeGreaterThan(0n);
     expect(paid).toBeLessThan(priceOf(lastCall().promptTokens, 50));
-    expect(generation).toMatchObject({ state: 'settled', outcome: 'cut', finish_reason: 'cancelled', estimated: true, cancelled: true });
+    expect(generation).toMatchObject({
+      state: 'settled',
+      outcome: 'cut',
+      finish_reason: 'cancelled',
+      estimated: true,
+      cancelled: true,
+    });
   });
 
   test('the call takes too long and its client reads on: what came, as measured', async () => {
@@ -142,7 +165,14 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
     expect(paid).toBeGreaterThan(0n);
     expect(paid).toBeLessThan(priceOf(lastCall().promptTokens, 50));
     expect(earned).toBe(paid);
-    expect(generation).toMatchObject({ state: 'settled', outcome: 'cut', finish_reason: 'timeout', estimated: true, cancelled: false, flags: [] });
+    expect(generation).toMatchObject({
+      state: 'settled',
+      outcome: 'cut',
+      finish_reason: 'timeout',
+      estimated: true,
+      cancelled: false,
+      flags: [],
+    });
   });
 
   test('nothing came before the call took too long: free', async () => {
@@ -151,7 +181,9 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
   });
 
   test('output that runs past the cap: the estimate, and the provider is flagged', async () => {
-    const { paid, earned, generation } = await measure(() => streamed('hello !tokens:20000 !ignore-max', { max_tokens: 5 }));
+    const { paid, earned, generation } = await measure(() =>
+      streamed('hello !tokens:20000 !ignore-max', { max_tokens: 5 }),
+    );
     const bytes = Buffer.byteLength('hello !tokens:20000 !ignore-max');
     expect(paid).toBeGreaterThanOrEqual(priceOf(bytes, 5));
     expect(earned).toBe(paid);
@@ -162,11 +194,16 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
     const response = await spine.post('/chat/completions', request('hello !tokens:3', { stream: true }));
     const text = await response.text();
     // No waiting for quiet here: who has seen the end has a settled record.
-    const { data } = (await (await spine.get(`/generation?id=${response.headers.get('x-generation-id')}`)).json()) as { data: Generation };
+    const { data } = (await (await spine.get(`/generation?id=${response.headers.get('x-generation-id')}`)).json()) as {
+      data: Generation;
+    };
     expect(data.state).toBe('settled');
     const chunks = events(text);
     expect(chunks.at(-1)).toBe('[DONE]');
-    expect(chunks.at(-2)).toMatchObject({ choices: [{ finish_reason: 'stop' }], usage: { completion_tokens: 3, cost: data.cost_micro_usdc / 1e6 } });
+    expect(chunks.at(-2)).toMatchObject({
+      choices: [{ finish_reason: 'stop' }],
+      usage: { completion_tokens: 3, cost: data.cost_micro_usdc / 1e6 },
+    });
   });
 });
 

@@ -5,7 +5,8 @@ import { startFirehose, type Firehose } from '../support/firehose.ts';
 import { postLazily, type LazyReader } from '../support/lazy-reader.ts';
 import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// A client that reads slowly slows its provider down; it does not fill the gateway's memory, and it pays for what was produced.
+// A client that reads slowly slows its provider down; it does not fill the gateway's memory, and it pays for what
+// was produced.
 
 const MIB = 1024 * 1024;
 /** More than the sockets between hold, even on loopback. */
@@ -55,7 +56,8 @@ test('twenty clients that do not read hold up their providers, not our memory', 
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
   expect(firehose.sent).toMatchObject({ finished: 0, left: 0 });
-  // Clients and provider included, which are in this process too. The replies are 960 MiB. What is dropped is freed a little later.
+  // Clients and provider included, which are in this process too. The replies are 960 MiB. What is dropped is freed
+  // a little later.
   await expect.poll(() => memoryUsed() - used, { timeout: 5_000 }).toBeLessThan(20 * MIB);
 
   // Who reads after all gets everything and pays for it.

@@ -7,7 +7,9 @@ import { ask, startSpine, type Spine } from '../support/spine.ts';
 
 let spine: Spine;
 beforeAll(async () => {
-  spine = await startSpine({ toml: '[limits]\nrequests_per_minute = 1000000\nburst = 1000000\nrequest_timeout_ms = 700\n' });
+  spine = await startSpine({
+    toml: '[limits]\nrequests_per_minute = 1000000\nburst = 1000000\nrequest_timeout_ms = 700\n',
+  });
 });
 afterAll(async () => {
   expect(await spine.faults()).toEqual([]);
@@ -58,7 +60,8 @@ test('without a credential it is not even listened to', async () => {
 test('five hundred idle and half-said connections do not slow a good client', async () => {
   const good = async () => {
     const begun = performance.now();
-    for (let i = 0; i < 40; i++) expect((await spine.post('/chat/completions', ask('hello !tokens:1'))).status).toBe(200);
+    for (let i = 0; i < 40; i++)
+      expect((await spine.post('/chat/completions', ask('hello !tokens:1'))).status).toBe(200);
     return performance.now() - begun;
   };
   await good();

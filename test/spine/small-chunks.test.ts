@@ -40,7 +40,9 @@ test.each([
 test('a large body in chunks of one byte is refused with what would be right', async () => {
   const { status, body } = await sendRaw(spine.origin, inChunks(100_000, 1));
   expect(status).toBe(400);
-  expect(JSON.parse(body)).toMatchObject({ error: { type: 'invalid_request', message: expect.stringContaining('chunks of less than 64 bytes') } });
+  expect(JSON.parse(body)).toMatchObject({
+    error: { type: 'invalid_request', message: expect.stringContaining('chunks of less than 64 bytes') },
+  });
 });
 
 test('a body that is larger than is taken is refused however it comes', async () => {

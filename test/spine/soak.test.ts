@@ -3,8 +3,9 @@ import { freshDatabase } from '../support/fresh-database.ts';
 import type { LoggedCall } from '../support/provider/log.ts';
 import { MODEL, startSpine, type Spine } from '../support/spine.ts';
 
-// 2,000 mixed calls with a provider that misbehaves at random and clients that hang up at random. Afterwards the books are audited, and every
-// charge is computed again from what the provider wrote down, knowing nothing of the gateway's code.
+// 2,000 mixed calls with a provider that misbehaves at random and clients that hang up at random. Afterwards the
+// books are audited, and every charge is computed again from what the provider wrote down, knowing nothing of the
+// gateway's code.
 
 const CALLS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 2_000;
 const CONCURRENCY = 24;
@@ -102,13 +103,18 @@ async function call(index: number, random: () => number): Promise<Ended> {
   }
 }
 
-/** What a call has to cost by the provider's own log, in micro-USD; 'estimate' where the reply was cut because its client had left. */
+/**
+ * What a call has to cost by the provider's own log, in micro-USD; 'estimate' where the reply was cut because its
+ * client had left.
+ */
 function expected(logged: LoggedCall, lock: number): number | 'estimate' {
   const { behaviour, plannedTokens } = logged;
   const { stream } = logged.body as { stream: boolean };
   if (logged.end === 'client_closed') return 'estimate';
   const failed =
-    logged.end !== 'finished' || behaviour.finish === 'error' || (stream && behaviour.errorAt !== null && plannedTokens > behaviour.errorAt);
+    logged.end !== 'finished' ||
+    behaviour.finish === 'error' ||
+    (stream && behaviour.errorAt !== null && plannedTokens > behaviour.errorAt);
   if (failed) return 0;
   // Of a stream, what comes after its end is not part of it.
   if (stream && behaviour.usage === 'after-done') return 0;
@@ -127,69 +133,83 @@ function expected(logged: LoggedCall, lock: number): number | 'estimate' {
   }
 }
 
-test(`${CALLS} mixed calls: the books add up, no lock is left, every charge is the provider's`, { timeout: 600_000 }, async () => {
-  const random = seeded(20_261_120);
-  const ended = new Map<string, Ended>();
-  let next = 0;
-  await Promise.all(
-    Array.from({ length: CONCURRENCY }, async () => {
-      while (next < CALLS) {
-        const index = next++;
-        ended.set(`soak-${index}`, await call(index, random));
+test(
+  `${CALLS} mixed calls: the books add up, no lock is left, every charge is the provider's`,
+  { timeout: 600_000 },
+  async () => {
+    const random = seeded(20_261_120);
+    const ended = new Map<string, Ended>();
+    let next = 0;
+    await Promise.all(
+      Array.from({ length: CONCURRENCY }, async () => {
+        while (next < CALLS) {
+          const index = next++;
+          ended.set(`soak-${index}`, await call(index, random));
+        }
+      }),
+    );
+    await spine.quiet();
+
+    const report = await spine.audit();
+    expect(report.checks.filter((check) => !check.ok)).toEqual([]);
+
+    const rows = await spine.app.database.query({
+      name: 'soak-locks',
+      text: 'SELECT state, charged, amount, lock_detail, detail FROM locks',
+    });
+    const locks = new Map(
+      rows.map((row) => [(JSON.parse(String(row['lock_detail'])) as { requestId: string }).requestId, row]),
+    );
+    expect(rows.filter((row) => row['state'] === 'held')).toEqual([]);
+
+    const wrong: unknown[] = [];
+    let charged = 0n;
+    let exact = 0;
+    let estimated = 0;
+    for (const logged of spine.provider.log) {
+      const requestId = String(logged.headers['x-request-id']);
+      const lock = locks.get(requestId);
+      const { messages } = logged.body as { messages: { content: string }[] };
+      // A provider that ends at the very moment the drain does may have ended unheard: then the gateway has
+      // measured, too; or, where not even the head of the reply had come by then, there was nothing to measure.
+      const { hungUp } = ended.get(requestId)!;
+      const measured = hungUp && /"estimated":true|"error":"the client is gone"/.test(String(lock?.['detail']));
+      const due = measured ? 'estimate' : expected(logged, Number(lock!['amount']));
+      const paid = Number(lock?.['charged'] ?? -1n);
+      charged += (lock?.['charged'] as bigint | undefined) ?? 0n;
+      if (due === 'estimate') {
+        estimated += 1;
+        if (/"error":"the client is gone"/.test(String(lock?.['detail'])) && paid !== 0)
+          wrong.push({ requestId, paid, why: 'a call without a reply was charged' });
+        // The provider saw its socket close: either the client had left, or we gave up on it. Never more than the lock.
+        if (paid < 0 || paid > Number(lock!['amount']))
+          wrong.push({ requestId, paid, behaviour: messages[0]!.content, why: 'an estimate beyond the lock' });
+        if (paid > 0 && !hungUp && logged.behaviour.stallAt !== null)
+          wrong.push({ requestId, paid, why: 'a stalled call was charged' });
+      } else {
+        exact += 1;
+        if (paid !== due)
+          wrong.push({
+            requestId,
+            paid,
+            due,
+            behaviour: messages[0]!.content,
+            end: logged.end,
+            hungUp,
+            detail: lock?.['detail'],
+          });
       }
-    }),
-  );
-  await spine.quiet();
-
-  const report = await spine.audit();
-  expect(report.checks.filter((check) => !check.ok)).toEqual([]);
-
-  const rows = await spine.app.database.query({ name: 'soak-locks', text: 'SELECT state, charged, amount, lock_detail, detail FROM locks' });
-  const locks = new Map(rows.map((row) => [(JSON.parse(String(row['lock_detail'])) as { requestId: string }).requestId, row]));
-  expect(rows.filter((row) => row['state'] === 'held')).toEqual([]);
-
-  const wrong: unknown[] = [];
-  let charged = 0n;
-  let exact = 0;
-  let estimated = 0;
-  for (const logged of spine.provider.log) {
-    const requestId = String(logged.headers['x-request-id']);
-    const lock = locks.get(requestId);
-    const { messages } = logged.body as { messages: { content: string }[] };
-    // A provider that ends at the very moment the drain does may have ended unheard: then the gateway has measured, too; or, where not even
-    // the head of the reply had come by then, there was nothing to measure.
-    const { hungUp } = ended.get(requestId)!;
-    const measured = hungUp && /"estimated":true|"error":"the client is gone"/.test(String(lock?.['detail']));
-    const due = measured ? 'estimate' : expected(logged, Number(lock!['amount']));
-    const paid = Number(lock?.['charged'] ?? -1n);
-    charged += (lock?.['charged'] as bigint | undefined) ?? 0n;
-    if (due === 'estimate') {
-      estimated += 1;
-      if (/"error":"the client is gone"/.test(String(lock?.['detail'])) && paid !== 0)
-        wrong.push({ requestId, paid, why: 'a call without a reply was charged' });
-      // The provider saw its socket close: either the client had left, or we gave up on it. Never more than the lock.
-      if (paid < 0 || paid > Number(lock!['amount']))
-        wrong.push({ requestId, paid, behaviour: messages[0]!.content, why: 'an estimate beyond the lock' });
-      if (paid > 0 && !hungUp && logged.behaviour.stallAt !== null) wrong.push({ requestId, paid, why: 'a stalled call was charged' });
-    } else {
-      exact += 1;
-      if (paid !== due)
-        wrong.push({
-          requestId,
-          paid,
-          due,
-          behaviour: messages[0]!.content,
-          end: logged.end,
-          hungUp,
-          detail: lock?.['detail'],
-        });
     }
-  }
-  expect(wrong.slice(0, 10)).toEqual([]);
-  // Every call that was locked reached the provider once, and every one that reached it was locked.
-  expect(new Set(spine.provider.log.map((logged) => logged.headers['x-request-id'])).size).toBe(spine.provider.log.length);
-  const balance = await spine.balance();
-  expect(100_000_000n - balance.available).toBe(charged);
-  expect(exact).toBeGreaterThan(CALLS / 2);
-  console.log(`  ${CALLS} calls: ${exact} charges recomputed exactly, ${estimated} cut off, ${charged} micro-USD charged in all`);
-});
+    expect(wrong.slice(0, 10)).toEqual([]);
+    // Every call that was locked reached the provider once, and every one that reached it was locked.
+    expect(new Set(spine.provider.log.map((logged) => logged.headers['x-request-id'])).size).toBe(
+      spine.provider.log.length,
+    );
+    const balance = await spine.balance();
+    expect(100_000_000n - balance.available).toBe(charged);
+    expect(exact).toBeGreaterThan(CALLS / 2);
+    console.log(
+      `  ${CALLS} calls: ${exact} charges recomputed exactly, ${estimated} cut off, ${charged} micro-USD charged in all`,
+    );
+  },
+);

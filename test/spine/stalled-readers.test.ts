@@ -35,12 +35,15 @@ ${modelBlock({ name: 'test/long', provider: 'Firehose', url, contextLength: 20_0
   });
 const long = ask('hello', { model: 'test/long', max_tokens: TOKENS, stream: true });
 const uptime = async () => {
-  const { data } = (await (await spine.get('/models/test/long/endpoints')).json()) as { data: { endpoints: { uptime_last_1h: number | null }[] } };
+  const { data } = (await (await spine.get('/models/test/long/endpoints')).json()) as {
+    data: { endpoints: { uptime_last_1h: number | null }[] };
+  };
   return data.endpoints[0]!.uptime_last_1h;
 };
 /** Waits until the one call of this spine has begun and is resolved. */
 const resolved = async () => {
-  while ((await spine.locks()).length === 0 || (await spine.balance()).locked > 0n) await new Promise((resolve) => setTimeout(resolve, 20));
+  while ((await spine.locks()).length === 0 || (await spine.balance()).locked > 0n)
+    await new Promise((resolve) => setTimeout(resolve, 20));
   return spine.generation((await spine.locks())[0]!);
 };
 
@@ -85,7 +88,9 @@ test('a whole reply that nobody fetches is not kept, nor its connection; one tha
   }).listen(0, '127.0.0.1');
   await once(provider, 'listening');
   spine = await start(500, 60_000, `http://127.0.0.1:${(provider.address() as AddressInfo).port}/v1`);
-  const [idle, slow] = await Promise.all([1, 2].map(() => postLazily(spine.origin, spine.key, { ...long, stream: false })));
+  const [idle, slow] = await Promise.all(
+    [1, 2].map(() => postLazily(spine.origin, spine.key, { ...long, stream: false })),
+  );
   const closed = once(idle!.socket, 'close');
   const sips = setInterval(() => slow!.sip(), 10);
   let fetched = 0;
@@ -100,4 +105,6 @@ test('a whole reply that nobody fetches is not kept, nor its connection; one tha
 }, 20_000);
 
 const connections = () =>
-  new Promise<number>((resolve, reject) => spine.app.server.server.getConnections((error, count) => (error ? reject(error) : resolve(count))));
+  new Promise<number>((resolve, reject) =>
+    spine.app.server.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+  );

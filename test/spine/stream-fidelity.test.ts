@@ -18,7 +18,11 @@ interface Chunk {
   readonly object: string;
   readonly model: string;
   readonly created: number;
-  readonly choices: { index: number; delta: { role?: string; content?: string; tool_calls?: ToolDelta[] }; finish_reason: string | null }[];
+  readonly choices: {
+    index: number;
+    delta: { role?: string; content?: string; tool_calls?: ToolDelta[] };
+    finish_reason: string | null;
+  }[];
   readonly usage?: { prompt_tokens: number; completion_tokens: number; total_tokens: number; cost: number };
 }
 interface ToolDelta {
@@ -28,7 +32,10 @@ interface ToolDelta {
   readonly function: { readonly name?: string; readonly arguments: string };
 }
 
-async function stream(content: string, more: object = {}): Promise<{ chunks: Chunk[]; text: string; response: Response; raw: string }> {
+async function stream(
+  content: string,
+  more: object = {},
+): Promise<{ chunks: Chunk[]; text: string; response: Response; raw: string }> {
   const response = await spine.post('/chat/completions', ask(content, { stream: true, max_tokens: 200, ...more }));
   expect(response.status).toBe(200);
   const raw = await response.text();
@@ -48,7 +55,11 @@ function expectWhole({ chunks, text, response }: Awaited<ReturnType<typeof strea
   expect(call.completionTokens).toBe(tokens);
   expect(call.textBytes).toBe(Buffer.byteLength(text));
   for (const chunk of chunks)
-    expect(chunk).toMatchObject({ id: response.headers.get('x-generation-id'), object: 'chat.completion.chunk', model: MODEL });
+    expect(chunk).toMatchObject({
+      id: response.headers.get('x-generation-id'),
+      object: 'chat.completion.chunk',
+      model: MODEL,
+    });
   expect(new Set(chunks.map(({ created }) => created)).size).toBe(1);
   expect(chunks[0]!.choices[0]!.delta.role).toBe('assistant');
   // finish_reason and usage come once, in the last chunk, together.
@@ -120,7 +131,9 @@ test('several choices', async () => {
   const { chunks } = await stream('hello !tokens:6 !split:3', { n: 3 });
   for (const index of [0, 1, 2]) {
     const own = chunks.flatMap(({ choices }) => choices.filter((choice) => choice.index === index));
-    expect(own.map(({ delta }) => delta.content ?? '').join('')).toBe(Array.from({ length: 6 }, (_, at) => tokenText(at)).join(''));
+    expect(own.map(({ delta }) => delta.content ?? '').join('')).toBe(
+      Array.from({ length: 6 }, (_, at) => tokenText(at)).join(''),
+    );
     expect(own.filter(({ finish_reason }) => finish_reason === 'stop')).toHaveLength(1);
   }
   expect(chunks.filter((chunk) => 'usage' in chunk)).toEqual([chunks.at(-1)]);
@@ -130,7 +143,10 @@ test('several choices', async () => {
 test.each(['', '!tools:no-index', '!tools:repeat-id', '!tools:no-index !split:5 !eol:crlf'])(
   'tool calls, %s: index from 0, id and name once, arguments whole',
   async (form) => {
-    const tools = ['alpha', 'beta'].map((name) => ({ type: 'function', function: { name, parameters: { type: 'object' } } }));
+    const tools = ['alpha', 'beta'].map((name) => ({
+      type: 'function',
+      function: { name, parameters: { type: 'object' } },
+    }));
     const { chunks } = await stream(`call alpha and beta ${form}`, { tools });
     const calls = new Map<number, { ids: string[]; names: string[]; text: string }>();
     for (const { choices } of chunks) {
@@ -144,7 +160,11 @@ test.each(['', '!tools:no-index', '!tools:repeat-id', '!tools:no-index !split:5 
     }
     expect([...calls.keys()]).toEqual([0, 1]);
     expect([...calls.values()]).toEqual(
-      ['alpha', 'beta'].map((name, index) => ({ ids: [`call_${index}`], names: [name], text: '{"city":"Zürich","days":3}' })),
+      ['alpha', 'beta'].map((name, index) => ({
+        ids: [`call_${index}`],
+        names: [name],
+        text: '{"city":"Zürich","days":3}',
+      })),
     );
     expect(chunks.at(-1)!.choices[0]!.finish_reason).toBe('tool_calls');
   },

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ask, events, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// The head of a stream waits for the first event of the provider, so that it says what happened and who answers. It does not wait for long.
+// The head of a stream waits for the first event of the provider, so that it says what happened and who answers. It
+// does not wait for long.
 
 let answer: (response: ServerResponse) => void;
 const server = createServer((request, response) => {
@@ -42,12 +43,19 @@ const frame = (delta: object, finish: string | null = null, more: object = {}) =
 const USAGE = { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 };
 
 const FAILURES: readonly (readonly [string, (response: ServerResponse) => void])[] = [
-  ['an error as its first event', (response) => response.writeHead(200, SSE).end('data: {"error":{"message":"overloaded"}}\n\n')],
+  [
+    'an error as its first event',
+    (response) => response.writeHead(200, SSE).end('data: {"error":{"message":"overloaded"}}\n\n'),
+  ],
   ['a close', (response) => void response.writeHead(200, SSE).write(': hello\n\n', () => response.destroy())],
   ['a page of HTML', (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html></html>')],
   ['garbage', (response) => response.writeHead(200, SSE).end('data: {"choices":\n\n')],
   ['nothing', (response) => response.writeHead(200, SSE).end()],
-  ['an error object', (response) => response.writeHead(200, { 'content-type': 'application/json' }).end('{"error":{"message":"overloaded"}}')],
+  [
+    'an error object',
+    (response) =>
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"error":{"message":"overloaded"}}'),
+  ],
 ];
 
 test.each(FAILURES)('a stream that begins with %s has failed with a status', async (_what, fails) => {
@@ -58,14 +66,17 @@ test.each(FAILURES)('a stream that begins with %s has failed with a status', asy
   expect(await response.json()).toMatchObject({ error: { type: 'provider_unavailable', code: 500 } });
 });
 
-test.each(FAILURES)('a stream that begins with %s gives way to the next provider, which the head names', async (_what, fails) => {
-  answer = fails;
-  const response = await spine.post('/chat/completions', ask('hello !tokens:3', ODD_FIRST));
-  expect([response.status, response.headers.get('x-provider')]).toEqual([200, 'Test']);
-  expect(await response.text()).toMatch(/\[DONE\]\n\n$/);
-  await spine.quiet();
-  expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({ provider_name: 'Test' });
-});
+test.each(FAILURES)(
+  'a stream that begins with %s gives way to the next provider, which the head names',
+  async (_what, fails) => {
+    answer = fails;
+    const response = await spine.post('/chat/completions', ask('hello !tokens:3', ODD_FIRST));
+    expect([response.status, response.headers.get('x-provider')]).toEqual([200, 'Test']);
+    expect(await response.text()).toMatch(/\[DONE\]\n\n$/);
+    await spine.quiet();
+    expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({ provider_name: 'Test' });
+  },
+);
 
 /** Reads until `wanted` is in the text. */
 async function readUntil(body: ReadableStreamDefaultReader<string>, wanted: string): Promise<string> {
@@ -98,7 +109,11 @@ test.each([
   if (!upstream.headersSent) upstream.writeHead(200, SSE);
   upstream.end(`${frame({ content: 'late' })}${frame({}, 'stop', { usage: USAGE })}data: [DONE]\n\n`);
   const rest = await readUntil(body, '[DONE]');
-  expect(events(rest.replaceAll(': keep-alive\n\n', ''))).toMatchObject([{ choices: [{ delta: { content: 'late' } }] }, { usage: USAGE }, '[DONE]']);
+  expect(events(rest.replaceAll(': keep-alive\n\n', ''))).toMatchObject([
+    { choices: [{ delta: { content: 'late' } }] },
+    { usage: USAGE },
+    '[DONE]',
+  ]);
 });
 
 test('a provider that fails after a long silence gives way inside of the stream', async () => {
@@ -115,6 +130,8 @@ test('a provider that fails after a long silence gives way inside of the stream'
 test('a call that cannot be paid has its status, however long that takes to find', async () => {
   answer = () => {};
   const { key } = await hasty.tenant('poor', '0.000001');
-  const response = await hasty.post('/chat/completions', ask('hello', { model: 'test/odd', stream: true }), { authorization: `Bearer ${key}` });
+  const response = await hasty.post('/chat/completions', ask('hello', { model: 'test/odd', stream: true }), {
+    authorization: `Bearer ${key}`,
+  });
   expect(response.status).toBe(402);
 });

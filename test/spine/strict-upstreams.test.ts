@@ -53,7 +53,9 @@ afterAll(async () => {
 });
 
 const messages = [{ role: 'user' as const, content: 'hello there' }];
-const tools = [{ type: 'function' as const, function: { name: 'look', parameters: { type: 'object', properties: {} } } }];
+const tools = [
+  { type: 'function' as const, function: { name: 'look', parameters: { type: 'object', properties: {} } } },
+];
 /** The caps that the service was asked with since. */
 const since = (seen: number) =>
   upstream.asked.slice(seen).map(({ body: { max_tokens, max_completion_tokens }, status }) => ({
@@ -106,7 +108,10 @@ test('the name that is refused is asked with once, and the lock is charged by us
     const reply = await client.chat.completions.create({ model: 'strict/learnt-once', messages, max_tokens: 5 });
     expect(reply.usage).toMatchObject({ completion_tokens: 5 });
     await spine.quiet();
-    expect(await spine.generation(reply.id)).toMatchObject({ cost_micro_usdc: reply.usage!.prompt_tokens + 2 * 5, flags: [] });
+    expect(await spine.generation(reply.id)).toMatchObject({
+      cost_micro_usdc: reply.usage!.prompt_tokens + 2 * 5,
+      flags: [],
+    });
   }
   expect(since(seen)).toEqual([
     { status: 400, max_tokens: 5 },
@@ -118,7 +123,9 @@ test('the name that is refused is asked with once, and the lock is charged by us
 test('a cap above the bound is asked for with the bound, told in a header, and later calls know it', async () => {
   const seen = upstream.asked.length;
   for (const stream of [false, true, false]) {
-    const { response } = await client.chat.completions.create({ model: 'strict/learnt-bound', messages, max_tokens: 32_000, stream }).withResponse();
+    const { response } = await client.chat.completions
+      .create({ model: 'strict/learnt-bound', messages, max_tokens: 32_000, stream })
+      .withResponse();
     expect(response.status).toBe(200);
     expect(response.headers.get('x-max-tokens')).toBe('4096');
   }
@@ -129,7 +136,9 @@ test('a cap above the bound is asked for with the bound, told in a header, and l
     { status: 200, max_tokens: 4096 },
   ]);
   // What is known is sent where nothing is asked for, and then locks no more than it.
-  const { data, response } = await client.chat.completions.create({ model: 'strict/learnt-bound', messages }).withResponse();
+  const { data, response } = await client.chat.completions
+    .create({ model: 'strict/learnt-bound', messages })
+    .withResponse();
   expect(since(seen).at(-1)).toEqual({ status: 200, max_tokens: 4096 });
   expect(response.headers.get('x-max-tokens')).toBeNull();
   await spine.quiet();
@@ -142,13 +151,21 @@ test('what is refused for another reason is refused to the consumer, in its word
   const failure = await client.chat.completions
     .create({ model: 'strict/reasoner', messages, max_completion_tokens: 5, temperature: 0.2 })
     .catch((error: unknown) => error);
-  expect(failure).toMatchObject({ status: 400, message: expect.stringContaining("'temperature' is not supported with this model") as string });
+  expect(failure).toMatchObject({
+    status: 400,
+    message: expect.stringContaining("'temperature' is not supported with this model") as string,
+  });
   expect(upstream.asked.length - seen).toBe(1);
 });
 
 test('a service that takes no cap is cut at it, and paid for what it said', async () => {
   for (const stream of [false, true]) {
-    const response = await spine.post('/chat/completions', { model: 'strict/uncapped', messages, max_tokens: 3, stream });
+    const response = await spine.post('/chat/completions', {
+      model: 'strict/uncapped',
+      messages,
+      max_tokens: 3,
+      stream,
+    });
     const text = await response.text();
     const id = response.headers.get('x-generation-id')!;
     expect(text).toContain('"finish_reason":"length"');
@@ -161,7 +178,9 @@ test('a service that takes no cap is cut at it, and paid for what it said', asyn
 
 test('the service is blamed for none of it', async () => {
   for (const name of Object.keys(MODELS)) {
-    const { data } = (await (await spine.get(`/models/strict/${name}/endpoints`)).json()) as { data: { endpoints: { flags: object }[] } };
+    const { data } = (await (await spine.get(`/models/strict/${name}/endpoints`)).json()) as {
+      data: { endpoints: { flags: object }[] };
+    };
     expect(data.endpoints).toMatchObject([{ flags: {} }]);
   }
 });
@@ -177,7 +196,12 @@ test('fields of another router never reach the service; a plugin is refused', as
     plugins: [],
   };
   const seen = upstream.asked.length;
-  const response = await spine.post('/chat/completions', { model: 'strict/chat', messages, ...fields, reasoning: { effort: 'low', exclude: false } });
+  const response = await spine.post('/chat/completions', {
+    model: 'strict/chat',
+    messages,
+    ...fields,
+    reasoning: { effort: 'low', exclude: false },
+  });
   expect(response.status, await response.text()).toBe(200);
   expect(upstream.asked.at(-1)!.body).toEqual({ model: 'chat', messages, reasoning_effort: 'low' });
   expect(response.headers.get('x-tollgate-dropped')!.split(', ').toSorted()).toEqual([
@@ -190,6 +214,9 @@ test('fields of another router never reach the service; a plugin is refused', as
     'transforms',
   ]);
   const refused = await spine.post('/chat/completions', { model: 'strict/chat', messages, plugins: [{ id: 'web' }] });
-  expect([refused.status, await refused.json()]).toMatchObject([422, { error: { type: 'unprocessable', param: 'plugins[0]' } }]);
+  expect([refused.status, await refused.json()]).toMatchObject([
+    422,
+    { error: { type: 'unprocessable', param: 'plugins[0]' } },
+  ]);
   expect(upstream.asked.length - seen).toBe(1);
 });

@@ -15,8 +15,11 @@ test('all that is over is swept at once', async () => {
   const keep = adHoc(
     "INSERT INTO idempotency (account, key, body_hash, call_id, state, status, headers, body, charged, bytes, created_at, expires_at) VALUES ('a', $1, 'h', 'c', 'done', 200, '{}', '', 0, 1, 1, 2)",
   );
-  await spine.app.database.batch(Array.from({ length: 2_500 }, (_, index) => ({ statement: keep, params: [`key-${index}`] })));
-  const left = async () => Number((await spine.app.database.query(adHoc('SELECT COUNT(*) AS count FROM idempotency')))[0]!['count']);
+  await spine.app.database.batch(
+    Array.from({ length: 2_500 }, (_, index) => ({ statement: keep, params: [`key-${index}`] })),
+  );
+  const left = async () =>
+    Number((await spine.app.database.query(adHoc('SELECT COUNT(*) AS count FROM idempotency')))[0]!['count']);
   await expect.poll(left, { timeout: 2 * SWEEP_MS, interval: 10 }).toBeLessThan(2_500);
   await expect.poll(left, { timeout: SWEEP_MS / 2, interval: 10 }).toBe(0);
 });

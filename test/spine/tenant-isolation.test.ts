@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { fill, routesOf, type Route } from '../support/route-table.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// A walk over every route that the server has: what belongs to somebody needs a credential, and an id of somebody else is an unknown id.
+// A walk over every route that the server has: what belongs to somebody needs a credential, and an id of somebody
+// else is an unknown id.
 
 /** Open to anybody. A new route is closed until it is put here. */
 const PUBLIC: readonly RegExp[] = [
@@ -39,9 +40,13 @@ beforeAll(async () => {
   owner = await spine.tenant('owner', '1');
   stranger = await spine.tenant('stranger', '1');
   routes = routesOf(spine.app.server).filter((route) => !isTunnel(route));
-  const response = await spine.post('/chat/completions', ask('the secret of the owner !tokens:3', { metadata: { canary: 'owner-canary' } }), {
-    authorization: `Bearer ${owner.key}`,
-  });
+  const response = await spine.post(
+    '/chat/completions',
+    ask('the secret of the owner !tokens:3', { metadata: { canary: 'owner-canary' } }),
+    {
+      authorization: `Bearer ${owner.key}`,
+    },
+  );
   await response.text();
   owned = { generation: response.headers.get('x-generation-id')!, hash: owner.hash };
 });
@@ -53,7 +58,10 @@ afterAll(async () => {
 const call = async (route: Route, path: string, key: string | null, body?: unknown) => {
   const response = await fetch(spine.origin + path, {
     method: route.method,
-    headers: { ...(key === null ? {} : { authorization: `Bearer ${key}` }), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    headers: {
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   return { status: response.status, text: await response.text() };
@@ -61,7 +69,12 @@ const call = async (route: Route, path: string, key: string | null, body?: unkno
 
 test('the table is read whole', () => {
   expect(routes.length).toBeGreaterThan(20);
-  for (const path of ['/api/v1/chat/completions', '/api/v1/keys/:hash', '/api/v1/generation', '/admin/v1/accounts/:id/keys/:hash'])
+  for (const path of [
+    '/api/v1/chat/completions',
+    '/api/v1/keys/:hash',
+    '/api/v1/generation',
+    '/admin/v1/accounts/:id/keys/:hash',
+  ])
     expect(routes.map((route) => route.path)).toContain(path);
 });
 
@@ -78,7 +91,9 @@ test('every route that is not public refuses without a credential, before it loo
       expect(answer.text, route.path).toMatch(/"code":-32010|"reason":"UNAUTHORIZED"/);
       continue;
     }
-    const error = /\/mcp(\/|$)/.test(route.path) ? { code: -32010, data: { type: 'unauthorized' } } : { type: 'unauthorized', code: 401 };
+    const error = /\/mcp(\/|$)/.test(route.path)
+      ? { code: -32010, data: { type: 'unauthorized' } }
+      : { type: 'unauthorized', code: 401 };
     expect(JSON.parse(answer.text), route.path).toMatchObject({ error });
   }
 });
@@ -137,15 +152,19 @@ describe("another tenant's ids are unknown ids", () => {
   });
 
   test('lists hold what is the own alone', async () => {
-    for (const route of routes.filter((one) => one.method === 'GET' && !isAdmin(one) && !isPublic(one) && !one.path.includes(':'))) {
+    for (const route of routes.filter(
+      (one) => one.method === 'GET' && !isAdmin(one) && !isPublic(one) && !one.path.includes(':'),
+    )) {
       const answer = await call(route, route.path, stranger.key);
-      for (const secret of [owner.account, owner.hash, owned.generation, 'owner-canary']) expect(answer.text, route.path).not.toContain(secret);
+      for (const secret of [owner.account, owner.hash, owned.generation, 'owner-canary'])
+        expect(answer.text, route.path).not.toContain(secret);
     }
   });
 
   test('an admin path with a key of one account and the id of another is 404', async () => {
     const path = `/admin/v1/accounts/${encodeURIComponent(stranger.account)}/keys/${owner.hash}`;
-    for (const method of ['PATCH', 'DELETE']) expect((await call({ method, path }, path, spine.adminKey, { name: 'x' })).status).toBe(404);
+    for (const method of ['PATCH', 'DELETE'])
+      expect((await call({ method, path }, path, spine.adminKey, { name: 'x' })).status).toBe(404);
     expect(await spine.app.keys.find(owner.hash)).toMatchObject({ label: 'owner' });
   });
 });

@@ -22,7 +22,10 @@ function expectError(answer: { readonly status: number; readonly body: string },
   expect(answer.body).not.toMatch(/node_modules|\.ts:|at \w+ \(/);
 }
 const request = async (method: string, path: string, headers: Record<string, string> = {}) => {
-  const response = await fetch(`${spine.origin}${path}`, { method, headers: { authorization: `Bearer ${spine.key}`, ...headers } });
+  const response = await fetch(`${spine.origin}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${spine.key}`, ...headers },
+  });
   return { status: response.status, body: await response.text() };
 };
 
@@ -56,17 +59,27 @@ test.each([
   expectError(await request(method, path), 405, 'method_not_allowed');
 });
 
-test.each(['/api/v1/models/%', '/api/v1/models/%zz', '/%c0%af', '/api/v1/keys/%e0%a4%a'])('a path that does not decode: %s', async (path) => {
-  const answer = await sendRaw(spine.origin, `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${spine.key}\r\n\r\n`);
-  expectError(answer, 400, 'invalid_request');
-});
+test.each(['/api/v1/models/%', '/api/v1/models/%zz', '/%c0%af', '/api/v1/keys/%e0%a4%a'])(
+  'a path that does not decode: %s',
+  async (path) => {
+    const answer = await sendRaw(
+      spine.origin,
+      `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${spine.key}\r\n\r\n`,
+    );
+    expectError(answer, 400, 'invalid_request');
+  },
+);
 
 describe('what is no HTTP', () => {
   test.each([
     ['garbage', 'hello\r\n\r\n', 400],
     ['a TLS greeting', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400],
     ['an unknown method', 'BREW / HTTP/1.1\r\nhost: x\r\n\r\n', 400],
-    ['two lengths', 'POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}', 400],
+    [
+      'two lengths',
+      'POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}',
+      400,
+    ],
     [
       'a length and chunks',
       'POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',

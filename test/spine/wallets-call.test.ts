@@ -14,14 +14,18 @@ afterAll(async () => {
   await spine.stop();
 });
 
-const json = async (response: Response) => ({ status: response.status, body: (await response.json()) as Record<string, unknown> });
+const json = async (response: Response) => ({
+  status: response.status,
+  body: (await response.json()) as Record<string, unknown>,
+});
 const call = async (headers: Record<string, string>) =>
   fetch(`${spine.url}/chat/completions`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(ask('hello')),
   });
-const balance = async (headers: Record<string, string>) => (await json(await fetch(`${spine.url}/session/balance`, { headers }))).body;
+const balance = async (headers: Record<string, string>) =>
+  (await json(await fetch(`${spine.url}/session/balance`, { headers }))).body;
 const credit = (wallet: TestWallet, usd: string, id: string) =>
   spine.app.ledger.transfer({
     id: `${id}-${wallet.account}`,
@@ -38,7 +42,10 @@ describe.each([
   it('has a balance of 0 before it was ever funded, and is told that its escrow is not set up', async () => {
     const headers = await signInHeaders(wallet);
     expect(await balance(headers)).toMatchObject({ balance_micro_usdc: 0 });
-    expect(await json(await call(headers))).toMatchObject({ status: 424, body: { error: { type: 'escrow_not_setup' } } });
+    expect(await json(await call(headers))).toMatchObject({
+      status: 424,
+      body: { error: { type: 'escrow_not_setup' } },
+    });
   });
 
   it('pays from its escrow, and sees what it paid for, which no other caller does', async () => {
@@ -59,13 +66,17 @@ describe.each([
 
   it('makes keys that pay from the same escrow, changes and deletes them', async () => {
     const { nonce } = (await json(await fetch(`${spine.url}/auth/nonce`))).body as { nonce: string };
-    const made = await json(await fetch(`${spine.url}/keys`, { method: 'POST', headers: await signInHeaders(wallet, { nonce }) }));
+    const made = await json(
+      await fetch(`${spine.url}/keys`, { method: 'POST', headers: await signInHeaders(wallet, { nonce }) }),
+    );
     expect(made.status).toBe(201);
     const { key, data } = made.body as { key: string; data: { hash: string } };
     const before = await balance(await signInHeaders(wallet));
     expect((await call({ authorization: `Bearer ${key}` })).status).toBe(200);
     await spine.quiet();
-    expect((await balance(await signInHeaders(wallet)))['balance_micro_usdc']).toBeLessThan(before['balance_micro_usdc'] as number);
+    expect((await balance(await signInHeaders(wallet)))['balance_micro_usdc']).toBeLessThan(
+      before['balance_micro_usdc'] as number,
+    );
 
     const headers = await signInHeaders(wallet);
     const disabled = await fetch(`${spine.url}/keys/${data.hash}`, {
@@ -75,7 +86,14 @@ describe.each([
     });
     expect(disabled.status).toBe(200);
     expect((await call({ authorization: `Bearer ${key}` })).status).toBe(401);
-    expect((await fetch(`${spine.url}/keys/${data.hash}`, { method: 'DELETE', headers: await signInHeaders(solanaWallet()) })).status).toBe(404);
+    expect(
+      (
+        await fetch(`${spine.url}/keys/${data.hash}`, {
+          method: 'DELETE',
+          headers: await signInHeaders(solanaWallet()),
+        })
+      ).status,
+    ).toBe(404);
     expect((await fetch(`${spine.url}/keys/${data.hash}`, { method: 'DELETE', headers })).status).toBe(200);
   });
 
@@ -90,7 +108,10 @@ describe.each([
       memo: '',
     });
     expect(await balance(headers)).toMatchObject({ balance_micro_usdc: 0 });
-    expect(await json(await call(headers))).toMatchObject({ status: 402, body: { error: { type: 'insufficient_balance' } } });
+    expect(await json(await call(headers))).toMatchObject({
+      status: 402,
+      body: { error: { type: 'insufficient_balance' } },
+    });
   });
 });
 
@@ -107,9 +128,13 @@ it('no log line holds a sign-in', async () => {
   const wrong = await signInHeaders(wallet, { domain: 'evil.example' });
   for (const value of [right['sign-in-with-x'], wrong['sign-in-with-x']]) {
     for (const name of ['sign-in-with-x', 'x-sign-in-with-x', 'x-siwx']) await (await call({ [name]: value })).text();
-    const { message, signature } = JSON.parse(Buffer.from(value, 'base64').toString('utf8')) as { message: string; signature: string };
+    const { message, signature } = JSON.parse(Buffer.from(value, 'base64').toString('utf8')) as {
+      message: string;
+      signature: string;
+    };
     expect(spine.logs.length).toBeGreaterThan(0);
     const logs = spine.logs.join('\n');
-    for (const secret of [value, value.slice(20, 80), signature, message.slice(-40)]) expect(logs).not.toContain(secret);
+    for (const secret of [value, value.slice(20, 80), signature, message.slice(-40)])
+      expect(logs).not.toContain(secret);
   }
 });

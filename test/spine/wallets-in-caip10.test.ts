@@ -14,8 +14,10 @@ afterAll(async () => {
   await spine.stop();
 });
 
-const json = async <T>(path: string, headers: Record<string, string>) => (await (await fetch(spine.url + path, { headers })).json()) as T;
-const accountIn = (receipt: string) => (JSON.parse(Buffer.from(receipt.split('.')[1]!, 'base64url').toString()) as { account: string }).account;
+const json = async <T>(path: string, headers: Record<string, string>) =>
+  (await (await fetch(spine.url + path, { headers })).json()) as T;
+const accountIn = (receipt: string) =>
+  (JSON.parse(Buffer.from(receipt.split('.')[1]!, 'base64url').toString()) as { account: string }).account;
 const addressOf = ({ account }: TestWallet) => account.split(':').at(-1)!;
 
 test.each([
@@ -45,7 +47,9 @@ test.each([
   const id = response.headers.get('x-generation-id')!;
   const { data } = await json<{ data: { account: string; receipt: string } }>(`/generation?id=${id}`, elsewhere);
   expect([data.account, accountIn(data.receipt)]).toEqual([caip10, caip10]);
-  expect((await json<{ data: { id: string; account: string }[] }>('/generations', elsewhere)).data).toMatchObject([{ id, account: caip10 }]);
+  expect((await json<{ data: { id: string; account: string }[] }>('/generations', elsewhere)).data).toMatchObject([
+    { id, account: caip10 },
+  ]);
 });
 
 test('the operator sees wallets that have keys and no money, and looking at one makes nothing', async () => {
@@ -54,12 +58,20 @@ test('the operator sees wallets that have keys and no money, and looking at one 
   const made = await fetch(`${spine.url}/keys`, { method: 'POST', headers: await signInHeaders(wallet, { nonce }) });
   expect(made.status).toBe(201);
   const admin = async <T>(path: string) =>
-    (await (await fetch(`${spine.origin}/admin/v1${path}`, { headers: { authorization: `Bearer ${spine.adminKey}` } })).json()) as T;
-  const list = async () => (await admin<{ data: { id: string; caip_account_id: string; created_at: string }[] }>('/accounts')).data;
+    (await (
+      await fetch(`${spine.origin}/admin/v1${path}`, { headers: { authorization: `Bearer ${spine.adminKey}` } })
+    ).json()) as T;
+  const list = async () =>
+    (await admin<{ data: { id: string; caip_account_id: string; created_at: string }[] }>('/accounts')).data;
   const found = (await list()).find(({ id }) => id === wallet.account)!;
-  expect(found).toMatchObject({ caip_account_id: `eip155:8453:${addressOf(wallet)}`, created_at: expect.stringMatching(/^\d{4}-/) as string });
+  expect(found).toMatchObject({
+    caip_account_id: `eip155:8453:${addressOf(wallet)}`,
+    created_at: expect.stringMatching(/^\d{4}-/) as string,
+  });
   const before = (await list()).length;
-  expect(await admin(`/accounts/${evmWallet().account}`)).toMatchObject({ data: { balance_usd: '0', created_at: null } });
+  expect(await admin(`/accounts/${evmWallet().account}`)).toMatchObject({
+    data: { balance_usd: '0', created_at: null },
+  });
   expect(await list()).toHaveLength(before);
 });
 

@@ -14,7 +14,10 @@ function message(type: string, body: Buffer): Buffer {
 }
 const AUTHENTICATED = message('R', Buffer.alloc(4));
 const READY = message('Z', Buffer.from('I'));
-const STOPS = message('E', Buffer.from('SFATAL\0C57P01\0Mterminating connection due to unexpected postmaster exit\0\0'));
+const STOPS = message(
+  'E',
+  Buffer.from('SFATAL\0C57P01\0Mterminating connection due to unexpected postmaster exit\0\0'),
+);
 
 test('is told to whoever asked, and ends no process', async () => {
   const server = createServer((socket) => {
@@ -24,7 +27,9 @@ test('is told to whoever asked, and ends no process', async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  await expect(openDatabase({ url: `postgres://someone@127.0.0.1:${port}/any`, dataDir: '' })).rejects.toMatchObject({ unavailable: true });
+  await expect(openDatabase({ url: `postgres://someone@127.0.0.1:${port}/any`, dataDir: '' })).rejects.toMatchObject({
+    unavailable: true,
+  });
   server.close();
   await once(server, 'close');
 });

@@ -11,7 +11,9 @@ describe.each(ENGINES)('%s', (name) => {
   let engine: OpenedEngine;
   beforeAll(async () => {
     engine = await openEngine(name);
-    await engine.database.query(adHoc('CREATE TABLE things (id TEXT PRIMARY KEY, amount BIGINT NOT NULL CHECK (amount >= 0), note TEXT)'));
+    await engine.database.query(
+      adHoc('CREATE TABLE things (id TEXT PRIMARY KEY, amount BIGINT NOT NULL CHECK (amount >= 0), note TEXT)'),
+    );
     await engine.database.query(adHoc('CREATE TABLE parts (thing TEXT NOT NULL REFERENCES things (id))'));
   });
   afterAll(() => engine.dispose());
@@ -26,15 +28,17 @@ describe.each(ENGINES)('%s', (name) => {
     await engine.database.query(PUT, ['b', 7, null]);
     expect(await engine.database.query(FIND, ['a'])).toEqual([{ id: 'a', amount: 2n ** 63n - 1n, note }]);
     expect(await engine.database.query(FIND, ['b'])).toEqual([{ id: 'b', amount: 7n, note: null }]);
-    expect(await engine.database.query(adHoc('SELECT COUNT(*) AS count, CAST(SUM(1) AS BIGINT) AS sum FROM things'))).toEqual([
-      { count: 2n, sum: 2n },
-    ]);
+    expect(
+      await engine.database.query(adHoc('SELECT COUNT(*) AS count, CAST(SUM(1) AS BIGINT) AS sum FROM things')),
+    ).toEqual([{ count: 2n, sum: 2n }]);
     expect(await engine.database.query(FIND, ['c'])).toEqual([]);
   });
 
   test('a parameter may be used twice and out of order', async () => {
     const statement = adHoc('SELECT CAST($2 AS TEXT) AS second, CAST($1 AS TEXT) AS first, CAST($2 AS TEXT) AS again');
-    expect(await engine.database.query(statement, ['one', 'two'])).toEqual([{ second: 'two', first: 'one', again: 'two' }]);
+    expect(await engine.database.query(statement, ['one', 'two'])).toEqual([
+      { second: 'two', first: 'one', again: 'two' },
+    ]);
   });
 
   test('a batch returns what each step returns', async () => {
@@ -49,7 +53,11 @@ describe.each(ENGINES)('%s', (name) => {
 
   test('a batch happens as a whole or not at all', async () => {
     const steps = ['a', 'b', 'a'].map((id) => ({ statement: PUT, params: [id, 1n, null] }));
-    await expect(engine.database.batch(steps)).rejects.toMatchObject({ name: 'DatabaseError', code: 'unique_violation', unavailable: false });
+    await expect(engine.database.batch(steps)).rejects.toMatchObject({
+      name: 'DatabaseError',
+      code: 'unique_violation',
+      unavailable: false,
+    });
     expect(await engine.database.query(ALL)).toEqual([]);
     await engine.database.batch(steps.slice(0, 2));
     expect(await engine.database.query(ALL)).toHaveLength(2);
@@ -63,12 +71,19 @@ describe.each(ENGINES)('%s', (name) => {
     await expect(engine.database.query(adHoc('INSERT INTO parts (thing) VALUES ($1)'), ['x'])).rejects.toMatchObject({
       code: 'foreign_key_violation',
     });
-    await expect(engine.database.query(adHoc('SELECT nonsense FROM things'))).rejects.toMatchObject({ name: 'DatabaseError', unavailable: false });
+    await expect(engine.database.query(adHoc('SELECT nonsense FROM things'))).rejects.toMatchObject({
+      name: 'DatabaseError',
+      unavailable: false,
+    });
   });
 
   test('concurrent queries are each answered with their own rows', async () => {
-    await engine.database.batch(Array.from({ length: 100 }, (_, index) => ({ statement: PUT, params: [`id-${index}`, BigInt(index), null] })));
-    const answers = await Promise.all(Array.from({ length: 100 }, (_, index) => engine.database.query(FIND, [`id-${index}`])));
+    await engine.database.batch(
+      Array.from({ length: 100 }, (_, index) => ({ statement: PUT, params: [`id-${index}`, BigInt(index), null] })),
+    );
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => engine.database.query(FIND, [`id-${index}`])),
+    );
     expect(answers.map((rows) => rows[0]?.amount)).toEqual(Array.from({ length: 100 }, (_, index) => BigInt(index)));
   });
 
@@ -84,7 +99,9 @@ describe.each(ENGINES)('%s', (name) => {
   });
 
   test('a snapshot cannot write', async () => {
-    await expect(engine.database.snapshot((query) => query(PUT, ['a', 1n, null]))).rejects.toMatchObject({ name: 'DatabaseError' });
+    await expect(engine.database.snapshot((query) => query(PUT, ['a', 1n, null]))).rejects.toMatchObject({
+      name: 'DatabaseError',
+    });
     expect(await engine.database.query(ALL)).toEqual([]);
   });
 

@@ -21,7 +21,9 @@ test('migrations are numbered without gaps', () => {
 test('gateways that start at once migrate one after the other, each migration once', async () => {
   const fresh = await freshDatabase(inject('postgresUrl'));
   disposals.push(fresh.drop);
-  const databases: OpenDatabase[] = await Promise.all(Array.from({ length: 8 }, () => openDatabase({ url: fresh.url, dataDir: '' })));
+  const databases: OpenDatabase[] = await Promise.all(
+    Array.from({ length: 8 }, () => openDatabase({ url: fresh.url, dataDir: '' })),
+  );
   disposals.push(async () => void (await Promise.all(databases.map((database) => database.close()))));
   expect((await databases[0]!.query(APPLIED)).map((row) => row.name)).toEqual(names);
 });
@@ -43,7 +45,11 @@ describe.each(ENGINES)('%s', (name) => {
     const engine = await openEngine(name);
     disposals.push(engine.dispose);
     const put = (id: string, available: number, locked: number) =>
-      engine.database.query(adHoc('INSERT INTO accounts (id, available, locked) VALUES ($1, $2, $3)'), [id, available, locked]);
+      engine.database.query(adHoc('INSERT INTO accounts (id, available, locked) VALUES ($1, $2, $3)'), [
+        id,
+        available,
+        locked,
+      ]);
     await expect(put('escrow:a', -1, 0)).rejects.toMatchObject({ code: 'check_violation' });
     await expect(put('escrow:a', 0, -1)).rejects.toMatchObject({ code: 'check_violation' });
     await put('treasury:x', -1, 0);

@@ -51,7 +51,9 @@ describe('when PostgreSQL restarts or stops', () => {
     await postgres.kill9();
     await expect(database.query(ONE)).rejects.toMatchObject({ name: 'DatabaseError', unavailable: true });
     const opening = openDatabase({ url: postgres.url, dataDir: '' });
-    await expect(opening).rejects.toThrow(/The database 127\.0\.0\.1:\d+\/postgres \(DATABASE_URL\) cannot be used: .*ECONNREFUSED/);
+    await expect(opening).rejects.toThrow(
+      /The database 127\.0\.0\.1:\d+\/postgres \(DATABASE_URL\) cannot be used: .*ECONNREFUSED/,
+    );
     await expect(opening).rejects.toMatchObject({ unavailable: true });
     await postgres.restart();
     expect(await database.query(ONE)).toEqual([{ one: 1n }]);

@@ -22,7 +22,9 @@ const PROGRAM = `
 /** Another process that has the directory open. */
 async function otherProcess(dataDir: string) {
   const store = new URL('../../src/store/index.ts', import.meta.url).href;
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', PROGRAM, store, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', PROGRAM, store, dataDir], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const [how] = (await Promise.race([once(child.stdout, 'data'), once(child, 'exit')])) as [unknown];
   expect(how).toEqual(Buffer.from('open\n'));
   return child;
@@ -33,7 +35,9 @@ describe('a data directory', () => {
     const child = await otherProcess(home);
     const opening = openDatabase({ dataDir: home });
     await expect(opening).rejects.toMatchObject({ name: 'DatabaseError', code: 'in_use' });
-    await expect(opening).rejects.toThrow(new RegExp(`${home} is open in another tollgate process\\. Use that gateway's admin API, stop it first`));
+    await expect(opening).rejects.toThrow(
+      new RegExp(`${home} is open in another tollgate process\\. Use that gateway's admin API, stop it first`),
+    );
     child.kill('SIGKILL');
     await once(child, 'exit');
   });
@@ -68,6 +72,8 @@ describe('a data directory', () => {
   });
 
   test('a database URL of another kind is refused', async () => {
-    await expect(openDatabase({ url: 'mysql://host/db', dataDir: home })).rejects.toThrow(/must begin with postgres:\/\//);
+    await expect(openDatabase({ url: 'mysql://host/db', dataDir: home })).rejects.toThrow(
+      /must begin with postgres:\/\//,
+    );
   });
 });

@@ -26,7 +26,12 @@ afterEach(async () => {
 });
 
 /** A client, the bytes that it has received, and how it ended. */
-async function client(): Promise<{ socket: Socket; text: () => string; received: (length: number) => Promise<string>; closed: Promise<string> }> {
+async function client(): Promise<{
+  socket: Socket;
+  text: () => string;
+  received: (length: number) => Promise<string>;
+  closed: Promise<string>;
+}> {
   const socket = connect({ port: proxy.port, host: '127.0.0.1', allowHalfOpen: true });
   open.push(socket);
   let text = '';

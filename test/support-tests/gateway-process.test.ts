@@ -48,7 +48,10 @@ it('the development gateway answers from its demo provider', async () => {
   const gateway = await startGateway({ command: 'start', redisUrl: inject('redisUrl') });
   try {
     const client = new OpenAI({ baseURL: `${gateway.baseUrl}/api/v1`, apiKey: gateway.apiKey, maxRetries: 0 });
-    const reply = await client.chat.completions.create({ model: 'demo/sage', messages: [{ role: 'user', content: 'count to 3' }] });
+    const reply = await client.chat.completions.create({
+      model: 'demo/sage',
+      messages: [{ role: 'user', content: 'count to 3' }],
+    });
     expect(reply.choices[0]?.message.content).toBe('1, 2, 3.');
   } finally {
     await gateway.stop();

@@ -8,7 +8,10 @@ import { sendRaw } from '../support/raw-http.ts';
 async function proxyTo(answer: (request: IncomingMessage, response: ServerResponse) => void) {
   const server = createServer(answer).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const proxy = await startKeyAddingProxy(`http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp/tool`, 'the-key');
+  const proxy = await startKeyAddingProxy(
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp/tool`,
+    'the-key',
+  );
   onTestFinished(async () => {
     await proxy.close();
     server.close();
@@ -22,19 +25,19 @@ test('a request arrives as it was sent, with the key', async () => {
     let body = '';
     request.on('data', (part: Buffer) => (body += part.toString()));
     request.on('end', () =>
-      response.writeHead(418, { 'x-answer': 'yes' }).end(JSON.stringify([request.method, request.url, request.rawHeaders, body])),
+      response
+        .writeHead(418, { 'x-answer': 'yes' })
+        .end(JSON.stringify([request.method, request.url, request.rawHeaders, body])),
     );
   });
   const { origin, pathname } = new URL(proxy.url);
-  const head = 'Host: evil.example.com\r\nOrigin: http://evil.example.com\r\nX-Twin: 1\r\nX-Twin: 2\r\nContent-Length: 4\r\n';
+  const head =
+    'Host: evil.example.com\r\nOrigin: http://evil.example.com\r\nX-Twin: 1\r\nX-Twin: 2\r\nContent-Length: 4\r\n';
   const answer = await sendRaw(origin, `PUT ${pathname}?a=%20b HTTP/1.1\r\n${head}\r\nbody`);
   expect(answer).toMatchObject({ status: 418, headers: { 'x-answer': 'yes' } });
-  const [method, url, rawHeaders, body] = JSON.parse(answer.body.slice(answer.body.indexOf('['), answer.body.lastIndexOf(']') + 1)) as [
-    string,
-    string,
-    string[],
-    string,
-  ];
+  const [method, url, rawHeaders, body] = JSON.parse(
+    answer.body.slice(answer.body.indexOf('['), answer.body.lastIndexOf(']') + 1),
+  ) as [string, string, string[], string];
   expect([method, url, body]).toEqual(['PUT', '/mcp/tool?a=%20b', 'body']);
   const pairs = rawHeaders.flatMap((name, index) => (index % 2 === 0 ? [`${name}: ${rawHeaders[index + 1]}`] : []));
   expect(pairs).toEqual(expect.arrayContaining([...head.trim().split('\r\n'), 'authorization: Bearer the-key']));

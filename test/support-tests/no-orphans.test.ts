@@ -25,14 +25,19 @@ async function accepts(port: number): Promise<boolean> {
   }
 }
 
-it.each(['SIGKILL', 'SIGINT', 'SIGTERM'] as const)('servers and their files are gone after their owner got %s', async (signal) => {
-  const owner = spawn(process.execPath, ['--input-type=module', '-e', OWNER], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const [line] = (await once(owner.stdout, 'data')) as [Buffer];
-  const started = JSON.parse(line.toString()) as { postgres: number; redis: number; directory: string };
-  expect(await accepts(started.postgres)).toBe(true);
-  expect(await accepts(started.redis)).toBe(true);
-  owner.kill(signal);
-  await expect.poll(() => accepts(started.postgres), { timeout: 10_000 }).toBe(false);
-  await expect.poll(() => accepts(started.redis), { timeout: 10_000 }).toBe(false);
-  await expect.poll(() => existsSync(started.directory), { timeout: 15_000 }).toBe(false);
-});
+it.each(['SIGKILL', 'SIGINT', 'SIGTERM'] as const)(
+  'servers and their files are gone after their owner got %s',
+  async (signal) => {
+    const owner = spawn(process.execPath, ['--input-type=module', '-e', OWNER], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(owner.stdout, 'data')) as [Buffer];
+    const started = JSON.parse(line.toString()) as { postgres: number; redis: number; directory: string };
+    expect(await accepts(started.postgres)).toBe(true);
+    expect(await accepts(started.redis)).toBe(true);
+    owner.kill(signal);
+    await expect.poll(() => accepts(started.postgres), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => accepts(started.redis), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => existsSync(started.directory), { timeout: 15_000 }).toBe(false);
+  },
+);

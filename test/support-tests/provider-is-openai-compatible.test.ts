@@ -19,7 +19,12 @@ it('answers in one piece with the usage it logs', async () => {
   expect(answer.choices[0]?.finish_reason).toBe('length');
   // 3 for the request, 4 for the message, 2 for five bytes of text.
   expect(answer.usage).toEqual({ prompt_tokens: 9, completion_tokens: 5, total_tokens: 14 });
-  expect(call).toMatchObject({ promptTokens: 9, completionTokens: 5, end: 'finished', usages: [JSON.stringify(answer.usage)] });
+  expect(call).toMatchObject({
+    promptTokens: 9,
+    completionTokens: 5,
+    end: 'finished',
+    usages: [JSON.stringify(answer.usage)],
+  });
   expect(call?.textBytes).toBe(Buffer.byteLength(answer.choices[0]?.message.content ?? ''));
 });
 
@@ -48,12 +53,21 @@ it('streams n choices, then the usage of all of them', async () => {
 });
 
 it('calls the tools that the message names', async () => {
-  const tools = ['weather', 'clock'].map((name) => ({ type: 'function' as const, function: { name, parameters: { type: 'object' } } }));
-  const stream = client.chat.completions.stream({ model: 'test/model', messages: [{ role: 'user', content: 'weather and clock' }], tools });
+  const tools = ['weather', 'clock'].map((name) => ({
+    type: 'function' as const,
+    function: { name, parameters: { type: 'object' } },
+  }));
+  const stream = client.chat.completions.stream({
+    model: 'test/model',
+    messages: [{ role: 'user', content: 'weather and clock' }],
+    tools,
+  });
   const { choices } = await stream.finalChatCompletion();
   expect(choices[0]?.finish_reason).toBe('tool_calls');
   expect(
-    choices[0]?.message.tool_calls?.map((call) => call.type === 'function' && [call.id, call.function.name, JSON.parse(call.function.arguments)]),
+    choices[0]?.message.tool_calls?.map(
+      (call) => call.type === 'function' && [call.id, call.function.name, JSON.parse(call.function.arguments)],
+    ),
   ).toEqual([
     ['call_0', 'weather', { city: 'Zürich', days: 3 }],
     ['call_1', 'clock', { city: 'Zürich', days: 3 }],
@@ -64,7 +78,9 @@ it('answers errors that the SDK understands', async () => {
   provider.instruct({ status: 429, retryAfterS: 7 }, { status: 400 }, { status: 503, errorBody: 'html' });
   const failures: unknown[] = [];
   for (let round = 0; round < 3; round += 1) {
-    failures.push(await client.chat.completions.create({ model: 'test/model', messages }).catch((error: unknown) => error));
+    failures.push(
+      await client.chat.completions.create({ model: 'test/model', messages }).catch((error: unknown) => error),
+    );
   }
   expect(failures[0]).toBeInstanceOf(RateLimitError);
   expect(failures[1]).toBeInstanceOf(BadRequestError);

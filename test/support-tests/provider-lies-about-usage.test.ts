@@ -26,7 +26,10 @@ const claims: readonly [UsageClaim, readonly string[]][] = [
   ['no-total', ['{"prompt_tokens":9,"completion_tokens":3}']],
   ['wrong-total', ['{"prompt_tokens":9,"completion_tokens":3,"total_tokens":19}']],
   ['twice', [honest, honest]],
-  ['every', [...[1, 2, 3].map((done) => `{"prompt_tokens":9,"completion_tokens":${done},"total_tokens":${9 + done}}`), honest]],
+  [
+    'every',
+    [...[1, 2, 3].map((done) => `{"prompt_tokens":9,"completion_tokens":${done},"total_tokens":${9 + done}}`), honest],
+  ],
   ['after-done', [honest]],
 ];
 
@@ -49,8 +52,13 @@ it.each(claims)('%s', async (claim, expected) => {
 });
 
 it('the finish chunk holds it where told, and nothing where nobody asked', async () => {
-  const inFinish = readEvents((await postRaw(`${provider.url}/chat/completions`, chatBody('!usage-place:finish'))).body);
-  expect(JSON.parse(inFinish.at(-2) ?? '')).toMatchObject({ choices: [{ finish_reason: 'stop' }], usage: { completion_tokens: 12 } });
+  const inFinish = readEvents(
+    (await postRaw(`${provider.url}/chat/completions`, chatBody('!usage-place:finish'))).body,
+  );
+  expect(JSON.parse(inFinish.at(-2) ?? '')).toMatchObject({
+    choices: [{ finish_reason: 'stop' }],
+    usage: { completion_tokens: 12 },
+  });
   const unasked = await postRaw(`${provider.url}/chat/completions`, chatBody('', { stream_options: undefined }));
   expect(unasked.body.includes('usage')).toBe(false);
 });

@@ -13,7 +13,9 @@ afterAll(() => provider.stop());
 
 function payload(body: Buffer): unknown[] {
   // The commands are part of the prompt, so the ids and the counts of the prompt differ.
-  return readEvents(body).map((event) => (event === '[DONE]' ? event : { ...(JSON.parse(event) as object), id: '', usage: null }));
+  return readEvents(body).map((event) =>
+    event === '[DONE]' ? event : { ...(JSON.parse(event) as object), id: '', usage: null },
+  );
 }
 
 it.each([
@@ -52,9 +54,15 @@ it('has a line without an end', async () => {
 });
 
 it.each([
-  ['!finish:beside', (last: Record<string, unknown>) => expect(last).toMatchObject({ finish_reason: 'stop', choices: [{ delta: {} }] })],
+  [
+    '!finish:beside',
+    (last: Record<string, unknown>) => expect(last).toMatchObject({ finish_reason: 'stop', choices: [{ delta: {} }] }),
+  ],
   ['!finish:missing', (last: Record<string, unknown>) => expect(JSON.stringify(last)).not.toContain('finish_reason')],
-  ['!finish:error', (last: Record<string, unknown>) => expect(last).toMatchObject({ choices: [{ finish_reason: 'error' }] })],
+  [
+    '!finish:error',
+    (last: Record<string, unknown>) => expect(last).toMatchObject({ choices: [{ finish_reason: 'error' }] }),
+  ],
 ])('%s', async (commands, check) => {
   const events = readEvents((await postRaw(url, chatBody(commands))).body);
   check(JSON.parse(events.at(-3) ?? '') as Record<string, unknown>);

@@ -15,7 +15,11 @@ export interface RawReply {
 }
 
 /** Posts JSON and reads bytes, with nothing of an HTTP client between. */
-export async function postRaw(url: string, json: unknown, socketOf: (socket: Socket) => void = () => {}): Promise<RawReply> {
+export async function postRaw(
+  url: string,
+  json: unknown,
+  socketOf: (socket: Socket) => void = () => {},
+): Promise<RawReply> {
   const { hostname, port, pathname } = new URL(url);
   const socket = connect(Number(port), hostname);
   socketOf(socket);
@@ -37,13 +41,15 @@ function parse(bytes: Buffer, error: string | null): RawReply {
   const head = bytes.toString('latin1', 0, end);
   const rest = bytes.subarray(end + 4);
   const length = /content-length: (\d+)/i.exec(head)?.[1];
-  if (length !== undefined) return { head, body: rest, chunks: [rest.length], complete: rest.length === Number(length), error };
+  if (length !== undefined)
+    return { head, body: rest, chunks: [rest.length], complete: rest.length === Number(length), error };
   const payload: Buffer[] = [];
   for (let offset = 0; ;) {
     const line = rest.indexOf('\r\n', offset);
     const size = line === -1 ? NaN : Number.parseInt(rest.toString('latin1', offset, line), 16);
     const done = size === 0;
-    if (done || Number.isNaN(size)) return { head, body: Buffer.concat(payload), chunks: payload.map((part) => part.length), complete: done, error };
+    if (done || Number.isNaN(size))
+      return { head, body: Buffer.concat(payload), chunks: payload.map((part) => part.length), complete: done, error };
     payload.push(rest.subarray(line + 2, line + 2 + size));
     offset = line + 2 + size + 2;
   }

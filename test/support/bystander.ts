@@ -19,8 +19,8 @@ export interface BystanderOptions {
 }
 
 /**
- * Calls as an account that does nothing wrong while others misbehave. The gateway must be a process of its own: a stall of its event loop would
- * otherwise stop this clock as well.
+ * Calls as an account that does nothing wrong while others misbehave. The gateway must be a process of its own: a
+ * stall of its event loop would otherwise stop this clock as well.
  */
 export async function bystand({ call, calls, everyMs = 20 }: BystanderOptions): Promise<Fare> {
   const waits: number[] = [];
@@ -38,8 +38,13 @@ export async function bystand({ call, calls, everyMs = 20 }: BystanderOptions): 
 /** Below this a wait is noise of the machine: a ratio of such waits says nothing. */
 const NOISE_MS = 25;
 
-/** What docs/operations.md promises to every account whatever another one does: 95 % of its calls, and at most twice the wait. */
+/**
+ * What docs/operations.md promises to every account whatever another one does: 95 % of its calls, and at most twice
+ * the wait.
+ */
 export function expectUnharmed(before: Fare, during: Fare): void {
   expect(during.served / during.tried, JSON.stringify({ before, during })).toBeGreaterThanOrEqual(0.95);
-  expect(during.medianMs, JSON.stringify({ before, during })).toBeLessThanOrEqual(2 * Math.max(before.medianMs, NOISE_MS));
+  expect(during.medianMs, JSON.stringify({ before, during })).toBeLessThanOrEqual(
+    2 * Math.max(before.medianMs, NOISE_MS),
+  );
 }

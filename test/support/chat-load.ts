@@ -9,8 +9,8 @@ export interface CallOutcome {
   readonly startedAt: number;
   readonly endedAt: number;
   /**
-   * `complete`: the whole reply came. `broken`: a reply had begun and ended with an error frame, or was cut. `refused`: an error status.
-   * `lost`: no reply at all.
+   * `complete`: the whole reply came. `broken`: a reply had begun and ended with an error frame, or was cut.
+   * `refused`: an error status. `lost`: no reply at all.
    */
   readonly end: 'complete' | 'broken' | 'refused' | 'lost';
   readonly status: number | null;
@@ -30,7 +30,12 @@ export interface ChatLoadOptions {
   readonly prefix: string;
   readonly random: () => number;
   /** A model to call and what to say. */
-  readonly next: () => { readonly model: string; readonly stream: boolean; readonly content: string; readonly maxTokens: number };
+  readonly next: () => {
+    readonly model: string;
+    readonly stream: boolean;
+    readonly content: string;
+    readonly maxTokens: number;
+  };
 }
 
 export interface ChatLoad {
@@ -80,10 +85,23 @@ export function startChatLoad(options: ChatLoadOptions): ChatLoad {
     const { status } = response;
     if (status !== 200) return end({ end: 'refused', status, begun: false, cost: null, detail: text });
     const begun = text.includes('"content":"');
-    if (!stream) return end({ end: 'complete', status, begun, cost: (JSON.parse(text) as { usage: { cost: number } }).usage.cost, detail: '' });
+    if (!stream)
+      return end({
+        end: 'complete',
+        status,
+        begun,
+        cost: (JSON.parse(text) as { usage: { cost: number } }).usage.cost,
+        detail: '',
+      });
     const all = events(text) as { usage?: { cost: number } }[];
     const whole = text.endsWith('data: [DONE]\n\n');
-    end({ end: whole ? 'complete' : 'broken', status, begun, cost: whole ? all.at(-2)!.usage!.cost : null, detail: whole ? '' : text.slice(-400) });
+    end({
+      end: whole ? 'complete' : 'broken',
+      status,
+      begun,
+      cost: whole ? all.at(-2)!.usage!.cost : null,
+      detail: whole ? '' : text.slice(-400),
+    });
   };
   const client = async (): Promise<void> => {
     while (!stopping) {

@@ -33,14 +33,24 @@ export interface Cluster<G> {
 export async function startCluster(options: ClusterOptions & Pick<SpineOptions, 'env'>): Promise<Cluster<Spine>> {
   const { postgresUrl, redisUrl, toml = UNHURRIED, env } = options;
   return startAll(options.size ?? 3, postgresUrl, (databaseUrl, provider) =>
-    startSpine({ databaseUrl, provider, toml: `${toml}\n${CLUSTER_TOML}`, ...(redisUrl === undefined ? {} : { redisUrl }), ...(env ? { env } : {}) }),
+    startSpine({
+      databaseUrl,
+      provider,
+      toml: `${toml}\n${CLUSTER_TOML}`,
+      ...(redisUrl === undefined ? {} : { redisUrl }),
+      ...(env ? { env } : {}),
+    }),
   );
 }
 
 /** Gateways in processes of their own: they have a processor each, as far as there are any, and can be killed. */
 export async function startProcessCluster(options: ClusterOptions): Promise<Cluster<Gateway>> {
   const { postgresUrl, redisUrl, toml = UNHURRIED } = options;
-  const env = { TOLLGATE_IDENTITY_SEED: IDENTITY_SEED, TOLLGATE_SIGN_IN_DOMAINS: DOMAIN, TEST_UPSTREAM_KEY: 'upstream-secret-canary' };
+  const env = {
+    TOLLGATE_IDENTITY_SEED: IDENTITY_SEED,
+    TOLLGATE_SIGN_IN_DOMAINS: DOMAIN,
+    TEST_UPSTREAM_KEY: 'upstream-secret-canary',
+  };
   return startAll(options.size ?? 3, postgresUrl, (databaseUrl, provider) =>
     startGateway({
       databaseUrl,

@@ -55,7 +55,10 @@ export async function collect(run: (outDir: string) => Promise<Collected>): Prom
   }
 }
 
-/** What the tool left: one directory per scenario, named `<prefix><scenario>-<time>`. Scenarios that count and left none are here too, as failed. */
+/**
+ * What the tool left: one directory per scenario, named `<prefix><scenario>-<time>`. Scenarios that count and left
+ * none are here too, as failed.
+ */
 export async function readScenarios(outDir: string, prefix: string, scored: ReadonlySet<string>): Promise<Scenario[]> {
   const found = new Map<string, readonly Check[]>();
   for (const directory of await readdir(outDir)) {
@@ -65,13 +68,20 @@ export async function readScenarios(outDir: string, prefix: string, scored: Read
     const checks = (JSON.parse(text) as Check[]).filter((check) => check.status !== 'INFO');
     found.set(
       name,
-      checks.map(({ id, status, errorMessage }) => ({ id, status, ...(errorMessage === undefined ? {} : { errorMessage }) })),
+      checks.map(({ id, status, errorMessage }) => ({
+        id,
+        status,
+        ...(errorMessage === undefined ? {} : { errorMessage }),
+      })),
     );
   }
-  return [...new Set([...scored, ...found.keys()])].map((name) => toScenario(name, scored.has(name), found.get(name) ?? []));
+  return [...new Set([...scored, ...found.keys()])].map((name) =>
+    toScenario(name, scored.has(name), found.get(name) ?? []),
+  );
 }
 
 export function toScenario(name: string, scored: boolean, checks: readonly Check[]): Scenario {
-  const passed = checks.some((check) => check.status === 'SUCCESS') && checks.every((check) => check.status !== 'FAILURE');
+  const passed =
+    checks.some((check) => check.status === 'SUCCESS') && checks.every((check) => check.status !== 'FAILURE');
   return { name, scored, passed, checks };
 }

@@ -12,7 +12,10 @@ export interface ContractLedger {
   dispose(): Promise<void>;
 }
 
-export async function openContractLedger(name: (typeof CONTRACT_LEDGERS)[number], now: () => number): Promise<ContractLedger> {
+export async function openContractLedger(
+  name: (typeof CONTRACT_LEDGERS)[number],
+  now: () => number,
+): Promise<ContractLedger> {
   if (name === 'oracle') {
     const oracle = createOracleLedger(now);
     return {
@@ -30,7 +33,9 @@ export async function openContractLedger(name: (typeof CONTRACT_LEDGERS)[number]
     ledger,
     // Charges are judged by price versions, of which these tests have none.
     failing: async () =>
-      (await audit(engine.database, { overdueMs: null })).checks.filter((check) => !check.ok && check.name !== 'charges').map((check) => check.name),
+      (await audit(engine.database, { overdueMs: null })).checks
+        .filter((check) => !check.ok && check.name !== 'charges')
+        .map((check) => check.name),
     async dispose() {
       await ledger.close();
       await engine.dispose();

@@ -4,9 +4,10 @@ import { openDatabase } from '#store';
 import { CRASH_PRICE } from './crash-price.ts';
 
 /*
- * Locks and settles on the embedded database of argv[2], and appends each acknowledgement to standard output, a file, synchronously:
- * what was written is there however the process ends. It kills itself at the acknowledgement number argv[4], in the middle of whatever
- * its other calls and the database's thread are doing then. argv[3] keeps the ids of one round apart.
+ * Locks and settles on the embedded database of argv[2], and appends each acknowledgement to standard output, a
+ * file, synchronously: what was written is there however the process ends. It kills itself at the acknowledgement
+ * number argv[4], in the middle of whatever its other calls and the database's thread are doing then. argv[3] keeps
+ * the ids of one round apart.
  */
 const [dataDir, round, last] = process.argv.slice(2) as [string, string, string];
 let said = 0;
@@ -18,7 +19,13 @@ const say = (line: string) => {
 const database = await openDatabase({ dataDir });
 const ledger = await createLedger({ database });
 await createPriceBook(database).remember([CRASH_PRICE]);
-await ledger.transfer({ id: `fund-${round}`, from: treasuryOf('test'), to: escrowOf('crash'), amount: 1_000_000_000n, memo: '' });
+await ledger.transfer({
+  id: `fund-${round}`,
+  from: treasuryOf('test'),
+  to: escrowOf('crash'),
+  amount: 1_000_000_000n,
+  memo: '',
+});
 
 const worker = async (index: number) => {
   for (let turn = 0; ; turn += 1) {
@@ -39,7 +46,16 @@ const worker = async (index: number) => {
       say(`released ${id} 0`);
     } else {
       const charge = BigInt(turn % 100);
-      await ledger.settle({ id, price: CRASH_PRICE.id, provider: 'p', charge, draw: false, feeBps: 100, usage: `{"call":${charge}}`, detail: '{}' });
+      await ledger.settle({
+        id,
+        price: CRASH_PRICE.id,
+        provider: 'p',
+        charge,
+        draw: false,
+        feeBps: 100,
+        usage: `{"call":${charge}}`,
+        detail: '{}',
+      });
       say(`settled ${id} ${charge}`);
     }
   }

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** Where a connection is cut around a message of the client: before the server has it, or after the server has answered it. */
+/**
+ * Where a connection is cut around a message of the client: before the server has it, or after the server has
+ * answered it.
+ */
 export type Cut = 'before' | 'after';
 
 export interface CuttingProxy {
@@ -12,8 +15,15 @@ export interface CuttingProxy {
   close(): Promise<void>;
 }
 
-/** A TCP proxy that cuts the connection at messages which contain `marker`, when `decide` says so. The other side learns nothing of it but the end. */
-export async function startCuttingProxy(target: string, marker: string, decide: () => Cut | null): Promise<CuttingProxy> {
+/**
+ * A TCP proxy that cuts the connection at messages which contain `marker`, when `decide` says so. The other side
+ * learns nothing of it but the end.
+ */
+export async function startCuttingProxy(
+  target: string,
+  marker: string,
+  decide: () => Cut | null,
+): Promise<CuttingProxy> {
   const upstream = new URL(target);
   const wanted = Buffer.from(marker);
   const sockets = new Set<Socket>();

@@ -10,8 +10,13 @@ export const unpackedAt = (name: string): string => join(CACHE, name);
 /** The environment in which a program that `unpackPackage` put there finds the libraries that came with it. */
 export function unpackedEnvironment(name: string): NodeJS.ProcessEnv {
   // Debian's library directories carry the machine's name: usr/lib/x86_64-linux-gnu.
-  const libraries = ['lib', 'usr/lib'].map((path) => join(unpackedAt(name), path)).filter((directory) => existsSync(directory));
-  const paths = libraries.flatMap((directory) => [directory, ...readdirSync(directory).map((each) => join(directory, each))]);
+  const libraries = ['lib', 'usr/lib']
+    .map((path) => join(unpackedAt(name), path))
+    .filter((directory) => existsSync(directory));
+  const paths = libraries.flatMap((directory) => [
+    directory,
+    ...readdirSync(directory).map((each) => join(directory, each)),
+  ]);
   return { ...process.env, LD_LIBRARY_PATH: paths.join(':') };
 }
 
@@ -19,8 +24,9 @@ export function unpackedEnvironment(name: string): NodeJS.ProcessEnv {
 export const hasDebianPackages = (): boolean => existsSync('/usr/bin/apt-get') && existsSync('/usr/bin/dpkg-deb');
 
 /**
- * Fetches a package of Debian, with what it needs that this system does not have, and unpacks it all beside the checkout's other caches: nothing is installed.
- * `finish` may change the unpacked files. Several may do it at once: the first to finish wins. Throws what apt-get says.
+ * Fetches a package of Debian, with what it needs that this system does not have, and unpacks it all beside the
+ * checkout's other caches: nothing is installed. `finish` may change the unpacked files. Several may do it at once:
+ * the first to finish wins. Throws what apt-get says.
  */
 export function unpackPackage(name: string, wanted: string, finish: (root: string) => void = () => {}): void {
   mkdirSync(CACHE, { recursive: true });
@@ -67,7 +73,12 @@ function fetchWith(wanted: string, options: readonly string[], target: string): 
 }
 
 function apt(args: readonly string[], cwd: string): string {
-  const result = spawnSync('apt-get', args, { cwd, encoding: 'utf8', env: { ...process.env, LC_ALL: 'C' }, timeout: 180_000 });
+  const result = spawnSync('apt-get', args, {
+    cwd,
+    encoding: 'utf8',
+    env: { ...process.env, LC_ALL: 'C' },
+    timeout: 180_000,
+  });
   if (result.status !== 0) throw new Error(`apt-get ${args.join(' ')} failed: ${result.stderr.trim().slice(-2000)}`);
   return result.stdout;
 }

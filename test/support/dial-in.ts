@@ -90,12 +90,23 @@ export async function dialIn(options: DialInOptions): Promise<DialledIn> {
       for (const wake of waiting) wake();
     },
   });
-  const proxy = createProxy({ config, wallet: apiKey === undefined ? wallet : null, log, now: Date.now, random, ...(limits ? { limits } : {}) });
+  const proxy = createProxy({
+    config,
+    wallet: apiKey === undefined ? wallet : null,
+    log,
+    now: Date.now,
+    random,
+    ...(limits ? { limits } : {}),
+  });
   const logged = (text: string, count = 1) =>
     new Promise<Record<string, unknown>>((resolve, reject) => {
       const timer = setTimeout(() => {
         waiting.delete(check);
-        reject(new Error(`the proxy did not log "${text}" in 20 s. It logged:\n${lines.map((line) => JSON.stringify(line)).join('\n')}`));
+        reject(
+          new Error(
+            `the proxy did not log "${text}" in 20 s. It logged:\n${lines.map((line) => JSON.stringify(line)).join('\n')}`,
+          ),
+        );
       }, 20_000);
       const check = () => {
         const found = lines.filter((line) => line['msg'] === text);
@@ -110,11 +121,21 @@ export async function dialIn(options: DialInOptions): Promise<DialledIn> {
   proxy.start();
   if (ready) {
     const early = proxy.closed.then((code) =>
-      Promise.reject(new Error(`the proxy ended with ${code}: ${lines.map((line) => JSON.stringify(line)).join('\n')}`)),
+      Promise.reject(
+        new Error(`the proxy ended with ${code}: ${lines.map((line) => JSON.stringify(line)).join('\n')}`),
+      ),
     );
     // Once it is ready nobody waits for this any more.
     early.catch(() => {});
     await Promise.race([logged(READY), early]);
   }
-  return { id: wallet.providerId, wallet, lines, logged, closed: proxy.closed, close: () => proxy.close(), kill: () => proxy.kill() };
+  return {
+    id: wallet.providerId,
+    wallet,
+    lines,
+    logged,
+    closed: proxy.closed,
+    close: () => proxy.close(),
+    kill: () => proxy.kill(),
+  };
 }

@@ -10,11 +10,16 @@ export interface Faults {
   blackhole: boolean;
   /** One byte at a time, a turn of the event loop for each. */
   dribble: boolean;
-  /** After so many bytes in this direction of a connection, counted from its start, both sockets are closed. Exactly these bytes arrive. */
+  /**
+   * After so many bytes in this direction of a connection, counted from its start, both sockets are closed. Exactly
+   * these bytes arrive.
+   */
   cutAfterBytes: number | null;
 }
 
-/** A TCP proxy on loopback that spoils connections while they run. `up` is from the client to the server, `down` back. */
+/**
+ * A TCP proxy on loopback that spoils connections while they run. `up` is from the client to the server, `down` back.
+ */
 export interface FaultProxy {
   readonly port: number;
   readonly up: Faults;
@@ -78,14 +83,23 @@ export async function startFaultProxy(target: { readonly host?: string; readonly
     void relay(server, client, down, 'down', end);
   });
 
-  async function relay(from: Socket, to: Socket, faults: Faults, direction: 'up' | 'down', end: () => void): Promise<void> {
+  async function relay(
+    from: Socket,
+    to: Socket,
+    faults: Faults,
+    direction: 'up' | 'down',
+    end: () => void,
+  ): Promise<void> {
     let passed = 0;
     const deliver = async (bytes: Buffer): Promise<boolean> => {
       while (faults.blackhole) {
         await Promise.race([changed.promise, once(to, 'close')]);
         if (to.destroyed) return false;
       }
-      const allowed = faults.cutAfterBytes === null ? bytes.length : Math.min(bytes.length, Math.max(0, faults.cutAfterBytes - passed));
+      const allowed =
+        faults.cutAfterBytes === null
+          ? bytes.length
+          : Math.min(bytes.length, Math.max(0, faults.cutAfterBytes - passed));
       if (allowed > 0) {
         passed += allowed;
         delivered[direction] += allowed;
@@ -98,7 +112,8 @@ export async function startFaultProxy(target: { readonly host?: string; readonly
       return false;
     };
     try {
-      // `data` events would run ahead of a slow delivery; the iterator holds the sender back. It must not destroy a socket that can still be written to.
+      // `data` events would run ahead of a slow delivery; the iterator holds the sender back. It must not destroy a
+      // socket that can still be written to.
       for await (const chunk of from.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         if (faults.latencyMs > 0) await new Promise((resolve) => setTimeout(resolve, faults.latencyMs));
         if (!faults.dribble) {

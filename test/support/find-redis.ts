@@ -14,8 +14,9 @@ export interface RedisProgram {
 const NAMES = ['redis-server', 'valkey-server'];
 
 /**
- * Finds Redis: TOLLGATE_TEST_REDIS_BIN (file or directory), `redis-server` or `valkey-server` on PATH, `.cache/redis`.
- * On Debian and its kin it is downloaded there when missing: nothing is installed on the system. `progress` hears about the download.
+ * Finds Redis: TOLLGATE_TEST_REDIS_BIN (file or directory), `redis-server` or `valkey-server` on PATH,
+ * `.cache/redis`. On Debian and its kin it is downloaded there when missing: nothing is installed on the system.
+ * `progress` hears about the download.
  */
 export function findRedis(progress: (line: string) => void = () => {}): RedisProgram {
   const chosen = process.env['TOLLGATE_TEST_REDIS_BIN'];
@@ -38,7 +39,9 @@ export function findRedis(progress: (line: string) => void = () => {}): RedisPro
   unpackPackage('redis', 'redis-tools', nameServer);
   const downloaded = inCache();
   if (downloaded !== null) return downloaded;
-  throw new Error('The redis-tools package was downloaded, but its server does not run here. Install redis-server, or set TOLLGATE_TEST_REDIS_BIN.');
+  throw new Error(
+    'The redis-tools package was downloaded, but its server does not run here. Install redis-server, or set TOLLGATE_TEST_REDIS_BIN.',
+  );
 }
 
 function inDirectories(directories: readonly string[]): RedisProgram | null {

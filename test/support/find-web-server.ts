@@ -20,8 +20,8 @@ const SERVERS = {
 const SERVERS_OF_THE_SYSTEM = '/usr/sbin';
 
 /**
- * Finds it: the file that its variable names, the one on PATH, `.cache/<name>`. On Debian and its kin it is downloaded there when missing: nothing is
- * installed on the system. Throws what helps.
+ * Finds it: the file that its variable names, the one on PATH, `.cache/<name>`. On Debian and its kin it is
+ * downloaded there when missing: nothing is installed on the system. Throws what helps.
  */
 export function findWebServer(name: WebServerName): WebServerProgram {
   const { chosenBy, unpacked, version } = SERVERS[name];

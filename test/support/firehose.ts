@@ -13,11 +13,19 @@ export interface Firehose {
 }
 
 /** Claims one completion token for each 8 bytes of text, and 10 for the prompt. */
-export async function startFirehose({ events, eventBytes }: { readonly events: number; readonly eventBytes: number }): Promise<Firehose> {
+export async function startFirehose({
+  events,
+  eventBytes,
+}: {
+  readonly events: number;
+  readonly eventBytes: number;
+}): Promise<Firehose> {
   const left = new EventTarget();
   const sent = { bytes: 0, finished: 0, left: 0 };
   const frame = (choice: object, more = {}) =>
-    Buffer.from(`data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', choices: [choice], ...more })}\n\n`);
+    Buffer.from(
+      `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', choices: [choice], ...more })}\n\n`,
+    );
   const event = frame({ index: 0, delta: { content: 'x'.repeat(eventBytes) }, finish_reason: null });
   const completion = (events * eventBytes) / 8;
   const end = Buffer.concat([

@@ -6,7 +6,9 @@ import { createKeeper } from './server-process.ts';
 import type { Keeper, ServerProcess } from './server-process.ts';
 
 export interface GatewayOptions {
-  /** `serve` (default) is production; `start` is the development gateway with the demo provider, play money and a key. */
+  /**
+   * `serve` (default) is production; `start` is the development gateway with the demo provider, play money and a key.
+   */
   readonly command?: 'serve' | 'start';
   /** More of the command's line. */
   readonly args?: readonly string[];
@@ -71,7 +73,18 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       ...(options.redisUrl === undefined ? {} : { REDIS_URL: options.redisUrl }),
       ...options.env,
     };
-    const args = [PROGRAM, options.command ?? 'serve', '--config', configFile, '--data', dataDir, '--host', '127.0.0.1', '--port', String(port)];
+    const args = [
+      PROGRAM,
+      options.command ?? 'serve',
+      '--config',
+      configFile,
+      '--data',
+      dataDir,
+      '--host',
+      '127.0.0.1',
+      '--port',
+      String(port),
+    ];
     args.push(...(options.args ?? []));
     running = await startAndWait(keeper, { file: process.execPath, args, cwd: home, env }, dataDir, options);
     port = Number(new URL(running.baseUrl).port);
@@ -107,7 +120,10 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     async admin(method, path, body) {
       const response = await fetch(`${running.baseUrl}/admin/v1${path}`, {
         method,
-        headers: { authorization: `Bearer ${running.adminKey}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        headers: {
+          authorization: `Bearer ${running.adminKey}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await response.text();
@@ -117,7 +133,8 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     async openAccount(name, usd) {
       const { data } = (await gateway.admin('POST', '/accounts', { name })) as { data: { id: string } };
       const path = `/accounts/${encodeURIComponent(data.id)}`;
-      if (Number(usd) > 0) await gateway.admin('POST', `${path}/credit`, { amount_usd: usd, reference: `opening-${data.id}` });
+      if (Number(usd) > 0)
+        await gateway.admin('POST', `${path}/credit`, { amount_usd: usd, reference: `opening-${data.id}` });
       const { key } = (await gateway.admin('POST', `${path}/keys`, {})) as { key: string };
       return { account: data.id, key };
     },
@@ -144,7 +161,12 @@ interface Running {
   readonly readyMs: number;
 }
 
-async function startAndWait(keeper: Keeper, command: Parameters<Keeper['start']>[0], dataDir: string, options: GatewayOptions): Promise<Running> {
+async function startAndWait(
+  keeper: Keeper,
+  command: Parameters<Keeper['start']>[0],
+  dataDir: string,
+  options: GatewayOptions,
+): Promise<Running> {
   const development = options.command === 'start';
   const timeoutMs = options.timeoutMs ?? 30_000;
   const begun = performance.now();
@@ -152,7 +174,9 @@ async function startAndWait(keeper: Keeper, command: Parameters<Keeper['start']>
   while (performance.now() - begun < timeoutMs) {
     if (server.exitCode !== null || server.signalCode !== null) {
       await server.exited;
-      throw new Error(`the gateway ended (${server.exitCode ?? server.signalCode}) before it was ready:\n${server.output()}`);
+      throw new Error(
+        `the gateway ended (${server.exitCode ?? server.signalCode}) before it was ready:\n${server.output()}`,
+      );
     }
     const file = readJson(join(dataDir, 'gateway.json'));
     // A file of an earlier process may still be there.
@@ -162,7 +186,8 @@ async function startAndWait(keeper: Keeper, command: Parameters<Keeper['start']>
       const dev = development ? readJson(join(dataDir, 'dev.json')) : null;
       const keyIsThere = !development || dev?.['base_url'] === file['base_url'];
       const apiKey = dev === null ? null : String(dev['api_key']);
-      if (keyIsThere) return { server, baseUrl: String(file['base_url']), adminKey: String(file['admin_key']), apiKey, readyMs };
+      if (keyIsThere)
+        return { server, baseUrl: String(file['base_url']), adminKey: String(file['admin_key']), apiKey, readyMs };
     }
     await pause(10);
   }

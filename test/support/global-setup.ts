@@ -14,11 +14,18 @@ declare module 'vitest' {
   }
 }
 
-/** Starts the servers that tests share and hands their URLs to `inject`. Tests that break a server start one of their own. */
+/**
+ * Starts the servers that tests share and hands their URLs to `inject`. Tests that break a server start one of
+ * their own.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = ownTemporaryDirectory();
-  const [postgres, redis] = await Promise.all([timed('PostgreSQL', () => startPostgres()), timed('Redis', () => startRedis({ progress: say }))]);
-  // What was found once, and perhaps copied to where it can run, need not be found again by tests with a server of their own.
+  const [postgres, redis] = await Promise.all([
+    timed('PostgreSQL', () => startPostgres()),
+    timed('Redis', () => startRedis({ progress: say })),
+  ]);
+  // What was found once, and perhaps copied to where it can run, need not be found again by tests with a server of
+  // their own.
   process.env['TOLLGATE_TEST_POSTGRES_BIN'] ??= postgres.bin;
   project.provide('postgresUrl', postgres.url);
   project.provide('redisUrl', redis.url);
@@ -30,7 +37,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
 const PREFIX = 'tollgate-tests-';
 
-/** Everything that this run writes to the temporary directory goes into one folder, which goes with the run. What an aborted run left goes as well. */
+/**
+ * Everything that this run writes to the temporary directory goes into one folder, which goes with the run. What an
+ * aborted run left goes as well.
+ */
 function ownTemporaryDirectory(): string {
   for (const name of readdirSync(tmpdir())) {
     const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : NaN;

@@ -9,9 +9,9 @@ export interface KeyAddingProxy {
 }
 
 /**
- * A reverse proxy on loopback that adds `authorization: Bearer <key>`, for clients that cannot send one. All else goes through
- * as it is: the path, the client's own `Host` and `Origin`, bodies and streams as their bytes come. A client that
- * closes its request closes the one behind it, and the other way about.
+ * A reverse proxy on loopback that adds `authorization: Bearer <key>`, for clients that cannot send one. All else
+ * goes through as it is: the path, the client's own `Host` and `Origin`, bodies and streams as their bytes come. A
+ * client that closes its request closes the one behind it, and the other way about.
  */
 export async function startKeyAddingProxy(target: string, key: string): Promise<KeyAddingProxy> {
   const { hostname, port, pathname } = new URL(target);

@@ -16,13 +16,19 @@ export const BUDGETS = ['budget-1', 'budget-2'] as const;
 
 const lockName = (n: number) => `lock-${n}`;
 const amount = fc.oneof(fc.constantFrom(0n, 1n, 100n), fc.bigInt({ min: 0n, max: 150n }));
-const budgetOf = fc.option(fc.record({ id: fc.constantFrom(...BUDGETS), limit: fc.bigInt({ min: 0n, max: 300n }) }), { nil: undefined });
+const budgetOf = fc.option(fc.record({ id: fc.constantFrom(...BUDGETS), limit: fc.bigInt({ min: 0n, max: 300n }) }), {
+  nil: undefined,
+});
 /** Of what is locked, in quarters. */
 const lendablePart = fc.bigInt({ min: 0n, max: 4n });
 const text = fc.constantFrom('{}', '{"a":"b\\"c\\\\d"}', '{"text":"ä 😀 \' , {} NULL"}', '');
 
 /** An operation that prints itself when a counter-example is shown. */
-function named<A extends object>(kind: string, args: A, run: (ledger: Ledger, now: number, args: A) => Promise<unknown>): RandomOperation {
+function named<A extends object>(
+  kind: string,
+  args: A,
+  run: (ledger: Ledger, now: number, args: A) => Promise<unknown>,
+): RandomOperation {
   const operation: RandomOperation = (ledger, now) => run(ledger, now, args);
   return Object.assign(operation, { [fc.toStringMethod]: () => `${kind}(${fc.stringify(args)})` });
 }
@@ -67,8 +73,12 @@ function endings(prices: Prices, lockId: fc.Arbitrary<string>) {
       feeBps: fc.constantFrom(0, 1, 250, 10_000),
       detail: text,
     })
-    .map((args) => named('settle', args, (ledger, _, request) => ledger.settle({ ...request, usage: `{"call":${request.charge}}` })));
-  const release = fc.record({ id: lockId, detail: text }).map((args) => named('release', args, (ledger, _, request) => ledger.release(request)));
+    .map((args) =>
+      named('settle', args, (ledger, _, request) => ledger.settle({ ...request, usage: `{"call":${request.charge}}` })),
+    );
+  const release = fc
+    .record({ id: lockId, detail: text })
+    .map((args) => named('release', args, (ledger, _, request) => ledger.release(request)));
   return { keep, settle, release };
 }
 
@@ -113,7 +123,11 @@ export function commands(prices: Prices): fc.Arbitrary<readonly Command[]> {
     { weight: 1, arbitrary: keep },
     { weight: 3, arbitrary: transfer },
   );
-  const command = fc.oneof({ weight: 8, arbitrary: together(operation) }, { weight: 1, arbitrary: expire }, { weight: 1, arbitrary: wait });
+  const command = fc.oneof(
+    { weight: 8, arbitrary: together(operation) },
+    { weight: 1, arbitrary: expire },
+    { weight: 1, arbitrary: wait },
+  );
   return fc.array(command, { minLength: 1, maxLength: 14 });
 }
 
@@ -135,7 +149,9 @@ export function treeCommands(prices: Prices): fc.Arbitrary<readonly Command[]> {
       share: fc.bigInt({ min: 0n, max: 60n }),
       quarters: fc.oneof(fc.constantFrom(3n, 4n), lendablePart),
       ttlMs: fc.integer({ min: 10, max: 90 }),
-      budget: fc.option(fc.record({ id: fc.constantFrom(...BUDGETS), limit: fc.constantFrom(150n, 900n) }), { nil: undefined }),
+      budget: fc.option(fc.record({ id: fc.constantFrom(...BUDGETS), limit: fc.constantFrom(150n, 900n) }), {
+        nil: undefined,
+      }),
       detail: text,
     })
     .map(({ number, above, share, ...rest }) => {
@@ -150,6 +166,12 @@ export function treeCommands(prices: Prices): fc.Arbitrary<readonly Command[]> {
     { weight: 2, arbitrary: release },
     { weight: 1, arbitrary: keep },
   );
-  const command = fc.oneof({ weight: 8, arbitrary: together(operation) }, { weight: 1, arbitrary: expire }, { weight: 1, arbitrary: wait });
-  return fc.array(command, { minLength: 2, maxLength: 16, size: 'max' }).map((steps) => [{ do: 'together' as const, operations: fund }, ...steps]);
+  const command = fc.oneof(
+    { weight: 8, arbitrary: together(operation) },
+    { weight: 1, arbitrary: expire },
+    { weight: 1, arbitrary: wait },
+  );
+  return fc
+    .array(command, { minLength: 2, maxLength: 16, size: 'max' })
+    .map((steps) => [{ do: 'together' as const, operations: fund }, ...steps]);
 }

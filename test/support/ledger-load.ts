@@ -11,8 +11,8 @@ export interface LoadResult {
 }
 
 /**
- * Locks, and then settles or releases, `width` calls at a time until `done` says so: plain calls and, in turn, calls under a run of the worker's,
- * which is kept and released at the end.
+ * Locks, and then settles or releases, `width` calls at a time until `done` says so: plain calls and, in turn,
+ * calls under a run of the worker's, which is kept and released at the end.
  */
 export async function loadLedger(
   ledger: Ledger,
@@ -21,7 +21,13 @@ export async function loadLedger(
   const told = new Map<string, 'settled' | 'released' | 'unknown'>();
   const surprises: unknown[] = [];
   let unavailable = 0;
-  await ledger.transfer({ id: `fund-${options.prefix}`, from: treasuryOf('test'), to: escrowOf('load'), amount: 10n ** 12n, memo: '' });
+  await ledger.transfer({
+    id: `fund-${options.prefix}`,
+    from: treasuryOf('test'),
+    to: escrowOf('load'),
+    amount: 10n ** 12n,
+    memo: '',
+  });
   const attempt = async (id: string, state: 'settled' | 'released', run: () => Promise<Pick<SettleResult, 'ok'>>) => {
     try {
       const result = await run();
@@ -33,7 +39,15 @@ export async function loadLedger(
   };
   const worker = async (index: number) => {
     const run = `${options.prefix}-${index}-run`;
-    const runLock = { id: run, account: 'load', amount: 10n ** 7n, lendable: 10n ** 7n, prices: [CRASH_PRICE.id], expiresAt: 0, detail: '{}' };
+    const runLock = {
+      id: run,
+      account: 'load',
+      amount: 10n ** 7n,
+      lendable: 10n ** 7n,
+      prices: [CRASH_PRICE.id],
+      expiresAt: 0,
+      detail: '{}',
+    };
     surprises.push(...[await ledger.lock(runLock)].filter(({ ok }) => !ok));
     for (let turn = 0; !options.done(); turn += 1) {
       const id = `${options.prefix}-${index}-${turn}`;
@@ -58,7 +72,15 @@ export async function loadLedger(
         continue;
       }
       if (turn % 3 > 0) {
-        const settlement = { price: CRASH_PRICE.id, provider: 'p', charge: 7n, draw: false, feeBps: 1_000, usage: '{"call":7}', detail: '{}' };
+        const settlement = {
+          price: CRASH_PRICE.id,
+          provider: 'p',
+          charge: 7n,
+          draw: false,
+          feeBps: 1_000,
+          usage: '{"call":7}',
+          detail: '{}',
+        };
         await attempt(id, 'settled', () => ledger.settle({ id, ...settlement }));
       } else await attempt(id, 'released', () => ledger.release({ id, detail: '{}' }));
       options.onPair?.();

@@ -19,14 +19,22 @@ export interface RaceOptions {
 
 const AMOUNT = 10n;
 
-/** `attempts` locks of 10 micro-USD from all ledgers at once on an account that can pay exactly `affordable` of them. */
+/**
+ * `attempts` locks of 10 micro-USD from all ledgers at once on an account that can pay exactly `affordable` of them.
+ */
 export async function raceLocks(ledgers: readonly Ledger[], options: RaceOptions): Promise<Race> {
   const account = await newRacer(ledgers, AMOUNT * BigInt(options.affordable));
   return race(ledgers, options, account, {});
 }
 
-/** The same under one lock that can lend exactly `affordable` of them, of an account that could pay them all. `lent` is what the lock says then. */
-export async function raceChildren(ledgers: readonly Ledger[], options: RaceOptions): Promise<Race & { readonly lent: bigint }> {
+/**
+ * The same under one lock that can lend exactly `affordable` of them, of an account that could pay them all. `lent`
+ * is what the lock says then.
+ */
+export async function raceChildren(
+  ledgers: readonly Ledger[],
+  options: RaceOptions,
+): Promise<Race & { readonly lent: bigint }> {
   const account = await newRacer(ledgers, AMOUNT * BigInt(options.affordable + options.attempts));
   const parent = `${account}-parent`;
   const lendable = AMOUNT * BigInt(options.affordable);
@@ -39,13 +47,24 @@ const lockOf = (account: string) => ({ account, prices: ['price-1'], expiresAt: 
 
 async function newRacer(ledgers: readonly Ledger[], funds: bigint): Promise<string> {
   const account = `racer-${Math.random().toString(36).slice(2)}`;
-  await ledgers[0]!.transfer({ id: `fund-${account}`, from: treasuryOf('test'), to: escrowOf(account), amount: funds, memo: '' });
+  await ledgers[0]!.transfer({
+    id: `fund-${account}`,
+    from: treasuryOf('test'),
+    to: escrowOf(account),
+    amount: funds,
+    memo: '',
+  });
   // Every ledger has its connection before the race begins.
   await Promise.all(ledgers.map((ledger) => ledger.release({ id: `warm-${account}`, detail: '{}' })));
   return account;
 }
 
-async function race(ledgers: readonly Ledger[], options: RaceOptions, account: string, under: Pick<LockRequest, 'parent'>): Promise<Race> {
+async function race(
+  ledgers: readonly Ledger[],
+  options: RaceOptions,
+  account: string,
+  under: Pick<LockRequest, 'parent'>,
+): Promise<Race> {
   let next = 0;
   let granted = 0;
   let refused = 0;

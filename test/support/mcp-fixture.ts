@@ -28,7 +28,11 @@ export interface McpFixtureOptions {
   readonly pushing?: boolean;
 }
 
-export async function startMcpFixture({ port = 0, eras = 'both', pushing = false }: McpFixtureOptions = {}): Promise<McpFixture> {
+export async function startMcpFixture({
+  port = 0,
+  eras = 'both',
+  pushing = false,
+}: McpFixtureOptions = {}): Promise<McpFixture> {
   const headers: Headers[] = [];
   const announce: Announcer = {
     toolsChanged: () => eachEra((era) => era.toolsChanged()),
@@ -53,7 +57,8 @@ export async function startMcpFixture({ port = 0, eras = 'both', pushing = false
   const hostIsLocal = localhostHostValidation();
   const originIsLocal = localhostOriginValidation();
   const server = createServer((request, response) => {
-    if (hostIsLocal(request, response) && originIsLocal(request, response)) void handle(request as Parameters<typeof handle>[0], response);
+    if (hostIsLocal(request, response) && originIsLocal(request, response))
+      void handle(request as Parameters<typeof handle>[0], response);
   });
   server.listen(port, '127.0.0.1');
   await once(server, 'listening');

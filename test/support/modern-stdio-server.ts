@@ -5,11 +5,12 @@ import { fromJsonSchema, inputRequired, McpServer } from '@modelcontextprotocol/
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 
 /*
- * An MCP server of the revision without sessions, on its standard input and output, built on the SDK. argv: options as `name=value`.
+ * An MCP server of the revision without sessions, on its standard input and output, built on the SDK. argv: options
+ * as `name=value`.
  *   journal=FILE    appends its pid and every line it gets
  *   legacy=reject   speaks that revision alone; else the older ones as well
- * Tools: count (how often it was called in this process), progress (twice, then the response), hold (until it is cancelled), add (one more
- * tool, which changes the list), roots (asks for the client's directories).
+ * Tools: count (how often it was called in this process), progress (twice, then the response), hold (until it is
+ * cancelled), add (one more tool, which changes the list), roots (asks for the client's directories).
  */
 const options = Object.fromEntries(process.argv.slice(2).map((each) => each.split('=', 2) as [string, string]));
 const journal = (text: string) => {
@@ -35,7 +36,8 @@ serveStdio(
     server.registerTool('progress', { inputSchema: ANYTHING }, async (_args, context) => {
       const progressToken = context.mcpReq._meta?.progressToken;
       for (const progress of [1, 2])
-        if (progressToken !== undefined) await context.mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress } });
+        if (progressToken !== undefined)
+          await context.mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress } });
       return text('done');
     });
     server.registerTool('hold', { inputSchema: ANYTHING }, async (_args, context) => {
@@ -48,7 +50,9 @@ serveStdio(
       server.registerTool(`more-${++calls}`, { inputSchema: ANYTHING }, () => text(null));
       return text(calls);
     });
-    server.registerTool('roots', { inputSchema: ANYTHING }, () => inputRequired({ inputRequests: { roots: inputRequired.listRoots() } }));
+    server.registerTool('roots', { inputSchema: ANYTHING }, () =>
+      inputRequired({ inputRequests: { roots: inputRequired.listRoots() } }),
+    );
     return server;
   },
   { legacy: options['legacy'] === 'reject' ? 'reject' : 'serve', transport: new StdioServerTransport(input) },

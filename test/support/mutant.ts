@@ -18,15 +18,20 @@ export interface Mutant {
   dispose(): void;
 }
 
-/** A copy of the ledger and the store in which something was taken out, to show that the tests notice. Every text to change must be there exactly once. */
+/**
+ * A copy of the ledger and the store in which something was taken out, to show that the tests notice. Every text to
+ * change must be there exactly once.
+ */
 export function createMutant(mutations: readonly Mutation[]): Mutant {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-mutant-'));
-  for (const part of ['src/billing', 'src/store', 'package.json']) cpSync(join(CHECKOUT, part), join(folder, part), { recursive: true });
+  for (const part of ['src/billing', 'src/store', 'package.json'])
+    cpSync(join(CHECKOUT, part), join(folder, part), { recursive: true });
   symlinkSync(join(CHECKOUT, 'node_modules'), join(folder, 'node_modules'));
   for (const { file, find, put } of mutations) {
     const path = join(folder, file);
     const parts = readFileSync(path, 'utf8').split(find);
-    if (parts.length !== 2) throw new Error(`${file} has ${parts.length - 1} times what the mutation replaces: ${find}`);
+    if (parts.length !== 2)
+      throw new Error(`${file} has ${parts.length - 1} times what the mutation replaces: ${find}`);
     writeFileSync(path, parts.join(put));
   }
   return { url: (file) => pathToFileURL(join(folder, file)).href, dispose: () => rmSync(folder, { recursive: true }) };

@@ -3,8 +3,9 @@ import type { Ledger, LockRecord, LockState } from '#billing';
 import type { Balance, LockRequest, SettleRequest, TransferRequest } from '../../src/billing/ledger.ts';
 
 /*
- * The ledger as one would explain it: one operation after the other on plain maps, with a list of every movement beside them.
- * Written from the interface's documentation and sharing nothing with the real one, so that it can be its judge.
+ * The ledger as one would explain it: one operation after the other on plain maps, with a list of every movement
+ * beside them. Written from the interface's documentation and sharing nothing with the real one, so that it can be
+ * its judge.
  */
 
 interface Leg {
@@ -26,7 +27,10 @@ export interface OracleLedger extends Ledger {
   check(): void;
 }
 
-/** From 0 to 9,999, added to the ten-thousandths of a fee before it is rounded down: as often as the rest is large, it makes a whole one. */
+/**
+ * From 0 to 9,999, added to the ten-thousandths of a fee before it is rounded down: as often as the rest is large,
+ * it makes a whole one.
+ */
 const luckOf = (id: string): number => 9_999 - (createHash('sha256').update(id).digest().readUInt32BE(0) % 10_000);
 
 export function createOracleLedger(now: () => number): OracleLedger {
@@ -36,7 +40,9 @@ export function createOracleLedger(now: () => number): OracleLedger {
   const legs: Leg[] = [];
 
   const sum = (account: string, part: Leg['part']) =>
-    legs.filter((leg) => leg.account === account && leg.part === part).reduce((total, { amount }) => total + amount, 0n);
+    legs
+      .filter((leg) => leg.account === account && leg.part === part)
+      .reduce((total, { amount }) => total + amount, 0n);
   const known = (account: string) => legs.some((leg) => leg.account === account);
   const move = (amount: bigint, from: [string, Leg['part']], to: [string, Leg['part']]) => {
     if (amount === 0n) return;
@@ -64,7 +70,8 @@ export function createOracleLedger(now: () => number): OracleLedger {
     move(rest, [`escrow:${account}`, 'locked'], [`escrow:${account}`, 'available']);
     if (budget !== null) budgetOf(budget).locked -= rest;
   };
-  const levelsAbove = (record: LockRecord): number => (record.parent === null ? 0 : 1 + levelsAbove(locks.get(record.parent)!.record));
+  const levelsAbove = (record: LockRecord): number =>
+    record.parent === null ? 0 : 1 + levelsAbove(locks.get(record.parent)!.record);
   const refusal = (id: string) => {
     const entry = locks.get(id);
     if (!entry) return { ok: false, reason: 'not_found' } as const;
@@ -78,7 +85,8 @@ export function createOracleLedger(now: () => number): OracleLedger {
       if (locks.has(id)) return { ok: false, reason: 'duplicate', available };
       const above = parent === undefined ? undefined : locks.get(parent)?.record;
       if (parent !== undefined) {
-        if (!above || above.state !== 'held' || above.account !== account) return { ok: false, reason: 'parent_over', available: 0n };
+        if (!above || above.state !== 'held' || above.account !== account)
+          return { ok: false, reason: 'parent_over', available: 0n };
         const left = above.lendable - above.lent;
         if (levelsAbove(above) >= 7) return { ok: false, reason: 'too_deep', available: left };
         if (amount > left) return { ok: false, reason: 'parent_exhausted', available: left };
@@ -88,7 +96,8 @@ export function createOracleLedger(now: () => number): OracleLedger {
         if (amount > available) return { ok: false, reason: 'insufficient', available };
         if (budget && amount > 0n) {
           const used = budgets.get(budget.id) ?? { spent: 0n, locked: 0n };
-          if (used.spent + used.locked + amount > budget.limit) return { ok: false, reason: 'budget_exceeded', available };
+          if (used.spent + used.locked + amount > budget.limit)
+            return { ok: false, reason: 'budget_exceeded', available };
           budgetOf(budget.id).locked += amount;
         }
         move(amount, [escrow, 'available'], [escrow, 'locked']);
@@ -223,7 +232,10 @@ export function createOracleLedger(now: () => number): OracleLedger {
         must(sum(account, 'locked') >= 0n, `${account} has nothing negative locked`);
       }
       for (const { record } of locks.values()) {
-        must(record.charged <= record.amount - record.lendable + record.drawn, `${record.id} is charged at most its own part and what was drawn`);
+        must(
+          record.charged <= record.amount - record.lendable + record.drawn,
+          `${record.id} is charged at most its own part and what was drawn`,
+        );
         must(record.fee <= record.charged, `${record.id} pays a fee within its charge`);
         must(record.lent >= 0n && record.lent <= record.lendable, `${record.id} lent at most what it may`);
       }
@@ -236,12 +248,18 @@ export function createOracleLedger(now: () => number): OracleLedger {
         );
       for (const [id, { locked }] of budgets)
         must(total(held.filter((record) => record.budget === id)) === locked, `${id} has locked what its locks hold`);
-      // One cap bounds a whole run, however deep: all that is held and was charged under a lock comes from what it may lend.
+      // One cap bounds a whole run, however deep: all that is held and was charged under a lock comes from what it
+      // may lend.
       const under = (id: string): bigint =>
         [...locks.values()]
           .filter(({ record }) => record.parent === id)
-          .reduce((all, { record }) => all + (record.state === 'held' ? holds(record) : 0n) + record.charged + under(record.id), 0n);
-      for (const { record } of locks.values()) must(under(record.id) <= record.lendable, `${record.id} bounds all that is under it`);
+          .reduce(
+            (all, { record }) =>
+              all + (record.state === 'held' ? holds(record) : 0n) + record.charged + under(record.id),
+            0n,
+          );
+      for (const { record } of locks.values())
+        must(under(record.id) <= record.lendable, `${record.id} bounds all that is under it`);
     },
   };
 }

@@ -18,8 +18,9 @@ export interface PaperPayment {
 }
 
 /**
- * A chain on paper, for tests of what the doors do with a payment: it keeps to the words of `Payments`, and moves money in the real ledger. What a payment is on
- * a real chain (signatures, settlement, crashes) is tested with real chains, elsewhere.
+ * A chain on paper, for tests of what the doors do with a payment: it keeps to the words of `Payments`, and moves
+ * money in the real ledger. What a payment is on a real chain (signatures, settlement, crashes) is tested with real
+ * chains, elsewhere.
  */
 export interface PaperChain {
   readonly payments: Payments;
@@ -40,8 +41,22 @@ export const accountOf = (wallet: string): string => `paper:1:${wallet}`;
 /** A payment as x402's PaymentPayload. */
 export const payWith = ({ wallet, amount = PAPER_LEAST, nonce = crypto.randomUUID(), fault }: PaperPayment) => ({
   x402Version: 2,
-  accepted: { scheme: 'exact', network: PAPER_NETWORK, amount: String(amount), asset: 'paper', payTo: 'treasury', maxTimeoutSeconds: 60, extra: {} },
-  payload: { signature: `signed-by-${wallet}-paper-canary`, wallet, amount: String(amount), nonce, ...(fault ? { fault } : {}) },
+  accepted: {
+    scheme: 'exact',
+    network: PAPER_NETWORK,
+    amount: String(amount),
+    asset: 'paper',
+    payTo: 'treasury',
+    maxTimeoutSeconds: 60,
+    extra: {},
+  },
+  payload: {
+    signature: `signed-by-${wallet}-paper-canary`,
+    wallet,
+    amount: String(amount),
+    nonce,
+    ...(fault ? { fault } : {}),
+  },
 });
 
 /** The value of PAYMENT-SIGNATURE, and what the others hold. */
@@ -67,7 +82,8 @@ export function createPaperChain(): PaperChain {
   const verify = (slip: PaymentSlip): Signed => {
     const signed = slip.payload['payload'] as Signed;
     slip.id = signed.nonce;
-    if (signed.fault === 'forged') throw new GatewayError('payment_verification_failed', 'The signature is not of that wallet');
+    if (signed.fault === 'forged')
+      throw new GatewayError('payment_verification_failed', 'The signature is not of that wallet');
     if (signed.fault === 'expired') throw new GatewayError('payment_expired', 'The payment is too old');
     return signed;
   };
@@ -103,13 +119,28 @@ export function createPaperChain(): PaperChain {
         await held;
         const before = receipts.get(nonce);
         if (before) return before;
-        if (BigInt(amount) < needed) throw new GatewayError('insufficient_payment', `The payment has to be ${formatUsd(needed)} USDC at least`);
+        if (BigInt(amount) < needed)
+          throw new GatewayError('insufficient_payment', `The payment has to be ${formatUsd(needed)} USDC at least`);
         if (paying) requests.set(nonce, slip.request);
         if (unsettled.has(nonce))
-          throw new GatewayError('payment_pending', 'The payment is not settled yet: repeat the request with it', { retryAfterS: 2 });
-        const receipt = { success: true, transaction: `tx-${nonce}`, network: PAPER_NETWORK, payer: wallet, amount } as const;
+          throw new GatewayError('payment_pending', 'The payment is not settled yet: repeat the request with it', {
+            retryAfterS: 2,
+          });
+        const receipt = {
+          success: true,
+          transaction: `tx-${nonce}`,
+          network: PAPER_NETWORK,
+          payer: wallet,
+          amount,
+        } as const;
         receipts.set(nonce, receipt);
-        await ledger!.transfer({ id: `paper-${nonce}`, from: treasuryOf('paper'), to: escrowOf(account), amount: BigInt(amount), memo: '' });
+        await ledger!.transfer({
+          id: `paper-${nonce}`,
+          from: treasuryOf('paper'),
+          to: escrowOf(account),
+          amount: BigInt(amount),
+          memo: '',
+        });
         return receipt;
       },
     },

@@ -27,7 +27,10 @@ export interface Postgres {
   readonly version: string;
   /** Directory of its programs, in a form that this user can run: good for TOLLGATE_TEST_POSTGRES_BIN. */
   readonly bin: string;
-  /** Stops it and starts it again on the same port. `immediate` is PostgreSQL's own crash: no checkpoint, clients cut off. Also after `kill9`. */
+  /**
+   * Stops it and starts it again on the same port. `immediate` is PostgreSQL's own crash: no checkpoint, clients
+   * cut off. Also after `kill9`.
+   */
   restart(mode?: 'fast' | 'immediate'): Promise<void>;
   /** SIGKILL to all its processes. */
   kill9(): Promise<void>;
@@ -149,7 +152,8 @@ async function initialise(programs: PostgresPrograms, home: string, dataDir: str
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()));
   const [code] = (await once(child, 'close')) as [number | null];
-  if (code !== 0 || !existsSync(join(dataDir, 'PG_VERSION'))) throw new Error(`initdb of ${programs.bin} failed (${code}):\n${output}`);
+  if (code !== 0 || !existsSync(join(dataDir, 'PG_VERSION')))
+    throw new Error(`initdb of ${programs.bin} failed (${code}):\n${output}`);
 }
 
 function settingsText(options: PostgresOptions, socketDir: string): string {

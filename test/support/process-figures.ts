@@ -24,7 +24,10 @@ export function bytesRead(pid: number): number {
   return Number(/rchar: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))![1]);
 }
 
-/** Bytes that the kernel holds for the connections of a loopback port, sent and not yet read. Both ends count, so take it when nothing moves. */
+/**
+ * Bytes that the kernel holds for the connections of a loopback port, sent and not yet read. Both ends count, so
+ * take it when nothing moves.
+ */
 export function bytesInKernel(port: number): number {
   const hex = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   let bytes = 0;

@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Stops or continues a process and all its descendants, the parent first, so that it starts no new ones meanwhile. Processes that are gone are passed over. */
+/**
+ * Stops or continues a process and all its descendants, the parent first, so that it starts no new ones meanwhile.
+ * Processes that are gone are passed over.
+ */
 export function signalTree(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
   trySignal(pid, signal);
   for (const child of descendants(pid)) trySignal(child, signal);

@@ -24,7 +24,10 @@ export interface ProvideProcess {
 
 const PROGRAM = resolve(import.meta.dirname, '../../src/main.ts');
 
-/** Starts it with a wallet of its own and waits until calls can come. `services` are the blocks of its file; upstream keys come from TEST_UPSTREAM_KEY. */
+/**
+ * Starts it with a wallet of its own and waits until calls can come. `services` are the blocks of its file;
+ * upstream keys come from TEST_UPSTREAM_KEY.
+ */
 export async function startProvide(options: {
   readonly router: string;
   readonly services: string;

@@ -64,7 +64,12 @@ export function runProxy({ url, services, options = {} }: ProxySetting): Running
 const FIELDS = { displayName: 'One', providerName: 'Mine', description: '', variants: {} };
 const at = (url: string, apiKey: string | null): Target => ({ kind: 'http', url, apiKey });
 
-export function modelAt(name: string, url: string, apiKey: string | null = 'upstream-key-canary', facts: Partial<ModelFacts> = {}): ServiceConfig {
+export function modelAt(
+  name: string,
+  url: string,
+  apiKey: string | null = 'upstream-key-canary',
+  facts: Partial<ModelFacts> = {},
+): ServiceConfig {
   const model = {
     upstreamModel: 'test/model',
     contextLength: 8_192,
@@ -73,14 +78,25 @@ export function modelAt(name: string, url: string, apiKey: string | null = 'upst
     outputModalities: ['text'],
     ...facts,
   };
-  return { service: { ...FIELDS, name, primitive: 'model', rates: { prompt: 1_000_000n, completion: 1_000_000n }, model }, target: at(url, apiKey) };
+  return {
+    service: { ...FIELDS, name, primitive: 'model', rates: { prompt: 1_000_000n, completion: 1_000_000n }, model },
+    target: at(url, apiKey),
+  };
 }
 
 export function toolAt(name: string, url: string, apiKey: string | null = null): ServiceConfig {
-  return { service: { ...FIELDS, name, primitive: 'tool', rates: { call: 1_000_000_000n }, priceCap: null }, target: at(url, apiKey) };
+  return {
+    service: { ...FIELDS, name, primitive: 'tool', rates: { call: 1_000_000_000n }, priceCap: null },
+    target: at(url, apiKey),
+  };
 }
 
-const AGENT = { cardPath: '/.well-known/agent-card.json', rpcPath: null, chargedPer: 'message', nestedMax: 0n } as const;
+const AGENT = {
+  cardPath: '/.well-known/agent-card.json',
+  rpcPath: null,
+  chargedPer: 'message',
+  nestedMax: 0n,
+} as const;
 
 export function agentAt(name: string, url: string): ServiceConfig {
   return {

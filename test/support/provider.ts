@@ -16,8 +16,9 @@ export type { Behaviour, Instruction, UsageClaim } from './provider/behaviour.ts
 export type { LoggedCall } from './provider/log.ts';
 
 /**
- * An OpenAI-compatible service on a real socket that misbehaves on request. A request takes its behaviour from, the later the stronger:
- * the commands in its model's name, those in its last user message, and the first instruction in the queue. `provider/behaviour.ts` lists them.
+ * An OpenAI-compatible service on a real socket that misbehaves on request. A request takes its behaviour from, the
+ * later the stronger: the commands in its model's name, those in its last user message, and the first instruction
+ * in the queue. `provider/behaviour.ts` lists them.
  */
 export interface TestProvider {
   /** Base URL with `/v1`, as in `params.api_base`. */
@@ -54,7 +55,10 @@ export async function startProvider(options: TestProviderOptions = {}): Promise<
     // The client's leaving is seen where we write; an error event needs a listener all the same.
     response.on('error', () => {});
     answer(request, response).catch((error: unknown) => {
-      if (!response.headersSent) sendJson(response, 500, { error: { message: `test provider: ${String(error)}`, type: 'test_error', code: 500 } });
+      if (!response.headersSent)
+        sendJson(response, 500, {
+          error: { message: `test provider: ${String(error)}`, type: 'test_error', code: 500 },
+        });
       else response.destroy();
     });
   });
@@ -64,14 +68,22 @@ export async function startProvider(options: TestProviderOptions = {}): Promise<
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url?.split('?')[0] ?? '';
     if (request.method === 'GET' && path === '/v1/models')
-      return sendJson(response, 200, { object: 'list', data: [{ id: 'test/model', object: 'model', created: 1_760_000_000, owned_by: 'test' }] });
+      return sendJson(response, 200, {
+        object: 'list',
+        data: [{ id: 'test/model', object: 'model', created: 1_760_000_000, owned_by: 'test' }],
+      });
     if (request.method === 'GET' && path === '/log') return sendJson(response, 200, log);
     if (request.method !== 'POST' || path !== '/v1/chat/completions')
-      return sendJson(response, 404, { error: { message: `no ${request.method} ${path} here`, type: 'not_found', code: 404 } });
+      return sendJson(response, 404, {
+        error: { message: `no ${request.method} ${path} here`, type: 'not_found', code: 404 },
+      });
     const text = await readText(request);
     const body = parseJson(text);
     const chat = readChatRequest(body);
-    if (chat === null) return sendJson(response, 400, { error: { message: 'that is no chat request', type: 'invalid_request_error', code: 400 } });
+    if (chat === null)
+      return sendJson(response, 400, {
+        error: { message: 'that is no chat request', type: 'invalid_request_error', code: 400 },
+      });
     const behaviour: Behaviour = { ...HONEST, ...commandsOf(chat), ...queue.shift() };
     const ended = Promise.withResolvers<void>();
     const planned = plan(chat, behaviour);
@@ -120,7 +132,10 @@ export async function startProvider(options: TestProviderOptions = {}): Promise<
       while (log.length < count) await once(arrivals, 'call');
       await Promise.all(log.map((call) => call.ended));
     },
-    connections: () => new Promise((resolve, reject) => server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))),
+    connections: () =>
+      new Promise((resolve, reject) =>
+        server.getConnections((error, count) => (error === null ? resolve(count) : reject(error))),
+      ),
     async stop() {
       server.close();
       server.closeAllConnections();
@@ -129,7 +144,12 @@ export async function startProvider(options: TestProviderOptions = {}): Promise<
   };
 }
 
-async function respond(chat: ChatRequest, behaviour: Behaviour, call: LoggedCall, response: ServerResponse): Promise<void> {
+async function respond(
+  chat: ChatRequest,
+  behaviour: Behaviour,
+  call: LoggedCall,
+  response: ServerResponse,
+): Promise<void> {
   if (behaviour.headDelayMs > 0 && !(await waited(behaviour.headDelayMs, response))) {
     call.end = 'client_closed';
     return;
@@ -170,15 +190,31 @@ async function respond(chat: ChatRequest, behaviour: Behaviour, call: LoggedCall
   call.end = end === 'finished' && failed ? 'error_status' : end;
 }
 
-const ERROR_TYPES = { json: 'application/json', garbage: 'application/json', html: 'text/html', empty: 'text/plain' } as const;
+const ERROR_TYPES = {
+  json: 'application/json',
+  garbage: 'application/json',
+  html: 'text/html',
+  empty: 'text/plain',
+} as const;
 
 function errorBody(behaviour: Behaviour): { readonly bytes: Buffer } {
   switch (behaviour.errorBody) {
     case 'json': {
-      const type = behaviour.status >= 500 ? 'server_error' : behaviour.status === 429 ? 'rate_limit_error' : 'invalid_request_error';
+      const type =
+        behaviour.status >= 500
+          ? 'server_error'
+          : behaviour.status === 429
+            ? 'rate_limit_error'
+            : 'invalid_request_error';
       return {
         bytes: Buffer.from(
-          JSON.stringify({ error: { message: `the test provider was told to answer ${behaviour.status}`, type, code: behaviour.status } }),
+          JSON.stringify({
+            error: {
+              message: `the test provider was told to answer ${behaviour.status}`,
+              type,
+              code: behaviour.status,
+            },
+          }),
         ),
       };
     }
@@ -222,11 +258,15 @@ function parseJson(text: string): unknown {
 
 function sendJson(response: ServerResponse, status: number, value: unknown): void {
   const text = JSON.stringify(value);
-  response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }).end(text);
+  response
+    .writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
+    .end(text);
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { port: { type: 'string', default: '0' }, 'log-max': { type: 'string', default: '0' } } });
+  const { values } = parseArgs({
+    options: { port: { type: 'string', default: '0' }, 'log-max': { type: 'string', default: '0' } },
+  });
   const provider = await startProvider({ port: Number(values.port), logMax: Number(values['log-max']) });
   process.stdout.write(`${JSON.stringify({ url: provider.url })}\n`);
   const stdin = fstatSync(0);

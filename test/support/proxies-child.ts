@@ -5,8 +5,8 @@ import { fleetWallet } from './fleet-wallet.ts';
 import { seededRandom } from './provider/random.ts';
 
 /*
- * Many proxies in one process, each with a wallet of its own, started and ended by their parent's messages. It tells what becomes of them, and
- * ends when its parent does.
+ * Many proxies in one process, each with a wallet of its own, started and ended by their parent's messages. It
+ * tells what becomes of them, and ends when its parent does.
  */
 
 export interface FleetSettings {
@@ -41,7 +41,10 @@ export interface FleetEvent {
   readonly detail: string;
 }
 
-function runFleet(settings: FleetSettings, tell: (event: FleetEvent) => void): (command: Exclude<FleetCommand, { do: 'settings' }>) => void {
+function runFleet(
+  settings: FleetSettings,
+  tell: (event: FleetEvent) => void,
+): (command: Exclude<FleetCommand, { do: 'settings' }>) => void {
   const { router, domain, services, seed } = settings;
   const lives = new Map<number, number>();
   const proxies = new Map<number, Proxy>();
@@ -60,12 +63,19 @@ function runFleet(settings: FleetSettings, tell: (event: FleetEvent) => void): (
       now: Date.now,
       write(line) {
         const { level, msg } = JSON.parse(line) as { level: string; msg: string };
-        const event = told.get(msg) ?? (level === 'error' || msg === 'the router does not accept the credential' ? 'failed' : null);
+        const event =
+          told.get(msg) ?? (level === 'error' || msg === 'the router does not accept the credential' ? 'failed' : null);
         if (event !== null) say(event, line);
       },
     });
     const config = loadProviderFile({ file: null, text, env: { TEST_UPSTREAM_KEY: 'upstream-secret-canary' } });
-    const proxy = createProxy({ config, wallet, log, now: Date.now, random: seededRandom(seed + index * 1_000 + life) });
+    const proxy = createProxy({
+      config,
+      wallet,
+      log,
+      now: Date.now,
+      random: seededRandom(seed + index * 1_000 + life),
+    });
     proxies.set(index, proxy);
     proxy.closed.then(
       (code) => say(code === 0 ? 'drained' : 'failed', `exit code ${code}`),

@@ -30,7 +30,9 @@ export interface ProxyFleet {
 
 const PROGRAM = resolve(import.meta.dirname, 'proxies-child.ts');
 
-export async function startFleet(options: FleetSettings & { readonly size: number; readonly processes: number }): Promise<ProxyFleet> {
+export async function startFleet(
+  options: FleetSettings & { readonly size: number; readonly processes: number },
+): Promise<ProxyFleet> {
   const { size, processes, ...settings } = options;
   const dials: number[] = [];
   const readies: { index: number; at: number }[] = [];
@@ -41,7 +43,8 @@ export async function startFleet(options: FleetSettings & { readonly size: numbe
   /** Killed or drained, and not started again. */
   const down = new Set<number>();
   const processOf = (index: number) => index % processes;
-  const ofProcess = (which: number) => Array.from({ length: size }, (_, index) => index).filter((index) => processOf(index) === which);
+  const ofProcess = (which: number) =>
+    Array.from({ length: size }, (_, index) => index).filter((index) => processOf(index) === which);
 
   const take = (event: FleetEvent, base: number): void => {
     const { index, at } = event;

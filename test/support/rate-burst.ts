@@ -23,7 +23,11 @@ export async function callAs(gateway: Spine, headers: Record<string, string>): P
 }
 
 /** So many calls, taking turns at the gateways. */
-export async function burst(gateways: readonly Spine[], calls: number, headersOf: (call: number) => Record<string, string>): Promise<Burst> {
+export async function burst(
+  gateways: readonly Spine[],
+  calls: number,
+  headersOf: (call: number) => Record<string, string>,
+): Promise<Burst> {
   const begun = performance.now();
   const answers: Response[] = [];
   let next = 0;
@@ -34,12 +38,16 @@ export async function burst(gateways: readonly Spine[], calls: number, headersOf
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, caller));
-  return { passed: answers.filter(({ status }) => status === 200).length, seconds: (performance.now() - begun) / 1_000, answers };
+  return {
+    passed: answers.filter(({ status }) => status === 200).length,
+    seconds: (performance.now() - begun) / 1_000,
+    answers,
+  };
 }
 
 /**
- * Runs what holds only for limits that are shared. On a busy machine a gateway may be so starved that it takes Redis for gone, and limits by
- * itself, as it should: then it is run again.
+ * Runs what holds only for limits that are shared. On a busy machine a gateway may be so starved that it takes
+ * Redis for gone, and limits by itself, as it should: then it is run again.
  */
 export async function whileShared<T>(gateways: readonly Spine[], run: (attempt: number) => Promise<T>): Promise<T> {
   const local = () => gateways.reduce((sum, { logs }) => sum + logs.filter((line) => line.includes(LOCAL)).length, 0);
@@ -59,5 +67,7 @@ const LOCAL = 'rate limits are local';
 /** Whether all of them count through Redis. Each is called first, as only who is called finds out. */
 export async function isShared(gateways: readonly Spine[]): Promise<boolean> {
   for (const gateway of gateways) await callAs(gateway, { authorization: `Bearer ${gateway.key}` });
-  return gateways.every(({ logs }) => !(logs.findLast((line) => line.includes('rate limits are')) ?? '').includes(LOCAL));
+  return gateways.every(
+    ({ logs }) => !(logs.findLast((line) => line.includes('rate limits are')) ?? '').includes(LOCAL),
+  );
 }

@@ -16,7 +16,10 @@ export async function openSocket(origin: string): Promise<Socket> {
   return socket;
 }
 
-/** Sends these bytes and reads the first answer: to the end of its body where it has a length, else until the server closes. */
+/**
+ * Sends these bytes and reads the first answer: to the end of its body where it has a length, else until the server
+ * closes.
+ */
 export async function sendRaw(origin: string, bytes: string | Uint8Array): Promise<RawAnswer> {
   const socket = await openSocket(origin);
   const answer = readAnswer(socket);
@@ -37,7 +40,10 @@ export function readAnswer(socket: Socket): Promise<RawAnswer> {
       if (end === -1) return null;
       const [line = '', ...fields] = bytes.toString('latin1', 0, end).split('\r\n');
       const headers = Object.fromEntries(
-        fields.map((field) => [field.slice(0, field.indexOf(':')).toLowerCase(), field.slice(field.indexOf(':') + 1).trim()]),
+        fields.map((field) => [
+          field.slice(0, field.indexOf(':')).toLowerCase(),
+          field.slice(field.indexOf(':') + 1).trim(),
+        ]),
       );
       const rest = bytes.subarray(end + 4);
       const length = headers['content-length'];

@@ -32,8 +32,14 @@ const DISCOVERED = JSON.stringify({
   cacheScope: 'private',
 });
 
-/** A modern MCP server that writes its results as text, byte by byte as a test wants them. `tools`, JSON texts, are what it lists to the gateway itself. */
-export async function startRawMcp(answer: (asked: Asked) => RawAnswer | Promise<RawAnswer>, tools: readonly string[] = []): Promise<RawMcp> {
+/**
+ * A modern MCP server that writes its results as text, byte by byte as a test wants them. `tools`, JSON texts, are
+ * what it lists to the gateway itself.
+ */
+export async function startRawMcp(
+  answer: (asked: Asked) => RawAnswer | Promise<RawAnswer>,
+  tools: readonly string[] = [],
+): Promise<RawMcp> {
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
     void readText(request).then(async (text) => {
@@ -41,15 +47,25 @@ export async function startRawMcp(answer: (asked: Asked) => RawAnswer | Promise<
       if (message?.kind !== 'request') return response.writeHead(400).end();
       const { idText } = message;
       const result = (given: string) =>
-        response.writeHead(200, { 'content-type': 'application/json' }).end(`{"jsonrpc":"2.0","id":${idText},"result":${given}}`);
+        response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(`{"jsonrpc":"2.0","id":${idText},"result":${given}}`);
       if (message.method === 'server/discover') return result(DISCOVERED);
       // What the gateway lists for itself.
-      if (idText.startsWith('"tollgate:')) return result(`{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[${tools.join(',')}]}`);
+      if (idText.startsWith('"tollgate:'))
+        return result(`{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[${tools.join(',')}]}`);
       const left = new AbortController();
       response.on('close', () => {
         if (!response.writableEnded) left.abort();
       });
-      const one: Asked = { text, method: message.method, params: message.params ?? {}, idText, headers: request.headers, left: left.signal };
+      const one: Asked = {
+        text,
+        method: message.method,
+        params: message.params ?? {},
+        idText,
+        headers: request.headers,
+        left: left.signal,
+      };
       asked.push(one);
       const given = await answer(one);
       return typeof given === 'function' ? given(response, one) : result(given);

@@ -36,7 +36,20 @@ export async function startRedis(options: { readonly progress?: (line: string) =
   let port = 0;
 
   const start = async (): Promise<void> => {
-    const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', home, '--save', '', '--appendonly', 'no', '--daemonize', 'no'];
+    const args = [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--dir',
+      home,
+      '--save',
+      '',
+      '--appendonly',
+      'no',
+      '--daemonize',
+      'no',
+    ];
     const started = keeper.start({ file: program.file, args, env: program.env, cwd: home });
     server = started;
     await started.wrote(READY);

@@ -11,7 +11,8 @@ export function routesOf(server: FastifyInstance): readonly Route[] {
   const routes: Route[] = [];
   const prefixes: string[] = [];
   for (const line of server.printRoutes({ commonPrefix: false }).split('\n')) {
-    // A route may be for some requests alone: then what it is for stands behind it. One of agent cards is for what ends so.
+    // A route may be for some requests alone: then what it is for stands behind it. One of agent cards is for what
+    // ends so.
     const suffix = line.includes('"agentCard":true') ? '/.well-known/agent-card.json' : '';
     const match = /^((?:│ {3}| {4})*)[├└]── (\S*) \(([A-Z, ]+)\)(?: \{.*\})?$/.exec(line);
     // One more of the same path, for other requests than the one above it.
@@ -36,5 +37,7 @@ const pathOf = (prefixes: readonly string[]): string => prefixes.join('').replac
 
 /** The path with a value for each parameter. */
 export function fill(path: string, values: Readonly<Record<string, string>>): string {
-  return path.replaceAll(/:(\w+)/g, (_match, name: string) => encodeURIComponent(values[name] ?? 'x')).replace('*', values['*'] ?? 'x');
+  return path
+    .replaceAll(/:(\w+)/g, (_match, name: string) => encodeURIComponent(values[name] ?? 'x'))
+    .replace('*', values['*'] ?? 'x');
 }

@@ -29,7 +29,10 @@ const TIMEOUT_MS = 60_000;
 /** Scenarios that run at once where each is a process: they start slowly, and then mostly wait. */
 const AT_ONCE = 3;
 
-/** Runs all that a revision asks of a server, and what it has beside that, in one process. Rejects when the tool does not end in time. */
+/**
+ * Runs all that a revision asks of a server, and what it has beside that, in one process. Rejects when the tool
+ * does not end in time.
+ */
 export function runConformance({
   url,
   key,
@@ -46,21 +49,35 @@ export function runConformance({
 }
 
 /** Runs single scenarios against a server. */
-export function runScenarios({ url, key, scenarios, specVersion, timeoutMs = TIMEOUT_MS }: Judged & Scenarios): Promise<ConformanceResult> {
+export function runScenarios({
+  url,
+  key,
+  scenarios,
+  specVersion,
+  timeoutMs = TIMEOUT_MS,
+}: Judged & Scenarios): Promise<ConformanceResult> {
   return withKey(url, key, (at) =>
-    runEach(scenarios, (name, outDir) => runOne(['server', '--url', at], { name, specVersion, outDir, prefix: 'server-', timeoutMs })),
+    runEach(scenarios, (name, outDir) =>
+      runOne(['server', '--url', at], { name, specVersion, outDir, prefix: 'server-', timeoutMs }),
+    ),
   );
 }
 
 /**
- * Runs scenarios in which the tool is the server and `command` (words between single spaces) the client; the server's URL
- * becomes its last argument. A client that exits with an error, and a mere warning, fail the scenario.
+ * Runs scenarios in which the tool is the server and `command` (words between single spaces) the client; the
+ * server's URL becomes its last argument. A client that exits with an error, and a mere warning, fail the scenario.
  */
 export function runClientConformance(
-  options: Scenarios & { readonly command: string; readonly env?: Readonly<Record<string, string>>; readonly timeoutMs?: number },
+  options: Scenarios & {
+    readonly command: string;
+    readonly env?: Readonly<Record<string, string>>;
+    readonly timeoutMs?: number;
+  },
 ): Promise<ConformanceResult> {
   const { command, env, scenarios, specVersion, timeoutMs = TIMEOUT_MS } = options;
-  return runEach(scenarios, (name, outDir) => runOne(['client', '--command', command], { name, specVersion, outDir, prefix: '', timeoutMs, env }));
+  return runEach(scenarios, (name, outDir) =>
+    runOne(['client', '--command', command], { name, specVersion, outDir, prefix: '', timeoutMs, env }),
+  );
 }
 
 async function withKey<T>(url: string, key: string | undefined, run: (at: string) => Promise<T>): Promise<T> {
@@ -77,7 +94,10 @@ interface Ran {
   readonly output: string;
 }
 
-function runEach(names: readonly string[], run: (name: string, outDir: string) => Promise<Ran>): Promise<ConformanceResult> {
+function runEach(
+  names: readonly string[],
+  run: (name: string, outDir: string) => Promise<Ran>,
+): Promise<ConformanceResult> {
   return collect(async (outDir) => {
     const ran = new Map<string, Ran>();
     const waiting = [...names];
@@ -102,12 +122,23 @@ interface One {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
-async function runOne(args: readonly string[], { name, specVersion, outDir, prefix, timeoutMs, env }: One): Promise<Ran> {
-  const { code, output } = await runCli([...args, '--scenario', name, '--spec-version', specVersion, '-o', outDir], timeoutMs, env);
+async function runOne(
+  args: readonly string[],
+  { name, specVersion, outDir, prefix, timeoutMs, env }: One,
+): Promise<Ran> {
+  const { code, output } = await runCli(
+    [...args, '--scenario', name, '--spec-version', specVersion, '-o', outDir],
+    timeoutMs,
+    env,
+  );
   const scenario = (await readScenarios(outDir, prefix, new Set([name])))[0]!;
   if (code === 0) return { scenario, output };
   // The end of what it wrote says why: a check that failed, a client that failed, a warning that it does not let pass.
-  const failure = { id: 'exit', status: 'FAILURE', errorMessage: `the tool ended with code ${code}: ${output.slice(-2_000)}` };
+  const failure = {
+    id: 'exit',
+    status: 'FAILURE',
+    errorMessage: `the tool ended with code ${code}: ${output.slice(-2_000)}`,
+  };
   return { scenario: toScenario(name, true, [...scenario.checks, failure]), output };
 }
 
@@ -117,9 +148,14 @@ async function runCli(
   timeoutMs: number,
   env: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly code: number | null; readonly output: string }> {
-  const child = spawn(process.execPath, [CLI, ...args], { detached: true, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
+  const child = spawn(process.execPath, [CLI, ...args], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   let late = false;
   const timer = setTimeout(() => {
     late = true;

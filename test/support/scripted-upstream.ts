@@ -20,7 +20,9 @@ export interface ScriptedUpstream {
 }
 
 /** A chat service that says what the test tells it to, to each request. It ends with the test that started it. */
-export async function startScriptedUpstream(answer: (body: Record<string, unknown>) => ScriptedAnswer): Promise<ScriptedUpstream> {
+export async function startScriptedUpstream(
+  answer: (body: Record<string, unknown>) => ScriptedAnswer,
+): Promise<ScriptedUpstream> {
   const asked: Record<string, unknown>[] = [];
   const server = createServer((request, response) => {
     let text = '';
@@ -30,14 +32,22 @@ export async function startScriptedUpstream(answer: (body: Record<string, unknow
       asked.push(body);
       const { words, usage, message } = answer(body);
       if (body['stream'] !== true) {
-        const choice = { index: 0, message: { role: 'assistant', content: words.join(''), ...message }, finish_reason: 'stop' };
+        const choice = {
+          index: 0,
+          message: { role: 'assistant', content: words.join(''), ...message },
+          finish_reason: 'stop',
+        };
         response.writeHead(200, { 'content-type': 'application/json' });
-        response.end(JSON.stringify({ id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [choice], usage }));
+        response.end(
+          JSON.stringify({ id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [choice], usage }),
+        );
         return;
       }
       response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
       const send = (choices: object[], more: object = {}) =>
-        response.write(`data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...more })}\n\n`);
+        response.write(
+          `data: ${JSON.stringify({ id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...more })}\n\n`,
+        );
       for (const content of words) send([{ index: 0, delta: { content }, finish_reason: null }]);
       if (usage === undefined) return;
       send([{ index: 0, delta: { ...message }, finish_reason: 'stop' }]);

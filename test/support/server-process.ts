@@ -29,7 +29,10 @@ export interface ServerProcess {
   signal(signal: NodeJS.Signals): void;
 }
 
-/** Owns one server's process (or its successive ones) and its temporary directories until `close`, or until this process ends in whatever way. */
+/**
+ * Owns one server's process (or its successive ones) and its temporary directories until `close`, or until this
+ * process ends in whatever way.
+ */
 export interface Keeper {
   start(command: ServerCommand): ServerProcess;
   /** Kills what still runs and removes the directories. */
@@ -56,7 +59,10 @@ fi
 /** A keeper for one server; `directories` are deleted at the end. */
 export function createKeeper(directories: readonly string[]): Keeper {
   // Detached: a Ctrl-C in the terminal must not end the keeper before its owner.
-  const keeper = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'keeper', ...directories], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  const keeper = spawn('/bin/sh', ['-c', KEEPER_SCRIPT, 'keeper', ...directories], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
   const gone = once(keeper, 'exit');
   keeper.stdin.on('error', () => {});
   keeper.unref();
@@ -130,7 +136,9 @@ function startProcess(command: ServerCommand): ServerProcess {
         };
         child.stdout.on('data', look);
         child.stderr.on('data', look);
-        void exited.then(() => reject(new Error(`${command.file} ended before it wrote ${JSON.stringify(text)}:\n${output.slice(-4000)}`)));
+        void exited.then(() =>
+          reject(new Error(`${command.file} ended before it wrote ${JSON.stringify(text)}:\n${output.slice(-4000)}`)),
+        );
         look();
       });
     },

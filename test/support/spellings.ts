@@ -5,7 +5,8 @@ export interface Spelling {
 }
 
 const FULL_WIDTH = 0xfee0;
-const fullWidth = (text: string) => text.replace(/[!-~]/g, (char) => String.fromCharCode(char.charCodeAt(0) + FULL_WIDTH));
+const fullWidth = (text: string) =>
+  text.replace(/[!-~]/g, (char) => String.fromCharCode(char.charCodeAt(0) + FULL_WIDTH));
 const title = (name: string) => name.charAt(0).toUpperCase() + name.slice(1);
 const toggled = (char: string) => (char === char.toUpperCase() ? char.toLowerCase() : char.toUpperCase());
 
@@ -16,9 +17,10 @@ function lastToggled(name: string): string {
 }
 
 /**
- * Spellings of a name, each with the decoder that takes it for the name: `encoding/json` of Go folds case, ſ and the Kelvin sign included; its second
- * version can pass over `_` and `-`; ProtoJSON and Pydantic know snake case and camel case; the parser of the MCP SDK in Go, up to 1.4.0, passed over
- * U+0000 at the end; what is written in C ends a name there. The rest is what nobody should have to decide. The name itself is never among them.
+ * Spellings of a name, each with the decoder that takes it for the name: `encoding/json` of Go folds case, ſ and
+ * the Kelvin sign included; its second version can pass over `_` and `-`; ProtoJSON and Pydantic know snake case
+ * and camel case; the parser of the MCP SDK in Go, up to 1.4.0, passed over U+0000 at the end; what is written in C
+ * ends a name there. The rest is what nobody should have to decide. The name itself is never among them.
  */
 export function spellingsOf(name: string): Spelling[] {
   const middle = Math.ceil(name.length / 2);

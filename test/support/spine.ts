@@ -11,7 +11,10 @@ import { createApp, type App } from '../../src/app/app.ts';
 import { startProvider, type TestProvider } from './provider.ts';
 import { DOMAIN } from './wallets.ts';
 
-/** A whole gateway in this process, on a real socket and a real database, with one account that has money and one test provider behind it. */
+/**
+ * A whole gateway in this process, on a real socket and a real database, with one account that has money and one
+ * test provider behind it.
+ */
 export interface Spine {
   /** `http://127.0.0.1:<port>/api/v1`. */
   readonly url: string;
@@ -103,7 +106,12 @@ ${block.params ?? ''}
 export const UNHURRIED = '[limits]\nrequests_per_minute = 1000000\nburst = 1000000\n';
 
 /** A chat request for the model that every spine serves. */
-export const ask = (content: string, more: object = {}) => ({ model: MODEL, messages: [{ role: 'user', content }], max_tokens: 50, ...more });
+export const ask = (content: string, more: object = {}) => ({
+  model: MODEL,
+  messages: [{ role: 'user', content }],
+  max_tokens: 50,
+  ...more,
+});
 
 /** A call's money record as `/generation` shows it. */
 export interface Generation {
@@ -182,7 +190,13 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
   const { url } = await app.listen();
   const credit = parseUsd(options.credit ?? '100');
   if (credit > 0n)
-    await app.ledger.transfer({ id: `credit-${dataDir}`, from: treasuryOf('operator'), to: escrowOf(account), amount: credit, memo: '' });
+    await app.ledger.transfer({
+      id: `credit-${dataDir}`,
+      from: treasuryOf('operator'),
+      to: escrowOf(account),
+      amount: credit,
+      memo: '',
+    });
   const { text: key } = (await app.keys.create({
     account,
     label: 'test',
@@ -220,7 +234,13 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
       const owner = localAccount(name);
       const amount = parseUsd(usd);
       if (amount > 0n)
-        await app.ledger.transfer({ id: `credit-${name}-${dataDir}`, from: treasuryOf('operator'), to: escrowOf(owner), amount, memo: '' });
+        await app.ledger.transfer({
+          id: `credit-${name}-${dataDir}`,
+          from: treasuryOf('operator'),
+          to: escrowOf(owner),
+          amount,
+          memo: '',
+        });
       const made = (await app.keys.create({ account: owner, label: name, kind: 'live', ...fields }))!;
       return { account: owner, key: made.text, hash: made.record.hash };
     },
@@ -236,7 +256,8 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
         body: typeof body === 'string' ? body : JSON.stringify(body),
         ...(signal ? { signal } : {}),
       }),
-    get: (path, headers = {}) => fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${key}`, ...headers } }),
+    get: (path, headers = {}) =>
+      fetch(`${url}/api/v1${path}`, { headers: { authorization: `Bearer ${key}`, ...headers } }),
     async stop() {
       await app.close();
       if (!options.provider) await provider.stop();

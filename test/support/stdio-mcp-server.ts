@@ -12,10 +12,11 @@ import { createInterface } from 'node:readline';
  *   start=slow     does not answer `initialize` unless it is the proxy's own
  *   stop=careless  ends with its input, but not what it started
  *   stop=stubborn  does not end with its input, nor by SIGTERM, and neither does the process that it starts
- * Tools by name: echo (its arguments), env (its environment), slow (progress twice, then echo; with hold=true never the response),
- * crash (exits), noise (writes to standard error), huge (a line of 5 MB, then the response), never (no answer), count (how often it was
- * called in this process), line (writes the text of `arguments.line` as a line), ask (a request and a ping, then the response),
- * elicit (a request of the client, and what the client answered as the response).
+ * Tools by name: echo (its arguments), env (its environment), slow (progress twice, then echo; with hold=true never
+ * the response), crash (exits), noise (writes to standard error), huge (a line of 5 MB, then the response), never
+ * (no answer), count (how often it was called in this process), line (writes the text of `arguments.line` as a
+ * line), ask (a request and a ping, then the response), elicit (a request of the client, and what the client
+ * answered as the response).
  */
 const options = Object.fromEntries(process.argv.slice(2).map((each) => each.split('=', 2) as [string, string]));
 const journal = (text: string) => {
@@ -31,7 +32,9 @@ if (options['stop'] === 'stubborn') {
   setInterval(() => {}, 1_000);
 }
 if (options['stop']) {
-  const child = spawn(process.execPath, ['-e', "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"], { stdio: 'ignore' });
+  const child = spawn(process.execPath, ['-e', "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)"], {
+    stdio: 'ignore',
+  });
   journal(`child ${child.pid}`);
 }
 
@@ -62,10 +65,16 @@ lines.on('line', (line) => {
   const reply = (result: object) => write({ id, result });
   switch (method) {
     case 'initialize':
-      if (options['start'] === 'modern') return void write({ id, error: { code: -32601, message: 'Method not found' } });
-      if (params?.protocolVersion === 'refuse') return void write({ id, error: { code: -32602, message: 'Unsupported protocol version' } });
+      if (options['start'] === 'modern')
+        return void write({ id, error: { code: -32601, message: 'Method not found' } });
+      if (params?.protocolVersion === 'refuse')
+        return void write({ id, error: { code: -32602, message: 'Unsupported protocol version' } });
       if (options['start'] === 'slow' && params?.clientInfo?.name !== 'tollgate') return;
-      return void reply({ protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'stand-in', version: '1' } });
+      return void reply({
+        protocolVersion: '2025-06-18',
+        capabilities: { tools: {} },
+        serverInfo: { name: 'stand-in', version: '1' },
+      });
     case 'tools/list':
       return void reply({ tools: ['echo', 'env', 'slow'].map((name) => ({ name, inputSchema: { type: 'object' } })) });
     case 'tools/call':
@@ -91,13 +100,16 @@ function call(
       return reply(text(params.arguments));
     case 'raw':
       // As it stood in the line, digits and all.
-      return void process.stdout.write(`{"jsonrpc":"2.0","id":${id},"result":{"raw":${/"arguments":(\{[^}]*\})/.exec(line)?.[1] ?? 'null'}}}\n`);
+      return void process.stdout.write(
+        `{"jsonrpc":"2.0","id":${id},"result":{"raw":${/"arguments":(\{[^}]*\})/.exec(line)?.[1] ?? 'null'}}}\n`,
+      );
     case 'env':
       return reply(text(process.env));
     case 'slow': {
       const progressToken = params._meta?.progressToken;
       write({ method: 'notifications/message', params: { level: 'info', data: 'of no request' } });
-      for (const progress of [1, 2]) write({ method: 'notifications/progress', params: { progressToken, progress, total: 2 } });
+      for (const progress of [1, 2])
+        write({ method: 'notifications/progress', params: { progressToken, progress, total: 2 } });
       if ((params.arguments as { hold?: boolean } | undefined)?.hold !== true) reply(text(params.arguments));
       return;
     }

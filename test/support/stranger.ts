@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path';
 const CACHE = resolve(import.meta.dirname, '../../.cache/npm');
 
 /**
- * Programs and SDKs that only the deep run needs, as they are on npm: too large for everybody's `npm ci`. Beside the first
- * package stands what the tests use with it.
+ * Programs and SDKs that only the deep run needs, as they are on npm: too large for everybody's `npm ci`. Beside
+ * the first package stands what the tests use with it.
  */
 const PACKAGES = {
   'claude-code': ['@anthropic-ai/claude-code@2.1.329'],
@@ -20,8 +20,9 @@ const PACKAGES = {
 export type Stranger = keyof typeof PACKAGES;
 
 /**
- * The folder that holds `node_modules` with this program, installed there by npm from the registry of its own settings when it is not there yet: nothing else
- * of the machine changes, and no script of a package runs. Several may do it at once: the first to finish wins. Throws what npm says, and what helps.
+ * The folder that holds `node_modules` with this program, installed there by npm from the registry of its own
+ * settings when it is not there yet: nothing else of the machine changes, and no script of a package runs. Several
+ * may do it at once: the first to finish wins. Throws what npm says, and what helps.
  */
 export function installStranger(name: Stranger): string {
   const packages = PACKAGES[name];
@@ -31,12 +32,18 @@ export function installStranger(name: Stranger): string {
   const work = mkdtempSync(join(CACHE, 'download-'));
   try {
     const options = ['--prefix', work, '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-    execFileSync('npm', ['install', ...options, ...packages], { encoding: 'utf8', timeout: 300_000, stdio: ['ignore', 'pipe', 'pipe'] });
+    execFileSync('npm', ['install', ...options, ...packages], {
+      encoding: 'utf8',
+      timeout: 300_000,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     renameSync(work, folder);
   } catch (error) {
     if (!existsSync(folder)) {
       const said = ((error as { stderr?: string }).stderr ?? (error as Error).message).trim().slice(-2000);
-      throw new Error(`${packages[0]} cannot be installed from npm, which the deep run does once: ${said}`, { cause: error });
+      throw new Error(`${packages[0]} cannot be installed from npm, which the deep run does once: ${said}`, {
+        cause: error,
+      });
     }
   } finally {
     rmSync(work, { recursive: true, force: true });

@@ -40,8 +40,14 @@ const PARAMETERS = new Set(
 );
 const OF_SAMPLING = ['temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'logprobs', 'logit_bias'];
 
-/** A chat service that refuses what OpenAI refuses, in OpenAI's words. A word is a token; a reply is `words` words, at most its cap. */
-export async function startStrictOpenAi(models: Readonly<Record<string, StrictModel>>, words = 12): Promise<StrictOpenAi> {
+/**
+ * A chat service that refuses what OpenAI refuses, in OpenAI's words. A word is a token; a reply is `words` words,
+ * at most its cap.
+ */
+export async function startStrictOpenAi(
+  models: Readonly<Record<string, StrictModel>>,
+  words = 12,
+): Promise<StrictOpenAi> {
   const asked: { body: Json; status: number }[] = [];
   const server = createServer((request, response) => {
     let text = '';
@@ -78,33 +84,63 @@ interface Refusal {
 const promptTokensOf = (body: Json): number => JSON.stringify(body['messages']).split(/\s+/).length;
 
 function refuse(body: Json, models: Readonly<Record<string, StrictModel>>): Refusal | null {
-  const no = (message: string, param: string | null, code: string | null, status = 400): Refusal => ({ status, message, param, code });
+  const no = (message: string, param: string | null, code: string | null, status = 400): Refusal => ({
+    status,
+    message,
+    param,
+    code,
+  });
   const model = models[String(body['model'])];
-  if (!model) return no(`The model \`${String(body['model'])}\` does not exist or you do not have access to it.`, null, 'model_not_found', 404);
+  if (!model)
+    return no(
+      `The model \`${String(body['model'])}\` does not exist or you do not have access to it.`,
+      null,
+      'model_not_found',
+      404,
+    );
   const unknown = Object.keys(body).find((name) => !PARAMETERS.has(name));
   if (unknown !== undefined) return no(`Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter');
   if (body['max_tokens'] !== undefined && body['max_completion_tokens'] !== undefined)
-    return no("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.", 'max_tokens', 'invalid_parameter_combination');
+    return no(
+      "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.",
+      'max_tokens',
+      'invalid_parameter_combination',
+    );
   for (const name of ['max_tokens', 'max_completion_tokens'] as const) {
     if (body[name] === undefined || model.takes.includes(name)) continue;
     return model.takes.length > 0
-      ? no(`Unsupported parameter: '${name}' is not supported with this model. Use '${model.takes[0]!}' instead.`, name, 'unsupported_parameter')
+      ? no(
+          `Unsupported parameter: '${name}' is not supported with this model. Use '${model.takes[0]!}' instead.`,
+          name,
+          'unsupported_parameter',
+        )
       : no(`Unsupported parameter: '${name}' is not supported with this model.`, name, 'unsupported_parameter');
   }
   const sampling = model.reasons ? OF_SAMPLING.find((name) => body[name] !== undefined && body[name] !== 1) : undefined;
-  if (sampling !== undefined) return no(`Unsupported parameter: '${sampling}' is not supported with this model.`, sampling, 'unsupported_parameter');
+  if (sampling !== undefined)
+    return no(
+      `Unsupported parameter: '${sampling}' is not supported with this model.`,
+      sampling,
+      'unsupported_parameter',
+    );
   if (body['stream'] !== true && body['stream_options'] !== undefined)
     return no("The 'stream_options' parameter is only allowed when 'stream' is enabled.", 'stream_options', null);
   const name = body['max_tokens'] === undefined ? 'max_completion_tokens' : 'max_tokens';
   const cap = body[name];
   if (cap === undefined) return null;
-  if (typeof cap !== 'number' || !Number.isInteger(cap)) return no(`Invalid type for '${name}': expected an integer.`, name, 'invalid_type');
+  if (typeof cap !== 'number' || !Number.isInteger(cap))
+    return no(`Invalid type for '${name}': expected an integer.`, name, 'invalid_type');
   if (cap < 1)
-    return no(`Invalid '${name}': integer below minimum value. Expected a value >= 1, but got ${cap} instead.`, name, 'integer_below_min_value');
+    return no(
+      `Invalid '${name}': integer below minimum value. Expected a value >= 1, but got ${cap} instead.`,
+      name,
+      'integer_below_min_value',
+    );
   if (cap > model.outputMax) {
     const say =
       model.tooLarge ??
-      ((_, given, most) => `${name} is too large: ${given}. This model supports at most ${most} completion tokens, whereas you provided ${given}.`);
+      ((_, given, most) =>
+        `${name} is too large: ${given}. This model supports at most ${most} completion tokens, whereas you provided ${given}.`);
     return no(say(name, cap, model.outputMax), name, 'invalid_value');
   }
   if (cap < (model.roomAtLeast ?? 1))
@@ -130,23 +166,36 @@ function answer(response: ServerResponse, body: Json, words: number, ignores: re
   const cap = name === undefined ? Infinity : (body[name] as number);
   const said = Array.from({ length: Math.min(words, cap) }, (_, index) => `word${index} `);
   const [tool] = (body['tools'] ?? []) as { readonly function: { readonly name: string } }[];
-  const calls = tool && [{ id: 'call_1', type: 'function', function: { name: tool.function.name, arguments: '{"a":1}' } }];
+  const calls = tool && [
+    { id: 'call_1', type: 'function', function: { name: tool.function.name, arguments: '{"a":1}' } },
+  ];
   const finish = calls ? 'tool_calls' : said.length < words ? 'length' : 'stop';
   const prompt = promptTokensOf(body);
   const usage = { prompt_tokens: prompt, completion_tokens: said.length, total_tokens: prompt + said.length };
   const about = { id: 'chatcmpl-1', created: 1_760_000_000, model: body['model'], system_fingerprint: 'fp_1' };
   if (body['stream'] !== true) {
-    const message = { role: 'assistant', content: calls ? null : said.join(''), refusal: null, ...(calls ? { tool_calls: calls } : {}) };
+    const message = {
+      role: 'assistant',
+      content: calls ? null : said.join(''),
+      refusal: null,
+      ...(calls ? { tool_calls: calls } : {}),
+    };
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end(
-      JSON.stringify({ ...about, object: 'chat.completion', choices: [{ index: 0, message, logprobs: null, finish_reason: finish }], usage }),
+      JSON.stringify({
+        ...about,
+        object: 'chat.completion',
+        choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
+        usage,
+      }),
     );
     return;
   }
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const send = (choices: object[], more: object = {}) =>
     response.write(`data: ${JSON.stringify({ ...about, object: 'chat.completion.chunk', choices, ...more })}\n\n`);
-  const delta = (value: object, finish_reason: string | null = null) => send([{ index: 0, delta: value, logprobs: null, finish_reason }]);
+  const delta = (value: object, finish_reason: string | null = null) =>
+    send([{ index: 0, delta: value, logprobs: null, finish_reason }]);
   delta({ role: 'assistant', content: calls ? null : '' });
   if (calls) delta({ tool_calls: calls.map((call, index) => ({ index, ...call })) });
   else for (const content of said) delta({ content });

@@ -34,7 +34,11 @@ function writeHead(
 ): void {
   response.writeHead(
     status ?? 502,
-    Object.fromEntries(Object.entries(head).flatMap(([name, value]) => (value === undefined || name.startsWith(':') ? [] : [[name, value]]))),
+    Object.fromEntries(
+      Object.entries(head).flatMap(([name, value]) =>
+        value === undefined || name.startsWith(':') ? [] : [[name, value]],
+      ),
+    ),
   );
   response.flushHeaders();
 }

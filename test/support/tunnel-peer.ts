@@ -1,14 +1,21 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { performServerHandshake, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import {
+  performServerHandshake,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import { createWebSocketStream, WebSocket } from 'ws';
 import { createSocketStream } from '../../src/network/tunnel/socket-stream.ts';
 import { CONTROL_PATH, registrationText, TUNNEL_PROTOCOL, type GatewayMessage } from '../../src/network/tunnel/wire.ts';
 import { TUNNEL_PATH } from '../../src/wire/tunnel-path.ts';
 import { DOMAIN, signInHeaders, type TestWallet } from './wallets.ts';
 
-/** The proxy's side of a tunnel and nothing else of a proxy: real sockets, and every word to a gateway said by the test. */
+/**
+ * The proxy's side of a tunnel and nothing else of a proxy: real sockets, and every word to a gateway said by the test.
+ */
 export interface TunnelPeer {
   readonly socket: WebSocket;
   readonly session: ServerHttp2Session;
@@ -51,15 +58,28 @@ export interface TunnelPeerOptions {
 export const documentOf = (name = 'peer/model', provider = 'Peer', prompt = '1') => ({
   version: 1,
   models: [
-    { name, display_name: name, provider_name: provider, context_length: 1000, pricing: { prompt, completion: '1' }, params: { model: name } },
+    {
+      name,
+      display_name: name,
+      provider_name: provider,
+      context_length: 1000,
+      pricing: { prompt, completion: '1' },
+      params: { model: name },
+    },
   ],
 });
 
-/** Dials in and waits for the welcome. Rejects with the answer's status and text where the gateway answers with an HTTP error. */
+/**
+ * Dials in and waits for the welcome. Rejects with the answer's status and text where the gateway answers with an
+ * HTTP error.
+ */
 export async function dialPeer(options: TunnelPeerOptions): Promise<TunnelPeer> {
   const { wallet, streamsMax = 5_000, window = 65_535 } = options;
   const headers = options.headers ?? (wallet ? await signInHeaders(wallet) : {});
-  const socket = new WebSocket(options.url.replace('http', 'ws') + TUNNEL_PATH, [TUNNEL_PROTOCOL], { headers, perMessageDeflate: false });
+  const socket = new WebSocket(options.url.replace('http', 'ws') + TUNNEL_PATH, [TUNNEL_PROTOCOL], {
+    headers,
+    perMessageDeflate: false,
+  });
   const duplex = options.together ? createSocketStream(socket) : createWebSocketStream(socket);
   duplex.on('error', () => {});
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
@@ -124,7 +144,8 @@ export async function dialPeer(options: TunnelPeerOptions): Promise<TunnelPeer> 
   const welcome = await heard();
   if (welcome.type !== 'welcome') throw new Error(`the gateway said ${welcome.type} before its welcome`);
   const say = (message: unknown) => {
-    if (line.writable) line.write(typeof message === 'string' || Buffer.isBuffer(message) ? message : `${JSON.stringify(message)}\n`);
+    if (line.writable)
+      line.write(typeof message === 'string' || Buffer.isBuffer(message) ? message : `${JSON.stringify(message)}\n`);
   };
   return {
     socket,
@@ -137,7 +158,9 @@ export async function dialPeer(options: TunnelPeerOptions): Promise<TunnelPeer> 
     async register(document = documentOf(), { router = DOMAIN, signature, challenge = welcome.challenge } = {}) {
       const text = typeof document === 'string' ? document : JSON.stringify(document);
       const digest = createHash('sha256').update(text).digest('hex');
-      const own = wallet ? await wallet.sign(registrationText({ router, provider: welcome.provider, challenge, digest })) : null;
+      const own = wallet
+        ? await wallet.sign(registrationText({ router, provider: welcome.provider, challenge, digest }))
+        : null;
       say({ type: 'register', document: text, router, signature: signature === undefined ? own : signature });
       return heard();
     },

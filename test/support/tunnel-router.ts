@@ -1,14 +1,29 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import { connect, constants, type ClientHttp2Session, type ClientHttp2Stream, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http2';
+import {
+  connect,
+  constants,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+} from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { createSocketStream } from '../../src/network/tunnel/socket-stream.ts';
-import { CONTROL_PATH, TUNNEL_PROTOCOL, type GatewayMessage, type ProxyMessage } from '../../src/network/tunnel/wire.ts';
+import {
+  CONTROL_PATH,
+  TUNNEL_PROTOCOL,
+  type GatewayMessage,
+  type ProxyMessage,
+} from '../../src/network/tunnel/wire.ts';
 import { TUNNEL_PATH } from '../../src/wire/tunnel-path.ts';
 
-/** The gateway's side of tunnels and nothing else of a gateway: real sockets, and every word to a proxy said by the test. */
+/**
+ * The gateway's side of tunnels and nothing else of a gateway: real sockets, and every word to a proxy said by the
+ * test.
+ */
 export interface TunnelRouter {
   /** `http://127.0.0.1:<port>`, with `prefix` where one was given. */
   readonly url: string;
@@ -58,7 +73,10 @@ export interface TunnelRouterOptions {
 
 export async function startTunnelRouter(options: TunnelRouterOptions = {}): Promise<TunnelRouter> {
   const server = createServer((_request, response) => response.writeHead(404).end());
-  const sockets = new WebSocketServer({ noServer: true, handleProtocols: (protocols) => (protocols.has(TUNNEL_PROTOCOL) ? TUNNEL_PROTOCOL : false) });
+  const sockets = new WebSocketServer({
+    noServer: true,
+    handleProtocols: (protocols) => (protocols.has(TUNNEL_PROTOCOL) ? TUNNEL_PROTOCOL : false),
+  });
   const dials: IncomingMessage[] = [];
   const wires = new Set<Duplex>();
   const waiting = createQueue<RouterEnd>();
@@ -68,9 +86,14 @@ export async function startTunnelRouter(options: TunnelRouterOptions = {}): Prom
     wires.add(wire);
     wire.on('close', () => wires.delete(wire));
     wire.on('error', () => {});
-    const rejected = request.url === `${options.prefix ?? ''}${TUNNEL_PATH}` ? options.reject?.(request) : { status: 404, body: '{}' };
+    const rejected =
+      request.url === `${options.prefix ?? ''}${TUNNEL_PATH}` ? options.reject?.(request) : { status: 404, body: '{}' };
     if (rejected) {
-      const headers = { 'content-length': String(Buffer.byteLength(rejected.body)), connection: 'close', ...rejected.headers };
+      const headers = {
+        'content-length': String(Buffer.byteLength(rejected.body)),
+        connection: 'close',
+        ...rejected.headers,
+      };
       const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
       return wire.end(`HTTP/1.1 ${rejected.status} No\r\n${lines.join('')}\r\n${rejected.body}`);
     }
@@ -117,16 +140,27 @@ function routerEnd(socket: WebSocket, request: IncomingMessage): RouterEnd {
     heard: messages.take,
     say: (message) => void control.write(`${JSON.stringify(message)}\n`),
     async accept(provider = 'provider') {
-      end.say({ type: 'welcome', provider, account: `account-of-${provider}`, challenge: 'challenge', version: '1.2.3' });
+      end.say({
+        type: 'welcome',
+        provider,
+        account: `account-of-${provider}`,
+        challenge: 'challenge',
+        version: '1.2.3',
+      });
       const message = await end.heard();
       if (message.type !== 'register') throw new Error(`the proxy said ${message.type} before it registered`);
       const document = JSON.parse(message.document) as Record<string, { name: string }[]>;
-      const services = ['models', 'tools', 'agents', 'images', 'videos'].flatMap((kind) => (document[kind] ?? []).map(({ name }) => name));
+      const services = ['models', 'tools', 'agents', 'images', 'videos'].flatMap((kind) =>
+        (document[kind] ?? []).map(({ name }) => name),
+      );
       end.say({ type: 'registered', revision: 1, services });
       return message;
     },
     open(headers, body) {
-      const stream = session.request({ ':method': 'POST', ...headers }, { endStream: body === undefined && headers[':method'] === 'GET' });
+      const stream = session.request(
+        { ':method': 'POST', ...headers },
+        { endStream: body === undefined && headers[':method'] === 'GET' },
+      );
       stream.on('error', () => {});
       if (body !== undefined) stream.end(body);
       return stream;
@@ -148,8 +182,14 @@ export function readReply(stream: ClientHttp2Stream): Promise<TunnelReply> {
     stream.on('data', (chunk: Buffer) => chunks.push(chunk));
     stream.on('close', () => {
       const body = Buffer.concat(chunks);
-      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.readableEnded) resolve({ status: head[':status'] ?? 0, headers: head, body });
-      else reject(new Error(`the reply was reset with code ${stream.rstCode} after status ${head[':status']} and ${body.length} bytes`));
+      if (stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.readableEnded)
+        resolve({ status: head[':status'] ?? 0, headers: head, body });
+      else
+        reject(
+          new Error(
+            `the reply was reset with code ${stream.rstCode} after status ${head[':status']} and ${body.length} bytes`,
+          ),
+        );
     });
   });
 }

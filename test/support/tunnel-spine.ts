@@ -4,7 +4,10 @@ import { startProvider, type TestProvider } from './provider.ts';
 import { ask, startSpine, UNHURRIED, type Spine, type SpineOptions } from './spine.ts';
 import { signInHeaders, type TestWallet } from './wallets.ts';
 
-/** A gateway in this process that providers dial in to. All of it ends with the test that started it, which fails unless the books are in order then. */
+/**
+ * A gateway in this process that providers dial in to. All of it ends with the test that started it, which fails
+ * unless the books are in order then.
+ */
 export interface TunnelSpine {
   readonly spine: Spine;
   /** A proxy of its own upstream, with `tunnel/model` on offer. */
@@ -69,7 +72,12 @@ export async function startTunnelSpine(toml = '', options: Omit<SpineOptions, 't
       const upstream = supply.upstream ?? (await world.upstream());
       const { wallet, router, random, ...price } = supply;
       const services = offeredModel({ url: upstream.url, provider, ...price });
-      const proxy = await world.dialIn({ services, ...(wallet ? { wallet } : {}), ...(router ? { router } : {}), ...(random ? { random } : {}) });
+      const proxy = await world.dialIn({
+        services,
+        ...(wallet ? { wallet } : {}),
+        ...(router ? { router } : {}),
+        ...(random ? { random } : {}),
+      });
       return { proxy, upstream, pinned: `${proxy.id}:${TUNNEL_MODEL}` };
     },
     async dialIn(dial) {
@@ -89,7 +97,8 @@ export async function startTunnelSpine(toml = '', options: Omit<SpineOptions, 't
     },
     async ownPage<T>(path: string, wallet: TestWallet) {
       const response = await fetch(`${spine.url}/provider${path}`, { headers: await signInHeaders(wallet) });
-      if (response.status !== 200) throw new Error(`/provider${path} answered ${response.status}: ${await response.text()}`);
+      if (response.status !== 200)
+        throw new Error(`/provider${path} answered ${response.status}: ${await response.text()}`);
       return (await response.json()) as T;
     },
   };

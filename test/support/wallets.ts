@@ -74,10 +74,16 @@ export const inSeconds = (seconds: number, now = Date.now()) => new Date(now + s
 
 /** The lines of a sign-in message, in order, that is right but for what `fields` changes. */
 export function messageLines(wallet: Wallet, fields: MessageFields = {}): string[] {
-  const { domain = DOMAIN, kind = wallet.namespace === 'solana' ? 'Solana' : 'Ethereum', statement = null, resources = null } = fields;
+  const {
+    domain = DOMAIN,
+    kind = wallet.namespace === 'solana' ? 'Solana' : 'Ethereum',
+    statement = null,
+    resources = null,
+  } = fields;
   const line = (label: string, value: Line | undefined, usual: string | null) =>
     [value === undefined ? usual : value].flat().flatMap((one) => (one === null ? [] : [`${label}: ${one}`]));
-  const opening = fields.opening === undefined ? `${domain} wants you to sign in with your ${kind} account:` : fields.opening;
+  const opening =
+    fields.opening === undefined ? `${domain} wants you to sign in with your ${kind} account:` : fields.opening;
   const address = fields.address === undefined ? wallet.address : fields.address;
   return [
     ...(opening === null ? [] : [opening]),
@@ -113,7 +119,10 @@ export async function presign(wallet: Wallet, text: string | MessageFields = {})
 export const encodeEnvelope = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64');
 
 /** The header's value that signs `wallet` in. */
-export const signInValue = async (wallet: Wallet, fields: MessageFields = {}) => encodeEnvelope(await presign(wallet, fields));
+export const signInValue = async (wallet: Wallet, fields: MessageFields = {}) =>
+  encodeEnvelope(await presign(wallet, fields));
 
 /** Request headers that sign `wallet` in. */
-export const signInHeaders = async (wallet: Wallet, fields: MessageFields = {}) => ({ 'sign-in-with-x': await signInValue(wallet, fields) });
+export const signInHeaders = async (wallet: Wallet, fields: MessageFields = {}) => ({
+  'sign-in-with-x': await signInValue(wallet, fields),
+});

@@ -50,14 +50,20 @@ for (const wallet of [solanaWallet(), evmWallet()])
     ]);
     for (const { wrong, right } of refused.problems) expect([wrong, right].every((text) => text.length > 0)).toBe(true);
     expect(await (await spine.get('/models')).text()).toBe(listing);
-    expect(await world.ownPage('/services', wallet)).toMatchObject({ connected: true, revision: 1, services: [{ name: TUNNEL_MODEL }] });
+    expect(await world.ownPage('/services', wallet)).toMatchObject({
+      connected: true,
+      revision: 1,
+      services: [{ name: TUNNEL_MODEL }],
+    });
     expect((await spine.post('/chat/completions', askTunnel('hello'))).status).toBe(200);
 
     // It may do better on the same connection.
-    expect(await peer.register({ version: 1, models: [good.models[0], block({ name: 'other/model' })] })).toMatchObject({
-      type: 'registered',
-      revision: 2,
-    });
+    expect(await peer.register({ version: 1, models: [good.models[0], block({ name: 'other/model' })] })).toMatchObject(
+      {
+        type: 'registered',
+        revision: 2,
+      },
+    );
     expect(await world.endpoints('other/model')).toHaveLength(1);
   });
 
@@ -94,10 +100,22 @@ test('a signature by another wallet, for another router, or for another connecti
   const peer = await dialPeer({ url: world.spine.origin, wallet });
   onTestFinished(() => peer.kill());
   const foreign = await solanaWallet().sign('anything');
-  expect(await peer.register(good, { signature: foreign })).toMatchObject({ type: 'refused', problems: [{ key: 'signature' }] });
-  expect(await peer.register(good, { signature: null })).toMatchObject({ type: 'refused', problems: [{ key: 'signature' }] });
-  expect(await peer.register(good, { router: 'elsewhere.test' })).toMatchObject({ type: 'refused', problems: [{ key: 'router' }] });
-  expect(await peer.register(good, { challenge: 'of another connection' })).toMatchObject({ type: 'refused', problems: [{ key: 'signature' }] });
+  expect(await peer.register(good, { signature: foreign })).toMatchObject({
+    type: 'refused',
+    problems: [{ key: 'signature' }],
+  });
+  expect(await peer.register(good, { signature: null })).toMatchObject({
+    type: 'refused',
+    problems: [{ key: 'signature' }],
+  });
+  expect(await peer.register(good, { router: 'elsewhere.test' })).toMatchObject({
+    type: 'refused',
+    problems: [{ key: 'router' }],
+  });
+  expect(await peer.register(good, { challenge: 'of another connection' })).toMatchObject({
+    type: 'refused',
+    problems: [{ key: 'signature' }],
+  });
   expect(await world.endpoints()).toBeNull();
   expect((await peer.register(good)).type).toBe('registered');
 });

@@ -28,7 +28,12 @@ afterAll(async () => {
   await upstream?.stop();
 });
 
-const question = (model: string, more: object = {}) => ({ model, messages: [{ role: 'user', content: 'Say something.' }], max_tokens: 50, ...more });
+const question = (model: string, more: object = {}) => ({
+  model,
+  messages: [{ role: 'user', content: 'Say something.' }],
+  max_tokens: 50,
+  ...more,
+});
 
 describe('a model behind a proxy', () => {
   it('is called by its routed name, billed, and its provider earns', async () => {
@@ -38,7 +43,11 @@ describe('a model behind a proxy', () => {
     expect(response.headers.get('x-provider')).toBe('Sol');
     const { prompt_tokens: prompt, completion_tokens: completion } = reply.usage;
     const generation = await spine.generation(response.headers.get('x-generation-id'));
-    expect(generation).toMatchObject({ state: 'settled', provider: solana.id, cost_micro_usdc: prompt + 2 * completion });
+    expect(generation).toMatchObject({
+      state: 'settled',
+      provider: solana.id,
+      cost_micro_usdc: prompt + 2 * completion,
+    });
   });
 
   it('is pinned by the public key of its provider, a Solana address or an EVM one in any case', async () => {
@@ -53,14 +62,21 @@ describe('a model behind a proxy', () => {
     const response = await spine.post('/chat/completions', question('tunnel/model', { stream: true }));
     const all = events(await response.text()) as { usage?: object }[];
     expect(all.at(-1)).toBe('[DONE]');
-    expect(all.at(-2)!.usage).toMatchObject({ prompt_tokens: expect.any(Number), completion_tokens: expect.any(Number) });
+    expect(all.at(-2)!.usage).toMatchObject({
+      prompt_tokens: expect.any(Number),
+      completion_tokens: expect.any(Number),
+    });
   });
 
   it('is used by the openai SDK like any other', async () => {
     const client = new OpenAI({ baseURL: spine.url, apiKey: spine.key });
     const listed = await client.models.list();
     expect(listed.data.map(({ id }) => id)).toContain('tunnel/model');
-    const reply = await client.chat.completions.create({ model: 'tunnel/model', messages: [{ role: 'user', content: 'hello' }], max_tokens: 50 });
+    const reply = await client.chat.completions.create({
+      model: 'tunnel/model',
+      messages: [{ role: 'user', content: 'hello' }],
+      max_tokens: 50,
+    });
     expect(reply.choices[0]!.message.content).toBeTruthy();
   });
 

@@ -3,7 +3,8 @@ import { dialIn, type DialledIn } from '../support/dial-in.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { startStrictOpenAi, type StrictOpenAi } from '../support/strict-openai.ts';
 
-// What a provider's file says of the cap reaches the gateway with its registration. What it does not say is learnt, as of the gateway's own models.
+// What a provider's file says of the cap reaches the gateway with its registration. What it does not say is learnt,
+// as of the gateway's own models.
 
 let upstream: StrictOpenAi;
 let spine: Spine;
@@ -32,9 +33,15 @@ afterAll(async () => {
 });
 
 const ask = (name: string, more: object = {}) =>
-  spine.post('/chat/completions', { model: `dialled/${name}`, messages: [{ role: 'user', content: 'hello there' }], ...more });
+  spine.post('/chat/completions', {
+    model: `dialled/${name}`,
+    messages: [{ role: 'user', content: 'hello there' }],
+    ...more,
+  });
 const askedSince = (seen: number) =>
-  upstream.asked.slice(seen).map(({ body: { max_tokens, max_completion_tokens }, status }) => [status, max_tokens, max_completion_tokens]);
+  upstream.asked
+    .slice(seen)
+    .map(({ body: { max_tokens, max_completion_tokens }, status }) => [status, max_tokens, max_completion_tokens]);
 
 test('a file with the required keys alone works, and what its service refuses is asked once', async () => {
   const seen = upstream.asked.length;
@@ -54,7 +61,8 @@ test('a file with the required keys alone works, and what its service refuses is
 
 test('a file that says all of it is never refused', async () => {
   const seen = upstream.asked.length;
-  for (const more of [{}, { max_tokens: 7 }, { max_tokens: 32_000 }]) expect((await ask('said', more)).status).toBe(200);
+  for (const more of [{}, { max_tokens: 7 }, { max_tokens: 32_000 }])
+    expect((await ask('said', more)).status).toBe(200);
   expect(askedSince(seen)).toEqual([
     [200, undefined, 4096],
     [200, undefined, 7],
@@ -69,5 +77,9 @@ test('a service that takes no cap gets none; it earns what was cut, and no flag'
   expect(reply.choices).toMatchObject([{ message: { content: 'word0 word1 ' }, finish_reason: 'length' }]);
   expect(askedSince(seen)).toEqual([[200, undefined, undefined]]);
   await spine.quiet();
-  expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({ tokens_completion: 3, flags: [], provider: provider.id });
+  expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({
+    tokens_completion: 3,
+    flags: [],
+    provider: provider.id,
+  });
 });

@@ -6,7 +6,9 @@ import { startSpine } from '../support/spine.ts';
 import { encodeEnvelope, message, signInHeaders, solanaWallet } from '../support/wallets.ts';
 
 test('strangers who fail to dial in keep no provider out that comes through the same load balancer', async () => {
-  const spine = await startSpine({ toml: '[server]\ntrusted_proxies = ["127.0.0.1"]\n[sign_in]\nfailures_per_minute = 3\n' });
+  const spine = await startSpine({
+    toml: '[server]\ntrusted_proxies = ["127.0.0.1"]\n[sign_in]\nfailures_per_minute = 3\n',
+  });
   const dial = (headers: Record<string, string>, from: string) =>
     new Promise<number>((resolve, reject) => {
       const socket = new WebSocket(`${spine.origin.replace('http', 'ws')}${TUNNEL_PATH}`, TUNNEL_PROTOCOL, {

@@ -1,8 +1,16 @@
 import { expect, test } from 'vitest';
 import { events } from '../support/spine.ts';
-import { askTunnel, readStream, startTunnelSpine, until, type Supplied, type TunnelSpine } from '../support/tunnel-spine.ts';
+import {
+  askTunnel,
+  readStream,
+  startTunnelSpine,
+  until,
+  type Supplied,
+  type TunnelSpine,
+} from '../support/tunnel-spine.ts';
 
-// A provider that vanishes before its consumer has seen a byte of the reply: another one serves, and it is still one call.
+// A provider that vanishes before its consumer has seen a byte of the reply: another one serves, and it is still
+// one call.
 
 async function startTwo(): Promise<{ world: TunnelSpine; first: Supplied; second: Supplied }> {
   const world = await startTunnelSpine();
@@ -28,12 +36,22 @@ for (const stream of [false, true])
     if (stream) expect(events(text).at(-1)).toBe('[DONE]');
     const { promptTokens } = second.upstream.log[0]!;
     const id = response.headers.get('x-generation-id');
-    expect(await spine.generation(id)).toMatchObject({ state: 'settled', provider: second.proxy.id, cost_micro_usdc: promptTokens + 2 * 5 });
+    expect(await spine.generation(id)).toMatchObject({
+      state: 'settled',
+      provider: second.proxy.id,
+      cost_micro_usdc: promptTokens + 2 * 5,
+    });
     expect(await spine.locks()).toEqual([id]);
     expect([first.upstream.log.length, second.upstream.log.length]).toEqual([1, 1]);
     const stands = await world.endpoints();
-    expect(stands?.find(({ provider_name: name }) => name === 'First')).toMatchObject({ health: 'away', uptime_last_1h: 0 });
-    expect(stands?.find(({ provider_name: name }) => name === 'Second')).toMatchObject({ health: 'healthy', uptime_last_1h: 1 });
+    expect(stands?.find(({ provider_name: name }) => name === 'First')).toMatchObject({
+      health: 'away',
+      uptime_last_1h: 0,
+    });
+    expect(stands?.find(({ provider_name: name }) => name === 'Second')).toMatchObject({
+      health: 'healthy',
+      uptime_last_1h: 1,
+    });
   });
 
 test('a reply that is not streamed and has half arrived is had from the next provider', async () => {
@@ -47,7 +65,10 @@ test('a reply that is not streamed and has half arrived is had from the next pro
   expect(response.status).toBe(200);
   await response.json();
   expect(second.upstream.log).toHaveLength(1);
-  expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({ state: 'settled', provider: second.proxy.id });
+  expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({
+    state: 'settled',
+    provider: second.proxy.id,
+  });
 });
 
 test('a stream of which only the head has arrived goes to the next provider', async () => {
@@ -59,7 +80,10 @@ test('a stream of which only the head has arrived goes to the next provider', as
   first.proxy.kill();
   const reading = await asked;
   expect(events(await reading.end).at(-1)).toBe('[DONE]');
-  expect(await spine.generation(reading.response.headers.get('x-generation-id'))).toMatchObject({ state: 'settled', provider: second.proxy.id });
+  expect(await spine.generation(reading.response.headers.get('x-generation-id'))).toMatchObject({
+    state: 'settled',
+    provider: second.proxy.id,
+  });
 });
 
 test(

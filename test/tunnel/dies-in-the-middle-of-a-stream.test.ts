@@ -10,11 +10,16 @@ test('a stream ends with one error frame, is not charged, and its provider stand
   const world = await startTunnelSpine();
   const { spine } = world;
   const upstream = await world.upstream();
-  const process = await startProvide({ router: spine.origin, services: offeredModel({ url: upstream.url, provider: 'Mortal' }) });
+  const process = await startProvide({
+    router: spine.origin,
+    services: offeredModel({ url: upstream.url, provider: 'Mortal' }),
+  });
   onTestFinished(() => process.stop());
 
   const streams = await Promise.all(
-    Array.from({ length: 5 }, () => readStream(spine.post('/chat/completions', askTunnel('!tokens:40 !token-ms:100', { stream: true })))),
+    Array.from({ length: 5 }, () =>
+      readStream(spine.post('/chat/completions', askTunnel('!tokens:40 !token-ms:100', { stream: true }))),
+    ),
   );
   await Promise.all(streams.map((stream) => stream.tokens(2)));
   await process.kill9();
@@ -27,7 +32,11 @@ test('a stream ends with one error frame, is not charged, and its provider stand
     expect(all.at(-1)).toMatchObject({
       id: response.headers.get('x-generation-id'),
       choices: [{ finish_reason: 'error' }],
-      error: { type: 'provider_unavailable', code: 500, message: expect.stringMatching(/^Provider Mortal failed: the provider broke off/) },
+      error: {
+        type: 'provider_unavailable',
+        code: 500,
+        message: expect.stringMatching(/^Provider Mortal failed: the provider broke off/),
+      },
     });
     expect(all.slice(0, -1).every(({ choices }) => choices[0]!.finish_reason === null)).toBe(true);
   }
@@ -40,9 +49,14 @@ test('a stream ends with one error frame, is not charged, and its provider stand
     expect(generation.entries.map(({ type }) => type).sort()).toEqual(['lock', 'refund']);
   }
   expect((await spine.balance()).available).toBe(100_000_000n);
-  expect(await world.endpoints()).toMatchObject([{ provider_id: process.id, health: 'away', requests: 5, uptime_last_1h: 0 }]);
+  expect(await world.endpoints()).toMatchObject([
+    { provider_id: process.id, health: 'away', requests: 5, uptime_last_1h: 0 },
+  ]);
   const own = await world.ownPage('/services', process.wallet);
-  expect(own).toMatchObject({ connected: false, services: [{ status: 'away', last_hour: { requests: 5, failures: 5 } }] });
+  expect(own).toMatchObject({
+    connected: false,
+    services: [{ status: 'away', last_hour: { requests: 5, failures: 5 } }],
+  });
   // Its upstream learns that nobody is there to read.
   await Promise.all(upstream.log.map((call) => call.ended));
   expect(upstream.log.map(({ end }) => end)).toEqual(Array(5).fill('client_closed'));

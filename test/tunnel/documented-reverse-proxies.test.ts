@@ -63,7 +63,12 @@ async function startCaddy(): Promise<void> {
   const { file: program, env } = findWebServer('caddy');
   const keeper = createKeeper([home]);
   keepers.push(keeper);
-  const caddy = keeper.start({ file: program, args: ['run', '--config', file, '--adapter', 'caddyfile'], env: { ...env, HOME: home }, cwd: home });
+  const caddy = keeper.start({
+    file: program,
+    args: ['run', '--config', file, '--adapter', 'caddyfile'],
+    env: { ...env, HOME: home },
+    cwd: home,
+  });
   await caddy.wrote(`certificate obtained successfully","identifier":"${NAME}"`);
   await caddy.wrote('certificate obtained successfully","identifier":"localhost"');
   await caddy.wrote('serving initial configuration');
@@ -78,7 +83,9 @@ async function startNginx(): Promise<void> {
     '/etc/letsencrypt/live/gateway.example/fullchain.pem': certificateOf('localhost', 'crt'),
     '/etc/letsencrypt/live/gateway.example/privkey.pem': certificateOf('localhost', 'key'),
   });
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((what) => `${what}_temp_path ${home}/temp/${what};`).join('\n');
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+    .map((what) => `${what}_temp_path ${home}/temp/${what};`)
+    .join('\n');
   // Started by root it would give its work to a user who may not look into this folder.
   const user = process.getuid?.() === 0 ? 'user root;\n' : '';
   const main = `${user}daemon off;\npid ${home}/pid;\nerror_log stderr notice;\nevents {}\n`;
@@ -86,7 +93,12 @@ async function startNginx(): Promise<void> {
   const { file, env } = findWebServer('nginx');
   const keeper = createKeeper([home]);
   keepers.push(keeper);
-  const nginx = keeper.start({ file, args: ['-p', home, '-c', join(home, 'nginx.conf'), '-e', 'stderr'], env, cwd: home });
+  const nginx = keeper.start({
+    file,
+    args: ['-p', home, '-c', join(home, 'nginx.conf'), '-e', 'stderr'],
+    env,
+    cwd: home,
+  });
   await nginx.wrote('start worker process ');
 }
 
@@ -133,16 +145,25 @@ describe.each(['nginx', 'caddy'])('%s', (server) => {
   });
 
   test('an MCP client calls through it', async () => {
-    const answer = await send('/mcp', '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"find_tools","arguments":{"query":""}}}');
+    const answer = await send(
+      '/mcp',
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"find_tools","arguments":{"query":""}}}',
+    );
     expect([answer.statusCode, await textOf(answer)]).toEqual([200, expect.stringContaining('"searched"')]);
   });
 
   test('a provider dials in through it, and is called through it', async () => {
     const router = `https://localhost:${ports[server]}`;
-    const proxy = await dialIn({ router, services: offeredModel({ url: spine.provider.url, name: `behind/${server}`, provider: server }) });
+    const proxy = await dialIn({
+      router,
+      services: offeredModel({ url: spine.provider.url, name: `behind/${server}`, provider: server }),
+    });
     try {
       const answer = await send('/api/v1/chat/completions', chat('!tokens:30', { model: `behind/${server}` }));
-      expect([answer.statusCode, await textOf(answer)]).toEqual([200, expect.stringContaining('"completion_tokens":30')]);
+      expect([answer.statusCode, await textOf(answer)]).toEqual([
+        200,
+        expect.stringContaining('"completion_tokens":30'),
+      ]);
     } finally {
       await proxy.close();
     }

@@ -14,8 +14,8 @@ import { until } from '../support/tunnel-spine.ts';
 import { SIGN_IN_TOML } from '../support/wallets.ts';
 
 /*
- * One tunnel with five hundred streams at once, between a gateway and a proxy that are processes of their own, so that the memory and the sockets
- * of each can be told apart from those of the clients and upstreams here.
+ * One tunnel with five hundred streams at once, between a gateway and a proxy that are processes of their own, so
+ * that the memory and the sockets of each can be told apart from those of the clients and upstreams here.
  */
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
@@ -31,8 +31,8 @@ const FLOOD_BYTES = 256 * MIB;
 const FLOOD_TOKENS = FLOOD_BYTES / 8;
 const UPLOAD_BYTES = 12 * MIB;
 /**
- * What one stalled reply may hold in the gateway, in the proxy and in its upstream here together, and a stalled upload in the proxy. The kernel's
- * buffers are not in it.
+ * What one stalled reply may hold in the gateway, in the proxy and in its upstream here together, and a stalled
+ * upload in the proxy. The kernel's buffers are not in it.
  */
 const REPLY_HELD_MAX = 640 * KIB;
 const UPLOAD_HELD_MAX = 768 * KIB;
@@ -107,7 +107,11 @@ afterEach(async () => {
   for (const { socket } of lazy) socket.destroy();
   lazy = [];
   await until(
-    async () => (await gauge('tollgate_tunnel_streams')) + (await gauge('tollgate_calls_in_flight')) + (await gauge('tollgate_locks_held')) === 0,
+    async () =>
+      (await gauge('tollgate_tunnel_streams')) +
+        (await gauge('tollgate_calls_in_flight')) +
+        (await gauge('tollgate_locks_held')) ===
+      0,
   );
   const { data } = (await gateway.admin('GET', '/audit')) as { data: { checks: { ok: boolean }[] } };
   expect(data.checks.filter(({ ok }) => !ok)).toEqual([]);
@@ -126,7 +130,9 @@ const portUrl = (server: Server) => `http://127.0.0.1:${portOf(server)}/v1`;
 const floodPort = () => Number(new URL(flood.url).port);
 
 async function gauge(name: string): Promise<number> {
-  const text = await (await fetch(`${gateway.baseUrl}/metrics`, { headers: { authorization: `Bearer ${gateway.adminKey}` } })).text();
+  const text = await (
+    await fetch(`${gateway.baseUrl}/metrics`, { headers: { authorization: `Bearer ${gateway.adminKey}` } })
+  ).text();
   const line = text.split('\n').find((one) => one.startsWith(`${name} `) || one.startsWith(`${name}{`))!;
   return Number(line.slice(line.lastIndexOf(' ') + 1));
 }
@@ -164,8 +170,8 @@ async function stall(key: string, body: object): Promise<LazyReader> {
 }
 
 /**
- * Opens so many streams, holds their upstream's answers back until all are there, beside `beside` others, and lets them go. Every one has to come
- * whole. Resolves with how long that took from there.
+ * Opens so many streams, holds their upstream's answers back until all are there, beside `beside` others, and lets
+ * them go. Every one has to come whole. Resolves with how long that took from there.
  */
 async function flow(key: string, count: number, { beside = 0, padding = '' } = {}): Promise<number> {
   const gate = Promise.withResolvers<void>();
@@ -198,7 +204,10 @@ async function flow(key: string, count: number, { beside = 0, padding = '' } = {
   return took;
 }
 
-/** Resolves when this does not move any more, with what it is then. The calls in between show that all could have moved it, on a busy machine too. */
+/**
+ * Resolves when this does not move any more, with what it is then. The calls in between show that all could have
+ * moved it, on a busy machine too.
+ */
 async function still(key: string, figure: () => number): Promise<number> {
   for (let last = figure(), turns = 0; ; last = figure()) {
     for (let turn = 0; turn < 5; turn++) await (await post(key, chat('!tokens:1'))).body.dump();
@@ -241,7 +250,8 @@ test(
     client.socket.destroy();
     await until(() => flood.sent.left === 1);
     await until(async () => (await gauge('tollgate_locks_held')) === 0);
-    // A token for each 4 bytes, at 2 micro-USD: of what the client could have read, of what was held for it, and of what was read on until the bound.
+    // A token for each 4 bytes, at 2 micro-USD: of what the client could have read, of what was held for it, and of
+    // what was read on until the bound.
     const cost = await spent(staller.account, 1_000);
     expect(cost).toBeGreaterThan(((withClient + DRAIN_BYTES / 2) / 4) * 2);
     expect(cost).toBeLessThan(((withClient + REPLY_HELD_MAX + 2 * DRAIN_BYTES) / 4) * 2);
@@ -259,7 +269,9 @@ test(
     await until(() => bytesInKernel(portOf(deaf)) > 0);
     const inKernel = await still(other.key, () => bytesInKernel(portOf(deaf)));
     const taken = bytesRead(proxy.pid) - read;
-    console.log(`  of an upload the proxy took ${Math.round(taken / KIB)} KiB, of which it passed on ${Math.round(inKernel / KIB)} KiB`);
+    console.log(
+      `  of an upload the proxy took ${Math.round(taken / KIB)} KiB, of which it passed on ${Math.round(inKernel / KIB)} KiB`,
+    );
     expect(taken).toBeLessThan(UPLOAD_BYTES / 2);
     expect(taken - inKernel).toBeLessThan(UPLOAD_HELD_MAX);
 
@@ -309,7 +321,8 @@ test(
     const [finished, cancelled] = ['finished', 'client_closed'].map((end) => log.filter((call) => call.end === end));
     expect(finished!.length + cancelled!.length).toBe(STREAMS);
     expect(cancelled!.length).toBeGreaterThanOrEqual(half);
-    // What was finished costs what it used, what was cut what was counted of it: more than nothing, and not more than was asked for.
+    // What was finished costs what it used, what was cut what was counted of it: more than nothing, and not more
+    // than was asked for.
     const exact = finished!.reduce((sum, call) => sum + call.promptTokens + 2 * call.plannedTokens, 0);
     const cost = await spent(account, 100);
     expect(cost).toBeGreaterThan(exact + half);

@@ -21,7 +21,9 @@ test('running streams are finished and paid, and the proxy is ready again at the
   const port = Number(new URL(spine.origin).port);
   const { proxy, upstream, pinned } = await world.supply('Steady', { random: () => 0.2 });
   const streams = await Promise.all(
-    Array.from({ length: 4 }, () => readStream(spine.post('/chat/completions', askTunnel('!tokens:25 !token-ms:50', { stream: true })))),
+    Array.from({ length: 4 }, () =>
+      readStream(spine.post('/chat/completions', askTunnel('!tokens:25 !token-ms:50', { stream: true }))),
+    ),
   );
   await Promise.all(streams.map((stream) => stream.tokens(1)));
   const closing = spine.app.close();
@@ -39,7 +41,9 @@ test('running streams are finished and paid, and the proxy is ready again at the
       provider: proxy.id,
       cost_micro_usdc: upstream.log[0]!.promptTokens + 2 * 25,
     });
-  const response = await next.post('/chat/completions', askTunnel('hello', { model: pinned }), { authorization: `Bearer ${spine.key}` });
+  const response = await next.post('/chat/completions', askTunnel('hello', { model: pinned }), {
+    authorization: `Bearer ${spine.key}`,
+  });
   expect(response.status, await response.text()).toBe(200);
   expect(await next.faults()).toEqual([]);
   expect(await proxy.close()).toBe(0);
@@ -50,7 +54,9 @@ test('a stream past the drain limit is cut and not charged, and the gateway does
   const world = await startTunnelSpine('drain_on_shutdown_ms = 300', { dataDir });
   const { spine } = world;
   const { upstream } = await world.supply('Endless');
-  const stream = await readStream(spine.post('/chat/completions', askTunnel('!tokens:1000 !token-ms:50', { stream: true, max_tokens: 2000 })));
+  const stream = await readStream(
+    spine.post('/chat/completions', askTunnel('!tokens:1000 !token-ms:50', { stream: true, max_tokens: 2000 })),
+  );
   await stream.tokens(1);
   const begun = performance.now();
   await spine.app.close();

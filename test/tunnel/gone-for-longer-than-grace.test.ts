@@ -4,11 +4,15 @@ import { askTunnel, startTunnelSpine, TUNNEL_MODEL, until, type TunnelSpine } fr
 // A provider that does not come back: still listed for the grace time, and then not any more.
 
 async function listed({ spine }: TunnelSpine): Promise<readonly string[]> {
-  const { data } = (await (await spine.get('/models')).json()) as { data: { id: string; providers: { name: string }[] }[] };
+  const { data } = (await (await spine.get('/models')).json()) as {
+    data: { id: string; providers: { name: string }[] }[];
+  };
   return data.find(({ id }) => id === TUNNEL_MODEL)?.providers.map(({ name }) => name) ?? [];
 }
 async function providers({ spine }: TunnelSpine): Promise<readonly { name: string; status: string }[]> {
-  const { data } = (await (await spine.get('/providers')).json()) as { data: { name: string; status: string; reached: string }[] };
+  const { data } = (await (await spine.get('/providers')).json()) as {
+    data: { name: string; status: string; reached: string }[];
+  };
   return data.filter(({ reached }) => reached === 'tunnel').map(({ name, status }) => ({ name, status }));
 }
 
@@ -17,7 +21,8 @@ test('it is listed as away, cannot be called, and vanishes after the grace time;
   const { spine } = world;
   const [goes, stays] = [await world.supply('Goes'), await world.supply('Stays')];
   expect(await listed(world)).toEqual(['Goes', 'Stays']);
-  const created = (await world.ownPage<{ services: { listed_since: string }[] }>('/services', goes.proxy.wallet)).services[0]!.listed_since;
+  const created = (await world.ownPage<{ services: { listed_since: string }[] }>('/services', goes.proxy.wallet))
+    .services[0]!.listed_since;
   const call = (model: string) => spine.post('/chat/completions', askTunnel('hello', { model }));
 
   goes.proxy.kill();
@@ -40,7 +45,12 @@ test('it is listed as away, cannot be called, and vanishes after the grace time;
   const away = await call(goes.pinned);
   expect([away.status, await away.json()]).toMatchObject([
     503,
-    { error: { type: 'provider_unavailable', message: `No provider of ${goes.pinned} is connected at the moment; one was, a moment ago` } },
+    {
+      error: {
+        type: 'provider_unavailable',
+        message: `No provider of ${goes.pinned} is connected at the moment; one was, a moment ago`,
+      },
+    },
   ]);
   // Its own page still knows what it had registered.
   expect(await world.ownPage('/services', goes.proxy.wallet)).toMatchObject({
@@ -58,5 +68,9 @@ test('it is listed as away, cannot be called, and vanishes after the grace time;
   const back = await call(goes.pinned);
   expect(back.status).toBe(200);
   await back.text();
-  expect(await world.ownPage('/services', goes.proxy.wallet)).toMatchObject({ connected: true, revision: 1, services: [{ listed_since: created }] });
+  expect(await world.ownPage('/services', goes.proxy.wallet)).toMatchObject({
+    connected: true,
+    revision: 1,
+    services: [{ listed_since: created }],
+  });
 });

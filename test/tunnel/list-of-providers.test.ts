@@ -20,7 +20,11 @@ test('who is on the list dials in, by public key or account id, and nobody else'
   await dial({ apiKey: (await spine.tenant('listed', '0')).key });
   expect(await world.endpoints()).toHaveLength(4);
 
-  const strangers = [{ wallet: solanaWallet() }, { wallet: evmWallet() }, { apiKey: (await spine.tenant('stranger', '0')).key }];
+  const strangers = [
+    { wallet: solanaWallet() },
+    { wallet: evmWallet() },
+    { apiKey: (await spine.tenant('stranger', '0')).key },
+  ];
   for (const stranger of strangers) {
     const proxy = await dial(stranger, false);
     expect(await proxy.closed).toBe(2);

@@ -14,16 +14,25 @@ test('the older proxy ends with code 3 and its calls with one error frame; all n
   const { spine } = world;
   const [before, after] = [await world.upstream(), await world.upstream()];
   const wallet = solanaWallet();
-  const older = await startProvide({ router: spine.origin, wallet, services: offeredModel({ url: before.url, provider: 'Twice' }) });
+  const older = await startProvide({
+    router: spine.origin,
+    wallet,
+    services: offeredModel({ url: before.url, provider: 'Twice' }),
+  });
   onTestFinished(() => older.stop());
-  const stream = await readStream(spine.post('/chat/completions', askTunnel('!tokens:50 !token-ms:100', { stream: true })));
+  const stream = await readStream(
+    spine.post('/chat/completions', askTunnel('!tokens:50 !token-ms:100', { stream: true })),
+  );
   await stream.tokens(2);
 
   const newer = await world.dialIn({ wallet, services: offeredModel({ url: after.url, provider: 'Twice' }) });
   const all = events(await stream.end) as { error?: object }[];
   expect(all.filter(({ error }) => error !== undefined)).toHaveLength(1);
   expect(all.at(-1)).toMatchObject({ error: { type: 'provider_unavailable' }, choices: [{ finish_reason: 'error' }] });
-  expect(await spine.generation(stream.response.headers.get('x-generation-id'))).toMatchObject({ state: 'released', cost_micro_usdc: 0 });
+  expect(await spine.generation(stream.response.headers.get('x-generation-id'))).toMatchObject({
+    state: 'released',
+    cost_micro_usdc: 0,
+  });
   expect(await older.exited()).toBe(3);
   expect(older.logs()).toContain('another proxy with the same credential took over');
 
@@ -77,7 +86,9 @@ test('what the older one goes on to say reaches no call', async () => {
   const after = await world.upstream();
   const newer = await world.dialIn({ wallet, services: offeredModel({ url: after.url, provider: 'Twice' }) });
   expect(await told).toEqual({ type: 'replaced' });
-  const fresh = await readStream(spine.post('/chat/completions', askTunnel('!tokens:20 !token-ms:10', { stream: true })));
+  const fresh = await readStream(
+    spine.post('/chat/completions', askTunnel('!tokens:20 !token-ms:10', { stream: true })),
+  );
   for (const { end } of streams) {
     const text = await end;
     expect(text).toContain('in time');

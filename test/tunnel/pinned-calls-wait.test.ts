@@ -13,7 +13,10 @@ test('a pinned call whose provider is reconnecting waits for it and is served', 
   const { spine } = world;
   const line = await startFaultProxy({ port: Number(new URL(spine.origin).port) });
   onTestFinished(() => line.stop());
-  const { proxy, upstream, pinned } = await world.supply('Flaky', { router: `http://127.0.0.1:${line.port}`, random: () => 0.5 });
+  const { proxy, upstream, pinned } = await world.supply('Flaky', {
+    router: `http://127.0.0.1:${line.port}`,
+    random: () => 0.5,
+  });
   const other = await world.supply('Steady');
 
   line.refuse = true;
@@ -27,7 +30,10 @@ test('a pinned call whose provider is reconnecting waits for it and is served', 
   for (const response of await Promise.all([call, stream])) {
     const text = await response.text();
     expect(response.status, text).toBe(200);
-    expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({ state: 'settled', provider: proxy.id });
+    expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({
+      state: 'settled',
+      provider: proxy.id,
+    });
   }
   expect(other.upstream.log).toHaveLength(0);
 });
@@ -37,7 +43,9 @@ test('so it does however many calls broke with the connection', async () => {
   const { spine } = world;
   const { proxy, upstream, pinned } = await world.supply('Busy');
   upstream.hold(new Promise(() => {}));
-  const broken = Array.from({ length: 30 }, () => spine.post('/chat/completions', askTunnel('hello', { model: pinned })));
+  const broken = Array.from({ length: 30 }, () =>
+    spine.post('/chat/completions', askTunnel('hello', { model: pinned })),
+  );
   await until(() => upstream.log.length === 30);
   proxy.kill();
   expect((await Promise.all(broken)).map(({ status }) => status)).toEqual(Array(30).fill(500));
@@ -75,7 +83,10 @@ test('a routed call waits for whoever of many comes back first', async () => {
   await (await spine.get('/key')).text();
   expect(ended).toBe(0);
   const { proxy, upstream } = many[5]!;
-  await world.dialIn({ wallet: proxy.wallet, services: offeredModel({ url: upstream.url, provider: 'Many 5', prompt: 7, completion: 7 }) });
+  await world.dialIn({
+    wallet: proxy.wallet,
+    services: offeredModel({ url: upstream.url, provider: 'Many 5', prompt: 7, completion: 7 }),
+  });
   for (const [status, provider] of await Promise.all(asked)) expect([status, provider]).toEqual([200, 'Many 5']);
   expect(upstream.log).toHaveLength(12);
 });
@@ -99,7 +110,10 @@ test('a routed call that somebody else serves waits for nobody', async () => {
   gone.proxy.kill();
   await until(async () => (await world.endpoints())?.some(({ health }) => health === 'away') ?? false);
   for (let index = 0; index < 5; index++) {
-    const response = await spine.post('/chat/completions', askTunnel('hello', { provider: { order: ['Gone', 'Here'] } }));
+    const response = await spine.post(
+      '/chat/completions',
+      askTunnel('hello', { provider: { order: ['Gone', 'Here'] } }),
+    );
     expect(response.headers.get('x-provider')).toBe('Here');
     await response.text();
   }
@@ -123,7 +137,8 @@ test('a call whose provider does not come back in time is told to come again, an
     });
   }
   await spine.quiet();
-  for (const id of await spine.locks()) expect(await spine.generation(id)).toMatchObject({ state: 'released', cost_micro_usdc: 0 });
+  for (const id of await spine.locks())
+    expect(await spine.generation(id)).toMatchObject({ state: 'released', cost_micro_usdc: 0 });
   expect(await spine.locks()).toHaveLength(2);
   expect((await spine.balance()).available).toBe(100_000_000n);
 });

@@ -10,7 +10,9 @@ test('a proxy started again with other prices: calls that run keep the old ones,
   const world = await startTunnelSpine();
   const { spine } = world;
   const before = await world.supply('Pricey', { prompt: 1, completion: 2 });
-  const stream = await readStream(spine.post('/chat/completions', askTunnel('!tokens:20 !token-ms:50', { stream: true })));
+  const stream = await readStream(
+    spine.post('/chat/completions', askTunnel('!tokens:20 !token-ms:50', { stream: true })),
+  );
   const whole = spine.post('/chat/completions', askTunnel('!tokens:7 !head-delay:900'));
   await stream.tokens(2);
   await until(() => before.upstream.log.length === 2);
@@ -68,7 +70,10 @@ test('other prices registered on the same connection: the same', async () => {
   const prices = ['1', '5', '0.25', '9000'];
   const calls: Promise<Response>[] = [];
   for (const [index, price] of prices.entries()) {
-    expect(await peer.register(documentOf(TUNNEL_MODEL, 'Pricey', price))).toMatchObject({ type: 'registered', revision: index + 1 });
+    expect(await peer.register(documentOf(TUNNEL_MODEL, 'Pricey', price))).toMatchObject({
+      type: 'registered',
+      revision: index + 1,
+    });
     calls.push(spine.post('/chat/completions', askTunnel('hello hello', { max_tokens: 20, max_cost: 10 })));
     await until(() => answers.length === index + 1);
   }

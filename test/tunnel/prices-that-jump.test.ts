@@ -30,7 +30,9 @@ test('a model: refused without a word on cost, called with one, and listed with 
     const refused = await chat(world, name);
     expect(refused).toMatchObject({ status: 422 });
     expect(refused.message).toMatch(RAISED);
-    expect(refused.message).toContain('prompt from 1 to 1000 USD per 1M tokens, completion from 2 to 2000 USD per 1M tokens');
+    expect(refused.message).toContain(
+      'prompt from 1 to 1000 USD per 1M tokens, completion from 2 to 2000 USD per 1M tokens',
+    );
     expect(refused.message).toContain('max_cost');
   }
   expect(second.upstream.log).toHaveLength(0);
@@ -38,13 +40,20 @@ test('a model: refused without a word on cost, called with one, and listed with 
   expect((await chat(world, pinned, { provider: { max_price: { prompt: 2_000 } } })).message).toMatch(RAISED);
 
   const [listed] = (await world.endpoints())!;
-  expect(listed).toMatchObject({ pricing: { prompt: '0.001' }, price_raised: { before: { prompt: 1, completion: 2 } } });
-  expect(await world.ownPage('/services', wallet)).toMatchObject({ services: [{ price_raised: { before: { prompt: 1, completion: 2 } } }] });
+  expect(listed).toMatchObject({
+    pricing: { prompt: '0.001' },
+    price_raised: { before: { prompt: 1, completion: 2 } },
+  });
+  expect(await world.ownPage('/services', wallet)).toMatchObject({
+    services: [{ price_raised: { before: { prompt: 1, completion: 2 } } }],
+  });
 
   expect((await chat(world, pinned, { max_cost: 0.0001 })).message).toContain('max_cost is 0.0001 USD');
   expect((await chat(world, pinned, { max_cost: 5 })).status).toBe(200);
   expect((await chat(world, pinned, {}, { 'x-max-cost': '5' })).status).toBe(200);
-  expect((await chat(world, pinned, { provider: { max_price: { prompt: 2_000, completion: 2_000 } } })).status).toBe(200);
+  expect((await chat(world, pinned, { provider: { max_price: { prompt: 2_000, completion: 2_000 } } })).status).toBe(
+    200,
+  );
 
   skew = 10 * 60_000;
   expect((await chat(world, pinned)).status).toBe(200);
@@ -55,7 +64,8 @@ test('a call by the name of the model goes to whoever did not raise', async () =
   const jumpy = await world.supply('Jumpy', { prompt: 0.001, completion: 0.001 });
   await world.supply('Steady', { prompt: 1, completion: 1 });
   await world.supply('Jumpy', { wallet: jumpy.proxy.wallet, prompt: 0.9, completion: 0.9 });
-  for (let call = 0; call < 10; call++) expect(await chat(world, 'tunnel/model')).toMatchObject({ status: 200, provider: 'Steady' });
+  for (let call = 0; call < 10; call++)
+    expect(await chat(world, 'tunnel/model')).toMatchObject({ status: 200, provider: 'Steady' });
 });
 
 test('a raise of no more than twice the price is called at once, and none where no notice is asked for', async () => {
@@ -86,7 +96,8 @@ test('a tool: the tool that was raised alone is refused', async () => {
   await offer('0.002');
   expect((await callTool(spine, 'jumpy/tools', 'dear')).status).toBe(200);
   await offer('2');
-  const text = async (tool: string, options = {}) => JSON.stringify(await callTool(spine, 'jumpy/tools', tool, {}, options));
+  const text = async (tool: string, options = {}) =>
+    JSON.stringify(await callTool(spine, 'jumpy/tools', tool, {}, options));
   expect(await text('dear')).toMatch(RAISED);
   expect(await text('dear')).toContain('call from 0.002 to 2 USD');
   expect(await text('dear', { headers: { 'x-max-cost': '1' } })).toContain('x-max-cost is 1 USD');
@@ -105,7 +116,10 @@ test('an agent: what it may spend counts as its price', async () => {
   onTestFinished(() => agent.close());
   const wallet = solanaWallet();
   const offer = (pricing: string) =>
-    world.dialIn({ wallet, services: agentBlock({ name: 'jumpy/agent', provider: 'Jumpy', endpoint: agent.url, pricing }) });
+    world.dialIn({
+      wallet,
+      services: agentBlock({ name: 'jumpy/agent', provider: 'Jumpy', endpoint: agent.url, pricing }),
+    });
   let sent = 0;
   const send = async (headers: Record<string, string> = {}) => {
     sent += 1;

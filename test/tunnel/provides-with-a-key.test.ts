@@ -75,5 +75,8 @@ test('the tunnel ends with its key, and no key of another account takes its plac
   const stranger = await spine.tenant('stranger', '0');
   const taken = await world.dialIn({ apiKey: stranger.key, services, ready: false });
   expect(await taken.closed).toBe(1);
-  expect(await taken.logged('the router refused')).toMatchObject({ key: 'provider_name', wrong: 'is taken by another provider' });
+  expect(await taken.logged('the router refused')).toMatchObject({
+    key: 'provider_name',
+    wrong: 'is taken by another provider',
+  });
 });

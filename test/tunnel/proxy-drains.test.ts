@@ -10,7 +10,10 @@ test('what runs is finished and paid, new calls go elsewhere, nothing is lost, a
   const world = await startTunnelSpine('[tunnel]\nwait_ms = 0');
   const { spine } = world;
   const upstream = await world.upstream();
-  const leaving = await startProvide({ router: spine.origin, services: offeredModel({ url: upstream.url, provider: 'Leaving' }) });
+  const leaving = await startProvide({
+    router: spine.origin,
+    services: offeredModel({ url: upstream.url, provider: 'Leaving' }),
+  });
   onTestFinished(() => leaving.stop());
   const other = await world.supply('Other', { prompt: 9, completion: 9 });
   const PREFERRED = { provider: { order: ['Leaving'] } };
@@ -28,7 +31,10 @@ test('what runs is finished and paid, new calls go elsewhere, nothing is lost, a
   const meanwhile: { readonly status: number; readonly provider: string | null }[] = [];
   const load = (async () => {
     for (let turn = 0; asking; turn++) {
-      const response = await spine.post('/chat/completions', askTunnel('!tokens:2', { ...PREFERRED, stream: turn % 2 === 0 }));
+      const response = await spine.post(
+        '/chat/completions',
+        askTunnel('!tokens:2', { ...PREFERRED, stream: turn % 2 === 0 }),
+      );
       await response.text();
       meanwhile.push({ status: response.status, provider: response.headers.get('x-provider') });
     }
@@ -62,5 +68,8 @@ test('what runs is finished and paid, new calls go elsewhere, nothing is lost, a
   expect(upstream.log.every(({ end }) => end === 'finished')).toBe(true);
   expect(other.upstream.log.length).toBeGreaterThan(0);
   const stands = await world.endpoints();
-  expect(Object.fromEntries(stands!.map(({ provider_name: name, health }) => [name, health]))).toEqual({ Leaving: 'away', Other: 'healthy' });
+  expect(Object.fromEntries(stands!.map(({ provider_name: name, health }) => [name, health]))).toEqual({
+    Leaving: 'away',
+    Other: 'healthy',
+  });
 });

@@ -13,9 +13,14 @@ test('a proxy whose provider name is another’s ends, and the one that serves g
     // 'Test' is in the gateway's own file.
     const mistaken = await dialIn({ router: spine.origin, wallet, services: services('Test'), ready: false });
     expect(await mistaken.closed).toBe(EXIT.refused);
-    expect(await mistaken.logged('the router refused')).toMatchObject({ key: 'provider_name', wrong: 'is taken by another provider' });
+    expect(await mistaken.logged('the router refused')).toMatchObject({
+      key: 'provider_name',
+      wrong: 'is taken by another provider',
+    });
     expect((await spine.post('/chat/completions', ask('hi', { model: `${serving.id}:acme/m` }))).status).toBe(200);
-    expect(serving.lines.map(({ msg }) => msg)).not.toContain('another proxy with the same credential took over; this one ends');
+    expect(serving.lines.map(({ msg }) => msg)).not.toContain(
+      'another proxy with the same credential took over; this one ends',
+    );
   } finally {
     await serving.close();
     await spine.stop();

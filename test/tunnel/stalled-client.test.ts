@@ -29,7 +29,9 @@ api_base = "${url}"
 test('a client that stops reading a reply from a tunnel is cut off, pays for what was made, and its provider is let go', async () => {
   const firehose = await startFirehose({ events: REPLY_BYTES / 16_384, eventBytes: 16_384 });
   onTestFinished(() => firehose.stop());
-  const world = await startTunnelSpine(`client_stall_ms = ${STALL_MS}\n[billing]\ndrain_bytes = ${DRAIN_BYTES}`, { credit: '1000' });
+  const world = await startTunnelSpine(`client_stall_ms = ${STALL_MS}\n[billing]\ndrain_bytes = ${DRAIN_BYTES}`, {
+    credit: '1000',
+  });
   const { spine } = world;
   const proxy = await world.dialIn({ services: service(firehose.url) });
   const client = await postLazily(spine.origin, spine.key, askTunnel('hello', { stream: true, max_tokens: TOKENS }));
@@ -46,7 +48,8 @@ test('a client that stops reading a reply from a tunnel is cut off, pays for wha
   await cut;
   const generation = await spine.generation(id);
   expect(generation).toMatchObject({ state: 'settled', estimated: true, cancelled: true, provider: proxy.id });
-  // A token for each 4 bytes, at 2 micro-USD: of what reached the client's side, and of what was read on until the bound.
+  // A token for each 4 bytes, at 2 micro-USD: of what reached the client's side, and of what was read on until the
+  // bound.
   expect(generation.cost_micro_usdc).toBeGreaterThan(((withClient + DRAIN_BYTES / 2) / 4) * 2);
   expect(generation.cost_micro_usdc).toBeLessThan((firehose.sent.bytes / 4) * 2);
   expect((await world.endpoints())![0]).toMatchObject({ health: 'healthy', flags: {} });

@@ -56,7 +56,10 @@ async function startProxy(rewrite: Rewrite): Promise<string> {
 
 const without =
   (...names: readonly string[]): Rewrite =>
-  (headers) => ({ ...Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name))), connection: headers.connection ?? '' });
+  (headers) => ({
+    ...Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name))),
+    connection: headers.connection ?? '',
+  });
 const WAYS: Record<string, { readonly rewrite: Rewrite; readonly says: RegExp }> = {
   'drops Upgrade and Connection': {
     rewrite: (headers) => ({ ...without('upgrade')(headers), connection: 'close' }),
@@ -96,7 +99,12 @@ test.each(Object.entries(WAYS))('one that %s is told of by --validate', async (_
 
 test('a proxy that dials through one that drops Upgrade is told so', async () => {
   const router = await startProxy(WAYS['drops Upgrade and Connection']!.rewrite);
-  const dialled = await dialIn({ router, apiKey: spine.key, services: offeredModel({ url: spine.provider.url }), ready: false });
+  const dialled = await dialIn({
+    router,
+    apiKey: spine.key,
+    services: offeredModel({ url: spine.provider.url }),
+    ready: false,
+  });
   const line = await dialled.logged('what is between here and the router passes no WebSockets on');
   expect(line).toMatchObject({ status: 426, message: expect.stringMatching(/dropped the Upgrade header/) as string });
   dialled.kill();

@@ -59,7 +59,11 @@ test('sixteen sessions of one account leave another its own, and bare calls too'
 test('who a consumer is cannot be told from what tells it apart', () => {
   const tag = createConsumerTag(Buffer.alloc(32, 1));
   expect(tag('provider', 'tollgate:local:a')).toBe(tag('provider', 'tollgate:local:a'));
-  const tags = [tag('provider', 'tollgate:local:a'), tag('provider', 'tollgate:local:b'), tag('other', 'tollgate:local:a')];
+  const tags = [
+    tag('provider', 'tollgate:local:a'),
+    tag('provider', 'tollgate:local:b'),
+    tag('other', 'tollgate:local:a'),
+  ];
   expect(new Set([...tags, createConsumerTag(Buffer.alloc(32, 2))('provider', 'tollgate:local:a')]).size).toBe(4);
   for (const each of tags) expect(each).toMatch(/^[\w-]{22}$/);
 });

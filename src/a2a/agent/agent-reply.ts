@@ -1,5 +1,13 @@
 import { isObject, OWN_TURN_BYTES, ownTurn, UpstreamFailure, guardStructure, type JsonRpcError } from '#wire';
-import { ANSWER_LIMITS, readEventData, readReply, readText, refuseOtherAnswer, hasEvents, type UpstreamReply } from '#gateway';
+import {
+  ANSWER_LIMITS,
+  readEventData,
+  readReply,
+  readText,
+  refuseOtherAnswer,
+  hasEvents,
+  type UpstreamReply,
+} from '#gateway';
 import type { Link } from './link.ts';
 import { withoutMoney } from '../door/metadata.ts';
 import { A2A_ERRORS, errorNameOf } from '../wire/a2a-error.ts';
@@ -11,13 +19,19 @@ export type AgentSaid =
   | { readonly kind: 'error'; readonly error: JsonRpcError };
 
 /**
- * What an agent answers to the request with this id, piece by piece as it arrives. Throws UpstreamFailure for what is no A2A, for the answer to another request,
- * and for more than `bytesMax` at once.
+ * What an agent answers to the request with this id, piece by piece as it arrives. Throws UpstreamFailure for what
+ * is no A2A, for the answer to another request, and for more than `bytesMax` at once.
  */
-export async function* readAgent(link: Link, id: string, reply: UpstreamReply, bytesMax: number): AsyncGenerator<AgentSaid, void, undefined> {
+export async function* readAgent(
+  link: Link,
+  id: string,
+  reply: UpstreamReply,
+  bytesMax: number,
+): AsyncGenerator<AgentSaid, void, undefined> {
   const { status } = reply;
   // An agent that refuses the provider's credentials says nothing of the client, which would take it for its own.
-  if (status === 401 || status === 403 || status === 407) throw broken(`the agent answered with status ${status}`, status);
+  if (status === 401 || status === 403 || status === 407)
+    throw broken(`the agent answered with status ${status}`, status);
   if (link.binding === 'jsonrpc') {
     for await (const { message } of readReply(reply, bytesMax)) {
       if (message === null) continue;
@@ -58,10 +72,14 @@ function resultOf(text: string, value: unknown): AgentSaid {
   return { kind: 'result', text: clean === value ? text : JSON.stringify(clean), value: clean };
 }
 
-/** The error of HTTP+JSON as JSON-RPC has it, by its reason. Throws UpstreamFailure for what is none: a server that is broken says nothing of A2A. */
+/**
+ * The error of HTTP+JSON as JSON-RPC has it, by its reason. Throws UpstreamFailure for what is none: a server that
+ * is broken says nothing of A2A.
+ */
 function errorOf(value: unknown, status: number): JsonRpcError {
   const error = isObject(value) && isObject(value['error']) ? value['error'] : value;
-  if (!isObject(error) || typeof error['message'] !== 'string') throw broken(`the agent answered with status ${status}`, status);
+  if (!isObject(error) || typeof error['message'] !== 'string')
+    throw broken(`the agent answered with status ${status}`, status);
   const { details, code } = error;
   const message = error['message'].slice(0, MESSAGE_CHARS_MAX);
   for (const detail of Array.isArray(details) ? (details as unknown[]).slice(0, DETAILS_MAX) : []) {
@@ -75,7 +93,9 @@ function errorOf(value: unknown, status: number): JsonRpcError {
 
 const DETAILS_MAX = 20;
 const MESSAGE_CHARS_MAX = 4_096;
-const BY_REASON: ReadonlyMap<unknown, number> = new Map(Object.values(A2A_ERRORS).map(({ reason, code }) => [reason, code]));
+const BY_REASON: ReadonlyMap<unknown, number> = new Map(
+  Object.values(A2A_ERRORS).map(({ reason, code }) => [reason, code]),
+);
 
 const UNGUARDED_MAX = 16 * 1024;
 
@@ -84,11 +104,20 @@ function parse(text: string, status: number): unknown {
     if (text.length > UNGUARDED_MAX) guardStructure(Buffer.from(text), ANSWER_LIMITS);
     return JSON.parse(text);
   } catch (error) {
-    throw broken(status >= 400 ? `the agent answered with status ${status}` : 'the agent answered with what is no JSON', status, error);
+    throw broken(
+      status >= 400 ? `the agent answered with status ${status}` : 'the agent answered with what is no JSON',
+      status,
+      error,
+    );
   }
 }
 
 /** Never retryable: the agent may have acted. */
 export function broken(message: string, status: number | null, cause?: unknown): UpstreamFailure {
-  return new UpstreamFailure(message, { status, retryable: false, blame: 'provider', ...(cause === undefined ? {} : { cause }) });
+  return new UpstreamFailure(message, {
+    status,
+    retryable: false,
+    blame: 'provider',
+    ...(cause === undefined ? {} : { cause }),
+  });
 }

@@ -22,7 +22,10 @@ export interface AgentRequest {
   readonly extensions: string | null;
   /** Given to the agent with the message, in `metadata["tollgate/run"]` and the header; null for none. */
   readonly run: RunGift | null;
-  /** Where the agent tells of the task, in place of where the client asked it to; null for nowhere. Absent where the client asked for nothing. */
+  /**
+   * Where the agent tells of the task, in place of where the client asked it to; null for nowhere. Absent where the
+   * client asked for nothing.
+   */
   readonly webhook?: string | null;
 }
 
@@ -38,7 +41,10 @@ export interface RunGift {
 export const RUN_HEADER = 'tollgate-run';
 const RUN_KEY = 'tollgate/run';
 
-/** The request of an operation to an agent. What it says is passed as it came where both speak the same version. Throws A2aError where the agent has no such operation. */
+/**
+ * The request of an operation to an agent. What it says is passed as it came where both speak the same version.
+ * Throws A2aError where the agent has no such operation.
+ */
 export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {
   const { operation, version, requestId, extensions } = asked;
   const method = methodOf(link.version, operation);
@@ -60,12 +66,19 @@ export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {
   }
   const translated = translateParams(operation, version, link.version, asked.params);
   const text = withGifts(withTenant(JSON.stringify(translated), translated, link), link, asked);
-  if (link.binding === 'jsonrpc') return { ...base, method: 'POST', path: link.path, body: envelope(asked.id, method, text) };
+  if (link.binding === 'jsonrpc')
+    return { ...base, method: 'POST', path: link.path, body: envelope(asked.id, method, text) };
   const params = JSON.parse(text) as JsonObject;
-  if (link.binding === 'bare') return { ...base, method: 'POST', path: link.path, body: JSON.stringify(bareFromSend(params)) };
+  if (link.binding === 'bare')
+    return { ...base, method: 'POST', path: link.path, body: JSON.stringify(bareFromSend(params)) };
   const request = restRequest(operation, params);
   if (typeof request === 'string') throw new A2aError('InvalidParams', request);
-  return { ...base, method: request.verb, path: link.path + request.path, body: request.body === undefined ? null : JSON.stringify(request.body) };
+  return {
+    ...base,
+    method: request.verb,
+    path: link.path + request.path,
+    body: request.body === undefined ? null : JSON.stringify(request.body),
+  };
 }
 
 const envelope = (id: string, method: string, params: string): string =>
@@ -80,15 +93,23 @@ function withTenant(text: string, params: unknown, { version, tenant }: Link): s
 const withGifts = (text: string, { version }: Link, asked: AgentRequest): string =>
   withRun(asked.webhook === undefined ? text : withOwnWebhook(version, text, asked.webhook), asked);
 
-/** The message with what the agent needs to make calls in its turn, in its metadata: there executors find it, whatever passes headers on. */
+/**
+ * The message with what the agent needs to make calls in its turn, in its metadata: there executors find it,
+ * whatever passes headers on.
+ */
 function withRun(asIs: string, { run, params }: AgentRequest): string {
   const text = withoutClaims(asIs, params);
   if (run === null) return text;
   const message = membersOf(text).get('message');
   if (!message || text[message.start] !== '{') return text;
   const metadata = membersOf(text, message.start).get('metadata');
-  const value = JSON.stringify({ token: run.token, ...(run.url === null ? {} : { url: run.url }), budget_usd: run.budget });
-  if (metadata && text[metadata.start] === '{') return splice(text, [withMembers(text, metadata, { [RUN_KEY]: value })]);
+  const value = JSON.stringify({
+    token: run.token,
+    ...(run.url === null ? {} : { url: run.url }),
+    budget_usd: run.budget,
+  });
+  if (metadata && text[metadata.start] === '{')
+    return splice(text, [withMembers(text, metadata, { [RUN_KEY]: value })]);
   return splice(text, [withMembers(text, message, { metadata: `{${JSON.stringify(RUN_KEY)}:${value}}` })]);
 }
 

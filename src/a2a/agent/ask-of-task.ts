@@ -20,13 +20,28 @@ export type TaskShown =
   | { readonly kind: 'task'; readonly value: unknown; readonly event: A2aEvent }
   | { readonly kind: 'error'; readonly error: (AgentSaid & { readonly kind: 'error' })['error'] };
 
-/** Asks an agent for a task, or to cancel it. Rejects with UpstreamFailure where it gives no answer, or one about another task. */
+/**
+ * Asks an agent for a task, or to cancel it. Rejects with UpstreamFailure where it gives no answer, or one about
+ * another task.
+ */
 export async function askOfTask(ask: AskOfTask, operation: 'get' | 'cancel', timeoutMs?: number): Promise<TaskShown> {
   const { send, link, taskId, id, requestId, replyBytesMax } = ask;
   const params = { id: taskId };
-  const asked = { operation, version: link.version, params, paramsText: JSON.stringify(params), id, requestId, extensions: null, run: null } as const;
+  const asked = {
+    operation,
+    version: link.version,
+    params,
+    paramsText: JSON.stringify(params),
+    id,
+    requestId,
+    extensions: null,
+    run: null,
+  } as const;
   const exchange = send(agentRequest(link, asked));
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => exchange.abort(broken('the agent does not answer', null)), timeoutMs);
+  const timer =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => exchange.abort(broken('the agent does not answer', null)), timeoutMs);
   try {
     const reply = await exchange.head;
     for await (const said of readAgent(link, id, reply, replyBytesMax)) {
@@ -42,8 +57,9 @@ export async function askOfTask(ask: AskOfTask, operation: 'get' | 'cancel', tim
 }
 
 /**
- * Has an agent stop a task that nobody waits for any longer. Resolves with the task where it has ended, as the agent shows it: it may have ended otherwise
- * meanwhile. null where that is not known. Never rejects: nothing depends on it.
+ * Has an agent stop a task that nobody waits for any longer. Resolves with the task where it has ended, as the
+ * agent shows it: it may have ended otherwise meanwhile. null where that is not known. Never rejects: nothing
+ * depends on it.
  */
 export async function cancelAtAgent(ask: AskOfTask): Promise<(TaskShown & { readonly kind: 'task' }) | null> {
   for (const operation of ['cancel', 'get'] as const) {

@@ -14,8 +14,8 @@ export interface Link {
 const BARE_PATH = '/a2a';
 
 /**
- * The way to an agent: in the client's version where it speaks that, so that nothing has to be translated; by JSON-RPC where it has that. The provider's own
- * word on the path goes before the card's.
+ * The way to an agent: in the client's version where it speaks that, so that nothing has to be translated; by
+ * JSON-RPC where it has that. The provider's own word on the path goes before the card's.
  */
 export function chooseLink({ agent }: Pick<Offer, 'agent'>, facts: CardFacts, client: A2aVersion): Link {
   const rpcPath = agent?.rpcPath ?? null;

@@ -1,7 +1,10 @@
 import { GatewayError, printable } from '#wire';
 import { nearestHint, type Catalog, type Resolved } from '#gateway';
 
-/** The service of a name, which stands in `param`. Throws GatewayError `invalid_model`, which A2A has a code for that is not that of an unknown task. */
+/**
+ * The service of a name, which stands in `param`. Throws GatewayError `invalid_model`, which A2A has a code for
+ * that is not that of an unknown task.
+ */
 export function resolveAgent(catalog: Pick<Catalog, 'resolve'>, name: string, param?: string): Resolved {
   try {
     return catalog.resolve(name, 'agent');

@@ -1,6 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError, printable, type JsonObject } from '#wire';
-import { pinned, encodePartsEvent, NO_PREFERENCES, type Call, type Catalog, type Part, type PartsAsk, type ReplyEnd, type Speaker } from '#gateway';
+import {
+  pinned,
+  encodePartsEvent,
+  NO_PREFERENCES,
+  type Call,
+  type Catalog,
+  type Part,
+  type PartsAsk,
+  type ReplyEnd,
+  type Speaker,
+} from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
 import { createAnswerTeller, type AnswerTeller } from './answer-teller.ts';
 import type { A2aTail } from '../send/ending.ts';
@@ -17,7 +27,10 @@ export interface AgentSpeakerDeps extends SendTalkDeps {
   readonly tasks: Tasks;
 }
 
-/** An agent spoken to in parts, as other protocols' doors do: a message to it, and what its task says until it ends or asks for something. */
+/**
+ * An agent spoken to in parts, as other protocols' doors do: a message to it, and what its task says until it ends
+ * or asks for something.
+ */
 export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
   const { catalog, tasks } = deps;
   return {
@@ -27,7 +40,8 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
       const found = new Map<string, { name: string; displayName: string; description: string }>();
       for (const { service, displayName, description } of catalog.offers('agent')) {
         const known = found.get(service);
-        if (!known || (known.description === '' && description !== '')) found.set(service, { name: service, displayName, description });
+        if (!known || (known.description === '' && description !== ''))
+          found.set(service, { name: service, displayName, description });
       }
       return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).slice(0, limit);
     },
@@ -35,9 +49,13 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
       const { service } = resolveAgent(catalog, name, 'model');
       const task = ask.taskId === null ? null : await tasks.find(keyOf(service, ask.taskId), ownerOf(caller));
       if (ask.taskId !== null && task === null)
-        throw new GatewayError('invalid_request', `There is no task ${printable(ask.taskId, 64)} of this agent, or it is not yours`, {
-          param: 'task_id',
-        });
+        throw new GatewayError(
+          'invalid_request',
+          `There is no task ${printable(ask.taskId, 64)} of this agent, or it is not yours`,
+          {
+            param: 'task_id',
+          },
+        );
       const last = task ?? (await lastInContext(tasks, caller, service, ask.contextId));
       const params = { message: messageOf(ask) };
       const covered = task !== null && followUpOf(catalog, task) === 'covered';
@@ -87,12 +105,18 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
   };
 }
 
-/** What was said before goes in front, as text: an agent has no memory of what another told. One that goes on with a context or a task has. */
+/**
+ * What was said before goes in front, as text: an agent has no memory of what another told. One that goes on with a
+ * context or a task has.
+ */
 function messageOf({ turns, contextId, taskId }: PartsAsk): JsonObject {
   const last = turns.at(-1)!;
   const before = contextId === null && taskId === null ? turns.slice(0, -1) : [];
   const said = before.map(({ role, parts }) => `${role}: ${wordsOf(parts)}`).join('\n');
-  const parts: Part[] = [...(said === '' ? [] : [{ kind: 'text' as const, text: `The conversation so far:\n${said}\n\nNow:` }]), ...last.parts];
+  const parts: Part[] = [
+    ...(said === '' ? [] : [{ kind: 'text' as const, text: `The conversation so far:\n${said}\n\nNow:` }]),
+    ...last.parts,
+  ];
   return {
     messageId: randomUUID(),
     role: 'ROLE_USER',

@@ -3,7 +3,10 @@ import type { Part, PartsEnd, PartsEvent, ReplyEnd } from '#gateway';
 import type { Task } from '#tasks';
 import { fromA2aParts, wordsOf } from './parts.ts';
 
-/** Tells what each event of a task adds to the answer: agents show their artifacts, messages and whole tasks more than once. */
+/**
+ * Tells what each event of a task adds to the answer: agents show their artifacts, messages and whole tasks more
+ * than once.
+ */
 export interface AnswerTeller {
   /** An event of A2A 1.0, parsed. */
   tell(event: unknown): readonly PartsEvent[];
@@ -13,7 +16,10 @@ export interface AnswerTeller {
   end(end: Pick<ReplyEnd, 'outcome'>, error: string | null): PartsEnd;
 }
 
-/** How much of an artifact was told: characters of its text, its other parts, and the text itself while it is short enough to be compared. */
+/**
+ * How much of an artifact was told: characters of its text, its other parts, and the text itself while it is short
+ * enough to be compared.
+ */
 interface Given {
   readonly chars: number;
   readonly others: number;
@@ -29,7 +35,10 @@ export function createAnswerTeller(task: Pick<Task, 'output'> | null): AnswerTel
   let state = '';
   let said: string | null = null;
   const usage = { promptTokens: 0, completionTokens: 0 };
-  /** The first event of a follow-up, where it may be the task as it stood before: agents of the official SDKs begin with that. */
+  /**
+   * The first event of a follow-up, where it may be the task as it stood before: agents of the official SDKs begin
+   * with that.
+   */
   let held: JsonObject | null = null;
   let begun = false;
   /** Of which message or artifact the last part was. */
@@ -96,7 +105,10 @@ export function createAnswerTeller(task: Pick<Task, 'output'> | null): AnswerTel
     return Array.isArray(artifacts) ? artifacts.flatMap((artifact: unknown) => artifactOf(artifact, false, false)) : [];
   };
 
-  /** What is held is old: it has been told with the answer before. What the task had not given by then is new all the same. */
+  /**
+   * What is held is old: it has been told with the answer before. What the task had not given by then is new all
+   * the same.
+   */
   const letGo = (): PartsEvent[] => {
     if (held === null) return [];
     const shown = held;
@@ -148,8 +160,16 @@ export function createAnswerTeller(task: Pick<Task, 'output'> | null): AnswerTel
       if (outcome === 'pending' && INTERRUPTED.has(state)) return { ...base, finish: 'input', error: null };
       if (outcome === 'complete') return { ...base, finish: 'stop', error: null };
       if (outcome === 'cut')
-        return { ...base, finish: 'cut', error: error ?? said ?? "The agent's task was canceled. What it gave until then is charged" };
-      return { ...base, finish: 'failed', error: error ?? said ?? `the agent's task is ${state.replace('TASK_STATE_', '').toLowerCase() || 'over'}` };
+        return {
+          ...base,
+          finish: 'cut',
+          error: error ?? said ?? "The agent's task was canceled. What it gave until then is charged",
+        };
+      return {
+        ...base,
+        finish: 'failed',
+        error: error ?? said ?? `the agent's task is ${state.replace('TASK_STATE_', '').toLowerCase() || 'over'}`,
+      };
     },
   };
 }
@@ -165,7 +185,8 @@ function withParts({ chars, others, text }: Given, parts: readonly Part[]): Give
   };
 }
 
-const textOf = (parts: readonly Part[]): string => parts.map((part) => (part.kind === 'text' ? part.text : '')).join('');
+const textOf = (parts: readonly Part[]): string =>
+  parts.map((part) => (part.kind === 'text' ? part.text : '')).join('');
 
 /** The parts of an artifact that come after what was given of it. */
 function withoutGiven(parts: readonly Part[], before: Given): readonly Part[] {
@@ -196,4 +217,5 @@ const TOLD_MAX = 20_000;
 /** Characters of an artifact that is compared with the message at the end. */
 const COMPARED_MAX = 16 * 1024;
 
-const countOf = (value: unknown): number => (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0);
+const countOf = (value: unknown): number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;

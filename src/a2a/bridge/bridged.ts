@@ -36,7 +36,10 @@ export interface BridgedDeps {
   readonly now: () => number;
 }
 
-/** What is called as an agent and is a model or a tool: its name as the client wrote it (`model/gpt-mini`), and whoever speaks to it. */
+/**
+ * What is called as an agent and is a model or a tool: its name as the client wrote it (`model/gpt-mini`), and
+ * whoever speaks to it.
+ */
 export interface Bridge {
   readonly service: string;
   readonly speaker: Speaker;
@@ -47,12 +50,24 @@ export interface Bridge {
 /** A client that has left is answered all the same: leaving never cancels. */
 const NEVER = new AbortController().signal;
 
-/** A message to a model or a tool as if it were an agent. A send is answered with a message; a stream with a task, whose one artifact grows as the answer comes. */
-export async function runBridged(deps: BridgedDeps, { service, speaker, name }: Bridge, ask: Ask, out: Out): Promise<void> {
+/**
+ * A message to a model or a tool as if it were an agent. A send is answered with a message; a stream with a task,
+ * whose one artifact grows as the answer comes.
+ */
+export async function runBridged(
+  deps: BridgedDeps,
+  { service, speaker, name }: Bridge,
+  ask: Ask,
+  out: Out,
+): Promise<void> {
   const fields = readSend(ask.version, ask.params);
-  if (typeof fields === 'string') throw new A2aError('InvalidParams', fields, { param: /^[\w.[\]]+/.exec(fields)?.[0] });
+  if (typeof fields === 'string')
+    throw new A2aError('InvalidParams', fields, { param: /^[\w.[\]]+/.exec(fields)?.[0] });
   if (fields.taskId !== null)
-    throw new A2aError('UnsupportedOperation', `${service} keeps no tasks to go on with: send the message without a taskId`);
+    throw new A2aError(
+      'UnsupportedOperation',
+      `${service} keeps no tasks to go on with: send the message without a taskId`,
+    );
   const { message } = translateParams('send', ask.version, '1.0', ask.params) as { readonly message: JsonObject };
   const asked: PartsAsk = {
     turns: [{ role: 'user', parts: fromA2aParts(message['parts']) }],
@@ -76,8 +91,13 @@ export async function runBridged(deps: BridgedDeps, { service, speaker, name }: 
     } catch (error) {
       if (call === null) throw error;
       if (!asksForMoney(error)) throw error instanceof A2aError ? error : ofGeneration(toGatewayError(error), call.id);
-      const least = call.candidates.reduce((low, { estimate }) => (estimate < low ? estimate : low), call.candidates[0]!.estimate);
-      await out.result(await deps.unpaid.unpaid({ ask, service, contextId, taskId: null }, toGatewayError(error), least));
+      const least = call.candidates.reduce(
+        (low, { estimate }) => (estimate < low ? estimate : low),
+        call.candidates[0]!.estimate,
+      );
+      await out.result(
+        await deps.unpaid.unpaid({ ask, service, contextId, taskId: null }, toGatewayError(error), least),
+      );
       return null;
     }
   });
@@ -95,14 +115,24 @@ interface Answer {
 async function whole({ deps, ask, call, contextId, out }: Answer): Promise<Kept | null> {
   const parts: Part[] = [];
   for await (const frame of deps.pipeline.run(call, NEVER)) {
-    if (frame.type === 'data') for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') parts.push(event.part);
+    if (frame.type === 'data')
+      for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') parts.push(event.part);
     if (frame.type !== 'settled') continue;
     const { finish, error, errorCode = 'provider_unavailable' } = frame.tail as PartsEnd;
     if (finish === 'failed') throw new GatewayError(errorCode, error ?? 'The work failed');
     // A message says something.
     if (parts.length === 0 && error !== null) parts.push({ kind: 'text', text: error });
-    const message = { messageId: call.id, contextId, role: 'ROLE_AGENT', parts: joined(parts).map(toA2aPart), ...metadataOf(frame) };
-    const text = withReceipt(withCost(JSON.stringify(translateEvent('1.0', ask.version, { message })), call.id, frame), ask.payment);
+    const message = {
+      messageId: call.id,
+      contextId,
+      role: 'ROLE_AGENT',
+      parts: joined(parts).map(toA2aPart),
+      ...metadataOf(frame),
+    };
+    const text = withReceipt(
+      withCost(JSON.stringify(translateEvent('1.0', ask.version, { message })), call.id, frame),
+      ask.payment,
+    );
     await out.result(text, costHeaders(call.id, frame));
     return keptText(text, null, wasCharged(frame));
   }
@@ -152,7 +182,9 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
       state,
       end: state === 'completed' ? 'complete' : 'free',
       snapshot:
-        snapshot.length <= KEPT_BYTES_MAX[charged ? 'charged' : 'free'] ? snapshot : JSON.stringify({ ...taskOf(name, message), artifacts: [] }),
+        snapshot.length <= KEPT_BYTES_MAX[charged ? 'charged' : 'free']
+          ? snapshot
+          : JSON.stringify({ ...taskOf(name, message), artifacts: [] }),
     });
     return status(name, message);
   };
@@ -168,7 +200,13 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
           const append = parts.length > 0;
           parts.push(event.part);
           await send({
-            artifactUpdate: { taskId, contextId, artifact: { artifactId: ARTIFACT, parts: [toA2aPart(event.part)] }, append, lastChunk: false },
+            artifactUpdate: {
+              taskId,
+              contextId,
+              artifact: { artifactId: ARTIFACT, parts: [toA2aPart(event.part)] },
+              append,
+              lastChunk: false,
+            },
           });
         }
       }
@@ -176,9 +214,15 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
       if (!begun) await begin();
       const end = frame.tail as PartsEnd;
       const state = end.finish === 'failed' ? 'failed' : end.finish === 'cut' ? 'canceled' : 'completed';
-      const last = await finish(state, state === 'completed' ? null : said(taskId, contextId, end.error ?? 'The work failed'), wasCharged(frame));
+      const last = await finish(
+        state,
+        state === 'completed' ? null : said(taskId, contextId, end.error ?? 'The work failed'),
+        wasCharged(frame),
+      );
       const text = JSON.stringify(
-        translateEvent('1.0', ask.version, { statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(frame) } }),
+        translateEvent('1.0', ask.version, {
+          statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(frame) },
+        }),
       );
       await out.result(withReceipt(withCost(text, call.id, frame), ask.payment));
       return end.finish === 'failed' ? null : keptTask(taskId, wasCharged(frame));
@@ -207,7 +251,10 @@ const said = (taskId: string, contextId: string, text: string): JsonObject => ({
 /** What a model used, as an agent would say it, and why its answer is not whole. */
 function metadataOf({ tail }: SettledFrame): { readonly metadata?: JsonObject } {
   const { promptTokens, completionTokens, finish, error } = tail as PartsEnd;
-  const used = promptTokens + completionTokens === 0 ? {} : { 'tollgate/usage': { prompt: promptTokens, completion: completionTokens } };
+  const used =
+    promptTokens + completionTokens === 0
+      ? {}
+      : { 'tollgate/usage': { prompt: promptTokens, completion: completionTokens } };
   const metadata = { ...used, ...(finish === 'cut' ? { 'tollgate/cut': error } : {}) };
   return Object.keys(metadata).length === 0 ? {} : { metadata };
 }
@@ -217,7 +264,8 @@ function joined(parts: readonly Part[]): readonly Part[] {
   const all: Part[] = [];
   for (const part of parts) {
     const last = all.at(-1);
-    if (part.kind === 'text' && last?.kind === 'text') all[all.length - 1] = { kind: 'text', text: last.text + part.text };
+    if (part.kind === 'text' && last?.kind === 'text')
+      all[all.length - 1] = { kind: 'text', text: last.text + part.text };
     else all.push(part);
   }
   return all;

@@ -48,7 +48,13 @@ export interface AgentSkill {
 
 export type SecurityScheme =
   | { readonly httpAuthSecurityScheme: { readonly description: string; readonly scheme: string } }
-  | { readonly apiKeySecurityScheme: { readonly description: string; readonly location: 'header'; readonly name: string } }
+  | {
+      readonly apiKeySecurityScheme: {
+        readonly description: string;
+        readonly location: 'header';
+        readonly name: string;
+      };
+    }
   | { readonly openIdConnectSecurityScheme: { readonly description: string; readonly openIdConnectUrl: string } };
 
 export interface SecurityRequirement {

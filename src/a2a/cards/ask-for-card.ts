@@ -3,7 +3,10 @@ import { CARD_BYTES_MAX, CARD_REQUEST_HEADERS, type CardReply, type FetchCard } 
 
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null } as const;
 
-/** Asks the agents of offers for their cards on nobody's account: over their registered endpoints, wherever they are connected. */
+/**
+ * Asks the agents of offers for their cards on nobody's account: over their registered endpoints, wherever they are
+ * connected.
+ */
 export function createAskForCard(pipeline: Pick<Pipeline, 'prepare' | 'run'>): FetchCard {
   return async (offer, path, signal) => {
     let card: CardReply | null = null;

@@ -36,13 +36,22 @@ export interface CardsOptions {
 }
 
 export interface Cards {
-  /** How the agent of an offer is spoken to; DEFAULT_FACTS where it has no card. Waits for one fetch at most. Never rejects. */
+  /**
+   * How the agent of an offer is spoken to; DEFAULT_FACTS where it has no card. Waits for one fetch at most. Never
+   * rejects.
+   */
   facts(offer: Offer): Promise<CardFacts>;
-  /** Our card of a service: what the first of its agents that has a card says, streaming where every agent streams. Never rejects because of an agent. */
+  /**
+   * Our card of a service: what the first of its agents that has a card says, streaming where every agent streams.
+   * Never rejects because of an agent.
+   */
   card(request: CardRequest): Promise<CardPage>;
   /** The card of what is called as an agent and is a model or a tool: made of what the catalogue says of it. */
   bridged(request: Omit<CardRequest, 'offers'>, bridged: BridgedAgent): CardPage;
-  /** The card that an agent shows to those whom it knows, as ours, in 1.0's form: made of `card` as the agent gave it. Not signed yet. */
+  /**
+   * The card that an agent shows to those whom it knows, as ours, in 1.0's form: made of `card` as the agent gave
+   * it. Not signed yet.
+   */
   extended(request: CardRequest, card: unknown): AgentCard;
   /** A card that is shown as it stands, with our signature where the operator has named the address that it is for. */
   signed(card: object, origin: CardOrigin): object;
@@ -82,7 +91,8 @@ export function createCards(options: CardsOptions): Cards {
   });
   const pages = createCardPages({ sign, ...(options.date ? { date: options.date } : {}) });
   /** What is called as an agent and is none has no card of its own. */
-  const cardOf = (offer: Offer): Promise<KnownCard | null> => (offer.agent ? known.cardOf(offer) : Promise.resolve(null));
+  const cardOf = (offer: Offer): Promise<KnownCard | null> =>
+    offer.agent ? known.cardOf(offer) : Promise.resolve(null);
 
   return {
     facts: async (offer) => (await cardOf(offer))?.facts ?? DEFAULT_FACTS,
@@ -90,9 +100,16 @@ export function createCards(options: CardsOptions): Cards {
     async card({ service, offers, version, origin }) {
       const cards = await Promise.all(offers.slice(0, ASKED_MAX).map(cardOf));
       const displayName = cardText(offers[0]!.displayName, NAME_MAX) || service;
-      const description = offers.map((offer) => cardText(offer.description, TEXT_MAX)).find((text) => text !== '') ?? '';
+      const description =
+        offers.map((offer) => cardText(offer.description, TEXT_MAX)).find((text) => text !== '') ?? '';
       const price = cardPrice(offers);
-      const content = JSON.stringify([service, displayName, description, price, cards.map((card) => card?.hash ?? null)]);
+      const content = JSON.stringify([
+        service,
+        displayName,
+        description,
+        price,
+        cards.map((card) => card?.hash ?? null),
+      ]);
       return pages.page(content, version, origin, () =>
         rewriteCard(cards.find((card) => card !== null)?.content ?? null, {
           url: `${origin.url}/a2a/${service}`,
@@ -108,7 +125,8 @@ export function createCards(options: CardsOptions): Cards {
 
     bridged({ service, version, origin }, { primitive, name, offers, inputModes, outputModes, ...about }) {
       const displayName = cardText(about.displayName, NAME_MAX) || name;
-      const description = cardText(about.description, TEXT_MAX) || `${displayName}, a ${primitive} that is called as an agent`;
+      const description =
+        cardText(about.description, TEXT_MAX) || `${displayName}, a ${primitive} that is called as an agent`;
       const price = cardPrice(offers);
       const content = JSON.stringify([service, displayName, description, price, inputModes, outputModes]);
       return pages.page(content, version, origin, () =>
@@ -123,7 +141,16 @@ export function createCards(options: CardsOptions): Cards {
             outputModes,
             skills: [{ id: cardText(name, NAME_MAX), name: displayName, description, tags: [primitive] }],
           },
-          { url: `${origin.url}/a2a/${service}`, name: displayName, description, streaming: true, push: false, price, auth, x402 },
+          {
+            url: `${origin.url}/a2a/${service}`,
+            name: displayName,
+            description,
+            streaming: true,
+            push: false,
+            price,
+            auth,
+            x402,
+          },
         ),
       );
     },

@@ -2,7 +2,10 @@ import type { AgentCard, AgentExtension, AgentSkill } from './agent-card.ts';
 import { cardText, cardTexts, elementsOfValue, mediaTypes, membersOfValue, webUrl } from './card-text.ts';
 import { plainParams } from './plain-params.ts';
 
-/** What an agent says of itself: the part of its card that has nothing to do with where it is and who may call it. Bounded and safe to publish. */
+/**
+ * What an agent says of itself: the part of its card that has nothing to do with where it is and who may call it.
+ * Bounded and safe to publish.
+ */
 export interface CardContent extends Pick<AgentCard, 'provider' | 'documentationUrl' | 'iconUrl'> {
   /** Empty texts and lists: the card does not say. */
   readonly name: string;
@@ -22,7 +25,10 @@ const SKILLS_MAX = 200;
 const EXTENSIONS_MAX = 32;
 const URI_MAX = 512;
 
-/** Takes what is known of both versions' cards out of a stranger's JSON value. Never throws: what is of another form is not there. */
+/**
+ * Takes what is known of both versions' cards out of a stranger's JSON value. Never throws: what is of another form
+ * is not there.
+ */
 export function readContent(card: unknown): CardContent {
   const members = membersOfValue(card);
   const capabilities = membersOfValue(members['capabilities']);

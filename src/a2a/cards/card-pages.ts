@@ -16,12 +16,18 @@ export interface CardPage {
 export interface CardOrigin {
   /** Without a slash at its end. */
   readonly url: string;
-  /** The operator gave this name: cards for it are signed. Whoever sends another Host gets a card that anybody could have written. */
+  /**
+   * The operator gave this name: cards for it are signed. Whoever sends another Host gets a card that anybody could
+   * have written.
+   */
   readonly known: boolean;
 }
 
 export interface CardPages {
-  /** The page of the card that `make` makes, or the one that was made of the same `content` for the same version and address. */
+  /**
+   * The page of the card that `make` makes, or the one that was made of the same `content` for the same version and
+   * address.
+   */
   page(content: string, version: A2aVersion, origin: CardOrigin, make: () => AgentCard): CardPage;
 }
 
@@ -44,7 +50,11 @@ export function createCardPages({ sign, bytesMax = 16 * 1024 * 1024, date = Date
     // Verifiers that know only 1.0 look at its members alone, others at all that is there.
     const signed = sign && known ? signCard(shown, sign, url, shown === card ? [] : [card]) : shown;
     const body = Buffer.from(JSON.stringify(signed));
-    return { body, etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`, modifiedAt: known ? date() : null };
+    return {
+      body,
+      etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
+      modifiedAt: known ? date() : null,
+    };
   }
 
   return {

@@ -13,7 +13,10 @@ export interface CardPrice {
   readonly per_1m_completion_tokens_usd?: string;
   /** The most that one message, or one task, costs: by its use, or at a dearer provider. Only where that is more. */
   readonly maximum_usd?: string;
-  /** What the agent may spend, on top, on calls of its own in the consumer's name, where the consumer names no other budget: at the provider that asks most. */
+  /**
+   * What the agent may spend, on top, on calls of its own in the consumer's name, where the consumer names no other
+   * budget: at the provider that asks most.
+   */
   readonly nested_maximum_usd?: string;
 }
 
@@ -22,7 +25,10 @@ export function cardPrice(offers: readonly Offer[]): CardPrice {
   const [cheapest] = byPrice(offers) as [Offer];
   const { call = 0n, second, prompt, completion } = cheapest.price.rates;
   const most = offers.reduce((dearest, offer) => (mostOf(offer) > dearest ? mostOf(offer) : dearest), 0n);
-  const nested = offers.reduce((largest, { agent }) => (agent && agent.nestedMax > largest ? agent.nestedMax : largest), 0n);
+  const nested = offers.reduce(
+    (largest, { agent }) => (agent && agent.nestedMax > largest ? agent.nestedMax : largest),
+    0n,
+  );
   return {
     currency: 'USD',
     ...(cheapest.agent?.chargedPer === 'task' ? { per_task_usd: unitUsd(call) } : { per_call_usd: unitUsd(call) }),

@@ -37,17 +37,24 @@ const CARD = {
 } as const;
 
 /**
- * Agent cards, for everybody: the gateway's own at the root, and those of the services below `/a2a/{service}` and `/api/v1/a2a/{service}`, at the path of
- * both versions. To be called on the root instance: the doors of A2A have routes of their own for the same wildcard, and want a credential.
+ * Agent cards, for everybody: the gateway's own at the root, and those of the services below `/a2a/{service}` and
+ * `/api/v1/a2a/{service}`, at the path of both versions. To be called on the root instance: the doors of A2A have
+ * routes of their own for the same wildcard, and want a credential.
  */
-export function addCardRoutes(app: FastifyInstance, { catalog, cards, origin, bridged, namesBelow }: CardRoutesDeps): void {
+export function addCardRoutes(
+  app: FastifyInstance,
+  { catalog, cards, origin, bridged, namesBelow }: CardRoutesDeps,
+): void {
   // A service's name may have slashes in it, so that the end of the address cannot be in the route.
   if (!app.hasConstraintStrategy(CONSTRAINT)) app.addConstraintStrategy(cardConstraint());
 
   void app.register(async (scope) => {
     const originOf = (request: FastifyRequest): CardOrigin => {
       const found = origin(request);
-      if (!found) throw new GatewayError('invalid_request', 'The Host header names no host: send that of this gateway', { param: 'Host' });
+      if (!found)
+        throw new GatewayError('invalid_request', 'The Host header names no host: send that of this gateway', {
+          param: 'Host',
+        });
       return found;
     };
 
@@ -90,7 +97,11 @@ export function addCardRoutes(app: FastifyInstance, { catalog, cards, origin, br
           const path = request.params['*'];
           const service = path.slice(0, Math.max(0, path.lastIndexOf('/.well-known/')));
           if (service === '') return send(request, reply, own(request));
-          return send(request, reply, await cardOf(service, { service, version: versionOf(request), origin: originOf(request) }));
+          return send(
+            request,
+            reply,
+            await cardOf(service, { service, version: versionOf(request), origin: originOf(request) }),
+          );
         },
       });
     }
@@ -120,7 +131,10 @@ function send(request: FastifyRequest, reply: FastifyReply, { body, etag, modifi
   });
   const known = request.headers['if-none-match'];
   // A proxy that compresses on the way makes a tag weak.
-  if (known !== undefined && (known.trim() === '*' || known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)))
+  if (
+    known !== undefined &&
+    (known.trim() === '*' || known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag))
+  )
     return reply.code(304).send();
   return reply.type('application/json; charset=utf-8').send(body);
 }

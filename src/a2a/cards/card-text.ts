@@ -1,6 +1,9 @@
 import { isObject } from '#wire';
 
-/** Control, format (bidi overrides, zero width), surrogates, private and unassigned code points, but for tabs and line ends. */
+/**
+ * Control, format (bidi overrides, zero width), surrogates, private and unassigned code points, but for tabs and
+ * line ends.
+ */
 const UNPRINTABLE = /[^\P{C}\t\n]/gu;
 const MEDIA_TYPE = /^[\w!#$&^.+*-]{1,100}(?:\/[\w!#$&^.+*-]{1,100})?(?:; ?[\w.+-]{1,40}=[\w.+-]{1,40})?$/;
 const URL_LENGTH_MAX = 2_048;

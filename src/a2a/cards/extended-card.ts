@@ -18,15 +18,26 @@ export interface ExtendedCardDeps {
 
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
 
-/** The extended card of an agent, with our addresses in it. The agent knows the gateway, not its client, so it is the same for everybody who may call. */
-export async function showExtendedCard({ pipeline, catalog, cards }: ExtendedCardDeps, ask: Ask, out: Out): Promise<void> {
+/**
+ * The extended card of an agent, with our addresses in it. The agent knows the gateway, not its client, so it is
+ * the same for everybody who may call.
+ */
+export async function showExtendedCard(
+  { pipeline, catalog, cards }: ExtendedCardDeps,
+  ask: Ask,
+  out: Out,
+): Promise<void> {
   const { service, offers } = resolveAgent(catalog, ask.service);
   const offer = offers[0]!;
   const facts = await cards.facts(offer);
   // 1.0 keeps the other error for a card that is declared and is not there.
   if (!facts.extended)
-    throw new A2aError(ask.version === '1.0' ? 'UnsupportedOperation' : 'ExtendedAgentCardNotConfigured', `${service} has no extended agent card`);
-  if (ask.origin === null) throw new A2aError('InvalidRequest', 'The Host header names no host: send that of this gateway');
+    throw new A2aError(
+      ask.version === '1.0' ? 'UnsupportedOperation' : 'ExtendedAgentCardNotConfigured',
+      `${service} has no extended agent card`,
+    );
+  if (ask.origin === null)
+    throw new A2aError('InvalidRequest', 'The Host header names no host: send that of this gateway');
   const origin = ask.origin;
   const link = chooseLink(offer, facts, ask.version);
   const { caller, requestId, version } = ask;
@@ -41,7 +52,14 @@ export async function showExtendedCard({ pipeline, catalog, cards }: ExtendedCar
       traceparent: ask.traceparent,
       // oxlint-disable-next-line require-yield -- the card is whole
       async *converse(_offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-        const asked = { operation: 'card', version: link.version, params: {}, paramsText: '{}', id: requestId, requestId } as const;
+        const asked = {
+          operation: 'card',
+          version: link.version,
+          params: {},
+          paramsText: '{}',
+          id: requestId,
+          requestId,
+        } as const;
         const reply = await send(agentRequest(link, { ...asked, extensions: null, run: null })).head;
         for await (const said of readAgent(link, requestId, reply, CARD_BYTES_MAX)) {
           if (said.kind === 'error') return refusedEnd(translateError(link.version, version, said.error));

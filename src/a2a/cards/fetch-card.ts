@@ -12,8 +12,8 @@ export interface CardReply {
 }
 
 /**
- * GETs a path below an offer's endpoint with CARD_REQUEST_HEADERS. Follows no redirect, reads no more of the body than CARD_BYTES_MAX and one byte, and
- * gives up when `signal` aborts.
+ * GETs a path below an offer's endpoint with CARD_REQUEST_HEADERS. Follows no redirect, reads no more of the body
+ * than CARD_BYTES_MAX and one byte, and gives up when `signal` aborts.
  */
 export type FetchCard = (offer: Offer, path: string, signal: AbortSignal) => Promise<CardReply>;
 
@@ -40,8 +40,8 @@ export class CardUnavailable extends Error {
 }
 
 /**
- * The card of an agent: at the path that its provider named, else at either well-known one. Throws CardUnavailable; what `fetch` throws ends the search, as
- * the next address is at the same host.
+ * The card of an agent: at the path that its provider named, else at either well-known one. Throws CardUnavailable;
+ * what `fetch` throws ends the search, as the next address is at the same host.
  */
 export async function fetchCard(fetch: FetchCard, offer: Offer, signal: AbortSignal): Promise<KnownCard> {
   const faults: string[] = [];

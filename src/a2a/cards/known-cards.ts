@@ -16,7 +16,10 @@ export interface KnownCardsOptions {
 
 /** What agents say of themselves, as far as it is known. */
 export interface KnownCards {
-  /** The agent's card; null where it has none or cannot be asked. Waits for one fetch at most, and only where nothing is known yet. Never rejects. */
+  /**
+   * The agent's card; null where it has none or cannot be asked. Waits for one fetch at most, and only where
+   * nothing is known yet. Never rejects.
+   */
   cardOf(offer: Offer): Promise<KnownCard | null>;
 }
 
@@ -24,7 +27,9 @@ const FRESH_MS = 5 * 60_000;
 const RETRY_MS = 30_000;
 /** So long a card stands that cannot be fetched again. */
 const KEPT_MS = 24 * 3_600_000;
-/** Whoever asks for cards needs no credential: beyond so many fetches at once an agent is taken for one without a card. */
+/**
+ * Whoever asks for cards needs no credential: beyond so many fetches at once an agent is taken for one without a card.
+ */
 const FETCHES_MAX = 64;
 
 interface Entry {
@@ -36,11 +41,21 @@ interface Entry {
 }
 
 /**
- * Keeps the cards of agents: fresh for five minutes, give or take a tenth so that not all are fetched at once, then fetched again behind the back of whoever
- * asks. Bounded by number and size; those that nobody asked for longest go first.
+ * Keeps the cards of agents: fresh for five minutes, give or take a tenth so that not all are fetched at once, then
+ * fetched again behind the back of whoever asks. Bounded by number and size; those that nobody asked for longest go
+ * first.
  */
 export function createKnownCards(options: KnownCardsOptions): KnownCards {
-  const { fetch, now, random, onError, onChanged, timeoutMs = 10_000, countMax = 5_000, bytesMax = 32 * 1024 * 1024 } = options;
+  const {
+    fetch,
+    now,
+    random,
+    onError,
+    onChanged,
+    timeoutMs = 10_000,
+    countMax = 5_000,
+    bytesMax = 32 * 1024 * 1024,
+  } = options;
   const entries = new Map<string, Entry>();
   let bytes = 0;
   let fetches = 0;
@@ -116,7 +131,11 @@ export function createKnownCards(options: KnownCardsOptions): KnownCards {
 
 /** An agent that moved is asked anew. */
 function keyOf({ id, endpoint, agent }: Offer): string {
-  return JSON.stringify([id, endpoint.kind === 'direct' ? endpoint.baseUrl : endpoint.basePath, agent?.cardPath ?? null]);
+  return JSON.stringify([
+    id,
+    endpoint.kind === 'direct' ? endpoint.baseUrl : endpoint.basePath,
+    agent?.cardPath ?? null,
+  ]);
 }
 
 /** Rejects when it takes longer, whether or not `fetch` heeds its signal. */

@@ -28,7 +28,13 @@ export function ownCard(offers: readonly Offer[], { version, ...terms }: OwnTerm
     outputModes: [],
     skills,
   };
-  return rewriteCard(content, { ...terms, name: content.name, description: content.description, streaming: true, price: null });
+  return rewriteCard(content, {
+    ...terms,
+    name: content.name,
+    description: content.description,
+    streaming: true,
+    price: null,
+  });
 }
 
 function skillOf(offers: readonly Offer[]): AgentSkill {

@@ -10,15 +10,17 @@ const HOSTLESS: ReadonlySet<string> = new Set(['javascript:', 'data:', 'vbscript
 type Plain = string | number | boolean | readonly Plain[] | { readonly [key: string]: Plain };
 
 /**
- * The parameters of a stranger's extension without what cannot be signed so that everybody verifies it (null and what is empty), without names that
- * every object has, and without addresses: whoever calls one of those would go past the gateway. undefined where nothing is left.
+ * The parameters of a stranger's extension without what cannot be signed so that everybody verifies it (null and
+ * what is empty), without names that every object has, and without addresses: whoever calls one of those would go
+ * past the gateway. undefined where nothing is left.
  */
 export function plainParams(value: unknown): { readonly [key: string]: Plain } | undefined {
   let left = VALUES_MAX;
 
   const read = (one: unknown): Plain | undefined => {
     if (left-- <= 0) return undefined;
-    if (typeof one === 'string') return one !== '' && one.length <= TEXT_MAX && one.isWellFormed() && !isAddress(one) ? one : undefined;
+    if (typeof one === 'string')
+      return one !== '' && one.length <= TEXT_MAX && one.isWellFormed() && !isAddress(one) ? one : undefined;
     if (typeof one === 'boolean') return one;
     if (typeof one === 'number') return Number.isFinite(one) ? one : undefined;
     if (Array.isArray(one)) {
@@ -35,17 +37,23 @@ export function plainParams(value: unknown): { readonly [key: string]: Plain } |
     const kept: [string, Plain][] = [];
     for (const key of Object.keys(one)) {
       if (left <= 0) break;
-      if (key === '' || key.length > KEY_MAX || !key.isWellFormed() || PROTOTYPE_KEYS.has(key) || isAddress(key)) continue;
+      if (key === '' || key.length > KEY_MAX || !key.isWellFormed() || PROTOTYPE_KEYS.has(key) || isAddress(key))
+        continue;
       const plain = read(one[key]);
       if (plain !== undefined) kept.push([key, plain]);
     }
     return kept.length > 0 ? Object.fromEntries(kept) : undefined;
   };
 
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? readObject(value as Readonly<Record<string, unknown>>) : undefined;
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? readObject(value as Readonly<Record<string, unknown>>)
+    : undefined;
 }
 
-/** Whether a text leads somewhere as those read it who follow addresses: `https:host` and `\\host` do, `km/h` and `note: 1` do not. */
+/**
+ * Whether a text leads somewhere as those read it who follow addresses: `https:host` and `\\host` do, `km/h` and
+ * `note: 1` do not.
+ */
 function isAddress(text: string): boolean {
   const url = URL.parse(text) ?? URL.parse(text, `https://${NOWHERE}`);
   return url !== null && (HOSTLESS.has(url.protocol) || (url.host !== '' && url.host !== NOWHERE));

@@ -1,7 +1,9 @@
 import { type A2aVersion, versionOf } from '../wire/version.ts';
 import { cardText, elementsOfValue, membersOfValue } from './card-text.ts';
 
-/** What a card says about how its agent is spoken to. The hosts in it are nobody's business: the registered endpoint is. */
+/**
+ * What a card says about how its agent is spoken to. The hosts in it are nobody's business: the registered endpoint is.
+ */
 export interface CardFacts {
   /** In the order in which the agent prefers them; never empty. */
   readonly versions: readonly A2aVersion[];
@@ -12,7 +14,10 @@ export interface CardFacts {
   readonly push: boolean;
   /** There is an extended card. */
   readonly extended: boolean;
-  /** The card says nothing of where its agent is, as that of the bare form: a message is posted to `/a2a` with nothing around it. */
+  /**
+   * The card says nothing of where its agent is, as that of the bare form: a message is posted to `/a2a` with
+   * nothing around it.
+   */
   readonly bare: boolean;
   /** Nobody has looked whether the signatures are good: their keys are at addresses that a stranger chose. */
   readonly signed: 'none' | 'unverified';
@@ -43,26 +48,39 @@ const PATH_MAX = 512;
 const TENANT_MAX = 256;
 
 /**
- * Reads a card of either version. Never throws. `basePath`: the path of the registered endpoint, which those in the card are below; null where it is not
- * known (behind a tunnel): they are then taken for paths below the endpoint as they stand.
+ * Reads a card of either version. Never throws. `basePath`: the path of the registered endpoint, which those in the
+ * card are below; null where it is not known (behind a tunnel): they are then taken for paths below the endpoint as
+ * they stand.
  */
 export function readCard(card: unknown, basePath: string | null): CardFacts {
   const members = membersOfValue(card);
   const capabilities = membersOfValue(members['capabilities']);
-  const found = [...modernInterfaces(members), ...legacyInterfaces(members)].flatMap((entry) => readInterface(entry, basePath));
+  const found = [...modernInterfaces(members), ...legacyInterfaces(members)].flatMap((entry) =>
+    readInterface(entry, basePath),
+  );
   const pick = (binding: string) =>
-    distinct(found.filter((entry) => entry.binding === binding).map(({ version, path, tenant }) => ({ version, path, tenant })));
+    distinct(
+      found
+        .filter((entry) => entry.binding === binding)
+        .map(({ version, path, tenant }) => ({ version, path, tenant })),
+    );
   const jsonRpc = pick('JSONRPC');
   const rest = pick('HTTP+JSON');
   const spoken = jsonRpc.length + rest.length > 0;
   return {
-    versions: spoken ? [...new Set(found.filter(({ binding }) => CARRIED.has(binding)).map(({ version }) => version))] : DEFAULT_FACTS.versions,
+    versions: spoken
+      ? [...new Set(found.filter(({ binding }) => CARRIED.has(binding)).map(({ version }) => version))]
+      : DEFAULT_FACTS.versions,
     jsonRpc: spoken ? jsonRpc : DEFAULT_FACTS.jsonRpc,
     rest,
     streaming: capabilities['streaming'] === true,
     push: capabilities['pushNotifications'] === true,
     extended: capabilities['extendedAgentCard'] === true || members['supportsAuthenticatedExtendedCard'] === true,
-    bare: !spoken && members['url'] === undefined && members['supportedInterfaces'] === undefined && typeof members['name'] === 'string',
+    bare:
+      !spoken &&
+      members['url'] === undefined &&
+      members['supportedInterfaces'] === undefined &&
+      typeof members['name'] === 'string',
     signed: elementsOfValue(members['signatures'], 1).length > 0 ? 'unverified' : 'none',
   };
 }
@@ -79,7 +97,12 @@ interface Entry {
 function modernInterfaces(members: Readonly<Record<string, unknown>>): readonly Entry[] {
   return elementsOfValue(members['supportedInterfaces'], INTERFACES_MAX).map((element) => {
     const { url, protocolBinding, protocolVersion, tenant } = membersOfValue(element);
-    return { url, binding: protocolBinding, version: protocolVersion === undefined ? '1.0' : readVersion(protocolVersion), tenant };
+    return {
+      url,
+      binding: protocolBinding,
+      version: protocolVersion === undefined ? '1.0' : readVersion(protocolVersion),
+      tenant,
+    };
   });
 }
 
@@ -99,13 +122,21 @@ function readVersion(value: unknown): A2aVersion | null {
   return versionOf(value) ?? (typeof value === 'string' && /^0\.[0-2](?:\.\d{1,9})?$/.test(value) ? '0.3' : null);
 }
 
-function readInterface({ url, binding, version, tenant }: Entry, basePath: string | null): readonly (CardEndpoint & { readonly binding: string })[] {
+function readInterface(
+  { url, binding, version, tenant }: Entry,
+  basePath: string | null,
+): readonly (CardEndpoint & { readonly binding: string })[] {
   if (version === null || typeof url !== 'string' || typeof binding !== 'string') return [];
   const path = pathBelow(url, basePath);
-  return path === null ? [] : [{ binding: binding.toUpperCase(), version, path, tenant: cardText(tenant, TENANT_MAX) || null }];
+  return path === null
+    ? []
+    : [{ binding: binding.toUpperCase(), version, path, tenant: cardText(tenant, TENANT_MAX) || null }];
 }
 
-/** null for what is no address. An address that is not below the endpoint cannot be reached: the endpoint itself is asked. */
+/**
+ * null for what is no address. An address that is not below the endpoint cannot be reached: the endpoint itself is
+ * asked.
+ */
 function pathBelow(text: string, basePath: string | null): string | null {
   const url = URL.parse(text);
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return null;

@@ -37,8 +37,9 @@ const CARRIED = [
 const TEXT_MODES = ['text/plain'];
 
 /**
- * The card of a service in the form of 1.0: what its agent says of itself, with our addresses, sign-in and payment in place of the agent's. `content` is
- * null, or has little in it, where the agent has no card or a short one; the rest then comes from the catalogue.
+ * The card of a service in the form of 1.0: what its agent says of itself, with our addresses, sign-in and payment
+ * in place of the agent's. `content` is null, or has little in it, where the agent has no card or a short one; the
+ * rest then comes from the catalogue.
  */
 export function rewriteCard(content: CardContent | null, terms: CardTerms): AgentCard {
   const { provider, documentationUrl, iconUrl } = content ?? {};
@@ -72,7 +73,10 @@ export function interfacesAt(url: string): readonly AgentInterface[] {
 }
 
 /** The agent's extensions and ours; an agent that has ours too does not speak for us. */
-function extensionsOf(theirs: readonly AgentExtension[], { price, x402 }: CardTerms): { readonly extensions?: readonly AgentExtension[] } {
+function extensionsOf(
+  theirs: readonly AgentExtension[],
+  { price, x402 }: CardTerms,
+): { readonly extensions?: readonly AgentExtension[] } {
   const ours: AgentExtension[] = [];
   if (x402) ours.push({ uri: X402_EXTENSION, description: 'A task without a balance can be paid for by itself' });
   if (price) ours.push({ uri: PRICING_EXTENSION, description: 'What a call costs', params: { ...price } });

@@ -20,19 +20,22 @@ export interface CardSignature {
 export const JWKS_PATH = '/.well-known/jwks.json';
 
 /**
- * The signature of a card (A2A 1.0 section 8.4): over its canonical JSON without `signatures`. The card must hold no empty texts, lists and objects and no
- * explicit defaults, which verifiers leave out before they look, each in its own way. `origin`: the address that the card is for.
+ * The signature of a card (A2A 1.0 section 8.4): over its canonical JSON without `signatures`. The card must hold
+ * no empty texts, lists and objects and no explicit defaults, which verifiers leave out before they look, each in
+ * its own way. `origin`: the address that the card is for.
  */
 export function signatureOf(card: object, key: SignBytes, origin: string): CardSignature {
   const { signatures: _, ...content } = card as { readonly signatures?: unknown };
-  const header = encode(JSON.stringify({ alg: key.alg, typ: 'JOSE', kid: key.kid, jku: key.jku ?? origin + JWKS_PATH }));
+  const header = encode(
+    JSON.stringify({ alg: key.alg, typ: 'JOSE', kid: key.kid, jku: key.jku ?? origin + JWKS_PATH }),
+  );
   const signed = `${header}.${encode(canonicalJson(content))}`;
   return { protected: header, signature: Buffer.from(key.sign(Buffer.from(signed))).toString('base64url') };
 }
 
 /**
- * The card with signatures of itself and, before that one, of `parts`: what of it readers see who know fewer members than it has.
- * What was in its `signatures` is gone.
+ * The card with signatures of itself and, before that one, of `parts`: what of it readers see who know fewer
+ * members than it has. What was in its `signatures` is gone.
  */
 export function signCard<T extends object>(
   card: T,

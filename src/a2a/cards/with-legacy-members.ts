@@ -1,8 +1,8 @@
 import type { AgentCard, SecurityScheme } from './agent-card.ts';
 
 /**
- * The card with everything in it that a reader of 0.3 needs, too. Readers of 1.0 look past those members. It is what a client gets that names no version:
- * some that speak 1.0 do not name it either when they ask for a card.
+ * The card with everything in it that a reader of 0.3 needs, too. Readers of 1.0 look past those members. It is
+ * what a client gets that names no version: some that speak 1.0 do not name it either when they ask for a card.
  */
 export function withLegacyMembers(card: AgentCard): Readonly<Record<string, unknown>> {
   const [primary, ...others] = card.supportedInterfaces.filter(({ protocolVersion }) => protocolVersion === '0.3');
@@ -15,8 +15,12 @@ export function withLegacyMembers(card: AgentCard): Readonly<Record<string, unkn
     preferredTransport: primary.protocolBinding,
     additionalInterfaces: [primary, ...others].map(({ url, protocolBinding }) => ({ url, transport: protocolBinding })),
     ...(extendedAgentCard ? { supportsAuthenticatedExtendedCard: true } : {}),
-    securitySchemes: Object.fromEntries(Object.entries(card.securitySchemes).map(([name, scheme]) => [name, { ...legacyScheme(scheme), ...scheme }])),
-    security: card.securityRequirements.map(({ schemes }) => Object.fromEntries(Object.entries(schemes).map(([name, { list }]) => [name, list]))),
+    securitySchemes: Object.fromEntries(
+      Object.entries(card.securitySchemes).map(([name, scheme]) => [name, { ...legacyScheme(scheme), ...scheme }]),
+    ),
+    security: card.securityRequirements.map(({ schemes }) =>
+      Object.fromEntries(Object.entries(schemes).map(([name, { list }]) => [name, list])),
+    ),
   };
 }
 

@@ -1,30 +1,50 @@
 import { matchRest, type RestMatch, type RestVerb } from '../wire/rest-routes.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-/** What an address below `/a2a` is: JSON-RPC (or a bare message) to a service, or a route of HTTP+JSON. The service is empty for all agents together. */
+/**
+ * What an address below `/a2a` is: JSON-RPC (or a bare message) to a service, or a route of HTTP+JSON. The service
+ * is empty for all agents together.
+ */
 export type Address =
   | { readonly kind: 'rpc'; readonly service: string }
   | { readonly kind: 'rest'; readonly service: string; readonly version: A2aVersion; readonly match: RestMatch }
   /** There is such a route, or an agent, but not with this verb. */
-  | { readonly kind: 'verb'; readonly service: string; readonly version: A2aVersion; readonly allowed: readonly RestVerb[] }
+  | {
+      readonly kind: 'verb';
+      readonly service: string;
+      readonly version: A2aVersion;
+      readonly allowed: readonly RestVerb[];
+    }
   /** No such address. */
   | { readonly kind: 'none' };
 
 /**
- * Reads an address. `path` is what follows `/a2a`, percent-encoded: empty, or with a leading slash. Names of services have slashes in them, so the longest
- * one that there is counts. `version`: what the client said; null where it said none, and the route tells.
+ * Reads an address. `path` is what follows `/a2a`, percent-encoded: empty, or with a leading slash. Names of
+ * services have slashes in them, so the longest one that there is counts. `version`: what the client said; null
+ * where it said none, and the route tells.
  */
-export function readAddress(verb: string, path: string, version: A2aVersion | null, isService: (name: string) => boolean): Address {
+export function readAddress(
+  verb: string,
+  path: string,
+  version: A2aVersion | null,
+  isService: (name: string) => boolean,
+): Address {
   const whole = decode(path.replace(/\/$/, '').slice(1));
   const posted = verb === 'POST';
   if (path === '' || path === '/')
-    return posted ? { kind: 'rpc', service: '' } : { kind: 'verb', service: '', version: version ?? '0.3', allowed: POST };
+    return posted
+      ? { kind: 'rpc', service: '' }
+      : { kind: 'verb', service: '', version: version ?? '0.3', allowed: POST };
   const known = whole !== null && isService(whole);
   const named: Address | null = posted && known ? { kind: 'rpc', service: whole } : null;
   // A name that looks like a route of another agent's must not take what is sent to that.
   if (named !== null && !ROUTE_LIKE.test(path)) return named;
   const places: { readonly at: number; readonly service: string }[] = [];
-  for (let at = path.lastIndexOf('/'), pieces = 0; at >= 0 && pieces < PIECES_MAX; at = at === 0 ? -1 : path.lastIndexOf('/', at - 1), pieces += 1) {
+  for (
+    let at = path.lastIndexOf('/'), pieces = 0;
+    at >= 0 && pieces < PIECES_MAX;
+    at = at === 0 ? -1 : path.lastIndexOf('/', at - 1), pieces += 1
+  ) {
     const service = at > SERVICE_CHARS_MAX ? null : decode(path.slice(1, at));
     if (service !== null && (at === 0 || isService(service))) places.push({ at, service });
   }

@@ -33,7 +33,10 @@ export interface Ask {
 
 /** Where the answer goes. Results are JSON text in the client's version; the binding puts around them what it has. */
 export interface Out {
-  /** An event of a stream that goes on. Resolves when more can be written. `headers` are the stream's, where this is its first. */
+  /**
+   * An event of a stream that goes on. Resolves when more can be written. `headers` are the stream's, where this is
+   * its first.
+   */
   event(text: string, headers?: Readonly<Record<string, string>>): Promise<void>;
   /** The result, or the last event of a stream. `headers` are those of a reply that this begins. */
   result(text: string, headers?: Readonly<Record<string, string>>): Promise<void>;

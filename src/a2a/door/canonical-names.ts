@@ -22,12 +22,15 @@ const PLACES = PROTOCOL_NAMES.flatMap(([path, { exact }]) => {
   );
   return names.size === 0 ? [] : paths.map((one) => ({ path: one, names }));
 });
-const ANY_PROTO_NAME = new RegExp(`"(?:${[...new Set(PLACES.flatMap(({ names }) => [...names.keys()]))].join('|')})"\\s*:`);
+const ANY_PROTO_NAME = new RegExp(
+  `"(?:${[...new Set(PLACES.flatMap(({ names }) => [...names.keys()]))].join('|')})"\\s*:`,
+);
 
 /**
- * Parameters with canonical names in place of proto names. Readers of ProtoJSON take both, and both of the protocol's test kits send both. What was renamed
- * is forwarded so, that the agent reads what the gateway read. The same object where there is nothing to rename. `text` is JSON text that holds the parameters,
- * which spares those without such a name the search. Throws A2aError `InvalidParams` where a member stands under both names.
+ * Parameters with canonical names in place of proto names. Readers of ProtoJSON take both, and both of the
+ * protocol's test kits send both. What was renamed is forwarded so, that the agent reads what the gateway read. The
+ * same object where there is nothing to rename. `text` is JSON text that holds the parameters, which spares those
+ * without such a name the search. Throws A2aError `InvalidParams` where a member stands under both names.
  */
 export function withCanonicalNames(params: JsonObject, text: string): JsonObject {
   if (!ANY_PROTO_NAME.test(text)) return params;
@@ -36,7 +39,10 @@ export function withCanonicalNames(params: JsonObject, text: string): JsonObject
 
 function renameAt(value: unknown, path: readonly string[], names: ReadonlyMap<string, string>, at: string): unknown {
   const [step, ...rest] = path;
-  if (step === '*') return Array.isArray(value) ? value.map((one: unknown, index) => renameAt(one, rest, names, `${at}[${index}]`)) : value;
+  if (step === '*')
+    return Array.isArray(value)
+      ? value.map((one: unknown, index) => renameAt(one, rest, names, `${at}[${index}]`))
+      : value;
   if (!isObject(value)) return value;
   if (step === undefined) return renameIn(value, names, at);
   if (!isObject(value[step]) && !Array.isArray(value[step])) return value;
@@ -50,7 +56,9 @@ function renameIn(object: JsonObject, names: ReadonlyMap<string, string>, at: st
   const both = found.find((key) => Object.hasOwn(object, names.get(key)!));
   if (both !== undefined) {
     const [param, path] = [names.get(both)!, at === '' ? '' : `${at}.`];
-    throw new A2aError('InvalidParams', `${path}${both} and ${path}${param} are the same field: send ${param} alone`, { param: `${path}${param}` });
+    throw new A2aError('InvalidParams', `${path}${both} and ${path}${param} are the same field: send ${param} alone`, {
+      param: `${path}${param}`,
+    });
   }
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [names.get(key) ?? key, value]));
 }

@@ -13,7 +13,11 @@ const ERROR_ANSWER = {
   properties: {
     jsonrpc: { const: '2.0' },
     id: { type: ['string', 'integer', 'null'] },
-    error: { type: 'object', properties: { code: { type: 'integer' }, message: { type: 'string' } }, additionalProperties: true },
+    error: {
+      type: 'object',
+      properties: { code: { type: 'integer' }, message: { type: 'string' } },
+      additionalProperties: true,
+    },
   },
   additionalProperties: true,
 };
@@ -22,13 +26,21 @@ const headers = {
   type: 'object',
   properties: {
     'a2a-version': { type: 'string', description: '`0.3` or `1.0`' },
-    'x-max-cost': { type: 'string', description: 'USD that this message and all calls that the agent makes for it may cost together' },
+    'x-max-cost': {
+      type: 'string',
+      description: 'USD that this message and all calls that the agent makes for it may cost together',
+    },
   },
 };
 
 const BODY = {
   type: 'object',
-  properties: { jsonrpc: { const: '2.0' }, id: { type: ['string', 'integer'] }, method: { type: 'string' }, params: { type: 'object' } },
+  properties: {
+    jsonrpc: { const: '2.0' },
+    id: { type: ['string', 'integer'] },
+    method: { type: 'string' },
+    params: { type: 'object' },
+  },
   additionalProperties: true,
 };
 
@@ -39,18 +51,30 @@ const example = {
   params: { message: { messageId: 'm-1', role: 'user', parts: [{ kind: 'text', text: 'Hello' }] } },
 };
 
-/** What the reference says of an address of A2A. It describes and does not validate. `all`: the address of all agents. `hide`: it is described at another place. */
+/**
+ * What the reference says of an address of A2A. It describes and does not validate. `all`: the address of all
+ * agents. `hide`: it is described at another place.
+ */
 export function describeDoor(all: boolean, hide: boolean): Readonly<Record<'post' | 'get', FastifySchema>> {
   const params = {
     type: 'object',
-    properties: { '*': { type: 'string', description: 'Name of the agent, or `<provider id>:<name>`; routes of HTTP+JSON follow it' } },
+    properties: {
+      '*': {
+        type: 'string',
+        description: 'Name of the agent, or `<provider id>:<name>`; routes of HTTP+JSON follow it',
+      },
+    },
   };
   const common = { tags: TAGS, hide, headers, ...(all ? {} : { params }), response: { default: ERROR_ANSWER } };
   return {
     post: {
       ...common,
       response: {
-        200: { type: 'object', description: 'The result, as JSON or as a stream of events.', additionalProperties: true },
+        200: {
+          type: 'object',
+          description: 'The result, as JSON or as a stream of events.',
+          additionalProperties: true,
+        },
         default: ERROR_ANSWER,
       },
       summary: all ? 'Send a message to the agent that it names' : 'Send a message to an agent',

@@ -26,7 +26,9 @@ export interface DoorDeps {
   readonly bridged: (ask: Ask) => ((out: Out) => Promise<void>) | null;
 }
 
-/** Every operation of A2A at an agent, or, where the request names none in its address, at the one that it names inside. */
+/**
+ * Every operation of A2A at an agent, or, where the request names none in its address, at the one that it names inside.
+ */
 export function createDoor(deps: DoorDeps): Door {
   const table: Readonly<Record<Operation, (ask: Ask, out: Out, gone: AbortSignal) => Promise<void>>> = {
     send: deps.runSend,
@@ -57,7 +59,10 @@ export function createDoor(deps: DoorDeps): Door {
   };
 }
 
-/** `deps.bridged`, once more where the name may be new and another gateway knows it. Rejects where nothing has that name. */
+/**
+ * `deps.bridged`, once more where the name may be new and another gateway knows it. Rejects where nothing has that
+ * name.
+ */
 async function bridgedAt({ bridged, taskDeps }: DoorDeps, ask: Ask): Promise<((out: Out) => Promise<void>) | null> {
   try {
     return bridged(ask);
@@ -70,8 +75,8 @@ async function bridgedAt({ bridged, taskDeps }: DoorDeps, ask: Ask): Promise<((o
 }
 
 /**
- * The agent that a request to all of them is for: by `tenant` (1.0), by metadata, by its task, or because there is no other. null: all are meant, whose tasks
- * a list is asked for.
+ * The agent that a request to all of them is for: by `tenant` (1.0), by metadata, by its task, or because there is
+ * no other. null: all are meant, whose tasks a list is asked for.
  */
 async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation }: Ask): Promise<string | null> {
   const message = params['message'];
@@ -81,7 +86,11 @@ async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation
   }
   const { tenant } = params;
   if (typeof tenant === 'string' && tenant !== '') return tenant;
-  const taskId = isObject(message) ? message['taskId'] : operation.startsWith('push-') ? (params['taskId'] ?? params['id']) : params['id'];
+  const taskId = isObject(message)
+    ? message['taskId']
+    : operation.startsWith('push-')
+      ? (params['taskId'] ?? params['id'])
+      : params['id'];
   if (typeof taskId === 'string' && taskId !== '') {
     const found = await tasks.findAll('agent', taskId, ownerOf(caller));
     // Agents choose the ids of their tasks, and one could choose that of another's.

@@ -1,4 +1,13 @@
-import { isObject, membersOf, RawJsonError, splice, withMembers, type JsonObject, type Members, type Span } from '#wire';
+import {
+  isObject,
+  membersOf,
+  RawJsonError,
+  splice,
+  withMembers,
+  type JsonObject,
+  type Members,
+  type Span,
+} from '#wire';
 import { formatUsd, type SettledFrame } from '#billing/amounts';
 import { costOf, type PaymentSlip } from '#gateway';
 import type { CallCost, TaskCost } from '#tasks';
@@ -11,10 +20,14 @@ const MONEY = ['tollgate/generation', 'tollgate/receipt'] as const;
 const WRAPPED = ['task', 'message', 'statusUpdate', 'artifactUpdate'] as const;
 
 /**
- * A reply with what it cost in the metadata of its task, message or update, as the results of MCP have it in `_meta`. `settled` is null while the work goes
- * on: then only the call is named.
+ * A reply with what it cost in the metadata of its task, message or update, as the results of MCP have it in
+ * `_meta`. `settled` is null while the work goes on: then only the call is named.
  */
-export function withCost(text: string, callId: string, settled: Pick<SettledFrame, 'settlement' | 'runCost' | 'receipt'> | null): string {
+export function withCost(
+  text: string,
+  callId: string,
+  settled: Pick<SettledFrame, 'settlement' | 'runCost' | 'receipt'> | null,
+): string {
   const cost = settled === null ? {} : costOf(settled);
   return withMetadata(text, {
     'tollgate/generation': JSON.stringify({ id: callId, ...cost }),
@@ -24,8 +37,9 @@ export function withCost(text: string, callId: string, settled: Pick<SettledFram
 }
 
 /**
- * A task or an update of one with what the whole task was charged, as far as it is known: the call that began it, and what all its messages cost together once
- * the task is settled. `cost` null: it is not. What an agent says of that itself is left out.
+ * A task or an update of one with what the whole task was charged, as far as it is known: the call that began it,
+ * and what all its messages cost together once the task is settled. `cost` null: it is not. What an agent says of
+ * that itself is left out.
  */
 export function withTaskCost(text: string, began: string | null, cost: TaskCost | null, wantsReceipt: boolean): string {
   const { generation, receipt } = taskMoney(began, cost);
@@ -35,8 +49,14 @@ export function withTaskCost(text: string, began: string | null, cost: TaskCost 
   });
 }
 
-/** What is told of the money of a task: its calls as one, those of further messages by themselves as well. `receipt` is that of the first call. */
-export function taskMoney(began: string | null, cost: TaskCost | null): { readonly generation: JsonObject | null; readonly receipt: string | null } {
+/**
+ * What is told of the money of a task: its calls as one, those of further messages by themselves as well. `receipt`
+ * is that of the first call.
+ */
+export function taskMoney(
+  began: string | null,
+  cost: TaskCost | null,
+): { readonly generation: JsonObject | null; readonly receipt: string | null } {
   const first = cost?.calls[0];
   if (cost === null || first === undefined) return { generation: began === null ? null : { id: began }, receipt: null };
   const sum = (of: (call: CallCost) => bigint) => formatUsd(cost.calls.reduce((all, call) => all + of(call), 0n));
@@ -47,14 +67,19 @@ export function taskMoney(began: string | null, cost: TaskCost | null): { readon
       cost: sum(({ charged }) => charged),
       ...(runs ? { run_cost: sum(({ charged, runCost = charged }) => runCost) } : {}),
       currency: 'USDC',
-      ...(cost.calls.length > 1 ? { calls: cost.calls.map(({ id, charged }) => ({ id, cost: formatUsd(charged) })) } : {}),
+      ...(cost.calls.length > 1
+        ? { calls: cost.calls.map(({ id, charged }) => ({ id, cost: formatUsd(charged) })) }
+        : {}),
     },
     receipt: first.receipt,
   };
 }
 
 /** The same in the headers of a reply that is no stream, as chat has it. */
-export function costHeaders(callId: string, settled: Pick<SettledFrame, 'settlement' | 'receipt'> | null): Readonly<Record<string, string>> {
+export function costHeaders(
+  callId: string,
+  settled: Pick<SettledFrame, 'settlement' | 'receipt'> | null,
+): Readonly<Record<string, string>> {
   return {
     'x-generation-id': callId,
     ...(settled === null ? {} : { 'x-cost-usd': formatUsd(settled.settlement.charged) }),
@@ -63,8 +88,8 @@ export function costHeaders(callId: string, settled: Pick<SettledFrame, 'settlem
 }
 
 /**
- * A reply that tells of the payment that was taken for it, by the x402 extension: in the metadata of the message, or of the task or update and of its status
- * message. As it is without one.
+ * A reply that tells of the payment that was taken for it, by the x402 extension: in the metadata of the message,
+ * or of the task or update and of its status message. As it is without one.
  */
 export function withReceipt(text: string, payment: PaymentSlip | null | undefined): string {
   if (!payment?.receipt) return text;
@@ -76,11 +101,14 @@ function withPaid(text: string, members: Readonly<Record<string, string>>): stri
   const { inside } = holderIn(text);
   const status = inside.get('status');
   const message = status && text[status.start] === '{' ? membersOf(text, status.start).get('message') : undefined;
-  const told = message && text[message.start] === '{' ? inMetadata(text, message, membersOf(text, message.start), members) : text;
+  const told =
+    message && text[message.start] === '{' ? inMetadata(text, message, membersOf(text, message.start), members) : text;
   return withMetadata(told, members);
 }
 
-/** A result or an event of either version, with members set in the `metadata` of what it holds: JSON text, null removes. */
+/**
+ * A result or an event of either version, with members set in the `metadata` of what it holds: JSON text, null removes.
+ */
 export function withMetadata(text: string, members: Readonly<Record<string, string | null>>): string {
   return readable(text, (known) => {
     const { holder, inside } = holderIn(known);
@@ -88,7 +116,10 @@ export function withMetadata(text: string, members: Readonly<Record<string, stri
   });
 }
 
-/** What `edit` makes of a text. Where a key stands twice in what may be paid for by now, the last counts, as for most who read it. */
+/**
+ * What `edit` makes of a text. Where a key stands twice in what may be paid for by now, the last counts, as for
+ * most who read it.
+ */
 function readable(text: string, edit: (text: string) => string): string {
   try {
     return edit(text);
@@ -98,7 +129,10 @@ function readable(text: string, edit: (text: string) => string): string {
   }
 }
 
-/** What an agent says without what this gateway alone says of money. The same value where there is nothing of that in it. */
+/**
+ * What an agent says without what this gateway alone says of money. The same value where there is nothing of that
+ * in it.
+ */
 export function withoutMoney(value: unknown): unknown {
   if (!isObject(value)) return value;
   const { metadata } = value;
@@ -115,12 +149,19 @@ export function withoutMoney(value: unknown): unknown {
 /** The task, message or update that a result or an event holds. */
 function holderIn(text: string): { readonly holder: Span; readonly inside: Members } {
   const top = membersOf(text);
-  const wrapped = top.has('kind') ? undefined : WRAPPED.map((name) => top.get(name)).find((span) => span !== undefined && text[span.start] === '{');
+  const wrapped = top.has('kind')
+    ? undefined
+    : WRAPPED.map((name) => top.get(name)).find((span) => span !== undefined && text[span.start] === '{');
   if (wrapped) return { holder: wrapped, inside: membersOf(text, wrapped.start) };
   return { holder: { start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 }, inside: top };
 }
 
-function inMetadata(text: string, holder: Span, inside: Members, members: Readonly<Record<string, string | null>>): string {
+function inMetadata(
+  text: string,
+  holder: Span,
+  inside: Members,
+  members: Readonly<Record<string, string | null>>,
+): string {
   const metadata = inside.get('metadata');
   if (metadata && text[metadata.start] === '{') return splice(text, [withMembers(text, metadata, members)]);
   const set = Object.entries(members).filter(([, value]) => value !== null);

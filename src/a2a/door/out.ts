@@ -28,7 +28,16 @@ export interface OutOptions {
 const NOTHING = Buffer.alloc(0);
 
 /** Writes results as the binding has them: around the id of JSON-RPC, or as they are on HTTP+JSON. */
-export function createOut({ answer: open, version, binding, idText, operation, bare = false, told: more = () => ({}), onError }: OutOptions): Out {
+export function createOut({
+  answer: open,
+  version,
+  binding,
+  idText,
+  operation,
+  bare = false,
+  told: more = () => ({}),
+  onError,
+}: OutOptions): Out {
   // A bare message came to an address of JSON-RPC: errors have one form there.
   const rest = binding === 'rest' && !bare;
   // Clients of 0.3 that asked for events read nothing else.
@@ -38,7 +47,9 @@ export function createOut({ answer: open, version, binding, idText, operation, b
     if (bare) return text;
     if (!rest) return resultText(idText, text);
     // 0.3 writes on HTTP+JSON what it writes nowhere else.
-    return version === '0.3' && operation !== null ? JSON.stringify(legacyRestResult(operation, JSON.parse(text))) : text;
+    return version === '0.3' && operation !== null
+      ? JSON.stringify(legacyRestResult(operation, JSON.parse(text)))
+      : text;
   };
   const type = { 'content-type': rest ? REST_MEDIA_TYPES[version] : 'application/json' };
   let begun = false;
@@ -90,7 +101,10 @@ export function createOut({ answer: open, version, binding, idText, operation, b
 }
 
 /** An agent's error over HTTP+JSON. */
-function restError(version: A2aVersion, error: { readonly code: number; readonly message: string; readonly data?: unknown }): object {
+function restError(
+  version: A2aVersion,
+  error: { readonly code: number; readonly message: string; readonly data?: unknown },
+): object {
   if (version === '0.3') return error;
   const details = Array.isArray(error.data) ? error.data.filter(isObject) : [];
   return { error: { code: statusOf(error.code), status: canonicalOf(error.code), message: error.message, details } };
@@ -100,7 +114,10 @@ const rowOf = (code: number) => A2A_ERRORS[errorNameOf(code) ?? 'InternalError']
 const statusOf = (code: number): number => rowOf(code).status;
 const canonicalOf = (code: number): string => rowOf(code).canonical;
 
-/** What of an error the operator is told: its cause, where it is the gateway's own. null for what a client or an agent did, and for what is meant to be refused. */
+/**
+ * What of an error the operator is told: its cause, where it is the gateway's own. null for what a client or an
+ * agent did, and for what is meant to be refused.
+ */
 function worthTelling(thrown: unknown): unknown {
   if (thrown instanceof A2aError) return null;
   const { code, cause } = toGatewayError(thrown);

@@ -23,8 +23,8 @@ export interface PaidMessage extends Pick<Ask, 'params' | 'paramsText'> {
 }
 
 /**
- * Takes what a message says of a payment: it is said to the gateway, and agents do not hear of it. A message is the same to a payment whatever id it has.
- * Throws GatewayError `invalid_request`, `service_unavailable`.
+ * Takes what a message says of a payment: it is said to the gateway, and agents do not hear of it. A message is the
+ * same to a payment whatever id it has. Throws GatewayError `invalid_request`, `service_unavailable`.
  */
 export async function paidMessage(
   payments: Payments,
@@ -55,9 +55,15 @@ function withoutPayment(text: string): string {
   return splice(text, [withMembers(text, metadata, Object.fromEntries(there.map((key) => [key, null])))]);
 }
 
-/** The extensions that a client activates: those that are the agent's, null for none, and whether this one is among them, which is the gateway's. */
+/**
+ * The extensions that a client activates: those that are the agent's, null for none, and whether this one is among
+ * them, which is the gateway's.
+ */
 export function splitExtensions(extensions: string | null): { readonly theirs: string | null; readonly x402: boolean } {
   const all = extensions?.split(',') ?? [];
   const theirs = all.filter((uri) => !uri.trim().startsWith(X402_FAMILY));
-  return { theirs: theirs.length === 0 ? null : theirs.join(','), x402: all.some((uri) => uri.trim() === X402_EXTENSION) };
+  return {
+    theirs: theirs.length === 0 ? null : theirs.join(','),
+    x402: all.some((uri) => uri.trim() === X402_EXTENSION),
+  };
 }

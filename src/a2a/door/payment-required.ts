@@ -6,9 +6,14 @@ import { X402 } from './paid-message.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import { taskTo03 } from '../wire/translate-task.ts';
 
-/** A task that there is for no agent: it waits for its client to pay. Its id says so itself, so that nothing is kept. */
+/**
+ * A task that there is for no agent: it waits for its client to pay. Its id says so itself, so that nothing is kept.
+ */
 export interface PaymentTasks {
-  /** The task that a caller gets whose money does not reach, as the result of a send in the client's version, JSON text. `least`: what the call would have locked. */
+  /**
+   * The task that a caller gets whose money does not reach, as the result of a send in the client's version, JSON
+   * text. `least`: what the call would have locked.
+   */
   unpaid(
     of: {
       readonly ask: Pick<Ask, 'caller' | 'payment' | 'version'>;
@@ -20,7 +25,10 @@ export interface PaymentTasks {
     error: GatewayError,
     least: MicroUsd,
   ): Promise<string>;
-  /** What the message went on with that such a task of this account stands for, null for a new one; undefined for an id that is of none. */
+  /**
+   * What the message went on with that such a task of this account stands for, null for a new one; undefined for an
+   * id that is of none.
+   */
   goesOnWith(account: string, taskId: string): string | null | undefined;
 }
 
@@ -28,7 +36,9 @@ const PREFIX = 'unpaid-';
 /** Of the one message of such a task. */
 const SUFFIX = '-1';
 
-/** Tasks of the x402 extension for A2A (v0.2): `input-required`, with the terms in the metadata of its status message. */
+/**
+ * Tasks of the x402 extension for A2A (v0.2): `input-required`, with the terms in the metadata of its status message.
+ */
 export function createPaymentTasks({
   payments,
   seals,
@@ -90,12 +100,19 @@ const FAILURES: Partial<Record<ErrorCode, string>> = {
   payment_verification_failed: 'INVALID_SIGNATURE',
 };
 
-/** Where the payment stands: none came, one was taken that does not reach, or one was no good, and another is asked for. */
+/**
+ * Where the payment stands: none came, one was taken that does not reach, or one was no good, and another is asked for.
+ */
 function standing({ code, message }: GatewayError, payment: Ask['payment']): Readonly<Record<string, unknown>> {
   const failure = payment ? FAILURES[code] : undefined;
   if (payment && failure !== undefined) {
     const { network } = (payment.payload['accepted'] ?? {}) as { readonly network?: unknown };
-    const failed = { success: false, errorReason: message, network: typeof network === 'string' ? network : '', transaction: '' };
+    const failed = {
+      success: false,
+      errorReason: message,
+      network: typeof network === 'string' ? network : '',
+      transaction: '',
+    };
     return { [X402.status]: 'payment-failed', [X402.error]: failure, [X402.receipts]: [failed] };
   }
   return { [X402.status]: 'payment-required', ...(payment?.receipt ? { [X402.receipts]: [payment.receipt] } : {}) };

@@ -1,7 +1,15 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { createAnswer, createHttpSink, printable, type GatewayError, type KeepAlive } from '#wire';
 import type { Config } from '#config';
-import { MAX_COST_HEADER, needsCredential, receiptHeaders, toGatewayError, type Payments, type PaymentSlip, type Pipeline } from '#gateway';
+import {
+  MAX_COST_HEADER,
+  needsCredential,
+  receiptHeaders,
+  toGatewayError,
+  type Payments,
+  type PaymentSlip,
+  type Pipeline,
+} from '#gateway';
 import { requireAdmission } from '#auth';
 import { readAddress } from './address.ts';
 import type { Ask } from './ask.ts';
@@ -33,10 +41,16 @@ export interface A2aRoutesDeps {
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
   /** The value of `WWW-Authenticate` for an error that another credential would change. */
   readonly challenge: (request: FastifyRequest, error: GatewayError) => string | null;
-  readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
+  readonly onError: (
+    error: unknown,
+    request: { readonly id: string; readonly method: string; readonly url: string },
+  ) => void;
 }
 
-/** `/a2a` (all agents) and `/a2a/{service}`: both versions by JSON-RPC and HTTP+JSON, and the bare message. Register it at the root and under `/api/v1`. */
+/**
+ * `/a2a` (all agents) and `/a2a/{service}`: both versions by JSON-RPC and HTTP+JSON, and the bare message. Register
+ * it at the root and under `/api/v1`.
+ */
 export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
   const { limits, door, payments, keepAlive } = deps;
 
@@ -46,13 +60,18 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
     app.setValidatorCompiler(() => () => true);
     app.removeAllContentTypeParsers();
     const keep = { parseAs: 'buffer', bodyLimit: limits.bodyBytesMax } as const;
-    app.addContentTypeParser(['application/json', 'application/a2a+json'], keep, (_request, body, done) => done(null, body));
+    app.addContentTypeParser(['application/json', 'application/a2a+json'], keep, (_request, body, done) =>
+      done(null, body),
+    );
 
     app.setErrorHandler((thrown, request, reply) => {
       const { version = '1.0' } = readVersion(request.headers[VERSION_HEADER], versionQuery(request));
       const address = readAddress(request.method, pathOf(request, app.prefix), version, deps.isService);
       const binding = address.kind === 'rpc' ? 'jsonrpc' : 'rest';
-      const error = (thrown as { readonly code?: unknown }).code === NO_PARSER ? otherContentType(request.headers['content-type']) : thrown;
+      const error =
+        (thrown as { readonly code?: unknown }).code === NO_PARSER
+          ? otherContentType(request.headers['content-type'])
+          : thrown;
       const { status, headers, text } = toA2aError(error, { version, binding });
       if (status >= 500) deps.onError(error, request);
       const challenge = deps.challenge(request, toGatewayError(error));
@@ -66,11 +85,19 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
     async function answer(request: FastifyRequest, reply: FastifyReply): Promise<void> {
       const asked = readVersion(request.headers[VERSION_HEADER], versionQuery(request));
       const said = request.headers[VERSION_HEADER] !== undefined || versionQuery(request) !== undefined;
-      const address = readAddress(request.method, pathOf(request, app.prefix), said ? (asked.version ?? null) : null, deps.isService);
+      const address = readAddress(
+        request.method,
+        pathOf(request, app.prefix),
+        said ? (asked.version ?? null) : null,
+        deps.isService,
+      );
       const gone = new AbortController();
       const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
       // Until it is known what is asked, errors go out as the address says.
-      let understood: Pick<Understood, 'binding' | 'idText' | 'bare'> & { readonly version: A2aVersion; readonly operation: Operation | null } = {
+      let understood: Pick<Understood, 'binding' | 'idText' | 'bare'> & {
+        readonly version: A2aVersion;
+        readonly operation: Operation | null;
+      } = {
         binding: address.kind === 'rpc' ? 'jsonrpc' : 'rest',
         idText: 'null',
         bare: false,
@@ -86,8 +113,18 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
       const outOf = () =>
         createOut({
           ...understood,
-          told: () => ({ ...receiptHeaders(payment), ...activated, ...(challenge === null ? {} : { 'www-authenticate': challenge }) }),
-          answer: (headers) => createAnswer({ sink, events: understood.operation !== null && isStreaming(understood.operation), keepAlive, headers }),
+          told: () => ({
+            ...receiptHeaders(payment),
+            ...activated,
+            ...(challenge === null ? {} : { 'www-authenticate': challenge }),
+          }),
+          answer: (headers) =>
+            createAnswer({
+              sink,
+              events: understood.operation !== null && isStreaming(understood.operation),
+              keepAlive,
+              headers,
+            }),
           onError: (error) => deps.onError(error, request),
         });
       try {
@@ -159,4 +196,5 @@ function pathOf({ url }: FastifyRequest, prefix: string): string {
   return path.slice(prefix.length + '/a2a'.length);
 }
 
-const single = (value: string | string[] | undefined): string | null => (typeof value === 'string' && value !== '' ? value : null);
+const single = (value: string | string[] | undefined): string | null =>
+  typeof value === 'string' && value !== '' ? value : null;

@@ -10,7 +10,18 @@ const METADATA = actedOn([
   ...Object.values(X402),
 ]);
 const PUSH = actedOn(['id', 'taskId', 'url', 'token', 'authentication', 'pushNotificationConfig']);
-const MESSAGE = actedOn(['kind', 'messageId', 'taskId', 'contextId', 'referenceTaskIds', 'role', 'parts', 'content', 'extensions', 'metadata']);
+const MESSAGE = actedOn([
+  'kind',
+  'messageId',
+  'taskId',
+  'contextId',
+  'referenceTaskIds',
+  'role',
+  'parts',
+  'content',
+  'extensions',
+  'metadata',
+]);
 const PART = actedOn(['kind', 'text', 'file', 'data', 'raw', 'url', 'filename', 'mediaType', 'metadata']);
 const FILE = actedOn(['bytes', 'uri', 'fileWithBytes', 'fileWithUri', 'name', 'mimeType']);
 
@@ -22,7 +33,9 @@ export const PROTOCOL_NAMES: ActedOnAt = [
       // A bare body has no envelope, and must not seem to have one.
       ...'jsonrpc method params result error'.split(' '),
       ...'id taskId contextId tenant message request metadata configuration name'.split(' '),
-      ...'pushNotificationConfig taskPushNotificationConfig pushNotificationConfigId url token authentication'.split(' '),
+      ...'pushNotificationConfig taskPushNotificationConfig pushNotificationConfigId url token authentication'.split(
+        ' ',
+      ),
       ...'historyLength status pageSize pageToken statusTimestampAfter includeArtifacts config configId'.split(' '),
     ]),
   ],
@@ -47,18 +60,23 @@ export const PROTOCOL_NAMES: ActedOnAt = [
 const ACTED_ON: ActedOnAt = [...PROTOCOL_NAMES, [['metadata'], METADATA], [['message', 'metadata'], METADATA]];
 
 /**
- * Refuses parameters that an agent could read otherwise than the gateway did: whose task a message is for, and what it costs, must be the same to both.
- * Throws A2aError `InvalidParams` for a spelling that is nearly that of a member which counts.
+ * Refuses parameters that an agent could read otherwise than the gateway did: whose task a message is for, and what
+ * it costs, must be the same to both. Throws A2aError `InvalidParams` for a spelling that is nearly that of a
+ * member which counts.
  */
 export function refuseLookAlikes(params: JsonObject): void {
   const fault = lookAlikeAt(params, ACTED_ON);
   if (fault !== null) throw new A2aError('InvalidParams', fault.message, { param: fault.param });
 }
 
-/** Refuses JSON text of parameters in which a key stands twice: readers differ in which one they take. Throws A2aError `InvalidParams`. */
+/**
+ * Refuses JSON text of parameters in which a key stands twice: readers differ in which one they take. Throws
+ * A2aError `InvalidParams`.
+ */
 export function refuseRepeatedKeys(paramsText: string): void {
   try {
-    if (membersAlong(paramsText, ['message', 'metadata']).has('configuration')) membersAlong(paramsText, ['configuration']);
+    if (membersAlong(paramsText, ['message', 'metadata']).has('configuration'))
+      membersAlong(paramsText, ['configuration']);
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
     throw new A2aError('InvalidParams', `The parameters cannot be read in one way alone: ${error.message}`);

@@ -15,7 +15,10 @@ import type { A2aVersion, VersionReading } from '../wire/version.ts';
 
 /** One request as it was understood. */
 export interface Understood {
-  readonly ask: Omit<Ask, 'caller' | 'payment' | 'requestId' | 'traceparent' | 'wantsReceipt' | 'maxCost' | 'extensions' | 'origin'>;
+  readonly ask: Omit<
+    Ask,
+    'caller' | 'payment' | 'requestId' | 'traceparent' | 'wantsReceipt' | 'maxCost' | 'extensions' | 'origin'
+  >;
   readonly binding: A2aBinding;
   /** JSON text of the id on JSON-RPC. */
   readonly idText: string;
@@ -45,7 +48,10 @@ export interface ToUnderstand {
   readonly limits: Pick<Config['limits'], 'jsonDepthMax' | 'jsonKeysMax'>;
 }
 
-/** What a request asks for, whatever its version and binding. Throws Misread, A2aError or GatewayError for what cannot be understood. */
+/**
+ * What a request asks for, whatever its version and binding. Throws Misread, A2aError or GatewayError for what
+ * cannot be understood.
+ */
 export function understand({ address, request, asked, said, limits }: ToUnderstand): Understood {
   if (asked.version === undefined) {
     const idText = address.kind === 'rpc' ? idOfBody(request.body) : 'null';
@@ -58,7 +64,9 @@ export function understand({ address, request, asked, said, limits }: ToUndersta
     );
   if (address.kind === 'verb') {
     const allow = address.allowed.join(', ');
-    throw new GatewayError('method_not_allowed', `This address does not take ${request.method}. It takes ${allow}`, { headers: { allow } });
+    throw new GatewayError('method_not_allowed', `This address does not take ${request.method}. It takes ${allow}`, {
+      headers: { allow },
+    });
   }
   const text = textOf(request.body, limits);
   if (address.kind === 'rest') return understandRest(address, text, request.query);
@@ -74,7 +82,11 @@ function textOf(body: unknown, limits: ToUnderstand['limits']): string {
   }
 }
 
-function understandRest({ service, version, match }: Extract<Address, { kind: 'rest' }>, text: string, query: unknown): Understood {
+function understandRest(
+  { service, version, match }: Extract<Address, { kind: 'rest' }>,
+  text: string,
+  query: unknown,
+): Understood {
   let body: unknown;
   if (text.trim() !== '') {
     try {
@@ -83,7 +95,10 @@ function understandRest({ service, version, match }: Extract<Address, { kind: 'r
       throw new A2aError('ParseError', messageFault(text).message);
     }
   }
-  const input = { query: query as Readonly<Record<string, unknown>>, body: isObject(body) ? withCanonicalNames(body, text) : body };
+  const input = {
+    query: query as Readonly<Record<string, unknown>>,
+    body: isObject(body) ? withCanonicalNames(body, text) : body,
+  };
   const params = version === '0.3' ? legacyRestParams(match, input) : restParams(match, input);
   if (typeof params === 'string') throw new A2aError('InvalidParams', params);
   const ask = { operation: match.operation, version, service, params, paramsText: JSON.stringify(params), rpcId: null };
@@ -97,24 +112,42 @@ function understandRpc(service: string, text: string, version: A2aVersion | null
   // The parameters are looked at once it is known of which version they are.
   const message = readClientMessage(text, () => null);
   if (message === undefined) throw noRequest(text, version ?? '0.3');
-  if (message?.kind === 'ambiguous') throw new Misread(new A2aError('InvalidRequest', message.fault.message), message.idText, version ?? '0.3');
+  if (message?.kind === 'ambiguous')
+    throw new Misread(new A2aError('InvalidRequest', message.fault.message), message.idText, version ?? '0.3');
   if (message === null) {
     const body: unknown = JSON.parse(text);
     if (!isBareBody(body)) throw noRequest(text, version ?? '0.3');
     const params = sendFromBare(withCanonicalNames(body, text));
-    const ask = { operation: 'send', version: '1.0', service, params, paramsText: JSON.stringify(params), rpcId: null } as const;
+    const ask = {
+      operation: 'send',
+      version: '1.0',
+      service,
+      params,
+      paramsText: JSON.stringify(params),
+      rpcId: null,
+    } as const;
     return { ask, binding: 'rest', idText: 'null', bare: true };
   }
   if (message.kind !== 'request')
-    throw new A2aError('InvalidRequest', 'The body must be a JSON-RPC 2.0 request with an id: A2A has no notifications');
+    throw new A2aError(
+      'InvalidRequest',
+      'The body must be a JSON-RPC 2.0 request with an id: A2A has no notifications',
+    );
   const { method, params: sent = EMPTY, idText, members, text: envelope } = message;
   const found = version === null ? findMethod(method) : null;
   const spoken = found?.version ?? version ?? '0.3';
   const operation = operationOf(spoken, method);
   if (operation === null) {
     const other = findMethod(method);
-    const hint = other === null ? nearMethod(spoken, method) : `: it is of A2A ${other.version}, and the request says ${spoken} by its A2A-Version`;
-    throw new Misread(new A2aError('MethodNotFound', `There is no method ${JSON.stringify(method.slice(0, 100))}${hint}`), idText, spoken);
+    const hint =
+      other === null
+        ? nearMethod(spoken, method)
+        : `: it is of A2A ${other.version}, and the request says ${spoken} by its A2A-Version`;
+    throw new Misread(
+      new A2aError('MethodNotFound', `There is no method ${JSON.stringify(method.slice(0, 100))}${hint}`),
+      idText,
+      spoken,
+    );
   }
   const span = members.get('params');
   const sentText = span ? envelope.slice(span.start, span.end) : '{}';
@@ -126,15 +159,28 @@ function understandRpc(service: string, text: string, version: A2aVersion | null
   }
   const paramsText = params === sent ? sentText : JSON.stringify(params);
   const rpcId = idText.replace(/^"(.*)"$/, '$1').slice(0, 128);
-  return { ask: { operation, version: spoken, service, params, paramsText, rpcId }, binding: 'jsonrpc', idText, bare: false };
+  return {
+    ask: { operation, version: spoken, service, params, paramsText, rpcId },
+    binding: 'jsonrpc',
+    idText,
+    bare: false,
+  };
 }
 
 /** Why a body is no request of JSON-RPC 2.0. */
 function noRequest(text: string, version: A2aVersion): Misread {
   if (/^[\t\n\r ]*\[/.test(text))
-    return new Misread(new A2aError('InvalidRequest', 'A2A has no batches; POST /api/v1/rpc takes them'), 'null', version);
+    return new Misread(
+      new A2aError('InvalidRequest', 'A2A has no batches; POST /api/v1/rpc takes them'),
+      'null',
+      version,
+    );
   const { kind, message, param, idText } = messageFault(text);
-  return new Misread(new A2aError(FAULTS[kind], message, param === null ? undefined : { param }), idText ?? 'null', version);
+  return new Misread(
+    new A2aError(FAULTS[kind], message, param === null ? undefined : { param }),
+    idText ?? 'null',
+    version,
+  );
 }
 
 function nearMethod(version: A2aVersion, method: string): string {

@@ -27,13 +27,24 @@ export interface CreatePushOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Push notifications as one thing: clients' configurations, what is sent to them, and our own webhook at the agents. */
+/**
+ * Push notifications as one thing: clients' configurations, what is sent to them, and our own webhook at the agents.
+ */
 export interface PushNotifications extends Push {
   /** Our own webhook. Register it at the root. */
   readonly routes: FastifyPluginAsync;
 }
 
-export function createPush({ webhooks, tasks, catalog, allowPrivate, limits, look, onError, ...own }: CreatePushOptions): PushNotifications {
+export function createPush({
+  webhooks,
+  tasks,
+  catalog,
+  allowPrivate,
+  limits,
+  look,
+  onError,
+  ...own
+}: CreatePushOptions): PushNotifications {
   const addresses = createOwnAddresses(own);
   const generationOf = async (key: TaskKey) => taskMoney(null, await tasks.costOf(key, beganBy)).generation;
   const notify = createPushRelay({ webhooks, generationOf, onError });
@@ -41,7 +52,8 @@ export function createPush({ webhooks, tasks, catalog, allowPrivate, limits, loo
   return {
     ...createPushConfigs({ webhooks, tasks, allowPrivate }),
     notify,
-    ownWebhook: ({ id, service }, { account, run }, taskId) => addresses.urlFor({ offerId: id, service, taskId, account, run }),
+    ownWebhook: ({ id, service }, { account, run }, taskId) =>
+      addresses.urlFor({ offerId: id, service, taskId, account, run }),
     routes: pushRoutes({ addresses, limits, onEvent: createPushedEvents({ tasks, offer, look, notify }) }),
   };
 }

@@ -6,11 +6,15 @@ import { translateEvent } from '../wire/translate-result.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
 /** As the SDKs of the versions send it (1.0 section 11.2; 0.3 section 9.5). */
-const CONTENT_TYPES = { '0.3': 'application/json', '1.0': 'application/a2a+json' } as const satisfies Record<A2aVersion, string>;
+const CONTENT_TYPES = { '0.3': 'application/json', '1.0': 'application/a2a+json' } as const satisfies Record<
+  A2aVersion,
+  string
+>;
 
 /**
- * What clients' webhooks are told of an event of a task, in the version that each client speaks; null for what is no event. The same event seen twice, on
- * whatever path, is one; only a part that is appended to an artifact may say the same as the one before and mean more.
+ * What clients' webhooks are told of an event of a task, in the version that each client speaks; null for what is
+ * no event. The same event seen twice, on whatever path, is one; only a part that is appended to an artifact may
+ * say the same as the one before and mean more.
  */
 export function notificationOf(version: A2aVersion, value: unknown): Notification | null {
   const event = eventOf(version, value);
@@ -30,19 +34,26 @@ function notification(version: A2aVersion, event: EventValue, generation: JsonOb
   const { status } = event.value;
   return {
     ended: isTerminal(stateOf(isObject(status) ? status['state'] : undefined)),
-    priced: (known) => (known === null ? notification(version, event, generation) : notification(version, event, known)),
+    priced: (known) =>
+      known === null ? notification(version, event, generation) : notification(version, event, known),
     // Most tasks have nobody who would be told.
     get identity() {
-      return event.kind === 'artifact' && event.value['append'] === true ? null : JSON.stringify([event.kind, event.value]);
+      return event.kind === 'artifact' && event.value['append'] === true
+        ? null
+        : JSON.stringify([event.kind, event.value]);
     },
-    contentOf: (form) => (form === '0.3' || form === '1.0' ? contentOf(version, form, withGeneration(event, generation)) : null),
+    contentOf: (form) =>
+      form === '0.3' || form === '1.0' ? contentOf(version, form, withGeneration(event, generation)) : null,
   };
 }
 
 function withGeneration({ kind, value }: EventValue, generation: JsonObject | null): EventValue {
   if (generation === null) return { kind, value };
   const { metadata } = value;
-  return { kind, value: { ...value, metadata: { ...(isObject(metadata) ? metadata : {}), 'tollgate/generation': generation } } };
+  return {
+    kind,
+    value: { ...value, metadata: { ...(isObject(metadata) ? metadata : {}), 'tollgate/generation': generation } },
+  };
 }
 
 function contentOf(version: A2aVersion, form: A2aVersion, event: EventValue): WebhookContent | null {
@@ -62,14 +73,22 @@ function inForm(version: A2aVersion, form: A2aVersion, { kind, value }: EventVal
   return eventOf(form, translateEvent(version, form, wrapped)) ?? { kind, value };
 }
 
-/** 1.0 sends what it streams (section 4.3.3). 0.3 sends the task (section 9.5): of an update, what it says of the task. */
+/**
+ * 1.0 sends what it streams (section 4.3.3). 0.3 sends the task (section 9.5): of an update, what it says of the task.
+ */
 function bodyOf(form: A2aVersion, { kind, value }: EventValue): string | null {
   if (form === '1.0') return JSON.stringify({ [WRAPPERS[kind]]: value });
   if (kind === 'task') return JSON.stringify({ ...value, kind: 'task' });
   if (kind !== 'status') return null;
   const { taskId, contextId, status, metadata } = value;
   const generation = isObject(metadata) ? metadata['tollgate/generation'] : undefined;
-  return JSON.stringify({ kind: 'task', id: taskId, contextId, status, ...(generation ? { metadata: { 'tollgate/generation': generation } } : {}) });
+  return JSON.stringify({
+    kind: 'task',
+    id: taskId,
+    contextId,
+    status,
+    ...(generation ? { metadata: { 'tollgate/generation': generation } } : {}),
+  });
 }
 
 const SHORT_MEMBERS: Readonly<Record<EventKind, readonly string[] | null>> = {

@@ -10,7 +10,10 @@ export interface OwnAddress extends TaskOwner {
   readonly taskId: string | null;
 }
 
-/** The gateway's own webhooks at agents. Nothing is kept of them: the address itself says what it is for, sealed, to nobody else. */
+/**
+ * The gateway's own webhooks at agents. Nothing is kept of them: the address itself says what it is for, sealed, to
+ * nobody else.
+ */
 export interface OwnAddresses {
   /** The URL to give to an agent; null where the gateway does not know its own. */
   urlFor(address: OwnAddress): string | null;
@@ -38,12 +41,23 @@ export function createOwnAddresses({ secret, publicUrl, now }: OwnAddressesOptio
   return {
     urlFor({ offerId, service, taskId, account, run }) {
       if (publicUrl === null) return null;
-      return publicUrl + PUSH_PATH + texts.seal(PURPOSE, JSON.stringify([now() + TTL_MS, offerId, service, taskId, account, run]));
+      return (
+        publicUrl +
+        PUSH_PATH +
+        texts.seal(PURPOSE, JSON.stringify([now() + TTL_MS, offerId, service, taskId, account, run]))
+      );
     },
     open(sealed) {
       const text = sealed.length > SEALED_CHARS_MAX ? null : texts.open(PURPOSE, sealed);
       if (text === null) return null;
-      const [until, offerId, service, taskId, account, run] = JSON.parse(text) as [number, string, string, string | null, string, string | null];
+      const [until, offerId, service, taskId, account, run] = JSON.parse(text) as [
+        number,
+        string,
+        string,
+        string | null,
+        string,
+        string | null,
+      ];
       return until > now() ? { offerId, service, taskId, account, run } : null;
     },
   };

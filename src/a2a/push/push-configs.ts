@@ -34,25 +34,41 @@ type KeptConfig = PushConfig & { readonly id: string; readonly taskId: string };
 const HEADER_TEXT = /^[!-~](?:[ -~]*[!-~])?$/;
 
 /**
- * Push notification configurations of the caller's own tasks, for agents of every kind: the gateway tells of what it sees of them. Throws A2aError
- * `TaskNotFound`, also for a configuration that there is not (1.0 section 3.1.8), or `InvalidParams`.
+ * Push notification configurations of the caller's own tasks, for agents of every kind: the gateway tells of what
+ * it sees of them. Throws A2aError `TaskNotFound`, also for a configuration that there is not (1.0 section 3.1.8),
+ * or `InvalidParams`.
  */
-export function createPushConfigs({ webhooks, tasks, allowPrivate }: PushConfigsOptions): Pick<Push, 'answer' | 'check' | 'keep'> {
-  const set = async (key: TaskKey, owner: TaskOwner, version: A2aVersion, asked: PushConfig, path: string): Promise<KeptConfig> => {
+export function createPushConfigs({
+  webhooks,
+  tasks,
+  allowPrivate,
+}: PushConfigsOptions): Pick<Push, 'answer' | 'check' | 'keep'> {
+  const set = async (
+    key: TaskKey,
+    owner: TaskOwner,
+    version: A2aVersion,
+    asked: PushConfig,
+    path: string,
+  ): Promise<KeptConfig> => {
     checkConfig(asked, path);
     // A client of 0.3 that names none means the only one that it has.
     const config = { ...asked, id: asked.id ?? (version === '0.3' ? key.taskId : randomUUID()), taskId: key.taskId };
     if (!(await webhooks.set(key, owner, toWebhook(version, config))))
-      throw new A2aError('InvalidParams', `There are too many push notification configurations: ${WEBHOOKS_PER_TASK_MAX} of a task is the most`);
+      throw new A2aError(
+        'InvalidParams',
+        `There are too many push notification configurations: ${WEBHOOKS_PER_TASK_MAX} of a task is the most`,
+      );
     return config;
   };
 
   const checkConfig = ({ id, url, token, authentication }: PushConfig, path: string) => {
     const fault = outboundUrlFault(url, { allowPrivate });
     if (fault !== null) throw wrong(`${path}url`, fault);
-    if (id !== null && id.length > WEBHOOK_NAME_CHARS_MAX) throw wrong(`${path}id`, `must have at most ${WEBHOOK_NAME_CHARS_MAX} characters`);
+    if (id !== null && id.length > WEBHOOK_NAME_CHARS_MAX)
+      throw wrong(`${path}id`, `must have at most ${WEBHOOK_NAME_CHARS_MAX} characters`);
     if (id?.includes('\0')) throw wrong(`${path}id`, 'holds the character U+0000, which cannot be stored');
-    if (token !== null && !HEADER_TEXT.test(token)) throw wrong(`${path}token`, 'must be printable ASCII: it is sent in a header');
+    if (token !== null && !HEADER_TEXT.test(token))
+      throw wrong(`${path}token`, 'must be printable ASCII: it is sent in a header');
     const credentials = authentication?.credentials ?? null;
     if (credentials !== null && !HEADER_TEXT.test(credentials))
       throw wrong(`${path}authentication.credentials`, 'must be printable ASCII: it is sent in a header');
@@ -61,25 +77,38 @@ export function createPushConfigs({ webhooks, tasks, allowPrivate }: PushConfigs
   const find = async (key: TaskKey, owner: TaskOwner, id: string | null): Promise<KeptConfig> => {
     const all = await webhooks.list(key, owner);
     // 0.3 need not name one; a configuration that was made without a name has the task's.
-    const found = id === null ? (all.find(({ name }) => name === key.taskId) ?? all[0]) : all.find(({ name }) => name === id);
-    if (!found) throw new A2aError('TaskNotFound', 'There is no such push notification configuration', { metadata: { taskId: key.taskId } });
+    const found =
+      id === null ? (all.find(({ name }) => name === key.taskId) ?? all[0]) : all.find(({ name }) => name === id);
+    if (!found)
+      throw new A2aError('TaskNotFound', 'There is no such push notification configuration', {
+        metadata: { taskId: key.taskId },
+      });
     return configOf(key, found);
   };
 
   const results = {
     'push-set': async (key, owner, { version, params }) => {
       const asked = readPushConfig(version, params);
-      if (typeof asked === 'string') throw new A2aError('InvalidParams', asked, { param: /^[\w.[\]]+/.exec(asked)?.[0] });
-      return writePushConfig(version, await set(key, owner, version, asked, version === '1.0' ? '' : 'pushNotificationConfig.'));
+      if (typeof asked === 'string')
+        throw new A2aError('InvalidParams', asked, { param: /^[\w.[\]]+/.exec(asked)?.[0] });
+      return writePushConfig(
+        version,
+        await set(key, owner, version, asked, version === '1.0' ? '' : 'pushNotificationConfig.'),
+      );
     },
-    'push-get': async (key, owner, { version, params }) => writePushConfig(version, await find(key, owner, idIn(version, params))),
+    'push-get': async (key, owner, { version, params }) =>
+      writePushConfig(version, await find(key, owner, idIn(version, params))),
     'push-list': async (key, owner, { version }) => {
       const all = (await webhooks.list(key, owner)).map((webhook) => writePushConfig(version, configOf(key, webhook)));
       return version === '1.0' ? { configs: all } : all;
     },
     'push-delete': async (key, owner, { version, params }) => {
       const id = idIn(version, params);
-      if (id === null) throw wrong(version === '1.0' ? 'id' : 'pushNotificationConfigId', 'must be a string: the id of a configuration');
+      if (id === null)
+        throw wrong(
+          version === '1.0' ? 'id' : 'pushNotificationConfigId',
+          'must be a string: the id of a configuration',
+        );
       await webhooks.delete(key, owner, id);
       return version === '1.0' ? {} : null;
     },
@@ -132,7 +161,9 @@ function toWebhook(version: A2aVersion, { id, url, token, authentication }: Kept
     url,
     headers: {
       ...(token === null ? {} : { 'x-a2a-notification-token': token }),
-      ...(authentication === null || credentials === null ? {} : { authorization: `${authentication.scheme} ${credentials}` }),
+      ...(authentication === null || credentials === null
+        ? {}
+        : { authorization: `${authentication.scheme} ${credentials}` }),
     },
     notes: JSON.stringify({ token, authentication }),
   };

@@ -6,13 +6,19 @@ import type { PushConfig } from '../wire/push-config.ts';
 
 /** Push notifications as the doors need them. */
 export interface Push {
-  /** Answers the operations on configurations, of the caller's own tasks; `set` is called once a task has one more, before the answer. Must not reject. */
+  /**
+   * Answers the operations on configurations, of the caller's own tasks; `set` is called once a task has one more,
+   * before the answer. Must not reject.
+   */
   answer(ask: Ask, out: Out, set: (task: Task) => Promise<void>): Promise<void>;
   /** Throws A2aError `InvalidParams` for a configuration that came with a message and cannot be kept. */
   check(ask: Ask, config: PushConfig): void;
   /** Keeps the configuration that came with a message, for the task that it began. */
   keep(ask: Ask, service: string, taskId: string, config: PushConfig): Promise<void>;
-  /** Where the agent of an offer can tell of a task, or (`taskId` null) of the one that a message begins; null where the gateway does not know its own address. */
+  /**
+   * Where the agent of an offer can tell of a task, or (`taskId` null) of the one that a message begins; null where
+   * the gateway does not know its own address.
+   */
   ownWebhook(offer: Offer, owner: TaskOwner, taskId: string | null): string | null;
   /** Tells of what was seen of a task, in the version of the link; returns at once. */
   notify(key: TaskKey, link: Pick<Link, 'version'>, value: unknown): void;

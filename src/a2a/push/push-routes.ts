@@ -30,8 +30,8 @@ const BODY_BYTES_MAX = 1024 * 1024;
 const AT_ONCE_MAX = 32;
 
 /**
- * `POST /a2a/~push/<sealed>`: where agents tell the gateway of their tasks. Whoever has the address may; nobody else learns that there is anything. Register
- * it at the root.
+ * `POST /a2a/~push/<sealed>`: where agents tell the gateway of their tasks. Whoever has the address may; nobody
+ * else learns that there is anything. Register it at the root.
  */
 export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): FastifyPluginAsync {
   const running = new Map<string, number>();
@@ -56,7 +56,8 @@ export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): F
         if (address === null) throw unknown();
         const { offerId } = address;
         const atOnce = running.get(offerId) ?? 0;
-        if (atOnce >= AT_ONCE_MAX) throw new GatewayError('rate_limit_exceeded', 'Too many notifications at once', { retryAfterS: 1 });
+        if (atOnce >= AT_ONCE_MAX)
+          throw new GatewayError('rate_limit_exceeded', 'Too many notifications at once', { retryAfterS: 1 });
         running.set(offerId, atOnce + 1);
         try {
           const pushed = readPushed(address, parseJson(request.body as Buffer, limits));
@@ -74,18 +75,28 @@ export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): F
 
 const unknown = () => new GatewayError('not_found', 'No such endpoint');
 
-/** Of either version: 1.0 wraps the event, 0.3 sends the task as it is. Throws GatewayError `invalid_request` for what is neither, or of another task. */
+/**
+ * Of either version: 1.0 wraps the event, 0.3 sends the task as it is. Throws GatewayError `invalid_request` for
+ * what is neither, or of another task.
+ */
 function readPushed(address: OwnAddress, value: unknown): PushedEvent {
   const version = versionOf(value);
   const event = readEvent(version, value);
   const taskId = event?.taskId ?? null;
   if (event === null || event.kind === 'message' || taskId === null || taskId.length > ID_CHARS_MAX)
-    throw new GatewayError('invalid_request', 'The body must be a task or an update of one: a StreamResponse of A2A 1.0, or a Task of 0.3');
+    throw new GatewayError(
+      'invalid_request',
+      'The body must be a task or an update of one: a StreamResponse of A2A 1.0, or a Task of 0.3',
+    );
   if (address.taskId !== null && address.taskId !== taskId)
     throw new GatewayError('invalid_request', 'This address is for the notifications of another task');
   return { key: keyOf(address.service, taskId), address, version, event, value };
 }
 
 function versionOf(value: unknown): A2aVersion {
-  return typeof value === 'object' && value !== null && Object.values(WRAPPERS).some((name) => Object.hasOwn(value, name)) ? '1.0' : '0.3';
+  return typeof value === 'object' &&
+    value !== null &&
+    Object.values(WRAPPERS).some((name) => Object.hasOwn(value, name))
+    ? '1.0'
+    : '0.3';
 }

@@ -16,15 +16,17 @@ export interface PushedEventsOptions {
 }
 
 /**
- * What is done with what an agent tells of a task: an end is noted and settled, then the client's webhooks are told. What it tells of a task that is not its
- * own is unknown, and what it tells again, or after the end, changes nothing.
+ * What is done with what an agent tells of a task: an end is noted and settled, then the client's webhooks are
+ * told. What it tells of a task that is not its own is unknown, and what it tells again, or after the end, changes
+ * nothing.
  */
 export function createPushedEvents({ tasks, offer, look, notify }: PushedEventsOptions): PushRoutesOptions['onEvent'] {
   return async ({ key, address, version, event, value }) => {
     const task = await tasks.find(key, address);
     if (task === null || task.offerId !== address.offerId) return false;
     if (!task.live) return true;
-    // Of an offer that is gone it is not known how its use is priced: whoever looks at the task when it is back settles it.
+    // Of an offer that is gone it is not known how its use is priced: whoever looks at the task when it is back
+    // settles it.
     const own = offer(address.offerId);
     let sight: Sight | null = null;
     if (own !== null) {

@@ -20,8 +20,8 @@ const TELL_MS = 2_000;
 const REPLY_BYTES_MAX = 64 * 1024;
 
 /**
- * Has an agent tell the gateway of a task whose client wants to be told of it, so that the client need not wait for the gateway's next look. Nothing depends
- * on it: where the agent cannot, or does not, the looks go on.
+ * Has an agent tell the gateway of a task whose client wants to be told of it, so that the client need not wait for
+ * the gateway's next look. Nothing depends on it: where the agent cannot, or does not, the looks go on.
  */
 export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAgentDeps, task: Task): Promise<void> {
   const offer = catalog.offers('agent').find(({ id }) => id === task.offerId);
@@ -29,7 +29,13 @@ export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAg
   const url = offer && facts?.push === true && !facts.bare ? ownWebhook(offer, task, task.taskId) : null;
   if (!offer || !facts || url === null) return;
   const link = chooseLink(offer, facts, versionIn(task.notes) ?? '1.0');
-  const params = writePushConfig(link.version, { id: 'tollgate', taskId: task.taskId, url, token: null, authentication: null });
+  const params = writePushConfig(link.version, {
+    id: 'tollgate',
+    taskId: task.taskId,
+    url,
+    token: null,
+    authentication: null,
+  });
   const requestId = `tell-${task.taskId.slice(0, 64)}`;
   await runFree(
     pipeline,
@@ -42,7 +48,14 @@ export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAg
       timeoutMs: TELL_MS,
       // oxlint-disable-next-line require-yield -- there is nobody to give anything to
       async *converse(_offer, send) {
-        const asked = { operation: 'push-set', version: link.version, params, paramsText: JSON.stringify(params), id: requestId, requestId } as const;
+        const asked = {
+          operation: 'push-set',
+          version: link.version,
+          params,
+          paramsText: JSON.stringify(params),
+          id: requestId,
+          requestId,
+        } as const;
         const reply = await send(agentRequest(link, { ...asked, extensions: null, run: null })).head;
         for await (const _said of readAgent(link, requestId, reply, REPLY_BYTES_MAX)) break;
         return FREE;

@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { UpstreamFailure, type JsonObject } from '#wire';
-import { measuredUse, ONE_CALL, type Call, type Offer, type ReplyEnd, type MeasuredWork, type ReportedUsage } from '#gateway';
+import {
+  measuredUse,
+  ONE_CALL,
+  type Call,
+  type Offer,
+  type ReplyEnd,
+  type MeasuredWork,
+  type ReportedUsage,
+} from '#gateway';
 import { ownerOf, type Tasks, type TaskKey } from '#tasks';
 import { FREE, usageOf, type A2aTail } from './ending.ts';
 import type { Link } from '../agent/link.ts';
@@ -42,10 +50,15 @@ export interface TaskAtCut {
 }
 
 /**
- * Ends a task that the gateway does not wait for any longer, before anybody is told of it: what it has given is charged, and whatever becomes of it at its
- * agent charges nothing more. Where somebody else has seen its end, that counts.
+ * Ends a task that the gateway does not wait for any longer, before anybody is told of it: what it has given is
+ * charged, and whatever becomes of it at its agent charges nothing more. Where somebody else has seen its end, that
+ * counts.
  */
-export async function cutTask({ tasks, notify, onError }: CutTaskDeps, at: TaskAtCut, { reason, failure }: TaskCut): Promise<ReplyEnd> {
+export async function cutTask(
+  { tasks, notify, onError }: CutTaskDeps,
+  at: TaskAtCut,
+  { reason, failure }: TaskCut,
+): Promise<ReplyEnd> {
   const { call, offer, link, key, contextId, version, later, covered, canceled, work } = at;
   const large = failure instanceof UpstreamFailure && failure.tooLarge ? failure : null;
   const before = await tasks.find(key, ownerOf(call.caller)).catch(() => null);
@@ -54,9 +67,20 @@ export async function cutTask({ tasks, notify, onError }: CutTaskDeps, at: TaskA
   const status = {
     state: stateName('canceled'),
     timestamp: new Date().toISOString(),
-    message: { messageId: randomUUID(), taskId: key.taskId, ...contextOf(contextId), role: 'ROLE_AGENT', parts: [{ text: why }] },
+    message: {
+      messageId: randomUUID(),
+      taskId: key.taskId,
+      ...contextOf(contextId),
+      role: 'ROLE_AGENT',
+      parts: [{ text: why }],
+    },
   };
-  const said = { taskId: key.taskId, contextId: contextId ?? '', status, ...(gave ? { metadata: { 'tollgate/cut': why } } : {}) };
+  const said = {
+    taskId: key.taskId,
+    contextId: contextId ?? '',
+    status,
+    ...(gave ? { metadata: { 'tollgate/cut': why } } : {}),
+  };
   const event: JsonObject = { statusUpdate: said };
   // What is not paid is not shown later, and what is too large cannot be.
   const snapshot = gave && large === null ? null : JSON.stringify({ id: key.taskId, ...contextOf(contextId), status });
@@ -66,7 +90,10 @@ export async function cutTask({ tasks, notify, onError }: CutTaskDeps, at: TaskA
   const used: ReportedUsage =
     unreported && large !== null && !later
       ? { usage: measuredUse(large, work.elapsedMs), flags: [] }
-      : usageOf(offer, unreported ? undefined : reported, true, { ...work, bytesOut: work.bytesOut + (large?.received ?? 0) });
+      : usageOf(offer, unreported ? undefined : reported, true, {
+          ...work,
+          bytesOut: work.bytesOut + (large?.received ?? 0),
+        });
   const sight = {
     state: 'canceled',
     end: 'cut',
@@ -77,26 +104,39 @@ export async function cutTask({ tasks, notify, onError }: CutTaskDeps, at: TaskA
   const seen = await tasks.saw(key, sight, covered ? undefined : call.id).catch(onError);
   if (seen && seen.task.state !== 'canceled') return endedElsewhere({ tasks }, call, key);
   notify(key, link, translateEvent('1.0', link.version, event));
-  const tail: A2aTail = { text: JSON.stringify(translateEvent('1.0', version, event)), event: readEvent('1.0', event), error: null, cut: null };
+  const tail: A2aTail = {
+    text: JSON.stringify(translateEvent('1.0', version, event)),
+    event: readEvent('1.0', event),
+    error: null,
+    cut: null,
+  };
   if (!gave) return { ...FREE, finishReason: reason, tail };
   const estimated = large !== null && unreported && offer.priceCap !== null && !later;
   return { ...(later ? ONE_CALL : used), outcome: 'cut', estimated, finishReason: reason, tail };
 }
 
 /** The end of a call whose task was ended by somebody else: it is settled by that before this resolves. */
-export async function endedElsewhere({ tasks }: Pick<CutTaskDeps, 'tasks'>, call: Call, key: TaskKey): Promise<ReplyEnd> {
+export async function endedElsewhere(
+  { tasks }: Pick<CutTaskDeps, 'tasks'>,
+  call: Call,
+  key: TaskKey,
+): Promise<ReplyEnd> {
   const seen = await tasks.saw(key, { state: null, end: 'cut' });
   const state = seen?.task.state ?? 'canceled';
-  const charged = seen?.settled.some(({ callId, settlement }) => callId === call.id && settlement.charged > 0n) === true;
+  const charged =
+    seen?.settled.some(({ callId, settlement }) => callId === call.id && settlement.charged > 0n) === true;
   const why = `The task is ${state}: ${charged ? 'what it gave until then is charged' : 'nothing is charged'}`;
   const tail: A2aTail = { text: null, event: null, error: null, cut: why };
-  return charged ? { ...FREE, ...ONE_CALL, outcome: 'cut', finishReason: state, tail } : { ...FREE, finishReason: state, tail };
+  return charged
+    ? { ...FREE, ...ONE_CALL, outcome: 'cut', finishReason: state, tail }
+    : { ...FREE, finishReason: state, tail };
 }
 
 const contextOf = (contextId: string | null) => (contextId === null ? {} : { contextId });
 
 function wordsOf(why: string, { large, gave }: { readonly large: boolean; readonly gave: boolean }): string {
-  if (large) return `The agent has answered, and is charged, but ${why}: it cannot be passed on. Ask it for less at once`;
+  if (large)
+    return `The agent has answered, and is charged, but ${why}: it cannot be passed on. Ask it for less at once`;
   if (gave) return `The task was canceled because ${why}. What the agent gave until then is charged`;
   return `The task was canceled because ${why}, and the agent had given nothing. Nothing is charged`;
 }

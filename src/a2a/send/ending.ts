@@ -1,5 +1,14 @@
 import type { UpstreamFailure } from '#wire';
-import { heldAgainst, measuredUse, ONE_CALL, readReportedUsage, type MeasuredWork, type Offer, type ReplyEnd, type ReportedUsage } from '#gateway';
+import {
+  heldAgainst,
+  measuredUse,
+  ONE_CALL,
+  readReportedUsage,
+  type MeasuredWork,
+  type Offer,
+  type ReplyEnd,
+  type ReportedUsage,
+} from '#gateway';
 import { readEvent, type A2aEvent } from '../wire/read-result.ts';
 import { isTerminal } from '../wire/task-state.ts';
 import { translateEvent } from '../wire/translate-result.ts';
@@ -20,21 +29,24 @@ export interface A2aTail {
 export const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
 
 /**
- * What a message used that is paid: counted once; where the agent is priced by its use, what it reported of that, held against `work`. `cut`: it was stopped,
- * and need not have come to a report.
+ * What a message used that is paid: counted once; where the agent is priced by its use, what it reported of that,
+ * held against `work`. `cut`: it was stopped, and need not have come to a report.
  */
 export function usageOf(offer: PricedByUse, reported: unknown, cut: boolean, work: MeasuredWork): ReportedUsage {
   const unreported = reported === undefined || reported === null;
-  return offer.priceCap === null || (cut && unreported) ? ONE_CALL : heldAgainst(readReportedUsage(reported), offer, work);
+  return offer.priceCap === null || (cut && unreported)
+    ? ONE_CALL
+    : heldAgainst(readReportedUsage(reported), offer, work);
 }
 
 /** What of an offer says how a claim of use is read. */
 export type PricedByUse = Pick<Offer, 'priceCap' | 'endpoint'>;
 
 /**
- * How a call ends whose last event this is: charged where the agent answered or its task is completed, free where the task failed or was rejected, pending
- * where it goes on. One that was canceled is cut: charged where it had given output (`gave`), else free. `later`: the message went on with a task, whose use
- * is charged with its first message.
+ * How a call ends whose last event this is: charged where the agent answered or its task is completed, free where
+ * the task failed or was rejected, pending where it goes on. One that was canceled is cut: charged where it had
+ * given output (`gave`), else free. `later`: the message went on with a task, whose use is charged with its first
+ * message.
  */
 export function toEnd(
   offer: Offer,
@@ -51,8 +63,9 @@ export function toEnd(
 }
 
 /**
- * The answer is larger than the gateway takes, and no task is known by it. The agent has done its work, and its client may have asked for as much: it is
- * charged as it can be measured, and the client is told by a message in the place of the answer.
+ * The answer is larger than the gateway takes, and no task is known by it. The agent has done its work, and its
+ * client may have asked for as much: it is charged as it can be measured, and the client is told by a message in
+ * the place of the answer.
  */
 export function tooLargeEnd(
   { priceCap }: Offer,
@@ -76,7 +89,12 @@ export function tooLargeEnd(
     estimated: priceCap !== null && !later,
     finishReason: 'too_large',
     flags: [],
-    tail: { text: JSON.stringify(translateEvent('1.0', version, { message })), event, error: null, cut: null } satisfies A2aTail,
+    tail: {
+      text: JSON.stringify(translateEvent('1.0', version, { message })),
+      event,
+      error: null,
+      cut: null,
+    } satisfies A2aTail,
   };
 }
 

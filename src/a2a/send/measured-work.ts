@@ -33,10 +33,16 @@ export function measureWork({ priceCap }: Pick<PricedByUse, 'priceCap'>, message
 }
 
 /**
- * Bytes of output that the end of a task is held against. Where those that were heard with it do not explain its claim, `shown` is asked for those of the whole task:
- * the end may be a bare status, after output that somebody else has heard, or a task without the history that has its output.
+ * Bytes of output that the end of a task is held against. Where those that were heard with it do not explain its
+ * claim, `shown` is asked for those of the whole task: the end may be a bare status, after output that somebody
+ * else has heard, or a task without the history that has its output.
  */
-export async function bytesBehind(offer: PricedByUse, event: A2aEvent, heard: number, shown: () => Promise<number>): Promise<number> {
+export async function bytesBehind(
+  offer: PricedByUse,
+  event: A2aEvent,
+  heard: number,
+  shown: () => Promise<number>,
+): Promise<number> {
   if (offer.priceCap === null || !isTerminal(event.state)) return heard;
   const work: MeasuredWork = { elapsedMs: Number.MAX_SAFE_INTEGER, bytesIn: 0, bytesOut: heard };
   const { flags } = heldAgainst(readReportedUsage(event.usage), offer, work);

@@ -13,8 +13,17 @@ export interface OnceDeps {
   readonly show: (ask: Ask, taskId: string, out: Out) => Promise<void>;
 }
 
-/** Sends a message once, however often it is repeated: `run` takes it to its end, and resolves with what is kept of its outcome (of `keptText` or `keptTask`), or null. */
-export type Once = (ask: Ask, service: string, messageId: string, out: Out, run: (callId: string) => Promise<Kept | null>) => Promise<void>;
+/**
+ * Sends a message once, however often it is repeated: `run` takes it to its end, and resolves with what is kept of
+ * its outcome (of `keptText` or `keptTask`), or null.
+ */
+export type Once = (
+  ask: Ask,
+  service: string,
+  messageId: string,
+  out: Out,
+  run: (callId: string) => Promise<Kept | null>,
+) => Promise<void>;
 
 export interface Kept {
   readonly text: string;
@@ -30,15 +39,21 @@ export function keptText(text: string, taskId: string | null, charged: boolean):
   return isShort || taskId === null ? { text, charged } : keptTask(taskId, charged);
 }
 /** A task that is shown as it is by then: of a stream the last event alone would be no answer. */
-export const keptTask = (taskId: string, charged: boolean): Kept => ({ text: JSON.stringify({ [AGAIN]: taskId }), charged });
+export const keptTask = (taskId: string, charged: boolean): Kept => ({
+  text: JSON.stringify({ [AGAIN]: taskId }),
+  charged,
+});
 
-/** One messageId begins at most so many tasks with the same words, one after the other. Each of them is looked up before the next. */
+/**
+ * One messageId begins at most so many tasks with the same words, one after the other. Each of them is looked up
+ * before the next.
+ */
 const BEGUN_MAX = 100;
 
 /**
- * A message is told from others by its account, service, `messageId`, `taskId` and `contextId`; one that begins a task also by what it says, as nothing but
- * the messageId would make two of them one. Of a message that is paid for by itself it is the payment. Who comes without an account has nothing that could
- * be repeated.
+ * A message is told from others by its account, service, `messageId`, `taskId` and `contextId`; one that begins a
+ * task also by what it says, as nothing but the messageId would make two of them one. Of a message that is paid for
+ * by itself it is the payment. Who comes without an account has nothing that could be repeated.
  */
 export function createOnce({ idempotency, tasks, show }: OnceDeps): Once {
   return async (ask, service, messageId, out, run) => {
@@ -70,7 +85,8 @@ export function createOnce({ idempotency, tasks, show }: OnceDeps): Once {
       }
       if (beginning.kind === 'conflict') throw repeated('conflict');
       if (beginning.kind !== 'new') {
-        // Its gateway may have died, or its answer have made room for others: a task that the message began is there to be shown all the same.
+        // Its gateway may have died, or its answer have made room for others: a task that the message began is
+        // there to be shown all the same.
         // oxlint-disable-next-line no-await-in-loop -- the last of them
         const task = beginning.callId === null ? null : await tasks.ofCall(beginning.callId, ownerOf(caller));
         if (task === null) throw repeated(beginning.kind);
@@ -87,8 +103,9 @@ export function createOnce({ idempotency, tasks, show }: OnceDeps): Once {
   }
 
   /**
-   * The task that an answer began with a question, where its sender has answered that since, or canceled it: whoever has done so has had the answer, and what
-   * comes now is no repeat of a request whose answer was lost. null for every other answer.
+   * The task that an answer began with a question, where its sender has answered that since, or canceled it:
+   * whoever has done so has had the answer, and what comes now is no repeat of a request whose answer was lost.
+   * null for every other answer.
    */
   async function answeredTask({ version, caller, params }: Ask, service: string, text: string): Promise<string | null> {
     if (taskIdOf(params['message']) !== null) return null;
@@ -100,7 +117,10 @@ export function createOnce({ idempotency, tasks, show }: OnceDeps): Once {
     return task !== null && task.state !== 'input-required' ? task.taskId : null;
   }
 
-  async function doOnce(use: Parameters<Idempotency['begin']>[0], run: (callId: string) => Promise<Kept | null>): Promise<void> {
+  async function doOnce(
+    use: Parameters<Idempotency['begin']>[0],
+    run: (callId: string) => Promise<Kept | null>,
+  ): Promise<void> {
     let kept: Kept | null;
     try {
       kept = await run(use.callId);
@@ -114,11 +134,15 @@ export function createOnce({ idempotency, tasks, show }: OnceDeps): Once {
 }
 
 /** What a message is known by when it comes again, and what it must say then. */
-function identityOf({ caller, payment, version, params }: Ask, messageId: string): { readonly named: unknown; readonly bodyHash: string } {
+function identityOf(
+  { caller, payment, version, params }: Ask,
+  messageId: string,
+): { readonly named: unknown; readonly bodyHash: string } {
   const { message } = params;
   const { metadata: _metadata, ...said } = message as JsonObject;
   const words = hash('sha256', JSON.stringify([version, said]));
-  if (caller.paying && payment) return { named: paymentKey(payment), bodyHash: hash('sha256', JSON.stringify([version, payment.request])) };
+  if (caller.paying && payment)
+    return { named: paymentKey(payment), bodyHash: hash('sha256', JSON.stringify([version, payment.request])) };
   const taskId = taskIdOf(message);
   return { named: [messageId, taskId, idIn(message, 'contextId'), taskId === null ? words : null], bodyHash: words };
 }
@@ -133,11 +157,15 @@ function idIn(message: unknown, name: string): string | null {
 function repeated(kind: 'conflict' | 'running' | 'lost' | 'unkept'): GatewayError {
   const { code, retryAfterS } = idempotencyError(kind);
   const said = {
-    conflict: 'A message with this messageId was sent to this task before, and said something else: a new message has a new messageId',
+    conflict:
+      'A message with this messageId was sent to this task before, and said something else: a new message has a new messageId',
     running: 'The message with this messageId is still being answered: ask for its task, or send it again later',
     unkept:
       'The message with this messageId was answered, and its answer was too long to be kept, or newer ones took its place: send it with a new messageId to have it done again',
     lost: 'The message with this messageId was charged once, but its answer was lost: send it with a new messageId to have it done again',
   }[kind];
-  return new GatewayError(code, said, { param: 'message.messageId', ...(retryAfterS === undefined ? {} : { retryAfterS }) });
+  return new GatewayError(code, said, {
+    param: 'message.messageId',
+    ...(retryAfterS === undefined ? {} : { retryAfterS }),
+  });
 }

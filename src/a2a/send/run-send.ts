@@ -47,22 +47,31 @@ export type RunSend = (ask: Ask, out: Out, gone: AbortSignal) => Promise<void>;
 /** A message that a client has left is sent all the same: leaving never cancels a task. */
 const NEVER = new AbortController().signal;
 
-/** Takes a message to its agent, once for each `messageId` of an account, and writes what comes of it. Throws what is wrong before anything was written. */
+/**
+ * Takes a message to its agent, once for each `messageId` of an account, and writes what comes of it. Throws what
+ * is wrong before anything was written.
+ */
 export function createRunSend(deps: RunSendDeps): RunSend {
   return async (asked, out, gone) => {
     const fields = readSend(asked.version, asked.params);
-    if (typeof fields === 'string') throw new A2aError('InvalidParams', fields, { param: /^[\w.[\]]+/.exec(fields)?.[0] });
+    if (typeof fields === 'string')
+      throw new A2aError('InvalidParams', fields, { param: /^[\w.[\]]+/.exec(fields)?.[0] });
     if (fields.pushConfig !== null) deps.push.check(asked, fields.pushConfig);
     const { ask, taskId } = withoutUnpaid(deps, asked, fields);
     const { service } = resolveAgent(deps.catalog, ask.service);
     const task = taskId === null ? null : await deps.tasks.find(keyOf(service, taskId), ownerOf(ask.caller));
-    if (taskId !== null && task === null) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
+    if (taskId !== null && task === null)
+      throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
     await refuseForeignTasks(deps, ask, service, fields.referenceTaskIds);
-    await deps.once(ask, service, fields.messageId, out, (callId) => run(deps, ask, fields, task, service, callId, out, gone));
+    await deps.once(ask, service, fields.messageId, out, (callId) =>
+      run(deps, ask, fields, task, service, callId, out, gone),
+    );
   };
 }
 
-/** Runs the call and writes its answer. Resolves with what is kept for who sends the message again; null for nothing. */
+/**
+ * Runs the call and writes its answer. Resolves with what is kept for who sends the message again; null for nothing.
+ */
 async function run(
   deps: RunSendDeps,
   ask: Ask,
@@ -109,14 +118,22 @@ async function run(
     if (call === null || covered) throw error;
     if (!asksForMoney(error)) throw error instanceof A2aError ? error : ofGeneration(toGatewayError(error), call.id);
     const { contextId } = fields;
-    const least = call.candidates.reduce((low, { estimate }) => (estimate < low ? estimate : low), call.candidates[0]!.estimate) + call.lendable;
+    const least =
+      call.candidates.reduce((low, { estimate }) => (estimate < low ? estimate : low), call.candidates[0]!.estimate) +
+      call.lendable;
     const waiting = { ask, service, contextId: contextId ?? task?.contextId ?? null, taskId: task?.taskId ?? null };
     await out.result(await deps.unpaid.unpaid(waiting, toGatewayError(error), least));
     return null;
   }
 }
 
-async function write({ tasks }: RunSendDeps, ask: Ask, call: Call, settled: SettledFrame, out: Out): Promise<Kept | null> {
+async function write(
+  { tasks }: RunSendDeps,
+  ask: Ask,
+  call: Call,
+  settled: SettledFrame,
+  out: Out,
+): Promise<Kept | null> {
   const { text, event, error, cut } = settled.tail as A2aTail;
   if (error !== null) {
     await out.refused(error);
@@ -139,12 +156,14 @@ async function write({ tasks }: RunSendDeps, ask: Ask, call: Call, settled: Sett
   }
   await out.result(shown, call.free === null ? costHeaders(call.id, over ? settled : null) : {});
   const charged = over ? wasCharged(settled) : mayCost(call);
-  if (event?.kind === 'task' || event?.kind === 'message') return keptText(shown, event.kind === 'task' ? taskId : null, charged);
+  if (event?.kind === 'task' || event?.kind === 'message')
+    return keptText(shown, event.kind === 'task' ? taskId : null, charged);
   return taskId === null ? null : keptTask(taskId, charged);
 }
 
 /** Whether something could be charged for a call, now or when its task ends. */
-const mayCost = ({ candidates, lendable }: Call): boolean => lendable > 0n || candidates.some(({ estimate }) => estimate > 0n);
+const mayCost = ({ candidates, lendable }: Call): boolean =>
+  lendable > 0n || candidates.some(({ estimate }) => estimate > 0n);
 
 /** Who is to be told of the task, noted before anything is seen of it. */
 function pushOf({ push }: RunSendDeps, ask: Ask, { pushConfig }: SendParams): Pick<SendAsk, 'pushes' | 'onTask'> {
@@ -153,7 +172,11 @@ function pushOf({ push }: RunSendDeps, ask: Ask, { pushConfig }: SendParams): Pi
 }
 
 /** A message to a task that waits for money is what could not be sent then: that task is nobody's. */
-function withoutUnpaid({ unpaid }: RunSendDeps, ask: Ask, { taskId }: SendParams): { readonly ask: Ask; readonly taskId: string | null } {
+function withoutUnpaid(
+  { unpaid }: RunSendDeps,
+  ask: Ask,
+  { taskId }: SendParams,
+): { readonly ask: Ask; readonly taskId: string | null } {
   const meant = taskId === null ? undefined : unpaid.goesOnWith(ask.caller.account, taskId);
   if (meant === undefined) return { ask, taskId };
   const { message, ...rest } = ask.params;
@@ -171,14 +194,29 @@ function withoutUnpaid({ unpaid }: RunSendDeps, ask: Ask, { taskId }: SendParams
 }
 
 /** An agent knows nothing of whose its tasks are: what a message refers to has to be the caller's own. */
-async function refuseForeignTasks({ tasks }: RunSendDeps, { caller }: Ask, service: string, ids: readonly string[]): Promise<void> {
+async function refuseForeignTasks(
+  { tasks }: RunSendDeps,
+  { caller }: Ask,
+  service: string,
+  ids: readonly string[],
+): Promise<void> {
   const owner = ownerOf(caller);
-  const found = await Promise.all([...new Set(ids)].map(async (id) => ({ id, task: await tasks.find(keyOf(service, id), owner) })));
+  const found = await Promise.all(
+    [...new Set(ids)].map(async (id) => ({ id, task: await tasks.find(keyOf(service, id), owner) })),
+  );
   const missing = found.find(({ task }) => task === null);
-  if (missing) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId: missing.id.slice(0, ID_CHARS_MAX) } });
+  if (missing)
+    throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId: missing.id.slice(0, ID_CHARS_MAX) } });
 }
 
-function toCallRequest(ask: Ask, fields: SendParams, task: Task | null, talk: SendTalk, covered: boolean, sticky: string | null): CallRequest {
+function toCallRequest(
+  ask: Ask,
+  fields: SendParams,
+  task: Task | null,
+  talk: SendTalk,
+  covered: boolean,
+  sticky: string | null,
+): CallRequest {
   const offerId = task?.offerId ?? sticky;
   const cap = capOf(ask);
   const request: CallRequest = {
@@ -208,7 +246,8 @@ function toCallRequest(ask: Ask, fields: SendParams, task: Task | null, talk: Se
 }
 
 /**
- * The most that the run may cost: the lowest that the header, the metadata of the request and that of the message say. Throws GatewayError `invalid_request`.
+ * The most that the run may cost: the lowest that the header, the metadata of the request and that of the message
+ * say. Throws GatewayError `invalid_request`.
  */
 export function capOf({ params, maxCost }: Ask): CostCap | null {
   refuseCapBeside(params, 'metadata');
@@ -225,5 +264,10 @@ const saidIn = (metadata: unknown): unknown => (isObject(metadata) ? metadata[MA
 /** Whether an error says that the caller has to pay before the call is made. */
 export function asksForMoney(error: unknown): boolean {
   const { code } = toGatewayError(error);
-  return error instanceof PaymentNeeded || code === 'insufficient_balance' || code === 'escrow_not_setup' || code === 'insufficient_payment';
+  return (
+    error instanceof PaymentNeeded ||
+    code === 'insufficient_balance' ||
+    code === 'escrow_not_setup' ||
+    code === 'insufficient_payment'
+  );
 }

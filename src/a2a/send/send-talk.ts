@@ -39,7 +39,9 @@ export interface SendTalkDeps {
   readonly tasks: Tasks;
   /** What an agent is given that may make calls in the name of this one's consumer; null for none. */
   readonly runGift: (call: Call) => RunGift | null;
-  /** Where an agent can tell of the task that a message begins; null where the gateway does not know its own address. */
+  /**
+   * Where an agent can tell of the task that a message begins; null where the gateway does not know its own address.
+   */
   readonly ownWebhook: (offer: Offer, owner: TaskOwner, taskId: string | null) => string | null;
   /** Told of what an event of a task says, whoever else may want to know: the client's webhooks. */
   readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
@@ -51,7 +53,10 @@ export interface SendTalkDeps {
   readonly onError: (error: unknown) => void;
 }
 
-export interface SendAsk extends Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'> {
+export interface SendAsk extends Pick<
+  Ask,
+  'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'
+> {
   /** The task that the message goes on with; null for a new one. */
   readonly taskId: string | null;
   /** The version that this task was begun in. */
@@ -62,7 +67,10 @@ export interface SendAsk extends Pick<Ask, 'operation' | 'version' | 'params' | 
   readonly later: boolean;
   /** All that the task costs is charged with its first message, so that this call is a free one. */
   readonly covered: boolean;
-  /** The call lasts until its task ends or asks for something, also where the agent answers at once: whoever called has no way to ask for the task. */
+  /**
+   * The call lasts until its task ends or asks for something, also where the agent answers at once: whoever called
+   * has no way to ask for the task.
+   */
   readonly waits: boolean;
   /** Aborts when the client of a stream leaves. The call goes on. */
   readonly left?: AbortSignal;
@@ -72,7 +80,10 @@ export interface SendAsk extends Pick<Ask, 'operation' | 'version' | 'params' | 
   readonly onTask?: (key: TaskKey) => Promise<void>;
 }
 
-/** The native side of a message to an agent: its data frames are events, JSON text in the client's version, its tail is an A2aTail. */
+/**
+ * The native side of a message to an agent: its data frames are events, JSON text in the client's version, its tail
+ * is an A2aTail.
+ */
 export interface SendTalk extends Conversation {
   /** Id of the task that the message began or went on with; null while the agent named none. */
   task(): string | null;
@@ -106,15 +117,20 @@ const WAIT_MIN_MS = 500;
 const WAIT_MAX_MS = 5_000;
 
 /**
- * Sends a message to an agent and reads what comes of it. A task is noted, and its lock kept, before the client hears of it; from then on nothing that
- * befalls the connection is an error of the call, since the task goes on: its end is seen by another way.
+ * Sends a message to an agent and reads what comes of it. A task is noted, and its lock kept, before the client
+ * hears of it; from then on nothing that befalls the connection is an error of the call, since the task goes on:
+ * its end is seen by another way.
  */
 export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   const { tasks } = deps;
   let call: Call | null = null;
   let begunTask: string | null = null;
   /** The task that has ended, with what is to be noted of it once this call is settled, and told then. */
-  let ended: { readonly key: TaskKey; readonly sight: NonNullable<ReturnType<typeof sightOf>>; readonly tell: () => void } | null = null;
+  let ended: {
+    readonly key: TaskKey;
+    readonly sight: NonNullable<ReturnType<typeof sightOf>>;
+    readonly tell: () => void;
+  } | null = null;
   let noting: Promise<void> = Promise.resolve();
   /** Of the attempt that runs. */
   let measuring: Measuring = measureWork({ priceCap: null }, '');
@@ -150,7 +166,8 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       // A task that is at its end with its first message is settled with this call, which its notes name.
       ask.covered || (isTerminal(state) && ask.taskId === null) ? null : { callId: id, price: price.id, most },
     );
-    if (begun === 'taken' || (ask.taskId === null && begun !== 'begun')) throw broken("the agent's task has the id of another one", null);
+    if (begun === 'taken' || (ask.taskId === null && begun !== 'begun'))
+      throw broken("the agent's task has the id of another one", null);
     // Its end was seen, or it was given up: nothing would ever settle what goes on of it.
     if (begun === 'over' && !isTerminal(state)) throw broken('the agent goes on with a task that is over', null);
     begunTask = taskId;
@@ -165,14 +182,18 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     bytes: number,
     tell: () => void = () => {},
   ): Promise<ReplyEnd> {
-    const gave = event.output || (event.state === 'canceled' && (await tasks.find(key, ownerOf(call!.caller)))?.output === true);
+    const gave =
+      event.output || (event.state === 'canceled' && (await tasks.find(key, ownerOf(call!.caller)))?.output === true);
     ended = { key, sight: sightOf(offer, event, gave, bytes)!, tell };
     if (ask.covered) note(undefined);
     if (ask.covered) await noting;
     return toEnd(offer, event, tail, { later: ask.later, gave, work: measuring.work(bytes) });
   }
 
-  /** The task of a client that has no other way to it, once nothing more is heard of it: it is asked for until it has ended, or waits for its client. */
+  /**
+   * The task of a client that has no other way to it, once nothing more is heard of it: it is asked for until it
+   * has ended, or waits for its client.
+   */
   async function* wait(at: Running, send: Send, ending: AbortSignal): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
     const { offer, link, key } = at;
     for (let pauseMs = WAIT_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, WAIT_MAX_MS)) {
@@ -188,18 +209,25 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
         const { event } = shown;
         text = textOf(link, shown.value);
         if (isTerminal(event.state))
-          return await over(at, event, { text, event, error: null, cut: null }, Math.max(measuring.bytes, Buffer.byteLength(text)));
+          return await over(
+            at,
+            event,
+            { text, event, error: null, cut: null },
+            Math.max(measuring.bytes, Buffer.byteLength(text)),
+          );
         if (event.state !== at.state || (event.output && !at.gave)) {
           const sight = sightOf(offer, event, at.gave, measuring.bytes);
           const seen = sight && (await tasks.saw(key, sight));
           if (seen?.task.live === false) return await endedElsewhere(deps, call!, key);
         }
         heard(at, event);
-        if (isInterrupted(event.state)) return toEnd(offer, event, { text, event, error: null, cut: null }, sofar(at.gave));
+        if (isInterrupted(event.state))
+          return toEnd(offer, event, { text, event, error: null, cut: null }, sofar(at.gave));
         if (!event.output) continue;
       } catch (error) {
         if (ending.aborted || isTooLarge(error)) throw error;
-        if (error instanceof A2aError) throw new Error(`the agent does not show its task: ${error.message}`, { cause: error });
+        if (error instanceof A2aError)
+          throw new Error(`the agent does not show its task: ${error.message}`, { cause: error });
         if (!(error instanceof UpstreamFailure)) deps.onError(error);
         continue;
       }
@@ -219,7 +247,9 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
 
   /** A task that was asked for, as a client of a send is shown it. */
   const textOf = (link: Link, value: unknown) =>
-    JSON.stringify(translateResult('send', link.version, ask.version, link.version === '1.0' ? { task: value } : value));
+    JSON.stringify(
+      translateResult('send', link.version, ask.version, link.version === '1.0' ? { task: value } : value),
+    );
 
   /** An agent that has lost a task does nothing for it any more, and is owed nothing. */
   async function lost(key: TaskKey, error: NonNullable<A2aTail['error']>): Promise<ReplyEnd> {
@@ -233,9 +263,18 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     const ended = await cancelAtAgent({ ...asking(at), send: detached });
     const bytes = Math.max(measuring.bytes, ended === null ? 0 : Buffer.byteLength(JSON.stringify(ended.value)));
     if (ended !== null && ended.event.state !== 'canceled' && why.reason !== 'too_large')
-      return over(at, ended.event, { text: textOf(link, ended.value), event: ended.event, error: null, cut: null }, bytes);
+      return over(
+        at,
+        ended.event,
+        { text: textOf(link, ended.value), event: ended.event, error: null, cut: null },
+        bytes,
+      );
     const { version, later, covered } = ask;
-    return cutTask(deps, { ...at, call: call!, version, later, covered, work: measuring.work(bytes), canceled: ended?.event ?? null }, why);
+    return cutTask(
+      deps,
+      { ...at, call: call!, version, later, covered, work: measuring.work(bytes), canceled: ended?.event ?? null },
+      why,
+    );
   }
 
   /** The task goes on, and its lock stays, also where it cannot be noted who is to be told of it. */
@@ -253,14 +292,22 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
   const webhookOf = (offer: Offer, { push }: CardFacts) =>
     ask.pushes ? { webhook: push ? deps.ownWebhook(offer, ownerOf(call!.caller), null) : null } : {};
 
-  async function* converse(offer: Offer, send: Send, signal: AbortSignal, detached: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  async function* converse(
+    offer: Offer,
+    send: Send,
+    signal: AbortSignal,
+    detached: Send,
+  ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
     if (ask.taskId === null) await tasks.admit(call!.caller.account);
     await claimContext(tasks, call!.caller, offer.service, ask.contextId);
     const facts = await deps.cards.facts(offer);
     const link = chooseLink(offer, facts, ask.begunIn ?? ask.version);
     const streams = facts.streaming && link.binding !== 'bare';
     if (ask.operation === 'stream' && !streams && !ask.waits)
-      throw new A2aError('UnsupportedOperation', `${offer.service} does not stream, as its agent card says: send the message without a stream`);
+      throw new A2aError(
+        'UnsupportedOperation',
+        `${offer.service} does not stream, as its agent card says: send the message without a stream`,
+      );
     const operation: Operation = ask.operation === 'stream' && streams ? 'stream' : 'send';
     let at: Running | null = null;
     /** Why nobody else will be told of the task, who should have been. */
@@ -272,7 +319,10 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
     const stopping = new AbortController();
     const ending = AbortSignal.any([signal, stopping.signal]);
     const listening: { place: ListenPlace | null } = { place: null };
-    /** The stream of a task that goes on and that nobody reads any more only listens. Without a place for that the end of the task is seen by looking at it. */
+    /**
+     * The stream of a task that goes on and that nobody reads any more only listens. Without a place for that the
+     * end of the task is seen by looking at it.
+     */
     const unread = (exchange: UpstreamExchange) => {
       if (!told || listening.place !== null || operation !== 'stream') return;
       const place = deps.places.take(call!.caller.account);
@@ -323,14 +373,18 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
             const key = await begin(offer, link.version, event);
             at = { offer, link, key, contextId: ask.contextId, state: null, gave: false };
             unkept = await unkeptOf(ask.onTask?.(key));
-          } else if (event.taskId !== at.key.taskId) throw broken('the agent speaks of another task than before', reply.status);
+          } else if (event.taskId !== at.key.taskId)
+            throw broken('the agent speaks of another task than before', reply.status);
           const moved = event.state !== null && event.state !== at.state && !first;
           if (!isTerminal(event.state) && (moved || (event.output && !at.gave))) {
             const sight = sightOf(offer, event, at.gave, measuring.bytes);
             const seen = sight && (await tasks.saw(at.key, sight));
-            // It was ended at another door, and nothing that it gives after that would be paid. What is completed, its client is to have.
+            // It was ended at another door, and nothing that it gives after that would be paid. What is completed,
+            // its client is to have.
             if (seen?.task.live === false && !(ask.waits && seen.task.state === 'completed'))
-              return ask.waits ? await endedElsewhere(deps, call!, at.key) : pendingEnd({ cut: `The task is ${seen.task.state}` });
+              return ask.waits
+                ? await endedElsewhere(deps, call!, at.key)
+                : pendingEnd({ cut: `The task is ${seen.task.state}` });
           }
           heard(at, event);
           told = true;
@@ -338,12 +392,15 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
           const current: Running = at;
           const tell = () => deps.notify(current.key, link, said.value);
           if (isTerminal(event.state)) {
-            const bytes = await bytesBehind(offer, event, measuring.bytes, () => bytesOfTask({ ...asking(current), send }));
+            const bytes = await bytesBehind(offer, event, measuring.bytes, () =>
+              bytesOfTask({ ...asking(current), send }),
+            );
             return await over(current, event, tail, bytes, tell);
           }
           tell();
           if (unkept !== null) return pendingEnd({ cut: unkept });
-          if (operation === 'send' && (!ask.waits || isInterrupted(event.state))) return toEnd(offer, event, tail, sofar(at.gave));
+          if (operation === 'send' && (!ask.waits || isInterrupted(event.state)))
+            return toEnd(offer, event, tail, sofar(at.gave));
           yield Buffer.from(text);
         }
         if (at === null) throw broken('the agent ended its answer before it said anything', reply.status);
@@ -356,12 +413,21 @@ export function createSendTalk(deps: SendTalkDeps, ask: SendAsk): SendTalk {
       return pendingEnd({});
     } catch (error) {
       if (at === null && isTooLarge(error))
-        return tooLargeEnd(offer, ask.version, { callId: call!.id, contextId: ask.contextId, later: ask.later }, error, measuring.work().elapsedMs);
+        return tooLargeEnd(
+          offer,
+          ask.version,
+          { callId: call!.id, contextId: ask.contextId, later: ask.later },
+          error,
+          measuring.work().elapsedMs,
+        );
       if (!told) throw onceOnly(error);
       if (isTooLarge(error)) return await cut(at!, detached, { reason: 'too_large', failure: error });
       if (ask.waits && !isInterrupted(at!.state)) {
         const reason = signal.aborted ? 'timeout' : stopping.signal.aborted ? 'shutdown' : 'gave_up';
-        return await cut(at!, detached, { reason, failure: ending.aborted ? (ending.reason as Error) : (error as Error) });
+        return await cut(at!, detached, {
+          reason,
+          failure: ending.aborted ? (ending.reason as Error) : (error as Error),
+        });
       }
       return pendingEnd({ cut: deps.streams.ended ? null : whyEnded(error, signal) });
     } finally {

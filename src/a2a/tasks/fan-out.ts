@@ -1,6 +1,9 @@
 /** One source that is read once and given to many readers, each at its own pace. */
 export interface FanOut<Item, End> {
-  /** Gives an item of so many bytes to all. Resolves when another is wanted: as soon as the reader that is furthest ahead has room. */
+  /**
+   * Gives an item of so many bytes to all. Resolves when another is wanted: as soon as the reader that is furthest
+   * ahead has room.
+   */
   push(item: Item, bytes: number): Promise<void>;
   /** Nothing follows. */
   end(end: End): void;
@@ -15,8 +18,8 @@ export interface FanOut<Item, End> {
 
 export interface FanReader<Item, End> {
   /**
-   * The next item, or the end. `behind`: so much waited for this reader, who was slower than others, that it is given no more. `stopped`: by `stop`. Throws
-   * what the source failed with.
+   * The next item, or the end. `behind`: so much waited for this reader, who was slower than others, that it is
+   * given no more. `stopped`: by `stop`. Throws what the source failed with.
    */
   next(): Promise<Step<Item, End>>;
   /** Nothing more is wanted: a `next` that waits resolves. */
@@ -30,7 +33,10 @@ export type Step<Item, End> = { readonly item: Item } | { readonly end: End } | 
 
 /** What may wait for the reader that is furthest ahead before the source is held back. */
 const ROOM_BYTES = 64 * 1024;
-/** What may wait for one that is slower than others. The items are shared by all, so this bounds what waits of a source, not of a reader. */
+/**
+ * What may wait for one that is slower than others. The items are shared by all, so this bounds what waits of a
+ * source, not of a reader.
+ */
 const BEHIND_BYTES = 1024 * 1024;
 
 export function createFanOut<Item, End>(): FanOut<Item, End> {

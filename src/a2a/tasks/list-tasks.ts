@@ -25,8 +25,9 @@ interface ListParams {
 }
 
 /**
- * `ListTasks`: the caller's own tasks as they are noted here, since an agent knows nothing of whose they are; each as its agent shows it. One that its agent
- * does not show any more, or that is very large, is shown by what is noted.
+ * `ListTasks`: the caller's own tasks as they are noted here, since an agent knows nothing of whose they are; each
+ * as its agent shows it. One that its agent does not show any more, or that is very large, is shown by what is
+ * noted.
  */
 export async function listTasks(deps: RunTaskDeps, ask: Ask, out: Out, gone: AbortSignal): Promise<void> {
   const service = ask.service === '' ? null : deps.nameOf(ask.service);
@@ -38,7 +39,9 @@ export async function listTasks(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abo
   for (let from = 0; from < page.tasks.length; from += AT_ONCE) {
     const group = page.tasks.slice(from, from + AT_ONCE);
     const full = chars > LIST_CHARS_MAX;
-    const seen = await Promise.all(group.map((task) => (full ? notedTask(task) : shown(deps, ask, task, historyLength, gone))));
+    const seen = await Promise.all(
+      group.map((task) => (full ? notedTask(task) : shown(deps, ask, task, historyLength, gone))),
+    );
     const texts = seen.map((task, index) => {
       const text = JSON.stringify(includeArtifacts ? task : withoutArtifacts(task as JsonObject));
       // Among those of all agents a task says whose it is.
@@ -65,7 +68,14 @@ async function shown(
 ): Promise<unknown> {
   if (task.snapshot !== null || task.notes === BRIDGED) return notedTask(task);
   const params: JsonObject = { id: task.taskId, ...(historyLength === null ? {} : { historyLength }) };
-  const ask = { operation: 'get', version, params, paramsText: JSON.stringify(params), requestId, extensions: null } as const;
+  const ask = {
+    operation: 'get',
+    version,
+    params,
+    paramsText: JSON.stringify(params),
+    requestId,
+    extensions: null,
+  } as const;
   try {
     const tail = (await runFree(
       deps.pipeline,
@@ -75,7 +85,8 @@ async function shown(
         requestId,
         target: pinned(task.offerId),
         method: 'tasks/get',
-        converse: createTaskTalk({ ...deps, replyBytesMax: Math.min(deps.replyBytesMax, SHOWN_BYTES_MAX) }, ask, task).converse,
+        converse: createTaskTalk({ ...deps, replyBytesMax: Math.min(deps.replyBytesMax, SHOWN_BYTES_MAX) }, ask, task)
+          .converse,
         timeoutMs: SHOW_MS,
       },
       gone,
@@ -114,7 +125,10 @@ function readList(params: JsonObject): ListParams {
   if (Number.isNaN(since)) throw fault('statusTimestampAfter', 'a time, such as "2026-01-31T12:00:00Z"');
   if (includeArtifacts !== undefined && includeArtifacts !== null && typeof includeArtifacts !== 'boolean')
     throw fault('includeArtifacts', 'true or false');
-  const state = status === undefined || status === null || status === '' || status === 'TASK_STATE_UNSPECIFIED' ? null : stateOf(status);
+  const state =
+    status === undefined || status === null || status === '' || status === 'TASK_STATE_UNSPECIFIED'
+      ? null
+      : stateOf(status);
   if (state === 'unknown') throw fault('status', 'a state such as "TASK_STATE_WORKING"');
   return {
     contextId: text(contextId, 'contextId'),

@@ -11,7 +11,10 @@ import { translateError } from '../wire/translate-error.ts';
 import { translateResult } from '../wire/translate-result.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-/** Tells a client of its task until that ends, or the client leaves. Throws GatewayError `rate_limit_exceeded` where the account listens on too many streams. */
+/**
+ * Tells a client of its task until that ends, or the client leaves. Throws GatewayError `rate_limit_exceeded` where
+ * the account listens on too many streams.
+ */
 export type ListenToTask = (ask: Ask, task: Task, out: Out, gone: AbortSignal) => Promise<void>;
 
 export interface ListenToTaskDeps extends TaskTalkDeps {
@@ -31,7 +34,10 @@ interface Subscription {
 const MARGIN_MS = 60_000;
 const OVER: A2aTail = { text: null, event: null, error: null, cut: null };
 
-/** All who listen to one task share one subscription at its agent, whatever version they speak; another where they ask for other extensions. */
+/**
+ * All who listen to one task share one subscription at its agent, whatever version they speak; another where they
+ * ask for other extensions.
+ */
 export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
   const { pipeline, places } = deps;
   const open = new Map<string, Subscription>();
@@ -63,7 +69,12 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
   }
 
   /** One request to the agent, as a call of its own. */
-  async function look(ask: Ask, task: Task, gone: AbortSignal, onEvent?: (bytes: Uint8Array) => Promise<void>): Promise<A2aTail | null> {
+  async function look(
+    ask: Ask,
+    task: Task,
+    gone: AbortSignal,
+    onEvent?: (bytes: Uint8Array) => Promise<void>,
+  ): Promise<A2aTail | null> {
     const listens = ask.operation === 'subscribe';
     const call = {
       primitive: 'agent',
@@ -106,7 +117,9 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     const late = events.begun;
     const reader = events.join();
     const textOf = (text: string) =>
-      version === ask.version ? text : JSON.stringify(translateResult('subscribe', version, ask.version, JSON.parse(text)));
+      version === ask.version
+        ? text
+        : JSON.stringify(translateResult('subscribe', version, ask.version, JSON.parse(text)));
     const stop = () => reader.stop();
     gone.addEventListener('abort', stop, { once: true });
     place.over.addEventListener('abort', stop, { once: true });
@@ -136,6 +149,8 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
   };
 }
 
-const BEHIND = 'The stream was ended because its client reads more slowly than the agent writes. The task goes on: listen again, or ask for it';
+const BEHIND =
+  'The stream was ended because its client reads more slowly than the agent writes. The task goes on: listen again, or ask for it';
 
-const inVersion = (error: NonNullable<A2aTail['error']>, from: A2aVersion, to: A2aVersion) => (from === to ? error : translateError(from, to, error));
+const inVersion = (error: NonNullable<A2aTail['error']>, from: A2aVersion, to: A2aVersion) =>
+  from === to ? error : translateError(from, to, error);

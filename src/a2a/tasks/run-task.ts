@@ -21,9 +21,14 @@ export interface RunTaskDeps extends TaskTalkDeps {
 }
 
 /** The caller's task with the id that a request names. Throws A2aError `TaskNotFound`, also for another's. */
-export async function taskOf({ nameOf, tasks }: Pick<RunTaskDeps, 'nameOf' | 'tasks'>, ask: Ask, id: unknown): Promise<Task> {
+export async function taskOf(
+  { nameOf, tasks }: Pick<RunTaskDeps, 'nameOf' | 'tasks'>,
+  ask: Ask,
+  id: unknown,
+): Promise<Task> {
   const service = nameOf(ask.service);
-  if (typeof id !== 'string' || id === '') throw new A2aError('InvalidParams', 'The id of a task is missing: give it as a string', { param: 'id' });
+  if (typeof id !== 'string' || id === '')
+    throw new A2aError('InvalidParams', 'The id of a task is missing: give it as a string', { param: 'id' });
   const task = await tasks.find(keyOf(service, id), ownerOf(ask.caller));
   if (task === null) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId: id } });
   return task;
@@ -34,14 +39,23 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abort
   const task = await taskOf(deps, ask, ask.params['id']);
   const { operation } = ask;
   const { historyLength } = ask.params;
-  if (historyLength !== undefined && historyLength !== null && !(Number.isSafeInteger(historyLength) && (historyLength as number) >= 0))
+  if (
+    historyLength !== undefined &&
+    historyLength !== null &&
+    !(Number.isSafeInteger(historyLength) && (historyLength as number) >= 0)
+  )
     throw new A2aError('InvalidParams', 'historyLength must be a whole number from 0 on', { param: 'historyLength' });
   if (task.snapshot !== null || task.notes === BRIDGED) return showSnapshot(deps, ask, task, out);
   if (!task.live && operation === 'cancel')
-    throw new A2aError('TaskNotCancelable', `The task is ${task.state} and cannot be canceled any more`, { metadata: { taskId: task.taskId } });
+    throw new A2aError('TaskNotCancelable', `The task is ${task.state} and cannot be canceled any more`, {
+      metadata: { taskId: task.taskId },
+    });
   if (!task.live && operation === 'subscribe') {
     if (ask.version === '1.0')
-      throw new A2aError('UnsupportedOperation', `The task is ${task.state}: there is nothing more to tell of it; GetTask shows it`);
+      throw new A2aError(
+        'UnsupportedOperation',
+        `The task is ${task.state}: there is nothing more to tell of it; GetTask shows it`,
+      );
     return showTask(deps, ask, task.taskId, out, gone);
   }
   if (operation === 'subscribe') return deps.listen(ask, task, out, gone);
@@ -68,7 +82,13 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abort
 const nameOfFree = (operation: Ask['operation']): string => methodOf('0.3', operation) ?? `tasks/${operation}`;
 
 /** Shows one task of the caller as it is now, whatever was asked. */
-export async function showTask(deps: RunTaskDeps, ask: Ask, taskId: string, out: Out, gone: AbortSignal): Promise<void> {
+export async function showTask(
+  deps: RunTaskDeps,
+  ask: Ask,
+  taskId: string,
+  out: Out,
+  gone: AbortSignal,
+): Promise<void> {
   const params: JsonObject = { id: taskId };
   const events = ask.operation === 'stream' || ask.operation === 'subscribe' || ask.operation === 'send';
   const shown: Out = !events
@@ -82,10 +102,17 @@ export async function showTask(deps: RunTaskDeps, ask: Ask, taskId: string, out:
 }
 
 /** A task that no agent keeps, from what was noted at its end. Kept in 1.0's form. */
-async function showSnapshot({ tasks }: Pick<RunTaskDeps, 'tasks'>, { operation, version, wantsReceipt }: Ask, task: Task, out: Out): Promise<void> {
+async function showSnapshot(
+  { tasks }: Pick<RunTaskDeps, 'tasks'>,
+  { operation, version, wantsReceipt }: Ask,
+  task: Task,
+  out: Out,
+): Promise<void> {
   const { state, live } = task;
-  if (operation === 'cancel') throw new A2aError('TaskNotCancelable', `The task is ${state} and cannot be canceled${live ? '' : ' any more'}`);
-  if (operation === 'subscribe' && version === '1.0') throw new A2aError('UnsupportedOperation', `The task is ${state}: GetTask shows it`);
+  if (operation === 'cancel')
+    throw new A2aError('TaskNotCancelable', `The task is ${state} and cannot be canceled${live ? '' : ' any more'}`);
+  if (operation === 'subscribe' && version === '1.0')
+    throw new A2aError('UnsupportedOperation', `The task is ${state}: GetTask shows it`);
   const text = JSON.stringify(translateResult('get', '1.0', version, notedTask(task)));
   const began = beganBy(task);
   await out.result(withTaskCost(text, began, live ? null : await tasks.costOf(task, beganBy), wantsReceipt));
@@ -141,7 +168,9 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
       )) as A2aTail | null;
       return seen ?? (tail?.event ? { state: tail.event.state ?? 'unknown', end: null } : null);
     } catch (error) {
-      deps.onError(new Error(`task ${taskId.slice(0, 64)} of ${account} at ${service} could not be looked at`, { cause: error }));
+      deps.onError(
+        new Error(`task ${taskId.slice(0, 64)} of ${account} at ${service} could not be looked at`, { cause: error }),
+      );
       return seen;
     }
   };

@@ -17,10 +17,17 @@ export interface TaskBeforeDeps {
 const LOOK_MS = 3_000;
 
 /**
- * The task that a message is about to go on with, as an event of 1.0, from an agent that does not stream: its answer is the whole task, with all that it gave in
- * earlier rounds. null for one that streams, as it begins with that by itself, and where the agent does not show its task.
+ * The task that a message is about to go on with, as an event of 1.0, from an agent that does not stream: its
+ * answer is the whole task, with all that it gave in earlier rounds. null for one that streams, as it begins with
+ * that by itself, and where the agent does not show its task.
  */
-export async function taskBefore(deps: TaskBeforeDeps, task: Task, offer: Offer, send: Send, requestId: string): Promise<unknown> {
+export async function taskBefore(
+  deps: TaskBeforeDeps,
+  task: Task,
+  offer: Offer,
+  send: Send,
+  requestId: string,
+): Promise<unknown> {
   const facts = await deps.cards.facts(offer);
   const link = chooseLink(offer, facts, versionIn(task.notes) ?? '1.0');
   if (facts.streaming && link.binding !== 'bare') return null;

@@ -31,8 +31,8 @@ const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: nul
 const OVER: ReplyEnd = { ...FREE, tail: { text: null, event: null, error: null, cut: null } satisfies A2aTail };
 
 /**
- * Asks an agent for a task that is known here: to show it, cancel it or go on telling of it. Data frames are events, the tail is an A2aTail. An end that is
- * seen is settled before anybody is told of it.
+ * Asks an agent for a task that is known here: to show it, cancel it or go on telling of it. Data frames are
+ * events, the tail is an A2aTail. An end that is seen is settled before anybody is told of it.
  */
 export function createTaskTalk(
   { cards, tasks, notify, streams: open, replyBytesMax }: TaskTalkDeps,
@@ -61,7 +61,9 @@ export function createTaskTalk(
     let forget = () => {};
     try {
       const { params, paramsText, requestId, extensions } = ask;
-      const exchange = send(agentRequest(link, { operation, version, params, paramsText, id: requestId, requestId, extensions, run: null }));
+      const exchange = send(
+        agentRequest(link, { operation, version, params, paramsText, id: requestId, requestId, extensions, run: null }),
+      );
       if (streams)
         forget = open.add(() => {
           if (told) exchange.abort(new Error('the gateway stops'));
@@ -70,19 +72,26 @@ export function createTaskTalk(
       for await (const said of readAgent(link, requestId, reply, replyBytesMax)) {
         if (said.kind === 'error') {
           // An agent that has lost a task does nothing for it any more, and is owed nothing.
-          const lost = said.error.code === A2A_ERRORS.TaskNotFound.code && (begunIn === null || begunIn === link.version);
+          const lost =
+            said.error.code === A2A_ERRORS.TaskNotFound.code && (begunIn === null || begunIn === link.version);
           if (lost && live) await tasks.saw(key, { state: 'failed', end: 'free' });
           return refusedEnd(translateError(link.version, version, said.error));
         }
         const event = readEvent(link.version, said.value);
-        if (event === null || event.kind === 'message' || event.taskId !== taskId) throw broken('the agent answered with another task', reply.status);
+        if (event === null || event.kind === 'message' || event.taskId !== taskId)
+          throw broken('the agent answered with another task', reply.status);
         heard.hear(said.text);
         const asking = { link, taskId, id: requestId, requestId, replyBytesMax, send };
-        const sight = live ? sightOf(offer, event, gave, await bytesBehind(offer, event, heard.bytes, () => bytesOfTask(asking))) : null;
+        const sight = live
+          ? sightOf(offer, event, gave, await bytesBehind(offer, event, heard.bytes, () => bytesOfTask(asking)))
+          : null;
         if (sight) await tasks.saw(key, sight);
         gave ||= event.output;
         if (live) notify(key, link, said.value);
-        const asSaid = link.version === version ? said.text : JSON.stringify(translateResult(operation, link.version, version, said.value));
+        const asSaid =
+          link.version === version
+            ? said.text
+            : JSON.stringify(translateResult(operation, link.version, version, said.value));
         const text = await priced(asSaid, !live || isTerminal(event.state));
         const tail: A2aTail = { text, event, error: null, cut: null };
         if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, tail };

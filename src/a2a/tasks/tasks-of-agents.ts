@@ -8,7 +8,10 @@ import type { A2aVersion } from '../wire/version.ts';
 /** Notes of a task that no agent keeps: it is an answer of another primitive, and nobody can be asked for it. */
 export const BRIDGED = '{"bridged":true}';
 
-/** Notes of a task that was begun in this version, by this call. It is asked for in no other version, as an agent of both may keep the tasks of each for themselves. */
+/**
+ * Notes of a task that was begun in this version, by this call. It is asked for in no other version, as an agent of
+ * both may keep the tasks of each for themselves.
+ */
 export const notesOf = (version: A2aVersion, call: string): string => JSON.stringify({ version, call });
 
 /** The version that a task was begun in; null for one that does not say. */
@@ -28,10 +31,15 @@ export function beganBy({ notes, taskId }: Pick<Task, 'notes' | 'taskId'>): stri
 export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive: 'agent', service, taskId });
 
 /**
- * What an event says of its task; null for one that says nothing new of where it stands. `gave`: it is known that the task has given output. `bytes`: of what was
- * heard of the task, where the event is its end.
+ * What an event says of its task; null for one that says nothing new of where it stands. `gave`: it is known that
+ * the task has given output. `bytes`: of what was heard of the task, where the event is its end.
  */
-export function sightOf(offer: PricedByUse, { state: said, contextId, usage, output }: A2aEvent, gave: boolean, bytes: number): Sight | null {
+export function sightOf(
+  offer: PricedByUse,
+  { state: said, contextId, usage, output }: A2aEvent,
+  gave: boolean,
+  bytes: number,
+): Sight | null {
   const state = said === 'unknown' ? null : said;
   if (state === null && (gave || !output)) return null;
   const end = endOf(state);
@@ -46,7 +54,10 @@ export function sightOf(offer: PricedByUse, { state: said, contextId, usage, out
   };
 }
 
-/** What an end that an agent tells costs: one that it was stopped at is its client's doing, a failure or a refusal is its own. */
+/**
+ * What an end that an agent tells costs: one that it was stopped at is its client's doing, a failure or a refusal
+ * is its own.
+ */
 function endOf(state: TaskState | null): Sight['end'] {
   if (!isTerminal(state)) return null;
   return state === 'completed' ? 'complete' : state === 'canceled' ? 'cut' : 'free';

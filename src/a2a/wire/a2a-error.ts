@@ -1,6 +1,7 @@
 /**
- * Errors of the protocol itself: JSON-RPC's, and A2A's by their names without `Error`. The code on JSON-RPC; status and canonical code of the HTTP+JSON
- * binding (1.0.1 section 5.4; 0.3 section 8.2 has the first seven and no canonical codes); `reason` of the `google.rpc.ErrorInfo` of 1.0.
+ * Errors of the protocol itself: JSON-RPC's, and A2A's by their names without `Error`. The code on JSON-RPC; status
+ * and canonical code of the HTTP+JSON binding (1.0.1 section 5.4; 0.3 section 8.2 has the first seven and no
+ * canonical codes); `reason` of the `google.rpc.ErrorInfo` of 1.0.
  */
 export const A2A_ERRORS = {
   ParseError: { code: -32700, status: 400, canonical: 'INVALID_ARGUMENT', reason: 'PARSE_ERROR' },
@@ -10,12 +11,37 @@ export const A2A_ERRORS = {
   InternalError: { code: -32603, status: 500, canonical: 'INTERNAL', reason: 'INTERNAL_ERROR' },
   TaskNotFound: { code: -32001, status: 404, canonical: 'NOT_FOUND', reason: 'TASK_NOT_FOUND' },
   TaskNotCancelable: { code: -32002, status: 400, canonical: 'FAILED_PRECONDITION', reason: 'TASK_NOT_CANCELABLE' },
-  PushNotificationNotSupported: { code: -32003, status: 400, canonical: 'FAILED_PRECONDITION', reason: 'PUSH_NOTIFICATION_NOT_SUPPORTED' },
-  UnsupportedOperation: { code: -32004, status: 400, canonical: 'FAILED_PRECONDITION', reason: 'UNSUPPORTED_OPERATION' },
-  ContentTypeNotSupported: { code: -32005, status: 400, canonical: 'INVALID_ARGUMENT', reason: 'CONTENT_TYPE_NOT_SUPPORTED' },
+  PushNotificationNotSupported: {
+    code: -32003,
+    status: 400,
+    canonical: 'FAILED_PRECONDITION',
+    reason: 'PUSH_NOTIFICATION_NOT_SUPPORTED',
+  },
+  UnsupportedOperation: {
+    code: -32004,
+    status: 400,
+    canonical: 'FAILED_PRECONDITION',
+    reason: 'UNSUPPORTED_OPERATION',
+  },
+  ContentTypeNotSupported: {
+    code: -32005,
+    status: 400,
+    canonical: 'INVALID_ARGUMENT',
+    reason: 'CONTENT_TYPE_NOT_SUPPORTED',
+  },
   InvalidAgentResponse: { code: -32006, status: 500, canonical: 'INTERNAL', reason: 'INVALID_AGENT_RESPONSE' },
-  ExtendedAgentCardNotConfigured: { code: -32007, status: 400, canonical: 'FAILED_PRECONDITION', reason: 'EXTENDED_AGENT_CARD_NOT_CONFIGURED' },
-  ExtensionSupportRequired: { code: -32008, status: 400, canonical: 'FAILED_PRECONDITION', reason: 'EXTENSION_SUPPORT_REQUIRED' },
+  ExtendedAgentCardNotConfigured: {
+    code: -32007,
+    status: 400,
+    canonical: 'FAILED_PRECONDITION',
+    reason: 'EXTENDED_AGENT_CARD_NOT_CONFIGURED',
+  },
+  ExtensionSupportRequired: {
+    code: -32008,
+    status: 400,
+    canonical: 'FAILED_PRECONDITION',
+    reason: 'EXTENSION_SUPPORT_REQUIRED',
+  },
   VersionNotSupported: { code: -32009, status: 400, canonical: 'FAILED_PRECONDITION', reason: 'VERSION_NOT_SUPPORTED' },
 } as const satisfies Record<string, A2aErrorRow>;
 
@@ -49,7 +75,9 @@ export class A2aError extends Error {
   }
 }
 
-const BY_CODE: ReadonlyMap<number, A2aErrorName> = new Map(Object.entries(A2A_ERRORS).map(([name, { code }]) => [code, name as A2aErrorName]));
+const BY_CODE: ReadonlyMap<number, A2aErrorName> = new Map(
+  Object.entries(A2A_ERRORS).map(([name, { code }]) => [code, name as A2aErrorName]),
+);
 
 /** The name of an error by its code on JSON-RPC; null for a code that neither JSON-RPC nor A2A defines. */
 export const errorNameOf = (code: number): A2aErrorName | null => BY_CODE.get(code) ?? null;

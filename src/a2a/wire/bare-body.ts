@@ -5,14 +5,18 @@ import { stateName, stateOf } from './task-state.ts';
 import { partTo10 } from './translate-part.ts';
 
 /*
- * The bare form of the interface specification (section 4.10): `POST /a2a` with `{message: {messageId, role, parts: [{text}]}}` and no JSON-RPC around it;
- * the reply is the task itself, `{id, status: {state}, artifacts: [{parts}]}`. Its parts are 1.0's, its words of roles and states 0.3's. Here it is turned
- * into 1.0 and back.
+ * The bare form of the interface specification (section 4.10): `POST /a2a` with `{message: {messageId, role, parts:
+ * [{text}]}}` and no JSON-RPC around it; the reply is the task itself, `{id, status: {state}, artifacts:
+ * [{parts}]}`. Its parts are 1.0's, its words of roles and states 0.3's. Here it is turned into 1.0 and back.
  */
 
 /** Whether a parsed body is of the bare form: a message, and nothing of JSON-RPC. */
 export function isBareBody(body: unknown): body is JsonObject {
-  return isObject(body) && isObject(body['message']) && !['jsonrpc', 'method', 'result', 'error', 'task'].some((name) => Object.hasOwn(body, name));
+  return (
+    isObject(body) &&
+    isObject(body['message']) &&
+    !['jsonrpc', 'method', 'result', 'error', 'task'].some((name) => Object.hasOwn(body, name))
+  );
 }
 
 const ROLES: ReadonlyMap<unknown, string> = new Map([
@@ -27,7 +31,9 @@ const messageFromBare: Edit = onObject((message) =>
 /** A bare body as 1.0's parameters of a send. Parts of 0.3 (`kind`) are taken as well. */
 export const sendFromBare = (body: JsonObject): JsonObject => editMembers(body, { message: messageFromBare });
 
-const messageToBare: Edit = onObject((message) => editMembers(message, { role: (role) => (role === 'ROLE_AGENT' || role === 2 ? 'agent' : 'user') }));
+const messageToBare: Edit = onObject((message) =>
+  editMembers(message, { role: (role) => (role === 'ROLE_AGENT' || role === 2 ? 'agent' : 'user') }),
+);
 
 /** 1.0's parameters of a send as a bare body, for agents that are called so. */
 export const bareFromSend = (params: JsonObject): JsonObject => editMembers(params, { message: messageToBare });
@@ -35,8 +41,8 @@ export const bareFromSend = (params: JsonObject): JsonObject => editMembers(para
 const statusToBare: Edit = onObject((status) => editMembers(status, { state: stateOf, message: messageToBare }));
 
 /**
- * 1.0's result of a send as the bare reply. An agent's message becomes a task that is completed and has the message's parts as its one artifact, since the
- * bare form knows tasks alone. null for what is no result.
+ * 1.0's result of a send as the bare reply. An agent's message becomes a task that is completed and has the
+ * message's parts as its one artifact, since the bare form knows tasks alone. null for what is no result.
  */
 export function bareFromResult(result: unknown): JsonObject | null {
   const event = eventOf('1.0', result);
@@ -52,7 +58,9 @@ export function bareFromResult(result: unknown): JsonObject | null {
   };
 }
 
-const statusFromBare: Edit = onObject((status) => editMembers(status, { state: (state) => stateName(stateOf(state)), message: messageFromBare }));
+const statusFromBare: Edit = onObject((status) =>
+  editMembers(status, { state: (state) => stateName(stateOf(state)), message: messageFromBare }),
+);
 
 const artifactFromBare: Edit = onObject((artifact) => editMembers(artifact, { parts: each(partTo10) }));
 

@@ -7,8 +7,9 @@ export type Edit = (value: unknown) => unknown;
 export type Edits = Readonly<Record<string, Edit | readonly [name: string, edit?: Edit]>>;
 
 /**
- * An object with some of its members changed, renamed or left out. Every other member stays, and all stay in their order. A member that stands there under
- * another one's new name is left out: it meant nothing where it comes from, and must not mean something unchecked where it goes.
+ * An object with some of its members changed, renamed or left out. Every other member stays, and all stay in their
+ * order. A member that stands there under another one's new name is left out: it meant nothing where it comes from,
+ * and must not mean something unchecked where it goes.
  */
 export function editMembers(object: JsonObject, edits: Edits): Record<string, unknown> {
   const newNames = new Set(Object.values(edits).flatMap((edit) => (typeof edit === 'function' ? [] : [edit[0]])));

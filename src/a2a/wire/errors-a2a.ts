@@ -9,32 +9,106 @@ interface GatewayErrorRow extends A2aErrorRow {
 }
 
 /**
- * The A2A wires. JSON-RPC: code and HTTP status. Clients of both versions read an error from a reply of 200; the official JavaScript ones from any status, the
- * Python ones from 200 alone, telling of other replies by their status. So errors are 200 but where a status does something by itself: credentials (401, 403:
- * the clients' authentication retries), money (402), rate (429) and bodies that are not read to their end (413). Codes that JSON-RPC and A2A have none for
- * are ours, −32010 to −32019, the same as on MCP. HTTP+JSON: status, canonical code and reason.
+ * The A2A wires. JSON-RPC: code and HTTP status. Clients of both versions read an error from a reply of 200; the
+ * official JavaScript ones from any status, the Python ones from 200 alone, telling of other replies by their
+ * status. So errors are 200 but where a status does something by itself: credentials (401, 403: the clients'
+ * authentication retries), money (402), rate (429) and bodies that are not read to their end (413). Codes that
+ * JSON-RPC and A2A have none for are ours, −32010 to −32019, the same as on MCP. HTTP+JSON: status, canonical code
+ * and reason.
  */
 export const A2A_GATEWAY_ERRORS = {
   invalid_request: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200 },
   unauthorized: { code: -32010, rpcStatus: 401, status: 401, canonical: 'UNAUTHENTICATED', reason: 'UNAUTHORIZED' },
-  insufficient_balance: { code: -32011, rpcStatus: 402, status: 402, canonical: 'FAILED_PRECONDITION', reason: 'INSUFFICIENT_BALANCE' },
+  insufficient_balance: {
+    code: -32011,
+    rpcStatus: 402,
+    status: 402,
+    canonical: 'FAILED_PRECONDITION',
+    reason: 'INSUFFICIENT_BALANCE',
+  },
   payment_pending: { code: -32019, rpcStatus: 200, status: 503, canonical: 'UNAVAILABLE', reason: 'PAYMENT_PENDING' },
-  payment_expired: { code: -32011, rpcStatus: 402, status: 402, canonical: 'FAILED_PRECONDITION', reason: 'PAYMENT_EXPIRED' },
-  payment_verification_failed: { code: -32011, rpcStatus: 402, status: 402, canonical: 'FAILED_PRECONDITION', reason: 'PAYMENT_VERIFICATION_FAILED' },
-  insufficient_payment: { code: -32011, rpcStatus: 402, status: 402, canonical: 'FAILED_PRECONDITION', reason: 'INSUFFICIENT_PAYMENT' },
-  escrow_not_setup: { code: -32011, rpcStatus: 402, status: 402, canonical: 'FAILED_PRECONDITION', reason: 'ESCROW_NOT_SETUP' },
-  permission_denied: { code: -32012, rpcStatus: 403, status: 403, canonical: 'PERMISSION_DENIED', reason: 'PERMISSION_DENIED' },
+  payment_expired: {
+    code: -32011,
+    rpcStatus: 402,
+    status: 402,
+    canonical: 'FAILED_PRECONDITION',
+    reason: 'PAYMENT_EXPIRED',
+  },
+  payment_verification_failed: {
+    code: -32011,
+    rpcStatus: 402,
+    status: 402,
+    canonical: 'FAILED_PRECONDITION',
+    reason: 'PAYMENT_VERIFICATION_FAILED',
+  },
+  insufficient_payment: {
+    code: -32011,
+    rpcStatus: 402,
+    status: 402,
+    canonical: 'FAILED_PRECONDITION',
+    reason: 'INSUFFICIENT_PAYMENT',
+  },
+  escrow_not_setup: {
+    code: -32011,
+    rpcStatus: 402,
+    status: 402,
+    canonical: 'FAILED_PRECONDITION',
+    reason: 'ESCROW_NOT_SETUP',
+  },
+  permission_denied: {
+    code: -32012,
+    rpcStatus: 403,
+    status: 403,
+    canonical: 'PERMISSION_DENIED',
+    reason: 'PERMISSION_DENIED',
+  },
   invalid_model: { code: -32013, rpcStatus: 200, status: 404, canonical: 'NOT_FOUND', reason: 'INVALID_MODEL' },
   not_found: { ...A2A_ERRORS.TaskNotFound, rpcStatus: 200 },
   method_not_allowed: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200, status: 405 },
-  idempotency_conflict: { code: -32014, rpcStatus: 200, status: 409, canonical: 'ABORTED', reason: 'IDEMPOTENCY_CONFLICT' },
-  payload_too_large: { code: -32015, rpcStatus: 413, status: 413, canonical: 'OUT_OF_RANGE', reason: 'PAYLOAD_TOO_LARGE' },
+  idempotency_conflict: {
+    code: -32014,
+    rpcStatus: 200,
+    status: 409,
+    canonical: 'ABORTED',
+    reason: 'IDEMPOTENCY_CONFLICT',
+  },
+  payload_too_large: {
+    code: -32015,
+    rpcStatus: 413,
+    status: 413,
+    canonical: 'OUT_OF_RANGE',
+    reason: 'PAYLOAD_TOO_LARGE',
+  },
   unprocessable: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200, status: 422 },
-  rate_limit_exceeded: { code: -32016, rpcStatus: 429, status: 429, canonical: 'RESOURCE_EXHAUSTED', reason: 'RATE_LIMIT_EXCEEDED' },
-  provider_unavailable: { code: -32017, rpcStatus: 200, status: 502, canonical: 'UNAVAILABLE', reason: 'PROVIDER_UNAVAILABLE' },
+  rate_limit_exceeded: {
+    code: -32016,
+    rpcStatus: 429,
+    status: 429,
+    canonical: 'RESOURCE_EXHAUSTED',
+    reason: 'RATE_LIMIT_EXCEEDED',
+  },
+  provider_unavailable: {
+    code: -32017,
+    rpcStatus: 200,
+    status: 502,
+    canonical: 'UNAVAILABLE',
+    reason: 'PROVIDER_UNAVAILABLE',
+  },
   reply_cut: { code: -32017, rpcStatus: 200, status: 502, canonical: 'OUT_OF_RANGE', reason: 'REPLY_CUT' },
-  no_provider_healthy: { code: -32017, rpcStatus: 200, status: 503, canonical: 'UNAVAILABLE', reason: 'NO_PROVIDER_HEALTHY' },
-  service_unavailable: { code: -32018, rpcStatus: 200, status: 503, canonical: 'UNAVAILABLE', reason: 'SERVICE_UNAVAILABLE' },
+  no_provider_healthy: {
+    code: -32017,
+    rpcStatus: 200,
+    status: 503,
+    canonical: 'UNAVAILABLE',
+    reason: 'NO_PROVIDER_HEALTHY',
+  },
+  service_unavailable: {
+    code: -32018,
+    rpcStatus: 200,
+    status: 503,
+    canonical: 'UNAVAILABLE',
+    reason: 'SERVICE_UNAVAILABLE',
+  },
   internal: { ...A2A_ERRORS.InternalError, rpcStatus: 200 },
 } as const satisfies Record<ErrorCode, GatewayErrorRow>;
 
@@ -42,7 +116,10 @@ export const A2A_GATEWAY_ERRORS = {
 export type A2aBinding = 'jsonrpc' | 'rest';
 
 /** The media type of replies over HTTP+JSON: 1.0.1 section 11.1; 0.3 section 3.2.3. */
-export const REST_MEDIA_TYPES = { '0.3': 'application/json', '1.0': 'application/a2a+json' } as const satisfies Record<A2aVersion, string>;
+export const REST_MEDIA_TYPES = { '0.3': 'application/json', '1.0': 'application/a2a+json' } as const satisfies Record<
+  A2aVersion,
+  string
+>;
 
 export interface A2aErrorTarget {
   readonly version: A2aVersion;
@@ -61,16 +138,23 @@ export interface A2aErrorReply {
 }
 
 /** Any thrown value as an error of A2A: an A2aError, a GatewayError, or (anything else) an internal one. */
-export function toA2aError(thrown: unknown, { version, binding, idText = 'null', bare = false }: A2aErrorTarget): A2aErrorReply {
+export function toA2aError(
+  thrown: unknown,
+  { version, binding, idText = 'null', bare = false }: A2aErrorTarget,
+): A2aErrorReply {
   const fault = faultOf(thrown, version);
   const headers: Record<string, string> = { ...fault.headers };
   if (fault.retryAfterS !== undefined) headers['retry-after'] = String(fault.retryAfterS);
   const error = toJsonRpcError(fault, version);
-  if (binding === 'jsonrpc') return { status: bare ? fault.row.status : fault.row.rpcStatus, headers, text: errorText(idText, error) };
+  if (binding === 'jsonrpc')
+    return { status: bare ? fault.row.status : fault.row.rpcStatus, headers, text: errorText(idText, error) };
   return { status: fault.row.status, headers, text: JSON.stringify(restBody(fault, version)) };
 }
 
-/** The error alone, for an event in a stream that has begun: the member `error` of JSON-RPC, or (REST) the data of an event named `error`. */
+/**
+ * The error alone, for an event in a stream that has begun: the member `error` of JSON-RPC, or (REST) the data of
+ * an event named `error`.
+ */
 export function errorValue(thrown: unknown, { version, binding }: A2aErrorTarget): object {
   const fault = faultOf(thrown, version);
   return binding === 'jsonrpc' ? toJsonRpcError(fault, version) : restBody(fault, version);
@@ -90,14 +174,25 @@ interface A2aFault {
 function faultOf(thrown: unknown, version: A2aVersion): A2aFault {
   if (thrown instanceof A2aError) {
     const { type, message, param, metadata } = thrown;
-    return { row: { ...rowOf(type, version), rpcStatus: 200 }, type: null, message, param, retryAfterS: undefined, metadata, headers: {} };
+    return {
+      row: { ...rowOf(type, version), rpcStatus: 200 },
+      type: null,
+      message,
+      param,
+      retryAfterS: undefined,
+      metadata,
+      headers: {},
+    };
   }
   const { code, message, param, retryAfterS, headers = {} } = toGatewayError(thrown ?? new Error('nothing was thrown'));
   const seconds = retryAfterS === undefined ? undefined : Math.max(1, Math.ceil(retryAfterS));
   return { row: A2A_GATEWAY_ERRORS[code], type: code, message, param, retryAfterS: seconds, metadata: {}, headers };
 }
 
-/** 0.3 knows no required extensions by an error of their own; a version that is not supported is nobody's, and keeps its code. */
+/**
+ * 0.3 knows no required extensions by an error of their own; a version that is not supported is nobody's, and keeps
+ * its code.
+ */
 const rowOf = (type: A2aError['type'], version: A2aVersion): A2aErrorRow =>
   version === '0.3' && type === 'ExtensionSupportRequired' ? A2A_ERRORS.UnsupportedOperation : A2A_ERRORS[type];
 
@@ -126,8 +221,15 @@ function detailsOf({ row, type, message, param, retryAfterS, metadata }: A2aFaul
     },
     ...(param === undefined
       ? []
-      : [{ '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: [{ field: param, description: message }] }]),
-    ...(retryAfterS === undefined ? [] : [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${retryAfterS}s` }]),
+      : [
+          {
+            '@type': 'type.googleapis.com/google.rpc.BadRequest',
+            fieldViolations: [{ field: param, description: message }],
+          },
+        ]),
+    ...(retryAfterS === undefined
+      ? []
+      : [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${retryAfterS}s` }]),
   ];
 }
 

@@ -17,20 +17,24 @@ const KINDS: ReadonlyMap<unknown, EventKind> = new Map<unknown, EventKind>([
 ]);
 
 /** What 1.0 wraps an event in (`StreamResponse`, section 3.2.3). */
-export const WRAPPERS = { task: 'task', message: 'message', status: 'statusUpdate', artifact: 'artifactUpdate' } as const satisfies Record<
-  EventKind,
-  string
->;
+export const WRAPPERS = {
+  task: 'task',
+  message: 'message',
+  status: 'statusUpdate',
+  artifact: 'artifactUpdate',
+} as const satisfies Record<EventKind, string>;
 
 /** 0.3's discriminator (`kind`). */
-export const KIND_NAMES = { task: 'task', message: 'message', status: 'status-update', artifact: 'artifact-update' } as const satisfies Record<
-  EventKind,
-  string
->;
+export const KIND_NAMES = {
+  task: 'task',
+  message: 'message',
+  status: 'status-update',
+  artifact: 'artifact-update',
+} as const satisfies Record<EventKind, string>;
 
 /**
- * What an event of a stream or the result of a send is. A value without wrapper or `kind` is told by its members, since results of `GetTask` have neither and
- * some servers forget them. null for what is no event.
+ * What an event of a stream or the result of a send is. A value without wrapper or `kind` is told by its members,
+ * since results of `GetTask` have neither and some servers forget them. null for what is no event.
  */
 export function eventOf(version: A2aVersion, value: unknown): EventValue | null {
   if (!isObject(value)) return null;

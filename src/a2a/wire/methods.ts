@@ -17,8 +17,8 @@ export const OPERATIONS = [
 export type Operation = (typeof OPERATIONS)[number];
 
 /**
- * Names of the methods on JSON-RPC (0.3 section 3.5.6, 1.0 section 5.3). What a version has no method for is missing from its table. No name stands in both
- * tables, so that a name says its version.
+ * Names of the methods on JSON-RPC (0.3 section 3.5.6, 1.0 section 5.3). What a version has no method for is
+ * missing from its table. No name stands in both tables, so that a name says its version.
  */
 export const METHODS = {
   '0.3': {
@@ -50,7 +50,9 @@ export const METHODS = {
 
 const BY_NAME: ReadonlyMap<string, { readonly version: A2aVersion; readonly operation: Operation }> = new Map(
   (['0.3', '1.0'] as const).flatMap((version) =>
-    Object.entries(METHODS[version]).map(([operation, name]) => [name, { version, operation: operation as Operation }] as const),
+    Object.entries(METHODS[version]).map(
+      ([operation, name]) => [name, { version, operation: operation as Operation }] as const,
+    ),
   ),
 );
 
@@ -60,7 +62,10 @@ export function operationOf(version: A2aVersion, method: string): Operation | nu
   return found?.version === version ? found.operation : null;
 }
 
-/** The version and the operation of a method of any version, for clients that forget to say their version. null for an unknown name. */
+/**
+ * The version and the operation of a method of any version, for clients that forget to say their version. null for
+ * an unknown name.
+ */
 export function findMethod(method: string): { readonly version: A2aVersion; readonly operation: Operation } | null {
   return BY_NAME.get(method) ?? null;
 }

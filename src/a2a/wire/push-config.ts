@@ -17,10 +17,15 @@ const SECRET_CHARS_MAX = 8_192;
 const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}$/;
 
 /**
- * Reads a push notification configuration: the parameters and the result of `push-set`, the result of `push-get`, and (inline) the one in a send. A text
- * instead says which member is wrong. Whether the URL may be called is for its user to check.
+ * Reads a push notification configuration: the parameters and the result of `push-set`, the result of `push-get`,
+ * and (inline) the one in a send. A text instead says which member is wrong. Whether the URL may be called is for
+ * its user to check.
  */
-export function readPushConfig(version: A2aVersion, value: unknown, { inline = false }: { readonly inline?: boolean } = {}): PushConfig | string {
+export function readPushConfig(
+  version: A2aVersion,
+  value: unknown,
+  { inline = false }: { readonly inline?: boolean } = {},
+): PushConfig | string {
   if (!isObject(value)) return 'params must be an object';
   const inner = version === '1.0' ? value : value['pushNotificationConfig'];
   const path = version === '1.0' ? (inline ? 'taskPushNotificationConfig.' : '') : 'pushNotificationConfig.';
@@ -32,7 +37,8 @@ export function readPushConfig(version: A2aVersion, value: unknown, { inline = f
   const id = textOf(inner['id'], ID_CHARS_MAX);
   if (id === null && !isEmpty(inner['id'])) return `${path}id must be a string of 1 to ${ID_CHARS_MAX} characters`;
   const token = textOf(inner['token'], SECRET_CHARS_MAX);
-  if (token === null && !isEmpty(inner['token'])) return `${path}token must be a string of at most ${SECRET_CHARS_MAX} characters`;
+  if (token === null && !isEmpty(inner['token']))
+    return `${path}token must be a string of at most ${SECRET_CHARS_MAX} characters`;
   const authentication = isEmpty(inner['authentication']) ? null : readAuthentication(version, inner['authentication']);
   if (typeof authentication === 'string') return `${path}authentication${authentication}`;
   return { id, taskId, url, token, authentication };
@@ -50,12 +56,20 @@ function readAuthentication(version: A2aVersion, value: unknown): PushConfig['au
       : '.schemes must be an array of names of HTTP authentication schemes';
   }
   const credentials = textOf(value['credentials'], SECRET_CHARS_MAX);
-  if (credentials === null && !isEmpty(value['credentials'])) return `.credentials must be a string of at most ${SECRET_CHARS_MAX} characters`;
+  if (credentials === null && !isEmpty(value['credentials']))
+    return `.credentials must be a string of at most ${SECRET_CHARS_MAX} characters`;
   return { scheme, credentials };
 }
 
-/** The configuration in a version's spelling: the parameters of `push-set` and its result; without its wrapping (inline) the one in a send. */
-export function writePushConfig(version: A2aVersion, config: PushConfig, { inline = false }: { readonly inline?: boolean } = {}): JsonObject {
+/**
+ * The configuration in a version's spelling: the parameters of `push-set` and its result; without its wrapping
+ * (inline) the one in a send.
+ */
+export function writePushConfig(
+  version: A2aVersion,
+  config: PushConfig,
+  { inline = false }: { readonly inline?: boolean } = {},
+): JsonObject {
   const { id, taskId, url, token, authentication } = config;
   const inner = {
     ...(id === null ? {} : { id }),
@@ -64,13 +78,22 @@ export function writePushConfig(version: A2aVersion, config: PushConfig, { inlin
     ...(token === null ? {} : { token }),
     ...(authentication === null ? {} : { authentication: writeAuthentication(version, authentication) }),
   };
-  return version === '1.0' || inline ? inner : { ...(taskId === null ? {} : { taskId }), pushNotificationConfig: inner };
+  return version === '1.0' || inline
+    ? inner
+    : { ...(taskId === null ? {} : { taskId }), pushNotificationConfig: inner };
 }
 
-function writeAuthentication(version: A2aVersion, { scheme, credentials }: NonNullable<PushConfig['authentication']>): JsonObject {
-  return { ...(version === '1.0' ? { scheme } : { schemes: [scheme] }), ...(credentials === null ? {} : { credentials }) };
+function writeAuthentication(
+  version: A2aVersion,
+  { scheme, credentials }: NonNullable<PushConfig['authentication']>,
+): JsonObject {
+  return {
+    ...(version === '1.0' ? { scheme } : { schemes: [scheme] }),
+    ...(credentials === null ? {} : { credentials }),
+  };
 }
 
-const textOf = (value: unknown, max: number): string | null => (typeof value === 'string' && value !== '' && value.length <= max ? value : null);
+const textOf = (value: unknown, max: number): string | null =>
+  typeof value === 'string' && value !== '' && value.length <= max ? value : null;
 const isEmpty = (value: unknown): boolean => value === undefined || value === null || value === '';
 const isEmptyList = (value: unknown): boolean => isEmpty(value) || (Array.isArray(value) && value.length === 0);

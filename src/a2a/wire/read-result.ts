@@ -13,17 +13,23 @@ export interface A2aEvent {
   readonly contextId: string | null;
   /** Of a task and of a status update; null for the others. */
   readonly state: TaskState | null;
-  /** It has something of the work's outcome in it: an artifact, or words to a client that is asked for more. What a working task says of itself is no outcome. */
+  /**
+   * It has something of the work's outcome in it: an artifact, or words to a client that is asked for more. What a
+   * working task says of itself is no outcome.
+   */
   readonly output: boolean;
   /** Nothing follows in the stream: the task has ended, or waits for its client, or the event is a message. */
   readonly final: boolean;
-  /** `metadata["tollgate/usage"]` of the event, else of the message in its status, else of the task; undefined where none has it. */
+  /**
+   * `metadata["tollgate/usage"]` of the event, else of the message in its status, else of the task; undefined where
+   * none has it.
+   */
   readonly usage: unknown;
 }
 
 /**
- * Reads a result (of send, get, cancel) or an event of a stream, of either version. null for what is none of them. Never throws: a member of a wrong type
- * counts as absent, and a state that no version has is `unknown`.
+ * Reads a result (of send, get, cancel) or an event of a stream, of either version. null for what is none of them.
+ * Never throws: a member of a wrong type counts as absent, and a state that no version has is `unknown`.
  */
 export function readEvent(version: A2aVersion, value: unknown): A2aEvent | null {
   const event = eventOf(version, value);
@@ -44,15 +50,25 @@ function toA2aEvent({ kind, value }: EventValue, whole: unknown): A2aEvent {
   };
 }
 
-function hasOutput(kind: EventKind, { artifact, artifacts }: EventValue['value'], state: TaskState | null, said: unknown): boolean {
+function hasOutput(
+  kind: EventKind,
+  { artifact, artifacts }: EventValue['value'],
+  state: TaskState | null,
+  said: unknown,
+): boolean {
   if (kind === 'message') return true;
   if (kind === 'artifact') return hasParts(artifact);
-  return (state === 'input-required' && hasParts(said)) || (kind === 'task' && Array.isArray(artifacts) && artifacts.some(hasParts));
+  return (
+    (state === 'input-required' && hasParts(said)) ||
+    (kind === 'task' && Array.isArray(artifacts) && artifacts.some(hasParts))
+  );
 }
 
 /** Whether an artifact or a message says anything. */
 const hasParts = (holder: unknown): boolean =>
-  isObject(holder) && Array.isArray(holder['parts']) && holder['parts'].some((part) => isObject(part) && part['text'] !== '');
+  isObject(holder) &&
+  Array.isArray(holder['parts']) &&
+  holder['parts'].some((part) => isObject(part) && part['text'] !== '');
 
 /** 0.3 says `final` of a status; a task that has ended ends its stream whatever is said. */
 function isFinal(state: TaskState | null, said: unknown): boolean {

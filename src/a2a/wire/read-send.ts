@@ -29,8 +29,9 @@ const REFERENCES_MAX = 100;
 class Fault extends Error {}
 
 /**
- * Reads the parameters of `message/send`, `SendMessage` and their streaming twins; a text instead says which member is wrong and what would be right.
- * Required by the versions: `messageId`, `role` (user), `parts` (at least one). Unknown members and unknown kinds of part are let through.
+ * Reads the parameters of `message/send`, `SendMessage` and their streaming twins; a text instead says which member
+ * is wrong and what would be right. Required by the versions: `messageId`, `role` (user), `parts` (at least one).
+ * Unknown members and unknown kinds of part are let through.
  */
 export function readSend(version: A2aVersion, params: unknown): SendParams | string {
   try {
@@ -71,12 +72,17 @@ function readConfiguration(
 ): Pick<SendParams, 'blocking' | 'historyLength' | 'pushConfig' | 'acceptedOutputModes'> {
   const waits = version === '1.0' ? configuration['returnImmediately'] : configuration['blocking'];
   const name = version === '1.0' ? 'returnImmediately' : 'blocking';
-  if (waits !== undefined && waits !== null && typeof waits !== 'boolean') throw new Fault(`configuration.${name} must be true or false`);
+  if (waits !== undefined && waits !== null && typeof waits !== 'boolean')
+    throw new Fault(`configuration.${name} must be true or false`);
   return {
     blocking: version === '1.0' ? waits !== true : waits !== false,
     historyLength: readHistoryLength(configuration['historyLength']),
     pushConfig: readInlinePush(version, configuration),
-    acceptedOutputModes: readStrings(configuration['acceptedOutputModes'], 'configuration.acceptedOutputModes', MODES_MAX),
+    acceptedOutputModes: readStrings(
+      configuration['acceptedOutputModes'],
+      'configuration.acceptedOutputModes',
+      MODES_MAX,
+    ),
   };
 }
 
@@ -84,7 +90,9 @@ function readInlinePush(version: A2aVersion, configuration: JsonObject): PushCon
   const name = version === '1.0' ? 'taskPushNotificationConfig' : 'pushNotificationConfig';
   const config = optionalObject(configuration, name, 'configuration.');
   if (config === null) return null;
-  const read = readPushConfig(version, version === '1.0' ? config : { pushNotificationConfig: config }, { inline: true });
+  const read = readPushConfig(version, version === '1.0' ? config : { pushNotificationConfig: config }, {
+    inline: true,
+  });
   if (typeof read === 'string') throw new Fault(`configuration.${read}`);
   return read;
 }
@@ -97,7 +105,8 @@ function readHistoryLength(value: unknown): number | null {
 }
 
 function readParts(version: A2aVersion, parts: unknown): Pick<SendParams, 'texts' | 'files' | 'data'> {
-  if (!Array.isArray(parts) || parts.length === 0) throw new Fault('message.parts must be an array of at least one part');
+  if (!Array.isArray(parts) || parts.length === 0)
+    throw new Fault('message.parts must be an array of at least one part');
   if (parts.length > PARTS_MAX) throw new Fault(`message.parts must have at most ${PARTS_MAX} parts`);
   const texts: string[] = [];
   let [files, data] = [0, 0];
@@ -113,16 +122,29 @@ function readParts(version: A2aVersion, parts: unknown): Pick<SendParams, 'texts
 
 const CONTENTS = ['text', 'raw', 'url', 'data'] as const;
 
-function kindOfPart(version: A2aVersion, part: unknown): 'text' | 'file' | 'data' | 'other' | { readonly fault: string } {
+function kindOfPart(
+  version: A2aVersion,
+  part: unknown,
+): 'text' | 'file' | 'data' | 'other' | { readonly fault: string } {
   if (!isObject(part)) return { fault: ' must be an object' };
   if (version === '0.3') return kindOfLegacyPart(part);
   // Only `data` may hold null: it is a JSON value of its own there, and an absent member for the others.
-  const contents = CONTENTS.filter((name) => (name === 'data' ? Object.hasOwn(part, name) : part[name] !== undefined && part[name] !== null));
-  if (contents.length > 1) return { fault: ` must have one of ${CONTENTS.join(', ')}, not both ${contents[0]} and ${contents[1]}` };
+  const contents = CONTENTS.filter((name) =>
+    name === 'data' ? Object.hasOwn(part, name) : part[name] !== undefined && part[name] !== null,
+  );
+  if (contents.length > 1)
+    return { fault: ` must have one of ${CONTENTS.join(', ')}, not both ${contents[0]} and ${contents[1]}` };
   const [content] = contents;
-  if (content === undefined) return Object.hasOwn(part, 'kind') ? { fault: ' must have one of text, raw, url, data; `kind` is of A2A 0.3' } : 'other';
+  if (content === undefined)
+    return Object.hasOwn(part, 'kind')
+      ? { fault: ' must have one of text, raw, url, data; `kind` is of A2A 0.3' }
+      : 'other';
   if (content === 'data') return 'data';
-  return typeof part[content] === 'string' ? (content === 'text' ? 'text' : 'file') : { fault: `.${content} must be a string` };
+  return typeof part[content] === 'string'
+    ? content === 'text'
+      ? 'text'
+      : 'file'
+    : { fault: `.${content} must be a string` };
 }
 
 function kindOfLegacyPart(part: JsonObject): 'text' | 'file' | 'data' | 'other' | { readonly fault: string } {
@@ -132,7 +154,9 @@ function kindOfLegacyPart(part: JsonObject): 'text' | 'file' | 'data' | 'other' 
     case 'file': {
       const { file } = part;
       if (!isObject(file)) return { fault: '.file must be an object' };
-      return typeof file['bytes'] === 'string' || typeof file['uri'] === 'string' ? 'file' : { fault: '.file must have bytes or uri, a string' };
+      return typeof file['bytes'] === 'string' || typeof file['uri'] === 'string'
+        ? 'file'
+        : { fault: '.file must have bytes or uri, a string' };
     }
     case 'data':
       return isObject(part['data']) ? 'data' : { fault: '.data must be an object' };

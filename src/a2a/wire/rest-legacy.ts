@@ -9,19 +9,24 @@ import { roleTo03, roleTo10 } from './translate-message.ts';
 import { requirementsTo10, schemesTo10 } from './translate-security.ts';
 
 /*
- * The HTTP+JSON binding of 0.3 is not written as its JSON-RPC is: clients and servers of every official SDK exchange the ProtoJSON of 0.3's `a2a.proto` there
- * (`content` for `parts`, `ROLE_USER`, `file.fileWithUri`, events in wrappers). Here that is turned into the JSON-RPC form of 0.3 and back.
+ * The HTTP+JSON binding of 0.3 is not written as its JSON-RPC is: clients and servers of every official SDK
+ * exchange the ProtoJSON of 0.3's `a2a.proto` there (`content` for `parts`, `ROLE_USER`, `file.fileWithUri`, events
+ * in wrappers). Here that is turned into the JSON-RPC form of 0.3 and back.
  */
 
 const partFrom: Edit = onObject((part) => {
   const { text, file, data, ...others } = part;
   if (isSet(part['kind'])) return part;
   if (isSet(text)) return { kind: 'text', text, ...others };
-  if (isObject(file)) return { kind: 'file', file: editMembers(file, { fileWithBytes: ['bytes'], fileWithUri: ['uri'] }), ...others };
+  if (isObject(file))
+    return { kind: 'file', file: editMembers(file, { fileWithBytes: ['bytes'], fileWithUri: ['uri'] }), ...others };
   return isObject(data) ? { kind: 'data', data: data['data'] ?? {}, ...others } : part;
 });
 
-/** `parts`, which the prose of the specification has, is taken where there is no `content`. A message that is sent is the user's where it does not say whose. */
+/**
+ * `parts`, which the prose of the specification has, is taken where there is no `content`. A message that is sent
+ * is the user's where it does not say whose.
+ */
 const messageFrom: Edit = onObject((message) => ({
   kind: 'message',
   role: 'user',
@@ -68,11 +73,15 @@ function pushFrom(taskId: string, { config, configId, ...body }: JsonObject): Js
 
 function sendFrom(body: JsonObject): JsonObject {
   const { message, request, ...others } = body;
-  return { message: messageFrom(isSet(message) ? message : request), ...editMembers(others, { configuration: configurationFrom, tenant: drop }) };
+  return {
+    message: messageFrom(isSet(message) ? message : request),
+    ...editMembers(others, { configuration: configurationFrom, tenant: drop }),
+  };
 }
 
 function taskFrom(id: string, canonical: unknown, proto: unknown): JsonObject | string {
-  if (canonical !== undefined && proto !== undefined) return 'historyLength and history_length are the same field: send historyLength alone';
+  if (canonical !== undefined && proto !== undefined)
+    return 'historyLength and history_length are the same field: send historyLength alone';
   const historyLength = canonical ?? proto;
   if (historyLength === undefined || historyLength === '') return { id };
   return typeof historyLength === 'string' && /^\d{1,9}$/.test(historyLength)
@@ -82,18 +91,24 @@ function taskFrom(id: string, canonical: unknown, proto: unknown): JsonObject | 
 
 const partOf: Edit = onObject((part) => {
   const { kind, file, data, ...others } = part;
-  if (kind === 'file' && isObject(file)) return { file: editMembers(file, { bytes: ['fileWithBytes'], uri: ['fileWithUri'] }), ...others };
+  if (kind === 'file' && isObject(file))
+    return { file: editMembers(file, { bytes: ['fileWithBytes'], uri: ['fileWithUri'] }), ...others };
   return kind === 'data' ? { data: { data }, ...others } : editMembers(part, { kind: drop });
 });
 
-const messageOf: Edit = onObject((message) => editMembers(message, { kind: drop, role: roleTo10, parts: ['content', each(partOf)] }));
+const messageOf: Edit = onObject((message) =>
+  editMembers(message, { kind: drop, role: roleTo10, parts: ['content', each(partOf)] }),
+);
 const artifactOf: Edit = onObject((artifact) => editMembers(artifact, { parts: each(partOf) }));
 
 /** 0.3's enum alone writes it with two L. */
-const stateIn03 = (state: unknown): string => (stateOf(state) === 'canceled' ? 'TASK_STATE_CANCELLED' : stateName(stateOf(state)));
+const stateIn03 = (state: unknown): string =>
+  stateOf(state) === 'canceled' ? 'TASK_STATE_CANCELLED' : stateName(stateOf(state));
 
 const statusOf: Edit = onObject((status) => editMembers(status, { state: stateIn03, message: messageOf }));
-const taskOf: Edit = onObject((task) => editMembers(task, { kind: drop, status: statusOf, artifacts: each(artifactOf), history: each(messageOf) }));
+const taskOf: Edit = onObject((task) =>
+  editMembers(task, { kind: drop, status: statusOf, artifacts: each(artifactOf), history: each(messageOf) }),
+);
 
 const EVENTS: Readonly<Record<EventKind, Edit>> = {
   task: taskOf,
@@ -105,7 +120,10 @@ const EVENTS: Readonly<Record<EventKind, Edit>> = {
 const configOf: Edit = onObject((config) => {
   const { taskId, pushNotificationConfig: inner } = config;
   const id = isObject(inner) && typeof inner['id'] === 'string' ? inner['id'] : '';
-  return { name: `tasks/${typeof taskId === 'string' ? taskId : ''}/pushNotificationConfigs/${id}`, pushNotificationConfig: inner };
+  return {
+    name: `tasks/${typeof taskId === 'string' ? taskId : ''}/pushNotificationConfigs/${id}`,
+    pushNotificationConfig: inner,
+  };
 });
 
 // A signature is of the card as JSON-RPC has it.

@@ -41,8 +41,9 @@ const QUERY: Readonly<Partial<Record<Operation, Readonly<Record<string, Reader>>
 const WITH_BODY: ReadonlySet<Operation> = new Set(['send', 'stream', 'cancel', 'push-set']);
 
 /**
- * The parameters of a 1.0 request over HTTP+JSON as JSON-RPC has them: the body's members, the query's and, before both, the path's ids. A text instead says
- * what is wrong. Query parameters that the operation has not are ignored, as `A2A-Version` may stand among them.
+ * The parameters of a 1.0 request over HTTP+JSON as JSON-RPC has them: the body's members, the query's and, before
+ * both, the path's ids. A text instead says what is wrong. Query parameters that the operation has not are ignored,
+ * as `A2A-Version` may stand among them.
  */
 export function restParams({ operation, ids }: RestMatch, { query = {}, body }: RestInput): JsonObject | string {
   const fromBody = WITH_BODY.has(operation) && body !== undefined && body !== null ? body : {};
@@ -81,7 +82,10 @@ export interface RestRequest {
   readonly body?: JsonObject;
 }
 
-/** The request of 1.0's HTTP+JSON binding for parameters in the form of JSON-RPC. A text instead names the id that is missing. */
+/**
+ * The request of 1.0's HTTP+JSON binding for parameters in the form of JSON-RPC. A text instead names the id that
+ * is missing.
+ */
 export function restRequest(operation: Operation, params: JsonObject): RestRequest | string {
   const { verb, path } = REST_ROUTES['1.0'].find((route) => route.operation === operation)!;
   const [idName, configName] = operation.startsWith('push-') ? ['taskId', 'id'] : ['id', ''];
@@ -101,13 +105,15 @@ function queryOf(operation: Operation, params: JsonObject): string {
   const query = new URLSearchParams();
   for (const name of Object.keys(QUERY[operation] ?? {})) {
     const value = params[name];
-    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') query.set(name, String(value));
+    if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+      query.set(name, String(value));
   }
   const found = query.toString();
   return found === '' ? '' : `?${found}`;
 }
 
-const isId = (value: unknown): value is string => typeof value === 'string' && value !== '' && value !== '.' && value !== '..';
+const isId = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value !== '.' && value !== '..';
 
 /** A lone surrogate has no UTF-8 and would throw. */
 const encoded = (value: unknown): string => encodeURIComponent(String(value).toWellFormed());

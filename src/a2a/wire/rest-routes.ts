@@ -3,7 +3,10 @@ import type { A2aVersion } from './version.ts';
 
 export type RestVerb = 'GET' | 'POST' | 'DELETE';
 
-/** A route of the HTTP+JSON binding, below the interface's URL. `{id}` is the task, `{configId}` the push notification configuration. */
+/**
+ * A route of the HTTP+JSON binding, below the interface's URL. `{id}` is the task, `{configId}` the push
+ * notification configuration.
+ */
 export interface RestRoute {
   readonly operation: Operation;
   readonly verb: RestVerb;
@@ -11,8 +14,9 @@ export interface RestRoute {
 }
 
 /**
- * 1.0: section 5.3 and the `google.api.http` options of `a2a.proto`; each may stand below `/{tenant}`. Section 5.3 subscribes by POST, the proto by GET: both
- * are served. 0.3: section 3.5.6; its clients subscribe by GET as well. Longer literals come first, as an id may hold anything but a slash.
+ * 1.0: section 5.3 and the `google.api.http` options of `a2a.proto`; each may stand below `/{tenant}`. Section 5.3
+ * subscribes by POST, the proto by GET: both are served. 0.3: section 3.5.6; its clients subscribe by GET as well.
+ * Longer literals come first, as an id may hold anything but a slash.
  */
 export const REST_ROUTES: Readonly<Record<A2aVersion, readonly RestRoute[]>> = {
   '1.0': routesBelow('', 'extendedAgentCard', true),
@@ -48,7 +52,10 @@ export interface RestMiss {
   readonly allowed: readonly RestVerb[];
 }
 
-/** The operation of a request below the interface's URL. `path` begins with a slash, is still percent-encoded and has no query. Never throws. */
+/**
+ * The operation of a request below the interface's URL. `path` begins with a slash, is still percent-encoded and
+ * has no query. Never throws.
+ */
 export function matchRest(version: A2aVersion, verb: string, path: string): RestMatch | RestMiss {
   const allowed = new Set<RestVerb>();
   for (const { route, pattern } of PATTERNS[version]) {

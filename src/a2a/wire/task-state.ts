@@ -46,4 +46,5 @@ export const isTerminal = (state: TaskState | null): boolean =>
   state === 'completed' || state === 'canceled' || state === 'failed' || state === 'rejected';
 
 /** Whether the task waits for its client: the stream ends, the task goes on with the client's next message. */
-export const isInterrupted = (state: TaskState | null): boolean => state === 'input-required' || state === 'auth-required';
+export const isInterrupted = (state: TaskState | null): boolean =>
+  state === 'input-required' || state === 'auth-required';

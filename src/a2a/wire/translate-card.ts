@@ -3,22 +3,36 @@ import { drop, each, editMembers, isSet, onObject, type Edit } from './edit-memb
 import { requirementsTo03, requirementsTo10, schemesTo03, schemesTo10 } from './translate-security.ts';
 import { versionOf } from './version.ts';
 
-const skillTo10: Edit = onObject((skill) => editMembers(skill, { security: ['securityRequirements', requirementsTo10] }));
-const skillTo03: Edit = onObject((skill) => editMembers(skill, { securityRequirements: ['security', requirementsTo03] }));
+const skillTo10: Edit = onObject((skill) =>
+  editMembers(skill, { security: ['securityRequirements', requirementsTo10] }),
+);
+const skillTo03: Edit = onObject((skill) =>
+  editMembers(skill, { securityRequirements: ['security', requirementsTo03] }),
+);
 
 /**
- * 0.3 → 1.0 of an agent card. `url`, `preferredTransport` and `protocolVersion` become the first interface, `additionalInterfaces` the next ones. Signatures
- * are left out: they sign the card as it was written.
+ * 0.3 → 1.0 of an agent card. `url`, `preferredTransport` and `protocolVersion` become the first interface,
+ * `additionalInterfaces` the next ones. Signatures are left out: they sign the card as it was written.
  */
 export const cardTo10: Edit = onObject((card) => {
-  const { url, preferredTransport, protocolVersion, additionalInterfaces, supportsAuthenticatedExtendedCard, supportedInterfaces, ...rest } = card;
+  const {
+    url,
+    preferredTransport,
+    protocolVersion,
+    additionalInterfaces,
+    supportsAuthenticatedExtendedCard,
+    supportedInterfaces,
+    ...rest
+  } = card;
   const first = { url, protocolBinding: preferredTransport ?? 'JSONRPC', protocolVersion: protocolVersion ?? '0.3' };
   const others: unknown[] = Array.isArray(additionalInterfaces) ? additionalInterfaces : [];
   const interfaces =
     Array.isArray(supportedInterfaces) && supportedInterfaces.length > 0
       ? (supportedInterfaces as unknown[])
       : [...(isSet(url) ? [first] : []), ...others.map(interfaceTo10)];
-  const extended = isSet(supportsAuthenticatedExtendedCard) ? { extendedAgentCard: supportsAuthenticatedExtendedCard } : {};
+  const extended = isSet(supportsAuthenticatedExtendedCard)
+    ? { extendedAgentCard: supportsAuthenticatedExtendedCard }
+    : {};
   return {
     ...(isSet(supportsAuthenticatedExtendedCard) ? { capabilities: extended } : {}),
     ...editMembers(rest, {
@@ -32,16 +46,23 @@ export const cardTo10: Edit = onObject((card) => {
   };
 });
 
-const interfaceTo10: Edit = onObject((one) => ({ ...editMembers(one, { transport: ['protocolBinding'] }), protocolVersion: '0.3' }));
+const interfaceTo10: Edit = onObject((one) => ({
+  ...editMembers(one, { transport: ['protocolBinding'] }),
+  protocolVersion: '0.3',
+}));
 
 /**
- * 1.0 → 0.3 of an agent card. The first interface of 0.3 becomes `url` and `preferredTransport`, the other ones of 0.3 `additionalInterfaces`. Where the card
- * has none of 0.3, all its interfaces count: who publishes the card puts its own addresses there.
+ * 1.0 → 0.3 of an agent card. The first interface of 0.3 becomes `url` and `preferredTransport`, the other ones of
+ * 0.3 `additionalInterfaces`. Where the card has none of 0.3, all its interfaces count: who publishes the card puts
+ * its own addresses there.
  */
 export const cardTo03: Edit = onObject((card) => {
   const { supportedInterfaces, ...rest } = card;
   const all = (Array.isArray(supportedInterfaces) ? supportedInterfaces : []).filter(isObject);
-  const legacy = all.filter((one) => !isSet(one['protocolVersion']) || one['protocolVersion'] === '' || versionOf(one['protocolVersion']) === '0.3');
+  const legacy = all.filter(
+    (one) =>
+      !isSet(one['protocolVersion']) || one['protocolVersion'] === '' || versionOf(one['protocolVersion']) === '0.3',
+  );
   const [first, ...others] = legacy.length > 0 ? legacy : all;
   const { capabilities } = card;
   const extended = isObject(capabilities) ? capabilities['extendedAgentCard'] : undefined;
@@ -67,4 +88,6 @@ function endpointOf({ url, protocolBinding, protocolVersion }: JsonObject, isLeg
   };
 }
 
-const interfaceTo03: Edit = onObject((one) => editMembers(one, { protocolBinding: ['transport'], protocolVersion: drop, tenant: drop }));
+const interfaceTo03: Edit = onObject((one) =>
+  editMembers(one, { protocolBinding: ['transport'], protocolVersion: drop, tenant: drop }),
+);

@@ -7,7 +7,10 @@ const ROLES_TO_10: ReadonlyMap<unknown, string> = new Map([
   ['agent', 'ROLE_AGENT'],
 ]);
 
-/** By name and by number, as ProtoJSON lets writers choose. What 1.0 leaves open (unspecified) is the agent's to 0.3, which has no such role. */
+/**
+ * By name and by number, as ProtoJSON lets writers choose. What 1.0 leaves open (unspecified) is the agent's to
+ * 0.3, which has no such role.
+ */
 const ROLES_TO_03: ReadonlyMap<unknown, string> = new Map<unknown, string>([
   ['ROLE_USER', 'user'],
   [1, 'user'],
@@ -22,19 +25,29 @@ export const roleTo10: Edit = (role) => ROLES_TO_10.get(role) ?? role;
 export const roleTo03: Edit = (role) => ROLES_TO_03.get(role) ?? role;
 
 /** 0.3 → 1.0 of a message in any place: in parameters, in a history, in a status, as a result. */
-export const messageTo10: Edit = onObject((message) => editMembers(message, { kind: drop, role: roleTo10, parts: each(partTo10) }));
+export const messageTo10: Edit = onObject((message) =>
+  editMembers(message, { kind: drop, role: roleTo10, parts: each(partTo10) }),
+);
 
 /** 1.0 → 0.3. ProtoJSON leaves out what is empty; 0.3 requires `role` and `parts`. */
 export const messageTo03: Edit = onObject((message) => ({
   kind: 'message',
-  ...withDefaults(editMembers(message, { kind: drop, role: roleTo03, parts: each(partTo03) }), { role: 'agent', parts: [] }),
+  ...withDefaults(editMembers(message, { kind: drop, role: roleTo03, parts: each(partTo03) }), {
+    role: 'agent',
+    parts: [],
+  }),
 }));
 
 export const artifactTo10: Edit = onObject((artifact) => editMembers(artifact, { parts: each(partTo10) }));
 
-export const artifactTo03: Edit = onObject((artifact) => withDefaults(editMembers(artifact, { parts: each(partTo03) }), { parts: [] }));
+export const artifactTo03: Edit = onObject((artifact) =>
+  withDefaults(editMembers(artifact, { parts: each(partTo03) }), { parts: [] }),
+);
 
-/** Members that the target requires, where the source may leave them out. They come last, so that the order of the others stays. */
+/**
+ * Members that the target requires, where the source may leave them out. They come last, so that the order of the
+ * others stays.
+ */
 export function withDefaults(object: JsonObject, defaults: JsonObject): JsonObject {
   const missing = Object.entries(defaults).filter(([name]) => !Object.hasOwn(object, name));
   return missing.length === 0 ? object : { ...object, ...Object.fromEntries(missing) };

@@ -14,7 +14,10 @@ const configurationTo10: Edit = onObject((configuration) =>
   }),
 );
 
-/** 0.3's servers differ in what they do where `blocking` is not said (some wait, some do not), and 1.0 waits: so it is said. */
+/**
+ * 0.3's servers differ in what they do where `blocking` is not said (some wait, some do not), and 1.0 waits: so it
+ * is said.
+ */
 const configurationTo03: Edit = onObject((configuration) => ({
   ...(typeof configuration['returnImmediately'] === 'boolean' ? {} : { blocking: true }),
   ...editMembers(configuration, {
@@ -63,8 +66,9 @@ const TO_03: Readonly<Record<Operation, Edit>> = {
 };
 
 /**
- * The parameters of an operation in another version's spelling. Never throws: what is not of the source's shape stays as it is, for the target to refuse.
- * Whether the target has the operation at all is said by `methodOf`. Losses are listed in the README of this room.
+ * The parameters of an operation in another version's spelling. Never throws: what is not of the source's shape
+ * stays as it is, for the target to refuse. Whether the target has the operation at all is said by `methodOf`.
+ * Losses are listed in the README of this room.
  */
 export function translateParams(operation: Operation, from: A2aVersion, target: A2aVersion, params: unknown): unknown {
   if (from === target) return params;

@@ -1,10 +1,16 @@
 import { isObject, type JsonObject } from '#wire';
 import { isSet } from './edit-members.ts';
 
-/** The member of `metadata` that marks 0.3 data of a kind that 0.3 has not: it stands in `data.value`. The official SDKs write and read it. */
+/**
+ * The member of `metadata` that marks 0.3 data of a kind that 0.3 has not: it stands in `data.value`. The official
+ * SDKs write and read it.
+ */
 const WRAPPED = 'data_part_compat';
 
-/** 0.3 → 1.0: the content becomes a member of the part, and the members of `file` its neighbours. What is no part of 0.3 stays as it is. */
+/**
+ * 0.3 → 1.0: the content becomes a member of the part, and the members of `file` its neighbours. What is no part of
+ * 0.3 stays as it is.
+ */
 export function partTo10(part: unknown): unknown {
   if (!isObject(part)) return part;
   const { kind, text, raw: _raw, url: _url, data, file, ...others } = part;
@@ -21,7 +27,8 @@ export function partTo10(part: unknown): unknown {
   };
 }
 
-const isKind = (kind: unknown, wanted: string, content: unknown): boolean => (kind === wanted || !isSet(kind)) && content !== undefined;
+const isKind = (kind: unknown, wanted: string, content: unknown): boolean =>
+  (kind === wanted || !isSet(kind)) && content !== undefined;
 
 function unwrapped(data: unknown, others: JsonObject): JsonObject {
   const { metadata } = others;
@@ -32,7 +39,10 @@ function unwrapped(data: unknown, others: JsonObject): JsonObject {
   return { data: value, ...members, ...(Object.keys(rest).length > 0 ? { metadata: rest } : {}) };
 }
 
-/** 1.0 → 0.3. `filename` and `mediaType` of texts and data, which 0.3 has no names for, stay where they are. What is no part of 1.0 stays as it is. */
+/**
+ * 1.0 → 0.3. `filename` and `mediaType` of texts and data, which 0.3 has no names for, stay where they are. What is
+ * no part of 1.0 stays as it is.
+ */
 export function partTo03(part: unknown): unknown {
   if (!isObject(part)) return part;
   const { kind: _kind, text, raw, url, data, filename, mediaType, ...others } = part;
@@ -47,7 +57,9 @@ export function partTo03(part: unknown): unknown {
     return { ...others, kind: 'file', file };
   }
   if (data === undefined) return part;
-  return isObject(data) ? { kind: 'data', data, ...described, ...others } : { kind: 'data', data: { value: data }, ...described, ...flagged(others) };
+  return isObject(data)
+    ? { kind: 'data', data, ...described, ...others }
+    : { kind: 'data', data: { value: data }, ...described, ...flagged(others) };
 }
 
 function flagged(others: JsonObject): JsonObject {

@@ -4,7 +4,9 @@ import { drop, editMembers, isSet, onObject, type Edit } from './edit-members.ts
 /** 0.3 lists schemes; 1.0 has one. */
 const authenticationTo10: Edit = onObject((authentication) => ({
   scheme: '',
-  ...editMembers(authentication, { schemes: ['scheme', (schemes) => (Array.isArray(schemes) ? ((schemes as unknown[])[0] ?? '') : schemes)] }),
+  ...editMembers(authentication, {
+    schemes: ['scheme', (schemes) => (Array.isArray(schemes) ? ((schemes as unknown[])[0] ?? '') : schemes)],
+  }),
 }));
 
 const authenticationTo03: Edit = onObject((authentication) => ({
@@ -13,17 +15,30 @@ const authenticationTo03: Edit = onObject((authentication) => ({
 }));
 
 /** 0.3 → 1.0 of the configuration that stands in a send: it belongs to the task that the send makes. */
-export const inlinePushTo10: Edit = onObject((config) => editMembers(config, { authentication: authenticationTo10, taskId: drop, tenant: drop }));
+export const inlinePushTo10: Edit = onObject((config) =>
+  editMembers(config, { authentication: authenticationTo10, taskId: drop, tenant: drop }),
+);
 
 /** 1.0 → 0.3, which has no place for a task in it, and none for a tenant at all. */
-export const inlinePushTo03: Edit = onObject((config) => editMembers(config, { authentication: authenticationTo03, taskId: drop, tenant: drop }));
+export const inlinePushTo03: Edit = onObject((config) =>
+  editMembers(config, { authentication: authenticationTo03, taskId: drop, tenant: drop }),
+);
 
 /**
- * 0.3 → 1.0 of the parameters of `push-set` and of what set and get answer. The task is the outer one and the rest the inner configuration's, whatever else
- * stands beside them: what was checked must be what is sent.
+ * 0.3 → 1.0 of the parameters of `push-set` and of what set and get answer. The task is the outer one and the rest
+ * the inner configuration's, whatever else stands beside them: what was checked must be what is sent.
  */
 export const pushTo10: Edit = onObject((config) => {
-  const { pushNotificationConfig: inner, taskId, tenant: _, id: _id, url: _url, token: _token, authentication: _authentication, ...others } = config;
+  const {
+    pushNotificationConfig: inner,
+    taskId,
+    tenant: _,
+    id: _id,
+    url: _url,
+    token: _token,
+    authentication: _authentication,
+    ...others
+  } = config;
   if (!isObject(inner)) return config;
   return { ...(taskId === undefined ? {} : { taskId }), ...others, ...(inlinePushTo10(inner) as JsonObject) };
 });
@@ -35,7 +50,10 @@ export const pushTo03: Edit = onObject((config) => ({
 }));
 
 /** 0.3 → 1.0 of a list: an array becomes a page, the only one. */
-export const pushListTo10: Edit = (result) => (Array.isArray(result) ? { configs: result.map((one: unknown) => pushTo10(one)) } : result);
+export const pushListTo10: Edit = (result) =>
+  Array.isArray(result) ? { configs: result.map((one: unknown) => pushTo10(one)) } : result;
 
 /** 1.0 → 0.3: a page becomes an array. ProtoJSON leaves an empty list out. */
-export const pushListTo03: Edit = onObject(({ configs = [] }) => (Array.isArray(configs) ? configs.map((one: unknown) => pushTo03(one)) : configs));
+export const pushListTo03: Edit = onObject(({ configs = [] }) =>
+  Array.isArray(configs) ? configs.map((one: unknown) => pushTo03(one)) : configs,
+);

@@ -5,7 +5,14 @@ import type { Operation } from './methods.ts';
 import { cardTo03, cardTo10 } from './translate-card.ts';
 import { messageTo03, messageTo10 } from './translate-message.ts';
 import { pushListTo03, pushListTo10, pushTo03, pushTo10 } from './translate-push.ts';
-import { artifactUpdateTo03, artifactUpdateTo10, statusUpdateTo03, statusUpdateTo10, taskTo03, taskTo10 } from './translate-task.ts';
+import {
+  artifactUpdateTo03,
+  artifactUpdateTo10,
+  statusUpdateTo03,
+  statusUpdateTo10,
+  taskTo03,
+  taskTo10,
+} from './translate-task.ts';
 import type { A2aVersion } from './version.ts';
 
 const EVENT_TO_10: Readonly<Record<EventKind, Edit>> = {
@@ -22,8 +29,8 @@ const EVENT_TO_03: Readonly<Record<EventKind, Edit>> = {
 };
 
 /**
- * An event of a stream, the body of a push notification or the result of a send, in another version's spelling: 1.0 wraps it by what it is, 0.3 says `kind`.
- * What is no event stays as it is.
+ * An event of a stream, the body of a push notification or the result of a send, in another version's spelling: 1.0
+ * wraps it by what it is, 0.3 says `kind`. What is no event stays as it is.
  */
 export function translateEvent(from: A2aVersion, target: A2aVersion, value: unknown): unknown {
   if (from === target) return value;
@@ -55,8 +62,8 @@ const TO_03: Readonly<Partial<Record<Operation, Edit>>> = {
 };
 
 /**
- * The result of an operation in another version's spelling; of a streaming one, each event. Never throws: what is not of the source's shape stays as it is.
- * Losses are listed in the README of this room.
+ * The result of an operation in another version's spelling; of a streaming one, each event. Never throws: what is
+ * not of the source's shape stays as it is. Losses are listed in the README of this room.
  */
 export function translateResult(operation: Operation, from: A2aVersion, target: A2aVersion, result: unknown): unknown {
   if (from === target) return result;

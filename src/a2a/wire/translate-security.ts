@@ -22,13 +22,19 @@ const schemeTo10: Edit = onObject((scheme) => {
   const { type, ...rest } = scheme;
   const member = SCHEMES.find(([name]) => name === type)?.[1];
   if (member === undefined) return scheme;
-  return { [member]: editMembers(rest, { ...(type === 'apiKey' ? { in: ['location'] } : {}), ...(type === 'oauth2' ? { flows: oneFlow } : {}) }) };
+  return {
+    [member]: editMembers(rest, {
+      ...(type === 'apiKey' ? { in: ['location'] } : {}),
+      ...(type === 'oauth2' ? { flows: oneFlow } : {}),
+    }),
+  };
 });
 
 const schemeTo03: Edit = onObject((scheme) => {
   for (const [type, member] of SCHEMES) {
     const inner = scheme[member];
-    if (isObject(inner)) return { type, ...editMembers(inner, { type: drop, ...(type === 'apiKey' ? { location: ['in'] } : {}) }) };
+    if (isObject(inner))
+      return { type, ...editMembers(inner, { type: drop, ...(type === 'apiKey' ? { location: ['in'] } : {}) }) };
   }
   return scheme;
 });
@@ -40,13 +46,17 @@ export const schemesTo10: Edit = onObject((schemes) => mapValues(schemes, scheme
 export const schemesTo03: Edit = onObject((schemes) => mapValues(schemes, schemeTo03));
 
 /** 0.3 → 1.0 of `security`: `[{name: scopes}]` → `[{schemes: {name: {list: scopes}}}]`. */
-export const requirementsTo10: Edit = each(onObject((requirement) => ({ schemes: mapValues(requirement, (scopes) => ({ list: scopes })) })));
+export const requirementsTo10: Edit = each(
+  onObject((requirement) => ({ schemes: mapValues(requirement, (scopes) => ({ list: scopes })) })),
+);
 
 /** 1.0 → 0.3 of `securityRequirements`. ProtoJSON leaves an empty list of scopes out. */
 export const requirementsTo03: Edit = each(
   onObject((requirement) => {
     const { schemes } = requirement;
-    return isObject(schemes) ? mapValues(schemes, (scopes) => (isObject(scopes) ? (scopes['list'] ?? []) : scopes)) : requirement;
+    return isObject(schemes)
+      ? mapValues(schemes, (scopes) => (isObject(scopes) ? (scopes['list'] ?? []) : scopes))
+      : requirement;
   }),
 );
 

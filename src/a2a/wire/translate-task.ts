@@ -3,9 +3,13 @@ import { drop, each, editMembers, onObject, type Edit } from './edit-members.ts'
 import { isInterrupted, isTerminal, stateName, stateOf } from './task-state.ts';
 import { artifactTo03, artifactTo10, messageTo03, messageTo10, withDefaults } from './translate-message.ts';
 
-const statusTo10: Edit = onObject((status) => editMembers(status, { state: (state) => stateName(stateOf(state)), message: messageTo10 }));
+const statusTo10: Edit = onObject((status) =>
+  editMembers(status, { state: (state) => stateName(stateOf(state)), message: messageTo10 }),
+);
 
-const statusTo03: Edit = onObject((status) => withDefaults(editMembers(status, { state: stateOf, message: messageTo03 }), { state: 'unknown' }));
+const statusTo03: Edit = onObject((status) =>
+  withDefaults(editMembers(status, { state: stateOf, message: messageTo03 }), { state: 'unknown' }),
+);
 
 /** 0.3 → 1.0. */
 export const taskTo10: Edit = onObject((task) =>
@@ -15,22 +19,30 @@ export const taskTo10: Edit = onObject((task) =>
 /** 1.0 → 0.3, which requires a context and a status. */
 export const taskTo03: Edit = onObject((task) => ({
   kind: 'task',
-  ...withDefaults(editMembers(task, { kind: drop, status: statusTo03, artifacts: each(artifactTo03), history: each(messageTo03) }), {
-    contextId: '',
-    status: { state: 'unknown' },
-  }),
+  ...withDefaults(
+    editMembers(task, { kind: drop, status: statusTo03, artifacts: each(artifactTo03), history: each(messageTo03) }),
+    {
+      contextId: '',
+      status: { state: 'unknown' },
+    },
+  ),
 }));
 
 /** 0.3 → 1.0 of a status update. `final` has no place in 1.0, where the state and the end of the stream say it. */
-export const statusUpdateTo10: Edit = onObject((update) => editMembers(update, { kind: drop, final: drop, status: statusTo10 }));
+export const statusUpdateTo10: Edit = onObject((update) =>
+  editMembers(update, { kind: drop, final: drop, status: statusTo10 }),
+);
 
 /**
- * 1.0 → 0.3 of a status update. 0.3's clients take `final` for the last event of the stream, which 1.0 ends at a terminal and at an interrupted state
- * (sections 3.1.2 and 11.7).
+ * 1.0 → 0.3 of a status update. 0.3's clients take `final` for the last event of the stream, which 1.0 ends at a
+ * terminal and at an interrupted state (sections 3.1.2 and 11.7).
  */
 export const statusUpdateTo03: Edit = onObject((update) => ({
   kind: 'status-update',
-  ...withDefaults(editMembers(update, { kind: drop, final: drop, status: statusTo03 }), { contextId: '', status: { state: 'unknown' } }),
+  ...withDefaults(editMembers(update, { kind: drop, final: drop, status: statusTo03 }), {
+    contextId: '',
+    status: { state: 'unknown' },
+  }),
   final: endsStream(update),
 }));
 
@@ -39,7 +51,9 @@ function endsStream({ status }: JsonObject): boolean {
   return isTerminal(state) || isInterrupted(state);
 }
 
-export const artifactUpdateTo10: Edit = onObject((update) => editMembers(update, { kind: drop, artifact: artifactTo10 }));
+export const artifactUpdateTo10: Edit = onObject((update) =>
+  editMembers(update, { kind: drop, artifact: artifactTo10 }),
+);
 
 export const artifactUpdateTo03: Edit = onObject((update) => ({
   kind: 'artifact-update',

@@ -2,20 +2,27 @@
 export const A2A_VERSIONS = ['0.3', '1.0'] as const;
 export type A2aVersion = (typeof A2A_VERSIONS)[number];
 
-/** The header that names the version, as Node gives header names; the query parameter has the same name and any case. */
+/**
+ * The header that names the version, as Node gives header names; the query parameter has the same name and any case.
+ */
 export const VERSION_HEADER = 'a2a-version';
 
-export type VersionReading = { readonly version: A2aVersion; readonly fault?: never } | { readonly version?: never; readonly fault: string };
+export type VersionReading =
+  | { readonly version: A2aVersion; readonly fault?: never }
+  | { readonly version?: never; readonly fault: string };
 
 /**
- * The version of a request: the header, else the query parameter (A2A 1.0 section 3.6.1), else 0.3 (section 3.6.2). A patch number is looked past, as it
- * must not be considered. Any other version is a fault, to be answered with VersionNotSupported.
+ * The version of a request: the header, else the query parameter (A2A 1.0 section 3.6.1), else 0.3 (section 3.6.2).
+ * A patch number is looked past, as it must not be considered. Any other version is a fault, to be answered with
+ * VersionNotSupported.
  */
 export function readVersion(header: unknown, query?: unknown): VersionReading {
   const asked = textOf(header) || textOf(query);
   if (asked === '') return { version: '0.3' };
   const version = versionOf(asked);
-  return version === null ? { fault: `A2A version ${shown(asked)} is not supported here: use ${A2A_VERSIONS.join(' or ')}` } : { version };
+  return version === null
+    ? { fault: `A2A version ${shown(asked)} is not supported here: use ${A2A_VERSIONS.join(' or ')}` }
+    : { version };
 }
 
 /** The version that a text such as `1.0` or `0.3.0` names; null for every other one. */
@@ -27,7 +34,9 @@ export function versionOf(text: unknown): A2aVersion | null {
 /** A value that came several times counts where it is always the same one. */
 function textOf(value: unknown): string {
   const values = (Array.isArray(value) ? value : [value]).filter((one) => one !== undefined && one !== null);
-  const texts = new Set(values.flatMap((one) => (typeof one === 'string' ? one.split(',') : ['?'])).map((one) => one.trim()));
+  const texts = new Set(
+    values.flatMap((one) => (typeof one === 'string' ? one.split(',') : ['?'])).map((one) => one.trim()),
+  );
   texts.delete('');
   return [...texts].join(', ');
 }

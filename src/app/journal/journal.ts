@@ -1,9 +1,29 @@
 import { openDatabase, type OpenDatabase } from '#store';
-import { audit, compareJournal, EMBEDDED_CHAIN, journalHead, type AuditCheck, type AuditOptions, type AuditReport, type LedgerBatch } from '#billing';
+import {
+  audit,
+  compareJournal,
+  EMBEDDED_CHAIN,
+  journalHead,
+  type AuditCheck,
+  type AuditOptions,
+  type AuditReport,
+  type LedgerBatch,
+} from '#billing';
 import type { Config } from '#config';
-import { ACCEPT, JournalLost, journalFile, openJournalFile, refuseMissingDatabase, type JournalFile, type RememberedHead } from './journalfile.ts';
+import {
+  ACCEPT,
+  JournalLost,
+  journalFile,
+  openJournalFile,
+  refuseMissingDatabase,
+  type JournalFile,
+  type RememberedHead,
+} from './journalfile.ts';
 
-/** Keeps `journal-head.json` near the journal's end. What it says is a lower bound: up to a second of operations may have followed. */
+/**
+ * Keeps `journal-head.json` near the journal's end. What it says is a lower bound: up to a second of operations may
+ * have followed.
+ */
 export interface JournalWatch {
   /** `told` for every batch, which is noted as well. Costs nothing: the file is written later. */
   noting(told: (batch: LedgerBatch) => void): (batch: LedgerBatch) => void;
@@ -22,8 +42,8 @@ interface JournalWatchOptions {
 }
 
 /**
- * Opens the database, and watches over its journal. Rejects with JournalLost where the database is gone, or has less than `journal-head.json`
- * remembers.
+ * Opens the database, and watches over its journal. Rejects with JournalLost where the database is gone, or has
+ * less than `journal-head.json` remembers.
  */
 export async function openJournaled(
   config: JournalWatchOptions['config'],
@@ -32,7 +52,10 @@ export async function openJournaled(
   refuseMissingDatabase(config);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
   const onError = (error: unknown) =>
-    logger.warn({ err: error }, 'journal-head.json cannot be written: until it can, a loss of what is written now would not be noticed');
+    logger.warn(
+      { err: error },
+      'journal-head.json cannot be written: until it can, a loss of what is written now would not be noticed',
+    );
   try {
     return { database, journal: await watchJournal({ config, database, now, onError }) };
   } catch (error) {
@@ -92,7 +115,11 @@ async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch>
 }
 
 /** The audit of the books, with one more check: whether the journal has all that `journal-head.json` remembers. */
-export async function auditWithJournal(config: JournalWatchOptions['config'], database: OpenDatabase, options: AuditOptions): Promise<AuditReport> {
+export async function auditWithJournal(
+  config: JournalWatchOptions['config'],
+  database: OpenDatabase,
+  options: AuditOptions,
+): Promise<AuditReport> {
   const report = await audit(database, options);
   const check = await checkJournal(openJournalFile(config), config.dataDir, database);
   return { ...report, ok: report.ok && check.ok, checks: [...report.checks, check] };
@@ -102,9 +129,14 @@ async function checkJournal(file: JournalFile, dataDir: string, database: OpenDa
   const name = 'journal head';
   try {
     const remembered = file.read();
-    if (remembered === null) return { name, ok: true, detail: `${journalFile(dataDir)} remembers nothing of this database` };
+    if (remembered === null)
+      return { name, ok: true, detail: `${journalFile(dataDir)} remembers nothing of this database` };
     const loss = await lossOf(database, remembered);
-    return { name, ok: loss === null, detail: loss ?? `the journal has batch ${remembered.n}, as remembered at ${remembered.at}` };
+    return {
+      name,
+      ok: loss === null,
+      detail: loss ?? `the journal has batch ${remembered.n}, as remembered at ${remembered.at}`,
+    };
   } catch (error) {
     if (error instanceof JournalLost) return { name, ok: false, detail: error.message.split('\n')[0]! };
     throw error;

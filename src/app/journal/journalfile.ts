@@ -27,11 +27,15 @@ export class JournalLost extends Error {
 export const journalFile = (dataDir: string): string => join(dataDir, FILE);
 
 /**
- * `journal-head.json` of a data directory: by database, a head that its journal had. It is kept apart from the database, so that a database
- * that lost its end, or was exchanged for an older one, is noticed. Each entry is authenticated with the identity.
+ * `journal-head.json` of a data directory: by database, a head that its journal had. It is kept apart from the
+ * database, so that a database that lost its end, or was exchanged for an older one, is noticed. Each entry is
+ * authenticated with the identity.
  */
 export interface JournalFile {
-  /** null where nothing is remembered of this database. Throws JournalLost for an entry that this identity did not write. */
+  /**
+   * null where nothing is remembered of this database. Throws JournalLost for an entry that this identity did not
+   * write.
+   */
   read(): RememberedHead | null;
   /** Durable when it resolves. */
   write(head: JournalHead, at: number): Promise<void>;
@@ -97,8 +101,9 @@ export const ACCEPT =
   'If you restored a backup on purpose, or want to begin again: "tollgate restored" shows what is missing, and "tollgate restored --accept" goes on without it.';
 
 /**
- * Throws JournalLost where the embedded database is missing or empty in a directory that a gateway has run in: opening it would begin new books under
- * the old identity. To be asked before the database is opened, which makes it.
+ * Throws JournalLost where the embedded database is missing or empty in a directory that a gateway has run in:
+ * opening it would begin new books under the old identity. To be asked before the database is opened, which makes
+ * it.
  */
 export function refuseMissingDatabase({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>): void {
   if (databaseUrl !== null) return;
@@ -119,6 +124,9 @@ function readEntries(path: string): Readonly<Record<string, unknown>> {
     return typeof content === 'object' && content !== null ? (content as Record<string, unknown>) : {};
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new JournalLost(`${path} cannot be read (${(error as Error).message}).\nRestore it with the database.\n${ACCEPT}`, { cause: error });
+    throw new JournalLost(
+      `${path} cannot be read (${(error as Error).message}).\nRestore it with the database.\n${ACCEPT}`,
+      { cause: error },
+    );
   }
 }

@@ -5,9 +5,10 @@ import type { Caller } from '#gateway';
 import { isSubjectAccount } from '../oauth/subject-account.ts';
 
 /*
- * An account has two names. The ledger's: `eip155:<address in lower case>` or `solana:<address>` for an ordinary wallet, which is one account
- * whatever network it signs on; `eip155:<chain>:<address>` for a contract wallet, which exists on one chain; `tollgate:local:<name>` for an
- * account without a wallet; `oauth:<issuer>:<subject>` for whoever comes with an access token. And CAIP-10, with a network, in every answer.
+ * An account has two names. The ledger's: `eip155:<address in lower case>` or `solana:<address>` for an ordinary
+ * wallet, which is one account whatever network it signs on; `eip155:<chain>:<address>` for a contract wallet,
+ * which exists on one chain; `tollgate:local:<name>` for an account without a wallet; `oauth:<issuer>:<subject>`
+ * for whoever comes with an access token. And CAIP-10, with a network, in every answer.
  */
 
 const BASE_CHAIN = '8453';
@@ -28,7 +29,11 @@ const LENGTH_MAX = 128;
 export function localAccount(name: string): string {
   const account = `tollgate:local:${name}`;
   if (!LOCAL.test(account)) {
-    throw new GatewayError('invalid_request', 'An account name has 1 to 64 characters: small letters, digits and hyphens', { param: 'name' });
+    throw new GatewayError(
+      'invalid_request',
+      'An account name has 1 to 64 characters: small letters, digits and hyphens',
+      { param: 'name' },
+    );
   }
   return account;
 }
@@ -38,15 +43,19 @@ export function isWallet(account: string): boolean {
   return account.startsWith('eip155:') || account.startsWith('solana:');
 }
 
-/** Whether an account is there without having been made: a wallet's is, and that of a subject of an issuer; a local one is not. */
+/**
+ * Whether an account is there without having been made: a wallet's is, and that of a subject of an issuer; a local
+ * one is not.
+ */
 export function needsNoMaking(account: string): boolean {
   return isWallet(account) || isSubjectAccount(account);
 }
 
 /**
- * Ledger name of an account given by either of its names; null when the text is neither, or has an EVM address with a wrong digit. An EVM address
- * on a chain is an ordinary wallet's, `contract:` before it a contract wallet's. On `contractNetworks` (CAIP-2), where contract wallets sign in,
- * an address alone could be either's: throws GatewayError `invalid_request` that gives both forms, as money for the wrong one is lost.
+ * Ledger name of an account given by either of its names; null when the text is neither, or has an EVM address with
+ * a wrong digit. An EVM address on a chain is an ordinary wallet's, `contract:` before it a contract wallet's. On
+ * `contractNetworks` (CAIP-2), where contract wallets sign in, an address alone could be either's: throws
+ * GatewayError `invalid_request` that gives both forms, as money for the wrong one is lost.
  */
 export function parseAccountId(text: string, contractNetworks: readonly string[] = []): string | null {
   if (text.length > LENGTH_MAX) return null;
@@ -70,17 +79,23 @@ export function parseAccountId(text: string, contractNetworks: readonly string[]
 }
 
 /**
- * CAIP-10 id of a ledger account. Ordinary wallets, which are one account on every network, are shown on the first of `networks` (CAIP-2) of their family: the
- * gateway's own chain. Where it has none, on Base or on Solana's mainnet.
+ * CAIP-10 id of a ledger account. Ordinary wallets, which are one account on every network, are shown on the first
+ * of `networks` (CAIP-2) of their family: the gateway's own chain. Where it has none, on Base or on Solana's
+ * mainnet.
  */
 export function toCaip10(account: string, networks: readonly string[]): string {
-  const own = (family: string, usual: string) => networks.find((network) => network.startsWith(family)) ?? family + usual;
+  const own = (family: string, usual: string) =>
+    networks.find((network) => network.startsWith(family)) ?? family + usual;
   if (account.startsWith('eip155:0x')) return account.replace('eip155', own('eip155:', BASE_CHAIN));
-  if (account.startsWith('solana:') && !account.includes(':', 'solana:'.length)) return account.replace('solana', own('solana:', SOLANA_MAINNET));
+  if (account.startsWith('solana:') && !account.includes(':', 'solana:'.length))
+    return account.replace('solana', own('solana:', SOLANA_MAINNET));
   return account;
 }
 
 /** CAIP-10 id of a caller: with the network that its wallet signed for, where it is a wallet. */
-export function callerCaip10({ account, wallet }: Pick<Caller, 'account' | 'wallet'>, networks: readonly string[]): string {
+export function callerCaip10(
+  { account, wallet }: Pick<Caller, 'account' | 'wallet'>,
+  networks: readonly string[],
+): string {
   return wallet?.caip10 ?? toCaip10(account, networks);
 }

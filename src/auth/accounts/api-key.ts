@@ -4,7 +4,10 @@ import bs58 from 'bs58';
 /** What a key opens: calls of a real account, calls of the development account, the admin API. */
 export type KeyKind = 'live' | 'development' | 'admin';
 
-const PREFIXES = { live: 'svc-sk-v2-', development: 'svc-sk-dev-', admin: 'svc-admin-' } as const satisfies Record<KeyKind, string>;
+const PREFIXES = { live: 'svc-sk-v2-', development: 'svc-sk-dev-', admin: 'svc-admin-' } as const satisfies Record<
+  KeyKind,
+  string
+>;
 const KINDS = Object.keys(PREFIXES) as KeyKind[];
 
 const SECRET_BYTES = 32;
@@ -31,7 +34,10 @@ export function createKey(kind: KeyKind, random: (bytes: number) => Uint8Array =
   return { text, hash: hashKey(text) };
 }
 
-/** The kind and hash of a well-formed key; null for anything else. A mistyped key fails here by its checksum, before any lookup. */
+/**
+ * The kind and hash of a well-formed key; null for anything else. A mistyped key fails here by its checksum, before
+ * any lookup.
+ */
 export function parseKey(text: string): ParsedKey | null {
   const kind = kindOf(text);
   if (kind === null) return null;

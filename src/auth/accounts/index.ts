@@ -1,4 +1,12 @@
 /* Names of accounts and keys, without what checks requests. */
-export { callerCaip10, DEVELOPMENT_ACCOUNT, isWallet, localAccount, needsNoMaking, parseAccountId, toCaip10 } from './account-id.ts';
+export {
+  callerCaip10,
+  DEVELOPMENT_ACCOUNT,
+  isWallet,
+  localAccount,
+  needsNoMaking,
+  parseAccountId,
+  toCaip10,
+} from './account-id.ts';
 export { createKey, hashKey, parseKey } from './api-key.ts';
 export { budgetAt, hasLimit, LIMIT_RESETS, type LimitReset, periodAt } from './spend-period.ts';

@@ -1,6 +1,9 @@
 import type { Budget, MicroUsd } from '#billing';
 
-/** How often a key's spending limit starts anew; null is never. Periods begin at 00:00 UTC: each day, each Monday, each first of the month. */
+/**
+ * How often a key's spending limit starts anew; null is never. Periods begin at 00:00 UTC: each day, each Monday,
+ * each first of the month.
+ */
 export const LIMIT_RESETS = ['daily', 'weekly', 'monthly'] as const;
 export type LimitReset = (typeof LIMIT_RESETS)[number];
 
@@ -35,9 +38,9 @@ export function hasLimit(budget: Budget): boolean {
 }
 
 /**
- * The ledger's name for what a key may spend now: `<hash>:all`, or `<hash>:daily-2026-01-31` with the reset and the period's first day,
- * so that a new period is a new budget that starts at 0. A key without a limit has one too, so that what each key spends is counted;
- * the ledger writes it once for all calls of a key in a batch.
+ * The ledger's name for what a key may spend now: `<hash>:all`, or `<hash>:daily-2026-01-31` with the reset and the
+ * period's first day, so that a new period is a new budget that starts at 0. A key without a limit has one too, so
+ * that what each key spends is counted; the ledger writes it once for all calls of a key in a batch.
  */
 export function budgetAt(
   key: { readonly hash: string; readonly limit: MicroUsd | null; readonly limitReset: LimitReset | null },

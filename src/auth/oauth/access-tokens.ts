@@ -14,8 +14,9 @@ export interface AccessTokens {
   /** The caller of a token that was verified in the last minute and is still valid; null otherwise. */
   known(token: string): Caller | null;
   /**
-   * Whose token it is; null for a text that is no JWT. `address` is the client's. Rejects with GatewayError `unauthorized` that says what is wrong;
-   * `permission_denied` without the required scope; `rate_limit_exceeded` when too many failed; `service_unavailable` without the issuer's keys.
+   * Whose token it is; null for a text that is no JWT. `address` is the client's. Rejects with GatewayError
+   * `unauthorized` that says what is wrong; `permission_denied` without the required scope; `rate_limit_exceeded`
+   * when too many failed; `service_unavailable` without the issuer's keys.
    */
   verify(token: string, address: string): Promise<Caller> | null;
 }
@@ -36,7 +37,10 @@ export interface AccessTokensOptions extends Pick<OAuthConfig, 'jwksUrl' | 'requ
 
 /** Signatures by a key that is the issuer's alone: none that whoever verifies could make. */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
-/** Many issuers do not write `at+jwt`. Other types are no access tokens: what a browser was logged out with, proofs of possession. */
+/**
+ * Many issuers do not write `at+jwt`. Other types are no access tokens: what a browser was logged out with, proofs
+ * of possession.
+ */
 const TYPES: ReadonlySet<unknown> = new Set(['', 'jwt', 'at+jwt', 'application/at+jwt']);
 const FORM = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const LENGTH_MAX = 8 * 1024;
@@ -57,20 +61,27 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
   /** What costs nothing to see is refused before anything is computed, as a mistyped key is. */
   const precheck = ({ alg, typ = '' }: Readonly<Record<string, unknown>>, claims: JWTPayload) => {
     if (!ALGORITHMS.some((one) => one === alg)) throw tokenError(`is not signed with one of ${ALGORITHMS.join(', ')}`);
-    if (typeof typ !== 'string' || !TYPES.has(typ.toLowerCase())) throw tokenError('is of another type than an access token');
+    if (typeof typ !== 'string' || !TYPES.has(typ.toLowerCase()))
+      throw tokenError('is of another type than an access token');
     if (claims.iss !== issuer) throw tokenError(`is not one of ${issuer}`);
   };
 
   const verifySignature = async (token: string, at: number): Promise<JWTPayload> => {
     try {
       const rules = { algorithms: ALGORITHMS, issuer, requiredClaims: ['exp', 'aud', 'sub'] };
-      return (await jwtVerify(token, keyOf, { ...rules, clockTolerance: skewMs / 1_000, currentDate: new Date(at) })).payload;
+      return (await jwtVerify(token, keyOf, { ...rules, clockTolerance: skewMs / 1_000, currentDate: new Date(at) }))
+        .payload;
     } catch (error) {
       if (error instanceof GatewayError) throw error;
       if (error instanceof errors.JWTExpired) throw tokenError('has expired');
       if (error instanceof errors.JWTClaimValidationFailed)
-        throw tokenError(error.claim === 'nbf' && error.reason === 'check_failed' ? 'is not valid yet' : `has no right "${error.claim}"`);
-      if (error instanceof errors.JWSSignatureVerificationFailed) throw tokenError('was not signed by its issuer, or was changed');
+        throw tokenError(
+          error.claim === 'nbf' && error.reason === 'check_failed'
+            ? 'is not valid yet'
+            : `has no right "${error.claim}"`,
+        );
+      if (error instanceof errors.JWSSignatureVerificationFailed)
+        throw tokenError('was not signed by its issuer, or was changed');
       if (error instanceof errors.JWKSNoMatchingKey) throw tokenError('names a key that its issuer does not have');
       throw tokenError('cannot be verified');
     }
@@ -80,9 +91,11 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
     const claims = await verifySignature(token, at);
     // Whoever has a token that is bound to a key must prove that key, which nobody can here: it may be a thief's.
     if (claims['cnf'] !== undefined) throw tokenError('is bound to a key of its client, which is not supported');
-    if (![claims.aud ?? []].flat().some(resources.isAudience)) throw tokenError('is not for this gateway: ask for one whose audience is its address');
+    if (![claims.aud ?? []].flat().some(resources.isAudience))
+      throw tokenError('is not for this gateway: ask for one whose audience is its address');
     const { sub: subject } = claims;
-    if (typeof subject !== 'string' || subject === '' || !subject.isWellFormed()) throw tokenError('has no right "sub"');
+    if (typeof subject !== 'string' || subject === '' || !subject.isWellFormed())
+      throw tokenError('has no right "sub"');
     if (requiredScope !== null && !scopesOf(claims).includes(requiredScope)) throw scopeError(requiredScope);
     const caller: Caller = { account: subjectAccount(issuer, subject), key: null, wallet: null };
     verified.put(token, caller, { from: at, until: Math.min(at + VERIFIED_MS, claims.exp! * 1_000 + skewMs - 1) });

@@ -29,11 +29,22 @@ export interface ProtectedResourceOptions {
   readonly timeoutMs?: number;
 }
 
-/** Loads what verifying tokens takes before it resolves, where there can be any. The issuer is not asked for anything before the first one comes. */
-export async function createProtectedResource({ config, ...options }: ProtectedResourceOptions): Promise<ProtectedResource> {
+/**
+ * Loads what verifying tokens takes before it resolves, where there can be any. The issuer is not asked for
+ * anything before the first one comes.
+ */
+export async function createProtectedResource({
+  config,
+  ...options
+}: ProtectedResourceOptions): Promise<ProtectedResource> {
   const { issuer, audience, scopes, requiredScope, jwksUrl } = config.oauth;
   if (issuer === null)
-    return { accessTokens: null, routes: async () => {}, challengeFor: createChallenge({ resources: null, scopes: [] }), warning: null };
+    return {
+      accessTokens: null,
+      routes: async () => {},
+      challengeFor: createChallenge({ resources: null, scopes: [] }),
+      warning: null,
+    };
   const { domains, skewMs } = config.signIn;
   const resources = createResources({ publicUrl: config.publicUrl, domains, audience });
   const supported = requiredScope === null ? scopes : [...new Set([requiredScope, ...scopes])];
@@ -41,6 +52,8 @@ export async function createProtectedResource({ config, ...options }: ProtectedR
     accessTokens: await createAccessTokens({ issuer, jwksUrl, requiredScope, resources, skewMs, ...options }),
     routes: resourceRoutes({ issuer, resources, scopes: supported }),
     challengeFor: createChallenge({ resources, scopes: requiredScope === null ? scopes : [requiredScope] }),
-    warning: resources.named ? null : 'no access token can be for this gateway: set server.public_url, or oauth.audience',
+    warning: resources.named
+      ? null
+      : 'no access token can be for this gateway: set server.public_url, or oauth.audience',
   };
 }

@@ -4,7 +4,10 @@ export interface FetchJsonOptions {
   readonly signal: AbortSignal;
 }
 
-/** The JSON that an address answers with. Follows no redirect. Rejects where the answer is another one, is too large, or takes too long. */
+/**
+ * The JSON that an address answers with. Follows no redirect. Rejects where the answer is another one, is too
+ * large, or takes too long.
+ */
 export async function fetchJson(url: string, { bytesMax, signal }: FetchJsonOptions): Promise<unknown> {
   const response = await fetch(url, { headers: { accept: 'application/json' }, redirect: 'error', signal });
   if (response.status !== 200) {

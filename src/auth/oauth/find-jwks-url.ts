@@ -2,8 +2,8 @@ import { isLoopback, isIssuerUrl } from '#wire';
 import { fetchJson, type FetchJsonOptions } from './fetch-json.ts';
 
 /**
- * Where an issuer says its keys are: in its metadata (RFC 8414), or in that of OpenID Connect. Rejects with an Error that says of every address
- * that was asked what is wrong with its answer.
+ * Where an issuer says its keys are: in its metadata (RFC 8414), or in that of OpenID Connect. Rejects with an
+ * Error that says of every address that was asked what is wrong with its answer.
  */
 export async function findJwksUrl(issuer: string, options: FetchJsonOptions): Promise<string> {
   const failures: string[] = [];
@@ -21,17 +21,24 @@ export async function findJwksUrl(issuer: string, options: FetchJsonOptions): Pr
 function metadataUrls(issuer: string): readonly string[] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
-  const urls = [`${origin}/.well-known/oauth-authorization-server${path}`, `${origin}${path}/.well-known/openid-configuration`];
+  const urls = [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}${path}/.well-known/openid-configuration`,
+  ];
   return path === '' ? urls : [...urls, `${origin}/.well-known/openid-configuration${path}`];
 }
 
 /** The address of the keys in the metadata of an issuer. Throws an Error that says what is wrong with it. */
 export function jwksUrlOf(metadata: unknown, issuer: string): string {
-  const { issuer: named, jwks_uri: found } = (metadata ?? {}) as { readonly issuer?: unknown; readonly jwks_uri?: unknown };
+  const { issuer: named, jwks_uri: found } = (metadata ?? {}) as {
+    readonly issuer?: unknown;
+    readonly jwks_uri?: unknown;
+  };
   // Metadata of another issuer at this address would be one's keys for the other's tokens.
   if (named !== issuer) throw new Error('names another issuer');
   if (typeof found !== 'string' || !isIssuerUrl(found)) throw new Error('has no jwks_uri with https');
   // A page on the network must not send the gateway to a service of its own machine.
-  if (isLoopback(new URL(found).hostname) && !isLoopback(new URL(issuer).hostname)) throw new Error('has a jwks_uri that leads to this machine');
+  if (isLoopback(new URL(found).hostname) && !isLoopback(new URL(issuer).hostname))
+    throw new Error('has a jwks_uri that leads to this machine');
   return found;
 }

@@ -28,10 +28,17 @@ const REFRESH_EVERY_MS = 60_000;
 const RETRY_EVERY_MS = 5_000;
 
 /**
- * The public keys of an issuer, fetched when the first token needs one. Resolves with the one that a token's header names, rejects with an error of
- * jose where there is none, and with GatewayError `service_unavailable` while the issuer has never been reached, or not for an hour.
+ * The public keys of an issuer, fetched when the first token needs one. Resolves with the one that a token's header
+ * names, rejects with an error of jose where there is none, and with GatewayError `service_unavailable` while the
+ * issuer has never been reached, or not for an hour.
  */
-export async function createIssuerKeys({ issuer, jwksUrl, now, onError, timeoutMs = TIMEOUT_MS }: IssuerKeysOptions): Promise<JWTVerifyGetKey> {
+export async function createIssuerKeys({
+  issuer,
+  jwksUrl,
+  now,
+  onError,
+  timeoutMs = TIMEOUT_MS,
+}: IssuerKeysOptions): Promise<JWTVerifyGetKey> {
   const { createLocalJWKSet, errors } = await import('jose');
   let current: { readonly find: JWTVerifyGetKey; readonly at: number } | null = null;
   let triedAt: number | null = null;
@@ -43,7 +50,8 @@ export async function createIssuerKeys({ issuer, jwksUrl, now, onError, timeoutM
       const url = jwksUrl ?? (await findJwksUrl(issuer, { bytesMax: BYTES_MAX, signal }));
       const set = await fetchJson(url, { bytesMax: BYTES_MAX, signal });
       const { keys } = (set ?? {}) as { readonly keys?: unknown };
-      if (!Array.isArray(keys) || keys.length > KEYS_MAX) throw new Error(`${url} has no list of at most ${KEYS_MAX} keys`);
+      if (!Array.isArray(keys) || keys.length > KEYS_MAX)
+        throw new Error(`${url} has no list of at most ${KEYS_MAX} keys`);
       current = { find: createLocalJWKSet({ keys: keys as [] }), at };
     } catch (error) {
       onError(error);
@@ -68,7 +76,8 @@ export async function createIssuerKeys({ issuer, jwksUrl, now, onError, timeoutM
     // Nobody waits for keys that still stand.
     else if (now() - current!.at >= FRESH_MS) void refresh(REFRESH_EVERY_MS);
     if (!isUsable()) {
-      const message = 'The issuer of access tokens cannot be asked for its keys at the moment: retry shortly, or use an API key';
+      const message =
+        'The issuer of access tokens cannot be asked for its keys at the moment: retry shortly, or use an API key';
       throw new GatewayError('service_unavailable', message, { retryAfterS: RETRY_EVERY_MS / 1_000 });
     }
     try {

@@ -22,7 +22,10 @@ const answer = {
   },
 } as const;
 
-/** `GET /.well-known/oauth-protected-resource` (RFC 9728), and with the path of an MCP or A2A endpoint behind it. Public. Register it without a prefix. */
+/**
+ * `GET /.well-known/oauth-protected-resource` (RFC 9728), and with the path of an MCP or A2A endpoint behind it.
+ * Public. Register it without a prefix.
+ */
 export function resourceRoutes({ issuer, resources, scopes }: ResourceDeps): FastifyPluginAsync {
   return async (app) => {
     for (const path of [METADATA_PATH, `${METADATA_PATH}/*`]) {

@@ -6,7 +6,10 @@ export type Asked = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;
 
 /** This gateway as a protected resource (RFC 9728): one for each path of MCP and A2A, and itself. */
 export interface Resources {
-  /** The identifier of a resource at the address that the request was sent to; null for a path that is none, and a host that cannot be one. */
+  /**
+   * The identifier of a resource at the address that the request was sent to; null for a path that is none, and a
+   * host that cannot be one.
+   */
   resourceOf(request: Asked, path: string): string | null;
   /** Where the metadata of the resource of a request is. null where it has none. */
   metadataUrlOf(request: Asked): string | null;
@@ -39,16 +42,21 @@ export function pathOf({ url }: Pick<Asked, 'url'>): string {
 }
 
 /**
- * A token's audience is compared with the names that the operator gave, never with the Host of the request: whoever holds somebody's token for
- * another service could name that one there.
+ * A token's audience is compared with the names that the operator gave, never with the Host of the request: whoever
+ * holds somebody's token for another service could name that one there.
  */
 export function createResources({ publicUrl, domains, audience }: ResourcesOptions): Resources {
-  const origins = new Set(domains.map((domain) => `${isLoopback(parseHost(domain)?.name ?? '') ? 'http' : 'https'}://${domain}`));
+  const origins = new Set(
+    domains.map((domain) => `${isLoopback(parseHost(domain)?.name ?? '') ? 'http' : 'https'}://${domain}`),
+  );
   if (publicUrl !== null) origins.add(new URL(publicUrl).origin);
 
   // The host stands in an answer's header, where a quote of its own would end the value.
   const originOf = ({ protocol, host }: Asked): string | null =>
-    publicUrl ?? (parseHost(host) === null ? null : (URL.parse(`${protocol === 'https' ? 'https' : 'http'}://${host}`)?.origin ?? null));
+    publicUrl ??
+    (parseHost(host) === null
+      ? null
+      : (URL.parse(`${protocol === 'https' ? 'https' : 'http'}://${host}`)?.origin ?? null));
 
   return {
     named: audience !== null || origins.size > 0,

@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 
 /*
- * The account of whoever an authorization server vouches for: `oauth:<issuer>:<subject>`, valid as a CAIP-10 id. The issuer is its host with `_` for
- * the dots; where it has more than a host (a path, a port), a digest of the whole stands behind, so that two realms of one host are two issuers.
- * The subject is written as it is, percent-encoded where CAIP-10 has no room for a character; of a long one there is a digest, which is longer than
+ * The account of whoever an authorization server vouches for: `oauth:<issuer>:<subject>`, valid as a CAIP-10 id.
+ * The issuer is its host with `_` for the dots; where it has more than a host (a path, a port), a digest of the
+ * whole stands behind, so that two realms of one host are two issuers. The subject is written as it is,
+ * percent-encoded where CAIP-10 has no room for a character; of a long one there is a digest, which is longer than
  * any that is written out.
  */
 
@@ -15,13 +16,18 @@ const FORM = /^oauth:[-_a-z0-9]{1,32}:([-.%a-zA-Z0-9]{1,64})$/;
 const DIGEST = /^[0-9a-f]{64}$/;
 const HOST = /^[-a-z0-9]+(?:\.[-a-z0-9]+)*$/;
 
-/** Ledger name of the account of a subject. `issuer` is the whole URL as the issuer writes it, `subject` a well-formed text that is not empty. */
+/**
+ * Ledger name of the account of a subject. `issuer` is the whole URL as the issuer writes it, `subject` a
+ * well-formed text that is not empty.
+ */
 export function subjectAccount(issuer: string, subject: string): string {
   const written = encode(subject);
   return `oauth:${referenceOf(issuer)}:${written.length <= WRITTEN_LENGTH_MAX ? written : hash('sha256', subject)}`;
 }
 
-/** Whether a text is the name of such an account. Each has one name: a character that need not be encoded must not be. */
+/**
+ * Whether a text is the name of such an account. Each has one name: a character that need not be encoded must not be.
+ */
 export function isSubjectAccount(text: string): boolean {
   const written = FORM.exec(text)?.[1];
   if (written === undefined) return false;
@@ -34,7 +40,10 @@ export function isSubjectAccount(text: string): boolean {
 }
 
 function encode(subject: string): string {
-  return encodeURIComponent(subject).replace(/[!'()*_~]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
+  return encodeURIComponent(subject).replace(
+    /[!'()*_~]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }
 
 function referenceOf(issuer: string): string {

@@ -9,7 +9,11 @@ export function tokenError(why: string): GatewayError {
 
 /** A good access token that may not do this. */
 export function scopeError(scope: string): GatewayError {
-  return new GatewayError('permission_denied', `The access token does not have the scope ${scope}: ask for one that has it`, {
-    headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
-  });
+  return new GatewayError(
+    'permission_denied',
+    `The access token does not have the scope ${scope}: ask for one that has it`,
+    {
+      headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+    },
+  );
 }

@@ -2,13 +2,17 @@ import { GatewayError, networkOf } from '#wire';
 import type { ChainConfig } from '#config';
 import { createQuota } from './quota.ts';
 
-/** Wallets that are contracts: whether a signature is theirs is for their code to say (EIP-1271), also before it is deployed (EIP-6492). */
+/**
+ * Wallets that are contracts: whether a signature is theirs is for their code to say (EIP-1271), also before it is
+ * deployed (EIP-6492).
+ */
 export interface ContractWallets {
   /** Whether this gateway can ask the chain. */
   knows(network: string): boolean;
   /**
-   * Asks the chain `network` whether its contract at `address` accepts the signature of `text`. False for an address without code, which is no
-   * contract. Rejects with GatewayError `service_unavailable` when the chain cannot be asked, `rate_limit_exceeded` when it was asked too often.
+   * Asks the chain `network` whether its contract at `address` accepts the signature of `text`. False for an
+   * address without code, which is no contract. Rejects with GatewayError `service_unavailable` when the chain
+   * cannot be asked, `rate_limit_exceeded` when it was asked too often.
    */
   verify(of: ContractSignature): Promise<boolean>;
   /** Loads what it takes, so that no request waits for that. */
@@ -33,20 +37,30 @@ export interface ContractWalletsOptions {
 }
 
 const TIMEOUT_MS = 5_000;
-/** Every check costs the operator two requests to its node: of one client, and in all. Not of one wallet: strangers could use up what is another's. */
+/**
+ * Every check costs the operator two requests to its node: of one client, and in all. Not of one wallet: strangers
+ * could use up what is another's.
+ */
 const CLIENT_PER_MINUTE = 60;
 const ALL_PER_MINUTE = 600;
 const RUNNING_MAX = 16;
 
 const HEX = /^0x(?:[0-9a-fA-F]{2})+$/;
 const EIP_6492_SUFFIX = '6492'.repeat(16);
-/** Has the contract that answers named by the signature itself, by a delegation that may be an old one, and set up first as it says. */
+/**
+ * Has the contract that answers named by the signature itself, by a delegation that may be an old one, and set up
+ * first as it says.
+ */
 const ERC_8010_SUFFIX = '8010'.repeat(16);
 /** Errors of a node that are the contract's own answer; any other says nothing about the signature. */
 const REVERT_CODES: ReadonlySet<unknown> = new Set([3, -32000, -32015]);
 const REVERT_WORDS = /revert|vm exec|invalid opcode|out of gas|stack underflow/i;
 
-export function createContractWallets({ chains, now, timeoutMs = TIMEOUT_MS }: ContractWalletsOptions): ContractWallets {
+export function createContractWallets({
+  chains,
+  now,
+  timeoutMs = TIMEOUT_MS,
+}: ContractWalletsOptions): ContractWallets {
   const urls = new Map(chains.map(({ network, rpcUrl }) => [network, rpcUrl]));
   const clientQuota = createQuota({ perMinute: CLIENT_PER_MINUTE, now });
   const quota = createQuota({ perMinute: ALL_PER_MINUTE, now });
@@ -64,9 +78,13 @@ export function createContractWallets({ chains, now, timeoutMs = TIMEOUT_MS }: C
       if (url === undefined || !HEX.test(signature) || signature.endsWith(ERC_8010_SUFFIX)) return false;
       const wait = clientQuota.take(networkOf(client)) || quota.take('');
       if (wait > 0) {
-        throw new GatewayError('rate_limit_exceeded', 'Too many sign-ins of contract wallets: use one sign-in for many requests', {
-          retryAfterS: wait / 1_000,
-        });
+        throw new GatewayError(
+          'rate_limit_exceeded',
+          'Too many sign-ins of contract wallets: use one sign-in for many requests',
+          {
+            retryAfterS: wait / 1_000,
+          },
+        );
       }
       if (running >= RUNNING_MAX) throw unavailable(network);
       running += 1;
@@ -102,11 +120,13 @@ async function ask(
   const client = createPublicClient({ transport: custom({ request }, { retryCount: 0 }), ccipRead: false });
   try {
     const code = await client.getCode({ address });
-    // Without code it is an ordinary wallet, whose signature would have been known by now: the validator would take its malleated form as well.
+    // Without code it is an ordinary wallet, whose signature would have been known by now: the validator would take
+    // its malleated form as well.
     if ((code?.length ?? 0) <= '0x'.length && !signature.endsWith(EIP_6492_SUFFIX)) return false;
     if (await client.verifyMessage({ address, message: text, signature })) return true;
   } catch {
-    // A node that failed is told below; anything else is about the signature: its form, or what the contract makes of it.
+    // A node that failed is told below; anything else is about the signature: its form, or what the contract makes
+    // of it.
   }
   if (failure !== null) throw unavailable(network, failure);
   return false;
@@ -117,7 +137,11 @@ class Reverted extends Error {
   override readonly name = 'Reverted';
 }
 
-async function rpc(url: string, { method, params }: { readonly method: string; readonly params?: unknown }, timeoutMs: number): Promise<unknown> {
+async function rpc(
+  url: string,
+  { method, params }: { readonly method: string; readonly params?: unknown },
+  timeoutMs: number,
+): Promise<unknown> {
   const response = await fetch(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -132,13 +156,18 @@ async function rpc(url: string, { method, params }: { readonly method: string; r
     if (REVERT_CODES.has(code) || REVERT_WORDS.test(String(message))) throw new Reverted(String(message));
     throw new Error(`${method}: the node refuses (${String(code)})`);
   }
-  if (!response.ok || !('result' in answer)) throw new Error(`${method}: the node answers ${response.status} without a result`);
+  if (!response.ok || !('result' in answer))
+    throw new Error(`${method}: the node answers ${response.status} without a result`);
   return answer.result;
 }
 
 function unavailable(network: string, cause?: unknown): GatewayError {
-  return new GatewayError('service_unavailable', `The chain ${network} cannot be asked about this wallet at the moment: retry shortly`, {
-    retryAfterS: 2,
-    cause,
-  });
+  return new GatewayError(
+    'service_unavailable',
+    `The chain ${network} cannot be asked about this wallet at the moment: retry shortly`,
+    {
+      retryAfterS: 2,
+      cause,
+    },
+  );
 }

@@ -5,7 +5,11 @@ import { keccak } from '#wire';
  * The public key (64 bytes, without a prefix) that made a signature of a digest; null where there is none.
  * `rs` has 64 bytes, `parity` is that of the y of the signature's point.
  */
-export type Recover = (digest: Uint8Array, rs: Uint8Array, parity: 0 | 1) => Uint8Array | null | Promise<Uint8Array | null>;
+export type Recover = (
+  digest: Uint8Array,
+  rs: Uint8Array,
+  parity: 0 | 1,
+) => Uint8Array | null | Promise<Uint8Array | null>;
 
 /** Who made a signature. `lowS` is false for the second form that anybody can make of every signature. */
 export interface EvmSigner {
@@ -21,12 +25,18 @@ const ZERO = Buffer.alloc(32);
 
 let recovery: Promise<Recover> | null = null;
 
-/** Loads what recovers signers: the native addon (10 ms) where it is installed for this platform, else viem (70 ms). Later calls get the same. */
+/**
+ * Loads what recovers signers: the native addon (10 ms) where it is installed for this platform, else viem (70 ms).
+ * Later calls get the same.
+ */
 export function loadRecovery(): Promise<Recover> {
   return (recovery ??= Promise.resolve(nativeRecovery() ?? viemRecovery()));
 }
 
-/** The signer of a text by EIP-191 (`personal_sign`); null for what is not 65 bytes of hex, with 0x or without, with an `r`, `s` and `v` that a signature can have. */
+/**
+ * The signer of a text by EIP-191 (`personal_sign`); null for what is not 65 bytes of hex, with 0x or without, with
+ * an `r`, `s` and `v` that a signature can have.
+ */
 export async function recoverSigner(text: string, signature: string): Promise<EvmSigner | null> {
   if (!SIGNATURE.test(signature)) return null;
   const bytes = Buffer.from(signature.slice(-130), 'hex');
@@ -53,7 +63,10 @@ function inRange(number: Buffer): boolean {
   return number.compare(ZERO) > 0 && number.compare(ORDER) < 0;
 }
 
-/** The `secp256k1` package's addon without its JavaScript twin; null where it is not installed or has no binary for this platform. */
+/**
+ * The `secp256k1` package's addon without its JavaScript twin; null where it is not installed or has no binary for
+ * this platform.
+ */
 export function nativeRecovery(): Recover | null {
   type Addon = { ecdsaRecover(rs: Uint8Array, parity: number, digest: Uint8Array, compressed: false): Uint8Array };
   let addon: Addon;

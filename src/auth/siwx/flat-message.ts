@@ -1,12 +1,18 @@
 import { quoted, signInError } from './sign-in-error.ts';
 
-/** Names of signature kinds that agree with a namespace. They decide nothing: the chain does, and the signature itself. */
-const SCHEMES: Readonly<Record<string, readonly string[]>> = { eip155: ['eip191', 'eip1271', 'eip6492'], solana: ['ed25519', 'siws'] };
+/**
+ * Names of signature kinds that agree with a namespace. They decide nothing: the chain does, and the signature itself.
+ */
+const SCHEMES: Readonly<Record<string, readonly string[]>> = {
+  eip155: ['eip191', 'eip1271', 'eip6492'],
+  solana: ['ed25519', 'siws'],
+};
 const ACCOUNTS: Readonly<Record<string, string>> = { eip155: 'Ethereum', solana: 'Solana' };
 
 /**
- * The text that a wallet signed, from the flat fields of the x402 extension `sign-in-with-x`, laid out as its clients lay it out: on EVM as
- * EIP-4361 says, with a second blank line where there is no statement; the chain by its bare reference. Throws GatewayError `unauthorized`.
+ * The text that a wallet signed, from the flat fields of the x402 extension `sign-in-with-x`, laid out as its
+ * clients lay it out: on EVM as EIP-4361 says, with a second blank line where there is no statement; the chain by
+ * its bare reference. Throws GatewayError `unauthorized`.
  */
 export function textOfFields(fields: Readonly<Record<string, unknown>>): string {
   const required = (name: string): string => {
@@ -21,7 +27,8 @@ export function textOfFields(fields: Readonly<Record<string, unknown>>): string 
     throw signInError(`The chainId of the sign-in is not CAIP-2 of an EVM chain or Solana: ${quoted(chainId)}`);
   for (const name of ['type', 'signatureScheme']) {
     const scheme = textField(fields, name);
-    if (scheme !== null && !SCHEMES[namespace]!.includes(scheme)) throw signInError(`${name} ${quoted(scheme)} is none of ${namespace}`);
+    if (scheme !== null && !SCHEMES[namespace]!.includes(scheme))
+      throw signInError(`${name} ${quoted(scheme)} is none of ${namespace}`);
   }
 
   const lines = [`${required('domain')} wants you to sign in with your ${account} account:`, required('address'), ''];
@@ -39,15 +46,19 @@ export function textOfFields(fields: Readonly<Record<string, unknown>>): string 
   optional('Not Before', 'notBefore');
   optional('Request ID', 'requestId');
   const resources = resourcesOf(fields['resources']);
-  if (resources !== null && (resources.length > 0 || namespace === 'eip155')) lines.push('Resources:', ...resources.map((uri) => `- ${uri}`));
+  if (resources !== null && (resources.length > 0 || namespace === 'eip155'))
+    lines.push('Resources:', ...resources.map((uri) => `- ${uri}`));
   return lines.join('\n');
 }
 
-/** null for a field that is absent or null. A line feed in a field would be a line of the message that the field is not. */
+/**
+ * null for a field that is absent or null. A line feed in a field would be a line of the message that the field is not.
+ */
 function textField(fields: Readonly<Record<string, unknown>>, name: string): string | null {
   const value = Object.hasOwn(fields, name) ? fields[name] : null;
   if (value === null || value === undefined) return null;
-  if (typeof value !== 'string' || value.includes('\n')) throw signInError(`The field "${name}" of the sign-in is not a text of one line`);
+  if (typeof value !== 'string' || value.includes('\n'))
+    throw signInError(`The field "${name}" of the sign-in is not a text of one line`);
   return value;
 }
 

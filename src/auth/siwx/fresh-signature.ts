@@ -5,12 +5,15 @@ import { signInError } from './sign-in-error.ts';
 const HOW = 'get one from GET /api/v1/auth/nonce, sign a message with it, and send that once';
 
 /**
- * For what is sensitive: a wallet must have signed in for this very request, with a nonce that this gateway issued and nobody has used; the nonce
- * is used up. Rejects with GatewayError `unauthorized` otherwise. Asks nothing of a caller with an API key.
+ * For what is sensitive: a wallet must have signed in for this very request, with a nonce that this gateway issued
+ * and nobody has used; the nonce is used up. Rejects with GatewayError `unauthorized` otherwise. Asks nothing of a
+ * caller with an API key.
  */
 export async function requireFreshSignature({ wallet }: Caller, nonces: Pick<Nonces, 'use'>): Promise<void> {
   if (wallet === null) return;
   if (wallet.nonce === null) throw signInError(`This needs a sign-in with a nonce of this gateway: ${HOW}`);
   if (!(await nonces.use(wallet.nonce)))
-    throw signInError(`The nonce of this sign-in was used before, is older than 10 minutes or is not of this gateway: ${HOW}`);
+    throw signInError(
+      `The nonce of this sign-in was used before, is older than 10 minutes or is not of this gateway: ${HOW}`,
+    );
 }

@@ -14,30 +14,37 @@ export interface SignedMessage {
   readonly signature: string;
 }
 
-/** The sign-in of a request, under whichever name; null when there is none. Throws GatewayError `unauthorized` where two names hold two values. */
+/**
+ * The sign-in of a request, under whichever name; null when there is none. Throws GatewayError `unauthorized` where
+ * two names hold two values.
+ */
 export function readSignIn(headers: IncomingHttpHeaders): string | null {
   let found: string | null = null;
   for (const name of SIGN_IN_HEADERS) {
     const value = headers[name];
     if (value === undefined) continue;
     const text = String(value).trim();
-    if (found !== null && found !== text) throw signInError('Two sign-in headers hold two values: send SIGN-IN-WITH-X alone');
+    if (found !== null && found !== text)
+      throw signInError('Two sign-in headers hold two values: send SIGN-IN-WITH-X alone');
     found = text;
   }
   return found;
 }
 
 /**
- * Opens the value of a sign-in header: JSON in base64 or base64url, either `{message, signature}` or the flat fields of the x402 extension.
- * Throws GatewayError `unauthorized` for anything else.
+ * Opens the value of a sign-in header: JSON in base64 or base64url, either `{message, signature}` or the flat
+ * fields of the x402 extension. Throws GatewayError `unauthorized` for anything else.
  */
 export function decodeSignIn(value: string): SignedMessage {
-  if (value.length > VALUE_LENGTH_MAX) throw signInError(`The sign-in header is longer than ${VALUE_LENGTH_MAX} characters`);
-  if (!BASE64.test(value)) throw signInError('The sign-in header is not base64 or base64url, or was sent more than once');
+  if (value.length > VALUE_LENGTH_MAX)
+    throw signInError(`The sign-in header is longer than ${VALUE_LENGTH_MAX} characters`);
+  if (!BASE64.test(value))
+    throw signInError('The sign-in header is not base64 or base64url, or was sent more than once');
   const fields = parseObject(Buffer.from(value, 'base64').toString());
   if (!fields) throw signInError('The sign-in header is not the base64 of a JSON object {"message", "signature"}');
   const { message, signature } = fields;
-  if (typeof signature !== 'string' || signature === '') throw signInError('The sign-in header has no text "signature"');
+  if (typeof signature !== 'string' || signature === '')
+    throw signInError('The sign-in header has no text "signature"');
   if (message === undefined) return { text: textOfFields(fields), signature };
   if (typeof message !== 'string') throw signInError('The "message" of the sign-in header is not a text');
   return { text: message, signature };
@@ -46,7 +53,9 @@ export function decodeSignIn(value: string): SignedMessage {
 function parseObject(json: string): Readonly<Record<string, unknown>> | null {
   try {
     const value: unknown = JSON.parse(json);
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
   } catch {
     return null;
   }

@@ -29,7 +29,10 @@ const SOLANA_CLUSTERS: Readonly<Record<string, string>> = {
 };
 
 const FIRST_LINE = /^([!-~]{1,255}) wants you to sign in with your (Ethereum|Solana) account:$/;
-/** Control, direction and zero-width characters, line separators and halves of characters: what a wallet may show as something else. */
+/**
+ * Control, direction and zero-width characters, line separators and halves of characters: what a wallet may show as
+ * something else.
+ */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 const URI_TEXT = /^[A-Za-z][A-Za-z0-9+.-]*:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=%]+$/;
 const NONCE = /^[A-Za-z0-9]{8,}$/;
@@ -38,13 +41,17 @@ const EVM_REFERENCE = /^[1-9][0-9]{0,31}$/;
 const SOLANA_REFERENCE = /^[1-9A-HJ-NP-Za-km-z]{32}$/;
 
 /**
- * Reads CAIP-122 text, every line of it: each at its place, none unknown, none twice. Throws GatewayError `unauthorized` that names the line which
- * is wrong. It says nothing about who signed, nor whether the message is for this gateway and this time.
+ * Reads CAIP-122 text, every line of it: each at its place, none unknown, none twice. Throws GatewayError
+ * `unauthorized` that names the line which is wrong. It says nothing about who signed, nor whether the message is
+ * for this gateway and this time.
  */
 export function parseMessage(text: string): SignInMessage {
   const lines = text.split('\n');
   const odd = lines.findIndex((line) => UNPRINTABLE.test(line));
-  if (odd >= 0) throw signInError(`Line ${odd + 1} of the sign-in message holds a control or invisible character; lines end with a single line feed`);
+  if (odd >= 0)
+    throw signInError(
+      `Line ${odd + 1} of the sign-in message holds a control or invisible character; lines end with a single line feed`,
+    );
 
   const first = FIRST_LINE.exec(lines[0]!);
   if (!first) {
@@ -57,30 +64,40 @@ export function parseMessage(text: string): SignInMessage {
   const read = lineReader(lines, afterStatement(lines));
 
   const uri = read('URI');
-  if (uri === null || !URI_TEXT.test(uri)) throw signInError('The line "URI: …" of the sign-in message is missing or no URI');
+  if (uri === null || !URI_TEXT.test(uri))
+    throw signInError('The line "URI: …" of the sign-in message is missing or no URI');
   if (read('Version') !== '1') throw signInError('The sign-in message has no line "Version: 1" after its URI');
   const network = parseNetwork(namespace, read('Chain ID') ?? '');
   const nonce = read('Nonce');
-  if (nonce !== null && !NONCE.test(nonce)) throw signInError('The nonce of the sign-in message is not at least 8 letters and digits');
+  if (nonce !== null && !NONCE.test(nonce))
+    throw signInError('The nonce of the sign-in message is not at least 8 letters and digits');
   const issuedAt = timeOf('Issued At', read('Issued At'));
   const expirationTime = timeOf('Expiration Time', read('Expiration Time'));
   const notBefore = timeOf('Not Before', read('Not Before'));
   const requestId = read('Request ID');
-  if (requestId !== null && !REQUEST_ID.test(requestId)) throw signInError('The request id of the sign-in message is empty or holds spaces');
+  if (requestId !== null && !REQUEST_ID.test(requestId))
+    throw signInError('The request id of the sign-in message is empty or holds spaces');
   read.resources();
   return { namespace, domain: first[1]!, address, uri, network, nonce, issuedAt, expirationTime, notBefore };
 }
 
-/** Where the fields begin: after the address a blank line, then a statement and a blank line, or (EIP-4361 without one) a second blank line, or nothing. */
+/**
+ * Where the fields begin: after the address a blank line, then a statement and a blank line, or (EIP-4361 without
+ * one) a second blank line, or nothing.
+ */
 function afterStatement(lines: readonly string[]): number {
   if (lines[2] !== '') throw signInError('The third line of the sign-in message, after the address, is not blank');
   if (lines[3]?.startsWith('URI: ')) return 3;
   if (lines[3] === '') return 4;
-  if (lines[4] !== '') throw signInError('The statement of the sign-in message is not one line with a blank line after it');
+  if (lines[4] !== '')
+    throw signInError('The statement of the sign-in message is not one line with a blank line after it');
   return 5;
 }
 
-/** Reads the fields in the order in which they are asked for. A field that is not next is absent; what is left over at the end is out of place. */
+/**
+ * Reads the fields in the order in which they are asked for. A field that is not next is absent; what is left over
+ * at the end is out of place.
+ */
 function lineReader(lines: readonly string[], start: number): { (name: string): string | null; resources(): void } {
   let at = start;
   const read = (name: string): string | null => {
@@ -96,19 +113,24 @@ function lineReader(lines: readonly string[], start: number): { (name: string): 
         while (at < lines.length && lines[at]!.startsWith('- ') && URI_TEXT.test(lines[at]!.slice(2))) at += 1;
       }
       if (at < lines.length)
-        throw signInError(`Line ${at + 1} of the sign-in message is unknown, doubled, malformed or out of order: ${quoted(lines[at]!)}`);
+        throw signInError(
+          `Line ${at + 1} of the sign-in message is unknown, doubled, malformed or out of order: ${quoted(lines[at]!)}`,
+        );
     },
   });
 }
 
 function parseAddress(namespace: Namespace, text: string): string {
   if (namespace === 'solana') {
-    if (solanaKey(text) === null) throw signInError(`The second line of the sign-in message is not a Solana address: ${quoted(text)}`);
+    if (solanaKey(text) === null)
+      throw signInError(`The second line of the sign-in message is not a Solana address: ${quoted(text)}`);
     return text;
   }
   const address = parseEvmAddress(text);
   if (address === null) {
-    throw signInError(`The second line of the sign-in message is not an EVM address in lower case or with its EIP-55 checksum: ${quoted(text)}`);
+    throw signInError(
+      `The second line of the sign-in message is not an EVM address in lower case or with its EIP-55 checksum: ${quoted(text)}`,
+    );
   }
   return address;
 }
@@ -118,7 +140,9 @@ function parseNetwork(namespace: Namespace, text: string): string {
   const bare = text.startsWith(`${namespace}:`) ? text.slice(namespace.length + 1) : text;
   const reference = namespace === 'solana' && Object.hasOwn(SOLANA_CLUSTERS, bare) ? SOLANA_CLUSTERS[bare]! : bare;
   if (!(namespace === 'solana' ? SOLANA_REFERENCE : EVM_REFERENCE).test(reference)) {
-    throw signInError(`The line "Chain ID: …" after the version is missing or no chain of ${namespace}: ${quoted(text)}`);
+    throw signInError(
+      `The line "Chain ID: …" after the version is missing or no chain of ${namespace}: ${quoted(text)}`,
+    );
   }
   return `${namespace}:${reference}`;
 }
@@ -126,6 +150,9 @@ function parseNetwork(namespace: Namespace, text: string): string {
 function timeOf(name: string, text: string | null): number | null {
   if (text === null) return null;
   const time = parseTime(text);
-  if (time === null) throw signInError(`${name} of the sign-in message is not an RFC 3339 time such as 2026-01-31T12:00:00Z: ${quoted(text)}`);
+  if (time === null)
+    throw signInError(
+      `${name} of the sign-in message is not an RFC 3339 time such as 2026-01-31T12:00:00Z: ${quoted(text)}`,
+    );
   return time;
 }

@@ -10,11 +10,16 @@ export interface IssuedNonce {
   readonly expiresAt: number;
 }
 
-/** Nonces of sign-in messages for sensitive acts: each is good once, on whichever gateway of the same seed and database. */
+/**
+ * Nonces of sign-in messages for sensitive acts: each is good once, on whichever gateway of the same seed and database.
+ */
 export interface Nonces {
   /** A new nonce. Nothing is kept of it: it carries its time and an authentication code. */
   issue(): IssuedNonce;
-  /** Takes a nonce in one atomic step. False for one that was used, is too old, or is not ours. Rejects with the database's error. */
+  /**
+   * Takes a nonce in one atomic step. False for one that was used, is too old, or is not ours. Rejects with the
+   * database's error.
+   */
   use(nonce: string): Promise<boolean>;
   /** Forgets nonces that have long been too old to be used again, at most `limit`; returns how many. */
   sweep(limit?: number): Promise<number>;

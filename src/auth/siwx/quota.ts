@@ -8,7 +8,10 @@ export interface Quota {
 const KEYS_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
-/** A token bucket for each key, kept as the time at which it will be full again. `now` is in milliseconds that only go on. */
+/**
+ * A token bucket for each key, kept as the time at which it will be full again. `now` is in milliseconds that only
+ * go on.
+ */
 export function createQuota({ perMinute, now }: { readonly perMinute: number; readonly now: () => number }): Quota {
   const fullAt = new Map<string, number>();
   const intervalMs = MINUTE_MS / perMinute;

@@ -17,8 +17,9 @@ export interface SignIn {
   /** The caller of a header that was verified before and is still valid; null otherwise. */
   known(header: string): Caller | null;
   /**
-   * Who signed. `address` is the client's. Rejects with GatewayError `unauthorized` that says what is wrong; `rate_limit_exceeded` when too many
-   * failed or a chain was asked too often; `service_unavailable` when the chain of a contract wallet cannot be asked.
+   * Who signed. `address` is the client's. Rejects with GatewayError `unauthorized` that says what is wrong;
+   * `rate_limit_exceeded` when too many failed or a chain was asked too often; `service_unavailable` when the chain
+   * of a contract wallet cannot be asked.
    */
   verify(header: string, address: string): Promise<Caller>;
 }
@@ -38,15 +39,34 @@ export interface SignInOptions extends Pick<SignInConfig, 'domains' | 'lifetimeM
 const VERIFIED_MAX = 50_000;
 const VERIFIED_BYTES_MAX = 32 * 1024 * 1024;
 
-/** Loads what verifying takes before it resolves, where wallets can sign in at all: no first sign-in blocks the others with an import. */
-export async function createSignIn({ domains, lifetimeMsMax, skewMs, chains, attempts, now, elapsed, ...options }: SignInOptions): Promise<SignIn> {
+/**
+ * Loads what verifying takes before it resolves, where wallets can sign in at all: no first sign-in blocks the
+ * others with an import.
+ */
+export async function createSignIn({
+  domains,
+  lifetimeMsMax,
+  skewMs,
+  chains,
+  attempts,
+  now,
+  elapsed,
+  ...options
+}: SignInOptions): Promise<SignIn> {
   const rules: SignInRules = { domains: new Set(domains), lifetimeMsMax, skewMs };
-  const contracts = createContractWallets({ chains, now: elapsed, ...(options.chainTimeoutMs ? { timeoutMs: options.chainTimeoutMs } : {}) });
+  const contracts = createContractWallets({
+    chains,
+    now: elapsed,
+    ...(options.chainTimeoutMs ? { timeoutMs: options.chainTimeoutMs } : {}),
+  });
   if (domains.length > 0) {
     await loadRecovery();
     if (chains.length > 0) await contracts.load();
   }
-  const verified = createVerified({ countMax: options.verifiedMax ?? VERIFIED_MAX, bytesMax: options.verifiedBytesMax ?? VERIFIED_BYTES_MAX });
+  const verified = createVerified({
+    countMax: options.verifiedMax ?? VERIFIED_MAX,
+    bytesMax: options.verifiedBytesMax ?? VERIFIED_BYTES_MAX,
+  });
   const running = new Map<string, Promise<Caller>>();
 
   const check = async (header: string, address: string): Promise<Caller> => {
@@ -73,7 +93,12 @@ export async function createSignIn({ domains, lifetimeMsMax, skewMs, chains, att
   };
 }
 
-async function checkSignature(message: SignInMessage, signed: SignedMessage, contracts: ContractWallets, client: string): Promise<Caller> {
+async function checkSignature(
+  message: SignInMessage,
+  signed: SignedMessage,
+  contracts: ContractWallets,
+  client: string,
+): Promise<Caller> {
   const { namespace, address, network } = message;
   if (namespace === 'solana') {
     if (verifySolanaSignature(address, signed.text, signed.signature)) return callerOf(message, `solana:${address}`);

@@ -3,14 +3,17 @@ import bs58 from 'bs58';
 
 const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
-/** 32 bytes are at most 44 base58 digits, 64 bytes at most 88: checked before decoding, whose time grows with the square of the length. */
+/**
+ * 32 bytes are at most 44 base58 digits, 64 bytes at most 88: checked before decoding, whose time grows with the
+ * square of the length.
+ */
 const KEY_DIGITS_MAX = 44;
 const SIGNATURE_DIGITS_MAX = 88;
 const BASE64 = /^[A-Za-z0-9+/_-]{86}(?:==)?$/;
 
 /**
- * All encodings of the eight points of small order, those that no encoder writes included. Under such a key one signature holds for any text,
- * so that anybody could sign as its "owner"; OpenSSL accepts them as RFC 8032 does.
+ * All encodings of the eight points of small order, those that no encoder writes included. Under such a key one
+ * signature holds for any text, so that anybody could sign as its "owner"; OpenSSL accepts them as RFC 8032 does.
  */
 const SMALL_ORDER: ReadonlySet<string> = new Set(
   [
@@ -24,22 +27,29 @@ const SMALL_ORDER: ReadonlySet<string> = new Set(
   ].flatMap((point) => [point, withSignBit(point)]),
 );
 
-/** The bytes of a Solana address; null for a text that is none, and for a point of small order or in a second encoding, which is no wallet's. */
+/**
+ * The bytes of a Solana address; null for a text that is none, and for a point of small order or in a second
+ * encoding, which is no wallet's.
+ */
 export function solanaKey(address: string): Uint8Array | null {
   if (address.length > KEY_DIGITS_MAX) return null;
   const key = bs58.decodeUnsafe(address);
-  return key?.length === KEY_BYTES && isCanonical(key) && !SMALL_ORDER.has(Buffer.from(key).toString('hex')) ? key : null;
+  return key?.length === KEY_BYTES && isCanonical(key) && !SMALL_ORDER.has(Buffer.from(key).toString('hex'))
+    ? key
+    : null;
 }
 
 /**
- * Whether the key of a Solana address signed the text: Ed25519 over its UTF-8 bytes, 64 bytes in base58 or base64. OpenSSL itself refuses a
- * signature whose second half is not reduced (malleated), or whose first half is the neutral point.
+ * Whether the key of a Solana address signed the text: Ed25519 over its UTF-8 bytes, 64 bytes in base58 or base64.
+ * OpenSSL itself refuses a signature whose second half is not reduced (malleated), or whose first half is the
+ * neutral point.
  */
 export function verifySolanaSignature(address: string, text: string, signature: string): boolean {
   const key = solanaKey(address);
   if (key === null) return false;
   const bytes = Buffer.from(text);
-  const publicKey = () => createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(key).toString('base64url') }, format: 'jwk' });
+  const publicKey = () =>
+    createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: Buffer.from(key).toString('base64url') }, format: 'jwk' });
   return decodings(signature).some((candidate) => verify(null, bytes, publicKey(), candidate));
 }
 
@@ -54,7 +64,10 @@ function decodings(signature: string): Uint8Array[] {
   return found;
 }
 
-/** Whether the y of a point is below the field's prime 2^255 - 19: another encoding of the same point would be another account of its owner. */
+/**
+ * Whether the y of a point is below the field's prime 2^255 - 19: another encoding of the same point would be
+ * another account of its owner.
+ */
 function isCanonical(point: Uint8Array): boolean {
   if ((point[31]! & 0x7f) !== 0x7f) return true;
   for (let at = 30; at > 0; at -= 1) if (point[at] !== 0xff) return true;

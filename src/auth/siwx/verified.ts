@@ -1,7 +1,9 @@
 import type { Caller } from '#gateway';
 import type { Validity } from './validity.ts';
 
-/** Sign-in headers that were verified, each for as long as its own message is valid, so that a repeat costs a look-up. */
+/**
+ * Sign-in headers that were verified, each for as long as its own message is valid, so that a repeat costs a look-up.
+ */
 export interface Verified {
   /** The caller of a header that was verified and is valid at `at`; null otherwise. */
   get(header: string, at: number): Caller | null;

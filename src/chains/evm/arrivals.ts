@@ -11,15 +11,20 @@ export interface Arrivals {
   /** For the Transfers into the treasury of one block. */
   of(block: Pick<EvmBlock, 'number' | 'hash'>): Promise<Arrived>;
   /**
-   * By how much the treasury's balance grew less over blocks than Transfers in and out say; negative where it grew more.
-   * null: the node no longer knows the balances.
+   * By how much the treasury's balance grew less over blocks than Transfers in and out say; negative where it grew
+   * more. null: the node no longer knows the balances.
    */
-  missing(blocks: { readonly first: bigint; readonly last: bigint }, into: readonly EvmLog[], out: readonly EvmLog[]): Promise<MicroUsd | null>;
+  missing(
+    blocks: { readonly first: bigint; readonly last: bigint },
+    into: readonly EvmLog[],
+    out: readonly EvmLog[],
+  ): Promise<MicroUsd | null>;
 }
 
 /**
- * A token that takes a fee, or lies, moves less than its logs say: then everybody's share of that block is cut alike, so that never more is credited than came.
- * Nodes keep balances of the last blocks only (geth: 128) unless they are archives: of older blocks the logs are believed, as they are of an honest token.
+ * A token that takes a fee, or lies, moves less than its logs say: then everybody's share of that block is cut
+ * alike, so that never more is credited than came. Nodes keep balances of the last blocks only (geth: 128) unless
+ * they are archives: of older blocks the logs are believed, as they are of an honest token.
  */
 export function createArrivals(node: EvmNode, asset: EvmAsset, treasury: Hex): Arrivals {
   async function missing(
@@ -38,7 +43,8 @@ export function createArrivals(node: EvmNode, asset: EvmAsset, treasury: Hex): A
   return {
     missing,
     async of({ number, hash }) {
-      const logs = (topics: readonly (Hex | null)[]) => node.logs({ address: asset.address, topics, in: { blockHash: hash } });
+      const logs = (topics: readonly (Hex | null)[]) =>
+        node.logs({ address: asset.address, topics, in: { blockHash: hash } });
       const into = await logs([TRANSFER, null, topicOf(treasury)]);
       const out = await logs([TRANSFER, topicOf(treasury)]);
       const gone = await missing({ first: number, last: number }, into, out);

@@ -1,4 +1,12 @@
-import { decodeAbiParameters, decodeFunctionResult, encodeFunctionData, pad, parseAbi, parseSignature, toEventSelector } from 'viem';
+import {
+  decodeAbiParameters,
+  decodeFunctionResult,
+  encodeFunctionData,
+  pad,
+  parseAbi,
+  parseSignature,
+  toEventSelector,
+} from 'viem';
 import type { Hex } from 'viem';
 import type { MicroUsd } from '#billing';
 import { ChainUnavailable } from '../chain.ts';
@@ -38,7 +46,10 @@ export interface AssetDomain {
   readonly verifyingContract: Hex;
 }
 
-/** An EIP-3009 authorization. Addresses and nonce in lower case, times in epoch seconds: it can be carried out after `validAfter` and before `validBefore`. */
+/**
+ * An EIP-3009 authorization. Addresses and nonce in lower case, times in epoch seconds: it can be carried out after
+ * `validAfter` and before `validBefore`.
+ */
 export interface Authorization {
   readonly from: Hex;
   readonly to: Hex;
@@ -57,7 +68,9 @@ export interface EvmAsset {
   decimals(): Promise<number>;
   domainSeparator(): Promise<Hex>;
   balanceOf(account: Hex, at: 'latest' | bigint): Promise<MicroUsd>;
-  /** Whether an authorization was used up: carried out or cancelled. Once true it stays true on that chain of blocks. */
+  /**
+   * Whether an authorization was used up: carried out or cancelled. Once true it stays true on that chain of blocks.
+   */
   authorizationState(authorizer: Hex, nonce: Hex, at: 'latest' | bigint): Promise<boolean>;
 }
 
@@ -69,7 +82,8 @@ export function createEvmAsset(node: EvmNode, address: Hex): EvmAsset {
     try {
       data = await node.call({ to: address, data: encodeFunctionData(call) }, at);
     } catch (error) {
-      if (error instanceof Reverted) throw new NoSuchAsset(`${address} does not answer ${functionName}: ${error.message}`, { cause: error });
+      if (error instanceof Reverted)
+        throw new NoSuchAsset(`${address} does not answer ${functionName}: ${error.message}`, { cause: error });
       throw error;
     }
     if (data === '0x') throw new NoSuchAsset(`${address} does not answer ${functionName}`);
@@ -92,16 +106,21 @@ export function createEvmAsset(node: EvmNode, address: Hex): EvmAsset {
         throw error;
       }
     },
-    authorizationState: async (authorizer, nonce, at) => (await view('authorizationState', [authorizer, nonce], at)) as boolean,
+    authorizationState: async (authorizer, nonce, at) =>
+      (await view('authorizationState', [authorizer, nonce], at)) as boolean,
   };
 }
 
-/** Call data that carries out an authorization. 65 bytes go to the function that every EIP-3009 token has, longer signatures (of contract wallets) to FiatToken v2.2's. */
+/**
+ * Call data that carries out an authorization. 65 bytes go to the function that every EIP-3009 token has, longer
+ * signatures (of contract wallets) to FiatToken v2.2's.
+ */
 export function transferCall(authorization: Authorization, signature: Hex): Hex {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   const args = [from, to, value, validAfter, validBefore, nonce] as const;
   const functionName = 'transferWithAuthorization';
-  if (!isPlainSignature(signature)) return encodeFunctionData({ abi: ASSET_ABI, functionName, args: [...args, signature] });
+  if (!isPlainSignature(signature))
+    return encodeFunctionData({ abi: ASSET_ABI, functionName, args: [...args, signature] });
   const { r, s, yParity } = parseSignature(withRecoveryByte(signature));
   return encodeFunctionData({ abi: ASSET_ABI, functionName, args: [...args, 27 + yParity, r, s] });
 }
@@ -109,7 +128,10 @@ export function transferCall(authorization: Authorization, signature: Hex): Hex 
 /** 65 bytes. */
 export const isPlainSignature = (signature: Hex): boolean => signature.length === 132;
 
-/** Tokens know 27 and 28 only, and some wallets end a signature with 0 or 1. What ends otherwise is a contract wallet's own matter: it is left as it is. */
+/**
+ * Tokens know 27 and 28 only, and some wallets end a signature with 0 or 1. What ends otherwise is a contract
+ * wallet's own matter: it is left as it is.
+ */
 export function withRecoveryByte(signature: Hex): Hex {
   if (!isPlainSignature(signature)) return signature;
   const last = Number.parseInt(signature.slice(-2), 16);
@@ -133,7 +155,10 @@ export function transferOf(log: EvmLog): { readonly from: Hex; readonly to: Hex;
 
 const addressOf = (topic: Hex): Hex => `0x${topic.slice(26)}`;
 
-/** An authorization that was carried out, in a transaction's logs: the Transfer that is its own, where one went to `payee`. */
+/**
+ * An authorization that was carried out, in a transaction's logs: the Transfer that is its own, where one went to
+ * `payee`.
+ */
 export interface CarriedOut {
   readonly authorizer: Hex;
   readonly nonce: Hex;
@@ -143,8 +168,9 @@ export interface CarriedOut {
 }
 
 /**
- * Which Transfer belongs to which authorization, of one transaction's logs in order: FiatToken says AuthorizationUsed and then moves. So it is the first Transfer
- * from the authorizer to `payee` after it and before the next authorization: a token that takes a fee says more than one.
+ * Which Transfer belongs to which authorization, of one transaction's logs in order: FiatToken says
+ * AuthorizationUsed and then moves. So it is the first Transfer from the authorizer to `payee` after it and before
+ * the next authorization: a token that takes a fee says more than one.
  */
 export function carriedOut(logs: readonly EvmLog[], asset: Hex, payee: Hex): CarriedOut[] {
   const found: CarriedOut[] = [];

@@ -15,25 +15,43 @@ import { createEvmSightings } from './sightings.ts';
 import { createEvmTransactions } from './transactions.ts';
 import { VERIFY_GAS_MAX, checkTime, createEvmVerifier, payerAccount } from './verify.ts';
 
-/** A chain of the EVM family whose asset has EIP-3009, as USDC has. Asks nothing of the node yet; throws plain errors for a setup that cannot be right. */
+/**
+ * A chain of the EVM family whose asset has EIP-3009, as USDC has. Asks nothing of the node yet; throws plain
+ * errors for a setup that cannot be right.
+ */
 export function createEvmChain(setup: ChainSetup): Chain {
   const { network, timeoutMs, finality, now } = setup;
   const { domain, asset: assetAddress } = domainOf(setup);
   const { chainId } = domain;
-  if (setup.treasuryKey.length !== 32) throw new Error(`The treasury key of ${network} must be 32 bytes, not ${setup.treasuryKey.length}`);
+  if (setup.treasuryKey.length !== 32)
+    throw new Error(`The treasury key of ${network} must be 32 bytes, not ${setup.treasuryKey.length}`);
   const account = privateKeyToAccount(toHex(setup.treasuryKey));
-  const terms = { network, asset: assetAddress, treasury: account.address, assetName: domain.name, assetVersion: domain.version };
+  const terms = {
+    network,
+    asset: assetAddress,
+    treasury: account.address,
+    assetName: domain.name,
+    assetVersion: domain.version,
+  };
 
   const node = createEvmNode({ rpcUrl: setup.rpcUrl, timeoutMs });
   const asset = createEvmAsset(node, assetAddress);
-  const sighting = { node, asset, treasury: account.address.toLowerCase() as Hex, finality, reader: createRangeReader(node) };
+  const sighting = {
+    node,
+    asset,
+    treasury: account.address.toLowerCase() as Hex,
+    finality,
+    reader: createRangeReader(node),
+  };
   const sightings = createEvmSightings(sighting);
   const incoming = createEvmIncoming({ ...sighting, network });
   const transactions = createEvmTransactions({ node, account, chainId, now });
   const verifier = createEvmVerifier(node, asset);
   const closed = new AbortController();
   const facilitator =
-    setup.facilitator === 'in-process' ? null : createFacilitatorClient({ url: setup.facilitator, timeoutMs, signal: closed.signal });
+    setup.facilitator === 'in-process'
+      ? null
+      : createFacilitatorClient({ url: setup.facilitator, timeoutMs, signal: closed.signal });
 
   /** Broadcasts an authorization unless it is used up. Throws Reverted where it would not succeed. */
   async function carryOut(authorization: Authorization, signature: Hex): Promise<Hex | null> {
@@ -54,11 +72,15 @@ export function createEvmChain(setup: ChainSetup): Chain {
 
     async open() {
       const real = await node.chainId();
-      if (real !== BigInt(chainId)) throw new Error(`The node of ${network} is of chain eip155:${real}. Set the address of a node of ${network}`);
+      if (real !== BigInt(chainId))
+        throw new Error(`The node of ${network} is of chain eip155:${real}. Set the address of a node of ${network}`);
       if ((await node.code(assetAddress, 'latest')) === '0x')
         throw new Error(`There is no contract at ${assetAddress} on ${network}: set the address of the asset`);
       const { latest } = await evmHeads(node, finality);
-      if (latest.baseFee === null) throw new Error(`${network} has no base fee (EIP-1559), without which no transaction of this gateway can be made`);
+      if (latest.baseFee === null)
+        throw new Error(
+          `${network} has no base fee (EIP-1559), without which no transaction of this gateway can be made`,
+        );
       const decimals = await answers(asset.decimals(), 'decimals');
       if (decimals !== 6) throw new Error(`${assetAddress} on ${network} has ${decimals} decimals; micro-USD are 6`);
       await answers(asset.authorizationState(zeroAddress, zeroHash, 'latest'), 'authorizationState (EIP-3009)');
@@ -73,14 +95,16 @@ export function createEvmChain(setup: ChainSetup): Chain {
     async verify(payment) {
       const { authorization, signature } = signedAuthorization(payment.payload);
       checkTime(authorization, now());
-      // Here and by our own node, also where a facilitator settles: it is not to see a payment before there is a row that says whose it is.
+      // Here and by our own node, also where a facilitator settles: it is not to see a payment before there is a
+      // row that says whose it is.
       await verifier.verify(payment, authorization, signature);
       return { account: await payerAccount(domain, authorization, signature) };
     },
     async submit(payment) {
       const { authorization, signature } = signedAuthorization(payment.payload);
       if (facilitator) {
-        if (await asset.authorizationState(authorization.from, authorization.nonce, 'latest')) return { transaction: null };
+        if (await asset.authorizationState(authorization.from, authorization.nonce, 'latest'))
+          return { transaction: null };
         return { transaction: await settleElsewhere(facilitator, payment) };
       }
       try {
@@ -88,12 +112,17 @@ export function createEvmChain(setup: ChainSetup): Chain {
       } catch (error) {
         if (!(error instanceof Reverted)) throw error;
         const expired = /expired|InvalidAuthorizationTime/i.test(error.message);
-        throw new PaymentProblem(expired ? 'payment_expired' : 'payment_verification_failed', `The payment would not succeed: ${error.message}`, {
-          cause: error,
-        });
+        throw new PaymentProblem(
+          expired ? 'payment_expired' : 'payment_verification_failed',
+          `The payment would not succeed: ${error.message}`,
+          {
+            cause: error,
+          },
+        );
       }
     },
-    find: (payment, transaction) => sightings.ofPayment(signedAuthorization(payment.payload).authorization, transaction),
+    find: (payment, transaction) =>
+      sightings.ofPayment(signedAuthorization(payment.payload).authorization, transaction),
     incoming: (cursor) => incoming.page(cursor),
     balanceAt: (cursor) => incoming.balanceAt(cursor),
 
@@ -111,7 +140,9 @@ export function createEvmChain(setup: ChainSetup): Chain {
       } catch (error) {
         // Nothing was sent, and it may succeed later: the treasury may hold too little today.
         if (error instanceof Reverted)
-          throw new ChainUnavailable(`The payout ${payout.id} would not succeed now: ${error.message}`, { cause: error });
+          throw new ChainUnavailable(`The payout ${payout.id} would not succeed now: ${error.message}`, {
+            cause: error,
+          });
         throw error;
       }
     },
@@ -130,20 +161,32 @@ export function createEvmChain(setup: ChainSetup): Chain {
       return await answer;
     } catch (error) {
       if (!(error instanceof NoSuchAsset)) throw error;
-      throw new Error(`${assetAddress} on ${network} does not answer ${what}: it is not USDC, nor a token like it`, { cause: error });
+      throw new Error(`${assetAddress} on ${network} does not answer ${what}: it is not USDC, nor a token like it`, {
+        cause: error,
+      });
     }
   }
 }
 
 /** EIP-712 domain of the asset, checked as far as it can be without a node. */
-function domainOf({ network, asset, assetName, assetVersion }: ChainSetup): { readonly domain: AssetDomain; readonly asset: Hex } {
+function domainOf({ network, asset, assetName, assetVersion }: ChainSetup): {
+  readonly domain: AssetDomain;
+  readonly asset: Hex;
+} {
   const reference = /^eip155:([1-9]\d{0,14})$/.exec(network)?.[1];
-  if (reference === undefined) throw new Error(`${JSON.stringify(network)} is not the CAIP-2 name of an EVM chain, such as eip155:8453`);
-  if (!isAddress(asset, { strict: false })) throw new Error(`The asset of ${network} must be 20 bytes of hex after 0x, not ${JSON.stringify(asset)}`);
+  if (reference === undefined)
+    throw new Error(`${JSON.stringify(network)} is not the CAIP-2 name of an EVM chain, such as eip155:8453`);
+  if (!isAddress(asset, { strict: false }))
+    throw new Error(`The asset of ${network} must be 20 bytes of hex after 0x, not ${JSON.stringify(asset)}`);
   if (!assetName || !assetVersion)
-    throw new Error(`The asset of ${network} needs the name and the version of its EIP-712 domain: of USDC on Base "USD Coin" and "2"`);
+    throw new Error(
+      `The asset of ${network} needs the name and the version of its EIP-712 domain: of USDC on Base "USD Coin" and "2"`,
+    );
   const address = getAddress(asset);
-  return { asset: address, domain: { name: assetName, version: assetVersion, chainId: Number(reference), verifyingContract: address } };
+  return {
+    asset: address,
+    domain: { name: assetName, version: assetVersion, chainId: Number(reference), verifyingContract: address },
+  };
 }
 
 function addressFault(address: string, forbidden: readonly (readonly [Hex, string])[]): string | null {
@@ -151,7 +194,8 @@ function addressFault(address: string, forbidden: readonly (readonly [Hex, strin
   const digits = address.slice(2);
   const mixed = digits !== digits.toLowerCase() && digits !== digits.toUpperCase();
   const right = getAddress(address.toLowerCase());
-  if (mixed && address !== right) return 'The capitals of the address are not those of its checksum (EIP-55): a digit is wrong';
+  if (mixed && address !== right)
+    return 'The capitals of the address are not those of its checksum (EIP-55): a digit is wrong';
   const why = forbidden.find(([one]) => one.toLowerCase() === address.toLowerCase())?.[1];
   return why === undefined ? null : `${right} is ${why}, which is not paid`;
 }

@@ -14,7 +14,10 @@ const PAGE_EVENTS = 200;
 /** Receipts that are asked for at a time. */
 const AT_ONCE = 4;
 
-/** What came into the treasury, in order. A cursor is `<number>/<hash>` of the last block that was read, which was final. */
+/**
+ * What came into the treasury, in order. A cursor is `<number>/<hash>` of the last block that was read, which was
+ * final.
+ */
 export interface EvmIncoming {
   page(cursor: string | null): Promise<IncomingPage>;
   /** null: the node no longer keeps the state of that block. */
@@ -30,7 +33,8 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
     const match = /^(\d{1,18})\/(0x[0-9a-f]{64})$/.exec(cursor);
     if (!match) throw new Error(`Not a cursor of an EVM chain: ${JSON.stringify(cursor.slice(0, 100))}`);
     const number = BigInt(match[1]!);
-    if (number > latest) throw new ChainUnavailable(`The node is at block ${latest}, and block ${number} was final already`);
+    if (number > latest)
+      throw new ChainUnavailable(`The node is at block ${latest}, and block ${number} was final already`);
     const block = await node.block(number);
     if (!block) throw new ChainUnavailable(`The node does not know block ${number}, which was final already`);
     if (block.hash !== match[2])
@@ -48,7 +52,11 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
     if (seen.number >= heads.final.number) return { events: [], cursor, height: seen.number, more: false };
 
     const from = seen.number + 1n;
-    const found = await reader.read({ address: asset.address, topics: [TRANSFER, null, topicOf(treasury)] }, from, heads.final.number);
+    const found = await reader.read(
+      { address: asset.address, topics: [TRANSFER, null, topicOf(treasury)] },
+      from,
+      heads.final.number,
+    );
     const into = upTo(found.logs, PAGE_EVENTS);
     const last = into.length < found.logs.length ? into.at(-1)!.block : found.to;
     const end = await node.block(last);
@@ -65,19 +73,29 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
   }
 
   /**
-   * What of each Transfer arrived. Balances at both ends of the range are enough where they agree with all Transfers between; otherwise it is asked block by block.
-   * A balance that grew by more than was told means that logs are missing in the node's answer: the range must be read again.
+   * What of each Transfer arrived. Balances at both ends of the range are enough where they agree with all
+   * Transfers between; otherwise it is asked block by block. A balance that grew by more than was told means that
+   * logs are missing in the node's answer: the range must be read again.
    */
-  async function cutOf(range: { readonly first: bigint; readonly last: bigint }, into: readonly EvmLog[]): Promise<Cut> {
+  async function cutOf(
+    range: { readonly first: bigint; readonly last: bigint },
+    into: readonly EvmLog[],
+  ): Promise<Cut> {
     const out: EvmLog[] = [];
     for (let from = range.first; from <= range.last;) {
-      const part = await reader.read({ address: asset.address, topics: [TRANSFER, topicOf(treasury)] }, from, range.last);
+      const part = await reader.read(
+        { address: asset.address, topics: [TRANSFER, topicOf(treasury)] },
+        from,
+        range.last,
+      );
       out.push(...part.logs);
       from = part.to + 1n;
     }
     const missing = await arrivals.missing(range, into, out);
     if (missing !== null && missing < 0n)
-      throw new ChainUnavailable(`The treasury grew by ${-missing} more than the node's logs of blocks ${range.first} to ${range.last} tell`);
+      throw new ChainUnavailable(
+        `The treasury grew by ${-missing} more than the node's logs of blocks ${range.first} to ${range.last} tell`,
+      );
     if (missing === null || missing === 0n) return async () => (said) => said;
     const blocks = new Map<Hex, ReturnType<typeof arrivals.of>>();
     return (log) => {
@@ -91,9 +109,12 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
   async function eventsOf(into: readonly EvmLog[], heads: EvmHeads, cut: Cut): Promise<Incoming[]> {
     const { transaction, blockHash } = into[0]!;
     const receipt = await node.receipt(transaction);
-    if (receipt?.blockHash !== blockHash) throw new ChainUnavailable(`The node does not know transaction ${transaction} of its own log`);
+    if (receipt?.blockHash !== blockHash)
+      throw new ChainUnavailable(`The node does not know transaction ${transaction} of its own log`);
     const payments = new Map(
-      carriedOut(receipt.logs, asset.address, treasury).flatMap((one) => (one.transfer ? [[one.transfer.log.index, one] as const] : [])),
+      carriedOut(receipt.logs, asset.address, treasury).flatMap((one) =>
+        one.transfer ? [[one.transfer.log.index, one] as const] : [],
+      ),
     );
     const events: Incoming[] = [];
     for (const log of into) {
@@ -104,7 +125,13 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
       if (amount === 0n) continue;
       const payment = payments.get(log.index);
       const paymentId = payment ? evmPaymentId(network, asset.address, payment.authorizer, payment.nonce) : null;
-      events.push({ ...chainEvent(log, amount, heads, true), final: true, sender: getAddress(transfer.from), paymentId, memo: null });
+      events.push({
+        ...chainEvent(log, amount, heads, true),
+        final: true,
+        sender: getAddress(transfer.from),
+        paymentId,
+        memo: null,
+      });
     }
     return events;
   }

@@ -10,9 +10,16 @@ const ANSWERS_TO_DARE = 20;
 /** Questions of one search: a day of Base is 22 of them. */
 const QUESTIONS_MAX = 200;
 
-/** Asks for the logs of a range of blocks, less of it where the node refuses. Resolves with the last block that was answered for. */
+/**
+ * Asks for the logs of a range of blocks, less of it where the node refuses. Resolves with the last block that was
+ * answered for.
+ */
 export interface RangeReader {
-  read(filter: Pick<LogFilter, 'address' | 'topics'>, from: bigint, to: bigint): Promise<{ readonly logs: EvmLog[]; readonly to: bigint }>;
+  read(
+    filter: Pick<LogFilter, 'address' | 'topics'>,
+    from: bigint,
+    to: bigint,
+  ): Promise<{ readonly logs: EvmLog[]; readonly to: bigint }>;
   /** Blocks that it dares to ask for. */
   readonly range: bigint;
 }
@@ -55,8 +62,16 @@ export interface LogSearch {
   readonly notAfter: bigint;
 }
 
-/** The newest log of some kind, searched for backwards in time. null: none is there in that time. Throws ChainUnavailable where that is too long to search through. */
-export async function findNewestLog(node: EvmNode, reader: RangeReader, heads: EvmHeads, search: LogSearch): Promise<EvmLog | null> {
+/**
+ * The newest log of some kind, searched for backwards in time. null: none is there in that time. Throws
+ * ChainUnavailable where that is too long to search through.
+ */
+export async function findNewestLog(
+  node: EvmNode,
+  reader: RangeReader,
+  heads: EvmHeads,
+  search: LogSearch,
+): Promise<EvmLog | null> {
   let last = await lastBlockBefore(node, heads, search.notAfter);
   for (let asked = 0; asked < QUESTIONS_MAX; asked++) {
     const first = last >= reader.range ? last - reader.range + 1n : 0n;
@@ -78,7 +93,10 @@ export async function findNewestLog(node: EvmNode, reader: RangeReader, heads: E
   throw new ChainUnavailable(`No log was found in ${QUESTIONS_MAX} searches back from block ${last}`);
 }
 
-/** The newest block that is not later than a moment, found by halving: 25 questions for 30 million blocks, none where the newest block is early enough. */
+/**
+ * The newest block that is not later than a moment, found by halving: 25 questions for 30 million blocks, none
+ * where the newest block is early enough.
+ */
 async function lastBlockBefore(node: EvmNode, heads: EvmHeads, moment: bigint): Promise<bigint> {
   if (heads.latest.timestamp <= moment) return heads.latest.number;
   let low = 0n;

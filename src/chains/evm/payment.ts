@@ -4,7 +4,10 @@ import { MICRO_USD_MAX, type MicroUsd } from '#billing';
 import { PaymentProblem, type PaymentPayload, type PaymentRequirements, type SignedPayment } from '../chain.ts';
 import type { Authorization } from './asset.ts';
 
-/** Longest time between signing and the end of an authorization. Until it is over a payment cannot be given up, and its logs are searched for that far back. */
+/**
+ * Longest time between signing and the end of an authorization. Until it is over a payment cannot be given up, and
+ * its logs are searched for that far back.
+ */
 export const VALID_SECONDS_MAX = 86_400n;
 /** Passkey and multi-signature wallets sign with up to about 1 KB. */
 const SIGNATURE_BYTES_MAX = 4096;
@@ -31,8 +34,14 @@ export function evmRequirements(terms: EvmTerms, amount: MicroUsd): PaymentRequi
     amount: amount.toString(),
     payTo: terms.treasury,
     maxTimeoutSeconds: TIMEOUT_SECONDS,
-    // Clients sign EIP-3009 unless `assetTransferMethod` says otherwise, and it is the table's key by which resource servers find `paymentFlow`.
-    extra: { name: terms.assetName, version: terms.assetVersion, assetTransferMethod: 'eip3009', paymentFlow: 'upfront' },
+    // Clients sign EIP-3009 unless `assetTransferMethod` says otherwise, and it is the table's key by which
+    // resource servers find `paymentFlow`.
+    extra: {
+      name: terms.assetName,
+      version: terms.assetVersion,
+      assetTransferMethod: 'eip3009',
+      paymentFlow: 'upfront',
+    },
   };
 }
 
@@ -41,7 +50,10 @@ export function evmPaymentId(network: string, asset: Hex, from: Hex, nonce: Hex)
   return `${network}/${asset.toLowerCase()}/${from.toLowerCase()}/${nonce.toLowerCase()}`;
 }
 
-/** Reads an x402 v2 payment by the scheme `exact` with EIP-3009. Everything else is refused: Permit2, `upto`, ERC-6492. `now` in epoch milliseconds. */
+/**
+ * Reads an x402 v2 payment by the scheme `exact` with EIP-3009. Everything else is refused: Permit2, `upto`,
+ * ERC-6492. `now` in epoch milliseconds.
+ */
 export function readEvmPayment(terms: EvmTerms, payment: PaymentPayload, now: number): SignedPayment {
   if (payment.x402Version !== 2) throw malformed(`x402Version must be 2, not ${shown(payment.x402Version)}`);
   const accepted = members(payment.accepted, 'accepted');
@@ -50,27 +62,39 @@ export function readEvmPayment(terms: EvmTerms, payment: PaymentPayload, now: nu
   sameAddress(accepted['asset'], terms.asset, 'accepted.asset');
   sameAddress(accepted['payTo'], terms.treasury, 'accepted.payTo');
   const amount = decimal(accepted['amount'], 'accepted.amount');
-  if (amount === 0n || amount > MICRO_USD_MAX) throw malformed(`accepted.amount must be between 1 and ${MICRO_USD_MAX}, not ${amount}`);
+  if (amount === 0n || amount > MICRO_USD_MAX)
+    throw malformed(`accepted.amount must be between 1 and ${MICRO_USD_MAX}, not ${amount}`);
   const extra = members(accepted['extra'], 'accepted.extra');
   same(extra['name'], terms.assetName, 'accepted.extra.name');
   same(extra['version'], terms.assetVersion, 'accepted.extra.version');
-  if (extra['assetTransferMethod'] !== undefined) same(extra['assetTransferMethod'], 'eip3009', 'accepted.extra.assetTransferMethod');
+  if (extra['assetTransferMethod'] !== undefined)
+    same(extra['assetTransferMethod'], 'eip3009', 'accepted.extra.assetTransferMethod');
 
   const payload = members(payment.payload, 'payload');
   if (Object.hasOwn(payload, 'permit2Authorization'))
-    throw malformed('payload.permit2Authorization: Permit2 is not taken here. Sign an EIP-3009 authorization (payload.authorization)');
+    throw malformed(
+      'payload.permit2Authorization: Permit2 is not taken here. Sign an EIP-3009 authorization (payload.authorization)',
+    );
   const { authorization, signature } = signedAuthorization(payload);
   sameAddress(authorization.to, terms.treasury, 'payload.authorization.to');
   if (authorization.value < amount)
-    throw new PaymentProblem('insufficient_payment', `payload.authorization.value is ${authorization.value}; the accepted amount is ${amount}`);
-  if (authorization.value > amount) throw malformed(`payload.authorization.value must be the accepted amount ${amount}, not ${authorization.value}`);
-  if (authorization.from === zeroAddress) throw malformed('payload.authorization.from is the zero address, which signs nothing');
+    throw new PaymentProblem(
+      'insufficient_payment',
+      `payload.authorization.value is ${authorization.value}; the accepted amount is ${amount}`,
+    );
+  if (authorization.value > amount)
+    throw malformed(`payload.authorization.value must be the accepted amount ${amount}, not ${authorization.value}`);
+  if (authorization.from === zeroAddress)
+    throw malformed('payload.authorization.from is the zero address, which signs nothing');
   if (authorization.from === terms.treasury.toLowerCase())
     throw malformed('payload.authorization.from is the address that is paid: nothing would move');
-  if (authorization.validBefore <= authorization.validAfter) throw malformed('payload.authorization.validBefore must be later than validAfter');
+  if (authorization.validBefore <= authorization.validAfter)
+    throw malformed('payload.authorization.validBefore must be later than validAfter');
   const latest = BigInt(Math.floor(now / 1000)) + VALID_SECONDS_MAX;
   if (authorization.validBefore > latest)
-    throw malformed(`payload.authorization.validBefore must be at most ${VALID_SECONDS_MAX} seconds away, not ${authorization.validBefore}`);
+    throw malformed(
+      `payload.authorization.validBefore must be at most ${VALID_SECONDS_MAX} seconds away, not ${authorization.validBefore}`,
+    );
 
   const { from, nonce } = authorization;
   return {
@@ -85,9 +109,17 @@ export function readEvmPayment(terms: EvmTerms, payment: PaymentPayload, now: nu
 }
 
 /** The authorization and the signature of a payload. Throws PaymentProblem for what is malformed. */
-export function signedAuthorization(payload: Readonly<Record<string, unknown>>): { readonly authorization: Authorization; readonly signature: Hex } {
+export function signedAuthorization(payload: Readonly<Record<string, unknown>>): {
+  readonly authorization: Authorization;
+  readonly signature: Hex;
+} {
   const signature = payload['signature'];
-  if (typeof signature !== 'string' || signature.length < 132 || signature.length % 2 !== 0 || !isHex(signature, 2 * SIGNATURE_BYTES_MAX))
+  if (
+    typeof signature !== 'string' ||
+    signature.length < 132 ||
+    signature.length % 2 !== 0 ||
+    !isHex(signature, 2 * SIGNATURE_BYTES_MAX)
+  )
     throw malformed(`payload.signature must be 65 to ${SIGNATURE_BYTES_MAX} bytes of hex after 0x`);
   if (signature.toLowerCase().endsWith(ERC_6492_MAGIC))
     throw malformed(
@@ -114,7 +146,14 @@ export function signedAuthorization(payload: Readonly<Record<string, unknown>>):
 /** An authorization as x402 writes it. */
 export function authorizationText(authorization: Authorization): Readonly<Record<string, string>> {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
-  return { from: getAddress(from), to: getAddress(to), value: `${value}`, validAfter: `${validAfter}`, validBefore: `${validBefore}`, nonce };
+  return {
+    from: getAddress(from),
+    to: getAddress(to),
+    value: `${value}`,
+    validAfter: `${validAfter}`,
+    validBefore: `${validBefore}`,
+    nonce,
+  };
 }
 
 function same(given: unknown, wanted: string, what: string): void {
@@ -122,7 +161,8 @@ function same(given: unknown, wanted: string, what: string): void {
 }
 
 function sameAddress(given: unknown, wanted: Hex, what: string): void {
-  if (typeof given !== 'string' || given.toLowerCase() !== wanted.toLowerCase()) throw malformed(`${what} must be ${wanted}, not ${shown(given)}`);
+  if (typeof given !== 'string' || given.toLowerCase() !== wanted.toLowerCase())
+    throw malformed(`${what} must be ${wanted}, not ${shown(given)}`);
 }
 
 /** Case says nothing here: half of the clients lose it. */
@@ -140,7 +180,8 @@ function decimal(given: unknown, what: string): bigint {
 }
 
 function members(given: unknown, what: string): Readonly<Record<string, unknown>> {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) throw malformed(`${what} must be an object, not ${shown(given)}`);
+  if (typeof given !== 'object' || given === null || Array.isArray(given))
+    throw malformed(`${what} must be an object, not ${shown(given)}`);
   return given as Readonly<Record<string, unknown>>;
 }
 
@@ -149,7 +190,8 @@ const isHex = (text: string, digitsMax: number): boolean => text.length <= 2 + d
 /** A stranger's value in an error. */
 function shown(value: unknown): string {
   if (value === undefined) return 'missing';
-  if (typeof value === 'string') return JSON.stringify(value.length > TEXT_MAX ? `${value.slice(0, TEXT_MAX)}…` : value);
+  if (typeof value === 'string')
+    return JSON.stringify(value.length > TEXT_MAX ? `${value.slice(0, TEXT_MAX)}…` : value);
   return typeof value === 'number' || typeof value === 'boolean' || value === null
     ? String(value)
     : Array.isArray(value)

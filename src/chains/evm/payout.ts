@@ -5,8 +5,8 @@ import { AUTHORIZATION_TYPES, type AssetDomain, type Authorization } from './ass
 import { authorizationText, signedAuthorization, type EvmTerms } from './payment.ts';
 
 /**
- * 2100-01-01. What makes a payout happen once is its nonce, which never changes; an end would only make a payout that is owed stop short, and would have to be
- * waited for before it is certain that it does.
+ * 2100-01-01. What makes a payout happen once is its nonce, which never changes; an end would only make a payout
+ * that is owed stop short, and would have to be waited for before it is certain that it does.
  */
 const VALID_BEFORE = 4_102_444_800n;
 
@@ -30,12 +30,18 @@ export function payoutNonce(id: string): Hex {
 }
 
 /**
- * Signs a payout as an EIP-3009 authorization of the treasury; `text` has all that anybody needs to submit it. It cannot be signed anew once its nonce is gone: that
- * takes the treasury's own key, which cancelled it (to free what a receiver cannot be paid, say) or spent it elsewhere. It can never pay then, and the money goes back.
+ * Signs a payout as an EIP-3009 authorization of the treasury; `text` has all that anybody needs to submit it. It
+ * cannot be signed anew once its nonce is gone: that takes the treasury's own key, which cancelled it (to free what
+ * a receiver cannot be paid, say) or spent it elsewhere. It can never pay then, and the money goes back.
  */
-export async function signPayout(signer: PayoutSigner, payout: Payout, previous: SignedPayout | null): Promise<SignedPayout> {
+export async function signPayout(
+  signer: PayoutSigner,
+  payout: Payout,
+  previous: SignedPayout | null,
+): Promise<SignedPayout> {
   const { account, domain, network, now } = signer;
-  if (previous) throw new PayoutProblem(`Its nonce on ${network} was used up by the treasury's own key without paying it`);
+  if (previous)
+    throw new PayoutProblem(`Its nonce on ${network} was used up by the treasury's own key without paying it`);
   const authorization: Authorization = {
     from: account.address.toLowerCase() as Hex,
     to: payout.to.toLowerCase() as Hex,
@@ -51,7 +57,13 @@ export async function signPayout(signer: PayoutSigner, payout: Payout, previous:
     message: authorization,
   });
   const signedAt = Math.floor(now() / 1000);
-  const text = JSON.stringify({ ...authorizationText(authorization), signature, network, asset: getAddress(domain.verifyingContract), signedAt });
+  const text = JSON.stringify({
+    ...authorizationText(authorization),
+    signature,
+    network,
+    asset: getAddress(domain.verifyingContract),
+    signedAt,
+  });
   return { text, transaction: null };
 }
 
@@ -60,9 +72,11 @@ export function readSignedPayout(terms: EvmTerms, payout: Payout, signed: Signed
   const given = JSON.parse(signed.text) as Readonly<Record<string, unknown>>;
   const { authorization, signature } = signedAuthorization({ authorization: given, signature: given['signature'] });
   const signedAt = given['signedAt'];
-  const wrong = (what: string): Error => new Error(`What was signed for withdrawal ${payout.id} is of another ${what}: nothing is sent`);
+  const wrong = (what: string): Error =>
+    new Error(`What was signed for withdrawal ${payout.id} is of another ${what}: nothing is sent`);
   if (given['network'] !== terms.network) throw wrong('network');
-  if (typeof given['asset'] !== 'string' || given['asset'].toLowerCase() !== terms.asset.toLowerCase()) throw wrong('asset');
+  if (typeof given['asset'] !== 'string' || given['asset'].toLowerCase() !== terms.asset.toLowerCase())
+    throw wrong('asset');
   if (authorization.from !== terms.treasury.toLowerCase()) throw wrong('treasury');
   if (authorization.to !== payout.to.toLowerCase()) throw wrong('receiver');
   if (authorization.value !== payout.amount) throw wrong('amount');

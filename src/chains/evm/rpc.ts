@@ -46,7 +46,10 @@ export interface EvmCall {
   readonly gas?: bigint;
 }
 
-/** The node said no, in its own words. Unknown, like everything that is no answer; callers that know what the words mean may say more. */
+/**
+ * The node said no, in its own words. Unknown, like everything that is no answer; callers that know what the words
+ * mean may say more.
+ */
 export class NodeRefusal extends ChainUnavailable {
   readonly words: string;
   constructor(words: string) {
@@ -60,7 +63,10 @@ export class Reverted extends Error {
   override readonly name = 'Reverted';
 }
 
-/** What an EVM node answers, as values. Every method may reject with ChainUnavailable; an answer of the wrong shape is one. */
+/**
+ * What an EVM node answers, as values. Every method may reject with ChainUnavailable; an answer of the wrong shape
+ * is one.
+ */
 export interface EvmNode {
   chainId(): Promise<bigint>;
   /** null: it knows no such block. */
@@ -92,7 +98,8 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
       { timeoutMs: options.timeoutMs, bytesMax: ANSWER_BYTES_MAX, signal: closing.signal },
     );
     const body = record(answer.body, `${method}: HTTP ${answer.status}`);
-    if (body['id'] !== id && !(body['id'] === null && body['error'] !== undefined)) throw nonsense(method, 'an answer to another question');
+    if (body['id'] !== id && !(body['id'] === null && body['error'] !== undefined))
+      throw nonsense(method, 'an answer to another question');
     const { error } = body;
     if (error !== undefined && error !== null) {
       const { code, message } = record(error, method);
@@ -103,7 +110,12 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
     if (!('result' in body)) throw nonsense(method, 'neither result nor error');
     return body['result'];
   }
-  const callParams = ({ to, data, from, gas }: EvmCall) => ({ to, data, ...(from && { from }), ...(gas !== undefined && { gas: toQuantity(gas) }) });
+  const callParams = ({ to, data, from, gas }: EvmCall) => ({
+    to,
+    data,
+    ...(from && { from }),
+    ...(gas !== undefined && { gas: toQuantity(gas) }),
+  });
   const atParam = (at: string | bigint) => (typeof at === 'bigint' ? toQuantity(at) : at);
 
   return {
@@ -120,7 +132,8 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
       if (answer === null) return null;
       const block = record(answer, 'eth_getBlockByNumber');
       const number = quantity(block['number'], 'block number');
-      if (typeof which === 'bigint' && number !== which) throw nonsense('eth_getBlockByNumber', `block ${number} when asked for ${which}`);
+      if (typeof which === 'bigint' && number !== which)
+        throw nonsense('eth_getBlockByNumber', `block ${number} when asked for ${which}`);
       const baseFee = block['baseFeePerGas'];
       return {
         number,
@@ -137,7 +150,8 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
       if (!Array.isArray(answer)) throw nonsense('eth_getLogs', 'no list');
       const logs = answer.map(parseLog);
       // What was not asked for would be counted as money.
-      if (!logs.every((log) => answersFilter(log, address, topics, where))) throw nonsense('eth_getLogs', 'logs that were not asked for');
+      if (!logs.every((log) => answersFilter(log, address, topics, where)))
+        throw nonsense('eth_getLogs', 'logs that were not asked for');
       return logs.sort(inOrder);
     },
     async receipt(transaction) {
@@ -150,9 +164,18 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
       const { logs } = receipt;
       if (!Array.isArray(logs)) throw nonsense('eth_getTransactionReceipt', 'no logs');
       const own = logs.map(parseLog).sort(inOrder);
-      if (hex32(receipt['transactionHash'], 'receipt') !== transaction.toLowerCase() || own.some((log) => log.blockHash !== blockHash))
+      if (
+        hex32(receipt['transactionHash'], 'receipt') !== transaction.toLowerCase() ||
+        own.some((log) => log.blockHash !== blockHash)
+      )
         throw nonsense('eth_getTransactionReceipt', 'the receipt of another transaction');
-      return { transaction: transaction.toLowerCase() as Hex, block, blockHash, succeeded: quantity(receipt['status'], 'receipt') === 1n, logs: own };
+      return {
+        transaction: transaction.toLowerCase() as Hex,
+        block,
+        blockHash,
+        succeeded: quantity(receipt['status'], 'receipt') === 1n,
+        logs: own,
+      };
     },
     transactionCount: async (address, at) => {
       const count = quantity(await request('eth_getTransactionCount', [address, at]), 'eth_getTransactionCount');
@@ -160,19 +183,26 @@ export function createEvmNode(options: { readonly rpcUrl: string; readonly timeo
       return Number(count);
     },
     // Of the newest block: where the same is waiting already, the pending one says that it was done.
-    estimateGas: async (call) => quantity(await request('eth_estimateGas', [callParams(call), 'latest']), 'eth_estimateGas'),
+    estimateGas: async (call) =>
+      quantity(await request('eth_estimateGas', [callParams(call), 'latest']), 'eth_estimateGas'),
     priorityFee: async () => quantity(await request('eth_maxPriorityFeePerGas', []), 'eth_maxPriorityFeePerGas'),
     sendRaw: async (raw) => void hex32(await request('eth_sendRawTransaction', [raw]), 'eth_sendRawTransaction'),
     close: () => closing.abort(),
   };
 }
 
-/** Whether a refusal says that the node keeps no state of so old a block. Words of geth, Erigon, Nethermind, reth and providers. */
+/**
+ * Whether a refusal says that the node keeps no state of so old a block. Words of geth, Erigon, Nethermind, reth
+ * and providers.
+ */
 export function isPruned(error: unknown): boolean {
   return error instanceof NodeRefusal && PRUNED.test(error.words);
 }
 
-/** Whether a refusal says that fewer blocks should be asked for. No two providers say it alike, so that any refusal of a search may mean it. */
+/**
+ * Whether a refusal says that fewer blocks should be asked for. No two providers say it alike, so that any refusal
+ * of a search may mean it.
+ */
 export function mayBeTooMuch(error: unknown): boolean {
   return error instanceof AnswerTooLong || error instanceof NodeRefusal;
 }
@@ -188,10 +218,14 @@ const PRUNED =
   /missing trie node|pruned|historical state|state .{0,60}(?:not|un)[ -]?available|old data not available|distance to target block|archive/i;
 
 function answersFilter(log: EvmLog, address: Hex, topics: LogFilter['topics'], where: LogFilter['in']): boolean {
-  const inRange = 'blockHash' in where ? log.blockHash === where.blockHash : log.block >= where.from && log.block <= where.to;
+  const inRange =
+    'blockHash' in where ? log.blockHash === where.blockHash : log.block >= where.from && log.block <= where.to;
   const matches = (wanted: Hex | readonly Hex[] | null, index: number): boolean => {
     const topic = log.topics[index];
-    return wanted === null || (topic !== undefined && (typeof wanted === 'string' ? wanted === topic : wanted.includes(topic)));
+    return (
+      wanted === null ||
+      (topic !== undefined && (typeof wanted === 'string' ? wanted === topic : wanted.includes(topic)))
+    );
   };
   return inRange && log.address === address.toLowerCase() && topics.every(matches);
 }
@@ -227,7 +261,8 @@ function quantity(value: unknown, what: string): bigint {
 }
 
 function bytes(value: unknown, what: string): Hex {
-  if (typeof value !== 'string' || value.length % 2 !== 0 || !/^0x[0-9a-f]*$/i.test(value)) throw nonsense(what, 'no bytes');
+  if (typeof value !== 'string' || value.length % 2 !== 0 || !/^0x[0-9a-f]*$/i.test(value))
+    throw nonsense(what, 'no bytes');
   return value.toLowerCase() as Hex;
 }
 
@@ -241,7 +276,9 @@ const toQuantity = (number: bigint): string => `0x${number.toString(16)}`;
 /** Words of a stranger, fit for a log line and for a client. */
 export function plainWords(text: unknown): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is taken out
-  return typeof text === 'string' ? text.slice(0, WORDS_MAX).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ') : '';
+  return typeof text === 'string'
+    ? text.slice(0, WORDS_MAX).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
+    : '';
 }
 
 function nonsense(what: string, got: string): ChainUnavailable {

@@ -2,7 +2,14 @@ import type { Hex } from 'viem';
 import type { MicroUsd } from '#billing';
 import { ChainUnavailable, type ChainEvent, type PaymentSighting, type PayoutSighting } from '../chain.ts';
 import { createArrivals } from './arrivals.ts';
-import { AUTHORIZATION_CANCELED, AUTHORIZATION_USED, carriedOut, topicOf, type Authorization, type EvmAsset } from './asset.ts';
+import {
+  AUTHORIZATION_CANCELED,
+  AUTHORIZATION_USED,
+  carriedOut,
+  topicOf,
+  type Authorization,
+  type EvmAsset,
+} from './asset.ts';
 import { evmHeads, stillThere, type EvmHeads } from './heads.ts';
 import { findNewestLog, type RangeReader } from './log-search.ts';
 import { VALID_SECONDS_MAX } from './payment.ts';
@@ -30,7 +37,13 @@ export interface EvmSightings {
 /** An authorization on the chain. `mark`: the log by which it was used up, with its transaction. */
 type Located =
   | { readonly state: 'unused'; readonly heads: EvmHeads }
-  | { readonly state: 'used' | 'cancelled'; readonly heads: EvmHeads; readonly mark: EvmLog; readonly receipt: EvmReceipt; readonly final: boolean };
+  | {
+      readonly state: 'used' | 'cancelled';
+      readonly heads: EvmHeads;
+      readonly mark: EvmLog;
+      readonly receipt: EvmReceipt;
+      readonly final: boolean;
+    };
 
 export function createEvmSightings(setup: SightingSetup): EvmSightings {
   const { node, asset, treasury, finality, reader } = setup;
@@ -48,12 +61,24 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
     const receipt = await node.receipt(mark.transaction);
     if (receipt?.blockHash !== mark.blockHash || !receipt.succeeded)
       throw new ChainUnavailable(`The node does not know transaction ${mark.transaction} of its own log`);
-    if (mark.block > heads.latest.number) throw new ChainUnavailable(`Block ${mark.block} is newer than what the node calls its newest`);
+    if (mark.block > heads.latest.number)
+      throw new ChainUnavailable(`Block ${mark.block} is newer than what the node calls its newest`);
     await stillThere(node, [{ number: mark.block, hash: mark.blockHash }]);
-    return { state: mark.topics[0] === AUTHORIZATION_USED ? 'used' : 'cancelled', heads, mark, receipt, final: mark.block <= heads.final.number };
+    return {
+      state: mark.topics[0] === AUTHORIZATION_USED ? 'used' : 'cancelled',
+      heads,
+      mark,
+      receipt,
+      final: mark.block <= heads.final.number,
+    };
   }
 
-  async function markOf(authorization: Authorization, notBefore: bigint, heads: EvmHeads, hint: string | null): Promise<EvmLog> {
+  async function markOf(
+    authorization: Authorization,
+    notBefore: bigint,
+    heads: EvmHeads,
+    hint: string | null,
+  ): Promise<EvmLog> {
     const { from, nonce, validBefore } = authorization;
     const topics = [[AUTHORIZATION_USED, AUTHORIZATION_CANCELED], topicOf(from), nonce] as const;
     const isMark = (log: EvmLog): boolean =>
@@ -65,10 +90,14 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
       const mark = (await node.receipt(hint as Hex))?.logs.find(isMark);
       if (mark) return mark;
     }
-    // It could be cancelled later than it could be carried out, but what came later than it could come is nothing that is waited for.
+    // It could be cancelled later than it could be carried out, but what came later than it could come is nothing
+    // that is waited for.
     const search = { address: asset.address, topics, notBefore, notAfter: validBefore + VALID_SECONDS_MAX };
     const mark = await findNewestLog(node, reader, heads, search);
-    if (!mark) throw new ChainUnavailable(`The authorization ${nonce} of ${from} was used up, but the node shows no log of that`);
+    if (!mark)
+      throw new ChainUnavailable(
+        `The authorization ${nonce} of ${from} was used up, but the node shows no log of that`,
+      );
     return mark;
   }
 
@@ -80,7 +109,10 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
       const gone = (reason: string): PaymentSighting => (final ? { state: 'lost', reason } : { state: 'open' });
       if (located.state === 'cancelled') return gone(`Its payer cancelled it in transaction ${mark.transaction}`);
       const done = carriedOut(receipt.logs, asset.address, treasury).find(({ index }) => index === mark.index);
-      if (!done?.transfer) return gone(`Its authorization was used up in transaction ${mark.transaction}, which pays nothing to ${treasury}`);
+      if (!done?.transfer)
+        return gone(
+          `Its authorization was used up in transaction ${mark.transaction}, which pays nothing to ${treasury}`,
+        );
       const { log, value } = done.transfer;
       const amount = (await arrivals.of({ number: mark.block, hash: mark.blockHash }))(value);
       if (amount === 0n) return gone(`Transaction ${mark.transaction} says that it pays, but nothing arrived`);
@@ -92,7 +124,8 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
       if (located.state === 'unused') return sightUnused(authorization, located.heads);
       const { mark, receipt, final } = located;
       const gone = (reason: string): PayoutSighting => (final ? { state: 'lost', reason } : { state: 'open' });
-      if (located.state === 'cancelled') return gone(`The treasury's key cancelled it in transaction ${mark.transaction}`);
+      if (located.state === 'cancelled')
+        return gone(`The treasury's key cancelled it in transaction ${mark.transaction}`);
       const done = carriedOut(receipt.logs, asset.address, authorization.to).find(({ index }) => index === mark.index);
       if (done?.transfer?.value !== authorization.value)
         return gone(`Its authorization was used up in transaction ${mark.transaction}, which does not pay it`);
@@ -102,8 +135,8 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
 }
 
 /**
- * Not used up in the newest block means not used up in any before it. Times of blocks never go back: once the final block is as late as the authorization's end,
- * no block that can still come after it may carry it out.
+ * Not used up in the newest block means not used up in any before it. Times of blocks never go back: once the final
+ * block is as late as the authorization's end, no block that can still come after it may carry it out.
  */
 function sightUnused(
   authorization: Authorization,

@@ -9,7 +9,9 @@ export const REPLACE_AFTER_MS = 20_000;
 /** The treasury's next transaction is taken to be stuck when no block took it for so long. */
 export const STUCK_AFTER_MS = 90_000;
 const ATTEMPTS_MAX = 16;
-/** Gateways that take the same nonce again and again get out of step by so much more, at random, after every attempt. */
+/**
+ * Gateways that take the same nonce again and again get out of step by so much more, at random, after every attempt.
+ */
 const STEP_MS = 10;
 /** However long a transaction waits, its fees rise no further than to so many times the usual ones. */
 const FEES_TIMES_MAX = 10n;
@@ -30,8 +32,8 @@ interface Sent extends Fees {
 /** Broadcasts transactions of one key that several gateways may use at once. */
 export interface EvmTransactions {
   /**
-   * Broadcasts a call and resolves with the transaction's id. `key` names what it does: the same again is the same transaction, or one that replaces it. Rejects with
-   * ChainUnavailable, after which it may have been broadcast.
+   * Broadcasts a call and resolves with the transaction's id. `key` names what it does: the same again is the same
+   * transaction, or one that replaces it. Rejects with ChainUnavailable, after which it may have been broadcast.
    */
   send(key: string, call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }): Promise<Hex>;
 }
@@ -71,7 +73,8 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
       let ready: Sent;
       if (waiting && isNew) ready = waiting;
       else {
-        // What blocks all that come after it is replaced first, whosever it is: who made it finds that out and sends it again.
+        // What blocks all that come after it is replaced first, whosever it is: who made it finds that out and
+        // sends it again.
         const nonce = stuck ? next : (waiting?.nonce ?? Math.max(pending, free));
         const least: Fees | null = raise ?? (waiting?.nonce === nonce ? higher(waiting) : stuck ? higher(usual) : null);
         const fees = least ? atLeast(usual, least) : usual;
@@ -105,11 +108,15 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
           sent.delete(key);
         } else {
           if (ready !== waiting) sent.delete(key);
-          throw NO_MONEY.test(words) ? new ChainUnavailable(`The treasury ${account.address} cannot pay for gas: ${words}`, { cause: error }) : error;
+          throw NO_MONEY.test(words)
+            ? new ChainUnavailable(`The treasury ${account.address} cannot pay for gas: ${words}`, { cause: error })
+            : error;
         }
       }
     }
-    throw new ChainUnavailable(`No transaction of ${account.address} was taken in ${ATTEMPTS_MAX} attempts: ${refusal?.words ?? ''}`);
+    throw new ChainUnavailable(
+      `No transaction of ${account.address} was taken in ${ATTEMPTS_MAX} attempts: ${refusal?.words ?? ''}`,
+    );
   }
 
   async function currentFees(): Promise<Fees> {
@@ -120,9 +127,20 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
     return { maxFeePerGas: block.baseFee * 2n + maxPriorityFeePerGas, maxPriorityFeePerGas };
   }
 
-  async function sign(call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }, nonce: number, fees: Fees): Promise<Sent> {
+  async function sign(
+    call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint },
+    nonce: number,
+    fees: Fees,
+  ): Promise<Sent> {
     const { maxFeePerGas, maxPriorityFeePerGas } = fees;
-    const raw = await account.signTransaction({ type: 'eip1559', chainId, nonce, maxFeePerGas, maxPriorityFeePerGas, ...call });
+    const raw = await account.signTransaction({
+      type: 'eip1559',
+      chainId,
+      nonce,
+      maxFeePerGas,
+      maxPriorityFeePerGas,
+      ...call,
+    });
     return { nonce, hash: keccak256(raw), raw, at: now(), maxFeePerGas, maxPriorityFeePerGas };
   }
 
@@ -155,7 +173,10 @@ const higher = (fees: Fees): Fees => ({
   maxFeePerGas: (fees.maxFeePerGas * 5n) / 4n + 1n,
   maxPriorityFeePerGas: (fees.maxPriorityFeePerGas * 5n) / 4n + 1n,
 });
-const doubled = (fees: Fees): Fees => ({ maxFeePerGas: fees.maxFeePerGas * 2n, maxPriorityFeePerGas: fees.maxPriorityFeePerGas * 2n + 1n });
+const doubled = (fees: Fees): Fees => ({
+  maxFeePerGas: fees.maxFeePerGas * 2n,
+  maxPriorityFeePerGas: fees.maxPriorityFeePerGas * 2n + 1n,
+});
 
 function atLeast(fees: Fees, least: Fees): Fees {
   const max = (a: bigint, b: bigint): bigint => (a > b ? a : b);

@@ -2,7 +2,14 @@ import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { decodeFunctionResult, encodeFunctionData, recoverTypedDataAddress } from 'viem';
 import type { Abi, Hex } from 'viem';
 import { ChainUnavailable, PaymentProblem, type SignedPayment } from '../chain.ts';
-import { AUTHORIZATION_TYPES, isPlainSignature, withRecoveryByte, type AssetDomain, type Authorization, type EvmAsset } from './asset.ts';
+import {
+  AUTHORIZATION_TYPES,
+  isPlainSignature,
+  withRecoveryByte,
+  type AssetDomain,
+  type Authorization,
+  type EvmAsset,
+} from './asset.ts';
 import { Reverted, type EvmNode } from './rpc.ts';
 
 /** An authorization that ends earlier can end before a block takes it (as @x402/evm's own bound). */
@@ -29,8 +36,9 @@ export function checkTime({ validAfter, validBefore }: Authorization, now: numbe
 }
 
 /**
- * The account of whom a signature is: `eip155:<address>` where the key of the address itself signed, an EIP-7702 account's too. Everything else can only be a contract's
- * word (ERC-1271), which holds on its own chain: `eip155:<chain>:<address>`. Says nothing about whether the contract agrees.
+ * The account of whom a signature is: `eip155:<address>` where the key of the address itself signed, an EIP-7702
+ * account's too. Everything else can only be a contract's word (ERC-1271), which holds on its own chain:
+ * `eip155:<chain>:<address>`. Says nothing about whether the contract agrees.
  */
 export async function payerAccount(domain: AssetDomain, authorization: Authorization, signature: Hex): Promise<string> {
   const { from } = authorization;
@@ -58,15 +66,24 @@ export function createEvmVerifier(node: EvmNode, asset: EvmAsset): EvmVerifier {
       const { from, nonce, value } = authorization;
       // The library finds these as well, but names them only where the chain has a Multicall3 contract.
       if (await asset.authorizationState(from, nonce, 'latest'))
-        throw new PaymentProblem('payment_verification_failed', `The authorization with nonce ${nonce} was used already. Sign a new one`);
+        throw new PaymentProblem(
+          'payment_verification_failed',
+          `The authorization with nonce ${nonce} was used already. Sign a new one`,
+        );
       const balance = await asset.balanceOf(from, 'latest');
       if (balance < value)
-        throw new PaymentProblem('payment_verification_failed', `${payment.payer} holds ${balance} of the asset; the payment is of ${value}`);
+        throw new PaymentProblem(
+          'payment_verification_failed',
+          `${payment.payer} holds ${balance} of the asset; the payment is of ${value}`,
+        );
 
       const { signer, fault } = librarySigner(node);
       const payload = { ...payment.payload, signature: withRecoveryByte(signature) };
       const requirements = { ...payment.requirements, network: payment.network as `${string}:${string}` };
-      const { isValid, invalidReason } = await new ExactEvmScheme(signer).verify({ x402Version: 2, accepted: requirements, payload }, requirements);
+      const { isValid, invalidReason } = await new ExactEvmScheme(signer).verify(
+        { x402Version: 2, accepted: requirements, payload },
+        requirements,
+      );
       // It takes a node that is away for a signature that is wrong.
       if (fault()) throw fault()!;
       if (isValid) return;
@@ -104,8 +121,11 @@ function librarySigner(node: EvmNode) {
     }) {
       const { address, functionName } = args;
       const call = { abi: args.abi as Abi, functionName, ...(args.args && { args: args.args }) };
-      const data = await noted(node.call({ to: address, data: encodeFunctionData(call), gas: VERIFY_GAS_MAX }, 'latest'));
-      if (data === '0x' && functionName !== 'transferWithAuthorization') throw new Reverted(`${functionName}: no contract is there`);
+      const data = await noted(
+        node.call({ to: address, data: encodeFunctionData(call), gas: VERIFY_GAS_MAX }, 'latest'),
+      );
+      if (data === '0x' && functionName !== 'transferWithAuthorization')
+        throw new Reverted(`${functionName}: no contract is there`);
       return decodeFunctionResult({ ...call, data });
     },
     verifyTypedData: never,
@@ -116,5 +136,8 @@ function librarySigner(node: EvmNode) {
   return { signer, fault: () => fault };
 }
 
-/** What carrying out an authorization may cost: USDC takes 90,000, a passkey wallet's signature up to 400,000 more. It is the treasury's money. */
+/**
+ * What carrying out an authorization may cost: USDC takes 90,000, a passkey wallet's signature up to 400,000 more.
+ * It is the treasury's money.
+ */
 export const VERIFY_GAS_MAX = 600_000n;

@@ -14,7 +14,10 @@ export const LIGHTHOUSE_PROGRAM = 'L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95' 
 
 export const SIGNATURE_BYTES = 64;
 const KEY_BYTES = 32;
-/** 32 bytes are at most 44 base58 digits, 64 bytes at most 88: checked before decoding, whose time grows with the square of the length. */
+/**
+ * 32 bytes are at most 44 base58 digits, 64 bytes at most 88: checked before decoding, whose time grows with the
+ * square of the length.
+ */
 const KEY_DIGITS_MAX = 44;
 const SIGNATURE_DIGITS_MAX = 88;
 
@@ -26,10 +29,17 @@ export function addressOf(text: unknown): Address | null {
 
 /** Whether a text is 64 bytes in base58, as ids of transactions are. */
 export function isSignature(text: unknown): text is string {
-  return typeof text === 'string' && text.length <= SIGNATURE_DIGITS_MAX && bs58.decodeUnsafe(text)?.length === SIGNATURE_BYTES;
+  return (
+    typeof text === 'string' &&
+    text.length <= SIGNATURE_DIGITS_MAX &&
+    bs58.decodeUnsafe(text)?.length === SIGNATURE_BYTES
+  );
 }
 
-/** The associated token account of a wallet, under the SPL Token program (Associated Token Account program, `get_associated_token_address`). */
+/**
+ * The associated token account of a wallet, under the SPL Token program (Associated Token Account program,
+ * `get_associated_token_address`).
+ */
 export function tokenAccountAddress(owner: Address, mint: Address): Address {
   const seeds = [owner, TOKEN_PROGRAM, mint].map((one) => bs58.decode(one));
   const program = bs58.decode(ASSOCIATED_TOKEN_PROGRAM);
@@ -51,12 +61,15 @@ export interface TreasuryKey {
 
 /** Throws where the 64 bytes are no keypair: a seed and the public key that belongs to it. */
 export function treasuryKeyOf(keypair: Uint8Array): TreasuryKey {
-  if (keypair.length !== 64) throw new Error(`the treasury's key on Solana must be a keypair of 64 bytes, not ${keypair.length}`);
+  if (keypair.length !== 64)
+    throw new Error(`the treasury's key on Solana must be a keypair of 64 bytes, not ${keypair.length}`);
   const seed = keypair.subarray(0, KEY_BYTES);
   const key = createPrivateKey({ key: Buffer.concat([PKCS8_ED25519, seed]), format: 'der', type: 'pkcs8' });
   const publicKey = publicKeyBytes(key);
   if (!publicKey.equals(keypair.subarray(KEY_BYTES)))
-    throw new Error("the treasury's key on Solana must be a keypair: its last 32 bytes are not the public key of its first 32");
+    throw new Error(
+      "the treasury's key on Solana must be a keypair: its last 32 bytes are not the public key of its first 32",
+    );
   return { address: bs58.encode(publicKey) as Address, sign: (message) => Uint8Array.from(sign(null, message, key)) };
 }
 

@@ -7,7 +7,9 @@ export function invalid(wanted: string, got: unknown): never {
 }
 
 export function objectOf(value: unknown, what: string): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : invalid(what, value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : invalid(what, value);
 }
 
 export function listOf(value: unknown, what: string, max: number): readonly unknown[] {

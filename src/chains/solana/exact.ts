@@ -9,7 +9,13 @@ import {
 } from '@solana/kit';
 import bs58 from 'bs58';
 import { PaymentProblem } from '../chain.ts';
-import { COMPUTE_BUDGET_PROGRAM, LIGHTHOUSE_PROGRAM, MEMO_PROGRAM, TOKEN_PROGRAM, tokenAccountAddress } from './address.ts';
+import {
+  COMPUTE_BUDGET_PROGRAM,
+  LIGHTHOUSE_PROGRAM,
+  MEMO_PROGRAM,
+  TOKEN_PROGRAM,
+  tokenAccountAddress,
+} from './address.ts';
 import { messageHashOf, type SolanaInstruction } from './transaction.ts';
 
 /** What a payment must do to the last byte. */
@@ -47,9 +53,10 @@ const ASSERTION_BYTES_MAX = 256;
 const DECIMALS = 6;
 
 /**
- * Reads a payment's transaction against its terms. The treasury's key signs it as payer of the fee, and that key owns the treasury's tokens and SOL: so nothing may
- * be in it but what is named here, account by account, whatever a library or a simulation would let pass. Layout: x402 `exact` on Solana (scheme_exact_svm.md), by
- * ordinary wallets. Throws PaymentProblem.
+ * Reads a payment's transaction against its terms. The treasury's key signs it as payer of the fee, and that key
+ * owns the treasury's tokens and SOL: so nothing may be in it but what is named here, account by account, whatever
+ * a library or a simulation would let pass. Layout: x402 `exact` on Solana (scheme_exact_svm.md), by ordinary
+ * wallets. Throws PaymentProblem.
  */
 export function readExact(base64: unknown, terms: ExactTerms): ExactTransaction {
   const { wire, message, compiled } = open(base64);
@@ -58,9 +65,12 @@ export function readExact(base64: unknown, terms: ExactTerms): ExactTransaction 
     throw refused('uses address lookup tables: all its accounts must be in the message');
   if (new Set(keys).size !== keys.length) throw refused('names an account twice');
   if (compiled.header.numSignerAccounts !== 2)
-    throw refused(`asks for ${compiled.header.numSignerAccounts} signatures: there must be 2, the fee payer's and the payer's`);
+    throw refused(
+      `asks for ${compiled.header.numSignerAccounts} signatures: there must be 2, the fee payer's and the payer's`,
+    );
   const payer = keys[1]!;
-  if (keys[0] !== terms.feePayer) throw refused(`has the fee payer ${keys[0]}: it must be ${terms.feePayer}, as extra.feePayer says`);
+  if (keys[0] !== terms.feePayer)
+    throw refused(`has the fee payer ${keys[0]}: it must be ${terms.feePayer}, as extra.feePayer says`);
   if (payer === terms.treasury) throw refused('is paid by the treasury itself');
 
   const used = new Set<number>([0]);
@@ -70,7 +80,11 @@ export function readExact(base64: unknown, terms: ExactTerms): ExactTransaction 
       if (keys[at] === undefined) throw refused('refers to an account that it does not have');
       used.add(at);
     }
-    return { program: keys[one.programAddressIndex]!, accounts: indices.map((at) => keys[at]!), data: Uint8Array.from(one.data ?? []) };
+    return {
+      program: keys[one.programAddressIndex]!,
+      accounts: indices.map((at) => keys[at]!),
+      data: Uint8Array.from(one.data ?? []),
+    };
   });
   if (used.size !== keys.length) throw refused('names an account that no instruction uses');
 
@@ -103,7 +117,8 @@ function open(base64: unknown) {
     if (compiled.version !== 'legacy' && compiled.version !== 0) throw new Error('unknown version');
     // One transaction in two spellings would be two payments to whoever goes by their bytes.
     if (!bytes.equals(Buffer.from(getTransactionEncoder().encode(wire)))) throw new Error('not canonical');
-    if (!Buffer.from(message).equals(Buffer.from(getCompiledTransactionMessageEncoder().encode(compiled)))) throw new Error('not canonical');
+    if (!Buffer.from(message).equals(Buffer.from(getCompiledTransactionMessageEncoder().encode(compiled))))
+      throw new Error('not canonical');
     return { wire, message, compiled };
   } catch (cause) {
     throw malformed('payload.transaction is no Solana transaction of version 0 (or legacy) in base64', cause);
@@ -112,29 +127,55 @@ function open(base64: unknown) {
 
 function checkFee(limit: SolanaInstruction | undefined, price: SolanaInstruction | undefined): void {
   const order = 'must begin with SetComputeUnitLimit and SetComputeUnitPrice';
-  if (limit?.program !== COMPUTE_BUDGET_PROGRAM || limit.data[0] !== 2 || limit.data.length !== 5 || limit.accounts.length > 0) throw refused(order);
-  if (price?.program !== COMPUTE_BUDGET_PROGRAM || price.data[0] !== 3 || price.data.length !== 9 || price.accounts.length > 0) throw refused(order);
+  if (
+    limit?.program !== COMPUTE_BUDGET_PROGRAM ||
+    limit.data[0] !== 2 ||
+    limit.data.length !== 5 ||
+    limit.accounts.length > 0
+  )
+    throw refused(order);
+  if (
+    price?.program !== COMPUTE_BUDGET_PROGRAM ||
+    price.data[0] !== 3 ||
+    price.data.length !== 9 ||
+    price.accounts.length > 0
+  )
+    throw refused(order);
   const units = Buffer.from(limit.data).readUInt32LE(1);
-  if (units > COMPUTE_UNITS_MAX) throw refused(`asks for ${units} compute units: at most ${COMPUTE_UNITS_MAX} are paid for`);
+  if (units > COMPUTE_UNITS_MAX)
+    throw refused(`asks for ${units} compute units: at most ${COMPUTE_UNITS_MAX} are paid for`);
   const fee = (BigInt(units) * Buffer.from(price.data).readBigUInt64LE(1)) / 1_000_000n;
-  if (fee > PRIORITY_LAMPORTS_MAX) throw refused(`asks for a priority fee of ${fee} lamports: at most ${PRIORITY_LAMPORTS_MAX} are paid`);
+  if (fee > PRIORITY_LAMPORTS_MAX)
+    throw refused(`asks for a priority fee of ${fee} lamports: at most ${PRIORITY_LAMPORTS_MAX} are paid`);
 }
 
 function checkTransfer(transfer: SolanaInstruction | undefined, payer: Address, terms: ExactTerms): Address {
-  if (transfer?.program !== TOKEN_PROGRAM || transfer.data[0] !== 12 || transfer.data.length !== 10 || transfer.accounts.length !== 4)
+  if (
+    transfer?.program !== TOKEN_PROGRAM ||
+    transfer.data[0] !== 12 ||
+    transfer.data.length !== 10 ||
+    transfer.accounts.length !== 4
+  )
     throw refused('must have one TransferChecked of the SPL Token program as its third instruction');
   const [source, mint, destination, authority] = transfer.accounts;
   if (mint !== terms.asset) throw refused(`transfers the token ${mint}: it must be ${terms.asset}`);
   if (destination !== terms.treasuryAccount)
-    throw refused(`pays into ${destination}: it must be ${terms.treasuryAccount}, the associated token account of ${terms.treasury}`);
+    throw refused(
+      `pays into ${destination}: it must be ${terms.treasuryAccount}, the associated token account of ${terms.treasury}`,
+    );
   if (authority !== payer) throw refused("must be authorized by the payer's signature");
   const expected = tokenAccountAddress(payer, terms.asset);
-  if (source !== expected) throw refused(`pays from ${source}: it must be ${expected}, the payer's associated token account`);
+  if (source !== expected)
+    throw refused(`pays from ${source}: it must be ${expected}, the payer's associated token account`);
   const amount = Buffer.from(transfer.data).readBigUInt64LE(1);
   if (amount < terms.amount)
-    throw new PaymentProblem('insufficient_payment', `The payment's transaction transfers ${amount}: it must be ${terms.amount} micro-USD`);
+    throw new PaymentProblem(
+      'insufficient_payment',
+      `The payment's transaction transfers ${amount}: it must be ${terms.amount} micro-USD`,
+    );
   if (amount !== terms.amount) throw refused(`transfers ${amount}: it must be exactly ${terms.amount}`);
-  if (transfer.data[9] !== DECIMALS) throw refused(`counts the token in ${transfer.data[9]} decimals: it must be ${DECIMALS}`);
+  if (transfer.data[9] !== DECIMALS)
+    throw refused(`counts the token in ${transfer.data[9]} decimals: it must be ${DECIMALS}`);
   return expected;
 }
 
@@ -143,14 +184,18 @@ function checkRest(rest: readonly SolanaInstruction[], terms: ExactTerms, source
   const memos = rest.filter(({ program }) => program === MEMO_PROGRAM);
   const assertions = rest.filter(({ program }) => program === LIGHTHOUSE_PROGRAM);
   const strange = rest.find(({ program }) => program !== MEMO_PROGRAM && program !== LIGHTHOUSE_PROGRAM);
-  if (strange) throw refused(`calls the program ${strange.program}: after the transfer only a memo and Lighthouse assertions may follow`);
+  if (strange)
+    throw refused(
+      `calls the program ${strange.program}: after the transfer only a memo and Lighthouse assertions may follow`,
+    );
   if (memos.length > 1) throw refused(`has ${memos.length} memos: at most one may be`);
   const [memo] = memos;
   if (memo && (memo.accounts.length > 0 || memo.data.length > MEMO_BYTES_MAX))
     throw refused(`must have a memo without signers, of at most ${MEMO_BYTES_MAX} bytes`);
   if (terms.memo !== null && (!memo || !Buffer.from(memo.data).equals(Buffer.from(terms.memo, 'utf8'))))
     throw refused(`must have the memo ${JSON.stringify(terms.memo)}, as extra.memo says`);
-  if (assertions.length > ASSERTIONS_MAX) throw refused(`has ${assertions.length} Lighthouse assertions: at most ${ASSERTIONS_MAX} may be`);
+  if (assertions.length > ASSERTIONS_MAX)
+    throw refused(`has ${assertions.length} Lighthouse assertions: at most ${ASSERTIONS_MAX} may be`);
   // Without the fee payer among its accounts a program cannot use its signature.
   const own = new Set<string>([terms.feePayer, terms.treasury, terms.treasuryAccount]);
   for (const { accounts, data } of assertions) {

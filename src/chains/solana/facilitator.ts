@@ -17,8 +17,8 @@ export interface SolanaFacilitator {
 }
 
 /**
- * Checks a payment with the library and our own node, whoever settles it: a facilitator is not to see one before there is a row that says whose it is. Rejects with
- * PaymentProblem or ChainUnavailable.
+ * Checks a payment with the library and our own node, whoever settles it: a facilitator is not to see one before
+ * there is a row that says whose it is. Rejects with PaymentProblem or ChainUnavailable.
  */
 async function check(payment: SignedPayment, feePayer: Address, node: SolanaNode): Promise<void> {
   let unavailable: ChainUnavailable | null = null;
@@ -46,7 +46,10 @@ async function check(payment: SignedPayment, feePayer: Address, node: SolanaNode
   if (!isValid) throw refusal(invalidReason);
 }
 
-/** Ourselves: the library checks, what is signed and sent is ours. Its own settling takes an error after broadcasting for a failure, and knows duplicates of one process only. */
+/**
+ * Ourselves: the library checks, what is signed and sent is ours. Its own settling takes an error after
+ * broadcasting for a failure, and knows duplicates of one process only.
+ */
 export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode): SolanaFacilitator {
   return {
     feePayer: async () => key.address,
@@ -62,7 +65,12 @@ export function createOwnFacilitator(key: TreasuryKey, node: SolanaNode): Solana
 }
 
 /** An x402 facilitator at an address. Whatever it says is a hint: the chain decides. */
-export function createRemoteFacilitator(client: FacilitatorClient, network: string, treasury: Address, node: SolanaNode): SolanaFacilitator {
+export function createRemoteFacilitator(
+  client: FacilitatorClient,
+  network: string,
+  treasury: Address,
+  node: SolanaNode,
+): SolanaFacilitator {
   let payer: Promise<Address> | null = null;
 
   async function supported(): Promise<Address> {
@@ -72,7 +80,8 @@ export function createRemoteFacilitator(client: FacilitatorClient, network: stri
     if (!kind) throw new ChainUnavailable(`the x402 facilitator does not settle exact payments on ${network}`);
     const feePayer = addressOf(kind.extra?.feePayer);
     if (feePayer === null) throw new ChainUnavailable(`the x402 facilitator names no extra.feePayer for ${network}`);
-    if (feePayer === treasury) throw new ChainUnavailable(`the x402 facilitator pays its fees on ${network} with the treasury's own key`);
+    if (feePayer === treasury)
+      throw new ChainUnavailable(`the x402 facilitator pays its fees on ${network} with the treasury's own key`);
     return feePayer;
   }
 
@@ -96,7 +105,10 @@ export function createRemoteFacilitator(client: FacilitatorClient, network: stri
     async submit(payment) {
       const { success, transaction, errorReason } = await client.settle(payment);
       // What it refuses it may have sent before, and a failure that it reports may have been broadcast.
-      if (!success) throw new ChainUnavailable(`the x402 facilitator did not settle a payment: ${String(errorReason).slice(0, 120)}`);
+      if (!success)
+        throw new ChainUnavailable(
+          `the x402 facilitator did not settle a payment: ${String(errorReason).slice(0, 120)}`,
+        );
       return isSignature(transaction) ? transaction : null;
     },
   };
@@ -112,23 +124,33 @@ interface Kind {
 
 function toX402({ requirements, payload }: SignedPayment): { payload: X402Payload; requirements: X402Requirements } {
   const accepted = requirements as X402Requirements;
-  return { payload: { x402Version: 2, accepted, payload: { transaction: payload['transaction'] } }, requirements: accepted };
+  return {
+    payload: { x402Version: 2, accepted, payload: { transaction: payload['transaction'] } },
+    requirements: accepted,
+  };
 }
 
 /** What a simulation says, in words for the payer. */
 function problemOf(failure: string): Error {
   if (failure.includes('BlockhashNotFound'))
-    return new PaymentProblem('payment_expired', "The payment's blockhash has expired, or is not known yet: sign a new payment with a recent one");
+    return new PaymentProblem(
+      'payment_expired',
+      "The payment's blockhash has expired, or is not known yet: sign a new payment with a recent one",
+    );
   if (failure.includes('InsufficientFundsForFee') || failure === '"AccountNotFound"')
     return new ChainUnavailable('whoever pays the fees of payments has no SOL');
-  if (failure.includes('AlreadyProcessed')) return new PaymentProblem('payment_verification_failed', 'This payment was made before: sign a new one');
+  if (failure.includes('AlreadyProcessed'))
+    return new PaymentProblem('payment_verification_failed', 'This payment was made before: sign a new one');
   if (/"InstructionError":\[2,\{"Custom":1\}\]/.test(failure))
     return new PaymentProblem('payment_verification_failed', 'The payer holds less of the token than the payment says');
   return new PaymentProblem('payment_verification_failed', `The payment would fail on the chain: ${failure}`);
 }
 
 function refusal(reason: string | undefined): PaymentProblem {
-  return new PaymentProblem('payment_verification_failed', `The payment was not accepted: ${(reason ?? 'no reason given').slice(0, 200)}`);
+  return new PaymentProblem(
+    'payment_verification_failed',
+    `The payment was not accepted: ${(reason ?? 'no reason given').slice(0, 200)}`,
+  );
 }
 
 function never(what: string): never {

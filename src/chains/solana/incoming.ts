@@ -11,7 +11,10 @@ const WALK_PAGE = 1_000;
 const WALK_PAGES = 1_000;
 /** Of what is between the cursor and now, the oldest are kept; the rest is walked again. */
 const KEPT_MAX = 20_000;
-/** Slots behind finality: nodes write the list of an account's transactions after the slot, and a slot that was read is never read again. */
+/**
+ * Slots behind finality: nodes write the list of an account's transactions after the slot, and a slot that was read
+ * is never read again.
+ */
 const SETTLED_SLOTS = 32n;
 /** Slots on top of what is final: at least so many. */
 const FINAL_CONFIRMATIONS = 32;
@@ -19,7 +22,10 @@ const FINAL_CONFIRMATIONS = 32;
 interface Cursor {
   /** Everything up to this slot was read. */
   readonly slot: bigint;
-  /** The last that was read, perhaps of the next slot; null where there was none. A list that does not hold it is not the whole list. */
+  /**
+   * The last that was read, perhaps of the next slot; null where there was none. A list that does not hold it is
+   * not the whole list.
+   */
   readonly last: Pick<SignatureEntry, 'slot' | 'signature'> | null;
 }
 
@@ -37,7 +43,10 @@ export interface SolanaIncoming {
   balanceAt(cursor: string): Promise<bigint | null>;
 }
 
-/** What came into the treasury's token account, in finality. The chain lists newest first and cursors go forwards, so each backlog is walked once and kept. */
+/**
+ * What came into the treasury's token account, in finality. The chain lists newest first and cursors go forwards,
+ * so each backlog is walked once and kept.
+ */
 export function createIncoming(node: SolanaNode, network: string, account: Address, asset: Address): SolanaIncoming {
   let backlog: Backlog | null = null;
 
@@ -52,7 +61,11 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
     let cut = false;
     let before: string | undefined;
     for (let page = 0; page < WALK_PAGES; page += 1) {
-      const entries = await node.signatures(account, 'finalized', { limit: WALK_PAGE, minSlot, ...(before === undefined ? {} : { before }) });
+      const entries = await node.signatures(account, 'finalized', {
+        limit: WALK_PAGE,
+        minSlot,
+        ...(before === undefined ? {} : { before }),
+      });
       const end = entries.findIndex(({ signature }) => signature === last?.signature);
       newestFirst.push(...(end === -1 ? entries : entries.slice(0, end)).filter(({ slot }) => slot <= upTo));
       cut ||= newestFirst.length > KEPT_MAX;
@@ -64,10 +77,13 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
         if (oldest > done + 1n || (last !== null && oldest <= last.slot)) break;
         newestFirst = newestFirst.filter(({ slot }) => slot > done);
       }
-      if (end !== -1 || bottom) return { after: text, entries: newestFirst.reverse(), upTo: upTo > done ? upTo : done, cut };
+      if (end !== -1 || bottom)
+        return { after: text, entries: newestFirst.reverse(), upTo: upTo > done ? upTo : done, cut };
       before = entries.at(-1)?.signature;
     }
-    throw new ChainUnavailable(`the Solana node's list of the treasury's transactions does not reach back to ${text}, where reading it ended before`);
+    throw new ChainUnavailable(
+      `the Solana node's list of the treasury's transactions does not reach back to ${text}, where reading it ended before`,
+    );
   }
 
   async function eventsOf({ signature, failed }: SignatureEntry): Promise<Incoming[]> {
@@ -84,7 +100,8 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
       confirmations: FINAL_CONFIRMATIONS,
       final: true,
       sender,
-      // A signed payment makes one movement. What makes one without having been signed for us has an id that nobody keeps.
+      // A signed payment makes one movement. What makes one without having been signed for us has an id that nobody
+      // keeps.
       paymentId: movements.length === 1 && sender !== '' ? `${network}/${transaction.messageHash}` : null,
       memo,
     }));
@@ -99,7 +116,8 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
         return { events: [], cursor: textOf({ slot: upTo, last }), height: upTo, more: false };
       }
       const cursor = parse(text);
-      const { entries, upTo, cut } = backlog?.after === text && backlog.entries.length > 0 ? backlog : await walk(text, cursor);
+      const { entries, upTo, cut } =
+        backlog?.after === text && backlog.entries.length > 0 ? backlog : await walk(text, cursor);
       const batch = entries.slice(0, PAGE);
       const rest = entries.slice(PAGE);
       const events = (await Promise.all(batch.map(eventsOf))).flat();
@@ -115,9 +133,12 @@ export function createIncoming(node: SolanaNode, network: string, account: Addre
     async balanceAt(text) {
       const cursor = parse(text);
       if ((await node.account(account, 'finalized')) === null)
-        throw new ChainUnavailable(`the treasury's token account ${account} is new and not final yet, which takes about half a minute`);
+        throw new ChainUnavailable(
+          `the treasury's token account ${account} is new and not final yet, which takes about half a minute`,
+        );
       const { slot, amount } = await node.tokens(account);
-      // Whatever changes the balance is in the account's list: nothing there after the cursor's last, as of the balance's slot or later, so it is the cursor's.
+      // Whatever changes the balance is in the account's list: nothing there after the cursor's last, as of the
+      // balance's slot or later, so it is the cursor's.
       const [newest] = await node.signatures(account, 'finalized', { limit: 1, minSlot: slot });
       return slot >= cursor.slot && newest?.signature === cursor.last?.signature ? amount : null;
     },
@@ -131,7 +152,12 @@ function textOf({ slot, last }: Cursor): string {
 function parse(text: string): Cursor {
   const match = /^(\d{1,20})(?::(\d{1,20}):([1-9A-HJ-NP-Za-km-z]{64,88}))?$/.exec(text);
   if (match === null)
-    throw new Error(`a cursor of Solana is <slot>:<slot>:<signature> of the last that was read, not ${JSON.stringify(text.slice(0, 120))}`);
+    throw new Error(
+      `a cursor of Solana is <slot>:<slot>:<signature> of the last that was read, not ${JSON.stringify(text.slice(0, 120))}`,
+    );
   const [, slot = '', of, signature] = match;
-  return { slot: BigInt(slot), last: of === undefined || signature === undefined ? null : { slot: BigInt(of), signature } };
+  return {
+    slot: BigInt(slot),
+    last: of === undefined || signature === undefined ? null : { slot: BigInt(of), signature },
+  };
 }

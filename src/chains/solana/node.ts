@@ -1,4 +1,10 @@
-import { createSolanaRpc, type Address, type Base64EncodedWireTransaction, type Blockhash, type Signature } from '@solana/kit';
+import {
+  createSolanaRpc,
+  type Address,
+  type Base64EncodedWireTransaction,
+  type Blockhash,
+  type Signature,
+} from '@solana/kit';
 import { ChainUnavailable } from '../chain.ts';
 import { flag, invalid, listOf, natural, objectOf, textOf } from './answer.ts';
 import { readTransaction, type SolanaTransaction } from './transaction.ts';
@@ -34,7 +40,11 @@ export interface SolanaNode {
   blockTime(slot: bigint): Promise<number>;
   /** Finality never goes back: an answer from before what was seen already is refused. */
   moment(level: 'processed' | Level): Promise<Moment>;
-  latestBlockhash(): Promise<{ readonly blockhash: string; readonly lastValidBlockHeight: bigint; readonly slot: bigint }>;
+  latestBlockhash(): Promise<{
+    readonly blockhash: string;
+    readonly lastValidBlockHeight: bigint;
+    readonly slot: bigint;
+  }>;
   isBlockhashValid(blockhash: string, level: 'processed' | Level, minSlot: bigint): Promise<boolean>;
   /** `level`: default confirmed. */
   account(address: Address, level?: Level): Promise<{ readonly owner: string; readonly data: Uint8Array } | null>;
@@ -85,9 +95,11 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
 
   return {
     genesisHash: () => ask('genesis hash', rpc.getGenesisHash(), (answer) => textOf(answer, 'a hash')),
-    checkHealth: () => ask('health', rpc.getHealth(), (answer) => (answer === 'ok' ? undefined : invalid('ok', answer))),
+    checkHealth: () =>
+      ask('health', rpc.getHealth(), (answer) => (answer === 'ok' ? undefined : invalid('ok', answer))),
     oldestSlot: () => ask('oldest slot', rpc.getFirstAvailableBlock(), (answer) => natural(answer, 'a slot')),
-    blockTime: (slot) => ask('time of a block', rpc.getBlockTime(slot), (answer) => Number(natural(answer, 'a time')) * 1_000),
+    blockTime: (slot) =>
+      ask('time of a block', rpc.getBlockTime(slot), (answer) => Number(natural(answer, 'a time')) * 1_000),
     moment: (level) =>
       ask('slot', rpc.getEpochInfo({ commitment: level }), (answer) => {
         const { absoluteSlot, blockHeight } = objectOf(answer, 'the answer');
@@ -103,48 +115,80 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
       ask('latest blockhash', rpc.getLatestBlockhash({ commitment: 'confirmed' }), (answer) => {
         const { slot, value } = inContext(answer);
         const { blockhash, lastValidBlockHeight } = objectOf(value, 'the answer');
-        return { slot, blockhash: textOf(blockhash, 'a blockhash'), lastValidBlockHeight: natural(lastValidBlockHeight, 'a block height') };
+        return {
+          slot,
+          blockhash: textOf(blockhash, 'a blockhash'),
+          lastValidBlockHeight: natural(lastValidBlockHeight, 'a block height'),
+        };
       }),
     isBlockhashValid: (blockhash, level, minSlot) =>
-      ask('validity of a blockhash', rpc.isBlockhashValid(blockhash as Blockhash, { commitment: level, minContextSlot: minSlot }), (answer) => {
-        const { slot, value } = inContext(answer);
-        if (slot < minSlot) throw new Error(`it is of slot ${slot}, before ${minSlot}`);
-        return flag(value, 'a truth value');
-      }),
+      ask(
+        'validity of a blockhash',
+        rpc.isBlockhashValid(blockhash as Blockhash, { commitment: level, minContextSlot: minSlot }),
+        (answer) => {
+          const { slot, value } = inContext(answer);
+          if (slot < minSlot) throw new Error(`it is of slot ${slot}, before ${minSlot}`);
+          return flag(value, 'a truth value');
+        },
+      ),
     account: (address, level = 'confirmed') =>
       ask(
         'account',
-        rpc.getAccountInfo(address, { commitment: level, encoding: 'base64', dataSlice: { offset: 0, length: DATA_BYTES_MAX } }),
+        rpc.getAccountInfo(address, {
+          commitment: level,
+          encoding: 'base64',
+          dataSlice: { offset: 0, length: DATA_BYTES_MAX },
+        }),
         (answer) => {
           const { value } = inContext(answer);
           if (value === null) return null;
           const { owner, data } = objectOf(value, 'an account');
           const [base64] = listOf(data, 'its data', 2);
-          return { owner: textOf(owner, 'its program'), data: Uint8Array.from(Buffer.from(textOf(base64, 'its data'), 'base64')) };
+          return {
+            owner: textOf(owner, 'its program'),
+            data: Uint8Array.from(Buffer.from(textOf(base64, 'its data'), 'base64')),
+          };
         },
       ),
     lamports: (address) =>
-      ask('balance', rpc.getBalance(address, { commitment: 'confirmed' }), (answer) => natural(inContext(answer).value, 'an amount')),
+      ask('balance', rpc.getBalance(address, { commitment: 'confirmed' }), (answer) =>
+        natural(inContext(answer).value, 'an amount'),
+      ),
     tokens: (account) =>
       ask('balance of a token account', rpc.getTokenAccountBalance(account, { commitment: 'finalized' }), (answer) => {
         const { slot, value } = inContext(answer);
         return { slot, amount: natural(objectOf(value, 'a balance')['amount'], 'an amount') };
       }),
     status: (signature) =>
-      ask('status of a transaction', rpc.getSignatureStatuses([signature as Signature], { searchTransactionHistory: true }), (answer) => {
-        const { slot, value } = inContext(answer);
-        const list = listOf(value, 'a list of one status', 1);
-        if (list.length !== 1) throw new Error('not one status for one signature');
-        if (list[0] === null) return { slot, found: null };
-        const { slot: height, err, confirmationStatus } = objectOf(list[0], 'a status');
-        if (confirmationStatus !== 'processed' && confirmationStatus !== 'confirmed' && confirmationStatus !== 'finalized')
-          return invalid('a commitment level', confirmationStatus);
-        return { slot, found: { slot: natural(height, 'a slot'), failed: failureOf(err), level: confirmationStatus } };
-      }),
+      ask(
+        'status of a transaction',
+        rpc.getSignatureStatuses([signature as Signature], { searchTransactionHistory: true }),
+        (answer) => {
+          const { slot, value } = inContext(answer);
+          const list = listOf(value, 'a list of one status', 1);
+          if (list.length !== 1) throw new Error('not one status for one signature');
+          if (list[0] === null) return { slot, found: null };
+          const { slot: height, err, confirmationStatus } = objectOf(list[0], 'a status');
+          if (
+            confirmationStatus !== 'processed' &&
+            confirmationStatus !== 'confirmed' &&
+            confirmationStatus !== 'finalized'
+          )
+            return invalid('a commitment level', confirmationStatus);
+          return {
+            slot,
+            found: { slot: natural(height, 'a slot'), failed: failureOf(err), level: confirmationStatus },
+          };
+        },
+      ),
     transaction: (signature, level) =>
       ask(
         'transaction',
-        rpc.getTransaction(signature as Signature, { commitment: level, encoding: 'base64', maxSupportedTransactionVersion: 0 }),
+        rpc.getTransaction(signature as Signature, {
+          commitment: level,
+          encoding: 'base64',
+          maxSupportedTransactionVersion: 0,
+        }),
         (answer) => (answer === null ? null : readTransaction(answer, signature)),
       ),
     signatures: (account, level, { before, limit, minSlot }) =>
@@ -160,9 +204,14 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
           let below: bigint | null = null;
           return listOf(answer, 'a list of transactions', limit).map((one) => {
             const { signature, slot, err, confirmationStatus } = objectOf(one, 'a transaction');
-            const entry = { signature: textOf(signature, 'a signature'), slot: natural(slot, 'a slot'), failed: failureOf(err) !== null };
+            const entry = {
+              signature: textOf(signature, 'a signature'),
+              slot: natural(slot, 'a slot'),
+              failed: failureOf(err) !== null,
+            };
             if (below !== null && entry.slot > below) throw new Error('it is not newest first');
-            if (level === 'finalized' && confirmationStatus !== 'finalized') throw new Error('a transaction of it is not final');
+            if (level === 'finalized' && confirmationStatus !== 'finalized')
+              throw new Error('a transaction of it is not final');
             below = entry.slot;
             return entry;
           });
@@ -171,10 +220,15 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
     simulate: (transaction) =>
       ask(
         'what a transaction would do',
-        rpc.simulateTransaction(transaction as Base64EncodedWireTransaction, { commitment: 'confirmed', encoding: 'base64', sigVerify: false }),
+        rpc.simulateTransaction(transaction as Base64EncodedWireTransaction, {
+          commitment: 'confirmed',
+          encoding: 'base64',
+          sigVerify: false,
+        }),
         (answer) => failureOf(objectOf(inContext(answer).value, 'the outcome')['err']),
       ),
-    // Preflight is for senders who have not simulated: here its errors would only say what the chain is asked for anyway, and could be taken for a refusal.
+    // Preflight is for senders who have not simulated: here its errors would only say what the chain is asked for
+    // anyway, and could be taken for a refusal.
     send: (transaction, signature) =>
       ask(
         'that it took a transaction',
@@ -186,7 +240,9 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
   };
 }
 
-/** The chain's error of a transaction as text, null for none. An answer without the field is none that could be trusted. */
+/**
+ * The chain's error of a transaction as text, null for none. An answer without the field is none that could be trusted.
+ */
 function failureOf(err: unknown): string | null {
   if (err === undefined) throw new Error('it does not say whether it failed');
   if (err === null) return null;

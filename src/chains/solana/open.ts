@@ -1,6 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Address } from '@solana/kit';
-import { AccountState, getCreateAssociatedTokenIdempotentInstruction, getMintDecoder, getTokenDecoder } from '@solana-program/token';
+import {
+  AccountState,
+  getCreateAssociatedTokenIdempotentInstruction,
+  getMintDecoder,
+  getTokenDecoder,
+} from '@solana-program/token';
 import { ChainUnavailable } from '../chain.ts';
 import { TOKEN_PROGRAM, type TreasuryKey } from './address.ts';
 import type { SolanaNode } from './node.ts';
@@ -9,7 +14,10 @@ import { OWN_FEE_LAMPORTS, signOwn } from './sign.ts';
 const MINT_BYTES = 82;
 const TOKEN_ACCOUNT_BYTES = 165;
 const DECIMALS = 6;
-/** Rent of a token account of 165 bytes, and what an account that pays fees must keep (3,480 lamports a byte-year, two years, 128 bytes on top). */
+/**
+ * Rent of a token account of 165 bytes, and what an account that pays fees must keep (3,480 lamports a byte-year,
+ * two years, 128 bytes on top).
+ */
 const TOKEN_ACCOUNT_LAMPORTS = 2_039_280n;
 const WALLET_LAMPORTS = 890_880n;
 const FIRST_PAUSE_MS = 50;
@@ -24,14 +32,29 @@ export interface TreasurySetup {
   readonly timeoutMs: number;
 }
 
-/** null where the node is of the network: CAIP-2 names a network of Solana by the first 32 characters of its genesis hash. */
+/**
+ * null where the node is of the network: CAIP-2 names a network of Solana by the first 32 characters of its genesis
+ * hash.
+ */
 export async function networkFault(node: SolanaNode, network: string): Promise<string | null> {
   const found = `solana:${(await node.genesisHash()).slice(0, 32)}`;
-  return found === network ? null : `the Solana node is of ${found}, not of ${network}: give the address of a node of ${network}`;
+  return found === network
+    ? null
+    : `the Solana node is of ${found}, not of ${network}: give the address of a node of ${network}`;
 }
 
-/** Checks what cannot be otherwise, and makes the treasury's token account: without it nobody can pay. Throws a plain Error for what the operator has to put right. */
-export async function openTreasury({ node, network, asset, key, treasuryAccount, timeoutMs }: TreasurySetup): Promise<void> {
+/**
+ * Checks what cannot be otherwise, and makes the treasury's token account: without it nobody can pay. Throws a
+ * plain Error for what the operator has to put right.
+ */
+export async function openTreasury({
+  node,
+  network,
+  asset,
+  key,
+  treasuryAccount,
+  timeoutMs,
+}: TreasurySetup): Promise<void> {
   const fault = await networkFault(node, network);
   if (fault !== null) throw new Error(fault);
   await checkMint(node, network, asset);
@@ -46,7 +69,12 @@ export async function openTreasury({ node, network, asset, key, treasuryAccount,
     );
 
   const payer = { address: key.address, signTransactions: () => Promise.resolve([]) };
-  const create = getCreateAssociatedTokenIdempotentInstruction({ payer, ata: treasuryAccount, owner: key.address, mint: asset });
+  const create = getCreateAssociatedTokenIdempotentInstruction({
+    payer,
+    ata: treasuryAccount,
+    owner: key.address,
+    mint: asset,
+  });
   const { base64, id } = signOwn(key, [create], await node.latestBlockhash());
   await node.send(base64, id);
   const until = performance.now() + Math.max(timeoutMs, CREATED_WITHIN_MS);
@@ -64,14 +92,17 @@ const CREATED_WITHIN_MS = 5_000;
 
 async function checkMint(node: SolanaNode, network: string, asset: Address): Promise<void> {
   const mint = await node.account(asset);
-  if (mint === null) throw new Error(`the asset ${asset} does not exist on ${network}: it must be the mint of USDC there`);
+  if (mint === null)
+    throw new Error(`the asset ${asset} does not exist on ${network}: it must be the mint of USDC there`);
   if (mint.owner !== TOKEN_PROGRAM || mint.data.length !== MINT_BYTES)
     throw new Error(
       `the asset ${asset} on ${network} is no mint of the SPL Token program, but an account of ${mint.owner}: it must be the mint of USDC there`,
     );
   const { decimals, isInitialized } = getMintDecoder().decode(mint.data);
   if (!isInitialized || decimals !== DECIMALS)
-    throw new Error(`the asset ${asset} on ${network} has ${decimals} decimals: it must have ${DECIMALS}, so that its smallest unit is 1 micro-USD`);
+    throw new Error(
+      `the asset ${asset} on ${network} has ${decimals} decimals: it must have ${DECIMALS}, so that its smallest unit is 1 micro-USD`,
+    );
 }
 
 function checkAccount(
@@ -82,7 +113,11 @@ function checkAccount(
 ): void {
   const token = owner === TOKEN_PROGRAM && data.length === TOKEN_ACCOUNT_BYTES ? getTokenDecoder().decode(data) : null;
   if (token === null || token.mint !== asset || token.owner !== treasury)
-    throw new Error(`the treasury's token account ${account} does not belong to ${treasury} any more, or is not of ${asset}`);
+    throw new Error(
+      `the treasury's token account ${account} does not belong to ${treasury} any more, or is not of ${asset}`,
+    );
   if (token.state !== AccountState.Initialized)
-    throw new Error(`the treasury's token account ${account} is frozen by the issuer of ${asset}: nobody can pay into it`);
+    throw new Error(
+      `the treasury's token account ${account} is frozen by the issuer of ${asset}: nobody can pay into it`,
+    );
 }

@@ -1,4 +1,10 @@
-import { getCompiledTransactionMessageDecoder, getTransactionDecoder, isOffCurveAddress, type Address, type Instruction } from '@solana/kit';
+import {
+  getCompiledTransactionMessageDecoder,
+  getTransactionDecoder,
+  isOffCurveAddress,
+  type Address,
+  type Instruction,
+} from '@solana/kit';
 import { getCreateAssociatedTokenIdempotentInstruction, getTransferCheckedInstruction } from '@solana-program/token';
 import bs58 from 'bs58';
 import { MICRO_USD_MAX } from '#billing';
@@ -44,8 +50,17 @@ export interface SolanaPayouts {
   find(payout: Payout, signed: SignedPayout): Promise<PayoutSighting>;
 }
 
-/** Payouts by journal: the signed bytes are kept before they are sent, and nothing is signed anew as long as they may still pay. */
-export function createPayouts(node: SolanaNode, key: TreasuryKey, asset: Address, expiry: Expiry, opensAccounts: boolean): SolanaPayouts {
+/**
+ * Payouts by journal: the signed bytes are kept before they are sent, and nothing is signed anew as long as they
+ * may still pay.
+ */
+export function createPayouts(
+  node: SolanaNode,
+  key: TreasuryKey,
+  asset: Address,
+  expiry: Expiry,
+  opensAccounts: boolean,
+): SolanaPayouts {
   const treasuryAccount = tokenAccountAddress(key.address, asset);
   const notWallets = new Set<string>([
     SYSTEM_PROGRAM,
@@ -75,7 +90,14 @@ export function createPayouts(node: SolanaNode, key: TreasuryKey, asset: Address
     const payer = { address: key.address, signTransactions: () => Promise.resolve([]) };
     return [
       ...(opens ? [getCreateAssociatedTokenIdempotentInstruction({ payer, ata: account, owner, mint: asset })] : []),
-      getTransferCheckedInstruction({ source: treasuryAccount, mint: asset, destination: account, authority: payer, amount, decimals: DECIMALS }),
+      getTransferCheckedInstruction({
+        source: treasuryAccount,
+        mint: asset,
+        destination: account,
+        authority: payer,
+        amount,
+        decimals: DECIMALS,
+      }),
       { programAddress: MEMO_PROGRAM, data: Buffer.from(id, 'utf8') },
     ];
   }
@@ -83,8 +105,13 @@ export function createPayouts(node: SolanaNode, key: TreasuryKey, asset: Address
   function sightOf(signature: string, { found }: SignatureStatus): PayoutSighting | null {
     if (found === null) return null;
     const final = found.level === 'finalized';
-    if (found.failed !== null) return final ? { state: 'lost', reason: `its transaction failed on the chain: ${found.failed}` } : { state: 'open' };
-    return found.level === 'processed' ? { state: 'open' } : { state: 'paid', transaction: signature, final, height: found.slot };
+    if (found.failed !== null)
+      return final
+        ? { state: 'lost', reason: `its transaction failed on the chain: ${found.failed}` }
+        : { state: 'open' };
+    return found.level === 'processed'
+      ? { state: 'open' }
+      : { state: 'paid', transaction: signature, final, height: found.slot };
   }
 
   async function find(payout: Payout, signed: SignedPayout): Promise<PayoutSighting> {
@@ -96,7 +123,12 @@ export function createPayouts(node: SolanaNode, key: TreasuryKey, asset: Address
     // First that it can come no more, then that it has not come: the other way round it could come between.
     const last = await node.status(journal.signature);
     checkNotBefore(last.slot, gone);
-    return sightOf(journal.signature, last) ?? { state: 'lost', reason: 'its blockhash expired before the transaction was in a block' };
+    return (
+      sightOf(journal.signature, last) ?? {
+        state: 'lost',
+        reason: 'its blockhash expired before the transaction was in a block',
+      }
+    );
   }
 
   return {
@@ -107,11 +139,14 @@ export function createPayouts(node: SolanaNode, key: TreasuryKey, asset: Address
       const { id, to, amount } = payout;
       const fault = addressFault(to);
       if (fault !== null) throw new Error(`withdrawal ${id} cannot be paid to ${to}: ${fault}`);
-      if (amount <= 0n || amount > MICRO_USD_MAX) throw new Error(`withdrawal ${id} cannot pay ${amount}: it must be 1 micro-USD or more`);
-      if (id.length === 0 || Buffer.byteLength(id) > MEMO_BYTES_MAX) throw new Error(`the id of a withdrawal must have 1 to ${MEMO_BYTES_MAX} bytes`);
+      if (amount <= 0n || amount > MICRO_USD_MAX)
+        throw new Error(`withdrawal ${id} cannot pay ${amount}: it must be 1 micro-USD or more`);
+      if (id.length === 0 || Buffer.byteLength(id) > MEMO_BYTES_MAX)
+        throw new Error(`the id of a withdrawal must have 1 to ${MEMO_BYTES_MAX} bytes`);
       if (previous !== null) {
         const { state } = await find(payout, previous);
-        if (state !== 'lost') throw new Error(`withdrawal ${id} was signed before and that is ${state}: signed anew it could pay twice`);
+        if (state !== 'lost')
+          throw new Error(`withdrawal ${id} was signed before and that is ${state}: signed anew it could pay twice`);
       }
       const receiver = await node.account(to as Address);
       if (receiver !== null && receiver.owner !== SYSTEM_PROGRAM)
@@ -125,9 +160,19 @@ export function createPayouts(node: SolanaNode, key: TreasuryKey, asset: Address
 
       const { blockhash, lastValidBlockHeight, slot } = await node.latestBlockhash();
       const { height } = await node.moment('confirmed');
-      if (lastValidBlockHeight < height + BLOCKS_LEFT_MIN) throw new ChainUnavailable('the Solana node gives a blockhash that is about to expire');
-      const { base64, id: signature } = signOwn(key, instructionsOf(payout, opens), { blockhash, lastValidBlockHeight });
-      const journal = { transaction: base64, signature, blockhash, lastValidBlockHeight: String(lastValidBlockHeight), slot: String(slot) };
+      if (lastValidBlockHeight < height + BLOCKS_LEFT_MIN)
+        throw new ChainUnavailable('the Solana node gives a blockhash that is about to expire');
+      const { base64, id: signature } = signOwn(key, instructionsOf(payout, opens), {
+        blockhash,
+        lastValidBlockHeight,
+      });
+      const journal = {
+        transaction: base64,
+        signature,
+        blockhash,
+        lastValidBlockHeight: String(lastValidBlockHeight),
+        slot: String(slot),
+      };
       return { text: JSON.stringify(journal), transaction: signature };
     },
 
@@ -147,15 +192,18 @@ function journalOf({ id, to, amount }: Payout, { text }: SignedPayout, asset: Ad
     const signature = textOf(kept['signature'], 'a signature');
     const { messageBytes, signatures } = getTransactionDecoder().decode(Buffer.from(transaction, 'base64'));
     const [first] = Object.values(signatures);
-    if (!isSignature(signature) || !first || bs58.encode(Uint8Array.from(first)) !== signature) throw new Error('its signature is another one');
+    if (!isSignature(signature) || !first || bs58.encode(Uint8Array.from(first)) !== signature)
+      throw new Error('its signature is another one');
     const compiled = getCompiledTransactionMessageDecoder().decode(messageBytes);
     if (compiled.version !== 0) throw new Error('its version is another one');
-    const ofProgram = (program: Address) => compiled.instructions.find((one) => compiled.staticAccounts[one.programAddressIndex] === program);
+    const ofProgram = (program: Address) =>
+      compiled.instructions.find((one) => compiled.staticAccounts[one.programAddressIndex] === program);
     const transfer = ofProgram(TOKEN_PROGRAM);
     const receiver = compiled.staticAccounts[transfer?.accountIndices?.[2] ?? -1];
     const paid = Buffer.from(transfer?.data ?? Buffer.alloc(9)).readBigUInt64LE(1);
     const memo = Buffer.from(ofProgram(MEMO_PROGRAM)?.data ?? []).toString('utf8');
-    if (memo !== id || paid !== amount || receiver !== tokenAccountAddress(to as Address, asset)) throw new Error('it pays something else');
+    if (memo !== id || paid !== amount || receiver !== tokenAccountAddress(to as Address, asset))
+      throw new Error('it pays something else');
     return {
       transaction,
       signature,

@@ -26,8 +26,15 @@ export interface PaymentSight {
   find(sought: Sought, hint: string | null): Promise<PaymentSighting>;
 }
 
-/** Where payments are, as the chain tells it: by the transaction's id, or among what the payer's token account was in. */
-export function createPaymentSight(node: SolanaNode, expiry: Expiry, treasuryAccount: Address, asset: Address): PaymentSight {
+/**
+ * Where payments are, as the chain tells it: by the transaction's id, or among what the payer's token account was in.
+ */
+export function createPaymentSight(
+  node: SolanaNode,
+  expiry: Expiry,
+  treasuryAccount: Address,
+  asset: Address,
+): PaymentSight {
   /** Messages of transactions, by signature: a search that is repeated reads none twice. */
   const messages = new Map<string, string>();
 
@@ -43,16 +50,30 @@ export function createPaymentSight(node: SolanaNode, expiry: Expiry, treasuryAcc
     if (transaction.failed !== (found.failed !== null) || transaction.slot !== found.slot)
       throw new ChainUnavailable('the Solana node contradicts itself about a transaction');
     // Whatever the network makes of its forks, a failure that is not final may still turn out otherwise.
-    if (found.failed !== null) return final ? { state: 'lost', reason: `its transaction failed on the chain: ${found.failed}` } : { state: 'open' };
+    if (found.failed !== null)
+      return final
+        ? { state: 'lost', reason: `its transaction failed on the chain: ${found.failed}` }
+        : { state: 'open' };
     const movements = movementsInto(transaction, treasuryAccount, asset);
     const [movement] = movements;
-    if (movement === undefined || movements.length > 1) throw new ChainUnavailable('the Solana node shows a payment that paid nothing');
+    if (movement === undefined || movements.length > 1)
+      throw new ChainUnavailable('the Solana node shows a payment that paid nothing');
     const confirmations = slot > found.slot ? Number(slot - found.slot) + 1 : 1;
-    const event = { id: `${signature}:0`, transaction: signature, amount: movement.amount, height: found.slot, confirmations, final };
+    const event = {
+      id: `${signature}:0`,
+      transaction: signature,
+      amount: movement.amount,
+      height: found.slot,
+      confirmations,
+      final,
+    };
     return { state: 'settled', event };
   }
 
-  /** Looks through what the payer's account was in. `complete`: a payment that is not among them is not there, as far back as it may have been. */
+  /**
+   * Looks through what the payer's account was in. `complete`: a payment that is not among them is not there, as
+   * far back as it may have been.
+   */
   async function search(
     { source, messageHash, blockhash }: Sought,
     level: Level,
@@ -61,13 +82,18 @@ export function createPaymentSight(node: SolanaNode, expiry: Expiry, treasuryAcc
     const since = expiry.since(blockhash) ?? 0n;
     let before: string | undefined;
     for (let page = 0; page < SEARCH_PAGES; page += 1) {
-      const entries = await node.signatures(source, level, { limit: SEARCH_PAGE, minSlot, ...(before === undefined ? {} : { before }) });
+      const entries = await node.signatures(source, level, {
+        limit: SEARCH_PAGE,
+        minSlot,
+        ...(before === undefined ? {} : { before }),
+      });
       for (const { signature, slot } of entries) {
         if (slot < since) return { signature: null, complete: true };
         let message = messages.get(signature);
         if (message === undefined) {
           const transaction = await node.transaction(signature, level);
-          if (transaction === null) throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
+          if (transaction === null)
+            throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
           message = transaction.messageHash;
           if (messages.size >= REMEMBERED_MAX) messages.delete(messages.keys().next().value as string);
           messages.set(signature, message);
@@ -83,7 +109,8 @@ export function createPaymentSight(node: SolanaNode, expiry: Expiry, treasuryAcc
   /** By an id that nothing but this payment can have. */
   async function own(signature: string, messageHash: string, status: SignatureStatus): Promise<PaymentSighting | null> {
     const sighting = await of(signature, messageHash, status);
-    if (sighting === null && status.found !== null) throw new ChainUnavailable('the Solana node shows another transaction under the id of a payment');
+    if (sighting === null && status.found !== null)
+      throw new ChainUnavailable('the Solana node shows another transaction under the id of a payment');
     return sighting;
   }
 
@@ -107,9 +134,13 @@ export function createPaymentSight(node: SolanaNode, expiry: Expiry, treasuryAcc
     }
     const gone = await expiry.ofPayment(sought);
     const { signature, complete } = await search(sought, gone === null ? 'confirmed' : 'finalized', gone?.slot ?? 0n);
-    if (signature !== null) return (await of(signature, messageHash, await node.status(signature))) ?? { state: 'open' };
+    if (signature !== null)
+      return (await of(signature, messageHash, await node.status(signature))) ?? { state: 'open' };
     return gone !== null && complete ? { state: 'lost', reason: EXPIRED } : { state: 'open' };
   }
 
-  return { find: (sought, hint) => (sought.signature === null ? byMessage(sought, hint) : bySignature(sought.signature, sought)) };
+  return {
+    find: (sought, hint) =>
+      sought.signature === null ? byMessage(sought, hint) : bySignature(sought.signature, sought),
+  };
 }

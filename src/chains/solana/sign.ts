@@ -27,7 +27,8 @@ export function signOwn(
   const { messageBytes } = pipe(
     createTransactionMessage({ version: 0 }),
     (message) => setTransactionMessageFeePayer(key.address, message),
-    (message) => setTransactionMessageLifetimeUsingBlockhash({ blockhash: blockhash as Blockhash, lastValidBlockHeight }, message),
+    (message) =>
+      setTransactionMessageLifetimeUsingBlockhash({ blockhash: blockhash as Blockhash, lastValidBlockHeight }, message),
     (message) =>
       appendTransactionMessageInstructions(
         [computeBudget(2, COMPUTE_UNITS, 4), computeBudget(3, MICRO_LAMPORTS_PER_UNIT, 8), ...instructions],
@@ -37,7 +38,10 @@ export function signOwn(
   );
   const message = Uint8Array.from(messageBytes);
   const signature = key.sign(message);
-  return { base64: Buffer.concat([Uint8Array.of(1), signature, message]).toString('base64'), id: bs58.encode(signature) };
+  return {
+    base64: Buffer.concat([Uint8Array.of(1), signature, message]).toString('base64'),
+    id: bs58.encode(signature),
+  };
 }
 
 /** SetComputeUnitLimit (2, u32) and SetComputeUnitPrice (3, u64). */

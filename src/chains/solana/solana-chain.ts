@@ -1,6 +1,13 @@
 import type { Address } from '@solana/kit';
 import { MICRO_USD_MAX } from '#billing';
-import { PaymentProblem, type Chain, type ChainSetup, type PaymentPayload, type PaymentRequirements, type SignedPayment } from '../chain.ts';
+import {
+  PaymentProblem,
+  type Chain,
+  type ChainSetup,
+  type PaymentPayload,
+  type PaymentRequirements,
+  type SignedPayment,
+} from '../chain.ts';
 import { createFacilitatorClient } from '../facilitator-client.ts';
 import { addressOf, tokenAccountAddress, treasuryKeyOf } from './address.ts';
 import { MEMO_BYTES_MAX, readExact, withFeeSignature, type ExactTerms } from './exact.ts';
@@ -16,8 +23,9 @@ import { createPaymentSight, type Sought } from './sight.ts';
 const TIMEOUT_SECONDS = 60;
 
 /**
- * Solana: x402 `exact` payments in an SPL token of 6 decimals, and payouts from the same treasury. The transaction of a payment is signed by its payer and co-signed by
- * whoever pays the fee; final is what the node calls finalized. Throws for a key, an address or a setting that cannot be right.
+ * Solana: x402 `exact` payments in an SPL token of 6 decimals, and payouts from the same treasury. The transaction
+ * of a payment is signed by its payer and co-signed by whoever pays the fee; final is what the node calls
+ * finalized. Throws for a key, an address or a setting that cannot be right.
  */
 export function createSolanaChain(setup: ChainSetup): Chain {
   const { network, timeoutMs, facilitator: where } = setup;
@@ -25,10 +33,13 @@ export function createSolanaChain(setup: ChainSetup): Chain {
   const treasury = key.address;
   const asset = addressOf(setup.asset);
   if (asset === null)
-    throw new Error(`the asset on ${network} must be the address of a token's mint in base58, not ${JSON.stringify(setup.asset.slice(0, 80))}`);
+    throw new Error(
+      `the asset on ${network} must be the address of a token's mint in base58, not ${JSON.stringify(setup.asset.slice(0, 80))}`,
+    );
   if (!/^solana:[1-9A-HJ-NP-Za-km-z]{32}$/.test(network))
     throw new Error(`a network of Solana is solana:<first 32 characters of its genesis hash>, not ${network}`);
-  if (setup.finality !== null) throw new Error(`finality in blocks is for EVM networks: on ${network} final is what the node calls finalized`);
+  if (setup.finality !== null)
+    throw new Error(`finality in blocks is for EVM networks: on ${network} final is what the node calls finalized`);
 
   const closed = new AbortController();
   const node = createSolanaNode(setup.rpcUrl, timeoutMs, closed.signal);
@@ -37,30 +48,47 @@ export function createSolanaChain(setup: ChainSetup): Chain {
   const facilitator =
     where === 'in-process'
       ? createOwnFacilitator(key, node)
-      : createRemoteFacilitator(createFacilitatorClient({ url: where, timeoutMs, signal: closed.signal }), network, treasury, node);
+      : createRemoteFacilitator(
+          createFacilitatorClient({ url: where, timeoutMs, signal: closed.signal }),
+          network,
+          treasury,
+          node,
+        );
   const sight = createPaymentSight(node, expiry, treasuryAccount, asset);
   const incoming = createIncoming(node, network, treasuryAccount, asset);
   const payouts = createPayouts(node, key, asset, expiry, setup.opensAccounts ?? false);
 
   function termsOf({ extra, amount }: PaymentRequirements): ExactTerms {
     const feePayer = addressOf(extra['feePayer']);
-    if (feePayer === null) throw invalid("accepted.extra.feePayer must be the fee payer's address, as the requirements say");
+    if (feePayer === null)
+      throw invalid("accepted.extra.feePayer must be the fee payer's address, as the requirements say");
     const memo = extra['memo'] ?? null;
     if (memo !== null && (typeof memo !== 'string' || Buffer.byteLength(memo) > MEMO_BYTES_MAX))
-      throw invalid(`accepted.extra.memo must be the text that the requirements say, of at most ${MEMO_BYTES_MAX} bytes`);
-    return { asset: asset as Address, treasury, treasuryAccount, feePayer, amount: BigInt(amount), memo: memo === '' ? null : memo };
+      throw invalid(
+        `accepted.extra.memo must be the text that the requirements say, of at most ${MEMO_BYTES_MAX} bytes`,
+      );
+    return {
+      asset: asset as Address,
+      treasury,
+      treasuryAccount,
+      feePayer,
+      amount: BigInt(amount),
+      memo: memo === '' ? null : memo,
+    };
   }
 
   /** Of a payment that is to be taken now. */
   function termsNow(requirements: PaymentRequirements): ExactTerms {
     const terms = termsOf(requirements);
-    if (where === 'in-process' && terms.feePayer !== treasury) throw invalid(`accepted.extra.feePayer must be ${treasury}, as the requirements say`);
+    if (where === 'in-process' && terms.feePayer !== treasury)
+      throw invalid(`accepted.extra.feePayer must be ${treasury}, as the requirements say`);
     return terms;
   }
 
   function read({ x402Version, accepted, payload }: PaymentPayload): SignedPayment {
     if (x402Version !== 2) throw invalid('x402Version must be 2');
-    if (!isObject(accepted) || !isObject(accepted.extra)) throw invalid('accepted must be the requirements that are paid, with their extra');
+    if (!isObject(accepted) || !isObject(accepted.extra))
+      throw invalid('accepted must be the requirements that are paid, with their extra');
     if (!isObject(payload)) throw invalid('payload must be {transaction}');
     const wrong = (field: string, value: string) =>
       new PaymentProblem('payment_verification_failed', `accepted.${field} must be ${value}, as the requirements say`);
@@ -68,7 +96,11 @@ export function createSolanaChain(setup: ChainSetup): Chain {
     if (accepted.network !== network) throw wrong('network', network);
     if (accepted.asset !== asset) throw wrong('asset', `${asset}`);
     if (accepted.payTo !== treasury) throw wrong('payTo', treasury);
-    if (typeof accepted.amount !== 'string' || !/^[1-9]\d{0,19}$/.test(accepted.amount) || BigInt(accepted.amount) > MICRO_USD_MAX)
+    if (
+      typeof accepted.amount !== 'string' ||
+      !/^[1-9]\d{0,19}$/.test(accepted.amount) ||
+      BigInt(accepted.amount) > MICRO_USD_MAX
+    )
       throw invalid(`accepted.amount must be micro-USD in decimal digits, 1 to ${MICRO_USD_MAX}`);
     const terms = termsNow(accepted);
     const { payer, messageHash, memo } = readExact(payload['transaction'], terms);
@@ -86,11 +118,15 @@ export function createSolanaChain(setup: ChainSetup): Chain {
     };
   }
 
-  /** What to look for. The treasury's signature is made for what would be co-signed anyway: a node that is asked for it could send it. */
+  /**
+   * What to look for. The treasury's signature is made for what would be co-signed anyway: a node that is asked for
+   * it could send it.
+   */
   function soughtOf({ payload, requirements, readAt }: SignedPayment): Sought {
     const terms = termsOf(requirements);
     const exact = readExact(payload['transaction'], terms);
-    const signature = terms.feePayer === treasury ? withFeeSignature(exact, treasury, key.sign(exact.message)).id : null;
+    const signature =
+      terms.feePayer === treasury ? withFeeSignature(exact, treasury, key.sign(exact.message)).id : null;
     const { messageHash, blockhash, source } = exact;
     return { messageHash, blockhash, source, signature, readAt: readAt ?? null };
   }

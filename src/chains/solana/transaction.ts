@@ -34,7 +34,10 @@ export interface SolanaTransaction {
 
 /** One transfer of a token within a transaction. */
 export interface Movement {
-  /** Owner of the account that it came from; empty where one transaction moved tokens in a way that cannot be told apart. */
+  /**
+   * Owner of the account that it came from; empty where one transaction moved tokens in a way that cannot be told
+   * apart.
+   */
   readonly sender: string;
   readonly amount: bigint;
 }
@@ -48,23 +51,34 @@ export function messageHashOf(message: Uint8Array): string {
   return createHash('sha256').update(message).digest('hex');
 }
 
-/** Reads `getTransaction`'s answer in base64. Throws where it does not hold together, or is another transaction than was asked for. */
+/**
+ * Reads `getTransaction`'s answer in base64. Throws where it does not hold together, or is another transaction than
+ * was asked for.
+ */
 export function readTransaction(answer: unknown, signature: string): SolanaTransaction {
   const { slot, transaction, meta } = objectOf(answer, 'a transaction');
   const [base64] = listOf(transaction, 'its bytes', 2);
-  const { messageBytes, signatures } = getTransactionDecoder().decode(Buffer.from(textOf(base64, 'its bytes'), 'base64'));
+  const { messageBytes, signatures } = getTransactionDecoder().decode(
+    Buffer.from(textOf(base64, 'its bytes'), 'base64'),
+  );
   const [first] = Object.values(signatures);
   if (!first || bs58.encode(Uint8Array.from(first)) !== signature) throw new Error('it is another transaction');
   const message = Uint8Array.from(messageBytes);
   const compiled = getCompiledTransactionMessageDecoder().decode(message);
   if (compiled.version !== 'legacy' && compiled.version !== 0) throw new Error('it has an unknown version');
-  const { err, innerInstructions, preTokenBalances, postTokenBalances, loadedAddresses } = objectOf(meta, 'what it did');
+  const { err, innerInstructions, preTokenBalances, postTokenBalances, loadedAddresses } = objectOf(
+    meta,
+    'what it did',
+  );
   if (err === undefined) throw new Error('it does not say whether it failed');
 
-  const loaded = loadedAddresses === undefined || loadedAddresses === null ? {} : objectOf(loadedAddresses, 'its loaded addresses');
+  const loaded =
+    loadedAddresses === undefined || loadedAddresses === null ? {} : objectOf(loadedAddresses, 'its loaded addresses');
   const keys: readonly string[] = [
     ...compiled.staticAccounts,
-    ...['writable', 'readonly'].flatMap((kind) => listOf(loaded[kind] ?? [], 'loaded addresses', 256).map((one) => textOf(one, 'an address'))),
+    ...['writable', 'readonly'].flatMap((kind) =>
+      listOf(loaded[kind] ?? [], 'loaded addresses', 256).map((one) => textOf(one, 'an address')),
+    ),
   ];
   const keyAt = (at: number) => keys[at] ?? fail('an account that it does not have');
   const balances = (list: unknown) =>
@@ -72,7 +86,10 @@ export function readTransaction(answer: unknown, signature: string): SolanaTrans
       listOf(list ?? [], 'token balances', 256).map((one) => {
         const { accountIndex, owner, mint, uiTokenAmount } = objectOf(one, 'a token balance');
         const amount = natural(objectOf(uiTokenAmount, 'an amount')['amount'], 'an amount');
-        return [keyAt(indexOf(accountIndex, 'an account')), { owner: textOf(owner, 'an owner'), mint: textOf(mint, 'a mint'), amount }] as const;
+        return [
+          keyAt(indexOf(accountIndex, 'an account')),
+          { owner: textOf(owner, 'an owner'), mint: textOf(mint, 'a mint'), amount },
+        ] as const;
       }),
     );
 
@@ -109,8 +126,9 @@ export function readTransaction(answer: unknown, signature: string): SolanaTrans
 }
 
 /**
- * What a transaction brought into a token account. The sum is what the account's balance grew by, whatever the instructions say: where they say otherwise (other
- * programs, a mint, several instructions in one), it is one movement without a sender.
+ * What a transaction brought into a token account. The sum is what the account's balance grew by, whatever the
+ * instructions say: where they say otherwise (other programs, a mint, several instructions in one), it is one
+ * movement without a sender.
  */
 export function movementsInto(transaction: SolanaTransaction, account: Address, mint: Address): readonly Movement[] {
   if (transaction.failed) return [];
@@ -125,8 +143,13 @@ export function movementsInto(transaction: SolanaTransaction, account: Address, 
   return told === grown ? transfers : [{ sender: '', amount: grown }];
 }
 
-function transferInto({ program, accounts, data }: SolanaInstruction, account: string, { before, after }: SolanaTransaction): Movement | null {
-  if (program !== TOKEN_PROGRAM || data.length < 9 || (data[0] !== TRANSFER && data[0] !== TRANSFER_CHECKED)) return null;
+function transferInto(
+  { program, accounts, data }: SolanaInstruction,
+  account: string,
+  { before, after }: SolanaTransaction,
+): Movement | null {
+  if (program !== TOKEN_PROGRAM || data.length < 9 || (data[0] !== TRANSFER && data[0] !== TRANSFER_CHECKED))
+    return null;
   const [source, destination, authority] = data[0] === TRANSFER ? accounts : [accounts[0], accounts[2], accounts[3]];
   if (source === undefined || authority === undefined || destination !== account || source === account) return null;
   const amount = Buffer.from(data).readBigUInt64LE(1);

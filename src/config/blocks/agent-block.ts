@@ -68,7 +68,8 @@ export const AGENT_BLOCK = defineBlock<AgentService, typeof offer, typeof target
     if (perTask !== null && perCall !== null)
       complain('pricing.per_task', 'stands beside per_call', 'one of the two: each message, or all of a task');
     const priced = rates({ ...prices, call: perTask ?? perCall });
-    if (Object.keys(priced).length === 0) complain('pricing', 'has no price', 'per_call, per_task, per_second, prompt or completion; 0 is free');
+    if (Object.keys(priced).length === 0)
+      complain('pricing', 'has no price', 'per_call, per_task, per_second, prompt or completion; 0 is free');
     const priceCap = values['pricing.per_call_max'];
     checkCap(prices, priceCap, complain);
     return {

@@ -14,11 +14,19 @@ function checkedText(takes: string, meaning: string, fault: (value: string) => s
 }
 
 /** Text that may be left out where the rest of its block says it, see completeBlock; else it must be given. */
-function derivedText(from: string, takes: string, meaning: string, fault: (value: string) => string | null): Option<string> {
+function derivedText(
+  from: string,
+  takes: string,
+  meaning: string,
+  fault: (value: string) => string | null,
+): Option<string> {
   return { ...checkedText(takes, meaning, fault), defaultText: from };
 }
 
-/** A block with the names that follow from its `name` where it leaves them out. `shown`: the display_name of another block of the same listing. */
+/**
+ * A block with the names that follow from its `name` where it leaves them out. `shown`: the display_name of another
+ * block of the same listing.
+ */
 export function completeBlock(block: Table, shown: (listing: string) => unknown = () => undefined): Table {
   const { name } = block;
   if (typeof name !== 'string') return block;
@@ -27,14 +35,28 @@ export function completeBlock(block: Table, shown: (listing: string) => unknown 
   return { display_name: shown(listingOf(named)) ?? name, ...named };
 }
 
-/** Blocks with the same one are one listing. What is no text counts as none: it is refused elsewhere, and may have no text at all. */
-export const listingOf = ({ name, provider_name: provider }: Table): string => `${textOf(provider).toLowerCase()}\n${textOf(name)}`;
+/**
+ * Blocks with the same one are one listing. What is no text counts as none: it is refused elsewhere, and may have
+ * no text at all.
+ */
+export const listingOf = ({ name, provider_name: provider }: Table): string =>
+  `${textOf(provider).toLowerCase()}\n${textOf(name)}`;
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** Text that may be left out, and is `fallback` then. */
-export function optionalCheckedText(takes: string, meaning: string, fallback: string, fault: (value: string) => string | null): Option<string> {
-  return option({ takes, meaning, optional: { text: fallback, fallback }, read: (value) => readText(value, takes, fault) });
+export function optionalCheckedText(
+  takes: string,
+  meaning: string,
+  fallback: string,
+  fault: (value: string) => string | null,
+): Option<string> {
+  return option({
+    takes,
+    meaning,
+    optional: { text: fallback, fallback },
+    read: (value) => readText(value, takes, fault),
+  });
 }
 
 function readText(value: unknown, takes: string, fault: (value: string) => string | null): string {
@@ -73,21 +95,32 @@ export const COMMON_OPTIONS = {
       if (value.length > DESCRIPTION_MAX * 2) throw new WrongValue(`has ${value.length} characters`, right);
       const text = value.replaceAll('\r\n', '\n').trim();
       if (text.length > DESCRIPTION_MAX) throw new WrongValue(`has ${text.length} characters`, right);
-      if (UNPRINTABLE.test(text.replaceAll('\n', ' '))) throw new WrongValue('has control or text-direction characters', right);
+      if (UNPRINTABLE.test(text.replaceAll('\n', ' ')))
+        throw new WrongValue('has control or text-direction characters', right);
       return text;
     },
   }),
 };
 
 /** Name of a model at the upstream API. */
-export const UPSTREAM_MODEL = checkedText('text of 1 to 256 printable characters', 'Name of the model at the upstream API.', (value) =>
-  value.length === 0 || value.length > 256 || UNPRINTABLE.test(value) ? 'must be 1 to 256 printable characters' : null,
+export const UPSTREAM_MODEL = checkedText(
+  'text of 1 to 256 printable characters',
+  'Name of the model at the upstream API.',
+  (value) =>
+    value.length === 0 || value.length > 256 || UNPRINTABLE.test(value)
+      ? 'must be 1 to 256 printable characters'
+      : null,
 );
 
 /** Words out of a few; at least one. */
 export function words(of: readonly string[], fallback: readonly string[], meaning: string): Option<readonly string[]> {
   const right = `a list with one or more of ${of.join(', ')}, such as ${JSON.stringify(of.slice(0, 2))}`;
-  const { read } = textList({ takes: right, meaning, max: 100, fault: (one) => (of.includes(one) ? null : 'is none of these') });
+  const { read } = textList({
+    takes: right,
+    meaning,
+    max: 100,
+    fault: (one) => (of.includes(one) ? null : 'is none of these'),
+  });
   return option<readonly string[]>({
     takes: `list of ${of.map((one) => `\`${one}\``).join(', ')}`,
     meaning,
@@ -103,7 +136,8 @@ const KEY_RIGHT = '"std::env::NAME" to read it from an environment variable, or 
 
 function readKey(value: unknown): string | null {
   if (typeof value !== 'string') throw new WrongValue('is not text', KEY_RIGHT);
-  if (!/^[!-~]{0,4096}$/.test(value)) throw new WrongValue('holds characters that a header cannot carry, or is longer than 4096', KEY_RIGHT);
+  if (!/^[!-~]{0,4096}$/.test(value))
+    throw new WrongValue('holds characters that a header cannot carry, or is longer than 4096', KEY_RIGHT);
   return value === '' ? null : value;
 }
 
@@ -127,20 +161,33 @@ export function apiBase(endpoint: string): Option<string> {
     read: (value) => {
       const url = readUrl(value, right, 'params.api_key');
       if (!url.path.endsWith(endpoint)) return `${url.origin}${url.path || '/v1'}`;
-      throw new WrongValue(`is ${show(value)}`, `the address up to ${endpoint}: ${url.origin}${url.path.slice(0, -endpoint.length)}`);
+      throw new WrongValue(
+        `is ${show(value)}`,
+        `the address up to ${endpoint}: ${url.origin}${url.path.slice(0, -endpoint.length)}`,
+      );
     },
   });
 }
 
-/** Reads the address of a server: http or https, without credentials, query and fragment. The path is without slashes at its end. */
-export function readUrl(value: unknown, right: string, key: string): { readonly origin: string; readonly path: string } {
+/**
+ * Reads the address of a server: http or https, without credentials, query and fragment. The path is without
+ * slashes at its end.
+ */
+export function readUrl(
+  value: unknown,
+  right: string,
+  key: string,
+): { readonly origin: string; readonly path: string } {
   if (typeof value !== 'string' || value.length > 2_048) throw new WrongValue(`is ${show(value)}`, right);
   const url = URL.parse(value);
   const fault = urlFault(value, ['http:', 'https:']);
   // A URL with credentials in it is not repeated.
-  if (url && (url.username || url.password)) throw new WrongValue('holds credentials', `${right}; a key goes to ${key}`);
-  if (fault !== null || !url) throw new WrongValue(value.includes('@') ? `${fault}` : `is ${show(value)}: it ${fault}`, right);
-  if (url.search || url.hash || value.includes('?') || value.includes('#')) throw new WrongValue('has a query or a fragment', right);
+  if (url && (url.username || url.password))
+    throw new WrongValue('holds credentials', `${right}; a key goes to ${key}`);
+  if (fault !== null || !url)
+    throw new WrongValue(value.includes('@') ? `${fault}` : `is ${show(value)}: it ${fault}`, right);
+  if (url.search || url.hash || value.includes('?') || value.includes('#'))
+    throw new WrongValue('has a query or a fragment', right);
   return { origin: url.origin, path: url.pathname.replace(/\/+$/, '') };
 }
 

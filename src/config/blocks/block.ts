@@ -15,9 +15,9 @@ export interface Place {
 }
 
 /**
- * One kind of block. Its keys are in two tables: `offer` is what the service is and costs, which also stands in a registration; `target` is where
- * it runs, which never leaves the machine that reads the file. The functions get values that have passed their own options, and complain of what
- * does not go together.
+ * One kind of block. Its keys are in two tables: `offer` is what the service is and costs, which also stands in a
+ * registration; `target` is where it runs, which never leaves the machine that reads the file. The functions get
+ * values that have passed their own options, and complain of what does not go together.
  */
 export interface BlockKind {
   readonly primitive: Primitive;
@@ -29,7 +29,10 @@ export interface BlockKind {
   toBlock(service: Service): Table;
 }
 
-/** The kind of `S`, with its functions typed by its tables. Types are erased here only, so that all kinds fit into one list. */
+/**
+ * The kind of `S`, with its functions typed by its tables. Types are erased here only, so that all kinds fit into
+ * one list.
+ */
 export function defineBlock<S extends Service, O extends OptionTable, T extends OptionTable>(kind: {
   readonly primitive: S['primitive'];
   readonly offer: O;
@@ -43,7 +46,12 @@ export function defineBlock<S extends Service, O extends OptionTable, T extends 
     offer: kind.offer,
     target: kind.target,
     toService(values, complain) {
-      const { name, display_name: displayName, provider_name: providerName, description } = values as unknown as CommonValues;
+      const {
+        name,
+        display_name: displayName,
+        provider_name: providerName,
+        description,
+      } = values as unknown as CommonValues;
       return {
         primitive: kind.primitive,
         name,

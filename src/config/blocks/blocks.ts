@@ -29,7 +29,10 @@ export interface BlockRules {
   readonly oneProvider: boolean;
 }
 
-/** All blocks of a file as services, those with problems left out. Blocks of the same name of one provider are one listing with several doors. */
+/**
+ * All blocks of a file as services, those with problems left out. Blocks of the same name of one provider are one
+ * listing with several doors.
+ */
 export function readBlocks(file: Table, place: Place, rules: BlockRules, reading: Reading): readonly ServiceConfig[] {
   return readEach(file, rules, reading, (kind, block, path) => {
     const read = readTable(block, path, { ...kind.offer, ...kind.target }, reading);
@@ -42,11 +45,17 @@ export function readBlocks(file: Table, place: Place, rules: BlockRules, reading
   });
 }
 
-/** All blocks of a registration document as services. What says where a service runs is refused: it is nobody else's to know. */
+/**
+ * All blocks of a registration document as services. What says where a service runs is refused: it is nobody else's
+ * to know.
+ */
 export function readOffers(document: Table, rules: BlockRules, reading: Reading): readonly Service[] {
   return readEach(document, rules, reading, (kind, block, path) => {
     const foreign: ForeignKeys = Object.fromEntries(
-      Object.keys(kind.target).map((key) => [key, { wrong: 'says where the service runs', right: 'leave it out: a registration tells nobody' }]),
+      Object.keys(kind.target).map((key) => [
+        key,
+        { wrong: 'says where the service runs', right: 'leave it out: a registration tells nobody' },
+      ]),
     );
     const offer = valuesOf(readTable(block, path, kind.offer, reading, foreign), kind.offer);
     return offer && kind.toService(offer, complainAt(path, reading));
@@ -107,8 +116,14 @@ function shownNames(file: Table): (listing: string) => unknown {
   return (listing) => shown.get(listing);
 }
 
-/** What blocks may not say against each other: looks at the names that are right in themselves, whatever else is wrong with their block. */
-function createListingCheck(oneProvider: boolean, reading: Reading): (table: string, block: Table, path: string) => void {
+/**
+ * What blocks may not say against each other: looks at the names that are right in themselves, whatever else is
+ * wrong with their block.
+ */
+function createListingCheck(
+  oneProvider: boolean,
+  reading: Reading,
+): (table: string, block: Table, path: string) => void {
   const doors = new Map<string, string>();
   const listings = new Map<string, string>();
   const providers = new Map<string, string>();
@@ -123,7 +138,12 @@ function createListingCheck(oneProvider: boolean, reading: Reading): (table: str
     const spelling = providers.get(provider.toLowerCase()) ?? provider;
     providers.set(provider.toLowerCase(), spelling);
     if (spelling !== provider)
-      complain(reading, `${path}.provider_name`, `${show(provider)} and ${show(spelling)} differ in case only`, 'one spelling');
+      complain(
+        reading,
+        `${path}.provider_name`,
+        `${show(provider)} and ${show(spelling)} differ in case only`,
+        'one spelling',
+      );
     else if (oneProvider && provider !== first)
       complain(
         reading,

@@ -10,7 +10,8 @@ import { perUnit, perUnitByName, ratesByName } from './rates.ts';
 const FORMATS = ['png', 'jpeg', 'webp'];
 const TIERS_MAX = 32;
 
-const tierFault = (tier: string) => (/^[A-Za-z0-9]{1,16}$/.test(tier) && !isPrototypeName(tier) ? null : 'is not written like 1K');
+const tierFault = (tier: string) =>
+  /^[A-Za-z0-9]{1,16}$/.test(tier) && !isPrototypeName(tier) ? null : 'is not written like 1K';
 
 const offer = {
   ...COMMON_OPTIONS,
@@ -55,7 +56,11 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
     const { resolutions } = values;
     for (const tier of tiers)
       if (resolutions.length > 0 && !resolutions.includes(tier))
-        complain(`pricing.resolutions.${tier}`, 'is not in resolutions', `one of ${resolutions.join(', ')}, or add it there`);
+        complain(
+          `pricing.resolutions.${tier}`,
+          'is not in resolutions',
+          `one of ${resolutions.join(', ')}, or add it there`,
+        );
     return {
       rates: { image: values['pricing.generation'] },
       variants: ratesByName(values['pricing.resolutions'], 'image'),

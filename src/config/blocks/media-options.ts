@@ -1,6 +1,7 @@
 import { textList } from '../option.ts';
 
-const matching = (pattern: RegExp, such: string) => (value: string) => (pattern.test(value) ? null : `is not written like ${such}`);
+const matching = (pattern: RegExp, such: string) => (value: string) =>
+  pattern.test(value) ? null : `is not written like ${such}`;
 
 /** What image and video services have in common. */
 export const MEDIA_OPTIONS = {

@@ -36,10 +36,14 @@ const offer = {
     takes: 'one of `max_tokens`, `max_completion_tokens`, `none`',
     meaning:
       'Name by which the upstream API takes the most tokens of an answer. With `none` nothing is sent, and the gateway cuts the output at what was locked.',
-    optional: { text: 'the name that the consumer used, and the other one where the upstream API refuses it', fallback: null },
+    optional: {
+      text: 'the name that the consumer used, and the other one where the upstream API refuses it',
+      fallback: null,
+    },
     read: (value) => {
       const cap = CAP_NAMES.find((name) => name === value);
-      if (cap === undefined) throw new WrongValue(`is ${show(value)}`, `one of ${CAP_NAMES.map((name) => `"${name}"`).join(', ')}`);
+      if (cap === undefined)
+        throw new WrongValue(`is ${show(value)}`, `one of ${CAP_NAMES.map((name) => `"${name}"`).join(', ')}`);
       return cap;
     },
   }),
@@ -106,7 +110,12 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
   offer,
   target,
   toService(values, complain) {
-    const { context_length: contextLength, max_output_tokens: besides, 'params.max_output_tokens': bound, 'params.cap': cap } = values;
+    const {
+      context_length: contextLength,
+      max_output_tokens: besides,
+      'params.max_output_tokens': bound,
+      'params.cap': cap,
+    } = values;
     const maxOutputTokens = bound ?? besides;
     if (besides !== null && bound !== null && besides !== bound)
       complain('max_output_tokens', `is ${besides}, but params.max_output_tokens is ${bound}`, 'one of the two');
@@ -116,11 +125,23 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
         `is more than context_length, ${contextLength}`,
         'at most context_length',
       );
-    const { 'params.forward': forward, 'params.hidden_reasoning_max': hiddenMax, 'params.hidden_reasoning_usual': hiddenUsual } = values;
+    const {
+      'params.forward': forward,
+      'params.hidden_reasoning_max': hiddenMax,
+      'params.hidden_reasoning_usual': hiddenUsual,
+    } = values;
     if ((hiddenUsual ?? 0) > (hiddenMax ?? 0))
-      complain('params.hidden_reasoning_usual', `is more than params.hidden_reasoning_max, ${hiddenMax ?? 0}`, 'at most params.hidden_reasoning_max');
+      complain(
+        'params.hidden_reasoning_usual',
+        `is more than params.hidden_reasoning_max, ${hiddenMax ?? 0}`,
+        'at most params.hidden_reasoning_max',
+      );
     return {
-      rates: rates({ prompt: values['pricing.prompt'], completion: values['pricing.completion'], image: values['pricing.image'] }),
+      rates: rates({
+        prompt: values['pricing.prompt'],
+        completion: values['pricing.completion'],
+        image: values['pricing.image'],
+      }),
       variants: {},
       model: {
         upstreamModel: values['params.model'],

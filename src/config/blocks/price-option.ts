@@ -6,13 +6,21 @@ interface PriceBounds {
   readonly meter: Meter;
   /** What one price is for, such as `image`. */
   readonly unit: string;
-  /** USD. A price in another unit is out of these bounds before anybody is charged a million times too much or too little. */
+  /**
+   * USD. A price in another unit is out of these bounds before anybody is charged a million times too much or too
+   * little.
+   */
   readonly least: number;
   readonly most: number;
 }
 
 export const PROMPT_PRICE = { meter: 'prompt', unit: '1M prompt tokens', least: 0.001, most: 10_000 } as const;
-export const COMPLETION_PRICE = { meter: 'completion', unit: '1M completion tokens', least: 0.001, most: 10_000 } as const;
+export const COMPLETION_PRICE = {
+  meter: 'completion',
+  unit: '1M completion tokens',
+  least: 0.001,
+  most: 10_000,
+} as const;
 export const INPUT_IMAGE_PRICE = { meter: 'image', unit: 'input image', least: 0.000001, most: 100 } as const;
 export const CALL_PRICE = { meter: 'call', unit: 'call', least: 0.000001, most: 1_000 } as const;
 export const IMAGE_PRICE = { meter: 'image', unit: 'image', least: 0.00001, most: 100 } as const;
@@ -46,7 +54,8 @@ const decimal = (amount: number) => (amount < 1 ? amount.toFixed(6).replace(/0+$
 export function readPrice(value: unknown, { meter, unit, least, most }: PriceBounds): MicroUsd {
   const right = `a decimal number of USD per ${unit}, from ${decimal(least)} to ${most}, or 0 for free`;
   const refused = (why: string) => new WrongValue(`is ${show(value)}: it ${why}`, right);
-  if (typeof value !== 'number' && typeof value !== 'bigint' && typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, right);
+  if (typeof value !== 'number' && typeof value !== 'bigint' && typeof value !== 'string')
+    throw new WrongValue(`is ${show(value)}`, right);
   // As a double it only tells what is wrong; what is right is read exactly below.
   const near = typeof value === 'string' && value.trim() === '' ? NaN : Number(value);
   if (near < 0) throw refused('is less than 0');
@@ -54,11 +63,16 @@ export function readPrice(value: unknown, { meter, unit, least, most }: PriceBou
   if (near > 0 && near < least) {
     const perMillion = Number((near * 1e6).toPrecision(12));
     const perToken = (meter === 'prompt' || meter === 'completion') && perMillion >= least && perMillion <= most;
-    throw refused(perToken ? `looks like a price per token: per 1M tokens that is ${perMillion}` : `is less than ${decimal(least)} USD per ${unit}`);
+    throw refused(
+      perToken
+        ? `looks like a price per token: per 1M tokens that is ${perMillion}`
+        : `is less than ${decimal(least)} USD per ${unit}`,
+    );
   }
   const exact = typeof value === 'bigint' ? String(value) : value;
   try {
-    // Its messages name the value as they are told here; those of rates name the meter, which is not what the key is called.
+    // Its messages name the value as they are told here; those of rates name the meter, which is not what the key
+    // is called.
     parseUsd(exact, 'it');
   } catch (error) {
     if (!(error instanceof MoneyError)) throw error;
@@ -88,10 +102,22 @@ export const byUse = (values: Readonly<Record<keyof typeof PRICES_BY_USE, MicroU
 });
 
 /** Use is told when it is over, so what is charged by it has a cap, which is locked; and nothing else has. */
-export function checkCap(prices: PricesByUse, cap: MicroUsd | null, complain: (key: string, wrong: string, right: string) => void): void {
+export function checkCap(
+  prices: PricesByUse,
+  cap: MicroUsd | null,
+  complain: (key: string, wrong: string, right: string) => void,
+): void {
   const used = Object.values(prices).some((rate: MicroUsd | null) => rate !== null && rate > 0n);
   if (used && !cap)
-    complain('pricing.per_call_max', 'is missing', 'the most that one call may cost, in USD, as a call is paid for before its use is known');
+    complain(
+      'pricing.per_call_max',
+      'is missing',
+      'the most that one call may cost, in USD, as a call is paid for before its use is known',
+    );
   if (!used && cap !== null)
-    complain('pricing.per_call_max', 'is there without a price by use', 'leave it out, or give per_second, prompt or completion');
+    complain(
+      'pricing.per_call_max',
+      'is there without a price by use',
+      'leave it out, or give per_second, prompt or completion',
+    );
 }

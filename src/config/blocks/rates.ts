@@ -13,7 +13,10 @@ export function perUnit(rate: MicroUsd): string {
 }
 
 /** Rates of one meter by name as USD for one unit. */
-export function perUnitByName(variants: Readonly<Record<string, Rates>>, meter: Meter): Readonly<Record<string, string>> {
+export function perUnitByName(
+  variants: Readonly<Record<string, Rates>>,
+  meter: Meter,
+): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(variants).map(([name, of]) => [name, perUnit(of[meter] ?? 0n)]));
 }
 

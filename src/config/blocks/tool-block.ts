@@ -17,7 +17,9 @@ const ENTRIES_MAX = 256;
 const TOOL_NAME = /^(?!.*\.\.)[A-Za-z0-9._/-]{1,128}$/;
 
 const toolNameFault = (name: string) =>
-  TOOL_NAME.test(name) && !isPrototypeName(name) ? null : 'must be the name of a tool, 1 to 128 characters of A-Z a-z 0-9 . _ / -';
+  TOOL_NAME.test(name) && !isPrototypeName(name)
+    ? null
+    : 'must be the name of a tool, 1 to 128 characters of A-Z a-z 0-9 . _ / -';
 
 const offer = {
   ...COMMON_OPTIONS,
@@ -52,7 +54,10 @@ const SESSIONS_MAX = 16;
 const SESSION_IDLE_MS = 300_000;
 
 /** A whole number, or null where the file has none: then the block must not be told that it has. */
-const wholeOrNull = (options: Parameters<typeof whole>[0]): Option<number | null> => ({ ...whole(options), fallback: null });
+const wholeOrNull = (options: Parameters<typeof whole>[0]): Option<number | null> => ({
+  ...whole(options),
+  fallback: null,
+});
 
 /** False, or null where the file does not say. */
 const flag = (meaning: string): Option<boolean | null> =>
@@ -76,7 +81,8 @@ const target = {
   api_key: bearerKey('Key that the `endpoint` asks for, sent as a bearer token.'),
   command: option<string | null>({
     takes: 'name or path of a program',
-    meaning: 'MCP server that speaks over its standard input and output; the proxy runs it. Not through a shell. Only for `tollgate provide`.',
+    meaning:
+      'MCP server that speaks over its standard input and output; the proxy runs it. Not through a shell. Only for `tollgate provide`.',
     optional: { text: 'none', fallback: null },
     read: (value) => {
       const right = 'the name or path of a program alone, such as "npx"; what follows it goes to args';
@@ -95,7 +101,10 @@ const target = {
       if (value.length > ENTRIES_MAX) throw new WrongValue(`has ${value.length} entries`, right);
       const args = value.map((one) => readArgument(one, right));
       if (args.some((one) => one.startsWith(REFERENCE)))
-        throw new WrongValue('names an environment variable', 'a secret goes to env: other users of the machine can read the arguments');
+        throw new WrongValue(
+          'names an environment variable',
+          'a secret goes to env: other users of the machine can read the arguments',
+        );
       return args;
     },
   }),
@@ -107,7 +116,8 @@ const target = {
     secret: true,
     meaning: 'Environment variables of `command`, on top of those that every program needs.',
     entries: {
-      fault: (name) => (/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name) ? null : 'must be the name of an environment variable'),
+      fault: (name) =>
+        /^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name) ? null : 'must be the name of an environment variable',
       max: ENTRIES_MAX,
       value: option({
         takes: 'text or `std::env::NAME`',
@@ -131,7 +141,12 @@ const target = {
     'Whether one process of `command` serves all consumers, for servers that keep nothing between calls. Else each session of a server with ' +
       'sessions has a process of its own.',
   ),
-  sessions_max: wholeOrNull({ meaning: 'Most sessions of `command` at once.', min: 1, max: 1_000, default: SESSIONS_MAX }),
+  sessions_max: wholeOrNull({
+    meaning: 'Most sessions of `command` at once.',
+    min: 1,
+    max: 1_000,
+    default: SESSIONS_MAX,
+  }),
   session_idle_ms: wholeOrNull({
     meaning: 'How long a session of `command` lasts without a call or an open stream.',
     min: 1_000,
@@ -157,12 +172,25 @@ export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>(
     return { rates: priced, variants: ratesByName(values['pricing.tools'], 'call'), priceCap };
   },
   toTarget(
-    { endpoint, api_key: apiKey, command, args, env, cwd, shared, sessions_max: sessionsMax, session_idle_ms: sessionIdleMs, roots },
+    {
+      endpoint,
+      api_key: apiKey,
+      command,
+      args,
+      env,
+      cwd,
+      shared,
+      sessions_max: sessionsMax,
+      session_idle_ms: sessionIdleMs,
+      roots,
+    },
     complain,
     place,
   ) {
-    if (endpoint === null && command === null) complain('endpoint', 'is missing', 'endpoint with the address of an MCP server, or command');
-    if (command !== null && !place.commands) complain('command', 'is a program, which a gateway does not run', 'run it behind `tollgate provide`');
+    if (endpoint === null && command === null)
+      complain('endpoint', 'is missing', 'endpoint with the address of an MCP server, or command');
+    if (command !== null && !place.commands)
+      complain('command', 'is a program, which a gateway does not run', 'run it behind `tollgate provide`');
     else if (endpoint !== null && command !== null) complain('command', 'stands beside endpoint', 'one of the two');
     if (command === null) {
       for (const [key, written] of [
@@ -175,7 +203,8 @@ export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>(
         ['roots', roots !== null],
       ] as const)
         if (written) complain(key, 'is there without command', 'leave it out, or give a command');
-    } else if (endpoint === null && apiKey !== null) complain('api_key', 'is there without endpoint', 'put what the command needs into env');
+    } else if (endpoint === null && apiKey !== null)
+      complain('api_key', 'is there without endpoint', 'put what the command needs into env');
     if (command !== null)
       return {
         kind: 'command',

@@ -39,7 +39,8 @@ const offer = {
   'pricing.base': optionalPrice(VIDEO_PRICE),
   'pricing.audio_multiplier': option({
     takes: 'decimal number, 1 to 10',
-    meaning: 'What the price of a second is multiplied by where the video has sound. The product must be whole micro-USD.',
+    meaning:
+      'What the price of a second is multiplied by where the video has sound. The product must be whole micro-USD.',
     optional: { text: '1', fallback: ONE },
     read: readMultiplier,
   }),
@@ -64,8 +65,8 @@ const target = {
 };
 
 /**
- * `[[videos]]`: an API that makes videos. Its variants are each resolution, without and with sound; its own rates are the dearest of them,
- * which is what a video that names no resolution may cost.
+ * `[[videos]]`: an API that makes videos. Its variants are each resolution, without and with sound; its own rates
+ * are the dearest of them, which is what a video that names no resolution may cost.
  */
 export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target>({
   primitive: 'video',
@@ -75,7 +76,8 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
     const multiplier = values['pricing.audio_multiplier'];
     const call = values['pricing.base'];
     const perSecond = Object.entries(values['pricing.per_second']);
-    if (perSecond.length === 0) complain('pricing.per_second', 'has no price', `one or more of ${RESOLUTIONS.join(', ')}`);
+    if (perSecond.length === 0)
+      complain('pricing.per_second', 'has no price', `one or more of ${RESOLUTIONS.join(', ')}`);
     const variants: [string, Rates][] = [];
     let dearest = 0n;
     for (const [resolution, second] of perSecond) {
@@ -87,7 +89,10 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
           `times ${perUnit(second)} USD is finer than 0.000001 USD per second of ${resolution}`,
           'a multiplier that gives a price of at most 6 decimal places',
         );
-      variants.push([resolution, rates({ second, call })], [resolution + WITH_AUDIO, rates({ second: withAudio, call })]);
+      variants.push(
+        [resolution, rates({ second, call })],
+        [resolution + WITH_AUDIO, rates({ second: withAudio, call })],
+      );
       if (withAudio > dearest) dearest = withAudio;
     }
     return {
@@ -111,7 +116,9 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
       aspect_ratios: media.aspectRatios,
       durations: media.durations,
       pricing: {
-        per_second: Object.fromEntries(media.resolutions.map((resolution) => [resolution, perUnit(variants[resolution]?.second ?? 0n)])),
+        per_second: Object.fromEntries(
+          media.resolutions.map((resolution) => [resolution, perUnit(variants[resolution]?.second ?? 0n)]),
+        ),
         ...(call === undefined ? {} : { base: perUnit(call) }),
         ...(multiplier === ONE ? {} : { audio_multiplier: formatUsd(multiplier) }),
       },

@@ -5,10 +5,12 @@ import { HOUR_MS, MINUTE_MS } from '../units.ts';
 
 /** RFC 6749. Scopes stand in quotes in a header, which these characters cannot end. */
 const SCOPE = /^[!#-[\]-~]{1,128}$/;
-const scopeFault = (value: string) => (SCOPE.test(value) ? null : 'is no scope: printable ASCII without spaces, quotes and backslashes');
+const scopeFault = (value: string) =>
+  SCOPE.test(value) ? null : 'is no scope: printable ASCII without spaces, quotes and backslashes';
 
 const ISSUER_URL = 'https:// URL, or http:// on this machine';
-const issuerUrlFault = (value: string) => (isIssuerUrl(value) ? null : `is not an ${ISSUER_URL}, without a user and a fragment`);
+const issuerUrlFault = (value: string) =>
+  isIssuerUrl(value) ? null : `is not an ${ISSUER_URL}, without a user and a fragment`;
 
 /** Options of `[sign_in]`, `[oauth]`: who gets in: wallets and OAuth. */
 export const ACCESS_OPTIONS = {
@@ -26,12 +28,18 @@ export const ACCESS_OPTIONS = {
     default: HOUR_MS,
     meaning: 'Longest time that a sign-in message may be valid.',
   }),
-  'sign_in.skew_ms': whole({ min: 0, max: 5 * MINUTE_MS, default: 30_000, meaning: "How far a wallet's clock may be from the gateway's." }),
+  'sign_in.skew_ms': whole({
+    min: 0,
+    max: 5 * MINUTE_MS,
+    default: 30_000,
+    meaning: "How far a wallet's clock may be from the gateway's.",
+  }),
   'sign_in.failures_per_minute': whole({
     min: 1,
     max: 10_000_000,
     default: 120,
-    meaning: 'Keys and sign-ins that may fail from one address in a minute, before more that are not known to be good are refused unseen.',
+    meaning:
+      'Keys and sign-ins that may fail from one address in a minute, before more that are not known to be good are refused unseen.',
   }),
 
   'oauth.issuer': optionalText({
@@ -39,7 +47,8 @@ export const ACCESS_OPTIONS = {
     secret: false,
     absent: 'none',
     takes: ISSUER_URL,
-    meaning: 'Authorization server whose access tokens are taken in place of an API key: its `issuer`, letter by letter.',
+    meaning:
+      'Authorization server whose access tokens are taken in place of an API key: its `issuer`, letter by letter.',
     fault: (value) => issuerUrlFault(value) ?? (new URL(value).search === '' ? null : 'has a query'),
   }),
   'oauth.audience': optionalText({

@@ -24,11 +24,17 @@ export const BILLING_OPTIONS = {
     default: 16 * MIB,
     meaning: 'How many bytes a provider is read on for its usage after the client is gone.',
   }),
-  'billing.sweep_ms': whole({ min: 50, max: HOUR_MS, default: 10_000, meaning: 'Time between two searches for locks that have expired.' }),
+  'billing.sweep_ms': whole({
+    min: 50,
+    max: HOUR_MS,
+    default: 10_000,
+    meaning: 'Time between two searches for locks that have expired.',
+  }),
   'billing.receipts': choice({
     of: ['always', 'on-request'],
     default: 'on-request',
-    meaning: 'Sign a receipt into every answer that is not streamed, or only where the request asks for one with `x-receipt: 1`.',
+    meaning:
+      'Sign a receipt into every answer that is not streamed, or only where the request asks for one with `x-receipt: 1`.',
   }),
   'billing.run_cost_max': option<MicroUsd>({
     takes: 'USD',

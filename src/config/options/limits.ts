@@ -3,7 +3,12 @@ import { HOUR_MS, KIB, MIB, MINUTE_MS } from '../units.ts';
 
 /** Options of `[limits]`: what callers may ask for. */
 export const LIMIT_OPTIONS = {
-  'limits.requests_per_minute': whole({ min: 1, max: 10_000_000, default: 60, meaning: 'Steady rate of requests of one API key.' }),
+  'limits.requests_per_minute': whole({
+    min: 1,
+    max: 10_000_000,
+    default: 60,
+    meaning: 'Steady rate of requests of one API key.',
+  }),
   'limits.burst': whole({
     min: 0,
     max: 10_000_000,
@@ -16,10 +21,30 @@ export const LIMIT_OPTIONS = {
     default: 6_000,
     meaning: 'Steady rate of requests of a development key.',
   }),
-  'limits.anonymous_requests_per_minute': whole({ min: 1, max: 10_000_000, default: 30, meaning: 'Steady rate of strangers from one network.' }),
-  'limits.tokens_per_minute': whole({ min: 1, max: 1e12, default: 10_000_000, meaning: 'Tokens of one API key per minute, prompt and completion.' }),
-  'limits.chat_body_bytes_max': whole({ min: KIB, max: 256 * MIB, default: 10 * MIB, meaning: 'Largest body of a chat request.' }),
-  'limits.body_bytes_max': whole({ min: KIB, max: 256 * MIB, default: MIB, meaning: 'Largest body of any other request.' }),
+  'limits.anonymous_requests_per_minute': whole({
+    min: 1,
+    max: 10_000_000,
+    default: 30,
+    meaning: 'Steady rate of strangers from one network.',
+  }),
+  'limits.tokens_per_minute': whole({
+    min: 1,
+    max: 1e12,
+    default: 10_000_000,
+    meaning: 'Tokens of one API key per minute, prompt and completion.',
+  }),
+  'limits.chat_body_bytes_max': whole({
+    min: KIB,
+    max: 256 * MIB,
+    default: 10 * MIB,
+    meaning: 'Largest body of a chat request.',
+  }),
+  'limits.body_bytes_max': whole({
+    min: KIB,
+    max: 256 * MIB,
+    default: MIB,
+    meaning: 'Largest body of any other request.',
+  }),
   'limits.messages_max': whole({ min: 1, max: 100_000, default: 2_048, meaning: 'Most messages of one chat request.' }),
   'limits.json_depth_max': whole({ min: 8, max: 512, default: 64, meaning: 'Deepest nesting of a JSON body.' }),
   'limits.json_keys_max': whole({
@@ -32,7 +57,8 @@ export const LIMIT_OPTIONS = {
     min: 1,
     max: 10_000,
     default: 128,
-    meaning: 'Most streams that the clients of one account listen on at one gateway, for changes (MCP) and to tasks that go on (A2A) together.',
+    meaning:
+      'Most streams that the clients of one account listen on at one gateway, for changes (MCP) and to tasks that go on (A2A) together.',
   }),
   'limits.kept_replies_bytes_max': whole({
     min: 2 * MIB,
@@ -41,7 +67,12 @@ export const LIMIT_OPTIONS = {
     meaning:
       'About how many bytes of replies are kept for one account, to be repeated to whoever sends a request with its idempotency key again. Beyond it the oldest go.',
   }),
-  'limits.request_timeout_ms': whole({ min: 100, max: HOUR_MS, default: MINUTE_MS, meaning: 'Time that a client has to send its whole request.' }),
+  'limits.request_timeout_ms': whole({
+    min: 100,
+    max: HOUR_MS,
+    default: MINUTE_MS,
+    meaning: 'Time that a client has to send its whole request.',
+  }),
   'limits.client_stall_ms': whole({
     min: 100,
     max: HOUR_MS,

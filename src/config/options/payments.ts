@@ -18,7 +18,12 @@ export const PAYMENT_OPTIONS = {
     default: DAY_S,
     meaning: 'How long a wallet has to be bound to an account before its money is paid to it.',
   }),
-  'payments.watch_ms': whole({ min: 100, max: HOUR_MS, default: 5_000, meaning: 'Time between two looks at what came into the treasuries.' }),
+  'payments.watch_ms': whole({
+    min: 100,
+    max: HOUR_MS,
+    default: 5_000,
+    meaning: 'Time between two looks at what came into the treasuries.',
+  }),
   'payments.compare_ms': whole({
     min: 1_000,
     max: 24 * HOUR_MS,

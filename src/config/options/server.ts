@@ -12,7 +12,8 @@ function networkIsValid(text: string): boolean {
 }
 
 /** A seed in any accepted form as 64 lower-case hex digits. */
-const seedHex = (seed: string) => (seed.length === 64 ? seed.toLowerCase() : Buffer.from(seed, 'base64').toString('hex'));
+const seedHex = (seed: string) =>
+  seed.length === 64 ? seed.toLowerCase() : Buffer.from(seed, 'base64').toString('hex');
 
 /** Options of `[server]`: what the process is, and how it is reached. */
 export const SERVER_OPTIONS = {
@@ -23,12 +24,19 @@ export const SERVER_OPTIONS = {
     meaning: 'Address to listen on. `0.0.0.0` or `::` opens the gateway to the network.',
     fault: (value) => (/^[A-Za-z0-9.:%_-]{1,255}$/.test(value) ? null : 'is no host name or IP address'),
   }),
-  'server.port': whole({ env: 'PORT', min: 0, max: 65_535, default: 8402, meaning: 'Port to listen on; 0 takes a free one.' }),
+  'server.port': whole({
+    env: 'PORT',
+    min: 0,
+    max: 65_535,
+    default: 8402,
+    meaning: 'Port to listen on; 0 takes a free one.',
+  }),
   'server.data_dir': text({
     env: 'TOLLGATE_DATA',
     default: '.tollgate',
     takes: 'path of a directory',
-    meaning: 'Where the embedded database and the identity live; made when missing. A relative path starts at the working directory.',
+    meaning:
+      'Where the embedded database and the identity live; made when missing. A relative path starts at the working directory.',
     fault: (value) => (value === '' ? 'is empty' : value.includes('\0') ? 'contains a NUL character' : null),
   }),
   'server.log_level': choice({
@@ -43,7 +51,8 @@ export const SERVER_OPTIONS = {
     absent: 'made at first start',
     takes: 'text of 32 to 512 printable ASCII characters without spaces',
     meaning: 'Secret of the admin API.',
-    fault: (value) => (/^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or holds characters that a header cannot carry'),
+    fault: (value) =>
+      /^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or holds characters that a header cannot carry',
   }),
   'server.admin_networks': textList({
     env: 'TOLLGATE_ADMIN_NETWORKS',
@@ -69,7 +78,8 @@ export const SERVER_OPTIONS = {
     takes: 'an http:// or https:// URL without a path',
     meaning: 'Address that the world reaches this gateway at. Its host is a domain to sign in for.',
     fault: (value) =>
-      urlFault(value, ['http:', 'https:']) ?? (URL.parse(value)!.origin === value.replace(/\/$/, '') ? null : 'has more than an origin'),
+      urlFault(value, ['http:', 'https:']) ??
+      (URL.parse(value)!.origin === value.replace(/\/$/, '') ? null : 'has more than an origin'),
     normal: (value) => value.replace(/\/$/, ''),
   }),
 
@@ -100,7 +110,8 @@ export const SERVER_OPTIONS = {
   'server.allowed_origins': textList({
     env: 'TOLLGATE_ALLOWED_ORIGINS',
     takes: 'list of origins, such as `https://app.example`, or `null`',
-    meaning: "Web pages that may call MCP here besides the gateway's own. A gateway that listens on loopback takes all of this machine's.",
+    meaning:
+      "Web pages that may call MCP here besides the gateway's own. A gateway that listens on loopback takes all of this machine's.",
     fault: originFault,
     max: 100,
   }),

@@ -8,7 +8,8 @@ export const STORE_OPTIONS = {
     secret: false,
     absent: 'stands alone',
     takes: 'https://host:port',
-    meaning: "Address that the other gateways of the same database reach this one's `cluster.host` and `cluster.port` at.",
+    meaning:
+      "Address that the other gateways of the same database reach this one's `cluster.host` and `cluster.port` at.",
     fault: (value) => urlFault(value, ['https:']),
     normal: (value) => value.replace(/\/$/, ''),
   }),

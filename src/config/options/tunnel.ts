@@ -32,12 +32,14 @@ export const TUNNEL_OPTIONS = {
     min: 0,
     max: 24 * HOUR_MS,
     default: 10 * MINUTE_MS,
-    meaning: 'How long a price of a provider that more than doubled has to be accepted by each call, with `max_cost` or `max_price`. 0: not at all.',
+    meaning:
+      'How long a price of a provider that more than doubled has to be accepted by each call, with `max_cost` or `max_price`. 0: not at all.',
   }),
   'tunnel.connections_per_address_max': whole({
     min: 1,
     max: 10_000,
     default: 1_000,
-    meaning: 'Most proxies from one IPv4 address or IPv6 /64 network, so that one client cannot take the places of all.',
+    meaning:
+      'Most proxies from one IPv4 address or IPv6 /64 network, so that one client cannot take the places of all.',
   }),
 };

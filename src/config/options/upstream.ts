@@ -7,7 +7,8 @@ export const UPSTREAM_OPTIONS = {
     min: 100,
     max: HOUR_MS,
     default: 5 * MINUTE_MS,
-    meaning: 'Longest wait for the head of a reply. An answer that is not streamed has its head only when the provider has finished.',
+    meaning:
+      'Longest wait for the head of a reply. An answer that is not streamed has its head only when the provider has finished.',
   }),
   'upstream.idle_timeout_ms': whole({
     min: 100,
@@ -49,5 +50,10 @@ export const UPSTREAM_OPTIONS = {
     meaning:
       'How many times as dear as the operator’s own offer, or as the first choice, another provider of a model or a tool may be for calls that name no provider and no `max_price`.',
   }),
-  'upstream.cooldown_ms': whole({ min: 0, max: HOUR_MS, default: 30_000, meaning: 'How long an offer that failed is passed over.' }),
+  'upstream.cooldown_ms': whole({
+    min: 0,
+    max: HOUR_MS,
+    default: 30_000,
+    meaning: 'How long an offer that failed is passed over.',
+  }),
 };

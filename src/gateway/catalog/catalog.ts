@@ -17,8 +17,8 @@ export interface Resolved {
 
 export interface Catalog {
   /**
-   * Throws GatewayError `invalid_model` (`Model not found: <name>`) or `not_found`, and `no_provider_healthy` for a name whose last provider went away a
-   * moment ago.
+   * Throws GatewayError `invalid_model` (`Model not found: <name>`) or `not_found`, and `no_provider_healthy` for a
+   * name whose last provider went away a moment ago.
    */
   resolve(name: string, primitive: Primitive): Resolved;
   /** Whether `resolve` finds it, or would say that its provider went away a moment ago. */
@@ -26,7 +26,10 @@ export interface Catalog {
   offers(primitive?: Primitive): readonly Offer[];
   /** Replaces all offers of one source (the config file; later a provider's tunnel) in one step. */
   replace(source: string, offers: readonly Offer[]): void;
-  /** Takes out a source whose provider went away `agoMs` ago. `offers`: what it had, also where it was not listed. Their names stay known for a while. */
+  /**
+   * Takes out a source whose provider went away `agoMs` ago. `offers`: what it had, also where it was not listed.
+   * Their names stay known for a while.
+   */
   depart(source: string, offers: readonly Offer[], agoMs: number): void;
   /** Grows with every replacement, so that what was derived from the offers can be kept until then. */
   version(): number;
@@ -50,13 +53,22 @@ const NOT_FOUND = {
   model: MODEL,
   image: MODEL,
   video: MODEL,
-  tool: { code: 'not_found', kind: 'Service', hint: '. GET /api/v1/tools lists those that there are', param: 'service' },
+  tool: {
+    code: 'not_found',
+    kind: 'Service',
+    hint: '. GET /api/v1/tools lists those that there are',
+    param: 'service',
+  },
   agent: { code: 'not_found', kind: 'Agent', hint: '. GET /api/v1/agents lists those that there are', param: 'agent' },
-} as const satisfies Record<Primitive, { readonly code: ErrorCode; readonly kind: string; readonly hint: string; readonly param: string }>;
+} as const satisfies Record<
+  Primitive,
+  { readonly code: ErrorCode; readonly kind: string; readonly hint: string; readonly param: string }
+>;
 
 /**
- * All offers of all sources, found by name. Names are case-sensitive and may hold colons, so they are looked up in this order:
- * the exact name, the name with a `:floor` or `:nitro` suffix, the direct form `<provider id>:<name>`, the direct form with a suffix.
+ * All offers of all sources, found by name. Names are case-sensitive and may hold colons, so they are looked up in
+ * this order: the exact name, the name with a `:floor` or `:nitro` suffix, the direct form `<provider id>:<name>`,
+ * the direct form with a suffix.
  */
 export function createCatalog(elapsed: () => number = () => performance.now()): Catalog {
   const lately = createLatelyServed(elapsed);
@@ -81,11 +93,15 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
   /** The offers of all sources, or of one primitive, made when they are asked for. */
   const list = (of: Primitive | 'all'): readonly Offer[] => {
     let offers = listings.get(of);
-    if (!offers) listings.set(of, (offers = of === 'all' ? merged() : list('all').filter(({ primitive }) => primitive === of)));
+    if (!offers)
+      listings.set(of, (offers = of === 'all' ? merged() : list('all').filter(({ primitive }) => primitive === of)));
     return offers;
   };
 
-  /** Changes what the names of these offers lead to and leaves the others: a source that changes costs its own offers, not everybody's. */
+  /**
+   * Changes what the names of these offers lead to and leaves the others: a source that changes costs its own
+   * offers, not everybody's.
+   */
   const reindex = (before: readonly Offer[], after: readonly Offer[]): void => {
     const gone = new Set(before);
     const touched = Map.groupBy([...before, ...after], ({ primitive }) => primitive);
@@ -103,7 +119,8 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
         else byName.delete(service);
       }
       for (const group of added.values())
-        for (const offer of group) byDirectForm.set(directForm(offer), { service: offer.service, offers: [offer], sort: null, pinned: true });
+        for (const offer of group)
+          byDirectForm.set(directForm(offer), { service: offer.service, offers: [offer], sort: null, pinned: true });
     }
   };
 
@@ -112,15 +129,24 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
       const { byName, byDirectForm } = indexOf(primitive);
       const exact = byName.get(name);
       if (exact) return exact;
-      const direct = EVM_PIN.test(name) ? name.slice(0, ADDRESS_LENGTH).toLowerCase() + name.slice(ADDRESS_LENGTH) : name;
+      const direct = EVM_PIN.test(name)
+        ? name.slice(0, ADDRESS_LENGTH).toLowerCase() + name.slice(ADDRESS_LENGTH)
+        : name;
       const suffixed = SUFFIXES.find(([suffix]) => direct.endsWith(suffix));
       const bare = suffixed && direct.slice(0, -suffixed[0].length);
-      const found = (bare !== undefined && byName.get(bare)) || byDirectForm.get(direct) || (bare !== undefined && byDirectForm.get(bare));
+      const found =
+        (bare !== undefined && byName.get(bare)) ||
+        byDirectForm.get(direct) ||
+        (bare !== undefined && byDirectForm.get(bare));
       if (found) return suffixed && bare === nameOf(found) ? { ...found, sort: suffixed[1] } : found;
       if ([name, direct, bare].some((one) => one !== undefined && lately.has(one, primitive)))
-        throw new GatewayError('no_provider_healthy', `No provider of ${printable(name)} is connected at the moment; one was, a moment ago`, {
-          retryAfterS: BACK_S,
-        });
+        throw new GatewayError(
+          'no_provider_healthy',
+          `No provider of ${printable(name)} is connected at the moment; one was, a moment ago`,
+          {
+            retryAfterS: BACK_S,
+          },
+        );
       const { code, kind, hint, param } = NOT_FOUND[primitive];
       throw new GatewayError(code, `${kind} not found: ${printable(name)}${hint}`, { param });
     },

@@ -3,8 +3,14 @@ import type { Offer } from '../call.ts';
 
 const PUT = loadStatement(import.meta.url, './sql/put-offer-seen.sql');
 
-/** Offers of the gateway's file with `createdAt` of when they were first in one, in this database. Rejects with the database's error. */
-export async function withFirstSeen(database: Pick<Database, 'batch'>, offers: readonly Offer[]): Promise<readonly Offer[]> {
+/**
+ * Offers of the gateway's file with `createdAt` of when they were first in one, in this database. Rejects with the
+ * database's error.
+ */
+export async function withFirstSeen(
+  database: Pick<Database, 'batch'>,
+  offers: readonly Offer[],
+): Promise<readonly Offer[]> {
   if (offers.length === 0) return offers;
   // In the same order on every gateway: two that start at once would wait for each other's rows otherwise.
   const ordered = offers.toSorted((a, b) => (a.id < b.id ? -1 : 1));

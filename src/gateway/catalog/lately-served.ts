@@ -1,7 +1,10 @@
 import type { Primitive } from '#config';
 import type { Offer } from '../call.ts';
 
-/** Names that were served a moment ago and that nobody serves now: whoever calls one is to come back, and not to take it for mistyped. */
+/**
+ * Names that were served a moment ago and that nobody serves now: whoever calls one is to come back, and not to
+ * take it for mistyped.
+ */
 export interface LatelyServed {
   /** The provider of these offers went away; `agoMs` before now. */
   add(offers: readonly Offer[], agoMs?: number): void;
@@ -23,8 +26,9 @@ interface Share {
 }
 
 /**
- * Where there are too many names, providers with the most lose them, and of those with as many the youngest: a stranger's thousand names, or a thousand
- * strangers' names, push nobody else's out. `elapsed`: milliseconds that only go on.
+ * Where there are too many names, providers with the most lose them, and of those with as many the youngest: a
+ * stranger's thousand names, or a thousand strangers' names, push nobody else's out. `elapsed`: milliseconds that
+ * only go on.
  */
 export function createLatelyServed(elapsed: () => number): LatelyServed {
   const shares = new Map<string, Share>();

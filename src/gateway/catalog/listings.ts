@@ -10,7 +10,10 @@ export interface Listing {
   readonly doors: readonly Offer[];
 }
 
-/** The offers of one provider as listings, by name. Where doors are described differently, the first that says something speaks for all. */
+/**
+ * The offers of one provider as listings, by name. Where doors are described differently, the first that says
+ * something speaks for all.
+ */
 export function listingsOf(offers: readonly Offer[]): readonly Listing[] {
   return byService(offers).map((group) => {
     const doors = group.toSorted((a, b) => compare(a.primitive, b.primitive));

@@ -10,12 +10,19 @@ export interface OffersFromConfigOptions {
 }
 
 /** The blocks of the gateway's own file as offers, one each, reached directly. */
-export function offersFromConfig(services: readonly ServiceConfig[], { providerId, createdAt }: OffersFromConfigOptions): readonly Offer[] {
+export function offersFromConfig(
+  services: readonly ServiceConfig[],
+  { providerId, createdAt }: OffersFromConfigOptions,
+): readonly Offer[] {
   return services.map(({ service, target }) => {
     if (target.kind !== 'http') throw new Error(`${service.name} is a command: only a provider's proxy runs those`);
     return toOffer(service, {
       provider: { id: providerId(service.providerName), name: service.providerName },
-      endpoint: { kind: 'direct', baseUrl: target.url, headers: target.apiKey === null ? {} : { authorization: `Bearer ${target.apiKey}` } },
+      endpoint: {
+        kind: 'direct',
+        baseUrl: target.url,
+        headers: target.apiKey === null ? {} : { authorization: `Bearer ${target.apiKey}` },
+      },
       createdAt,
     });
   });
@@ -33,7 +40,10 @@ export const pinned = (offerId: string): string => offerId.slice(offerId.indexOf
 export const providerOf = (offerId: string): string => pinned(offerId).split(':', 1)[0]!;
 
 /** A service of a provider as an offer, served at `where`. */
-export function toOffer(service: Service, where: { readonly provider: Provider; readonly endpoint: Endpoint; readonly createdAt: number }): Offer {
+export function toOffer(
+  service: Service,
+  where: { readonly provider: Provider; readonly endpoint: Endpoint; readonly createdAt: number },
+): Offer {
   const price = (rates: Rates): Price => ({ id: priceId(where.provider.id, service.name, rates), rates });
   return {
     ...where,

@@ -12,7 +12,10 @@ export interface ModelPrice {
   readonly image: number | null;
 }
 
-/** USD per call; `tools` are those that cost something else. What is charged by use, and the most that a call then costs, only where it is. */
+/**
+ * USD per call; `tools` are those that cost something else. What is charged by use, and the most that a call then
+ * costs, only where it is.
+ */
 export interface ToolPrice {
   readonly per_call: number;
   readonly per_second?: number;
@@ -23,8 +26,8 @@ export interface ToolPrice {
 }
 
 /**
- * USD per message, per task and per 1M tokens; null where that is not charged. Seconds, the most that a call costs which is charged by use, and what the
- * agent may spend on calls of its own, only where there is such a thing.
+ * USD per message, per task and per 1M tokens; null where that is not charged. Seconds, the most that a call costs
+ * which is charged by use, and what the agent may spend on calls of its own, only where there is such a thing.
  */
 export interface AgentPrice {
   readonly per_call: number | null;
@@ -42,7 +45,10 @@ export interface ImagePrice {
   readonly resolutions?: Readonly<Record<string, number>>;
 }
 
-/** USD per second in each resolution, on top of `base` per video. With sound, a second costs `audio_multiplier` times as much. */
+/**
+ * USD per second in each resolution, on top of `base` per video. With sound, a second costs `audio_multiplier`
+ * times as much.
+ */
 export interface VideoPrice {
   readonly per_second: Readonly<Record<string, number>>;
   readonly base: number;
@@ -72,7 +78,9 @@ export interface RaiseView {
 
 /** null where the price has not jumped lately. */
 export function viewRaise({ primitive, raised }: Offer): RaiseView | null {
-  return raised ? { before: viewPrice({ primitive, ...raised.was }), effective_at: new Date(raised.until).toISOString() } : null;
+  return raised
+    ? { before: viewPrice({ primitive, ...raised.was }), effective_at: new Date(raised.until).toISOString() }
+    : null;
 }
 
 export function viewModelPrice({ price }: Priced): ModelPrice {
@@ -118,7 +126,8 @@ export function viewVideoPrice({ price, variants }: Priced): VideoPrice {
   let multiplier = 1;
   for (const [name, { rates }] of silent) {
     const withAudio: MicroUsd | undefined = variants[name + WITH_AUDIO]?.rates.second;
-    // Six decimals, as a provider's file has them; the same for all resolutions, so that the first that is not free tells it.
+    // Six decimals, as a provider's file has them; the same for all resolutions, so that the first that is not free
+    // tells it.
     if (withAudio !== undefined && rates.second) {
       multiplier = Number((withAudio * 1_000_000n) / rates.second) / 1e6;
       break;

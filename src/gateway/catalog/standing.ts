@@ -12,7 +12,10 @@ export interface Standings {
 /** `cooling_down`: it failed and is passed over for a while. `away`: its provider's proxy is not connected. */
 export type OfferStatus = 'healthy' | 'cooling_down' | 'away';
 
-/** How an offer has served, by the calls of the gateways of this database; latency and throughput by this gateway's own, since it started. */
+/**
+ * How an offer has served, by the calls of the gateways of this database; latency and throughput by this gateway's
+ * own, since it started.
+ */
 export interface StandingView {
   readonly status: OfferStatus;
   readonly uptime_last_1h: number | null;
@@ -46,7 +49,8 @@ export function viewStanding(offer: Offer, standings: Standings): StandingView {
 export const statusSchema = {
   type: 'string',
   enum: ['healthy', 'cooling_down', 'away'],
-  description: "`healthy`: it can be called; `cooling_down`: it failed and is passed over for a while; `away`: its provider's proxy is not connected",
+  description:
+    "`healthy`: it can be called; `cooling_down`: it failed and is passed over for a while; `away`: its provider's proxy is not connected",
 } as const;
 
 export const flagsSchema = {
@@ -59,16 +63,23 @@ export const raisedSchema = {
   type: ['object', 'null'],
   description:
     'The price more than doubled: what it was before, as in `pricing`, and from when on calls need no `max_cost` or `max_price` to accept the new one; null without such a raise',
-  properties: { before: { type: 'object', additionalProperties: true }, effective_at: { type: 'string', description: 'RFC 3339' } },
+  properties: {
+    before: { type: 'object', additionalProperties: true },
+    effective_at: { type: 'string', description: 'RFC 3339' },
+  },
 } as const;
 
 /** Properties of a StandingView, for the schema of what it is part of. */
 export const standingProperties = {
   status: statusSchema,
-  uptime_last_1h: { type: ['number', 'null'], description: "Share of the last hour's calls that did not fail, 0 to 1; null when there were none" },
+  uptime_last_1h: {
+    type: ['number', 'null'],
+    description: "Share of the last hour's calls that did not fail, 0 to 1; null when there were none",
+  },
   latency: {
     type: ['object', 'null'],
-    description: 'Milliseconds to the first byte, of the newest calls since this gateway started; null before the first',
+    description:
+      'Milliseconds to the first byte, of the newest calls since this gateway started; null before the first',
     properties: { p50: { type: 'number' }, p95: { type: 'number' } },
   },
   throughput: {

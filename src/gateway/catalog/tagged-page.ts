@@ -38,11 +38,15 @@ const QUICK_MS = 20;
 const REST_TIMES = 10;
 
 /**
- * A page that is made anew when its version has grown, and else at most every `freshMs`: one that is made from every offer takes milliseconds,
- * and whoever asks for it needs no credential. Where there are so many offers that it takes long, neither those who ask nor providers who
- * change theirs all the time can have this process do nothing else.
+ * A page that is made anew when its version has grown, and else at most every `freshMs`: one that is made from
+ * every offer takes milliseconds, and whoever asks for it needs no credential. Where there are so many offers that
+ * it takes long, neither those who ask nor providers who change theirs all the time can have this process do
+ * nothing else.
  */
-export function createFreshPage(make: () => unknown, { version, now, freshMs = 250, worked = threadWork }: FreshPageOptions): () => TaggedPage {
+export function createFreshPage(
+  make: () => unknown,
+  { version, now, freshMs = 250, worked = threadWork }: FreshPageOptions,
+): () => TaggedPage {
   let page: TaggedPage | null = null;
   let madeAt = 0;
   let madeOf = 0;

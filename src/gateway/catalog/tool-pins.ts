@@ -14,10 +14,15 @@ export interface ToolPin {
 
 export interface ToolPins {
   /**
-   * Takes what the tools of a service are defined as now, by name, as digests. Gives their pins; a definition that differs from the one that was
-   * noted last is a new version. Without a pin are tools above the provider's cap. Rejects with the database's error.
+   * Takes what the tools of a service are defined as now, by name, as digests. Gives their pins; a definition that
+   * differs from the one that was noted last is a new version. Without a pin are tools above the provider's cap.
+   * Rejects with the database's error.
    */
-  note(provider: string, service: string, definitions: ReadonlyMap<string, string>): Promise<ReadonlyMap<string, ToolPin>>;
+  note(
+    provider: string,
+    service: string,
+    definitions: ReadonlyMap<string, string>,
+  ): Promise<ReadonlyMap<string, ToolPin>>;
 }
 
 const LIST = loadStatement(import.meta.url, './sql/list-tool-pins.sql');
@@ -28,8 +33,8 @@ const DELETE = loadStatement(import.meta.url, './sql/delete-tool-pin.sql');
 export interface ToolPinsOptions {
   readonly now: () => number;
   /**
-   * Pins of one service, with those of tools that it lists no more: they are kept so that a tool that comes back otherwise has changed, and the
-   * oldest go first when there are too many.
+   * Pins of one service, with those of tools that it lists no more: they are kept so that a tool that comes back
+   * otherwise has changed, and the oldest go first when there are too many.
    */
   readonly serviceMax?: number;
   /** Pins of all services of one provider. */
@@ -39,10 +44,14 @@ export interface ToolPinsOptions {
 /** Steps of one transaction: calls that are to be billed wait no longer than it takes. */
 const GROUP = 200;
 
-/** A column of both engines and its index can hold these, whatever a tool is called. A digest has a colon, which they have not. */
+/**
+ * A column of both engines and its index can hold these, whatever a tool is called. A digest has a colon, which
+ * they have not.
+ */
 const PLAIN = /^[\w./ -]{1,128}$/;
 
-const keyOf = (tool: string) => (PLAIN.test(tool) ? tool : `sha256:${createHash('sha256').update(tool, 'utf16le').digest('hex')}`);
+const keyOf = (tool: string) =>
+  PLAIN.test(tool) ? tool : `sha256:${createHash('sha256').update(tool, 'utf16le').digest('hex')}`;
 
 /** The pins of all tools, in the database. Where no definition has changed, nothing is written. */
 export function createToolPins(database: Pick<Database, 'query' | 'batch'>, options: ToolPinsOptions): ToolPins {
@@ -71,7 +80,10 @@ export function createToolPins(database: Pick<Database, 'query' | 'batch'>, opti
       const at = now();
       const steps: Step[] = [
         ...gone.map((key) => ({ statement: DELETE, params: [provider, service, key] })),
-        ...noted.map(([tool, sha256]) => ({ statement: PUT, params: [provider, service, keys.get(tool)!, sha256, at] })),
+        ...noted.map(([tool, sha256]) => ({
+          statement: PUT,
+          params: [provider, service, keys.get(tool)!, sha256, at],
+        })),
       ];
       let written = 0;
       for (let from = 0; from < steps.length; from += GROUP)
@@ -91,7 +103,11 @@ export function createToolPins(database: Pick<Database, 'query' | 'batch'>, opti
 }
 
 /** Keys of the oldest pins that are not `listed`, as many as there are too many. */
-function forgotten(pins: ReadonlyMap<string, ToolPin>, listed: ReadonlySet<string>, tooMany: number): readonly string[] {
+function forgotten(
+  pins: ReadonlyMap<string, ToolPin>,
+  listed: ReadonlySet<string>,
+  tooMany: number,
+): readonly string[] {
   if (tooMany <= 0) return [];
   return [...pins]
     .filter(([key]) => !listed.has(key))

@@ -2,7 +2,10 @@ import { formatUsd, unitUsd, type MicroUsd } from '#billing';
 import type { Offer } from '../call.ts';
 import { compare } from './listings.ts';
 
-/** What a call of one tool costs, as exact decimal texts. What is charged by use, and the most that a call then costs, only where it is. */
+/**
+ * What a call of one tool costs, as exact decimal texts. What is charged by use, and the most that a call then
+ * costs, only where it is.
+ */
 export interface ToolCallPrice {
   /** "0" where the tool is free. */
   readonly per_call: string;
@@ -17,7 +20,9 @@ export interface ToolCallPrice {
 
 type Priced = Pick<Offer, 'price' | 'variants' | 'priceCap'>;
 
-/** What `tool` costs at `offer`, which says how it is charged. `offers`: all that a call of the service may be sent to. */
+/**
+ * What `tool` costs at `offer`, which says how it is charged. `offers`: all that a call of the service may be sent to.
+ */
 export function viewToolCallPrice(offer: Priced, tool: string, offers: readonly Priced[] = [offer]): ToolCallPrice {
   const { call = 0n, second, prompt, completion } = ownPrice(offer, tool) ?? offer.price.rates;
   const most = offers.reduce((dearest, other) => max(dearest, mostOf(other, tool)), mostOf(offer, tool));
@@ -33,7 +38,8 @@ export function viewToolCallPrice(offer: Priced, tool: string, offers: readonly 
 
 const UNITS = 1_000_000n;
 
-const ownPrice = ({ variants }: Priced, tool: string) => (Object.hasOwn(variants, tool) ? variants[tool]!.rates : undefined);
+const ownPrice = ({ variants }: Priced, tool: string) =>
+  Object.hasOwn(variants, tool) ? variants[tool]!.rates : undefined;
 
 /** Micro-USD. A tool with a price of its own is not charged by use. */
 function mostOf(offer: Priced, tool: string): MicroUsd {

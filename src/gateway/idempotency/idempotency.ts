@@ -23,8 +23,9 @@ export interface GivenReply extends Omit<StoredReply, 'body'> {
 }
 
 /**
- * What a key stands for: nothing yet (run the call, then `finish` or `abandon`), a reply to repeat, one that was given and is not kept, another body, a
- * call that still runs, or one that was charged and whose reply was lost, as its gateway died or could not keep it: running it again would charge it twice.
+ * What a key stands for: nothing yet (run the call, then `finish` or `abandon`), a reply to repeat, one that was
+ * given and is not kept, another body, a call that still runs, or one that was charged and whose reply was lost, as
+ * its gateway died or could not keep it: running it again would charge it twice.
  */
 export type Beginning =
   | { readonly kind: 'new' }
@@ -36,18 +37,27 @@ export type Beginning =
 
 export interface Idempotency {
   /**
-   * Takes the key for this call in one atomic step, or tells what it stands for already. Rejects with GatewayError `permission_denied` where it stands for
-   * a call of a service that is not among `allowedServices`; null, or absent, is all of them.
+   * Takes the key for this call in one atomic step, or tells what it stands for already. Rejects with GatewayError
+   * `permission_denied` where it stands for a call of a service that is not among `allowedServices`; null, or
+   * absent, is all of them.
    */
-  begin(use: IdempotentUse & { readonly bodyHash: string; readonly allowedServices?: readonly string[] | null }): Promise<Beginning>;
+  begin(
+    use: IdempotentUse & { readonly bodyHash: string; readonly allowedServices?: readonly string[] | null },
+  ): Promise<Beginning>;
   /**
-   * Keeps the reply for `ttlMs`; of one that is larger than KEPT_BYTES_MAX, that it was given. `charged`: a repeat must never run. False when this call no
-   * longer holds the key.
+   * Keeps the reply for `ttlMs`; of one that is larger than KEPT_BYTES_MAX, that it was given. `charged`: a repeat
+   * must never run. False when this call no longer holds the key.
    */
   finish(use: IdempotentUse, reply: GivenReply, charged: boolean): Promise<boolean>;
-  /** Frees the key of a call that had no effect, so that a retry runs; not that of a call which was charged or may yet be. While the database is away, it is freed with the next sweep that reaches it. */
+  /**
+   * Frees the key of a call that had no effect, so that a retry runs; not that of a call which was charged or may
+   * yet be. While the database is away, it is freed with the next sweep that reaches it.
+   */
   abandon(use: IdempotentUse): Promise<void>;
-  /** Ends the time of all keys that are held by running calls. For the start of the only gateway on a database: those calls died with the last one. */
+  /**
+   * Ends the time of all keys that are held by running calls. For the start of the only gateway on a database:
+   * those calls died with the last one.
+   */
   endRunning(): Promise<void>;
   /** Deletes what has outlived its time, at most `limit` rows; returns how many. */
   sweep(limit?: number): Promise<number>;
@@ -59,11 +69,15 @@ export interface IdempotencyOptions {
   readonly ttlMs?: number;
   /** About how many bytes are kept for one account; default 32 MiB. */
   readonly keptRepliesBytesMax?: number;
-  /** After this a call that never finished (its gateway died) no longer holds its key. Longer than any call may take. */
+  /**
+   * After this a call that never finished (its gateway died) no longer holds its key. Longer than any call may take.
+   */
   readonly runningTtlMs: number;
 }
 
-/** The largest reply that is kept. Each stays for a day, and what costs nothing could be called for the sake of that. */
+/**
+ * The largest reply that is kept. Each stays for a day, and what costs nothing could be called for the sake of that.
+ */
 export const KEPT_BYTES_MAX = { charged: 1024 * 1024, free: 64 * 1024 } as const;
 
 const DAY_MS = 86_400_000;
@@ -84,25 +98,38 @@ const FORGET_FREE = loadStatement(import.meta.url, './sql/forget-free-replies.sq
 const FORGET_CHARGED = loadStatement(import.meta.url, './sql/forget-charged-replies.sql');
 const SWEEP = loadStatement(import.meta.url, './sql/sweep-idempotency.sql');
 
-/** Idempotency keys in the database, for all gateways that share it. Rejects with the database's error when it cannot be reached. */
+/**
+ * Idempotency keys in the database, for all gateways that share it. Rejects with the database's error when it
+ * cannot be reached.
+ */
 export function createIdempotency(database: Database, options: IdempotencyOptions): Idempotency {
   const { now, ttlMs = DAY_MS, runningTtlMs, keptRepliesBytesMax = ACCOUNT_BYTES_MAX } = options;
   const keptBytes = createKeptBytes(keptRepliesBytesMax);
-  /** Keys that could not be freed: their clients were told to retry, and would get 409 until the rows outlive their time. */
+  /**
+   * Keys that could not be freed: their clients were told to retry, and would get 409 until the rows outlive their
+   * time.
+   */
   const toFree = new Set<IdempotentUse>();
   const free = ({ account, key, callId }: IdempotentUse) => database.query(ABANDON, [account, key, callId]);
 
-  /** What the reply of a call was made of. What an agent calls is its own affair; the tools of a model are named by the request itself. */
+  /**
+   * What the reply of a call was made of. What an agent calls is its own affair; the tools of a model are named by
+   * the request itself.
+   */
   const servicesOf = async (callId: string): Promise<readonly string[]> => {
     const rows = await database.query(SERVICES, [callId]);
-    const details = rows.map((row) => ({ own: row['id'] === callId, ...(JSON.parse(row['lock_detail'] as string) as CallDetail) }));
+    const details = rows.map((row) => ({
+      own: row['id'] === callId,
+      ...(JSON.parse(row['lock_detail'] as string) as CallDetail),
+    }));
     const isRun = details.some(({ own, primitive }) => own && primitive === 'model');
     return details.filter(({ own }) => own || isRun).map(({ service }) => service);
   };
 
   return {
     async begin({ account, key, bodyHash, callId, allowedServices = null }) {
-      // Between the two statements the holder may have given the key back: then there is neither a new row nor an old one, so try again.
+      // Between the two statements the holder may have given the key back: then there is neither a new row nor an
+      // old one, so try again.
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
         const at = now();
         const [taken, found] = await database.batch([
@@ -114,7 +141,8 @@ export function createIdempotency(database: Database, options: IdempotencyOption
         if (!row) continue;
         if (row['body_hash'] !== bodyHash) return { kind: 'conflict' };
         if (allowedServices !== null) refuseOthers(allowedServices, await servicesOf(row['call_id'] as string));
-        if (row['state'] === 'running') return { kind: (row['expires_at'] as bigint) > at ? 'running' : 'lost', callId: row['call_id'] as string };
+        if (row['state'] === 'running')
+          return { kind: (row['expires_at'] as bigint) > at ? 'running' : 'lost', callId: row['call_id'] as string };
         if (row['body'] === null) return { kind: 'unkept', callId: row['call_id'] as string };
         return {
           kind: 'replay',
@@ -134,7 +162,8 @@ export function createIdempotency(database: Database, options: IdempotencyOption
       const params = [account, key, callId, status, text, kept ? body : null, charged ? 1 : 0, bytes, now() + ttlMs];
       const steps: Step[] = [{ statement: FINISH, params }];
       if (keptBytes.add(account, bytes))
-        for (const statement of [FORGET_FREE, FORGET_CHARGED]) steps.push({ statement, params: [account, keptRepliesBytesMax] });
+        for (const statement of [FORGET_FREE, FORGET_CHARGED])
+          steps.push({ statement, params: [account, keptRepliesBytesMax] });
       const [rows] = await database.batch(steps);
       return rows!.length > 0;
     },
@@ -169,7 +198,10 @@ interface CallDetail {
   readonly service: string;
 }
 
-/** A key that is limited to some services gets no reply of others, whichever key of the account they were called with. A reply that is of no call is not for it. */
+/**
+ * A key that is limited to some services gets no reply of others, whichever key of the account they were called
+ * with. A reply that is of no call is not for it.
+ */
 function refuseOthers(allowed: readonly string[], services: readonly string[]): void {
   const other = services.find((service) => !allowed.includes(service));
   if (services.length > 0 && other === undefined) return;
@@ -185,12 +217,14 @@ const bytesOf = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(
 /** A key as a client sent it: 1 to 255 printable ASCII characters. Throws GatewayError `invalid_request`. */
 export function parseIdempotencyKey(value: unknown): string {
   if (typeof value === 'string' && /^[\x20-\x7e]{1,255}$/.test(value)) return value;
-  throw new GatewayError('invalid_request', 'An idempotency key has 1 to 255 printable ASCII characters', { param: 'Idempotency-Key' });
+  throw new GatewayError('invalid_request', 'An idempotency key has 1 to 255 printable ASCII characters', {
+    param: 'Idempotency-Key',
+  });
 }
 
 /**
- * The key as it is kept of a caller: those who act under a running call have their own, so that an agent neither sees what its consumer was answered nor takes
- * the keys that its consumer will use.
+ * The key as it is kept of a caller: those who act under a running call have their own, so that an agent neither
+ * sees what its consumer was answered nor takes the keys that its consumer will use.
  */
 export function ownIdempotencyKey({ run }: Pick<Caller, 'run'>, key: string): string {
   return run === undefined ? key : `run ${hash('sha256', JSON.stringify([run.parent, key])).slice(0, 40)}`;
@@ -213,12 +247,20 @@ export function idempotencyError(kind: 'conflict' | 'running' | 'lost' | 'unkept
     );
   }
   if (kind === 'conflict') {
-    return new GatewayError('idempotency_conflict', 'This idempotency key was used with another request body: use a new key for a new request', {
-      param: 'Idempotency-Key',
-    });
+    return new GatewayError(
+      'idempotency_conflict',
+      'This idempotency key was used with another request body: use a new key for a new request',
+      {
+        param: 'Idempotency-Key',
+      },
+    );
   }
-  return new GatewayError('idempotency_conflict', 'The first request with this idempotency key is still running: retry later', {
-    param: 'Idempotency-Key',
-    retryAfterS: 1,
-  });
+  return new GatewayError(
+    'idempotency_conflict',
+    'The first request with this idempotency key is still running: retry later',
+    {
+      param: 'Idempotency-Key',
+      retryAfterS: 1,
+    },
+  );
 }

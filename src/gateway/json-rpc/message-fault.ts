@@ -27,7 +27,8 @@ export function messageFault(text: string): MessageFault {
       idText: null,
     };
   }
-  if (!isObject(value)) return { kind: 'request', message: `A request is an object: ${FORM}`, param: null, idText: null };
+  if (!isObject(value))
+    return { kind: 'request', message: `A request is an object: ${FORM}`, param: null, idText: null };
   let members: Members;
   try {
     members = membersAlong(text, ['params', '_meta']);
@@ -45,19 +46,30 @@ export function messageFault(text: string): MessageFault {
 const isId = (id: unknown): boolean => typeof id === 'string' || Number.isFinite(id);
 
 function faultOf({ jsonrpc, id, method, params, error }: JsonObject, members: Members): Omit<MessageFault, 'idText'> {
-  const wrong = (param: string, message: string, kind: 'request' | 'params' = 'request') => ({ kind, message: `${param} must be ${message}`, param });
+  const wrong = (param: string, message: string, kind: 'request' | 'params' = 'request') => ({
+    kind,
+    message: `${param} must be ${message}`,
+    param,
+  });
   if (jsonrpc !== '2.0') return wrong('jsonrpc', `"2.0": ${FORM}`);
   if (method === undefined && members.has('error') && !members.has('result')) {
     if (!isObject(error)) return wrong('error', 'an object with a code and a message');
   } else if (method === undefined && members.has('result')) {
-    if (members.has('error')) return { kind: 'request', message: 'A response has either result or error, not both', param: 'error' };
+    if (members.has('error'))
+      return { kind: 'request', message: 'A response has either result or error, not both', param: 'error' };
   } else {
     if (typeof method !== 'string') return wrong('method', `a string: ${FORM}`);
     if (members.has('result') || members.has('error'))
-      return { kind: 'request', message: 'A request has neither result nor error', param: members.has('result') ? 'result' : 'error' };
+      return {
+        kind: 'request',
+        message: 'A request has neither result nor error',
+        param: members.has('result') ? 'result' : 'error',
+      };
   }
   if (members.has('id') ? !isId(id) : method === undefined) return wrong('id', 'a string or a number');
-  if (members.has('params') && !isObject(params)) return wrong('params', 'an object: parameters are given by name', 'params');
-  if (isObject(params) && Object.hasOwn(params, '_meta') && !isObject(params['_meta'])) return wrong('params._meta', 'an object', 'params');
+  if (members.has('params') && !isObject(params))
+    return wrong('params', 'an object: parameters are given by name', 'params');
+  if (isObject(params) && Object.hasOwn(params, '_meta') && !isObject(params['_meta']))
+    return wrong('params._meta', 'an object', 'params');
   return wrong('error', 'an object with a code, which is a number, and a message, which is a string');
 }

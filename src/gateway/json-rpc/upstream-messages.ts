@@ -16,7 +16,10 @@ import {
 } from '#wire';
 import type { UpstreamReply } from '../upstream.ts';
 
-/** One message of a server. `raw` is the text of the event that brought it, as it came; null of a JSON reply, which is its one message. */
+/**
+ * One message of a server. `raw` is the text of the event that brought it, as it came; null of a JSON reply, which
+ * is its one message.
+ */
 export interface Received {
   readonly message: JsonRpcMessage;
   readonly raw: string | null;
@@ -32,10 +35,14 @@ export interface Marker {
 }
 
 /**
- * The messages of a server's reply, JSON or events, one by one as they arrive. A status of 400 and above counts as a reply where its body is a JSON-RPC
- * message. Throws UpstreamFailure for anything else, and for more than `bytesMax`.
+ * The messages of a server's reply, JSON or events, one by one as they arrive. A status of 400 and above counts as
+ * a reply where its body is a JSON-RPC message. Throws UpstreamFailure for anything else, and for more than
+ * `bytesMax`.
  */
-export async function* readReply(reply: UpstreamReply, bytesMax: number): AsyncGenerator<Received | Marker, void, undefined> {
+export async function* readReply(
+  reply: UpstreamReply,
+  bytesMax: number,
+): AsyncGenerator<Received | Marker, void, undefined> {
   if (hasEvents(reply)) return yield* readEvents(reply, bytesMax);
   yield await readOne(reply, bytesMax);
 }
@@ -44,10 +51,15 @@ export async function* readReply(reply: UpstreamReply, bytesMax: number): AsyncG
 export function hasEvents({ status, headers }: UpstreamReply): boolean {
   const type: unknown = headers['content-type'];
   // It may stand twice, which is no type.
-  return status === 200 && typeof type === 'string' && type.split(';', 1)[0]?.trim().toLowerCase() === 'text/event-stream';
+  return (
+    status === 200 && typeof type === 'string' && type.split(';', 1)[0]?.trim().toLowerCase() === 'text/event-stream'
+  );
 }
 
-/** The whole body of a reply, as text that can be parsed without holding everybody up. Throws UpstreamFailure where it is too large. */
+/**
+ * The whole body of a reply, as text that can be parsed without holding everybody up. Throws UpstreamFailure where
+ * it is too large.
+ */
 export async function readText(reply: UpstreamReply, bytesMax: number): Promise<string> {
   const body = await readAll(reply, bytesMax);
   if (body.byteLength > OWN_TURN_BYTES) await ownTurn();
@@ -62,14 +74,22 @@ export async function readOne(reply: UpstreamReply, bytesMax: number): Promise<R
   const message = scrubbed(parseMessage(text), reply);
   if (!message)
     throw broken(
-      reply.status >= 400 ? `the provider answered with status ${reply.status}` : 'the provider answered with no JSON-RPC message',
+      reply.status >= 400
+        ? `the provider answered with status ${reply.status}`
+        : 'the provider answered with no JSON-RPC message',
       reply.status,
     );
   return { message, raw: null, eventId: null };
 }
 
-/** Whole events of a reply as they arrive; `data` has no more structure than is read. Throws UpstreamFailure for what is too large. */
-export async function* readEventData(reply: UpstreamReply, bytesMax: number): AsyncGenerator<SseEvent, void, undefined> {
+/**
+ * Whole events of a reply as they arrive; `data` has no more structure than is read. Throws UpstreamFailure for
+ * what is too large.
+ */
+export async function* readEventData(
+  reply: UpstreamReply,
+  bytesMax: number,
+): AsyncGenerator<SseEvent, void, undefined> {
   const reader = createEventReader({ bytesMax });
   /** Bytes since the last event. */
   let kept = 0;
@@ -79,7 +99,11 @@ export async function* readEventData(reply: UpstreamReply, bytesMax: number): As
     try {
       events = chunks === null ? reader.end() : chunks.flatMap((chunk) => [...reader.push(chunk)]);
     } catch (error) {
-      throw tooLarge(`the provider sent an event of more than ${bytesMax} bytes`, { status: reply.status, received: bytesMax, cause: error });
+      throw tooLarge(`the provider sent an event of more than ${bytesMax} bytes`, {
+        status: reply.status,
+        received: bytesMax,
+        cause: error,
+      });
     }
     yield* events;
     if (chunks === null) return;
@@ -100,7 +124,9 @@ async function* readEvents(reply: UpstreamReply, bytesMax: number): AsyncGenerat
   }
 }
 
-/** A message as its client may see it: an error, or a result that says it is one, without the secrets of the endpoint. */
+/**
+ * A message as its client may see it: an error, or a result that says it is one, without the secrets of the endpoint.
+ */
 function scrubbed<M extends JsonRpcMessage | null | undefined>(message: M, { scrub }: UpstreamReply): M {
   if (message?.kind !== 'response') return message;
   const { error, result, members } = message;
@@ -113,13 +139,20 @@ function scrubbed<M extends JsonRpcMessage | null | undefined>(message: M, { scr
 }
 
 /**
- * Throws UpstreamFailure for a response to another request than the one with this id: it is malformed, and nothing is charged for it. An error about a
- * request that the server could not read has no id.
+ * Throws UpstreamFailure for a response to another request than the one with this id: it is malformed, and nothing
+ * is charged for it. An error about a request that the server could not read has no id.
  */
-export function refuseOtherAnswer({ id, idText, error }: ResponseMessage, asked: RequestId, status: number | null): void {
+export function refuseOtherAnswer(
+  { id, idText, error }: ResponseMessage,
+  asked: RequestId,
+  status: number | null,
+): void {
   if (id === asked || (id === null && error !== undefined)) return;
   const [given, right] = [idText.slice(0, ID_SHOWN), JSON.stringify(asked).slice(0, ID_SHOWN)];
-  throw broken(`the provider answered another request than it was asked: its id is ${given}, that of the request is ${right}`, status);
+  throw broken(
+    `the provider answered another request than it was asked: its id is ${given}, that of the request is ${right}`,
+    status,
+  );
 }
 
 const ID_SHOWN = 64;
@@ -140,7 +173,9 @@ export function parseGuarded(data: string, status: number): ReturnType<typeof pa
 
 /** What is shorter cannot have much structure. */
 const UNGUARDED_MAX = 16 * 1024;
-/** A tool's answer may be large. Beyond this, reading it would hold up everybody's calls: 20,000 keys take some 30 ms. */
+/**
+ * A tool's answer may be large. Beyond this, reading it would hold up everybody's calls: 20,000 keys take some 30 ms.
+ */
 export const ANSWER_LIMITS = { jsonDepthMax: 256, jsonKeysMax: 20_000, jsonElementsMax: 200_000 } as const;
 
 function guard(body: Buffer, status: number): void {
@@ -148,8 +183,13 @@ function guard(body: Buffer, status: number): void {
   try {
     guardStructure(body, ANSWER_LIMITS);
   } catch (error) {
-    if (!(error instanceof TooMuchStructure)) throw broken('the answer of the provider is nested deeper than any message', status, error);
-    throw tooLarge('the answer of the provider has more structure than is read', { status, received: body.byteLength, cause: error });
+    if (!(error instanceof TooMuchStructure))
+      throw broken('the answer of the provider is nested deeper than any message', status, error);
+    throw tooLarge('the answer of the provider has more structure than is read', {
+      status,
+      received: body.byteLength,
+      cause: error,
+    });
   }
 }
 
@@ -163,14 +203,24 @@ async function readAll(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
       all.push(chunk);
       bytes += chunk.byteLength;
     }
-    if (bytes > bytesMax) throw tooLarge(`the answer of the provider is larger than ${bytesMax} bytes`, { status: reply.status, received: bytes });
+    if (bytes > bytesMax)
+      throw tooLarge(`the answer of the provider is larger than ${bytesMax} bytes`, {
+        status: reply.status,
+        received: bytes,
+      });
     await reply.memory?.keeps(bytes);
   }
 }
 
-const asBuffer = (chunk: Uint8Array) => (Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+const asBuffer = (chunk: Uint8Array) =>
+  Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 
 /** Never retryable: a tool may have acted before it broke. */
 function broken(message: string, status: number | null, cause?: unknown): UpstreamFailure {
-  return new UpstreamFailure(message, { status, retryable: false, blame: 'provider', ...(cause === undefined ? {} : { cause }) });
+  return new UpstreamFailure(message, {
+    status,
+    retryable: false,
+    blame: 'provider',
+    ...(cause === undefined ? {} : { cause }),
+  });
 }

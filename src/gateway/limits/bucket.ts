@@ -2,8 +2,9 @@ import type { RateAmount, RateDecision, RatePolicy, RateWindow } from './limiter
 
 /*
  * A token bucket kept as one number, the time at which it will be full again (the generic cell rate algorithm).
- * Taking n units moves that time n intervals ahead; it may be at most `depthMs` ahead of now. A bucket whose time is past
- * is full, which is the same as a bucket that was never used, so what is idle can be forgotten without loss.
+ * Taking n units moves that time n intervals ahead; it may be at most `depthMs` ahead of now. A bucket whose time
+ * is past is full, which is the same as a bucket that was never used, so what is idle can be forgotten without
+ * loss.
  */
 
 /** A policy in the terms of the algorithm: milliseconds for one unit, and for the whole bucket. */
@@ -48,7 +49,10 @@ function bucketOf(perMinute: number, size: number): Bucket {
   return { perMinute, size, intervalMs, depthMs: size * intervalMs };
 }
 
-/** The time that `units` take from a bucket. More than it ever holds counts as all of it: such a request needs a full bucket, not a miracle. */
+/**
+ * The time that `units` take from a bucket. More than it ever holds counts as all of it: such a request needs a
+ * full bucket, not a miracle.
+ */
 export function costMs(bucket: Bucket, units: number): number {
   return Math.min(units, bucket.size) * bucket.intervalMs;
 }
@@ -56,7 +60,10 @@ export function costMs(bucket: Bucket, units: number): number {
 /** Rounding of a division must not refuse the last unit of a bucket. */
 export const SLACK_MS = 0.001;
 
-/** Milliseconds until `units` fit into a bucket with this debt; 0 when they fit now. A bucket of which nothing is asked never refuses. */
+/**
+ * Milliseconds until `units` fit into a bucket with this debt; 0 when they fit now. A bucket of which nothing is
+ * asked never refuses.
+ */
 export function waitMs(bucket: Bucket, debtMs: number, units: number): number {
   if (units <= 0) return 0;
   const wait = debtMs + costMs(bucket, units) - bucket.depthMs;
@@ -67,13 +74,26 @@ export function waitMs(bucket: Bucket, debtMs: number, units: number): number {
 export function decide(buckets: Buckets, debt: Debt, amount: RateAmount, allowed: boolean): RateDecision {
   let retryAfterS = 0;
   if (!allowed) {
-    const wait = Math.max(waitMs(buckets.requests, debt.requestsMs, amount.requests), waitMs(buckets.tokens, debt.tokensMs, amount.tokens));
+    const wait = Math.max(
+      waitMs(buckets.requests, debt.requestsMs, amount.requests),
+      waitMs(buckets.tokens, debt.tokensMs, amount.tokens),
+    );
     retryAfterS = Math.max(0.001, wait / 1_000);
   }
-  return { allowed, retryAfterS, requests: windowOf(buckets.requests, debt.requestsMs), tokens: windowOf(buckets.tokens, debt.tokensMs) };
+  return {
+    allowed,
+    retryAfterS,
+    requests: windowOf(buckets.requests, debt.requestsMs),
+    tokens: windowOf(buckets.tokens, debt.tokensMs),
+  };
 }
 
 function windowOf(bucket: Bucket, debtMs: number): RateWindow {
   const remaining = Math.floor((bucket.depthMs - debtMs + SLACK_MS) / bucket.intervalMs);
-  return { perMinute: bucket.perMinute, limit: bucket.size, remaining: Math.max(0, Math.min(bucket.size, remaining)), resetS: debtMs / 1_000 };
+  return {
+    perMinute: bucket.perMinute,
+    limit: bucket.size,
+    remaining: Math.max(0, Math.min(bucket.size, remaining)),
+    resetS: debtMs / 1_000,
+  };
 }

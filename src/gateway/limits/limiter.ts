@@ -1,6 +1,7 @@
 /**
- * Requests and tokens per minute of one key, each as a bucket that refills at the steady rate. The request bucket holds `burst` on top of
- * one minute's requests, so 60 + 20 lets 80 through at once and one a second after that; the token bucket holds one minute's tokens.
+ * Requests and tokens per minute of one key, each as a bucket that refills at the steady rate. The request bucket
+ * holds `burst` on top of one minute's requests, so 60 + 20 lets 80 through at once and one a second after that;
+ * the token bucket holds one minute's tokens.
  */
 export interface RatePolicy {
   readonly requestsPerMinute: number;

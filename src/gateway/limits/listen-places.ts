@@ -1,6 +1,9 @@
 import { createTally, type Tally } from './tally.ts';
 
-/** A stream ends after this, in good order, so that it is no call that took too long; its client comes back. The clock of its call is longer. */
+/**
+ * A stream ends after this, in good order, so that it is no call that took too long; its client comes back. The
+ * clock of its call is longer.
+ */
 export const LISTEN_MS = 3_600_000;
 
 /** Places for streams that clients listen on, so many for each account. */
@@ -8,7 +11,11 @@ export interface ListenPlaces {
   /** null where the account has as many as it may, or the gateway stops: `refusal` says which. */
   take(account: string): ListenPlace | null;
   /** Why there is no place: an error code of the gateway, its HTTP status, and a sentence. */
-  refusal(): { readonly code: 'rate_limit_exceeded' | 'service_unavailable'; readonly status: 429 | 503; readonly message: string };
+  refusal(): {
+    readonly code: 'rate_limit_exceeded' | 'service_unavailable';
+    readonly status: 429 | 503;
+    readonly message: string;
+  };
   readonly draining: boolean;
   /** Streams that are open. */
   readonly count: number;
@@ -33,7 +40,11 @@ export interface ListenPlacesOptions {
   readonly lastsMs?: number;
 }
 
-export function createListenPlaces({ max, ofAccount = createTally(), lastsMs = LISTEN_MS }: ListenPlacesOptions): ListenPlaces {
+export function createListenPlaces({
+  max,
+  ofAccount = createTally(),
+  lastsMs = LISTEN_MS,
+}: ListenPlacesOptions): ListenPlaces {
   const open = new Set<AbortController>();
   let draining = false;
 

@@ -1,7 +1,10 @@
 import { bucketsOf, costMs, decide, waitMs } from './bucket.ts';
 import type { RateAmount, RateDecision, RateLimiter, RatePolicy } from './limiter.ts';
 
-/** Keys remembered at once, about 100 bytes each. Beyond that the one seen first is forgotten, that is, gets full buckets. */
+/**
+ * Keys remembered at once, about 100 bytes each. Beyond that the one seen first is forgotten, that is, gets full
+ * buckets.
+ */
 const KEYS_MAX = 100_000;
 const SWEEP_AT_LEAST = 1_024;
 
@@ -20,11 +23,20 @@ export interface LocalLimiter extends RateLimiter {
 }
 
 /** Limits by what this process has seen. */
-export function createLocalLimiter({ now, keysMax = KEYS_MAX }: { readonly now: () => number; readonly keysMax?: number }): LocalLimiter {
+export function createLocalLimiter({
+  now,
+  keysMax = KEYS_MAX,
+}: {
+  readonly now: () => number;
+  readonly keysMax?: number;
+}): LocalLimiter {
   const keys = new Map<string, FullAt>();
   let sweepAt = Math.min(SWEEP_AT_LEAST, keysMax);
 
-  /** Forgets keys whose buckets are full, and the first seen where that is not enough. Each run makes room for many keys, so that it costs little for each. */
+  /**
+   * Forgets keys whose buckets are full, and the first seen where that is not enough. Each run makes room for many
+   * keys, so that it costs little for each.
+   */
   const sweep = (at: number) => {
     for (const [key, full] of keys) if (full.requests <= at && full.tokens <= at) keys.delete(key);
     const keep = Math.floor(keysMax * 0.9);
@@ -41,15 +53,22 @@ export function createLocalLimiter({ now, keysMax = KEYS_MAX }: { readonly now: 
     const full = keys.get(key);
     const requestsMs = debtMs(full?.requests, at, buckets.requests.depthMs);
     const tokensMs = debtMs(full?.tokens, at, buckets.tokens.depthMs);
-    if (waitMs(buckets.requests, requestsMs, amount.requests) > 0 || waitMs(buckets.tokens, tokensMs, amount.tokens) > 0) {
+    if (
+      waitMs(buckets.requests, requestsMs, amount.requests) > 0 ||
+      waitMs(buckets.tokens, tokensMs, amount.tokens) > 0
+    ) {
       if (full) {
-        // What is kept is what was decided on. A key whose bucket has become smaller would else be refused until the larger one had drained.
+        // What is kept is what was decided on. A key whose bucket has become smaller would else be refused until
+        // the larger one had drained.
         full.requests = at + requestsMs;
         full.tokens = at + tokensMs;
       }
       return decide(buckets, { requestsMs, tokensMs }, amount, false);
     }
-    const after = { requestsMs: requestsMs + costMs(buckets.requests, amount.requests), tokensMs: tokensMs + costMs(buckets.tokens, amount.tokens) };
+    const after = {
+      requestsMs: requestsMs + costMs(buckets.requests, amount.requests),
+      tokensMs: tokensMs + costMs(buckets.tokens, amount.tokens),
+    };
     if (take) {
       if (full) {
         full.requests = at + after.requestsMs;
@@ -69,7 +88,10 @@ export function createLocalLimiter({ now, keysMax = KEYS_MAX }: { readonly now: 
   };
 }
 
-/** Never more than an empty bucket, so that a policy that shrank, or a clock that was set back, locks nobody out for longer. */
+/**
+ * Never more than an empty bucket, so that a policy that shrank, or a clock that was set back, locks nobody out for
+ * longer.
+ */
 function debtMs(fullAt: number | undefined, at: number, depthMs: number): number {
   return fullAt === undefined || fullAt <= at ? 0 : Math.min(fullAt - at, depthMs);
 }

@@ -3,7 +3,10 @@ import type { LimitsConfig } from '#config';
 import type { Caller } from '../call.ts';
 import type { RateDecision, RatePolicy } from './limiter.ts';
 
-/** `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`: limit is the steady rate of a minute, without the burst, and remaining never more than it; reset is whole seconds until the window is whole again. */
+/**
+ * `x-ratelimit-{limit,remaining,reset}-{requests,tokens}`: limit is the steady rate of a minute, without the burst,
+ * and remaining never more than it; reset is whole seconds until the window is whole again.
+ */
 export function rateHeaders({ requests, tokens }: RateDecision): Record<string, string> {
   return {
     'x-ratelimit-limit-requests': String(requests.perMinute),
@@ -26,12 +29,17 @@ export function rateLimitError(decision: RateDecision): GatewayError {
   });
 }
 
-/** The policies of the configuration, made once as limiters know policies by identity: one for ordinary callers, one for the development account, one for those without a credential. */
+/**
+ * The policies of the configuration, made once as limiters know policies by identity: one for ordinary callers, one
+ * for the development account, one for those without a credential.
+ */
 export function createRatePolicies(limits: LimitsConfig): { readonly of: (caller: Caller) => RatePolicy } {
   const { burst, tokensPerMinute } = limits;
   const ordinary: RatePolicy = { requestsPerMinute: limits.requestsPerMinute, burst, tokensPerMinute };
   const development: RatePolicy = { requestsPerMinute: limits.developmentRequestsPerMinute, burst, tokensPerMinute };
   // What one of them uses was paid for: its tokens are not counted.
   const anonymous: RatePolicy = { requestsPerMinute: limits.anonymousRequestsPerMinute, burst, tokensPerMinute };
-  return { of: (caller) => (caller.key?.development ? development : caller.anonymous || caller.paying ? anonymous : ordinary) };
+  return {
+    of: (caller) => (caller.key?.development ? development : caller.anonymous || caller.paying ? anonymous : ordinary),
+  };
 }

@@ -27,11 +27,17 @@ export interface RateLimiterOptions {
 /**
  * Limits that all gateways share through Redis; without Redis, or while it fails, limits of this process alone.
  *
- * What passes is also counted in process, for two reasons: when Redis goes away the local limits take over where the shared ones were,
- * not with full buckets; and what this process has let through stays counted when Redis loses its memory.
- * A first failure turns to local limits at once; Redis is then probed beside the requests, never by one of them.
+ * What passes is also counted in process, for two reasons: when Redis goes away the local limits take over where
+ * the shared ones were, not with full buckets; and what this process has let through stays counted when Redis loses
+ * its memory. A first failure turns to local limits at once; Redis is then probed beside the requests, never by one
+ * of them.
  */
-export function createRateLimiter({ redis, now, timeoutMs = 50, onChange = () => {} }: RateLimiterOptions): RateLimiter {
+export function createRateLimiter({
+  redis,
+  now,
+  timeoutMs = 50,
+  onChange = () => {},
+}: RateLimiterOptions): RateLimiter {
   const local = createLocalLimiter({ now });
   if (redis === null) return local;
 
@@ -46,7 +52,10 @@ export function createRateLimiter({ redis, now, timeoutMs = 50, onChange = () =>
     onChange(false, error);
   };
 
-  /** With the script itself and a key of its own: a Redis that answers but may not write (read only, out of memory) is of no use. */
+  /**
+   * With the script itself and a key of its own: a Redis that answers but may not write (read only, out of memory)
+   * is of no use.
+   */
   const probe = async (policy: RatePolicy) => {
     probing = true;
     probedAt = now();
@@ -96,7 +105,12 @@ interface SharedReply {
   readonly tokensMs: number;
 }
 
-async function runScript(redis: RedisClient, key: string, { requests, tokens }: Buckets, amount: RateAmount): Promise<SharedReply> {
+async function runScript(
+  redis: RedisClient,
+  key: string,
+  { requests, tokens }: Buckets,
+  amount: RateAmount,
+): Promise<SharedReply> {
   const args = [
     key,
     requests.depthMs * 1_000,
@@ -112,12 +126,16 @@ async function runScript(redis: RedisClient, key: string, { requests, tokens }: 
     if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw error;
     reply = await redis.eval(SCRIPT, 1, ...args);
   }
-  if (!Array.isArray(reply) || reply.length !== 3 || !reply.every(Number.isFinite)) throw new Error('Redis gave no rate decision');
+  if (!Array.isArray(reply) || reply.length !== 3 || !reply.every(Number.isFinite))
+    throw new Error('Redis gave no rate decision');
   const [allowed, requestsUs, tokensUs] = reply as [number, number, number];
   return { allowed: allowed === 1, requestsMs: requestsUs / 1_000, tokensMs: tokensUs / 1_000 };
 }
 
-/** Rejects when there is no result in time. The verdict waits for one turn of the event loop, so that a reply which arrived while this process was busy counts. */
+/**
+ * Rejects when there is no result in time. The verdict waits for one turn of the event loop, so that a reply which
+ * arrived while this process was busy counts.
+ */
 function within<T>(ms: number, result: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => setImmediate(reject, new Error(`Redis gave no answer in ${ms} ms`)), ms);

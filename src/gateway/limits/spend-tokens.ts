@@ -1,10 +1,16 @@
 import type { RateLimiter, RatePolicy } from './limiter.ts';
 
 /**
- * Counts what a call has used against its key's tokens, once it is known. A call that uses more than is left empties the bucket:
- * it is answered all the same, and the key's next requests wait.
+ * Counts what a call has used against its key's tokens, once it is known. A call that uses more than is left
+ * empties the bucket: it is answered all the same, and the key's next requests wait.
  */
-export async function spendTokens(limiter: RateLimiter, key: string, policy: RatePolicy, tokens: number): Promise<void> {
+export async function spendTokens(
+  limiter: RateLimiter,
+  key: string,
+  policy: RatePolicy,
+  tokens: number,
+): Promise<void> {
   const spent = await limiter.take(key, policy, { requests: 0, tokens });
-  if (!spent.allowed && spent.tokens.remaining > 0) await limiter.take(key, policy, { requests: 0, tokens: spent.tokens.remaining });
+  if (!spent.allowed && spent.tokens.remaining > 0)
+    await limiter.take(key, policy, { requests: 0, tokens: spent.tokens.remaining });
 }

@@ -28,7 +28,10 @@ export interface PartsTurn {
   readonly parts: readonly Part[];
 }
 
-/** What is said next by the primitive: parts as they come (texts that follow each other are one text), and what it is at. */
+/**
+ * What is said next by the primitive: parts as they come (texts that follow each other are one text), and what it
+ * is at.
+ */
 export type PartsEvent =
   | { readonly type: 'part'; readonly part: Part }
   /** It works, and says so; no part of the answer. */
@@ -37,12 +40,15 @@ export type PartsEvent =
 /** How it ended. The tail of a call that was asked in parts. */
 export interface PartsEnd {
   /**
-   * `input`: it asks for more, in the parts that were given. `cut`: it was ended before its own end, `error` says why; what came is charged. `failed`: by
-   * its own words, in `error`; nothing is charged.
+   * `input`: it asks for more, in the parts that were given. `cut`: it was ended before its own end, `error` says
+   * why; what came is charged. `failed`: by its own words, in `error`; nothing is charged.
    */
   readonly finish: 'stop' | 'length' | 'input' | 'cut' | 'failed';
   readonly error: string | null;
-  /** What a failure is on each wire; default `provider_unavailable`. A tool that says itself why it failed is `unprocessable`: the same again would fail again. */
+  /**
+   * What a failure is on each wire; default `provider_unavailable`. A tool that says itself why it failed is
+   * `unprocessable`: the same again would fail again.
+   */
   readonly errorCode?: ErrorCode;
   /** An agent's task and context, to go on with. */
   readonly taskId: string | null;
@@ -65,7 +71,9 @@ export function decodePartsEvents(bytes: Uint8Array): readonly PartsEvent[] {
   for (let from = 0; from < bytes.byteLength;) {
     const end = bytes.indexOf(LINE_END, from);
     events.push(
-      JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset + from, (end === -1 ? bytes.byteLength : end) - from).toString()) as PartsEvent,
+      JSON.parse(
+        Buffer.from(bytes.buffer, bytes.byteOffset + from, (end === -1 ? bytes.byteLength : end) - from).toString(),
+      ) as PartsEvent,
     );
     if (end === -1) break;
     from = end + 1;

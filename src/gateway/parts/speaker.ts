@@ -38,22 +38,32 @@ export interface Spoken {
 }
 
 /**
- * A primitive that can be spoken to in parts, whatever its protocol: what a bridge is made of. The door prepares and runs the call as any other, so that
- * it is billed as one of the primitive. Its data frames hold PartsEvents (encodePartsEvent), the tail of its settled frame is a PartsEnd.
+ * A primitive that can be spoken to in parts, whatever its protocol: what a bridge is made of. The door prepares
+ * and runs the call as any other, so that it is billed as one of the primitive. Its data frames hold PartsEvents
+ * (encodePartsEvent), the tail of its settled frame is a PartsEnd.
  */
 export interface Speaker {
   readonly primitive: Primitive;
-  /** Whether there is a service of this name (`weather`, `gpt-mini`; for tools `service/tool`), for the choice of a door. */
+  /**
+   * Whether there is a service of this name (`weather`, `gpt-mini`; for tools `service/tool`), for the choice of a
+   * door.
+   */
   has(name: string): boolean;
   /** Names of what can be asked, sorted, with a sentence on each; at most `limit`. */
   list(limit: number): readonly { readonly name: string; readonly displayName: string; readonly description: string }[];
   /** What there is to tell of one; null for an unknown name. Absent where the primitive's own protocol tells it. */
   about?(name: string): Promise<Spoken | null>;
-  /** Rejects with GatewayError `invalid_model` for an unknown name, `invalid_request` or `unprocessable` for what the primitive cannot be asked. */
+  /**
+   * Rejects with GatewayError `invalid_model` for an unknown name, `invalid_request` or `unprocessable` for what
+   * the primitive cannot be asked.
+   */
   toCall(name: string, ask: PartsAsk, context: AskContext): Promise<CallRequest>;
 }
 
-/** The primitives that can be spoken to, by the prefix that another protocol's door has for their names: `a2a/weather`, `mcp/files/read`, `model/gpt-mini`. */
+/**
+ * The primitives that can be spoken to, by the prefix that another protocol's door has for their names:
+ * `a2a/weather`, `mcp/files/read`, `model/gpt-mini`.
+ */
 export interface Speakers {
   readonly a2a: Speaker;
   readonly mcp: Speaker;
@@ -61,7 +71,10 @@ export interface Speakers {
 }
 
 /** `a2a/weather` → the agents' speaker and `weather`; null for a name without a prefix that is known. */
-export function speakerOf(speakers: Partial<Speakers>, name: string): { readonly speaker: Speaker; readonly name: string } | null {
+export function speakerOf(
+  speakers: Partial<Speakers>,
+  name: string,
+): { readonly speaker: Speaker; readonly name: string } | null {
   const slash = name.indexOf('/');
   const prefix = slash === -1 ? '' : name.slice(0, slash);
   const speaker = Object.hasOwn(speakers, prefix) ? speakers[prefix as keyof Speakers] : undefined;

@@ -15,11 +15,20 @@ export interface Locking {
 
 type Refusal = Extract<LockResult, { ok: false }>;
 
-/** Takes payments between the last check of a call and its lock, so that what is refused for another reason is never paid for. */
+/**
+ * Takes payments between the last check of a call and its lock, so that what is refused for another reason is never
+ * paid for.
+ */
 export interface LockPayments {
-  /** Before the first lock: for those who came by their payment alone. null where nothing has to be waited for. Rejects as the payment does. */
+  /**
+   * Before the first lock: for those who came by their payment alone. null where nothing has to be waited for.
+   * Rejects as the payment does.
+   */
   prepay(of: Locking, needed: MicroUsd): Promise<void> | null;
-  /** A lock that was refused and would take `needed` at least: rejects with `error` or with why it was not paid. Resolved, the lock is to be tried again. */
+  /**
+   * A lock that was refused and would take `needed` at least: rejects with `error` or with why it was not paid.
+   * Resolved, the lock is to be tried again.
+   */
   repay(of: Locking, refusal: Refusal, needed: MicroUsd, error: Error): Promise<void>;
   /** Both for a call, as billing takes them. */
   readonly ofCalls: {
@@ -33,14 +42,17 @@ export function createLockPayments(payments: Payments): LockPayments {
     try {
       slip.receipt = await payments.take(caller, slip, needed);
     } catch (error) {
-      if (refusesPayment(error)) throw new PaymentNeeded(error.code, error.message, needed, { param: error.param, cause: error });
+      if (refusesPayment(error))
+        throw new PaymentNeeded(error.code, error.message, needed, { param: error.param, cause: error });
       throw error;
     }
   }
 
   const prepay: LockPayments['prepay'] = (of, needed) => {
     const { caller, payment, parent } = of;
-    return caller.paying && payment && payment.receipt === null && parent === null && needed > 0n ? take(of, payment, needed) : null;
+    return caller.paying && payment && payment.receipt === null && parent === null && needed > 0n
+      ? take(of, payment, needed)
+      : null;
   };
 
   const repay: LockPayments['repay'] = async (of, { reason, available }, needed, error) => {
@@ -48,9 +60,14 @@ export function createLockPayments(payments: Payments): LockPayments {
     if (!payments.open || !wantsMoney || of.parent !== null) throw error;
     const { caller, payment = null } = of;
     const missing = needed > available ? needed - available : 1n;
-    if (payment?.fault) throw new PaymentNeeded(payment.fault.code, payment.fault.message, missing, { cause: payment.fault });
+    if (payment?.fault)
+      throw new PaymentNeeded(payment.fault.code, payment.fault.message, missing, { cause: payment.fault });
     if (payment === null || payment.receipt !== null || caller.anonymous)
-      throw new PaymentNeeded('insufficient_balance', reason === 'no_account' ? withoutBalance(needed) : error.message, missing);
+      throw new PaymentNeeded(
+        'insufficient_balance',
+        reason === 'no_account' ? withoutBalance(needed) : error.message,
+        missing,
+      );
     await take(of, payment, missing);
   };
 

@@ -2,15 +2,19 @@ import { hash } from 'node:crypto';
 import { isObject } from '#wire';
 import type { PaymentSlip } from './payments.ts';
 
-/** The idempotency key of a request that is paid for by itself and has none of its own: the same for the same payment, in whatever order its members came. */
+/**
+ * The idempotency key of a request that is paid for by itself and has none of its own: the same for the same
+ * payment, in whatever order its members came.
+ */
 export const paymentKey = ({ id, payload }: Pick<PaymentSlip, 'id' | 'payload'>): string =>
   `payment ${id === undefined ? hash('sha256', canonical(payload)) : hash('sha256', id)}`;
 
 /**
- * What a payment alone is for (PaymentSlip.request), where its request has an idempotency key of its own: whoever reads the chain must not have the same request
- * done again by giving it another key.
+ * What a payment alone is for (PaymentSlip.request), where its request has an idempotency key of its own: whoever
+ * reads the chain must not have the same request done again by giving it another key.
  */
-export const keyedRequest = (request: string, key: string | null): string => (key === null ? request : hash('sha256', `${request} ${key}`));
+export const keyedRequest = (request: string, key: string | null): string =>
+  key === null ? request : hash('sha256', `${request} ${key}`);
 
 /** JSON with the members of each object sorted by their names. */
 export function canonical(value: unknown): string {

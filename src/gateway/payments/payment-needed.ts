@@ -12,7 +12,12 @@ export class PaymentNeeded extends GatewayError {
 }
 
 /** Codes of a payment that was no good: another one may be. */
-const REFUSED: ReadonlySet<ErrorCode> = new Set(['payment_verification_failed', 'payment_expired', 'insufficient_payment']);
+const REFUSED: ReadonlySet<ErrorCode> = new Set([
+  'payment_verification_failed',
+  'payment_expired',
+  'insufficient_payment',
+]);
 
 /** Whether an error says that a payment was no good, and not that it could not be looked at. */
-export const refusesPayment = (error: unknown): error is GatewayError => error instanceof GatewayError && REFUSED.has(error.code);
+export const refusesPayment = (error: unknown): error is GatewayError =>
+  error instanceof GatewayError && REFUSED.has(error.code);

@@ -35,7 +35,10 @@ export interface PaymentReceipt {
 export interface PaymentSlip {
   /** x402's PaymentPayload as it came: JSON, of a bounded size, not looked at further. */
   readonly payload: Readonly<Record<string, unknown>>;
-  /** What the request asks for, as SHA-256 in hex, and the idempotency key that it has of its own: a payment without another credential is for one request, as whoever reads the chain could send it with another. */
+  /**
+   * What the request asks for, as SHA-256 in hex, and the idempotency key that it has of its own: a payment without
+   * another credential is for one request, as whoever reads the chain could send it with another.
+   */
   readonly request: string;
   /** null until it was credited. */
   receipt: PaymentReceipt | null;
@@ -47,9 +50,15 @@ export interface PaymentSlip {
 
 /** The one source of payment terms, and the one taker of payments, for every protocol. */
 export interface Payments {
-  /** False where no chain is set up for payments: then there is nothing to accept, and nobody is let in without a credential. */
+  /**
+   * False where no chain is set up for payments: then there is nothing to accept, and nobody is let in without a
+   * credential.
+   */
   readonly open: boolean;
-  /** Terms for a request of `caller` that `amount` is missing for: what has to be paid at least. A chain that cannot be asked is left out. */
+  /**
+   * Terms for a request of `caller` that `amount` is missing for: what has to be paid at least. A chain that cannot
+   * be asked is left out.
+   */
   required(of: {
     readonly error: string;
     readonly resource: PaidResource;
@@ -57,13 +66,16 @@ export interface Payments {
     readonly caller: Pick<Caller, 'account' | 'anonymous' | 'wallet'>;
   }): Promise<PaymentRequired>;
   /**
-   * Who makes a request that came without a credential but with a payment: the paying wallet, whose account is then the caller's, for this request alone. Any other caller as it is.
-   * Nothing is moved. Throws GatewayError `payment_verification_failed`, `payment_expired`, `invalid_request`, `service_unavailable`.
+   * Who makes a request that came without a credential but with a payment: the paying wallet, whose account is then
+   * the caller's, for this request alone. Any other caller as it is. Nothing is moved. Throws GatewayError
+   * `payment_verification_failed`, `payment_expired`, `invalid_request`, `service_unavailable`.
    */
   callerOf(caller: Caller, slip: PaymentSlip): Promise<Caller>;
   /**
-   * Takes the payment and credits it to the caller's account; resolves when that is durable. The same payment is taken once, however often it comes. `needed`: the least that
-   * it has to be. Throws as callerOf, `insufficient_payment`, and `payment_pending` where it is not known yet whether it was settled: repeating the request asks again.
+   * Takes the payment and credits it to the caller's account; resolves when that is durable. The same payment is
+   * taken once, however often it comes. `needed`: the least that it has to be. Throws as callerOf,
+   * `insufficient_payment`, and `payment_pending` where it is not known yet whether it was settled: repeating the
+   * request asks again.
    */
   take(caller: Caller, slip: PaymentSlip, needed: MicroUsd): Promise<PaymentReceipt>;
 }

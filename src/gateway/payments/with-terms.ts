@@ -5,7 +5,10 @@ import { paymentHeader } from './payment-header.ts';
 import { PaymentNeeded } from './payment-needed.ts';
 import type { PaidResource, Payments } from './payments.ts';
 
-/** An error as it answers an HTTP request: one that asks for money says how it can be paid, in the header and in the body. Every other one as it is. */
+/**
+ * An error as it answers an HTTP request: one that asks for money says how it can be paid, in the header and in the
+ * body. Every other one as it is.
+ */
 export async function withTerms(
   payments: Payments,
   error: unknown,

@@ -1,6 +1,9 @@
 import { formatUsd, type SettledFrame } from '#billing';
 
-/** What a reply says of a settled call in its metadata, on every wire that has a place for it (`tollgate/generation`). Amounts are USDC as decimal texts. */
+/**
+ * What a reply says of a settled call in its metadata, on every wire that has a place for it
+ * (`tollgate/generation`). Amounts are USDC as decimal texts.
+ */
 export interface CostOf {
   /** The call's own. */
   readonly cost: string;
@@ -10,7 +13,11 @@ export interface CostOf {
 }
 
 export function costOf({ settlement, runCost }: Pick<SettledFrame, 'settlement' | 'runCost'>): CostOf {
-  return { cost: formatUsd(settlement.charged), ...(runCost === undefined ? {} : { run_cost: formatUsd(runCost) }), currency: 'USDC' };
+  return {
+    cost: formatUsd(settlement.charged),
+    ...(runCost === undefined ? {} : { run_cost: formatUsd(runCost) }),
+    currency: 'USDC',
+  };
 }
 
 /** Whether a call, or one that was made under it, was charged: then it must not be made again. */

@@ -9,8 +9,8 @@ export interface ReplyMemory {
 /** What one reply keeps in memory. */
 export interface ReplyHold {
   /**
-   * The reply keeps `bytes` now. Null: it may be read on. Else it is not to be read before this settles, which is when there is room for it;
-   * rejects with GatewayError `service_unavailable` where there is none for long.
+   * The reply keeps `bytes` now. Null: it may be read on. Else it is not to be read before this settles, which is
+   * when there is room for it; rejects with GatewayError `service_unavailable` where there is none for long.
    */
   keeps(bytes: number): Promise<void> | null;
   /** The reply is to keep `bytes`, without waiting. False: there is no room, and it keeps what it kept. */
@@ -41,15 +41,22 @@ const WAIT_MS = 10_000;
 interface Counted {
   used: number;
   readonly max: number;
-  /** In the order in which they grew large. The first is never refused room by this count, so that one always comes to its end. */
+  /**
+   * In the order in which they grew large. The first is never refused room by this count, so that one always comes
+   * to its end.
+   */
   readonly holds: Set<Hold>;
 }
 
 /**
- * One count for all, one for each account and each provider. A reply takes room as it grows, twice as much each time; where any of its counts
- * has none, it waits: its connection is not read meanwhile.
+ * One count for all, one for each account and each provider. A reply takes room as it grows, twice as much each
+ * time; where any of its counts has none, it waits: its connection is not read meanwhile.
  */
-export function createReplyMemory({ repliesBytesMax, replyBytesMax, waitMs = WAIT_MS }: ReplyMemoryOptions): ReplyMemory {
+export function createReplyMemory({
+  repliesBytesMax,
+  replyBytesMax,
+  waitMs = WAIT_MS,
+}: ReplyMemoryOptions): ReplyMemory {
   const all: Counted = { used: 0, max: Math.max(repliesBytesMax, replyBytesMax), holds: new Set() };
   const shareMax = Math.max(all.max / SHARE, replyBytesMax);
   const shares = new Map<string, Counted>();
@@ -110,9 +117,13 @@ class Hold implements ReplyHold {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         reject(
-          new GatewayError('service_unavailable', 'This gateway holds as many large replies as it has memory for; retry in a moment', {
-            retryAfterS: 2,
-          }),
+          new GatewayError(
+            'service_unavailable',
+            'This gateway holds as many large replies as it has memory for; retry in a moment',
+            {
+              retryAfterS: 2,
+            },
+          ),
         );
         this.#stopWaiting();
       }, this.#pool.waitMs);
@@ -155,7 +166,8 @@ class Hold implements ReplyHold {
 
   #take(): boolean {
     const more = this.#wanted - this.#taken;
-    for (const { used, max, holds } of this.#counts!) if (used + more > max && holds.values().next().value !== this) return false;
+    for (const { used, max, holds } of this.#counts!)
+      if (used + more > max && holds.values().next().value !== this) return false;
     this.#add();
     return true;
   }

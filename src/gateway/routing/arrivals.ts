@@ -1,10 +1,13 @@
 import type { Offer } from '../call.ts';
 
-/** Lets calls wait that nobody can serve at the moment, such as after a restart of the gateway, when all proxies are on their way back. */
+/**
+ * Lets calls wait that nobody can serve at the moment, such as after a restart of the gateway, when all proxies are
+ * on their way back.
+ */
 export interface Arrivals {
   /**
-   * null where a provider of these offers can be reached now, and where all are of one provider: a call to it waits for it by itself.
-   * Else settles when the first of them can be reached, with true, or after the wait, with false.
+   * null where a provider of these offers can be reached now, and where all are of one provider: a call to it waits
+   * for it by itself. Else settles when the first of them can be reached, with true, or after the wait, with false.
    */
   waitFor(offers: readonly Offer[]): Promise<boolean> | null;
   /** Nobody is waited for any more. */

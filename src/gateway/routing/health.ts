@@ -9,7 +9,9 @@ import { createUnsavedFigures, FLAG_PREFIX, type Figure, type UnsavedFigures } f
 
 export interface HealthOptions {
   readonly now: () => number;
-  /** What makes epoch milliseconds of `now`, so that gateways and later starts name the same minutes alike; default 0. */
+  /**
+   * What makes epoch milliseconds of `now`, so that gateways and later starts name the same minutes alike; default 0.
+   */
   readonly epochOffsetMs?: number;
   /** How long an offer that failed is passed over, by those it failed for. */
   readonly cooldownMs: number;
@@ -54,11 +56,20 @@ interface State {
 }
 
 /**
- * Health of offers from real calls. A failure makes an offer rest for `cooldownMs`, for the account whose call failed or for all (see OfferOutages);
- * after that one call at a time probes it, until one succeeds. All state is bounded: per offer an hour of counts by the minute and the newest 128 measurements.
+ * Health of offers from real calls. A failure makes an offer rest for `cooldownMs`, for the account whose call
+ * failed or for all (see OfferOutages); after that one call at a time probes it, until one succeeds. All state is
+ * bounded: per offer an hour of counts by the minute and the newest 128 measurements.
  */
 export function createHealth(options: HealthOptions): Health & OfferFigures {
-  const { now, epochOffsetMs = 0, cooldownMs, windowMs = 30_000, failuresMax = 10, probeMs = 10_000, present = () => true } = options;
+  const {
+    now,
+    epochOffsetMs = 0,
+    cooldownMs,
+    windowMs = 30_000,
+    failuresMax = 10,
+    probeMs = 10_000,
+    present = () => true,
+  } = options;
   const rules: OutageRules = { cooldownMs, windowMs, failuresMax };
   const states = new Map<string, State>();
   /** When each provider last connected anew; the newest last. */
@@ -101,7 +112,8 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
   };
 
   /** What broke with an earlier connection of the provider says nothing of this one. */
-  const isOfEarlierConnection = (offer: Offer, beganAt: number): boolean => beganAt < (returnedAt.get(offer.provider.id) ?? -Infinity);
+  const isOfEarlierConnection = (offer: Offer, beganAt: number): boolean =>
+    beganAt < (returnedAt.get(offer.provider.id) ?? -Infinity);
 
   return {
     standing,
@@ -199,7 +211,8 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
   };
 }
 
-const isAvailable = (standing: Standing): boolean => standing === 'good' || standing === 'recent' || standing === 'probe';
+const isAvailable = (standing: Standing): boolean =>
+  standing === 'good' || standing === 'recent' || standing === 'probe';
 
 const NO_STATS: OfferStats = {
   requests: 0,
@@ -215,7 +228,8 @@ const keyOf = ({ offer, kind, minute }: Figure): string => `${offer}\n${kind}\n$
 
 function restoreFigure(state: State, { kind, minute, count }: Figure, at: number): void {
   const isFlag = kind.startsWith(FLAG_PREFIX);
-  if (minute > 0) state.lastHour.set(kind === 'success' ? SUCCESS : kind === 'failure' ? FAILURE : FLAG, minute, count, at);
+  if (minute > 0)
+    state.lastHour.set(kind === 'success' ? SUCCESS : kind === 'failure' ? FAILURE : FLAG, minute, count, at);
   else if (isFlag) state.flags.set(kind.slice(FLAG_PREFIX.length), count);
   else if (kind === 'success') state.successes = count;
   else state.failures = count;

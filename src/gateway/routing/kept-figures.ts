@@ -37,9 +37,10 @@ const TOTALS_MAX = 50_000;
 const SKEW_MS = 120_000;
 
 /**
- * Reads the figures, then writes what is counted every `saveMs`, never during a call. Each row is a sum to which every gateway adds; what comes back has
- * the additions of all. A database that is away delays it. A process that is killed loses the counts of the last `saveMs`, and a commit whose answer was
- * lost is counted twice: figures are no money. Rejects with the database's error.
+ * Reads the figures, then writes what is counted every `saveMs`, never during a call. Each row is a sum to which
+ * every gateway adds; what comes back has the additions of all. A database that is away delays it. A process that
+ * is killed loses the counts of the last `saveMs`, and a commit whose answer was lost is counted twice: figures are
+ * no money. Rejects with the database's error.
  */
 export async function openKeptFigures(options: KeptFiguresOptions): Promise<KeptFigures> {
   const { database, figures, now, saveMs = 5_000, lookMs = 30_000, onError } = options;

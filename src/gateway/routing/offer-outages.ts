@@ -1,9 +1,21 @@
 import type { Standing } from './router.ts';
-import { fail, hasCooledDown, isDown, newOutage, restart, standingOf, succeed, triedAgainAt, type Outage, type OutageRules } from './outage.ts';
+import {
+  fail,
+  hasCooledDown,
+  isDown,
+  newOutage,
+  restart,
+  standingOf,
+  succeed,
+  triedAgainAt,
+  type Outage,
+  type OutageRules,
+} from './outage.ts';
 
 /**
- * The outages of one offer: one that holds for every account, and one for each account whose own calls failed. What one account's calls do to a
- * provider closes it for that account alone: anybody can write a request that a provider answers with an error, and pays nothing for it.
+ * The outages of one offer: one that holds for every account, and one for each account whose own calls failed. What
+ * one account's calls do to a provider closes it for that account alone: anybody can write a request that a
+ * provider answers with an error, and pays nothing for it.
  */
 export interface OfferOutages {
   /** `account`: for whose call; none for what holds for every account. */
@@ -15,8 +27,8 @@ export interface OfferOutages {
   /** A call of this account failed. */
   failedFor(account: string, at: number, present: boolean): void;
   /**
-   * The account's last failure counts as evidence for every account. Each account counts as two failures at most, and it takes three accounts
-   * until it rests for all.
+   * The account's last failure counts as evidence for every account. Each account counts as two failures at most,
+   * and it takes three accounts until it rests for all.
    */
   witnessed(account: string, at: number): void;
   succeeded(at: number, beganAt: number): void;
@@ -45,10 +57,15 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
   const common = newOutage();
   const own = new Map<string, AccountOutage>();
 
-  const ownOf = (account: string | undefined): AccountOutage | undefined => (account === undefined || own.size === 0 ? undefined : own.get(account));
+  const ownOf = (account: string | undefined): AccountOutage | undefined =>
+    account === undefined || own.size === 0 ? undefined : own.get(account);
 
-  /** An account that knows the offer as down is held back by its own outage; the one try at a cooled-down offer is for an account that does not. */
-  const isPastCommon = (of: Outage | undefined, at: number): boolean => of !== undefined && isDown(of, at, rules) && hasCooledDown(common, at, rules);
+  /**
+   * An account that knows the offer as down is held back by its own outage; the one try at a cooled-down offer is
+   * for an account that does not.
+   */
+  const isPastCommon = (of: Outage | undefined, at: number): boolean =>
+    of !== undefined && isDown(of, at, rules) && hasCooledDown(common, at, rules);
 
   /** Whose try at the offer a call of this account is: its own while it knows the offer as down, else everybody's. */
   const triedFor = (account: string | undefined, at: number): Outage => {
@@ -67,7 +84,9 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
     triedAgainAt(at, account) {
       const of = ownOf(account);
       if (!of || !isDown(of, at, rules)) return triedAgainAt(common, rules);
-      return isPastCommon(of, at) ? triedAgainAt(of, rules) : Math.max(triedAgainAt(of, rules), triedAgainAt(common, rules));
+      return isPastCommon(of, at)
+        ? triedAgainAt(of, rules)
+        : Math.max(triedAgainAt(of, rules), triedAgainAt(common, rules));
     },
     failed(at, adds) {
       fail(common, at, adds, rules);

@@ -38,10 +38,12 @@ export function standingOf(outage: Outage, at: number, { cooldownMs, windowMs, f
 export const isDown = (outage: Outage, at: number, { cooldownMs }: OutageRules): boolean =>
   outage.down && at - outage.failedAt <= cooldownMs * (1 + FORGET_COOLDOWNS);
 
-export const hasCooledDown = (outage: Outage, at: number, { cooldownMs }: OutageRules): boolean => at - outage.failedAt >= cooldownMs;
+export const hasCooledDown = (outage: Outage, at: number, { cooldownMs }: OutageRules): boolean =>
+  at - outage.failedAt >= cooldownMs;
 
 /** When the next call may try a resting offer. */
-export const triedAgainAt = (outage: Outage, { cooldownMs }: OutageRules): number => Math.max(outage.failedAt + cooldownMs, outage.probedUntil);
+export const triedAgainAt = (outage: Outage, { cooldownMs }: OutageRules): number =>
+  Math.max(outage.failedAt + cooldownMs, outage.probedUntil);
 
 /** `adds`: how much longer the failure makes the streak. */
 export function fail(outage: Outage, at: number, adds: number, { cooldownMs }: OutageRules): void {

@@ -13,4 +13,11 @@ export interface RoutePreferences {
   readonly maxPrice: { readonly prompt?: MicroUsd; readonly completion?: MicroUsd; readonly image?: MicroUsd } | null;
 }
 
-export const NO_PREFERENCES: RoutePreferences = { order: [], only: [], ignore: [], allowFallbacks: true, sort: null, maxPrice: null };
+export const NO_PREFERENCES: RoutePreferences = {
+  order: [],
+  only: [],
+  ignore: [],
+  allowFallbacks: true,
+  sort: null,
+  maxPrice: null,
+};

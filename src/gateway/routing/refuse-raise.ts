@@ -8,8 +8,9 @@ import type { RoutePreferences } from './preferences.ts';
 export type RaisedCall = Pick<CallRequest, 'operation' | 'capped' | 'budget' | 'preferences'>;
 
 /**
- * Refuses a call at a price that has jumped lately, unless its consumer named the most that it may cost: who looked the price up before is not to pay
- * another one. `rates`: what the call costs now. Throws GatewayError `unprocessable`.
+ * Refuses a call at a price that has jumped lately, unless its consumer named the most that it may cost: who looked
+ * the price up before is not to pay another one. `rates`: what the call costs now. Throws GatewayError
+ * `unprocessable`.
  */
 export function refuseRaise(offer: Offer, call: RaisedCall, rates: Rates, now: () => number): void {
   const { raised } = offer;
@@ -23,9 +24,11 @@ export function refuseRaise(offer: Offer, call: RaisedCall, rates: Rates, now: (
   if (ratesAbove(rates, before)) {
     const meters = METERS.filter((meter) => ratesAbove({ [meter]: rates[meter] ?? 0n }, before));
     if (maxPrice === null || !meters.every((meter) => isBounded(maxPrice, meter)))
-      for (const meter of meters) words.push(`${meter} from ${usdOf(before, meter)} to ${usdOf(rates, meter)} USD${UNITS[meter] ?? ''}`);
+      for (const meter of meters)
+        words.push(`${meter} from ${usdOf(before, meter)} to ${usdOf(rates, meter)} USD${UNITS[meter] ?? ''}`);
   }
-  if (was.agent?.chargedPer === 'task' && offer.agent?.chargedPer === 'message') words.push('from a price per task to the same per message');
+  if (was.agent?.chargedPer === 'task' && offer.agent?.chargedPer === 'message')
+    words.push('from a price per task to the same per message');
   const nested = [was.agent?.nestedMax ?? 0n, offer.agent?.nestedMax ?? 0n] as const;
   if (nested[1] > 2n * nested[0]) words.push(`nested_max from ${formatUsd(nested[0])} to ${formatUsd(nested[1])} USD`);
   if (offer.priceCap !== null && was.priceCap !== null && offer.priceCap > 2n * was.priceCap)

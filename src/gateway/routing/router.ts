@@ -3,15 +3,18 @@ import type { Offer } from '../call.ts';
 import type { RoutePreferences } from './preferences.ts';
 
 /**
- * How an offer stands. `good`: nothing is against it. `recent`: it failed within the last 30 s and has succeeded since.
- * `probe`: it has cooled down and waits for one call to try it. `resting`: it cools down, a call is probing it, or its provider is away.
- * `open`: the same after so many failures in a row that it is not to be tried.
+ * How an offer stands. `good`: nothing is against it. `recent`: it failed within the last 30 s and has succeeded
+ * since. `probe`: it has cooled down and waits for one call to try it. `resting`: it cools down, a call is probing
+ * it, or its provider is away. `open`: the same after so many failures in a row that it is not to be tried.
  */
 export type Standing = 'good' | 'recent' | 'probe' | 'resting' | 'open';
 
 /** What is known of an offer's health, from real calls. */
 export interface Health {
-  /** `counted`: false for a call that is free by its protocol's table: it shows that the offer is there, and is none of the work that its figures are about. */
+  /**
+   * `counted`: false for a call that is free by its protocol's table: it shows that the offer is there, and is none
+   * of the work that its figures are about.
+   */
   succeeded(
     offer: Offer,
     sample: { readonly firstByteMs: number; readonly durationMs: number; readonly completionTokens: number },
@@ -22,11 +25,15 @@ export interface Health {
   /** A call of `account` failed, which was given to the offer at `beganAt`: it rests for that account. */
   failed(offer: Offer, account: string, beganAt: number): void;
   /**
-   * The failure that was told last of this account's calls was the offer's, as the call failed nowhere else: it goes into the figures.
-   * `evidence`: it is held against the offer for all, which rests for all when several accounts say so.
+   * The failure that was told last of this account's calls was the offer's, as the call failed nowhere else: it
+   * goes into the figures. `evidence`: it is held against the offer for all, which rests for all when several
+   * accounts say so.
    */
   blamed(offer: Offer, account: string, beganAt: number, evidence: boolean): void;
-  /** A provider is connected anew: what failed of it over its last connection need not cool down, one call may try it at once. */
+  /**
+   * A provider is connected anew: what failed of it over its last connection need not cool down, one call may try
+   * it at once.
+   */
   returned(provider: string): void;
   flagged(offer: Offer, flag: string): void;
   /** False while an offer cools down after a failure: for every account, or for this one. */
@@ -41,7 +48,9 @@ export interface Health {
   retryAfterS(offers: readonly Offer[], account?: string): number;
   /** 1 for an offer whose replies were in order over the last hour, towards 0 the more of them were flagged. */
   compliance(offer: Offer): number;
-  /** Median time to the first byte, and median completion tokens per second, of the newest calls; null before the first. */
+  /**
+   * Median time to the first byte, and median completion tokens per second, of the newest calls; null before the first.
+   */
   latencyMs(offer: Offer): number | null;
   tokensPerSecond(offer: Offer): number | null;
   stats(offer: Offer): OfferStats;
@@ -63,9 +72,10 @@ export interface OfferStats {
 
 export interface Router {
   /**
-   * Orders offers for attempts: at most `attemptsMax`, the best first. Empty when none is acceptable and healthy. `images`: how many the prompt
-   * holds; the price that an offer is weighed by has them in it. `costOf`: what this call costs at most at each of them, where that is not by the
-   * offer's own price; they are weighed by it then. `account`: who calls; some offers may rest for it alone.
+   * Orders offers for attempts: at most `attemptsMax`, the best first. Empty when none is acceptable and healthy.
+   * `images`: how many the prompt holds; the price that an offer is weighed by has them in it. `costOf`: what this
+   * call costs at most at each of them, where that is not by the offer's own price; they are weighed by it then.
+   * `account`: who calls; some offers may rest for it alone.
    */
   choose(
     offers: readonly Offer[],

@@ -8,8 +8,8 @@ export interface SlidingCount {
 }
 
 /**
- * Counts events of `kinds` kinds over the last `slots` × `slotMs` milliseconds, with fixed memory and constant work per event.
- * A clock that steps back counts into the newest slot.
+ * Counts events of `kinds` kinds over the last `slots` × `slotMs` milliseconds, with fixed memory and constant work
+ * per event. A clock that steps back counts into the newest slot.
  */
 export function createSlidingCount({
   slots,

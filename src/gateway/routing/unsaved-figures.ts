@@ -1,4 +1,7 @@
-/** How often `kind` was counted of an offer: in the minute that began at `minute` (epoch milliseconds), or ever (`minute` 0). */
+/**
+ * How often `kind` was counted of an offer: in the minute that began at `minute` (epoch milliseconds), or ever
+ * (`minute` 0).
+ */
 export interface Figure {
   readonly offer: string;
   /** `success`, `failure` or, of a minute, `flag`; of all time `flag:<name>`. */

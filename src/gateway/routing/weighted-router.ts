@@ -8,7 +8,10 @@ export interface RouterOptions {
   /** 0 to 1, without 1. */
   readonly random: () => number;
   readonly attemptsMax: number;
-  /** How many times the usual price a call may cost that names no provider and no price of its own; default without bound. */
+  /**
+   * How many times the usual price a call may cost that names no provider and no price of its own; default without
+   * bound.
+   */
   readonly priceSpreadMax?: number;
   readonly now?: () => number;
   /** How long a sticky key prefers its provider after it was last served. */
@@ -41,15 +44,23 @@ const STICKY = -1;
 const TIERS: Readonly<Record<Standing, number>> = { good: 0, probe: 0, recent: 1, resting: 2, open: 3 };
 
 /**
- * Chooses by weight 1/price² among offers that are well, those without a failure in the last 30 s before those with one.
- * What the consumer asked for comes first: `order`, then who served the sticky key, then `sort`.
- * Strangers set their own prices: without a word of the consumer's on it, no call goes to an offer that is `priceSpreadMax` times as dear as
- * the operator's own, nor falls back to one so much dearer than the first choice.
- * Offers that rest after a failure are left out while there are others; when they are all there is, they are tried all the same,
- * unless they failed so often in a row that they are `open`.
+ * Chooses by weight 1/price² among offers that are well, those without a failure in the last 30 s before those with
+ * one. What the consumer asked for comes first: `order`, then who served the sticky key, then `sort`. Strangers set
+ * their own prices: without a word of the consumer's on it, no call goes to an offer that is `priceSpreadMax` times
+ * as dear as the operator's own, nor falls back to one so much dearer than the first choice. Offers that rest after
+ * a failure are left out while there are others; when they are all there is, they are tried all the same, unless
+ * they failed so often in a row that they are `open`.
  */
 export function createRouter(options: RouterOptions): Router {
-  const { health, random, attemptsMax, priceSpreadMax = Infinity, now = Date.now, stickyTtlMs = 30 * 60_000, stickyMax = 20_000 } = options;
+  const {
+    health,
+    random,
+    attemptsMax,
+    priceSpreadMax = Infinity,
+    now = Date.now,
+    stickyTtlMs = 30 * 60_000,
+    stickyMax = 20_000,
+  } = options;
   const sticky = new Map<string, { readonly offer: string; readonly until: number }>();
 
   const stickyOffer = (key: string, service: string): string | null => {
@@ -57,7 +68,13 @@ export function createRouter(options: RouterOptions): Router {
     return found && found.until > now() ? found.offer : null;
   };
 
-  const enter = (offers: readonly Offer[], preferences: RoutePreferences, preferred: string | null, weigh: Weigh, account?: string): Entry[] => {
+  const enter = (
+    offers: readonly Offer[],
+    preferences: RoutePreferences,
+    preferred: string | null,
+    weigh: Weigh,
+    account?: string,
+  ): Entry[] => {
     const entries: Entry[] = [];
     for (const offer of offers) {
       const standing = health.standing(offer, account);
@@ -82,7 +99,9 @@ export function createRouter(options: RouterOptions): Router {
     for (const offer of offers) if (offer.endpoint.kind === 'direct') dearest = Math.max(dearest, weigh(offer));
     if (dearest < 0) return offers;
     const most = priceSpreadMax * Math.max(PRICE_FLOOR, dearest);
-    return offers.every((offer) => weigh(offer) <= most) ? offers : offers.filter((offer) => isFair(offer, most, preferences, weigh));
+    return offers.every((offer) => weigh(offer) <= most)
+      ? offers
+      : offers.filter((offer) => isFair(offer, most, preferences, weigh));
   };
 
   return {
@@ -94,11 +113,18 @@ export function createRouter(options: RouterOptions): Router {
         if (standing === 'probe') health.probing(only, account);
         return standing === 'open' ? [] : offers;
       }
-      const weigh: Weigh = costOf === undefined ? (offer) => priceOf(offer, images) : (offer) => Number(costOf(offer)) * UNITS;
+      const weigh: Weigh =
+        costOf === undefined ? (offer) => priceOf(offer, images) : (offer) => Number(costOf(offer)) * UNITS;
       const accepted = atUsualPrice(narrow(offers, preferences), preferences, weigh);
       const [first] = accepted;
       if (!first) return [];
-      const entries = enter(accepted, preferences, stickyKey === null ? null : stickyOffer(stickyKey, first.service), weigh, account);
+      const entries = enter(
+        accepted,
+        preferences,
+        stickyKey === null ? null : stickyOffer(stickyKey, first.service),
+        weigh,
+        account,
+      );
       const [best, ...others] = entries;
       if (!best) return [];
       if (best.standing === 'probe') health.probing(best.offer, account);
@@ -107,8 +133,10 @@ export function createRouter(options: RouterOptions): Router {
       // Resting offers are no fallback for a healthy one. A probe is, but after all that are well, whatever its price.
       const most = priceSpreadMax * Math.max(PRICE_FLOOR, weigh(best.offer));
       const affordable = others.filter(({ offer }) => isFair(offer, most, preferences, weigh));
-      const usable = best.standing === 'resting' ? affordable : affordable.filter((entry) => entry.standing !== 'resting');
-      for (const probe of [false, true]) for (const entry of usable) if ((entry.standing === 'probe') === probe) chosen.push(entry.offer);
+      const usable =
+        best.standing === 'resting' ? affordable : affordable.filter((entry) => entry.standing !== 'resting');
+      for (const probe of [false, true])
+        for (const entry of usable) if ((entry.standing === 'probe') === probe) chosen.push(entry.offer);
       return chosen.slice(0, attemptsMax);
     },
     served(stickyKey, offer) {
@@ -123,7 +151,10 @@ export function createRouter(options: RouterOptions): Router {
 /** The offers that the preferences accept, whatever their health. */
 function narrow(offers: readonly Offer[], preferences: RoutePreferences): readonly Offer[] {
   const { order, only, ignore, maxPrice, allowFallbacks } = preferences;
-  const accepted = only.length === 0 && ignore.length === 0 && maxPrice === null ? offers : offers.filter((offer) => accepts(preferences, offer));
+  const accepted =
+    only.length === 0 && ignore.length === 0 && maxPrice === null
+      ? offers
+      : offers.filter((offer) => accepts(preferences, offer));
   if (allowFallbacks || order.length === 0) return accepted;
   // Without fallbacks an order names the one provider that may serve: the first of it that serves this at all.
   const wanted = order.find((one) => accepted.some((offer) => isProvider(offer, one)));
@@ -136,11 +167,17 @@ function accepts({ order, only, ignore, maxPrice, allowFallbacks }: RoutePrefere
   if (ignore.some(isThis)) return false;
   if (!allowFallbacks && order.length > 0 && !order.some(isThis)) return false;
   if (maxPrice === null) return true;
-  const within = (meter: Meter, limit: bigint | undefined) => limit === undefined || (offer.price.rates[meter] ?? 0n) <= limit;
-  return within('prompt', maxPrice.prompt) && within('completion', maxPrice.completion) && within('image', maxPrice.image);
+  const within = (meter: Meter, limit: bigint | undefined) =>
+    limit === undefined || (offer.price.rates[meter] ?? 0n) <= limit;
+  return (
+    within('prompt', maxPrice.prompt) && within('completion', maxPrice.completion) && within('image', maxPrice.image)
+  );
 }
 
-/** Whether a call may cost what this offer asks: it is the operator's own, or within bounds, or the consumer named its provider or what it would pay. */
+/**
+ * Whether a call may cost what this offer asks: it is the operator's own, or within bounds, or the consumer named
+ * its provider or what it would pay.
+ */
 function isFair(offer: Offer, most: number, { order, only, maxPrice }: RoutePreferences, weigh: Weigh): boolean {
   if (offer.endpoint.kind === 'direct' || weigh(offer) <= most || maxPrice !== null) return true;
   return [...order, ...only].some((wanted) => isProvider(offer, wanted));
@@ -165,7 +202,10 @@ function sortKey(offer: Offer, sort: RoutePreferences['sort'], health: Health, w
   }
 }
 
-/** A number whose lowest of several falls to each offer with a chance in proportion to its weight: an exponential variate divided by the weight. */
+/**
+ * A number whose lowest of several falls to each offer with a chance in proportion to its weight: an exponential
+ * variate divided by the weight.
+ */
 function drawOf(blended: number, random: number, compliance: number): number {
   const price = Math.max(PRICE_FLOOR, blended);
   const trust = Math.max(COMPLIANCE_FLOOR, compliance);
@@ -175,19 +215,24 @@ function drawOf(blended: number, random: number, compliance: number): number {
 /** What a call with so many images weighs an offer by: one that is cheap by the token may be dear by the image. */
 function priceOf(offer: Offer, images: number): number {
   const blended = blendedPrice(offer);
-  return images === 0 || offer.primitive !== 'model' ? blended : blended + (Number(offer.price.rates.image ?? 0n) * images) / TOKENS_PER_CALL;
+  return images === 0 || offer.primitive !== 'model'
+    ? blended
+    : blended + (Number(offer.price.rates.image ?? 0n) * images) / TOKENS_PER_CALL;
 }
 
 const prices = new WeakMap<Offer, number>();
 
 /**
- * Micro-USD per 1M, prompt and completion together. What is not priced by the token is as dear as the dearest part of it: who opens a session, or lists
- * tools, has not said yet what it will call there.
+ * Micro-USD per 1M, prompt and completion together. What is not priced by the token is as dear as the dearest part
+ * of it: who opens a session, or lists tools, has not said yet what it will call there.
  */
 function blendedPrice(offer: Offer): number {
   let price = prices.get(offer);
   if (price === undefined) {
-    price = offer.primitive === 'model' ? tokenPrice(offer.price) : Math.max(...[offer.price, ...Object.values(offer.variants)].map(ratesTogether));
+    price =
+      offer.primitive === 'model'
+        ? tokenPrice(offer.price)
+        : Math.max(...[offer.price, ...Object.values(offer.variants)].map(ratesTogether));
     if (offer.priceCap !== null) price = Math.max(price, Number(offer.priceCap) * UNITS);
     // An agent that may spend of its own is as dear as all of that.
     price += Number(offer.agent?.nestedMax ?? 0n) * UNITS;
@@ -198,5 +243,6 @@ function blendedPrice(offer: Offer): number {
 
 const tokenPrice = ({ rates: { prompt = 0n, completion = 0n } }: Price): number => Number(prompt + completion);
 
-const ratesTogether = ({ rates: { prompt = 0n, completion = 0n, image = 0n, second = 0n, call = 0n } }: Price): number =>
-  Number(prompt + completion + image + second + call);
+const ratesTogether = ({
+  rates: { prompt = 0n, completion = 0n, image = 0n, second = 0n, call = 0n },
+}: Price): number => Number(prompt + completion + image + second + call);

@@ -29,8 +29,9 @@ const EXPOSED = [
 const DAY_S = 86_400;
 
 /**
- * Lets web pages of these origins call the gateway from their scripts. Credentials travel in headers that a page sets itself; cookies are never allowed.
- * With no origin, browsers keep all other pages out, and nothing is registered. `*` is every origin.
+ * Lets web pages of these origins call the gateway from their scripts. Credentials travel in headers that a page
+ * sets itself; cookies are never allowed. With no origin, browsers keep all other pages out, and nothing is
+ * registered. `*` is every origin.
  */
 export async function allowPages(server: FastifyInstance, origins: readonly string[]): Promise<void> {
   if (origins.length === 0) return;

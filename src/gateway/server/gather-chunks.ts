@@ -8,8 +8,9 @@ const CHUNKS_FREE = 4_096;
 const CHUNK_BYTES_MIN = 64;
 
 /**
- * The same bytes in pieces of 64 KiB. Each chunk of a chunked body is an object of a hundred bytes, whatever is in it, until the whole body is there: 10 MiB in
- * chunks of one byte would take a gigabyte. Reading them takes a microsecond each, so a body of very small ones ends with GatewayError `invalid_request`.
+ * The same bytes in pieces of 64 KiB. Each chunk of a chunked body is an object of a hundred bytes, whatever is in
+ * it, until the whole body is there: 10 MiB in chunks of one byte would take a gigabyte. Reading them takes a
+ * microsecond each, so a body of very small ones ends with GatewayError `invalid_request`.
  */
 export function gatherChunks(body: Readable): Readable {
   let piece = Buffer.alloc(0);

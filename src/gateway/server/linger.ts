@@ -11,10 +11,14 @@ const LINGER_MS = 5_000;
 const WATCH_MS = 50;
 
 /**
- * Has clients that are refused while they still send get their answer: a connection that is closed under them loses it. The rest of the body is read and
- * thrown away, within bounds; then the connection goes on, or ends. A body whose length is said to be too large is refused before any of it is read.
+ * Has clients that are refused while they still send get their answer: a connection that is closed under them loses
+ * it. The rest of the body is read and thrown away, within bounds; then the connection goes on, or ends. A body
+ * whose length is said to be too large is refused before any of it is read.
  */
-export function answerBeforeTheBody(server: FastifyInstance, limits: Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax'>): void {
+export function answerBeforeTheBody(
+  server: FastifyInstance,
+  limits: Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax'>,
+): void {
   server.addHook('preParsing', (request, _reply, payload, done) => {
     const { bodyLimit } = request.routeOptions;
     if (Number(request.headers['content-length']) > bodyLimit) return done(tooLarge(bodyLimit, limits));
@@ -35,7 +39,8 @@ export function answerBeforeTheBody(server: FastifyInstance, limits: Pick<Limits
 function readOn(body: NodeJS.ReadableStream, socket: Socket): void {
   const end = () => socket.destroy();
   const timer = setTimeout(end, LINGER_MS).unref();
-  // What Node throws away by itself, of a body that nobody has begun to read, is no data of the request: the connection counts it.
+  // What Node throws away by itself, of a body that nobody has begun to read, is no data of the request: the
+  // connection counts it.
   const most = socket.bytesRead + LINGER_BYTES;
   const watch = setInterval(() => {
     if (socket.bytesRead > most) end();
@@ -51,8 +56,15 @@ function readOn(body: NodeJS.ReadableStream, socket: Socket): void {
 }
 
 /** The error of a body over a limit of an endpoint, with the option that sets it. */
-export function tooLarge(bytes: number, { bodyBytesMax, chatBodyBytesMax }: Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax'>): GatewayError {
-  const option = bytes === chatBodyBytesMax ? 'limits.chat_body_bytes_max' : bytes === bodyBytesMax ? 'limits.body_bytes_max' : null;
+export function tooLarge(
+  bytes: number,
+  { bodyBytesMax, chatBodyBytesMax }: Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax'>,
+): GatewayError {
+  const option =
+    bytes === chatBodyBytesMax ? 'limits.chat_body_bytes_max' : bytes === bodyBytesMax ? 'limits.body_bytes_max' : null;
   const set = option === null ? '' : `; the operator sets it with ${option}`;
-  return new GatewayError('payload_too_large', `The request body is too large: this endpoint takes at most ${bytes} bytes${set}`);
+  return new GatewayError(
+    'payload_too_large',
+    `The request body is too large: this endpoint takes at most ${bytes} bytes${set}`,
+  );
 }

@@ -24,18 +24,23 @@ export interface RoutesOfPath {
 export type MethodsOfPath = (path: string) => RoutesOfPath;
 
 /**
- * Notes every route that is added from now on. Routes that are for some requests of a path only are left out: others may serve the rest of it.
- * Asked only where nothing was found, so the patterns are tried one after the other.
+ * Notes every route that is added from now on. Routes that are for some requests of a path only are left out:
+ * others may serve the rest of it. Asked only where nothing was found, so the patterns are tried one after the
+ * other.
  */
 export function collectMethods(server: FastifyInstance): MethodsOfPath {
-  const routes = new Map<string, { readonly pattern: RegExp; readonly methods: Set<string>; readonly refusal: TellRefusal | null }>();
+  const routes = new Map<
+    string,
+    { readonly pattern: RegExp; readonly methods: Set<string>; readonly refusal: TellRefusal | null }
+  >();
   server.addHook('onRoute', ({ url, method, constraints, prefix, routePath, config }) => {
     // The one for preflights of every path says nothing of a path.
     if (url === '*' || (constraints && Object.keys(constraints).length > 0)) return;
     // The root of a prefix answers with a slash at its end and without; the hook hears of one.
     for (const each of prefix !== '' && (routePath === '' || routePath === '/') ? [prefix, `${prefix}/`] : [url]) {
       let route = routes.get(each);
-      if (!route) routes.set(each, (route = { pattern: patternOf(each), methods: new Set(), refusal: config?.refusal ?? null }));
+      if (!route)
+        routes.set(each, (route = { pattern: patternOf(each), methods: new Set(), refusal: config?.refusal ?? null }));
       for (const one of [method].flat()) route.methods.add(one);
     }
   });
@@ -55,7 +60,9 @@ export function collectMethods(server: FastifyInstance): MethodsOfPath {
 function patternOf(url: string): RegExp {
   const source = url
     .split(/(:\w+|\*)/)
-    .map((part) => (part === '*' ? '.*' : part.startsWith(':') ? '[^/]+' : part.replaceAll(/[\\^$.|?+()[\]{}]/g, '\\$&')))
+    .map((part) =>
+      part === '*' ? '.*' : part.startsWith(':') ? '[^/]+' : part.replaceAll(/[\\^$.|?+()[\]{}]/g, '\\$&'),
+    )
     .join('');
   return new RegExp(`^${source}$`);
 }

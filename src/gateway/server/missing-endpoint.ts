@@ -1,9 +1,11 @@
-const NO_OAUTH = 'This gateway registers no OAuth clients. Give the client an API key, as the header "Authorization: Bearer <key>"';
+const NO_OAUTH =
+  'This gateway registers no OAuth clients. Give the client an API key, as the header "Authorization: Bearer <key>"';
 const OTHER_CHAT = /^\/api\/v1\/(?:responses|messages|completions)$/;
 
 /**
- * The words of a 404 for an address that does not exist. `path` is without its query. Clients show them to people who did not choose the address: it follows
- * from a base address. A client of MCP whose key does not work goes to `/register`, as a 401 is an invitation to sign in to it.
+ * The words of a 404 for an address that does not exist. `path` is without its query. Clients show them to people
+ * who did not choose the address: it follows from a base address. A client of MCP whose key does not work goes to
+ * `/register`, as a 401 is an invitation to sign in to it.
  */
 export function missingEndpoint(method: string, path: string): string {
   if (path === '/register') return NO_OAUTH;

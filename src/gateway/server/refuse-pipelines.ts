@@ -3,17 +3,23 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#wire';
 
-/** Requests of one connection of HTTP/1.1 that wait for their answers at once. Clients send one, and a few send some ahead. */
+/**
+ * Requests of one connection of HTTP/1.1 that wait for their answers at once. Clients send one, and a few send some
+ * ahead.
+ */
 const AHEAD_MAX = 32;
 
 const refused = new WeakSet<IncomingMessage>();
 
-/** Whether a request was refused because of those before it, and ends its connection: what is behind it is not wanted. */
+/**
+ * Whether a request was refused because of those before it, and ends its connection: what is behind it is not wanted.
+ */
 export const endsItsConnection = (request: IncomingMessage): boolean => refused.has(request);
 
 /**
- * Refuses requests that are sent ahead of the answers to many others, and closes their connection. All requests of one packet begin in one turn of the event
- * loop, 250 of them in 64 KiB. HTTP/1.1 lets a server close a connection at any time; requests that were not answered can be sent again.
+ * Refuses requests that are sent ahead of the answers to many others, and closes their connection. All requests of
+ * one packet begin in one turn of the event loop, 250 of them in 64 KiB. HTTP/1.1 lets a server close a connection
+ * at any time; requests that were not answered can be sent again.
  */
 export function refusePipelines(server: FastifyInstance): void {
   const waiting = new WeakMap<Socket, number>();
@@ -26,9 +32,13 @@ export function refusePipelines(server: FastifyInstance): void {
     refused.add(request.raw);
     void reply.header('connection', 'close');
     done(
-      new GatewayError('rate_limit_exceeded', `More than ${AHEAD_MAX} requests wait for answers on this connection: open another one`, {
-        retryAfterS: 1,
-      }),
+      new GatewayError(
+        'rate_limit_exceeded',
+        `More than ${AHEAD_MAX} requests wait for answers on this connection: open another one`,
+        {
+          retryAfterS: 1,
+        },
+      ),
     );
   });
 }

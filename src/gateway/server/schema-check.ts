@@ -1,12 +1,19 @@
 import { Ajv, type AnySchema, type ValidateFunction } from 'ajv';
 import { MUST_BE, schemaError } from './schema-problem.ts';
 
-const ajv = new Ajv({ allErrors: false, verbose: true, allowUnionTypes: true, strictRequired: false, strictTypes: false });
+const ajv = new Ajv({
+  allErrors: false,
+  verbose: true,
+  allowUnionTypes: true,
+  strictRequired: false,
+  strictTypes: false,
+});
 ajv.addKeyword({ keyword: MUST_BE, schemaType: 'string', valid: true });
 
 /**
- * Compiles a JSON schema, the one that the route documents, into a check of parsed JSON. The check returns its argument, typed,
- * or throws GatewayError `invalid_request` with the field as a path (`messages[2].role`) and what would be right there.
+ * Compiles a JSON schema, the one that the route documents, into a check of parsed JSON. The check returns its
+ * argument, typed, or throws GatewayError `invalid_request` with the field as a path (`messages[2].role`) and what
+ * would be right there.
  */
 export function createCheck<T>(schema: AnySchema): (value: unknown) => T {
   // At the first check: a command that starts a gateway for one question pays for no schema that it does not use.

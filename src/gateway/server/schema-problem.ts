@@ -23,10 +23,13 @@ interface SchemaNode {
 }
 
 /**
- * The problems of one value as GatewayError `invalid_request`. It names the field as a path (`messages[2].role`), what would be right there, and what came.
- * One place for bodies and addresses of every endpoint.
+ * The problems of one value as GatewayError `invalid_request`. It names the field as a path (`messages[2].role`),
+ * what would be right there, and what came. One place for bodies and addresses of every endpoint.
  */
-export function schemaError(problems: readonly SchemaProblem[], place: typeof BODY | typeof ADDRESS = BODY): GatewayError {
+export function schemaError(
+  problems: readonly SchemaProblem[],
+  place: typeof BODY | typeof ADDRESS = BODY,
+): GatewayError {
   const [problem] = problems;
   if (!problem) return new GatewayError('invalid_request', 'The request is not valid');
   const { keyword, params, data, parentSchema } = problem;
@@ -36,23 +39,35 @@ export function schemaError(problems: readonly SchemaProblem[], place: typeof BO
     const field = String(params['missingProperty']);
     const right = node.properties?.[field]?.[MUST_BE];
     const param = join(at, field);
-    return new GatewayError('invalid_request', `${param} is required${typeof right === 'string' ? `: ${right}` : ''}`, { param });
+    return new GatewayError('invalid_request', `${param} is required${typeof right === 'string' ? `: ${right}` : ''}`, {
+      param,
+    });
   }
   if (keyword === 'additionalProperties') {
     const param = join(at, printable(String(params['additionalProperty']), 64));
     return new GatewayError('invalid_request', unknownMember(param, Object.keys(node.properties ?? {})), { param });
   }
   const annotated = node[MUST_BE];
-  const right = typeof annotated === 'string' ? `must be ${annotated}` : mustBe({ keyword, params: { ...params, ...typesOf(problem, problems) } });
+  const right =
+    typeof annotated === 'string'
+      ? `must be ${annotated}`
+      : mustBe({ keyword, params: { ...params, ...typesOf(problem, problems) } });
   const words = keyword === 'type' && place === ADDRESS && Array.isArray(data) ? 'must be given once' : right;
   const came = words.startsWith('must be ') && words === right ? `, not ${shown(data)}` : '';
   return new GatewayError('invalid_request', `${at || place} ${words}${came}`, at ? { param: at } : {});
 }
 
 /** Of a field that may be one of several things each is told. */
-function typesOf({ keyword, instancePath }: SchemaProblem, problems: readonly SchemaProblem[]): { readonly type?: readonly unknown[] } {
+function typesOf(
+  { keyword, instancePath }: SchemaProblem,
+  problems: readonly SchemaProblem[],
+): { readonly type?: readonly unknown[] } {
   if (keyword !== 'type') return {};
-  return { type: problems.filter((one) => one.keyword === 'type' && one.instancePath === instancePath).flatMap((one) => one.params['type']) };
+  return {
+    type: problems
+      .filter((one) => one.keyword === 'type' && one.instancePath === instancePath)
+      .flatMap((one) => one.params['type']),
+  };
 }
 
 const join = (at: string, field: string): string => (at ? `${at}.${field}` : field);

@@ -1,8 +1,14 @@
 /**
- * What would be right, to follow the name of a field: "must be a number or null". The validator's own words ("must NOT have fewer
- * than 1 characters") are not for users.
+ * What would be right, to follow the name of a field: "must be a number or null". The validator's own words ("must
+ * NOT have fewer than 1 characters") are not for users.
  */
-export function mustBe({ keyword, params }: { readonly keyword: string; readonly params: Readonly<Record<string, unknown>> }): string {
+export function mustBe({
+  keyword,
+  params,
+}: {
+  readonly keyword: string;
+  readonly params: Readonly<Record<string, unknown>>;
+}): string {
   const limit = Number(params['limit']);
   switch (keyword) {
     case 'type':
@@ -58,6 +64,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 const typeWords = (type: string): string => TYPES[type] ?? type;
 
-const either = (words: readonly string[]): string => (words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)!}`);
+const either = (words: readonly string[]): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)!}`;
 
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;

@@ -1,6 +1,12 @@
 import { Socket } from 'node:net';
 import { Ajv, type AnySchema, type ValidateFunction } from 'ajv';
-import Fastify, { type FastifyBodyParser, type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, {
+  type FastifyBodyParser,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
 import { DatabaseError } from '#store';
 import { type Trust, answerClientError, GatewayError, toHttpError, parseJson, requestIdOf, asksForTunnel } from '#wire';
 import { LedgerUnavailable } from '#billing';
@@ -17,12 +23,15 @@ export interface ServerOptions {
   readonly trust?: Trust;
   readonly limits: LimitsConfig;
   /** Told of every error that becomes a 5xx, with its cause; not of those of providers, which the log of calls has. */
-  readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
+  readonly onError: (
+    error: unknown,
+    request: { readonly id: string; readonly method: string; readonly url: string },
+  ) => void;
 }
 
 /**
- * The HTTP server that every protocol is mounted on: body and time limits, request ids, and the chat family's error shape
- * for everything that has no wire of its own.
+ * The HTTP server that every protocol is mounted on: body and time limits, request ids, and the chat family's error
+ * shape for everything that has no wire of its own.
  */
 export function createServer({ trust, limits, onError }: ServerOptions): FastifyInstance {
   const server: FastifyInstance = Fastify({
@@ -57,8 +66,9 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
     },
   });
 
-  // Bodies are validated as they were sent; only what comes in an address is text that stands for numbers and booleans.
-  // Schemas are part of the code: a test holds them against their own schema, which takes longer to compile than all of a command's.
+  // Bodies are validated as they were sent; only what comes in an address is text that stands for numbers and
+  // booleans. Schemas are part of the code: a test holds them against their own schema, which takes longer to
+  // compile than all of a command's.
   const common = { strictSchema: false, validateSchema: false, meta: false, verbose: true } as const;
   const strict = new Ajv({ ...common, coerceTypes: false });
   const coercing = new Ajv({ ...common, coerceTypes: 'array', useDefaults: true });
@@ -99,11 +109,13 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   server.addHook('preParsing', (request, _reply, payload, done) => {
     done(null, request.headers['transfer-encoding'] === undefined ? payload : gatherChunks(payload));
   });
-  // A page that its client does not fetch is not kept for ever: its bytes may be the last that hold an old version. Calls write past this, and see to it themselves.
+  // A page that its client does not fetch is not kept for ever: its bytes may be the last that hold an old version.
+  // Calls write past this, and see to it themselves.
   server.addHook('onSend', (request, _reply, payload, done) => {
     const { socket } = request.raw;
     // What is asked from inside this process has no socket.
-    if (Buffer.isBuffer(payload) && payload.byteLength > SMALL_PAGE_BYTES && socket instanceof Socket) socket.setTimeout(limits.clientStallMs);
+    if (Buffer.isBuffer(payload) && payload.byteLength > SMALL_PAGE_BYTES && socket instanceof Socket)
+      socket.setTimeout(limits.clientStallMs);
     done();
   });
 
@@ -124,12 +136,17 @@ function refuseUnknownRoutes(server: FastifyInstance): void {
   const refuse = (request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split('?')[0]!;
     const { methods, refusal } = methodsOf(path);
-    if (methods.length === 0 || methods.includes(request.method)) throw new GatewayError('not_found', missingEndpoint(request.method, path));
+    if (methods.length === 0 || methods.includes(request.method))
+      throw new GatewayError('not_found', missingEndpoint(request.method, path));
     const allow = methods.join(', ');
     if (request.method === 'OPTIONS') return reply.code(204).header('allow', allow).send();
-    const error = new GatewayError('method_not_allowed', `${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`, {
-      headers: { allow },
-    });
+    const error = new GatewayError(
+      'method_not_allowed',
+      `${path.slice(0, 200)} does not take ${request.method}. It takes ${allow}`,
+      {
+        headers: { allow },
+      },
+    );
     if (refusal === null) throw error;
     const { status, headers, text } = refusal(error);
     return reply.code(status).headers(headers).type('application/json').send(text);
@@ -151,12 +168,16 @@ const UNSTORABLE_CHARACTER = '22021';
 
 /** Whether nothing can be written to the database until somebody makes room. */
 const isFull = (error: unknown): boolean =>
-  error instanceof DatabaseError ? error.full : error instanceof LedgerUnavailable && error.cause instanceof DatabaseError && error.cause.full;
+  error instanceof DatabaseError
+    ? error.full
+    : error instanceof LedgerUnavailable && error.cause instanceof DatabaseError && error.cause.full;
 const FULL =
   'The disk of the gateway is full, and no call can be taken: retry later. Whether a call that had begun was charged is told by /api/v1/generation';
 const FULL_RETRY_S = 30;
 
-/** Any thrown value as an error of our vocabulary. What we do not know becomes `internal` and shows nothing of itself. */
+/**
+ * Any thrown value as an error of our vocabulary. What we do not know becomes `internal` and shows nothing of itself.
+ */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (isFull(error)) return new GatewayError('service_unavailable', FULL, { retryAfterS: FULL_RETRY_S, cause: error });
@@ -171,7 +192,11 @@ export function toGatewayError(error: unknown): GatewayError {
     );
   }
   if (error instanceof DatabaseError && error.code === UNSTORABLE_CHARACTER) {
-    return new GatewayError('invalid_request', 'A text of the request holds the character U+0000, which cannot be stored', { cause: error });
+    return new GatewayError(
+      'invalid_request',
+      'A text of the request holds the character U+0000, which cannot be stored',
+      { cause: error },
+    );
   }
   const { code, statusCode, validation, validationContext, message } = (error ?? {}) as Partial<FastifyError>;
   if (validation) return schemaError(validation, validationContext === 'body' ? 'The body' : 'The address');
@@ -183,10 +208,16 @@ export function toGatewayError(error: unknown): GatewayError {
         { cause: error },
       );
     case 'FST_ERR_BAD_URL':
-      return new GatewayError('invalid_request', 'The address is not valid: it has a percent sign that encodes no character', { cause: error });
+      return new GatewayError(
+        'invalid_request',
+        'The address is not valid: it has a percent sign that encodes no character',
+        { cause: error },
+      );
     case 'FST_ERR_CTP_INVALID_MEDIA_TYPE':
     case 'FST_ERR_CTP_EMPTY_TYPE':
-      return new GatewayError('invalid_request', 'Send the body as JSON with content-type: application/json', { cause: error });
+      return new GatewayError('invalid_request', 'Send the body as JSON with content-type: application/json', {
+        cause: error,
+      });
     default:
       if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
         return new GatewayError('invalid_request', message ?? 'The request is not valid', { cause: error });

@@ -31,7 +31,8 @@ export interface AnswerCallDeps {
 }
 
 /** A request of a client that is answered by a call. */
-export interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'callId' | 'continued' | 'service'>, PaidRequest {
+export interface AnsweredCall
+  extends Pick<Turn, 'message' | 'client' | 'callId' | 'continued' | 'service'>, PaidRequest {
   readonly free: boolean;
   /** null without one. */
   readonly idempotencyKey: string | null;
@@ -43,7 +44,10 @@ export interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'callId'
   events(bytes: Uint8Array): Uint8Array | null;
   /** What the tail of the call is to the client; null for a reply without a response. */
   response(tail: unknown): McpTail | null;
-  /** An error before anything was run, as a result (JSON text): what whoever calls a tool can mend. null for one that is a JSON-RPC error. */
+  /**
+   * An error before anything was run, as a result (JSON text): what whoever calls a tool can mend. null for one
+   * that is a JSON-RPC error.
+   */
   errorResult?(error: unknown): string | null;
 }
 
@@ -70,7 +74,12 @@ export function createAnswerCall(deps: AnswerCallDeps): AnswerCall {
   };
 }
 
-async function run(deps: AnswerCallDeps, asked: AnsweredCall, answer: Answer, gone: AbortSignal): Promise<SettledFrame | null> {
+async function run(
+  deps: AnswerCallDeps,
+  asked: AnsweredCall,
+  answer: Answer,
+  gone: AbortSignal,
+): Promise<SettledFrame | null> {
   let call: Call | null = null;
   try {
     call = await deps.pipeline.prepare(await asked.request(), asked.callId);
@@ -86,20 +95,32 @@ async function run(deps: AnswerCallDeps, asked: AnsweredCall, answer: Answer, go
     return null;
   } catch (error) {
     const result = call === null ? asked.errorResult?.(error) : await refusalOf(deps, asked, call, error);
-    if (typeof result !== 'string') throw call === null || asked.free ? error : ofGeneration(toGatewayError(error), call.id);
+    if (typeof result !== 'string')
+      throw call === null || asked.free ? error : ofGeneration(toGatewayError(error), call.id);
     answer.end(resultText(asked.message.idText, result), 200);
     return null;
   }
 }
 
 /** A call that was not made for want of money, as the result that says how it can be paid for. */
-async function refusalOf({ payments }: AnswerCallDeps, asked: AnsweredCall, { candidates }: Call, error: unknown): Promise<string | null> {
+async function refusalOf(
+  { payments }: AnswerCallDeps,
+  asked: AnsweredCall,
+  { candidates }: Call,
+  error: unknown,
+): Promise<string | null> {
   if (asked.free || !asksForMoney(error)) return null;
-  const amount = candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), candidates[0]!.estimate);
+  const amount = candidates.reduce(
+    (least, { estimate }) => (estimate < least ? estimate : least),
+    candidates[0]!.estimate,
+  );
   return paymentRequired(payments, asked, error, amount);
 }
 
-/** The key that a request is run once by; null for none. Who comes without an account has none to keep it in, unless the request is paid for: then that is its key. */
+/**
+ * The key that a request is run once by; null for none. Who comes without an account has none to keep it in, unless
+ * the request is paid for: then that is its key.
+ */
 function keyOf({ caller, idempotencyKey, payment }: AnsweredCall): string | null {
   if (caller.anonymous) return null;
   if (idempotencyKey !== null) return ownIdempotencyKey(caller, idempotencyKey);
@@ -107,8 +128,9 @@ function keyOf({ caller, idempotencyKey, payment }: AnsweredCall): string | null
 }
 
 /**
- * A request with an idempotency key runs once, to its end even when its client leaves; its outcome is repeated, under the id of whoever asks again:
- * a result, an error of the server, or what it asks. What never reached an end is not kept.
+ * A request with an idempotency key runs once, to its end even when its client leaves; its outcome is repeated,
+ * under the id of whoever asks again: a result, an error of the server, or what it asks. What never reached an end
+ * is not kept.
  */
 async function runOnce(deps: AnswerCallDeps, asked: AnsweredCall, key: string, answer: Answer): Promise<void> {
   const { idempotency } = deps;
@@ -121,7 +143,8 @@ async function runOnce(deps: AnswerCallDeps, asked: AnsweredCall, key: string, a
     allowedServices: asked.caller.key?.allowedServices ?? null,
   };
   const beginning = await idempotency.begin(use);
-  if (beginning.kind === 'replay') return answer.end(withId(idText, beginning), beginning.status, { 'idempotent-replayed': 'true' });
+  if (beginning.kind === 'replay')
+    return answer.end(withId(idText, beginning), beginning.status, { 'idempotent-replayed': 'true' });
   if (beginning.kind !== 'new') throw idempotencyError(beginning.kind);
   const kept: { last: Parameters<Answer['end']> | null } = { last: null };
   const recording: Answer = {
@@ -138,14 +161,16 @@ async function runOnce(deps: AnswerCallDeps, asked: AnsweredCall, key: string, a
     await idempotency.abandon(use);
     throw error;
   }
-  if (settled && kept.last) await idempotency.finish(use, keptOutcome(kept.last[0], kept.last[1]), mayBeCharged(settled));
+  if (settled && kept.last)
+    await idempotency.finish(use, keptOutcome(kept.last[0], kept.last[1]), mayBeCharged(settled));
   else await idempotency.abandon(use);
   if (kept.last) answer.end(...kept.last);
   else answer.close();
 }
 
 /** Whether the outcome was charged, or is when its task ends. */
-const mayBeCharged = (settled: SettledFrame): boolean => wasCharged(settled) || (settled.tail as McpTail | null)?.pending === true;
+const mayBeCharged = (settled: SettledFrame): boolean =>
+  wasCharged(settled) || (settled.tail as McpTail | null)?.pending === true;
 
 /** A client sends its key again with each round of one call; each is another request. */
 function roundOf(key: string, { continued, message: { params } }: AnsweredCall): string {

@@ -3,7 +3,9 @@ import type { ListenPlaces } from '#gateway';
 import { ERROR, META } from '../wire/revisions.ts';
 import type { StandaloneRun } from './standalone.ts';
 
-/** Answers requests at single services, `subscriptions/listen` in one of the places for that; every other method passes. */
+/**
+ * Answers requests at single services, `subscriptions/listen` in one of the places for that; every other method passes.
+ */
 export function boundedListens(toService: StandaloneRun, places: ListenPlaces): StandaloneRun {
   return async (service, request, knock, answer, toClient) => {
     const { id, idText, method } = request.message;
@@ -18,11 +20,20 @@ export function boundedListens(toService: StandaloneRun, places: ListenPlaces): 
       end: (...last) => answer.end(...last),
       close() {
         if (!place.over.aborted) return answer.close();
-        answer.end(resultText(idText, JSON.stringify({ resultType: 'complete', _meta: { [META.subscriptionId]: id } })), 200);
+        answer.end(
+          resultText(idText, JSON.stringify({ resultType: 'complete', _meta: { [META.subscriptionId]: id } })),
+          200,
+        );
       },
     };
     try {
-      await toService(service, request, { ...knock, gone: AbortSignal.any([knock.gone, place.over]) }, within, toClient);
+      await toService(
+        service,
+        request,
+        { ...knock, gone: AbortSignal.any([knock.gone, place.over]) },
+        within,
+        toClient,
+      );
     } finally {
       place.leave();
     }

@@ -18,7 +18,10 @@ export async function runFreeCall(
 
 const REACH_MS = 5_000;
 
-/** Free calls that nobody waits for, of accounts that are not there. A server that does not answer in time is left alone, and not taken for broken. */
+/**
+ * Free calls that nobody waits for, of accounts that are not there. A server that does not answer in time is left
+ * alone, and not taken for broken.
+ */
 export function createReach(pipeline: Pick<Pipeline, 'prepare' | 'run'>): Reach {
   return async ({ account, offer }, method, talk) => {
     await runFreeCall(

@@ -9,4 +9,5 @@ export function keptOutcome(text: string, status: number): StoredReply {
 }
 
 /** An outcome that was kept, under the id of whoever asks again. */
-export const withId = (idText: string, { body }: StoredReply): string => `{"jsonrpc":"2.0","id":${idText},${Buffer.from(body).toString()}}`;
+export const withId = (idText: string, { body }: StoredReply): string =>
+  `{"jsonrpc":"2.0","id":${idText},${Buffer.from(body).toString()}}`;

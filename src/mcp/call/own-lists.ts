@@ -18,8 +18,9 @@ export interface OwnListsOptions {
 }
 
 /**
- * Some servers list a tool only to a client that it can ask what it needs. What is listed is for all clients: a server refuses the call of one that lacks it.
- * Nothing is asked of the gateway while it lists, and it answers nothing.
+ * Some servers list a tool only to a client that it can ask what it needs. What is listed is for all clients: a
+ * server refuses the call of one that lacks it. Nothing is asked of the gateway while it lists, and it answers
+ * nothing.
  */
 const ASKED = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} } as const;
 
@@ -30,7 +31,11 @@ export const OURSELVES: Caller = { account: OWN_ACCOUNT, key: null, wallet: null
 export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOptions): FetchDeps {
   const meta = { [META.version]: MODERN, [META.capabilities]: ASKED, [META.clientInfo]: { name: 'tollgate', version } };
   const run = (offer: Offer, method: string, converse: Conversation['converse'], signal: AbortSignal) =>
-    runFreeCall(pipeline, { caller: OURSELVES, requestId: `own-${method}`, target: pinned(offer.id), method, converse }, signal);
+    runFreeCall(
+      pipeline,
+      { caller: OURSELVES, requestId: `own-${method}`, target: pinned(offer.id), method, converse },
+      signal,
+    );
 
   return {
     async facts(offer, signal) {
@@ -41,7 +46,8 @@ export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOpt
         return NOTHING;
       };
       await run(offer, 'server/discover', converse, signal);
-      if (facts === null) throw new UpstreamFailure('the server was not reached', { retryable: true, blame: 'provider' });
+      if (facts === null)
+        throw new UpstreamFailure('the server was not reached', { retryable: true, blame: 'provider' });
       return facts;
     },
 
@@ -84,9 +90,14 @@ const NOTHING = { usage: null, outcome: 'free', estimated: false, finishReason: 
 /** null where the server has no such list. Throws UpstreamFailure where it refuses for another reason. */
 function resultOf({ text }: McpTail, method: string): string | null {
   const message = parseMessage(text);
-  if (message?.kind !== 'response') throw new UpstreamFailure(`the answer to ${method} is no response`, { retryable: true, blame: 'provider' });
+  if (message?.kind !== 'response')
+    throw new UpstreamFailure(`the answer to ${method} is no response`, { retryable: true, blame: 'provider' });
   if (message.error?.code === ERROR.methodNotFound) return null;
   const result = message.members.get('result');
-  if (!result) throw new UpstreamFailure(`${method} is refused: ${message.error?.message ?? ''}`, { retryable: true, blame: 'provider' });
+  if (!result)
+    throw new UpstreamFailure(`${method} is refused: ${message.error?.message ?? ''}`, {
+      retryable: true,
+      blame: 'provider',
+    });
   return text.slice(result.start, result.end);
 }

@@ -5,8 +5,9 @@ import { type PaidRequest, X402 } from './paid-request.ts';
 import type { Turn } from '../turn/turn.ts';
 
 /**
- * What a caller gets whose money does not reach: the tool result of the x402 transport for MCP, with the terms as structured content and as text.
- * A modern client gets it marked as complete, as every result is there. `least`: what the call would have locked.
+ * What a caller gets whose money does not reach: the tool result of the x402 transport for MCP, with the terms as
+ * structured content and as text. A modern client gets it marked as complete, as every result is there. `least`:
+ * what the call would have locked.
  */
 export async function paymentRequired(
   payments: Payments,

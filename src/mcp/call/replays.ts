@@ -1,12 +1,15 @@
 import type { Answer } from '#wire';
 
-/** What was written to clients of legacy sessions, for those whose connection broke: they come back with the id of the last event that they got. */
+/**
+ * What was written to clients of legacy sessions, for those whose connection broke: they come back with the id of
+ * the last event that they got.
+ */
 export interface Replays {
   /** An answer that writes to `answer` and can be gone on with. */
   record(session: string, answer: Answer): Recording;
   /**
-   * Writes what came after the event, and all that is still to come, to another answer. Resolves when that has ended; false where the event is not
-   * known here.
+   * Writes what came after the event, and all that is still to come, to another answer. Resolves when that has
+   * ended; false where the event is not known here.
    */
   resume(session: string, lastEventId: string, answer: Answer): Promise<boolean>;
   /** Bytes that are held. */
@@ -58,7 +61,12 @@ const ID_LINE = /(?:^|[\r\n])id: ?([^\r\n]*)/g;
 /** Sent at once: what follows is a stream, whatever it was. */
 const RESUMED = Buffer.from(': resumed\n\n');
 
-export function createReplays({ now, answerBytesMax = 4 * MIB, bytesMax = 64 * MIB, keptMs = 60_000 }: ReplaysOptions): Replays {
+export function createReplays({
+  now,
+  answerBytesMax = 4 * MIB,
+  bytesMax = 64 * MIB,
+  keptMs = 60_000,
+}: ReplaysOptions): Replays {
   /** In the order in which their first ids were written. */
   const all = new Set<Held>();
   let bytes = 0;

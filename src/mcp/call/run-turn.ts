@@ -17,7 +17,10 @@ export interface TurnRequest extends TurnCall {
 
 export type RunTurn = (request: TurnRequest, answer: Answer, gone: AbortSignal) => Promise<void>;
 
-/** Takes one request to a server through the pipeline and writes its answer. Never throws: what goes wrong is the answer. */
+/**
+ * Takes one request to a server through the pipeline and writes its answer. Never throws: what goes wrong is the
+ * answer.
+ */
 export function createRunTurn({ answerCall, ...deps }: RunTurnDeps): RunTurn {
   return (request, answer, gone) => {
     const turn: Turn = { ...request.turn, callId: newCallId() };

@@ -1,7 +1,24 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Answer, errorText, GatewayError, isObject, type JsonObject, parseMessage, type RequestMessage, type Seals } from '#wire';
+import {
+  type Answer,
+  errorText,
+  GatewayError,
+  isObject,
+  type JsonObject,
+  parseMessage,
+  type RequestMessage,
+  type Seals,
+} from '#wire';
 import type { Config } from '#config';
-import { type Caller, type CostCap, lowestCap, MAX_COST_HEADER, MAX_COST_META, parseIdempotencyKey, refuseCapBeside } from '#gateway';
+import {
+  type Caller,
+  type CostCap,
+  lowestCap,
+  MAX_COST_HEADER,
+  MAX_COST_META,
+  parseIdempotencyKey,
+  refuseCapBeside,
+} from '#gateway';
 import { OURS } from '../wire/acted-on.ts';
 import { withoutMeta } from '../wire/meta.ts';
 import { withoutTaskParam } from '../tasks/task-param.ts';
@@ -49,15 +66,26 @@ export type StandaloneRun = (
 
 /** Answers requests that stand alone, modern or bare, to one service. */
 export function createStandalone({ runTurn, readPaid, seals, receipts }: StandaloneDeps): StandaloneRun {
-  return async (service, { client, message: asked, capabilities, events, unwrapped = false }, knock, answer, toClient = AS_IT_IS) => {
+  return async (
+    service,
+    { client, message: asked, capabilities, events, unwrapped = false },
+    knock,
+    answer,
+    toClient = AS_IT_IS,
+  ) => {
     const { headers, requestId, gone } = knock;
-    if (client === 'bare' && asked.method === 'ping') return answer.end(`{"jsonrpc":"2.0","id":${asked.idText},"result":{}}`, 200);
+    if (client === 'bare' && asked.method === 'ping')
+      return answer.end(`{"jsonrpc":"2.0","id":${asked.idText},"result":{}}`, 200);
     const own = ownMeta(asked, headers, receipts);
     const { caller, payment } = await readPaid(knock.caller, service, own);
     const continued = openState(seals, caller, asked);
     if (continued === 'unknown') {
-      const text = 'requestState is not one that this gateway gave to this account, or it has expired: make the request again from its beginning';
-      return answer.end(errorText(asked.idText, { code: ERROR.invalidParams, message: text }), modernStatusOf(ERROR.invalidParams));
+      const text =
+        'requestState is not one that this gateway gave to this account, or it has expired: make the request again from its beginning';
+      return answer.end(
+        errorText(asked.idText, { code: ERROR.invalidParams, message: text }),
+        modernStatusOf(ERROR.invalidParams),
+      );
     }
     await runTurn(
       {
@@ -106,7 +134,11 @@ export interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotency
 }
 
 /** What a request says to the gateway itself, and the request without it. Throws GatewayError `invalid_request`. */
-export function ownMeta(asked: RequestMessage, headers: IncomingHttpHeaders, receipts: Config['billing']['receipts']): OwnMeta {
+export function ownMeta(
+  asked: RequestMessage,
+  headers: IncomingHttpHeaders,
+  receipts: Config['billing']['receipts'],
+): OwnMeta {
   const meta = isObject(asked.params?.['_meta']) ? asked.params['_meta'] : null;
   const key = meta?.['tollgate/idempotency-key'] ?? headers['idempotency-key'];
   const receipt = headers['x-receipt'];

@@ -1,5 +1,15 @@
 import { GatewayError, isObject, printable, type RequestMessage } from '#wire';
-import { pinned, type Caller, capCost, type CallRequest, type CostCap, LISTEN_MS, NO_PREFERENCES, type Offer, type PaymentSlip } from '#gateway';
+import {
+  pinned,
+  type Caller,
+  capCost,
+  type CallRequest,
+  type CostCap,
+  LISTEN_MS,
+  NO_PREFERENCES,
+  type Offer,
+  type PaymentSlip,
+} from '#gateway';
 import { MODERN, type MethodRule } from '../wire/revisions.ts';
 import { hasOwnPrice, priceOfTool } from '../turn/tool-price.ts';
 import { turnConversation, type TurnConversationDeps } from './turn-conversation.ts';
@@ -47,7 +57,9 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
     price: (offer) => priceOfTool(offer, tool),
     estimate(offer) {
       if (tool !== null && deps.lacks(offer, tool))
-        throw new GatewayError('unprocessable', `${offer.provider.name} has no tool ${printable(tool)}`, { param: 'name' });
+        throw new GatewayError('unprocessable', `${offer.provider.name} has no tool ${printable(tool)}`, {
+          param: 'name',
+        });
       if (continued !== null && continued.price !== priceOfTool(offer, tool).id)
         throw new GatewayError('unprocessable', PRICE_CHANGED, { param: 'params.requestState' });
       return offer.priceCap !== null && !hasOwnPrice(offer, tool) ? { costMax: offer.priceCap } : { call: 1n };
@@ -64,7 +76,8 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
 /** A stream that only listens is ended before the clock of its call ends it. */
 const LISTEN_CALL_MS = LISTEN_MS + 60_000;
 
-const PRICE_CHANGED = 'The price of this tool has changed since the call began: make the request again from its beginning';
+const PRICE_CHANGED =
+  'The price of this tool has changed since the call began: make the request again from its beginning';
 
 /** Characters of the name of a tool. */
 export const TOOL_NAME_MAX = 256;
@@ -73,7 +86,11 @@ export const TOOL_NAME_MAX = 256;
 function toolOf({ params }: RequestMessage): string {
   const name = params?.['name'];
   if (typeof name === 'string' && name !== '' && name.length <= TOOL_NAME_MAX) return name;
-  throw new GatewayError('invalid_request', `params.name must be the name of a tool, 1 to ${TOOL_NAME_MAX} characters`, { param: 'params.name' });
+  throw new GatewayError(
+    'invalid_request',
+    `params.name must be the name of a tool, 1 to ${TOOL_NAME_MAX} characters`,
+    { param: 'params.name' },
+  );
 }
 
 /** Servers differ in what they make of other arguments, and some run. Throws GatewayError `invalid_request`. */
@@ -81,9 +98,13 @@ function refuseOtherThanObject({ params }: RequestMessage): void {
   const given = params?.['arguments'];
   if (given === undefined || isObject(given)) return;
   const what = given === null ? 'null' : Array.isArray(given) ? 'an array' : `a ${typeof given}`;
-  throw new GatewayError('invalid_request', `params.arguments is ${what}: it must be an object, {} for a tool that takes none`, {
-    param: 'params.arguments',
-  });
+  throw new GatewayError(
+    'invalid_request',
+    `params.arguments is ${what}: it must be an object, {} for a tool that takes none`,
+    {
+      param: 'params.arguments',
+    },
+  );
 }
 
 /** What the span of the call says of the protocol, by the names of the semantic conventions. */
@@ -99,5 +120,8 @@ function factsOf({ client, message: { idText, method, params }, session }: Turn)
   };
 }
 
-/** One caller's requests for a service go to one of its providers while it is well: what one of them lists, the next may not have. */
+/**
+ * One caller's requests for a service go to one of its providers while it is well: what one of them lists, the next
+ * may not have.
+ */
 const stickyKeyOf = ({ account }: Caller): string => `${account} mcp`;

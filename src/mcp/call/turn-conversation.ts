@@ -21,7 +21,10 @@ export interface TurnConversationDeps {
 }
 
 /** The native side of a turn's call: asks the server what it is, and takes the leg for it. Its end has a McpTail. */
-export function turnConversation({ servers, legs, schemaOf, decorate, keepTask: keeping }: TurnConversationDeps, turn: Turn): Conversation {
+export function turnConversation(
+  { servers, legs, schemaOf, decorate, keepTask: keeping }: TurnConversationDeps,
+  turn: Turn,
+): Conversation {
   let call: Call | null = null;
   return {
     begin(prepared) {
@@ -30,10 +33,15 @@ export function turnConversation({ servers, legs, schemaOf, decorate, keepTask: 
     async *converse(offer, send, signal, detached) {
       const { message, client } = turn;
       if (client === 'modern' && turn.paramHeaders !== null && message.method === 'tools/call') {
-        const fault = paramHeaderFault(schemaOf(offer, String(message.params?.['name'])), message.params?.['arguments'], turn.paramHeaders);
+        const fault = paramHeaderFault(
+          schemaOf(offer, String(message.params?.['name'])),
+          message.params?.['arguments'],
+          turn.paramHeaders,
+        );
         if (fault) return refusal(turn, ERROR.headerMismatch, `Header mismatch: ${fault}`);
       }
-      if (client === 'modern' && message.method === 'tools/call' && declaresTasks(turn.capabilities)) await keeping.tasks.admit(turn.caller.account);
+      if (client === 'modern' && message.method === 'tools/call' && declaresTasks(turn.capabilities))
+        await keeping.tasks.admit(turn.caller.account);
       const facts = await servers.facts(offer, send, signal, turn.session?.era);
       let end: ReplyEnd;
       const beganAt = performance.now();
@@ -62,7 +70,11 @@ export function turnConversation({ servers, legs, schemaOf, decorate, keepTask: 
 /** What a leg could not read is its server's failure. */
 function readable(error: unknown): unknown {
   if (!(error instanceof RawJsonError)) return error;
-  return new UpstreamFailure(`the provider's answer is no MCP: ${error.message}`, { retryable: false, blame: 'provider', cause: error });
+  return new UpstreamFailure(`the provider's answer is no MCP: ${error.message}`, {
+    retryable: false,
+    blame: 'provider',
+    cause: error,
+  });
 }
 
 /** An error that the gateway itself gives in the middle of a call. */
@@ -80,11 +92,15 @@ function decorated(end: ReplyEnd, change: (result: string) => string): ReplyEnd 
   return { ...end, tail: { ...tail, text: splice(tail.text, [{ ...result, text: change(given) }]) } };
 }
 
-/** What cannot be read is not passed on, as a server could say in it that its tools cost something else. Throws UpstreamFailure. */
+/**
+ * What cannot be read is not passed on, as a server could say in it that its tools cost something else. Throws
+ * UpstreamFailure.
+ */
 function checkList(result: string): void {
   try {
     const tools = membersOf(result).get('tools');
-    if (!tools || result[tools.start] !== '[' || elementsOf(result, tools.start, TOOLS_MAX + 1).length <= TOOLS_MAX) return;
+    if (!tools || result[tools.start] !== '[' || elementsOf(result, tools.start, TOOLS_MAX + 1).length <= TOOLS_MAX)
+      return;
   } catch (error) {
     throw readable(error);
   }

@@ -4,7 +4,10 @@ import { withMeta } from '../wire/meta.ts';
 import { X402 } from './paid-request.ts';
 import type { McpTail } from '../turn/turn.ts';
 
-/** The response of a billed call with what it cost in its `_meta`; `cost` is in USDC, null while that is not known. One without a result stays as it is. */
+/**
+ * The response of a billed call with what it cost in its `_meta`; `cost` is in USDC, null while that is not known.
+ * One without a result stays as it is.
+ */
 export function withCost(
   { text, message }: McpTail,
   { id, payment }: Pick<Call, 'id' | 'payment'>,

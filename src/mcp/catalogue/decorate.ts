@@ -12,8 +12,9 @@ export interface DecorateOptions {
 }
 
 /**
- * Writes into each tool of a `tools/list` result (JSON text) what it costs and whether its definition is still what it was. Everything else stays as
- * it came. `offers`: all that a call of the service may be sent to. A text that is no such result comes back unchanged.
+ * Writes into each tool of a `tools/list` result (JSON text) what it costs and whether its definition is still what
+ * it was. Everything else stays as it came. `offers`: all that a call of the service may be sent to. A text that is
+ * no such result comes back unchanged.
  */
 export type Decorate = (text: string, offer: Offer, offers?: readonly Offer[]) => string;
 
@@ -35,7 +36,9 @@ export function createDecorate({ catalogue, now }: DecorateOptions): Decorate {
 
     const common = JSON.stringify(viewToolCallPrice(offer, '', offers));
     const priceOf = (tool: string) =>
-      offers.some(({ variants }) => Object.hasOwn(variants, tool)) ? JSON.stringify(viewToolCallPrice(offer, tool, offers)) : common;
+      offers.some(({ variants }) => Object.hasOwn(variants, tool))
+        ? JSON.stringify(viewToolCallPrice(offer, tool, offers))
+        : common;
 
     const decorateOne = (written: string): string | null => {
       const tool = readOnce(written);
@@ -60,7 +63,10 @@ export function createDecorate({ catalogue, now }: DecorateOptions): Decorate {
   };
 }
 
-/** A tool as an object in which no key stands twice: where one does, the last counts, as for most who read it. null for what has no name. */
+/**
+ * A tool as an object in which no key stands twice: where one does, the last counts, as for most who read it. null
+ * for what has no name.
+ */
 function readOnce(written: string): { readonly text: string; readonly name: string } | null {
   try {
     const member = membersOf(written).get('name');
@@ -74,8 +80,16 @@ function readOnce(written: string): { readonly text: string; readonly name: stri
   }
 }
 
-/** The tool (JSON text, no key twice) with price (JSON text) and definition in its `_meta`. A `_meta` that is no object, or has a key twice, is replaced. */
-export function writeMeta(tool: string, price: string, definition: ToolDefinition, more: Readonly<Record<string, string>> = {}): string {
+/**
+ * The tool (JSON text, no key twice) with price (JSON text) and definition in its `_meta`. A `_meta` that is no
+ * object, or has a key twice, is replaced.
+ */
+export function writeMeta(
+  tool: string,
+  price: string,
+  definition: ToolDefinition,
+  more: Readonly<Record<string, string>> = {},
+): string {
   const members = { [TOOL_META.price]: price, [TOOL_META.definition]: JSON.stringify(viewDefinition(definition)) };
   const whole = { start: 0, end: tool.length };
   const old = membersOf(tool).get('_meta');

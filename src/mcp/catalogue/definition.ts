@@ -5,8 +5,8 @@ import type { Members } from '#wire';
 const DEFINING = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const;
 
 /**
- * SHA-256, in hex, of the JSON object of the defining members, in this order and without white space between them, each value as it is written.
- * `members` are those of the tool in `text`.
+ * SHA-256, in hex, of the JSON object of the defining members, in this order and without white space between them,
+ * each value as it is written. `members` are those of the tool in `text`.
  */
 export function definitionHash(text: string, members: Members): string {
   const hash = createHash('sha256');
@@ -21,8 +21,8 @@ export function definitionHash(text: string, members: Members): string {
 }
 
 /**
- * Whether a schema refers to another document. Only `#…` is local. Such a reference is never followed: it is an address that a stranger chose.
- * Data that looks like one, in a `default` or an `enum`, counts as well.
+ * Whether a schema refers to another document. Only `#…` is local. Such a reference is never followed: it is an
+ * address that a stranger chose. Data that looks like one, in a `default` or an `enum`, counts as well.
  */
 export function hasRemoteRef(schema: unknown): boolean {
   const open: unknown[] = [schema];

@@ -6,8 +6,16 @@ import { readPage, type ListMethod } from './read-page.ts';
 export interface FetchDeps {
   /** What the server of an offer told of itself. */
   readonly facts: (offer: Offer, signal: AbortSignal) => Promise<ServerFacts>;
-  /** One page of a list, asked for the gateway itself: JSON text of the result; null where the server has no such method. */
-  readonly list: (offer: Offer, method: ListMethod, cursor: string | null, signal: AbortSignal) => Promise<string | null>;
+  /**
+   * One page of a list, asked for the gateway itself: JSON text of the result; null where the server has no such
+   * method.
+   */
+  readonly list: (
+    offer: Offer,
+    method: ListMethod,
+    cursor: string | null,
+    signal: AbortSignal,
+  ) => Promise<string | null>;
 }
 
 export interface FetchLimits {
@@ -33,7 +41,12 @@ export interface FetchedLists {
 const KEY_MAX = 1_024;
 
 /** All lists of one server, within the limits. Rejects where the server cannot be asked or answers what is no list. */
-export async function fetchLists(offer: Offer, { facts, list }: FetchDeps, limits: FetchLimits, signal: AbortSignal): Promise<FetchedLists> {
+export async function fetchLists(
+  offer: Offer,
+  { facts, list }: FetchDeps,
+  limits: FetchLimits,
+  signal: AbortSignal,
+): Promise<FetchedLists> {
   const told = await facts(offer, signal);
   let size = 0;
   let truncated = false;

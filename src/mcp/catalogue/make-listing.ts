@@ -30,9 +30,11 @@ export async function makeListing({ offer, fetched, before, pin, now }: MakeList
   }
   const pins = await pin(new Map(read.map((tool) => [tool.name, sha256Of(tool)])));
   const tools = new Map<string, ToolEntry>();
-  for (const tool of read) tools.set(tool.name, pinned(tool, pins ? (pins.get(tool.name) ?? null) : before?.tools.get(tool.name)?.definition));
+  for (const tool of read)
+    tools.set(tool.name, pinned(tool, pins ? (pins.get(tool.name) ?? null) : before?.tools.get(tool.name)?.definition));
 
-  const same = before !== null && tools.size === before.tools.size && read.every((tool) => tool === before.tools.get(tool.name));
+  const same =
+    before !== null && tools.size === before.tools.size && read.every((tool) => tool === before.tools.get(tool.name));
   const index = same ? before.index : indexTools(tools.values(), `${offer.service} ${offer.displayName}`);
   return {
     facts,
@@ -60,7 +62,10 @@ type KnownPin = Pick<ToolPin, 'sha256' | 'changedAt'> & { readonly version: numb
 
 /** The entry with its pin. One that says so already stays the same object. */
 function pinned(tool: ReadTool | ToolEntry, pin: KnownPin | null | undefined): ToolEntry {
-  const of = pin && pin.version !== null && pin.sha256 === sha256Of(tool) ? { version: pin.version, changedAt: pin.changedAt } : NO_PIN;
+  const of =
+    pin && pin.version !== null && pin.sha256 === sha256Of(tool)
+      ? { version: pin.version, changedAt: pin.changedAt }
+      : NO_PIN;
   if ('definition' in tool) {
     const { definition } = tool;
     if (definition.version === of.version && definition.changedAt === of.changedAt) return tool;

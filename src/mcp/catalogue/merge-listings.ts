@@ -22,12 +22,16 @@ export interface ServiceListing {
 }
 
 /** `offers`: all of one service. */
-export function mergeListings(offers: readonly Offer[], listingOf: (offer: Offer) => ServerListing | null): ServiceListing {
+export function mergeListings(
+  offers: readonly Offer[],
+  listingOf: (offer: Offer) => ServerListing | null,
+): ServiceListing {
   const ordered = byPrice(offers);
   const listings = ordered.map(listingOf);
   const tools = new Map<string, ServiceTool>();
   for (const [index, listing] of listings.entries())
-    for (const [name, tool] of listing?.tools ?? []) if (!tools.has(name)) tools.set(name, { tool, offer: ordered[index]! });
+    for (const [name, tool] of listing?.tools ?? [])
+      if (!tools.has(name)) tools.set(name, { tool, offer: ordered[index]! });
   return {
     service: ordered[0]!.service,
     offers: ordered,
@@ -39,7 +43,10 @@ export function mergeListings(offers: readonly Offer[], listingOf: (offer: Offer
   };
 }
 
-function merge(listings: readonly (ServerListing | null)[], kind: 'resources' | 'resourceTemplates' | 'prompts'): readonly ListedItem[] {
+function merge(
+  listings: readonly (ServerListing | null)[],
+  kind: 'resources' | 'resourceTemplates' | 'prompts',
+): readonly ListedItem[] {
   const known = listings.filter((listing) => listing !== null);
   if (known.length <= 1) return known[0]?.[kind] ?? [];
   const items = new Map<string, ListedItem>();
@@ -48,6 +55,14 @@ function merge(listings: readonly (ServerListing | null)[], kind: 'resources' | 
 }
 
 /** Whether a listing that was merged before is what merging would give now. */
-export function isCurrent({ offers, listings }: ServiceListing, now: readonly Offer[], listingOf: (offer: Offer) => ServerListing | null): boolean {
-  return offers.length === now.length && now.every((offer) => offers.includes(offer)) && offers.every((offer, i) => listingOf(offer) === listings[i]);
+export function isCurrent(
+  { offers, listings }: ServiceListing,
+  now: readonly Offer[],
+  listingOf: (offer: Offer) => ServerListing | null,
+): boolean {
+  return (
+    offers.length === now.length &&
+    now.every((offer) => offers.includes(offer)) &&
+    offers.every((offer, i) => listingOf(offer) === listings[i])
+  );
 }

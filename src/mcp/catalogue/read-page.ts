@@ -12,7 +12,9 @@ export type ListMethod = keyof typeof LISTS;
 
 export interface Page {
   readonly items: readonly ListedItem[];
-  /** Elements were passed over: what they are known by is missing or too long, they are too long, or a key stands twice. */
+  /**
+   * Elements were passed over: what they are known by is missing or too long, they are too long, or a key stands twice.
+   */
   readonly passedOver: boolean;
   readonly nextCursor: string | null;
 }

@@ -1,5 +1,8 @@
 export interface RefresherOptions<T> {
-  /** Does the work for an item. Rejects where it failed. Not called again for the item before it has ended or `timeoutMs` have passed. */
+  /**
+   * Does the work for an item. Rejects where it failed. Not called again for the item before it has ended or
+   * `timeoutMs` have passed.
+   */
   readonly refresh: (item: T, signal: AbortSignal) => Promise<void>;
   readonly idOf: (item: T) => string;
   /** Whose it is: nobody takes all places. */
@@ -11,7 +14,10 @@ export interface RefresherOptions<T> {
   readonly random: () => number;
   /** From one refresh of an item to the next; about, so that not all come at once. */
   readonly everyMs: number;
-  /** The least time between two, for an item that is said to be stale. Doubles each time until a round of `everyMs` went by without. */
+  /**
+   * The least time between two, for an item that is said to be stale. Doubles each time until a round of `everyMs`
+   * went by without.
+   */
   readonly gapMs: number;
   readonly timeoutMs: number;
   /** Items at once, of all and of one owner. */
@@ -57,9 +63,25 @@ const FIRST_RETRY_MS = 2_000;
 /** Rounds that a server which never answers is left alone for at most. */
 const ROUNDS_MAX = 6;
 
-/** Refreshes items in the background: each in its time, a few at once, less often where it fails or where it is always said to have changed. */
+/**
+ * Refreshes items in the background: each in its time, a few at once, less often where it fails or where it is
+ * always said to have changed.
+ */
 export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
-  const { refresh, idOf, ownerOf, present, now, random, everyMs, gapMs, timeoutMs, concurrency, concurrencyOfOwner, onFailed } = options;
+  const {
+    refresh,
+    idOf,
+    ownerOf,
+    present,
+    now,
+    random,
+    everyMs,
+    gapMs,
+    timeoutMs,
+    concurrency,
+    concurrencyOfOwner,
+    onFailed,
+  } = options;
   const states = new Map<string, State<T>>();
   const runningOf = new Map<string, number>();
   let running = 0;
@@ -91,7 +113,9 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
     runningOf.set(owner, (runningOf.get(owner) ?? 0) + 1);
     const timer = setTimeout(() => controller.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
     const aborted = Promise.withResolvers<never>();
-    controller.signal.addEventListener('abort', () => aborted.reject(controller.signal.reason as Error), { once: true });
+    controller.signal.addEventListener('abort', () => aborted.reject(controller.signal.reason as Error), {
+      once: true,
+    });
     try {
       await Promise.race([refresh(item, controller.signal), aborted.promise]);
       state.failures = 0;
@@ -189,7 +213,8 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
     async tried(id) {
       tick();
       const state = states.get(id);
-      if (state && !state.tried && !state.away && !closed) await new Promise<void>((resolve) => state.waiting.push(resolve));
+      if (state && !state.tried && !state.away && !closed)
+        await new Promise<void>((resolve) => state.waiting.push(resolve));
     },
     close() {
       closed = true;

@@ -66,10 +66,14 @@ const SATURATION = 1.2;
 const LENGTH = 0.75;
 
 /**
- * The tools that have the query's words, by BM25 over all that are searched: at least the `atLeast` best, and all that are as good as the last of
- * those. In no order.
+ * The tools that have the query's words, by BM25 over all that are searched: at least the `atLeast` best, and all
+ * that are as good as the last of those. In no order.
  */
-export function searchTools<T>(query: string, searched: readonly (readonly [T, SearchIndex])[], atLeast: number): readonly Match<T>[] {
+export function searchTools<T>(
+  query: string,
+  searched: readonly (readonly [T, SearchIndex])[],
+  atLeast: number,
+): readonly Match<T>[] {
   const words = [...new Set(wordsOf(query))].slice(0, QUERY_WORDS_MAX);
   let count = 0;
   let length = 0;

@@ -8,8 +8,8 @@ const TEXT_MAX = 4_096;
 const WORD_MAX = 40;
 
 /**
- * The words of a text as search compares them: lower case, identifiers taken apart, English endings dropped, writing without spaces in pairs of
- * characters. The same text always gives the same words.
+ * The words of a text as search compares them: lower case, identifiers taken apart, English endings dropped,
+ * writing without spaces in pairs of characters. The same text always gives the same words.
  */
 export function wordsOf(text: string): readonly string[] {
   const words: string[] = [];

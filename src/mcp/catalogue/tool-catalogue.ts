@@ -35,7 +35,10 @@ export interface ToolCatalogue extends ToolListings {
   since(service: string): number;
   /** null where there is no such service. */
   service(name: string): ServiceListing | null;
-  /** The tools that say most of the query's words, best first. The same query on the same tools gives the same, in the same order. */
+  /**
+   * The tools that say most of the query's words, best first. The same query on the same tools gives the same, in
+   * the same order.
+   */
   find(query: string, options: FindOptions): readonly FoundTool[];
   /** The server of the offer lists something else than what is known: it is asked soon. */
   stale(offer: Offer): void;
@@ -83,8 +86,9 @@ const LIMITS: CatalogueLimits = {
 };
 
 /**
- * Asks the servers of all tool offers what they have, for the gateway itself and in the background: at once when an offer appears or changes, then
- * every now and then. Of a server that cannot be reached, what it said last stands. Nothing that a definition refers to is ever fetched.
+ * Asks the servers of all tool offers what they have, for the gateway itself and in the background: at once when an
+ * offer appears or changes, then every now and then. Of a server that cannot be reached, what it said last stands.
+ * Nothing that a definition refers to is ever fetched.
  */
 export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogue {
   const { catalog, pins, now, present = () => true, onError } = options;
@@ -206,10 +210,16 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
       const providers = searched.reduce((most, [{ offers: of }]) => Math.max(most, of.length), 1);
       for (const { of, name, score } of searchTools(query, searched, limit * providers)) {
         const tool = of.tools.get(name);
-        if (tool && (best.get(tool)?.score ?? -1) < score) best.set(tool, { found: { ...tool, service: of.service }, score });
+        if (tool && (best.get(tool)?.score ?? -1) < score)
+          best.set(tool, { found: { ...tool, service: of.service }, score });
       }
       return [...best.values()]
-        .sort((a, b) => b.score - a.score || compare(a.found.service, b.found.service) || compare(a.found.tool.name, b.found.tool.name))
+        .sort(
+          (a, b) =>
+            b.score - a.score ||
+            compare(a.found.service, b.found.service) ||
+            compare(a.found.tool.name, b.found.tool.name),
+        )
         .slice(0, limit)
         .map(({ found }) => found);
     },

@@ -29,13 +29,16 @@ export function readTool(text: string): ReadTool {
 }
 
 /** The entry of a tool, with how often its definition has changed. */
-export function toEntry({ sha256, remoteRef, ...tool }: ReadTool, pin: Pick<ToolDefinition, 'version' | 'changedAt'>): ToolEntry {
+export function toEntry(
+  { sha256, remoteRef, ...tool }: ReadTool,
+  pin: Pick<ToolDefinition, 'version' | 'changedAt'>,
+): ToolEntry {
   return new Tool(tool, { sha256, version: pin.version, changedAt: pin.changedAt, remoteRef });
 }
 
 /**
- * Schemas are parsed when somebody asks, and forgotten when nobody holds them: parsed they are ten times their text, and a stranger's server says
- * how many there are.
+ * Schemas are parsed when somebody asks, and forgotten when nobody holds them: parsed they are ten times their
+ * text, and a stranger's server says how many there are.
  */
 class Tool implements ToolEntry {
   readonly name: string;
@@ -45,7 +48,10 @@ class Tool implements ToolEntry {
   readonly definition: ToolDefinition;
   #schema: WeakRef<JsonObject> | null = null;
 
-  constructor({ name, title, description, text }: Pick<ReadTool, 'name' | 'title' | 'description' | 'text'>, definition: ToolDefinition) {
+  constructor(
+    { name, title, description, text }: Pick<ReadTool, 'name' | 'title' | 'description' | 'text'>,
+    definition: ToolDefinition,
+  ) {
     this.name = name;
     this.title = title;
     this.description = description;

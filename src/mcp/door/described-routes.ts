@@ -7,9 +7,19 @@ const POST =
   '`tools/list` and `tools/call` are answered without `initialize` as well. `tools/call` is billed, everything else is free. ' +
   'A call\'s `result._meta` tells its cost and, where `_meta["tollgate/receipt"]` of the request is true, its signed receipt.';
 
-const SESSION = { 'mcp-session-id': { type: 'string', description: 'Of a session, which `initialize` opened (the revisions before 2026-07-28)' } };
+const SESSION = {
+  'mcp-session-id': {
+    type: 'string',
+    description: 'Of a session, which `initialize` opened (the revisions before 2026-07-28)',
+  },
+};
 
-const CAP = { 'x-max-cost': { type: 'string', description: 'USD that a `tools/call` and all calls that are made for it may cost together' } };
+const CAP = {
+  'x-max-cost': {
+    type: 'string',
+    description: 'USD that a `tools/call` and all calls that are made for it may cost together',
+  },
+};
 
 const MESSAGE = {
   type: 'object',
@@ -33,7 +43,10 @@ const ERROR_ANSWER = {
       properties: {
         code: { type: 'integer' },
         message: { type: 'string', description: 'What is wrong, and what would be right' },
-        data: { type: 'object', description: 'Where the gateway itself says it: `type`, a stable name such as `rate_limit_exceeded`' },
+        data: {
+          type: 'object',
+          description: 'Where the gateway itself says it: `type`, a stable name such as `rate_limit_exceeded`',
+        },
       },
     },
   },
@@ -41,7 +54,9 @@ const ERROR_ANSWER = {
 
 const EVENT_STREAM = {
   description: 'Messages of the server, as they come.',
-  content: { 'text/event-stream': { schema: { type: 'string', description: 'Events whose `data` is a JSON-RPC message.' } } },
+  content: {
+    'text/event-stream': { schema: { type: 'string', description: 'Events whose `data` is a JSON-RPC message.' } },
+  },
 };
 const ENDED = { description: 'The session is over.', type: 'null' };
 
@@ -50,28 +65,45 @@ const params = {
   properties: {
     '*': {
       type: 'string',
-      description: 'Name of the service, or `<provider id>:<name>`; `a2a/<agent>` and `model/<model>` for the tool that asks one',
+      description:
+        'Name of the service, or `<provider id>:<name>`; `a2a/<agent>` and `model/<model>` for the tool that asks one',
     },
   },
 };
 const querystring = {
   type: 'object',
-  properties: { services: { type: 'string', description: 'Only these services, agents (`a2a/…`) and models (`model/…`): their names, by commas' } },
+  properties: {
+    services: {
+      type: 'string',
+      description: 'Only these services, agents (`a2a/…`) and models (`model/…`): their names, by commas',
+    },
+  },
 };
 
 /**
- * What the reference says of an address of MCP, by method. It describes and does not validate: the messages are understood by what they are.
- * `all`: the address of all services. `hide`: it is described at another place.
+ * What the reference says of an address of MCP, by method. It describes and does not validate: the messages are
+ * understood by what they are. `all`: the address of all services. `hide`: it is described at another place.
  */
-export function describeRoutes(all: boolean, hide: boolean): Readonly<Record<'post' | 'get' | 'delete', FastifySchema>> {
+export function describeRoutes(
+  all: boolean,
+  hide: boolean,
+): Readonly<Record<'post' | 'get' | 'delete', FastifySchema>> {
   const what = all ? 'every MCP service, agent and model that the caller may use' : 'one MCP service, agent or model';
   const common = { tags: TAGS, hide, ...(all ? { querystring } : { params }), response: { default: ERROR_ANSWER } };
   const method = all ? 'tools/list' : 'tools/call';
-  const example = { jsonrpc: '2.0', id: 1, method, params: all ? {} : { name: 'roll_dice', arguments: { dice: '2d6' } } };
+  const example = {
+    jsonrpc: '2.0',
+    id: 1,
+    method,
+    params: all ? {} : { name: 'roll_dice', arguments: { dice: '2d6' } },
+  };
   return {
     post: {
       ...common,
-      response: { 200: { type: 'object', description: 'The response, as JSON or as the last event of a stream.' }, default: ERROR_ANSWER },
+      response: {
+        200: { type: 'object', description: 'The response, as JSON or as the last event of a stream.' },
+        default: ERROR_ANSWER,
+      },
       summary: `Call ${what}`,
       description: POST,
       consumes: ['application/json'],

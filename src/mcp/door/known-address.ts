@@ -11,11 +11,19 @@ export interface KnownAddressDeps {
 /** Names of a kind that a wrong one is compared with. */
 const NEAR_MAX = 1_000;
 
-/** Rejects with GatewayError `not_found` and the nearest names where an address is of no tool service, here or at another gateway. */
-export function createKnownAddress({ catalog, pipeline, speakers }: KnownAddressDeps): (service: string) => Promise<void> {
+/**
+ * Rejects with GatewayError `not_found` and the nearest names where an address is of no tool service, here or at
+ * another gateway.
+ */
+export function createKnownAddress({
+  catalog,
+  pipeline,
+  speakers,
+}: KnownAddressDeps): (service: string) => Promise<void> {
   function* names(): Generator<string> {
     yield* new Set(catalog.offers('tool').map(({ service }) => service));
-    for (const kind of SPOKEN) for (const { name } of speakers()[kind]?.list(NEAR_MAX) ?? []) yield fullName(kind, name);
+    for (const kind of SPOKEN)
+      for (const { name } of speakers()[kind]?.list(NEAR_MAX) ?? []) yield fullName(kind, name);
   }
 
   return async (service) => {

@@ -38,7 +38,10 @@ export interface LegacyDoorDeps {
 }
 
 /** The HTTP side of sessions: single messages, batches, the stream, the end. */
-export function createLegacyDoor<Use extends { leave(): void }>(keeper: SessionKeeper<Use>, { keepAlive, onError }: LegacyDoorDeps): LegacyDoor {
+export function createLegacyDoor<Use extends { leave(): void }>(
+  keeper: SessionKeeper<Use>,
+  { keepAlive, onError }: LegacyDoorDeps,
+): LegacyDoor {
   async function message(use: Use, text: string, events: boolean, knock: Knock, answer: Answer): Promise<void> {
     const asked = parseMessage(text);
     if (!asked) throw new GatewayError('internal', 'Internal error');
@@ -116,10 +119,13 @@ export function createLegacyDoor<Use extends { leave(): void }>(keeper: SessionK
     },
     async listen(service, session, knock, sink) {
       const answer = createAnswer({ sink, events: true, keepAlive });
-      await answered('null', answer, () => inside(service, session, knock, answer, (use) => keeper.listen(use, knock, answer)));
+      await answered('null', answer, () =>
+        inside(service, session, knock, answer, (use) => keeper.listen(use, knock, answer)),
+      );
     },
     async end(service, session, { caller }) {
-      if (!(await keeper.end(service, session, caller.account))) throw new GatewayError('not_found', 'Session not found');
+      if (!(await keeper.end(service, session, caller.account)))
+        throw new GatewayError('not_found', 'Session not found');
     },
   };
 }

@@ -1,12 +1,23 @@
 import { createEventReader, errorText, EventError, type SseEvent } from '#wire';
-import { hasEvents, type ListenPlaces, OVER, parseGuarded, type ReplyEnd, type UpstreamExchange, type UpstreamReply } from '#gateway';
+import {
+  hasEvents,
+  type ListenPlaces,
+  OVER,
+  parseGuarded,
+  type ReplyEnd,
+  type UpstreamExchange,
+  type UpstreamReply,
+} from '#gateway';
 import { isSessionLost, readRefusal, refuseOurs, sessionHeaders } from '../servers/legacy-server.ts';
 import { ERROR } from '../wire/revisions.ts';
 import type { RenewSession } from '../sessions/session-renewal.ts';
 import { NO_SESSION, type LegacySession } from '../turn/session.ts';
 import type { McpTail, Place } from '../turn/turn.ts';
 
-/** Takes what a server sends outside of any request to the client that listens for it. Run as the conversation of a free call. */
+/**
+ * Takes what a server sends outside of any request to the client that listens for it. Run as the conversation of a
+ * free call.
+ */
 export type Listen = (listening: Listening, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
 
 export interface Listening {
@@ -41,7 +52,11 @@ export function createListen({ places, bytesMax, renew, listenModern }: ListenOp
     if (ended.aborted) taken.end();
     try {
       if (taken.over.aborted) return FINISHED;
-      const watched = { ...place, send: stoppable(place, taken.over), signal: AbortSignal.any([place.signal, taken.over]) };
+      const watched = {
+        ...place,
+        send: stoppable(place, taken.over),
+        signal: AbortSignal.any([place.signal, taken.over]),
+      };
       if (place.facts.era === 'modern') return yield* listenModern(session, watched);
       return yield* listenLegacy(session, lastEventId, watched, { bytesMax, renew });
     } catch (error) {
@@ -91,8 +106,8 @@ async function* listenLegacy(
 }
 
 /**
- * Everything but responses: those belong to requests, and a server sends them here only to a client that goes on with the stream of one. What was not
- * paid for would pass; the gateway itself goes on with such streams.
+ * Everything but responses: those belong to requests, and a server sends them here only to a client that goes on
+ * with the stream of one. What was not paid for would pass; the gateway itself goes on with such streams.
  */
 function isForListener({ data }: SseEvent): boolean {
   if (data === '') return true;
@@ -101,10 +116,19 @@ function isForListener({ data }: SseEvent): boolean {
 }
 
 /** The server's stream, or the answer that it is not to be had with. */
-async function openStream(session: LegacySession, lastEventId: string | null, place: Place, renew: RenewSession): Promise<UpstreamReply | ReplyEnd> {
+async function openStream(
+  session: LegacySession,
+  lastEventId: string | null,
+  place: Place,
+  renew: RenewSession,
+): Promise<UpstreamReply | ReplyEnd> {
   for (let lost: string | null = null; ;) {
     const { upstreamId } = session;
-    const headers = { accept: 'text/event-stream', ...(lastEventId === null ? {} : { 'last-event-id': lastEventId }), ...sessionHeaders(session) };
+    const headers = {
+      accept: 'text/event-stream',
+      ...(lastEventId === null ? {} : { 'last-event-id': lastEventId }),
+      ...sessionHeaders(session),
+    };
     const reply = await place.send({ method: 'GET', path: '', headers, body: null, listens: true }).head;
     if (hasEvents(reply)) return reply;
     refuseOurs(reply);
@@ -133,6 +157,7 @@ const freeEnd = (tail: McpTail | null): ReplyEnd => ({
 
 const FINISHED = freeEnd(null);
 
-const refused = (status: number, message: string) => freeEnd({ status, text: errorText('null', { code: ERROR.server, message }) });
+const refused = (status: number, message: string) =>
+  freeEnd({ status, text: errorText('null', { code: ERROR.server, message }) });
 
 const NO_STREAM = refused(405, 'This server sends nothing outside of its replies');

@@ -5,7 +5,10 @@ import { ERROR } from '../wire/revisions.ts';
 const SSE_ADDRESS =
   'There is no HTTP+SSE here, the transport of MCP 2024-11-05: connect to /mcp, or /mcp/<service>, by Streamable HTTP (http or streamable-http in the settings of most clients)';
 
-/** `/sse`, where clients of the old transport are pointed by habit: tells everybody where to go instead, with 404. Register it where `/mcp` is. */
+/**
+ * `/sse`, where clients of the old transport are pointed by habit: tells everybody where to go instead, with 404.
+ * Register it where `/mcp` is.
+ */
 export const oldTransport: FastifyPluginAsync = async (app) => {
   app.route({
     method: ['GET', 'POST'],

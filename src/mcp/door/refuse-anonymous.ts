@@ -13,7 +13,9 @@ const ALLOWED: ReadonlySet<string> = new Set([
   'resources/templates/list',
 ]);
 
-/** Refuses what a caller without a credential may not ask. `texts`: the messages. Throws GatewayError `unauthorized`. */
+/**
+ * Refuses what a caller without a credential may not ask. `texts`: the messages. Throws GatewayError `unauthorized`.
+ */
 export function refuseAnonymous({ anonymous }: Pick<Caller, 'anonymous'>, texts: readonly string[]): void {
   if (!anonymous) return;
   for (const text of texts) {

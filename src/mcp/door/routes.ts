@@ -1,6 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { type Answer, createAnswer, createHttpSink, errorText, GatewayError, jsonText, type KeepAlive, type ReplySink } from '#wire';
+import {
+  type Answer,
+  createAnswer,
+  createHttpSink,
+  errorText,
+  GatewayError,
+  jsonText,
+  type KeepAlive,
+  type ReplySink,
+} from '#wire';
 import type { Config } from '#config';
 import { needsCredential, type Pipeline, toGatewayError } from '#gateway';
 import { requireAdmission } from '#auth';
@@ -11,8 +20,16 @@ import { toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { ERROR } from '../wire/revisions.ts';
 import type { Knock, Standalone } from '../call/standalone.ts';
 
-/** Answers requests of one client of the modern revision, or of one without a session. `service` is null for the aggregate. */
-export type StandaloneDoor = (service: string | null, request: Standalone, knock: Knock, answer: Answer) => Promise<void>;
+/**
+ * Answers requests of one client of the modern revision, or of one without a session. `service` is null for the
+ * aggregate.
+ */
+export type StandaloneDoor = (
+  service: string | null,
+  request: Standalone,
+  knock: Knock,
+  answer: Answer,
+) => Promise<void>;
 
 type LegacyInbound = Extract<Inbound, { kind: 'initialize' | 'legacy' | 'batch' }>;
 
@@ -32,16 +49,25 @@ export interface McpRoutesDeps {
   /** What is wrong with a request's Origin or Host, or null. */
   readonly guard: (headers: IncomingHttpHeaders, rawHeaders?: readonly string[]) => string | null;
   readonly challenge: (request: FastifyRequest, error: GatewayError) => string | null;
-  /** Lets in who has no credential, to look around and to pay; the default. False: they are told at once where to get a token, as the clients of an issuer expect. */
+  /**
+   * Lets in who has no credential, to look around and to pay; the default. False: they are told at once where to
+   * get a token, as the clients of an issuer expect.
+   */
   readonly strangers?: boolean;
   readonly standalone: StandaloneDoor;
   readonly legacy: LegacyDoor;
   readonly limits: Pick<Config['limits'], 'bodyBytesMax' | 'jsonDepthMax' | 'jsonKeysMax' | 'clientStallMs'>;
-  readonly onError: (error: unknown, request: { readonly id: string; readonly method: string; readonly url: string }) => void;
+  readonly onError: (
+    error: unknown,
+    request: { readonly id: string; readonly method: string; readonly url: string },
+  ) => void;
   readonly keepAlive: KeepAlive;
 }
 
-/** `/mcp` (everything that the caller may use) and `/mcp/{service}`, for every revision. Register it at the root and under `/api/v1`. */
+/**
+ * `/mcp` (everything that the caller may use) and `/mcp/{service}`, for every revision. Register it at the root and
+ * under `/api/v1`.
+ */
 export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
   const { limits, legacy, onError, keepAlive } = deps;
 
@@ -59,14 +85,19 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
     // What a message must be, the protocol says in its own words.
     app.setValidatorCompiler(() => () => true);
     app.removeAllContentTypeParsers();
-    app.addContentTypeParser('application/json', { parseAs: 'buffer', bodyLimit: limits.bodyBytesMax }, (_request, body, done) => done(null, body));
+    app.addContentTypeParser(
+      'application/json',
+      { parseAs: 'buffer', bodyLimit: limits.bodyBytesMax },
+      (_request, body, done) => done(null, body),
+    );
 
     app.setErrorHandler((error, request, reply) => {
       const known = toGatewayError(error);
       const { status, headers, text } = toMcpError(known, 'null');
       const told = worthTelling(error);
       if (told !== null) onError(told, request);
-      const challenge = known.code === 'unauthorized' || known.code === 'permission_denied' ? deps.challenge(request, known) : null;
+      const challenge =
+        known.code === 'unauthorized' || known.code === 'permission_denied' ? deps.challenge(request, known) : null;
       void reply
         .code(status)
         .headers(challenge === null ? headers : { ...headers, 'www-authenticate': challenge })
@@ -95,7 +126,8 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
         return;
       }
       if (inbound.kind === 'modern-notification') {
-        // Nothing is kept between the requests of this revision that a notification could speak of; closing a stream cancels.
+        // Nothing is kept between the requests of this revision that a notification could speak of; closing a
+        // stream cancels.
         await reply.code(202).send();
         return;
       }
@@ -111,9 +143,15 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
           const { message, capabilities } = inbound;
           await deps.standalone(service, { client: 'modern', message, capabilities, events }, knock, answer);
         } else if (inbound.kind === 'bare') {
-          await deps.standalone(service, { client: 'bare', message: inbound.message, capabilities: {}, events }, knock, answer);
+          await deps.standalone(
+            service,
+            { client: 'bare', message: inbound.message, capabilities: {}, events },
+            knock,
+            answer,
+          );
         } else {
-          if (inbound.kind === 'batch' && inbound.texts.length > 1) await deps.count(knock.caller, inbound.texts.length - 1);
+          if (inbound.kind === 'batch' && inbound.texts.length > 1)
+            await deps.count(knock.caller, inbound.texts.length - 1);
           await legacy.post(service, inbound, knock, answer);
         }
       } catch (error) {
@@ -150,7 +188,10 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
 
     async function end(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
       const session = header(request, 'mcp-session-id');
-      if (session === null) throw new GatewayError('invalid_request', 'DELETE ends a session: send its Mcp-Session-Id', { param: 'Mcp-Session-Id' });
+      if (session === null)
+        throw new GatewayError('invalid_request', 'DELETE ends a session: send its Mcp-Session-Id', {
+          param: 'Mcp-Session-Id',
+        });
       await legacy.end(service, session, knockOf(request, new AbortController()));
       await reply.code(204).send();
     }
@@ -162,16 +203,23 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
     ] as const) {
       const all = path === '/mcp';
       const described = describeRoutes(all, app.prefix !== '');
-      app.post(path, { bodyLimit: limits.bodyBytesMax, schema: described.post, config: { refusal } }, (request, reply) =>
-        post(serviceOf(request), request, reply),
+      app.post(
+        path,
+        { bodyLimit: limits.bodyBytesMax, schema: described.post, config: { refusal } },
+        (request, reply) => post(serviceOf(request), request, reply),
       );
-      app.get(path, { schema: described.get, exposeHeadRoute: false }, (request, reply) => listen(serviceOf(request), request, reply));
+      app.get(path, { schema: described.get, exposeHeadRoute: false }, (request, reply) =>
+        listen(serviceOf(request), request, reply),
+      );
       app.delete(path, { schema: described.delete }, (request, reply) => end(serviceOf(request), request, reply));
     }
   };
 }
 
-/** Said to who comes with a transport that is none of an MCP address, so that nobody looks for a fault in his own address or key. */
+/**
+ * Said to who comes with a transport that is none of an MCP address, so that nobody looks for a fault in his own
+ * address or key.
+ */
 const TRANSPORTS =
   'This address speaks Streamable HTTP, the transport of MCP since 2025-03-26: POST one JSON-RPC message. GET opens the event stream of a session ' +
   'that was opened by initialize, with its Mcp-Session-Id and Accept: text/event-stream; DELETE ends it. ' +

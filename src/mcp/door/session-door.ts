@@ -28,7 +28,12 @@ export function createSessionDoor(deps: SessionDoorDeps): LegacyDoor {
       enter: (service, id, account) => sessions.enter(id, account, service!),
       async request({ session }, asked, events, knock, answer) {
         if (asked.method === 'ping') return answer.end(resultText(asked.idText, '{}'), 200);
-        await talk.request(session, asked, { knock, events, answer: replays.record(session.id, answer), toClient: (text) => text });
+        await talk.request(session, asked, {
+          knock,
+          events,
+          answer: replays.record(session.id, answer),
+          toClient: (text) => text,
+        });
       },
       tell: ({ session }, message, knock) => talk.tell(session, message, knock),
       async listen({ session, ended }, knock, answer) {

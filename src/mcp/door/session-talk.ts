@@ -29,15 +29,24 @@ export interface SessionTalkDeps {
   readonly receipts: StandaloneDeps['receipts'];
 }
 
-/** What is said in the session of a client with one service, whichever era its server is of. Throws GatewayError where a provider is not to be reached. */
+/**
+ * What is said in the session of a client with one service, whichever era its server is of. Throws GatewayError
+ * where a provider is not to be reached.
+ */
 export interface SessionTalk {
-  /** Answers `initialize`. `ready`: the gateway says in the client's place that it is initialized. null where the call ended without an answer. */
+  /**
+   * Answers `initialize`. `ready`: the gateway says in the client's place that it is initialized. null where the
+   * call ended without an answer.
+   */
   open(service: string, message: RequestMessage, knock: Knock, ready?: boolean): Promise<Opened | null>;
   /** One request, which must be in the table of legacy methods. What goes wrong is the answer. */
   request(session: LegacySession, asked: RequestMessage, how: RequestHow): Promise<void>;
   /** What a client tells and waits for no answer to: null where it was taken. */
   tell(session: LegacySession, message: NotificationMessage | ResponseMessage, knock: Knock): Promise<McpTail | null>;
-  /** Gives what the server sends outside of any request, until that ends: with null, or with the answer that there is no such stream. */
+  /**
+   * Gives what the server sends outside of any request, until that ends: with null, or with the answer that there
+   * is no such stream.
+   */
   listen(listening: Listening, knock: Knock, onEvents: Answer['events']): Promise<McpTail | null>;
 }
 
@@ -67,7 +76,8 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
 
   function tellBridge(session: LegacySession, message: NotificationMessage | ResponseMessage): null {
     if (message.kind === 'response') deps.clientRequests.resolve(session.id, message);
-    else if (message.method === 'notifications/cancelled') deps.bridge.cancel(session.id, message.params?.['requestId'] as RequestId);
+    else if (message.method === 'notifications/cancelled')
+      deps.bridge.cancel(session.id, message.params?.['requestId'] as RequestId);
     return null;
   }
 
@@ -77,10 +87,15 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       // oxlint-disable-next-line require-yield -- the answer is all there is
       const converse = withFacts(servers, 'legacy', async function* openAt(place) {
         opened = await sessions.open({ message, account: caller.account, service }, place);
-        if (ready && opened.session && place.facts.era === 'legacy' && !place.facts.bare) await notifyInitialized(place.send, opened.session);
+        if (ready && opened.session && place.facts.era === 'legacy' && !place.facts.bare)
+          await notifyInitialized(place.send, opened.session);
         return freeEnd(opened.tail);
       });
-      const tail = await runFreeCall(pipeline, { caller, requestId, target: service, method: 'initialize', converse }, gone);
+      const tail = await runFreeCall(
+        pipeline,
+        { caller, requestId, target: service, method: 'initialize', converse },
+        gone,
+      );
       return tail && opened;
     },
 
@@ -131,7 +146,9 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       const method = message.kind === 'response' ? 'response' : message.method;
       // oxlint-disable-next-line require-yield -- the answer is all there is
       const told = at(session, knock, method, async function* tellAt(place) {
-        return place.facts.era === 'modern' ? freeEnd(tellBridge(session, message)) : await deps.raw.tell(session, message, place);
+        return place.facts.era === 'modern'
+          ? freeEnd(tellBridge(session, message))
+          : await deps.raw.tell(session, message, place);
       });
       return runFreeCall(pipeline, told, new AbortController().signal);
     },
@@ -152,4 +169,5 @@ function withFacts(servers: Servers, prefers: Era, talk: Talk): Parameters<typeo
   };
 }
 
-const freeEnd = (tail: McpTail | null) => ({ usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail }) as const;
+const freeEnd = (tail: McpTail | null) =>
+  ({ usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail }) as const;

@@ -11,10 +11,16 @@ export interface ServerInfo {
 const LIST_TTL_MS = 60_000;
 
 /**
- * A result of the gateway's own, JSON text, of members that are JSON text. The modern revision has more in it: what kind it is, who made it, and
- * for a list how long and for whom it may be kept, which is for the caller alone, as rights and prices filter it.
+ * A result of the gateway's own, JSON text, of members that are JSON text. The modern revision has more in it: what
+ * kind it is, who made it, and for a list how long and for whom it may be kept, which is for the caller alone, as
+ * rights and prices filter it.
  */
-export function ownResult(members: Readonly<Record<string, string>>, info: ServerInfo, modern: boolean, cached: boolean): string {
+export function ownResult(
+  members: Readonly<Record<string, string>>,
+  info: ServerInfo,
+  modern: boolean,
+  cached: boolean,
+): string {
   const all = modern
     ? {
         ...members,

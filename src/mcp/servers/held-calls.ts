@@ -19,9 +19,14 @@ export type HeldFor = Pick<HeldCall, 'account' | 'offerId' | 'method' | 'name'>;
 
 /** Calls between two rounds. Each is taken out once, so that one answer pays for one piece of work. */
 export interface HeldCalls {
-  /** Keeps a call until it is taken or its time is over, when it is cancelled. Returns its id. Throws GatewayError where there are too many. */
+  /**
+   * Keeps a call until it is taken or its time is over, when it is cancelled. Returns its id. Throws GatewayError
+   * where there are too many.
+   */
   hold(held: HeldCall): string;
-  /** null for one that is not there any more, or was another request; `elsewhere` for one that another gateway holds. */
+  /**
+   * null for one that is not there any more, or was another request; `elsewhere` for one that another gateway holds.
+   */
   take(id: string, wanted: HeldFor): HeldCall | 'elsewhere' | null;
   readonly size: number;
   /** Cancels all of them, and keeps no other. */
@@ -47,7 +52,14 @@ const EXPIRED = new Error('the client did not answer in time');
 const CLOSED = new Error('the gateway is shutting down');
 
 export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
-  const { nodeId, ttlMs = 5 * 60_000, perAccountMax = 100, perOfferMax = 256, max = 10_000, charsMax = 256 * 1024 * 1024 } = options;
+  const {
+    nodeId,
+    ttlMs = 5 * 60_000,
+    perAccountMax = 100,
+    perOfferMax = 256,
+    max = 10_000,
+    charsMax = 256 * 1024 * 1024,
+  } = options;
   const byId = new Map<string, { readonly held: HeldCall; readonly timer: NodeJS.Timeout; readonly chars: number }>();
   let allChars = 0;
   let closed = false;
@@ -90,7 +102,8 @@ export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
     take(id, { account, offerId, method, name }) {
       if (!id.startsWith(prefix)) return 'elsewhere';
       const held = byId.get(id)?.held;
-      const same = held?.account === account && held.offerId === offerId && held.method === method && held.name === name;
+      const same =
+        held?.account === account && held.offerId === offerId && held.method === method && held.name === name;
       return same ? remove(id) : null;
     },
     get size() {

@@ -13,7 +13,10 @@ export interface InitializeAnswer {
   readonly accepted: { readonly revision: string; readonly upstreamId: string | null } | null;
 }
 
-/** The answer to `initialize`: the server's own where it is legacy, else made of what is known of it. Throws UpstreamFailure. */
+/**
+ * The answer to `initialize`: the server's own where it is legacy, else made of what is known of it. Throws
+ * UpstreamFailure.
+ */
 export async function answerInitialize(
   { idText, text, params }: RequestMessage,
   { facts, send }: Pick<Place, 'facts' | 'send'>,
@@ -23,11 +26,17 @@ export async function answerInitialize(
   const requested = typeof asked === 'string' ? asked : null;
   if (facts.era === 'legacy' && !facts.bare) {
     const { response, status, accepted } = await initializeAt(send, text);
-    return { tail: { status, text: accepted === null ? response.text : withoutTasksIn(response.text, 'result') }, accepted };
+    return {
+      tail: { status, text: accepted === null ? response.text : withoutTasksIn(response.text, 'result') },
+      accepted,
+    };
   }
   const result = facts.bare ? bareResult(facts, requested) : initializeResult(facts, requested);
   const { protocolVersion } = JSON.parse(result) as { readonly protocolVersion: string };
-  return { tail: { status: 200, text: resultText(idText, result) }, accepted: { revision: protocolVersion, upstreamId: null } };
+  return {
+    tail: { status: 200, text: resultText(idText, result) },
+    accepted: { revision: protocolVersion, upstreamId: null },
+  };
 }
 
 /** A server without a handshake speaks the client's revision as well as any other. */

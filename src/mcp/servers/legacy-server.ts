@@ -6,10 +6,16 @@ import { withoutTasksIn } from '../tasks/extension.ts';
 /** Of an answer that is no tool's. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
 
-export const POST_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } as const;
+export const POST_HEADERS = {
+  'content-type': 'application/json',
+  accept: 'application/json, text/event-stream',
+} as const;
 
 /** Headers by which a legacy server knows a session. */
-export function sessionHeaders({ upstreamId, revision }: Pick<LegacySession, 'upstreamId' | 'revision'>): Record<string, string> {
+export function sessionHeaders({
+  upstreamId,
+  revision,
+}: Pick<LegacySession, 'upstreamId' | 'revision'>): Record<string, string> {
   return { 'mcp-protocol-version': revision, ...(upstreamId === null ? {} : { 'mcp-session-id': upstreamId }) };
 }
 
@@ -18,13 +24,21 @@ export interface Initialized {
   readonly response: ResponseMessage;
   readonly status: number;
   /** null where the server refused. */
-  readonly accepted: { readonly result: JsonObject; readonly revision: string; readonly upstreamId: string | null } | null;
+  readonly accepted: {
+    readonly result: JsonObject;
+    readonly revision: string;
+    readonly upstreamId: string | null;
+  } | null;
 }
 
-/** Sends an `initialize` message as it is, but for the tasks that its client declares: they are not carried in sessions. Throws UpstreamFailure, always retryable: no tool has acted. */
+/**
+ * Sends an `initialize` message as it is, but for the tasks that its client declares: they are not carried in
+ * sessions. Throws UpstreamFailure, always retryable: no tool has acted.
+ */
 export async function initializeAt(send: Send, text: string): Promise<Initialized> {
   try {
-    const reply = await send({ method: 'POST', path: '', headers: POST_HEADERS, body: withoutTasksIn(text, 'params') }).head;
+    const reply = await send({ method: 'POST', path: '', headers: POST_HEADERS, body: withoutTasksIn(text, 'params') })
+      .head;
     refuseOurs(reply);
     const response = await firstResponse(reply);
     const { result } = response;
@@ -47,9 +61,13 @@ export async function initializeAt(send: Send, text: string): Promise<Initialize
 const VISIBLE = /^[!-~]{1,1024}$/;
 
 /** Tells the server that its client is ready. */
-export async function notifyInitialized(send: Send, session: Pick<LegacySession, 'upstreamId' | 'revision'>): Promise<void> {
+export async function notifyInitialized(
+  send: Send,
+  session: Pick<LegacySession, 'upstreamId' | 'revision'>,
+): Promise<void> {
   const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' });
-  const reply = await send({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...sessionHeaders(session) }, body }).head;
+  const reply = await send({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...sessionHeaders(session) }, body })
+    .head;
   reply.discard();
   if (reply.status >= 300) throw failure(`it answered notifications/initialized with status ${reply.status}`, reply);
 }
@@ -69,7 +87,10 @@ async function firstResponse(reply: UpstreamReply): Promise<ResponseMessage> {
   throw failure('it ended its answer without a response', reply);
 }
 
-/** A server that refuses the provider's credentials says nothing of the client, which would take it for its own. Throws UpstreamFailure. */
+/**
+ * A server that refuses the provider's credentials says nothing of the client, which would take it for its own.
+ * Throws UpstreamFailure.
+ */
 export function refuseOurs(reply: UpstreamReply): void {
   const { status } = reply;
   if (status === 401 || status === 403 || status === 407) throw failure(`it answered with status ${status}`, reply);
@@ -78,7 +99,8 @@ export function refuseOurs(reply: UpstreamReply): void {
 /** An error status: the JSON-RPC error that came with it, null where there was none. */
 export async function readRefusal(reply: UpstreamReply): Promise<ResponseMessage | null> {
   try {
-    for await (const { message } of readReply(reply, ANSWER_BYTES_MAX)) return message?.kind === 'response' ? message : null;
+    for await (const { message } of readReply(reply, ANSWER_BYTES_MAX))
+      return message?.kind === 'response' ? message : null;
   } catch (error) {
     if (!(error instanceof UpstreamFailure) || error.status === null) throw error;
   }
@@ -86,8 +108,8 @@ export async function readRefusal(reply: UpstreamReply): Promise<ResponseMessage
 }
 
 /**
- * Whether a refusal says that the server has the session no more: 404 by the specification; the example that most servers were made from
- * answers 400 in words.
+ * Whether a refusal says that the server has the session no more: 404 by the specification; the example that most
+ * servers were made from answers 400 in words.
  */
 export function isSessionLost(status: number, refusal: ResponseMessage | null): boolean {
   if (status === 404) return true;

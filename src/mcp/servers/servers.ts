@@ -7,8 +7,9 @@ import { orAbort } from '../turn/or-abort.ts';
 /** What is known of the servers behind the offers. A server may speak both eras: then each client meets its own. */
 export interface Servers {
   /**
-   * What the server is in the era that is preferred, or in the other one where it has no such; asks it where that is not known yet. Throws UpstreamFailure,
-   * and the reason of `signal`: nobody waits longer for another's question.
+   * What the server is in the era that is preferred, or in the other one where it has no such; asks it where that
+   * is not known yet. Throws UpstreamFailure, and the reason of `signal`: nobody waits longer for another's
+   * question.
    */
   facts(offer: Offer, send: Send, signal?: AbortSignal, prefers?: Era): Promise<ServerFacts>;
   /** What is known without asking; null for a server that was not asked yet. */
@@ -28,7 +29,10 @@ interface Known {
   facts: ServerFacts | null;
 }
 
-/** A server may be replaced by a newer one at the same address; a provider that registers anew has new offers and is asked at once. */
+/**
+ * A server may be replaced by a newer one at the same address; a provider that registers anew has new offers and is
+ * asked at once.
+ */
 const KNOWN_MS = 5 * 60_000;
 /** Of a reply that is no tool's. */
 const FACTS_BYTES_MAX = 1024 * 1024;
@@ -60,16 +64,26 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
     const discover = { _meta: { [META.version]: MODERN, [META.capabilities]: {}, [META.clientInfo]: clientInfo } };
     let discovered = await request(send, 'server/discover', discover, MODERN);
     // Only a modern server says so. Where it does speak our revision by its own words, it is asked once more.
-    if (discovered.answer?.error?.code === ERROR.unsupportedVersion && supports(discovered.answer.error.data, 'supported'))
+    if (
+      discovered.answer?.error?.code === ERROR.unsupportedVersion &&
+      supports(discovered.answer.error.data, 'supported')
+    )
       discovered = await request(send, 'server/discover', discover, MODERN);
     const modern = resultOf(discovered.answer);
-    return modern && supports(modern, 'supportedVersions') ? toFacts('modern', MODERN, discovered.answer!, modern) : null;
+    return modern && supports(modern, 'supportedVersions')
+      ? toFacts('modern', MODERN, discovered.answer!, modern)
+      : null;
   }
 
   async function askLegacy(
     send: Send,
   ): Promise<{ readonly facts: ServerFacts } | { readonly status: number | null; readonly unknownMethod: boolean }> {
-    const initialized = await request(send, 'initialize', { protocolVersion: LEGACY[0], capabilities: {}, clientInfo }, null);
+    const initialized = await request(
+      send,
+      'initialize',
+      { protocolVersion: LEGACY[0], capabilities: {}, clientInfo },
+      null,
+    );
     const legacy = resultOf(initialized.answer);
     const revision = legacy?.['protocolVersion'];
     if (legacy && typeof revision === 'string') {
@@ -81,7 +95,10 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
 
   async function request(send: Send, method: string, params: JsonObject, revision: string | null) {
     const body = JSON.stringify({ jsonrpc: '2.0', id: `tollgate:${method}`, method, params });
-    const headers = { ...JSON_HEADERS, ...(revision === null ? {} : { 'mcp-protocol-version': revision, 'mcp-method': method }) };
+    const headers = {
+      ...JSON_HEADERS,
+      ...(revision === null ? {} : { 'mcp-protocol-version': revision, 'mcp-method': method }),
+    };
     const exchange = send({ method: 'POST', path: '', headers, body });
     const reply = await exchange.head;
     const session = reply.headers['mcp-session-id'];
@@ -93,10 +110,17 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
         break;
       }
     } catch (error) {
-      // Whatever is no answer says no more than that the method is not known there; a connection that broke says nothing.
+      // Whatever is no answer says no more than that the method is not known there; a connection that broke says
+      // nothing.
       if (!(error instanceof UpstreamFailure) || error.status === null) throw error;
       if (error.status >= 500 || error.status === 401 || error.status === 403 || error.status === 429)
-        throw new UpstreamFailure(error.message, { status: error.status, retryable: true, blame: 'provider', unsent: true, cause: error });
+        throw new UpstreamFailure(error.message, {
+          status: error.status,
+          retryable: true,
+          blame: 'provider',
+          unsent: true,
+          cause: error,
+        });
     }
     reply.discard();
     return { answer, status: reply.status, session: typeof session === 'string' ? session : null };
@@ -144,19 +168,36 @@ const BARE: ServerFacts = {
   era: 'legacy',
   revision: LEGACY[0],
   bare: true,
-  text: JSON.stringify({ protocolVersion: LEGACY[0], capabilities: { tools: {} }, serverInfo: { name: 'tools', version: '0' } }),
+  text: JSON.stringify({
+    protocolVersion: LEGACY[0],
+    capabilities: { tools: {} },
+    serverInfo: { name: 'tools', version: '0' },
+  }),
   capabilities: { tools: {} },
 };
 
-function toFacts(era: ServerFacts['era'], revision: string, { text, members }: ResponseMessage, result: JsonObject): ServerFacts {
+function toFacts(
+  era: ServerFacts['era'],
+  revision: string,
+  { text, members }: ResponseMessage,
+  result: JsonObject,
+): ServerFacts {
   const { start, end } = members.get('result')!;
   const { capabilities } = result;
-  return { era, revision, bare: false, text: text.slice(start, end), capabilities: isObject(capabilities) ? capabilities : {} };
+  return {
+    era,
+    revision,
+    bare: false,
+    text: text.slice(start, end),
+    capabilities: isObject(capabilities) ? capabilities : {},
+  };
 }
 
-const supports = (value: unknown, key: string) => isObject(value) && Array.isArray(value[key]) && value[key].includes(MODERN);
+const supports = (value: unknown, key: string) =>
+  isObject(value) && Array.isArray(value[key]) && value[key].includes(MODERN);
 
-const resultOf = (answer: ResponseMessage | null): JsonObject | null => (isObject(answer?.result) ? answer.result : null);
+const resultOf = (answer: ResponseMessage | null): JsonObject | null =>
+  isObject(answer?.result) ? answer.result : null;
 
 /** Ends a session that was opened to learn of its server. */
 async function leave(send: Send, session: string, revision: string): Promise<void> {

@@ -9,12 +9,18 @@ import type { Place, Turn } from '../turn/turn.ts';
 
 /** Sessions at legacy servers that the gateway opens for clients that have none. Never shared between accounts. */
 export interface UpstreamSessions {
-  /** The session for this turn's account, offer, and what its client declares; opened where there is none. Throws UpstreamFailure, GatewayError. */
+  /**
+   * The session for this turn's account, offer, and what its client declares; opened where there is none. Throws
+   * UpstreamFailure, GatewayError.
+   */
   of(turn: Turn, place: Place): Promise<UpstreamSession>;
   /** The server does not know it any more: the next turn opens another. */
   lost(session: UpstreamSession): void;
   readonly size: number;
-  /** The gateway stops: those that nobody uses are ended at once, while their servers can be reached, and others as soon as nobody does. */
+  /**
+   * The gateway stops: those that nobody uses are ended at once, while their servers can be reached, and others as
+   * soon as nobody does.
+   */
   drain(): void;
   /** Deletes all of them at their servers. */
   close(): Promise<void>;
@@ -87,9 +93,13 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       return end(entry);
     }
     if (ofAccount)
-      throw new GatewayError('rate_limit_exceeded', `This account has ${perAccountMax} sessions at MCP servers in use, which is the most at once`, {
-        retryAfterS: 1,
-      });
+      throw new GatewayError(
+        'rate_limit_exceeded',
+        `This account has ${perAccountMax} sessions at MCP servers in use, which is the most at once`,
+        {
+          retryAfterS: 1,
+        },
+      );
     throw new GatewayError('service_unavailable', 'Too many sessions at MCP servers are in use', { retryAfterS: 1 });
   }
 

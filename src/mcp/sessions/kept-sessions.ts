@@ -23,15 +23,24 @@ export interface KeptUse<S> {
 
 /** Sessions of one kind: in memory where they are used, in the database so that any gateway can go on with them. */
 export interface KeptSessions<S extends KeptSession> {
-  /** Runs `make` with room for one session, which it keeps; null where the account has as many as it may, all of them in use. */
+  /**
+   * Runs `make` with room for one session, which it keeps; null where the account has as many as it may, all of
+   * them in use.
+   */
   open<T>(account: string, make: (keep: (session: S) => Promise<void>) => Promise<T>): Promise<T | null>;
-  /** Takes a session for one request or stream; null, whatever the reason, where this account has no such session, or not one that `fits`. */
+  /**
+   * Takes a session for one request or stream; null, whatever the reason, where this account has no such session,
+   * or not one that `fits`.
+   */
   enter(id: string, account: string, fits?: (session: S) => boolean): Promise<KeptUse<S> | null>;
   /** Ends it in the database and here. False where it had ended before. */
   remove(id: string): Promise<boolean>;
   /** It has ended elsewhere. */
   drop(id: string): void;
-  /** Ends those whose time is over, of any gateway, at most `limit`, and gives them. Keeps those alive that run something here. */
+  /**
+   * Ends those whose time is over, of any gateway, at most `limit`, and gives them. Keeps those alive that run
+   * something here.
+   */
   sweep(limit: number): Promise<readonly StoredSession[]>;
   /** In the memory of this gateway. */
   readonly count: number;
@@ -61,7 +70,8 @@ export interface KeptSessionsOptions<S extends KeptSession> {
 export const newSessionId = (): string => randomBytes(32).toString('base64url');
 
 /** What an account is told that may open no more. */
-export const tooManySessions = (max: number): string => `This account has ${max} sessions, all of them in use: end one with DELETE first`;
+export const tooManySessions = (max: number): string =>
+  `This account has ${max} sessions, all of them in use: end one with DELETE first`;
 
 const ID = /^[\w-]{43}$/;
 /** How often the store is told that a session is used. */
@@ -86,7 +96,14 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
   }
 
   function remember(session: S, touchedAt: number): LiveSession<S> {
-    const live = { session, ended: new AbortController(), uses: 0, lastUsedAt: now(), touchedAt, kept: changeable(session) };
+    const live = {
+      session,
+      ended: new AbortController(),
+      uses: 0,
+      lastUsedAt: now(),
+      touchedAt,
+      kept: changeable(session),
+    };
     cache.add(live);
     return live;
   }

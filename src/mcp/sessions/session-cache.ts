@@ -28,7 +28,10 @@ export interface SessionCache<S extends { readonly id: string } = LegacySession>
   clear(): void;
 }
 
-/** Sessions by id. When there are more than `max`, the one that was not used for longest is forgotten; never one that runs something. */
+/**
+ * Sessions by id. When there are more than `max`, the one that was not used for longest is forgotten; never one
+ * that runs something.
+ */
 export function createSessionCache<S extends { readonly id: string } = LegacySession>(max: number): SessionCache<S> {
   /** In the order of their last use. */
   const byId = new Map<string, LiveSession<S>>();

@@ -3,15 +3,22 @@ import type { StoredSession } from '#tasks';
 import { leaveServer } from '../servers/legacy-server.ts';
 import { fromState } from './session-state.ts';
 
-/** Runs a free call of an account at one offer that nobody waits for: it ends within seconds. Rejects when the provider cannot be reached. */
-export type Reach = (at: { readonly account: string; readonly offer: Offer }, method: string, talk: (send: Send) => Promise<void>) => Promise<void>;
+/**
+ * Runs a free call of an account at one offer that nobody waits for: it ends within seconds. Rejects when the
+ * provider cannot be reached.
+ */
+export type Reach = (
+  at: { readonly account: string; readonly offer: Offer },
+  method: string,
+  talk: (send: Send) => Promise<void>,
+) => Promise<void>;
 
 /** Servers that are told at once. */
 const AT_ONCE = 16;
 
 /**
- * Tells servers that sessions are over. Never throws, as they end by themselves, too; for the same reason those are left out whose turn has not come
- * after `lastsMs`.
+ * Tells servers that sessions are over. Never throws, as they end by themselves, too; for the same reason those are
+ * left out whose turn has not come after `lastsMs`.
  */
 export async function tellServers(
   rows: readonly StoredSession[],

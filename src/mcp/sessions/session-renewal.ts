@@ -8,10 +8,15 @@ import type { LegacySession } from '../turn/session.ts';
 import type { Place } from '../turn/turn.ts';
 
 /**
- * The server has lost the session that it knew as `lost`: opens another one there with the client's own `initialize`, once for all requests that
- * found out. `gone`: the session has ended, or its server cannot go on with it. Throws UpstreamFailure.
+ * The server has lost the session that it knew as `lost`: opens another one there with the client's own
+ * `initialize`, once for all requests that found out. `gone`: the session has ended, or its server cannot go on
+ * with it. Throws UpstreamFailure.
  */
-export type RenewSession = (session: LegacySession, lost: string, place: Pick<Place, 'send'>) => Promise<'renewed' | 'gone'>;
+export type RenewSession = (
+  session: LegacySession,
+  lost: string,
+  place: Pick<Place, 'send'>,
+) => Promise<'renewed' | 'gone'>;
 
 export interface SessionRenewalOptions {
   readonly store: Pick<SessionStore, 'get' | 'change' | 'delete'>;
@@ -25,7 +30,11 @@ export interface SessionRenewalOptions {
 export function createSessionRenewal({ store, offerOf, onGone, onError }: SessionRenewalOptions): RenewSession {
   const running = new Map<string, Promise<'renewed' | 'gone'>>();
 
-  async function renew(session: LegacySession, lost: string, { send }: Pick<Place, 'send'>): Promise<'renewed' | 'gone'> {
+  async function renew(
+    session: LegacySession,
+    lost: string,
+    { send }: Pick<Place, 'send'>,
+  ): Promise<'renewed' | 'gone'> {
     const row = await store.get(session.id);
     const kept = row && fromState(row, offerOf);
     if (kept && kept.upstreamId !== lost) {

@@ -21,13 +21,43 @@ interface State {
 }
 
 /** What is kept of a session, as text. */
-export function toState({ service, offer, era, revision, openedAt, initialize, upstreamId, logLevel }: LegacySession): string {
-  return JSON.stringify({ service, offer: offer.id, era, revision, openedAt, initialize, upstreamId, logLevel } satisfies State);
+export function toState({
+  service,
+  offer,
+  era,
+  revision,
+  openedAt,
+  initialize,
+  upstreamId,
+  logLevel,
+}: LegacySession): string {
+  return JSON.stringify({
+    service,
+    offer: offer.id,
+    era,
+    revision,
+    openedAt,
+    initialize,
+    upstreamId,
+    logLevel,
+  } satisfies State);
 }
 
 /** A session as it was kept; null when its offer is there no more. */
-export function fromState({ id, account, state }: StoredSession, offerOf: (offerId: string) => Offer | null): LegacySession | null {
-  const { service, offer: offerId, era, revision, openedAt, initialize, upstreamId, logLevel } = JSON.parse(state) as State;
+export function fromState(
+  { id, account, state }: StoredSession,
+  offerOf: (offerId: string) => Offer | null,
+): LegacySession | null {
+  const {
+    service,
+    offer: offerId,
+    era,
+    revision,
+    openedAt,
+    initialize,
+    upstreamId,
+    logLevel,
+  } = JSON.parse(state) as State;
   const offer = offerOf(offerId);
   if (offer === null) return null;
   return {

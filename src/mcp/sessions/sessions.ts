@@ -12,16 +12,28 @@ import { capabilitiesOf, fromState, SESSION_KIND, toState, endOf, type SessionEn
 import type { LegacySession } from '../turn/session.ts';
 import type { McpTail, Place } from '../turn/turn.ts';
 
-/** The sessions of legacy clients: in memory where they are used, in the database so that any gateway can go on with them. */
+/**
+ * The sessions of legacy clients: in memory where they are used, in the database so that any gateway can go on with
+ * them.
+ */
 export interface Sessions {
-  /** Answers an `initialize` message, and opens the session where it is accepted. Run inside the conversation of a free call. Throws UpstreamFailure. */
+  /**
+   * Answers an `initialize` message, and opens the session where it is accepted. Run inside the conversation of a
+   * free call. Throws UpstreamFailure.
+   */
   open(opening: Opening, place: Pick<Place, 'offer' | 'facts' | 'send'>): Promise<Opened>;
-  /** Takes a session for one request or stream; null, whatever the reason, where this account has no such session with this service. */
+  /**
+   * Takes a session for one request or stream; null, whatever the reason, where this account has no such session
+   * with this service.
+   */
   enter(id: string, account: string, service: string): Promise<SessionUse | null>;
   readonly renew: RenewSession;
   /** Ends a session, at its server as well. False where `enter` would give null. */
   end(id: string, account: string, service: string): Promise<boolean>;
-  /** Ends those whose time is over, of any gateway, at most `limit`; returns how many. Keeps those alive that run something here. Called every few seconds, done or not. */
+  /**
+   * Ends those whose time is over, of any gateway, at most `limit`; returns how many. Keeps those alive that run
+   * something here. Called every few seconds, done or not.
+   */
   sweep(limit?: number): Promise<number>;
   /** In the memory of this gateway. */
   readonly count: number;

@@ -19,17 +19,33 @@ export interface AskOfTaskDeps {
   readonly now: () => number;
 }
 
-/** A task as its server shows it, and what that says of it; `sight` is null for an error that says nothing of the task. */
+/**
+ * A task as its server shows it, and what that says of it; `sight` is null for an error that says nothing of the task.
+ */
 export type ShownTask =
-  | { readonly kind: 'task'; readonly response: ResponseMessage; readonly status: number; readonly shown: ServerTask; readonly sight: Sight }
-  | { readonly kind: 'error'; readonly response: ResponseMessage; readonly status: number; readonly sight: Sight | null }
+  | {
+      readonly kind: 'task';
+      readonly response: ResponseMessage;
+      readonly status: number;
+      readonly shown: ServerTask;
+      readonly sight: Sight;
+    }
+  | {
+      readonly kind: 'error';
+      readonly response: ResponseMessage;
+      readonly status: number;
+      readonly sight: Sight | null;
+    }
   /** Its answer is larger than the gateway takes. Only results are as large. */
   | { readonly kind: 'large'; readonly failure: UpstreamFailure; readonly sight: Sight };
 
 /** The id of a task at its server. */
 export const atServer = ({ taskId }: Pick<Task, 'taskId'>): string => serverTaskId(taskId);
 
-/** Asks for a task in the words of `text`, or in the gateway's own. Rejects with UpstreamFailure where the server gives no answer, or one about another task. */
+/**
+ * Asks for a task in the words of `text`, or in the gateway's own. Rejects with UpstreamFailure where the server
+ * gives no answer, or one about another task.
+ */
 export async function askOfTask(
   deps: AskOfTaskDeps,
   task: Task,
@@ -45,7 +61,11 @@ export async function askOfTask(
   } catch (failure) {
     if (!(failure instanceof UpstreamFailure) || !failure.tooLarge) throw failure;
     const used = measuredUse(failure, deps.now() - task.createdAt);
-    return { kind: 'large', failure, sight: { state: 'completed', end: 'cut', output: true, usageOf: () => ({ usage: used, flags: [] }) } };
+    return {
+      kind: 'large',
+      failure,
+      sight: { state: 'completed', end: 'cut', output: true, usageOf: () => ({ usage: used, flags: [] }) },
+    };
   }
   const { response, status } = answer;
   if (response.error !== undefined) {
@@ -59,11 +79,21 @@ export async function askOfTask(
   const { tool } = JSON.parse(task.notes) as TaskNotes;
   const sight = sightOf(offer, tool, shown, Buffer.byteLength(response.text));
   if (sight.end === null) await prolong(deps, task, shown);
-  return { kind: 'task', response, status, shown, sight: sight.end === null ? { ...sight, pauseMs: pauseOf(shown.pollMs) } : sight };
+  return {
+    kind: 'task',
+    response,
+    status,
+    shown,
+    sight: sight.end === null ? { ...sight, pauseMs: pauseOf(shown.pollMs) } : sight,
+  };
 }
 
 /** A server may keep a task for longer than it said at first. */
-async function prolong({ tasks, ttlMs, now }: AskOfTaskDeps, task: Task, { ttlMs: serverTtlMs, pollMs }: ServerTask): Promise<void> {
+async function prolong(
+  { tasks, ttlMs, now }: AskOfTaskDeps,
+  task: Task,
+  { ttlMs: serverTtlMs, pollMs }: ServerTask,
+): Promise<void> {
   const until = task.createdAt + lifetimeOf(serverTtlMs, ttlMs);
   if (!task.live || until - task.expiresAt < PROLONGED_MS_MIN) return;
   await tasks.begin({ ...task, ttlMs: until - now(), pauseMs: pauseOf(pollMs) }, null);
@@ -78,5 +108,8 @@ function ownQuestion(task: Task, version: string): Pick<TaskQuestion, 'id' | 'te
     [META.clientInfo]: { name: 'tollgate', version },
   };
   const id = 'look';
-  return { id, text: JSON.stringify({ jsonrpc: '2.0', id, method: 'tasks/get', params: { taskId: atServer(task), _meta } }) };
+  return {
+    id,
+    text: JSON.stringify({ jsonrpc: '2.0', id, method: 'tasks/get', params: { taskId: atServer(task), _meta } }),
+  };
 }

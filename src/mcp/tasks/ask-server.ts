@@ -18,13 +18,25 @@ export interface ServerAnswer {
   readonly status: number;
 }
 
-/** Posts a request about a task to its server, and reads the response. Notifications before it are dropped. Rejects with UpstreamFailure. */
-export async function askServer(send: Send, question: TaskQuestion, bytesMax: number, timeoutMs?: number): Promise<ServerAnswer> {
+/**
+ * Posts a request about a task to its server, and reads the response. Notifications before it are dropped. Rejects
+ * with UpstreamFailure.
+ */
+export async function askServer(
+  send: Send,
+  question: TaskQuestion,
+  bytesMax: number,
+  timeoutMs?: number,
+): Promise<ServerAnswer> {
   const { method, id, taskId, text } = question;
   const headers: Record<string, string> = { ...POST_HEADERS };
-  for (const [name, value] of Object.entries(standardHeaders(method, { taskId }, null))) headers[name.toLowerCase()] = value;
+  for (const [name, value] of Object.entries(standardHeaders(method, { taskId }, null)))
+    headers[name.toLowerCase()] = value;
   const exchange = send({ method: 'POST', path: '', headers, body: text });
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => exchange.abort(broken('the provider does not answer', null)), timeoutMs);
+  const timer =
+    timeoutMs === undefined
+      ? undefined
+      : setTimeout(() => exchange.abort(broken('the provider does not answer', null)), timeoutMs);
   try {
     const reply = await exchange.head;
     const { status } = reply;

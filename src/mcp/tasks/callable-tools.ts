@@ -9,12 +9,17 @@ export function needsTask(tool: string): boolean {
 
 const WORD = 'taskSupport';
 
-/** The result of a `tools/list` (JSON text) without tools that can be called as a task alone, for clients to whom no tasks are carried. Throws RawJsonError, SyntaxError. */
+/**
+ * The result of a `tools/list` (JSON text) without tools that can be called as a task alone, for clients to whom no
+ * tasks are carried. Throws RawJsonError, SyntaxError.
+ */
 export function withoutTaskTools(result: string): string {
   if (!result.includes(WORD)) return result;
   const list = membersOf(result).get('tools');
   if (!list || result[list.start] !== '[') return result;
   const tools = elementsOf(result, list.start).map(({ start, end }) => result.slice(start, end));
   const kept = tools.filter((tool) => !needsTask(tool));
-  return kept.length === tools.length ? result : splice(result, [{ start: list.start, end: list.end, text: `[${kept.join(',')}]` }]);
+  return kept.length === tools.length
+    ? result
+    : splice(result, [{ start: list.start, end: list.end, text: `[${kept.join(',')}]` }]);
 }

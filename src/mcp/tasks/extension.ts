@@ -7,23 +7,32 @@ export const TASKS = 'io.modelcontextprotocol/tasks';
 export const TASK_METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const;
 export type TaskMethod = (typeof TASK_METHODS)[number];
 
-export const isTaskMethod = (method: string): method is TaskMethod => (TASK_METHODS as readonly string[]).includes(method);
+export const isTaskMethod = (method: string): method is TaskMethod =>
+  (TASK_METHODS as readonly string[]).includes(method);
 
 /** Whether a client that declares this takes tasks. */
 export function declaresTasks({ extensions }: JsonObject): boolean {
   return isObject(extensions) && isObject(extensions[TASKS]);
 }
 
-/** Capabilities of either side (JSON text of an object) without tasks, of either era, for a counterpart that they are not carried to. */
+/**
+ * Capabilities of either side (JSON text of an object) without tasks, of either era, for a counterpart that they
+ * are not carried to.
+ */
 export function withoutTasks(capabilities: string): string {
   const members = membersOf(capabilities);
   const extensions = members.get('extensions');
-  const inner = extensions && capabilities[extensions.start] === '{' ? membersOf(capabilities, extensions.start) : undefined;
+  const inner =
+    extensions && capabilities[extensions.start] === '{' ? membersOf(capabilities, extensions.start) : undefined;
   if (!members.has('tasks') && inner?.has(TASKS) !== true) return capabilities;
-  const left = inner?.has(TASKS) ? splice(capabilities, [withMembers(capabilities, extensions!, { [TASKS]: null })]) : capabilities;
+  const left = inner?.has(TASKS)
+    ? splice(capabilities, [withMembers(capabilities, extensions!, { [TASKS]: null })])
+    : capabilities;
   // An object of extensions that held tasks alone goes with them.
   const emptied = inner?.has(TASKS) === true && inner.size === 1;
-  return splice(left, [withMembers(left, { start: 0, end: left.length }, { tasks: null, ...(emptied ? { extensions: null } : {}) })]);
+  return splice(left, [
+    withMembers(left, { start: 0, end: left.length }, { tasks: null, ...(emptied ? { extensions: null } : {}) }),
+  ]);
 }
 
 /** The same of capabilities that were parsed. */
@@ -34,7 +43,10 @@ export function withoutTaskMembers({ tasks: _tasks, extensions, ...rest }: JsonO
   return Object.keys(others).length === 0 ? rest : { ...rest, extensions: others };
 }
 
-/** A message (JSON text) whose `params` or `result` holds capabilities, with these as withoutTasks leaves them. Where a key stands twice the last counts, as for most who read it. */
+/**
+ * A message (JSON text) whose `params` or `result` holds capabilities, with these as withoutTasks leaves them.
+ * Where a key stands twice the last counts, as for most who read it.
+ */
 export function withoutTasksIn(text: string, holder: 'params' | 'result'): string {
   const held = membersOf(text).get(holder);
   if (!held || text[held.start] !== '{') return text;

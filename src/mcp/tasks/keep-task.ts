@@ -26,8 +26,9 @@ export interface TaskNotes {
 }
 
 /**
- * The end of a `tools/call` that was answered with a task, for a client that takes tasks: the lock of the call is kept with the task before the client hears of
- * it. Rejects with UpstreamFailure for a task that is none, or has the id of another one.
+ * The end of a `tools/call` that was answered with a task, for a client that takes tasks: the lock of the call is
+ * kept with the task before the client hears of it. Rejects with UpstreamFailure for a task that is none, or has
+ * the id of another one.
  */
 export async function keepTask(
   { tasks, ttlMs }: KeepTaskDeps,
@@ -42,7 +43,12 @@ export async function keepTask(
   const taskId = clientTaskId(offer.id, task.taskId);
   if (taskId === null) throw broken("the provider's task has no id of 1 to 247 characters", status);
   const shown = { taskId: JSON.stringify(taskId), ttlMs: String(shownTtlMs(task.ttlMs, ttlMs)) };
-  const tail: McpTail = { text: splice(text, [withMembers(text, membersOf(text).get('result')!, shown)]), status, eventId, pending: true };
+  const tail: McpTail = {
+    text: splice(text, [withMembers(text, membersOf(text).get('result')!, shown)]),
+    status,
+    eventId,
+    pending: true,
+  };
   const { price, estimate: most } = call.candidates.find(({ offer: { id } }) => id === offer.id)!;
   const notes: TaskNotes = { tool: String(turn.message.params?.['name']) };
   const begun = await tasks.begin(

@@ -3,12 +3,19 @@ const GRACE_MS = 60_000;
 /** The longest pause between two looks, even where a server asks for a longer one. Milliseconds. */
 const PAUSE_MS_MAX = 60_000;
 
-/** How long a task may go on, from its creation, before it is given up: as long as its server keeps it, at most `ttlMsMax`. Milliseconds. */
+/**
+ * How long a task may go on, from its creation, before it is given up: as long as its server keeps it, at most
+ * `ttlMsMax`. Milliseconds.
+ */
 export const lifetimeOf = (serverTtlMs: number | null, ttlMsMax: number): number =>
   serverTtlMs === null ? ttlMsMax : Math.min(serverTtlMs + GRACE_MS, ttlMsMax);
 
-/** The `ttlMs` that a client is told of a task that goes on: after `ttlMsMax` the gateway gives it up, whatever its server says. */
-export const shownTtlMs = (serverTtlMs: number | null, ttlMsMax: number): number => Math.min(serverTtlMs ?? ttlMsMax, ttlMsMax);
+/**
+ * The `ttlMs` that a client is told of a task that goes on: after `ttlMsMax` the gateway gives it up, whatever its
+ * server says.
+ */
+export const shownTtlMs = (serverTtlMs: number | null, ttlMsMax: number): number =>
+  Math.min(serverTtlMs ?? ttlMsMax, ttlMsMax);
 
 /** The pause before the next look. Milliseconds. */
 export const pauseOf = (pollMs: number | null): number => Math.min(pollMs ?? 0, PAUSE_MS_MAX);

@@ -26,11 +26,22 @@ export function createLookAtTask(deps: LookAtTaskDeps): Look {
     try {
       await runFreeCall(
         deps.pipeline,
-        { caller: OURSELVES, requestId, target: pinned(task.offerId), method: 'tasks/get', converse, timeoutMs: LOOK_MS },
+        {
+          caller: OURSELVES,
+          requestId,
+          target: pinned(task.offerId),
+          method: 'tasks/get',
+          converse,
+          timeoutMs: LOOK_MS,
+        },
         signal,
       );
     } catch (error) {
-      deps.onUnseen(new Error(`task ${task.taskId.slice(0, 64)} of ${task.account} at ${task.service} could not be looked at`, { cause: error }));
+      deps.onUnseen(
+        new Error(`task ${task.taskId.slice(0, 64)} of ${task.account} at ${task.service} could not be looked at`, {
+          cause: error,
+        }),
+      );
     }
     return seen;
   };

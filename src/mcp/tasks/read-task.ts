@@ -29,14 +29,22 @@ export function readTask(result: unknown): ServerTask | null {
   const { taskId, status, ttlMs, pollIntervalMs, result: inlined } = result;
   const state = STATES.find((one) => one === status);
   if (!state) return null;
-  return { taskId, state, ttlMs: countOf(ttlMs), pollMs: countOf(pollIntervalMs), result: isObject(inlined) ? inlined : null };
+  return {
+    taskId,
+    state,
+    ttlMs: countOf(ttlMs),
+    pollMs: countOf(pollIntervalMs),
+    result: isObject(inlined) ? inlined : null,
+  };
 }
 
-const countOf = (value: unknown): number | null => (Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null);
+const countOf = (value: unknown): number | null =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
 
 /**
- * What is seen of a task, by the rules of a call that is answered at once: a result is charged, one with `isError`, a failure and a cancelled task are free. Where
- * the tool is priced by its use, what the result reports of that counts. `bytes`: of the answer that shows the task.
+ * What is seen of a task, by the rules of a call that is answered at once: a result is charged, one with `isError`,
+ * a failure and a cancelled task are free. Where the tool is priced by its use, what the result reports of that
+ * counts. `bytes`: of the answer that shows the task.
  */
 export function sightOf(
   offer: Offer,
@@ -47,5 +55,11 @@ export function sightOf(
   if (!isEnd(state)) return { state, end: null, ...(pollMs === null ? {} : { pauseMs: pollMs }) };
   if (state !== 'completed' || result === null || result['isError'] === true) return { state, end: 'free' };
   const reported = usageOf(offer, tool, result['_meta']);
-  return { state, end: 'complete', output: true, bytes, usageOf: (_call, _first, work) => heldAgainst(reported, offer, work) };
+  return {
+    state,
+    end: 'complete',
+    output: true,
+    bytes,
+    usageOf: (_call, _first, work) => heldAgainst(reported, offer, work),
+  };
 }

@@ -12,8 +12,9 @@ export interface TaskCost {
 }
 
 /**
- * The answer to `tasks/get` (JSON text) with the id that the client knows, how long the task may go on (null: as its server says), and what it cost: in the
- * `_meta` of the result of the tool, or where there is none in that of the answer.
+ * The answer to `tasks/get` (JSON text) with the id that the client knows, how long the task may go on (null: as
+ * its server says), and what it cost: in the `_meta` of the result of the tool, or where there is none in that of
+ * the answer.
  */
 export function showTask(text: string, taskId: string, ttlMs: number | null, cost: TaskCost | null): string {
   try {

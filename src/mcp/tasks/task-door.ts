@@ -24,7 +24,10 @@ export interface TaskAddress {
   toClient(text: string, service: string): string;
 }
 
-/** Answers requests about tasks, each at the provider that began the task. Another owner's task is not found. Throws GatewayError. */
+/**
+ * Answers requests about tasks, each at the provider that began the task. Another owner's task is not found. Throws
+ * GatewayError.
+ */
 export type TaskDoor = (address: TaskAddress, request: Standalone, knock: Knock, answer: Answer) => Promise<void>;
 
 export function createTaskDoor(deps: TaskDoorDeps): TaskDoor {
@@ -32,12 +35,16 @@ export function createTaskDoor(deps: TaskDoorDeps): TaskDoor {
     const { idText } = asked;
     if (!declaresTasks(capabilities)) return answer.end(undeclared(asked), modernStatusOf(ERROR.missingCapability));
     const taskId = asked.params?.['taskId'];
-    if (typeof taskId !== 'string') throw new GatewayError('invalid_request', 'params.taskId must be the id of a task', { param: 'params.taskId' });
+    if (typeof taskId !== 'string')
+      throw new GatewayError('invalid_request', 'params.taskId must be the id of a task', { param: 'params.taskId' });
     const own = ownMeta(asked, knock.headers, deps.receipts);
     const found = await deps.tasks.findAll('tool', taskId, ownerOf(knock.caller));
     const task = found.find(({ service }) => address.includes(service));
     if (!task || (!task.live && !isEnd(task.state))) {
-      const { text, status } = notFound(idText, task ? 'The task was given up: its time was over. Nothing is charged for it' : undefined);
+      const { text, status } = notFound(
+        idText,
+        task ? 'The task was given up: its time was over. Nothing is charged for it' : undefined,
+      );
       return answer.end(text, status);
     }
     const call = {
@@ -57,7 +64,9 @@ export function createTaskDoor(deps: TaskDoorDeps): TaskDoor {
 
 /** The request with the id that the task has at its server. */
 function forServer({ text, members }: RequestMessage, task: Task): RequestMessage {
-  const message = parseMessage(splice(text, [withMembers(text, members.get('params')!, { taskId: JSON.stringify(atServer(task)) })]));
+  const message = parseMessage(
+    splice(text, [withMembers(text, members.get('params')!, { taskId: JSON.stringify(atServer(task)) })]),
+  );
   if (message?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
   return message;
 }

@@ -22,17 +22,28 @@ export interface AskedOfTask {
 
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
 
-/** Passes a client's request about its own task to the task's server. An end that is seen is settled before the client hears of it. Its end has a McpTail. */
+/**
+ * Passes a client's request about its own task to the task's server. An end that is seen is settled before the
+ * client hears of it. Its end has a McpTail.
+ */
 export function taskTalk(deps: TaskTalkDeps, asked: AskedOfTask, task: Task): Conversation['converse'] {
   // oxlint-disable-next-line require-yield -- the answer is all there is
   return async function* converse(offer, send) {
     const tail =
-      asked.message.method === 'tasks/get' ? await shown(deps, asked, task, offer, send) : await told(deps, asked.message, task, offer, send);
+      asked.message.method === 'tasks/get'
+        ? await shown(deps, asked, task, offer, send)
+        : await told(deps, asked.message, task, offer, send);
     return { ...FREE, tail };
   };
 }
 
-async function shown(deps: TaskTalkDeps, { message, wantsReceipt }: AskedOfTask, task: Task, offer: Offer, send: Send): Promise<McpTail> {
+async function shown(
+  deps: TaskTalkDeps,
+  { message, wantsReceipt }: AskedOfTask,
+  task: Task,
+  offer: Offer,
+  send: Send,
+): Promise<McpTail> {
   const { idText } = message;
   const seen = await askOfTask(deps, task, offer, send, message);
   const noted = seen.sight === null ? null : await deps.tasks.saw(task, seen.sight);
@@ -41,17 +52,31 @@ async function shown(deps: TaskTalkDeps, { message, wantsReceipt }: AskedOfTask,
   const { live, state } = noted.task;
   // What a server says of a task that has ended otherwise here was not paid for.
   if (!live && state !== seen.sight.state)
-    return notFound(idText, `The task is over: it was noted as ${state}, and what its server says since is not passed on`);
+    return notFound(
+      idText,
+      `The task is over: it was noted as ${state}, and what its server says since is not passed on`,
+    );
   const [settled] = noted.settled;
-  const receipt = settled && wantsReceipt && settled.settlement.charged > 0n ? await deps.receiptOf(settled.callId) : null;
+  const receipt =
+    settled && wantsReceipt && settled.settlement.charged > 0n ? await deps.receiptOf(settled.callId) : null;
   const cost: TaskCost | null = settled ? { ...settled, receipt } : null;
-  if (seen.kind === 'large') return { text: showTask(tooLargeText(idText, task, seen.failure), task.taskId, null, cost), status: 200 };
+  if (seen.kind === 'large')
+    return { text: showTask(tooLargeText(idText, task, seen.failure), task.taskId, null, cost), status: 200 };
   const ttlMs = live ? shownTtlMs(seen.shown.ttlMs, deps.ttlMs) : null;
   return { text: showTask(seen.response.text, task.taskId, ttlMs, cost), status: 200 };
 }
 
-/** After a task was cancelled one look tells whether it has ended, so that what is locked for it need not wait. The client is not told of what it sees. */
-async function told(deps: TaskTalkDeps, message: RequestMessage, task: Task, offer: Offer, send: Send): Promise<McpTail> {
+/**
+ * After a task was cancelled one look tells whether it has ended, so that what is locked for it need not wait. The
+ * client is not told of what it sees.
+ */
+async function told(
+  deps: TaskTalkDeps,
+  message: RequestMessage,
+  task: Task,
+  offer: Offer,
+  send: Send,
+): Promise<McpTail> {
   const { id, idText, method, text } = message;
   const { response, status } = await askServer(send, { method, id, taskId: atServer(task), text }, deps.replyBytesMax);
   if (response.error !== undefined) return refusal(idText, { response, status });
@@ -65,13 +90,19 @@ async function told(deps: TaskTalkDeps, message: RequestMessage, task: Task, off
 /** The answer to a cancellation waits for it. */
 const LOOK_MS = 2_000;
 
-function refusal(idText: string, { response: { error }, status }: Pick<ShownTask & { readonly kind: 'error' }, 'response' | 'status'>): McpTail {
+function refusal(
+  idText: string,
+  { response: { error }, status }: Pick<ShownTask & { readonly kind: 'error' }, 'response' | 'status'>,
+): McpTail {
   return { text: errorText(idText, error!), status: status === 200 ? modernStatusOf(error!.code) : status };
 }
 
 /** There is no such task of this caller. */
 export function notFound(idText: string, why = 'Task not found'): McpTail {
-  return { text: errorText(idText, { code: ERROR.invalidParams, message: why }), status: modernStatusOf(ERROR.invalidParams) };
+  return {
+    text: errorText(idText, { code: ERROR.invalidParams, message: why }),
+    status: modernStatusOf(ERROR.invalidParams),
+  };
 }
 
 /** A task whose result is larger than the gateway takes. The tool has done its work. */

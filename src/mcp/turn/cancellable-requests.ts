@@ -10,8 +10,16 @@ export interface CancellableRequest<T> {
 
 /** What runs in sessions, by the ids of the requests, for those that are cancelled. */
 export interface CancellableRequests<S extends object, T> {
-  /** Runs a request, with a signal that aborts when it is cancelled. One under the id of another that runs is refused. */
-  run(session: S, of: T, asked: RequestMessage, answer: Answer, work: (cancelled: AbortSignal) => Promise<void>): Promise<void>;
+  /**
+   * Runs a request, with a signal that aborts when it is cancelled. One under the id of another that runs is refused.
+   */
+  run(
+    session: S,
+    of: T,
+    asked: RequestMessage,
+    answer: Answer,
+    work: (cancelled: AbortSignal) => Promise<void>,
+  ): Promise<void>;
   /** `id` is what a client calls a request by. */
   find(session: S, id: unknown): CancellableRequest<T> | undefined;
 }
@@ -24,7 +32,10 @@ export function createCancellableRequests<S extends object, T>(): CancellableReq
       running.set(session, requests);
       const key = JSON.stringify(asked.id);
       if (requests.has(key))
-        return answer.end(errorText(asked.idText, { code: ERROR.invalidRequest, message: 'A request with this id is on its way' }), 400);
+        return answer.end(
+          errorText(asked.idText, { code: ERROR.invalidRequest, message: 'A request with this id is on its way' }),
+          400,
+        );
       const cancelled = new AbortController();
       requests.set(key, { of, cancelled });
       try {

@@ -3,11 +3,14 @@ import { isObject, type ResponseMessage } from '#wire';
 /** What servers ask of legacy clients: sent to the client on an event stream, answered by a POST of its own. */
 export interface ClientRequests {
   /**
-   * Waits for the client's response to the request `id` that it is about to be sent. Rejects with NoAnswer: when it does not come in time, when
-   * `signal` aborts, when the session ends, when too many wait already.
+   * Waits for the client's response to the request `id` that it is about to be sent. Rejects with NoAnswer: when it
+   * does not come in time, when `signal` aborts, when the session ends, when too many wait already.
    */
   register(session: string, id: string, signal: AbortSignal): Promise<ResponseMessage>;
-  /** Takes a response that was posted in `session`. False where nobody waits for it there: it is late, or another session's. */
+  /**
+   * Takes a response that was posted in `session`. False where nobody waits for it there: it is late, or another
+   * session's.
+   */
   resolve(session: string, message: ResponseMessage): boolean;
   /** The session is over: nothing it was asked is answered any more. */
   end(session: string): void;
@@ -32,7 +35,11 @@ interface Waiting {
   readonly fail: (why: string) => void;
 }
 
-export function createClientRequests({ timeoutMs = 5 * 60_000, sessionMax = 64, waitingMax = 10_000 }: ClientRequestsOptions = {}): ClientRequests {
+export function createClientRequests({
+  timeoutMs = 5 * 60_000,
+  sessionMax = 64,
+  waitingMax = 10_000,
+}: ClientRequestsOptions = {}): ClientRequests {
   const sessions = new Map<string, Map<string, Waiting>>();
   let count = 0;
 
@@ -43,7 +50,8 @@ export function createClientRequests({ timeoutMs = 5 * 60_000, sessionMax = 64, 
     register(session, id, signal) {
       const waiting = sessions.get(session) ?? new Map<string, Waiting>();
       if (signal.aborted) return Promise.reject(new NoAnswer(CALL_OVER));
-      if (waiting.size >= sessionMax || count >= waitingMax) return Promise.reject(new NoAnswer('too many requests wait for an answer'));
+      if (waiting.size >= sessionMax || count >= waitingMax)
+        return Promise.reject(new NoAnswer('too many requests wait for an answer'));
       if (waiting.has(id)) throw new Error(`the request ${id} waits already`);
       sessions.set(session, waiting);
       count++;

@@ -1,5 +1,14 @@
 import { isObject, type RequestMessage, type ResponseMessage, resultText, UpstreamFailure } from '#wire';
-import { heldAgainst, measuredUse, ONE_CALL, readReportedUsage, type MeasuredWork, type Offer, type ReplyEnd, type ReportedUsage } from '#gateway';
+import {
+  heldAgainst,
+  measuredUse,
+  ONE_CALL,
+  readReportedUsage,
+  type MeasuredWork,
+  type Offer,
+  type ReplyEnd,
+  type ReportedUsage,
+} from '#gateway';
 import { hasOwnPrice } from './tool-price.ts';
 import type { McpTail, Turn } from './turn.ts';
 
@@ -12,9 +21,10 @@ const FREE = { usage: null, outcome: 'free', estimated: false } as const;
 export const TASK = 'task';
 
 /**
- * How a server's response ends the call that it answers. An error, a result with `isError`, and every method that is free by the table cost nothing;
- * a result that waits for input keeps the lock, for the round that goes on with it; else the call is charged, by what the tool reported where the offer is priced by that. Throws
- * UpstreamFailure where its client could make nothing of it.
+ * How a server's response ends the call that it answers. An error, a result with `isError`, and every method that
+ * is free by the table cost nothing; a result that waits for input keeps the lock, for the round that goes on with
+ * it; else the call is charged, by what the tool reported where the offer is priced by that. Throws UpstreamFailure
+ * where its client could make nothing of it.
  */
 export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, answer: McpTail): ReplyEnd {
   const { result, error } = response;
@@ -23,7 +33,8 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
   if (request.method !== 'tools/call') return { ...FREE, finishReason: null, flags: [], tail };
   const { isError, resultType, _meta: meta, task } = result as Readonly<Record<string, unknown>>;
   if (isError === true) return { ...FREE, finishReason: 'isError', flags: [], tail };
-  if (resultType === 'input_required') return { ...FREE, outcome: 'pending', finishReason: resultType, flags: [], tail };
+  if (resultType === 'input_required')
+    return { ...FREE, outcome: 'pending', finishReason: resultType, flags: [], tail };
   // Where the client can ask for what it comes to, the conversation keeps the task.
   if (resultType === 'task' || (isTask(task) && (result as { content?: unknown }).content === undefined))
     return { ...FREE, finishReason: TASK, flags: [], tail };
@@ -32,10 +43,16 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
 }
 
 /**
- * How a `tools/call` ends whose answer is larger than the gateway takes. The tool has done its work, and its client may have asked for as much: it is
- * charged as it can be measured, and the client is told by a result, which says what it cost.
+ * How a `tools/call` ends whose answer is larger than the gateway takes. The tool has done its work, and its client
+ * may have asked for as much: it is charged as it can be measured, and the client is told by a result, which says
+ * what it cost.
  */
-export function tooLargeEnd({ message, client }: Turn, { priceCap }: Offer, failure: UpstreamFailure, durationMs: number): ReplyEnd {
+export function tooLargeEnd(
+  { message, client }: Turn,
+  { priceCap }: Offer,
+  failure: UpstreamFailure,
+  durationMs: number,
+): ReplyEnd {
   const said = `The tool has run, and is charged, but ${failure.message}: it cannot be passed on. Ask the tool for less at once`;
   const result = {
     ...(client === 'modern' ? { resultType: 'complete' } : {}),
@@ -67,20 +84,27 @@ function withUsableStatus(tail: McpTail, { result, error }: ResponseMessage): Mc
 const withStatus200 = (tail: McpTail): McpTail => (tail.status === 200 ? tail : { ...tail, status: 200 });
 
 /** Never retryable: a tool may have acted. */
-const unusable = (what: string, status: number) => new UpstreamFailure(what, { status, retryable: false, blame: 'provider' });
+const unusable = (what: string, status: number) =>
+  new UpstreamFailure(what, { status, retryable: false, blame: 'provider' });
 
 const isTask = (task: unknown) => typeof task === 'object' && task !== null && 'taskId' in task;
 
 /** Whether what a call of a tool costs is for its server to say. */
 const isByUse = (offer: Offer, tool: unknown): boolean => offer.priceCap !== null && !hasOwnPrice(offer, tool);
 
-/** One call; and where the tool is priced by its use, what it reported of that. Nothing reported there is free, and told of the provider. */
+/**
+ * One call; and where the tool is priced by its use, what it reported of that. Nothing reported there is free, and
+ * told of the provider.
+ */
 export function usageOf(offer: Offer, tool: unknown, meta: unknown): ReportedUsage {
   if (!isByUse(offer, tool)) return ONE_CALL;
   return readReportedUsage((meta as Readonly<Record<string, unknown>> | undefined)?.[USAGE_META]);
 }
 
-/** The end of a `tools/call` whose server says what it used, held against what was seen of the call. `beganAt`: when its first round was sent; epoch milliseconds. */
+/**
+ * The end of a `tools/call` whose server says what it used, held against what was seen of the call. `beganAt`: when
+ * its first round was sent; epoch milliseconds.
+ */
 export function heldToMeasure(end: ReplyEnd, { message }: Turn, offer: Offer, elapsedMs: number): ReplyEnd {
   if (end.usage === null || end.outcome !== 'complete' || !isByUse(offer, message.params?.['name'])) return end;
   const { text } = end.tail as McpTail;

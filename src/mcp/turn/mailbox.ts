@@ -5,7 +5,10 @@ export const LATE = Symbol('late');
 export interface Mailbox<T> {
   /** Resolves when it was taken, so that a source can wait; rejects never. */
   put(item: T): Promise<void>;
-  /** The next one; null when there will be none, LATE when none came within `waitMs`. Rejects with the reason of `fail`, after all that came before it. */
+  /**
+   * The next one; null when there will be none, LATE when none came within `waitMs`. Rejects with the reason of
+   * `fail`, after all that came before it.
+   */
   take(waitMs?: number): Promise<T | null | typeof LATE>;
   readonly length: number;
   /** Nothing more comes. */

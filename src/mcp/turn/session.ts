@@ -3,7 +3,10 @@ import type { Offer } from '#gateway';
 import { ERROR } from '../wire/revisions.ts';
 import type { Era, McpTail } from './turn.ts';
 
-/** The session of one legacy client with one service, from its `initialize` to its DELETE or the end of its idle time. Never shared between callers. */
+/**
+ * The session of one legacy client with one service, from its `initialize` to its DELETE or the end of its idle
+ * time. Never shared between callers.
+ */
 export interface LegacySession {
   /** Ours, random; what the client sends as `Mcp-Session-Id`. */
   readonly id: string;
@@ -21,7 +24,9 @@ export interface LegacySession {
   /** The client's `initialize` message, as it came. */
   readonly initialize: string;
   readonly clientCapabilities: Readonly<Record<string, unknown>>;
-  /** Session id at a legacy server; null where it gave none, and for a modern server. Changes when the server lost it. */
+  /**
+   * Session id at a legacy server; null where it gave none, and for a modern server. Changes when the server lost it.
+   */
   upstreamId: string | null;
   /** Set by `logging/setLevel` where the server is modern. */
   logLevel: string | null;
@@ -35,7 +40,8 @@ export const BATCH_OUTSIDE: McpTail = {
   status: 400,
   text: errorText('null', {
     code: ERROR.server,
-    message: 'A batch needs the Mcp-Session-Id header of its session. Without one, send its messages one by one, or the batch to /api/v1/rpc',
+    message:
+      'A batch needs the Mcp-Session-Id header of its session. Without one, send its messages one by one, or the batch to /api/v1/rpc',
   }),
 };
 

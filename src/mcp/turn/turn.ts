@@ -16,11 +16,17 @@ export interface Turn {
   readonly events: boolean;
   /** What the client can do for a server, as it declared. */
   readonly capabilities: Readonly<Record<string, unknown>>;
-  /** The `Mcp-Param-*` headers of the request, lower case; null where it is to be sent with those that its arguments ask for. */
+  /**
+   * The `Mcp-Param-*` headers of the request, lower case; null where it is to be sent with those that its arguments
+   * ask for.
+   */
   readonly paramHeaders: Readonly<Record<string, string>> | null;
   /** The session of a legacy client; null for others. */
   readonly session: LegacySession | null;
-  /** What a server's continuation state held when this request goes on with an earlier one (`requestState`, opened); null for a first request. */
+  /**
+   * What a server's continuation state held when this request goes on with an earlier one (`requestState`, opened);
+   * null for a first request.
+   */
   readonly continued: Continued | null;
   /** Changes a message for the client (names and URIs of the aggregate); identity elsewhere. */
   readonly toClient: (text: string) => string;
@@ -49,7 +55,10 @@ export interface ServerFacts {
   readonly era: Era;
   /** The newest revision that it speaks of those that the gateway knows. */
   readonly revision: string;
-  /** It knows neither `server/discover` nor `initialize`: there are no sessions, and only what is posted bare is answered. */
+  /**
+   * It knows neither `server/discover` nor `initialize`: there are no sessions, and only what is posted bare is
+   * answered.
+   */
   readonly bare: boolean;
   /** Its `server/discover` or `initialize` result, JSON text as it came. */
   readonly text: string;
@@ -70,8 +79,8 @@ export interface Place {
 }
 
 /**
- * Takes a turn to a server and back: raw where both speak the same era, else through a bridge. Yields whole server-sent events for the client, as
- * bytes. Returns the end of the call with a McpTail. Throws UpstreamFailure.
+ * Takes a turn to a server and back: raw where both speak the same era, else through a bridge. Yields whole
+ * server-sent events for the client, as bytes. Returns the end of the call with a McpTail. Throws UpstreamFailure.
  */
 export type Leg = (turn: Turn, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
 

@@ -9,8 +9,8 @@ export const OURS = ['tollgate/idempotency-key', MAX_COST_META, 'tollgate/receip
 const CAPABILITIES = actedOn(['elicitation', 'sampling', 'roots', 'tasks', 'experimental', 'extensions']);
 
 /**
- * Names in a client's message that decide what is asked, for whom and how it goes on, by the object that they stand in. All methods have one list: what
- * one method knows no name for, a server may still read for another.
+ * Names in a client's message that decide what is asked, for whom and how it goes on, by the object that they stand
+ * in. All methods have one list: what one method knows no name for, a server may still read for another.
  */
 const NAMES: ActedOnAt = [
   [
@@ -22,14 +22,23 @@ const NAMES: ActedOnAt = [
       ...'requestId reason progressToken progress total message'.split(' '),
     ]),
   ],
-  [['_meta'], actedOn([...OURS, ...Object.values(META), X402.response, 'progressToken', 'traceparent', 'tracestate', 'baggage'])],
+  [
+    ['_meta'],
+    actedOn([...OURS, ...Object.values(META), X402.response, 'progressToken', 'traceparent', 'tracestate', 'baggage']),
+  ],
   [['_meta', META.capabilities], CAPABILITIES],
   [['capabilities'], CAPABILITIES],
   [['ref'], actedOn(['type', 'name', 'uri'])],
   [['argument'], actedOn(['name', 'value'])],
   [['task'], actedOn(['ttl'])],
-  [['notifications'], actedOn(['toolsListChanged', 'promptsListChanged', 'resourcesListChanged', 'resourceSubscriptions', 'taskIds'])],
+  [
+    ['notifications'],
+    actedOn(['toolsListChanged', 'promptsListChanged', 'resourcesListChanged', 'resourceSubscriptions', 'taskIds']),
+  ],
 ];
 
-/** What makes the parameters of a client's message ambiguous; null where nothing does. The arguments of a tool are its own affair. */
+/**
+ * What makes the parameters of a client's message ambiguous; null where nothing does. The arguments of a tool are
+ * its own affair.
+ */
 export const ambiguityOf = (params: JsonObject): LookAlikeFault | null => lookAlikeAt(params, NAMES, 'params.');

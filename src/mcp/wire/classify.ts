@@ -14,7 +14,16 @@ import { claimsEnvelope, envelopeIssue, isModernClaim, metaOf, missingEnvelope }
 import { trimHeader } from './header-value.ts';
 import { ambiguityOf } from './acted-on.ts';
 import { quote } from './quote.ts';
-import { ERROR, isLegacyRevision, isModernEra, LEGACY, LEGACY_METHODS, META, MODERN, MODERN_METHODS } from './revisions.ts';
+import {
+  ERROR,
+  isLegacyRevision,
+  isModernEra,
+  LEGACY,
+  LEGACY_METHODS,
+  META,
+  MODERN,
+  MODERN_METHODS,
+} from './revisions.ts';
 import { methodFault, missingHeaderFault, versionFault, type InboundHeaders } from './inbound-headers.ts';
 
 export type { InboundHeaders };
@@ -32,13 +41,28 @@ export type Inbound =
   /** Answered by 202. */
   | { readonly kind: 'modern-notification'; readonly message: NotificationMessage }
   /** Opens a legacy session, of the revision that it asks for. */
-  | { readonly kind: 'initialize'; readonly message: RequestMessage; readonly version: string | null; readonly acceptsEvents: boolean }
+  | {
+      readonly kind: 'initialize';
+      readonly message: RequestMessage;
+      readonly version: string | null;
+      readonly acceptsEvents: boolean;
+    }
   /** In a session, which is yet to be looked up; so is the method of a request. */
-  | { readonly kind: 'legacy'; readonly message: JsonRpcMessage; readonly session: string; readonly acceptsEvents: boolean }
+  | {
+      readonly kind: 'legacy';
+      readonly message: JsonRpcMessage;
+      readonly session: string;
+      readonly acceptsEvents: boolean;
+    }
   /** A single request of a client that neither opened a session nor speaks the modern revision. */
   | { readonly kind: 'bare'; readonly message: RequestMessage; readonly acceptsEvents: boolean }
   /** Of a client of 2025-03-26. Each text is a legacy message, and none opens a session. */
-  | { readonly kind: 'batch'; readonly texts: readonly string[]; readonly session: string | null; readonly acceptsEvents: boolean }
+  | {
+      readonly kind: 'batch';
+      readonly texts: readonly string[];
+      readonly session: string | null;
+      readonly acceptsEvents: boolean;
+    }
   /** To be answered with this error and HTTP status. */
   | Refused;
 
@@ -54,22 +78,33 @@ export interface Refused {
 export const BATCH_MAX = 64;
 
 /**
- * Tells what the body of a POST is and by which rules it is to be answered. The body decides and the headers have to agree: they never move a
- * request from one era to the other. Never throws.
+ * Tells what the body of a POST is and by which rules it is to be answered. The body decides and the headers have
+ * to agree: they never move a request from one era to the other. Never throws.
  */
 export function classify(body: string, headers: InboundHeaders): Inbound {
-  const trimmed = { ...headers, version: trim(headers.version), method: trim(headers.method), name: trim(headers.name) };
+  const trimmed = {
+    ...headers,
+    version: trim(headers.version),
+    method: trim(headers.method),
+    name: trim(headers.name),
+  };
   if (/^[\t\n\r ]*\[/.test(body)) return classifyBatch(body, trimmed);
   const message = readClientMessage(body, ambiguityOf);
   if (!message) return noMessage(body);
   if (message.kind === 'ambiguous')
-    return refuse(message, message.where === 'params' ? ERROR.invalidParams : ERROR.invalidRequest, message.fault.message, {
-      type: 'invalid_request',
-      param: message.fault.param,
-    });
+    return refuse(
+      message,
+      message.where === 'params' ? ERROR.invalidParams : ERROR.invalidRequest,
+      message.fault.message,
+      {
+        type: 'invalid_request',
+        param: message.fault.param,
+      },
+    );
   if (message.kind === 'request') return classifyRequest(message, trimmed);
   if (message.kind === 'notification') return classifyNotification(message, trimmed);
-  if (names(trimmed.version, isModernEra)) return refuse(null, ERROR.invalidRequest, `A response cannot be posted in revision ${MODERN}`);
+  if (names(trimmed.version, isModernEra))
+    return refuse(null, ERROR.invalidRequest, `A response cannot be posted in revision ${MODERN}`);
   return inSession(message, trimmed);
 }
 
@@ -89,22 +124,36 @@ function classifyRequest(message: RequestMessage, headers: InboundHeaders): Inbo
   const modernHeader = names(headers.version, isModernEra);
   if (method === 'initialize' && !isModernClaim(meta)) {
     if (modernHeader)
-      return mismatch(message, `initialize opens a legacy session, and the MCP-Protocol-Version header names ${quote(headers.version)}`);
+      return mismatch(
+        message,
+        `initialize opens a legacy session, and the MCP-Protocol-Version header names ${quote(headers.version)}`,
+      );
     const version = params?.['protocolVersion'];
-    return { kind: 'initialize', message, version: typeof version === 'string' ? version : null, acceptsEvents: acceptsEvents(headers) };
+    return {
+      kind: 'initialize',
+      message,
+      version: typeof version === 'string' ? version : null,
+      acceptsEvents: acceptsEvents(headers),
+    };
   }
   if (claimsEnvelope(meta)) return classifyModern(message, meta, headers);
   if (modernHeader) return refuse(message, ERROR.invalidParams, ...missingEnvelope(meta, headers.version!));
   if (headers.session !== null) return inSession(message, headers);
-  if (!LEGACY_METHODS[method]) return refuse(message, ERROR.methodNotFound, noMethod(method, LEGACY_METHODS), undefined, 404);
-  if (!LEGACY_METHODS[method].bare) return refuse(message, ERROR.server, `${method} needs a session: send initialize first, then its Mcp-Session-Id`);
+  if (!LEGACY_METHODS[method])
+    return refuse(message, ERROR.methodNotFound, noMethod(method, LEGACY_METHODS), undefined, 404);
+  if (!LEGACY_METHODS[method].bare)
+    return refuse(message, ERROR.server, `${method} needs a session: send initialize first, then its Mcp-Session-Id`);
   return legacyVersionFault(message, headers) ?? { kind: 'bare', message, acceptsEvents: acceptsEvents(headers) };
 }
 
-/** A request with an envelope in `_meta`: revision, headers, method, in the order in which the specification has them refused. */
+/**
+ * A request with an envelope in `_meta`: revision, headers, method, in the order in which the specification has
+ * them refused.
+ */
 function classifyModern(message: RequestMessage, meta: JsonObject, headers: InboundHeaders): Inbound {
   const issue = envelopeIssue(meta);
-  if (issue) return refuse(message, ERROR.invalidParams, `params._meta["${issue.key}"] ${issue.problem}`, { envelope: issue });
+  if (issue)
+    return refuse(message, ERROR.invalidParams, `params._meta["${issue.key}"] ${issue.problem}`, { envelope: issue });
   const version = meta[META.version] as string;
   const fault = versionFault(version, headers) ?? methodFault(message.method, headers);
   if (fault) return mismatch(message, fault);
@@ -115,8 +164,15 @@ function classifyModern(message: RequestMessage, meta: JsonObject, headers: Inbo
     });
   const missing = missingHeaderFault(message, headers);
   if (missing) return mismatch(message, missing);
-  if (!MODERN_METHODS[message.method]) return refuse(message, ERROR.methodNotFound, noMethod(message.method, MODERN_METHODS), undefined, 404);
-  return { kind: 'modern', message, version, capabilities: meta[META.capabilities] as JsonObject, acceptsEvents: acceptsEvents(headers) };
+  if (!MODERN_METHODS[message.method])
+    return refuse(message, ERROR.methodNotFound, noMethod(message.method, MODERN_METHODS), undefined, 404);
+  return {
+    kind: 'modern',
+    message,
+    version,
+    capabilities: meta[META.capabilities] as JsonObject,
+    acceptsEvents: acceptsEvents(headers),
+  };
 }
 
 /** `methods`: those of the era. */
@@ -125,12 +181,16 @@ function noMethod(method: string, methods: object): string {
   return `There is no method ${quote(method)}${hint === '' ? '' : `. ${hint}`}`;
 }
 
-/** A notification has no envelope of its own, so the header tells its era; one that has an envelope all the same is held to it. */
+/**
+ * A notification has no envelope of its own, so the header tells its era; one that has an envelope all the same is
+ * held to it.
+ */
 function classifyNotification(message: NotificationMessage, headers: InboundHeaders): Inbound {
   const meta = metaOf(message.params);
   if (claimsEnvelope(meta)) {
     const version = meta[META.version];
-    if (typeof version !== 'string') return refuse(null, ERROR.invalidParams, `params._meta["${META.version}"] must be a string`);
+    if (typeof version !== 'string')
+      return refuse(null, ERROR.invalidParams, `params._meta["${META.version}"] must be a string`);
     const fault = versionFault(version, headers) ?? methodFault(message.method, headers);
     if (fault) return mismatch(null, fault);
     if (version === MODERN) return { kind: 'modern-notification', message };
@@ -146,14 +206,26 @@ function classifyNotification(message: NotificationMessage, headers: InboundHead
 
 function inSession(message: JsonRpcMessage, headers: InboundHeaders): Inbound {
   const of = message.kind === 'request' ? message : null;
-  if (!headers.session) return refuse(of, ERROR.server, `A ${message.kind} needs the Mcp-Session-Id header of its session`);
-  return legacyVersionFault(of, headers) ?? { kind: 'legacy', message, session: headers.session, acceptsEvents: acceptsEvents(headers) };
+  if (!headers.session)
+    return refuse(of, ERROR.server, `A ${message.kind} needs the Mcp-Session-Id header of its session`);
+  return (
+    legacyVersionFault(of, headers) ?? {
+      kind: 'legacy',
+      message,
+      session: headers.session,
+      acceptsEvents: acceptsEvents(headers),
+    }
+  );
 }
 
 function legacyVersionFault(message: RequestMessage | null, { version }: InboundHeaders): Refused | null {
   if (version === null || isLegacyRevision(version)) return null;
   const supported = `${MODERN}, ${LEGACY.join(', ')}`;
-  return refuse(message, ERROR.server, `The MCP-Protocol-Version header names ${quote(version)}; supported are ${supported}`);
+  return refuse(
+    message,
+    ERROR.server,
+    `The MCP-Protocol-Version header names ${quote(version)}; supported are ${supported}`,
+  );
 }
 
 function classifyBatch(body: string, headers: InboundHeaders): Inbound {
@@ -165,7 +237,8 @@ function classifyBatch(body: string, headers: InboundHeaders): Inbound {
     if (elements.length > BATCH_MAX) return refused(`The batch has more than ${BATCH_MAX} messages`);
     JSON.parse(body);
   } catch (error) {
-    if (error instanceof RawJsonError || error instanceof SyntaxError) return refuse(null, ERROR.parse, messageFault(body).message);
+    if (error instanceof RawJsonError || error instanceof SyntaxError)
+      return refuse(null, ERROR.parse, messageFault(body).message);
     throw error;
   }
   if (names(headers.version, isModernEra)) return refused(`Revision ${MODERN} has no batches`);
@@ -179,13 +252,26 @@ function classifyBatch(body: string, headers: InboundHeaders): Inbound {
     if (message.method === 'initialize') return refused('A batch cannot hold initialize');
     if (claimsEnvelope(metaOf(message.params))) return refused(`Revision ${MODERN} has no batches`);
   }
-  return legacyVersionFault(null, headers) ?? { kind: 'batch', texts, session: headers.session, acceptsEvents: acceptsEvents(headers) };
+  return (
+    legacyVersionFault(null, headers) ?? {
+      kind: 'batch',
+      texts,
+      session: headers.session,
+      acceptsEvents: acceptsEvents(headers),
+    }
+  );
 }
 
 const mismatch = (message: RequestMessage | null, what: string): Refused =>
   refuse(message, ERROR.headerMismatch, `Headers and body disagree: ${what}`);
 
-function refuse(message: Pick<RequestMessage, 'idText'> | null, code: number, text: string, data?: unknown, status = 400): Refused {
+function refuse(
+  message: Pick<RequestMessage, 'idText'> | null,
+  code: number,
+  text: string,
+  data?: unknown,
+  status = 400,
+): Refused {
   const error = { code, message: text, ...(data === undefined ? {} : { data }) };
   return { kind: 'refused', status, idText: message?.idText ?? 'null', error };
 }

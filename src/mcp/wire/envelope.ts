@@ -9,7 +9,8 @@ export function metaOf(params: JsonObject | undefined): JsonObject | null {
 }
 
 /** Whether `_meta` names a protocol version: a request that does is modern, or wrong. */
-export const claimsEnvelope = (meta: JsonObject | null): meta is JsonObject => meta !== null && Object.hasOwn(meta, META.version);
+export const claimsEnvelope = (meta: JsonObject | null): meta is JsonObject =>
+  meta !== null && Object.hasOwn(meta, META.version);
 
 /** Whether `_meta` is an envelope in full, of the modern era. */
 export function isModernClaim(meta: JsonObject | null): boolean {
@@ -28,10 +29,18 @@ export interface EnvelopeIssue {
 export function envelopeIssue(meta: JsonObject): EnvelopeIssue | null {
   for (const key of [META.version, META.capabilities])
     if (!Object.hasOwn(meta, key)) return { key, problem: `is missing: requests of ${MODERN} have it` };
-  const { [META.version]: version, [META.capabilities]: capabilities, [META.clientInfo]: client, [META.logLevel]: level } = meta;
+  const {
+    [META.version]: version,
+    [META.capabilities]: capabilities,
+    [META.clientInfo]: client,
+    [META.logLevel]: level,
+  } = meta;
   if (typeof version !== 'string') return { key: META.version, problem: 'must be a string' };
   if (!isObject(capabilities)) return { key: META.capabilities, problem: 'must be an object' };
-  if (client !== undefined && !(isObject(client) && typeof client['name'] === 'string' && typeof client['version'] === 'string'))
+  if (
+    client !== undefined &&
+    !(isObject(client) && typeof client['name'] === 'string' && typeof client['version'] === 'string')
+  )
     return { key: META.clientInfo, problem: 'must be an object with a name and a version' };
   if (level !== undefined && !(LOG_LEVELS as readonly unknown[]).includes(level))
     return { key: META.logLevel, problem: `must be one of ${LOG_LEVELS.join(', ')}` };
@@ -43,6 +52,10 @@ export function envelopeIssue(meta: JsonObject): EnvelopeIssue | null {
 
 /** The header names a modern revision and the body has no envelope: message and data of the error. */
 export function missingEnvelope(meta: JsonObject | null, version: string): [string, JsonObject] {
-  const missing = meta === null ? ['_meta'] : [META.version, META.capabilities].filter((key) => !Object.hasOwn(meta, key));
-  return [`The MCP-Protocol-Version header names ${quote(version)}, and params lack ${missing.join(', ')}`, { envelope: { missing } }];
+  const missing =
+    meta === null ? ['_meta'] : [META.version, META.capabilities].filter((key) => !Object.hasOwn(meta, key));
+  return [
+    `The MCP-Protocol-Version header names ${quote(version)}, and params lack ${missing.join(', ')}`,
+    { envelope: { missing } },
+  ];
 }

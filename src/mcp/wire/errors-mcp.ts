@@ -3,8 +3,9 @@ import { toGatewayError } from '#gateway';
 import { ERROR } from './revisions.ts';
 
 /**
- * The MCP wire: the code of the JSON-RPC error, and the HTTP status where the error is the whole reply. What JSON-RPC has no code for is one of ours,
- * −32010 to −32019. Sessions and batches always answer 200, as their clients take another status for a broken connection.
+ * The MCP wire: the code of the JSON-RPC error, and the HTTP status where the error is the whole reply. What
+ * JSON-RPC has no code for is one of ours, −32010 to −32019. Sessions and batches always answer 200, as their
+ * clients take another status for a broken connection.
  */
 export const MCP_ERRORS = {
   invalid_request: { code: ERROR.invalidParams, status: 400 },
@@ -37,14 +38,25 @@ export interface McpErrorReply {
   readonly text: string;
 }
 
-/** Any thrown value as a JSON-RPC error. `data` names our code, what is wrong and when a retry can help, and has the members of `more`. */
-export function toMcpError(thrown: unknown, idText: string, more: Readonly<Record<string, unknown>> = {}): McpErrorReply {
+/**
+ * Any thrown value as a JSON-RPC error. `data` names our code, what is wrong and when a retry can help, and has the
+ * members of `more`.
+ */
+export function toMcpError(
+  thrown: unknown,
+  idText: string,
+  more: Readonly<Record<string, unknown>> = {},
+): McpErrorReply {
   const error = toGatewayError(thrown);
   const { status } = MCP_ERRORS[error.code];
   const code = error instanceof NotUtf8 ? ERROR.parse : MCP_ERRORS[error.code].code;
   const headers: Record<string, string> = { ...error.headers };
   if (error.retryAfterS !== undefined) headers['retry-after'] = String(Math.max(1, Math.ceil(error.retryAfterS)));
-  return { status, headers, text: errorText(idText, { code, message: error.message, data: { ...dataOf(error), ...more } }) };
+  return {
+    status,
+    headers,
+    text: errorText(idText, { code, message: error.message, data: { ...dataOf(error), ...more } }),
+  };
 }
 
 function dataOf({ code, param, retryAfterS }: GatewayError): Record<string, unknown> {
@@ -55,7 +67,10 @@ function dataOf({ code, param, retryAfterS }: GatewayError): Record<string, unkn
   };
 }
 
-/** What of an error the operator is told: its cause, where it is the gateway's own. null for what a client or a provider did, and for what is meant to be refused. */
+/**
+ * What of an error the operator is told: its cause, where it is the gateway's own. null for what a client or a
+ * provider did, and for what is meant to be refused.
+ */
 export function worthTelling(thrown: unknown): unknown {
   const { code, cause } = toGatewayError(thrown);
   if (code === 'internal') return cause ?? thrown;

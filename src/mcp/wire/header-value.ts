@@ -19,11 +19,15 @@ export function decodeHeaderValue(value: string): string | null {
 
 /** A text as header value: as it is, or in Base64 where a header could not carry it or it would be read as such. */
 export function encodeHeaderValue(text: string): string {
-  return PLAIN.test(text) && !isEncoded(text) ? text : SENTINEL.start + Buffer.from(text).toString('base64') + SENTINEL.end;
+  return PLAIN.test(text) && !isEncoded(text)
+    ? text
+    : SENTINEL.start + Buffer.from(text).toString('base64') + SENTINEL.end;
 }
 
 const isEncoded = (value: string) =>
-  value.length >= SENTINEL.start.length + SENTINEL.end.length && value.startsWith(SENTINEL.start) && value.endsWith(SENTINEL.end);
+  value.length >= SENTINEL.start.length + SENTINEL.end.length &&
+  value.startsWith(SENTINEL.start) &&
+  value.endsWith(SENTINEL.end);
 
 /** A header value without the white space that HTTP allows around it, in linear time. */
 export function trimHeader(value: string): string {

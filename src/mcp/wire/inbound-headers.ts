@@ -17,7 +17,10 @@ export interface InboundHeaders {
   readonly accept: string | null;
 }
 
-/** What is wrong with the MCP-Protocol-Version header beside the version of the body; null where nothing is. It may be absent here. */
+/**
+ * What is wrong with the MCP-Protocol-Version header beside the version of the body; null where nothing is. It may
+ * be absent here.
+ */
 export function versionFault(version: string, headers: InboundHeaders): string | null {
   if (headers.version === null || headers.version === version) return null;
   return `the MCP-Protocol-Version header names ${quote(headers.version)}, the body ${quote(version)}`;
@@ -34,7 +37,10 @@ export function missingHeaderFault({ method, params }: RequestMessage, headers: 
   if (headers.version === null) return 'the MCP-Protocol-Version header is missing';
   if (headers.method === null) return 'the Mcp-Method header is missing';
   const name = nameOf(method, params);
-  const said = headers.name === null || MODERN_METHODS[method]?.nameParam === undefined ? undefined : decodeHeaderValue(headers.name);
+  const said =
+    headers.name === null || MODERN_METHODS[method]?.nameParam === undefined
+      ? undefined
+      : decodeHeaderValue(headers.name);
   if (said === null) return 'the Mcp-Name header is not valid Base64 of UTF-8';
   if (name === null) return null;
   if (said === undefined) return `the Mcp-Name header is missing, and the body names ${quote(name)}`;

@@ -1,8 +1,9 @@
 import { isObject, membersOf, type RawMessage, type Span, splice, withMembers } from '#wire';
 
 /**
- * A message with members set in the `_meta` of its `params` or `result`, which are made where they are absent. Values are JSON text, null removes. `read` is the
- * message as it was parsed, where it was: a result without `_meta`, as most are, is then not looked through again.
+ * A message with members set in the `_meta` of its `params` or `result`, which are made where they are absent.
+ * Values are JSON text, null removes. `read` is the message as it was parsed, where it was: a result without
+ * `_meta`, as most are, is then not looked through again.
  */
 export function withMeta(
   text: string,
@@ -12,7 +13,10 @@ export function withMeta(
 ): string {
   const holder = (read?.members ?? membersOf(text)).get(of);
   const made = madeOf(meta);
-  if (!holder) return splice(text, [withMembers(text, { start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 }, { [of]: `{"_meta":${made}}` })]);
+  if (!holder)
+    return splice(text, [
+      withMembers(text, { start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 }, { [of]: `{"_meta":${made}}` }),
+    ]);
   if (text[holder.start] !== '{') return text;
   const value = read?.value[of];
   if (isObject(value) && !Object.hasOwn(value, '_meta')) return append(text, holder, `"_meta":${made}`);
@@ -22,7 +26,9 @@ export function withMeta(
 /** The text with members set in the `_meta` of the object at `holder`, as withMeta sets them. */
 export function withMetaAt(text: string, holder: Span, meta: Readonly<Record<string, string | null>>): string {
   const old = membersOf(text, holder.start).get('_meta');
-  return splice(text, [old && text[old.start] === '{' ? withMembers(text, old, meta) : withMembers(text, holder, { _meta: madeOf(meta) })]);
+  return splice(text, [
+    old && text[old.start] === '{' ? withMembers(text, old, meta) : withMembers(text, holder, { _meta: madeOf(meta) }),
+  ]);
 }
 
 function madeOf(meta: Readonly<Record<string, string | null>>): string {
@@ -47,5 +53,7 @@ export function withoutMeta(text: string, keys: readonly string[]): string {
   if (!meta || text[meta.start] !== '{') return text;
   const members = membersOf(text, meta.start);
   const there = keys.filter((key) => members.has(key));
-  return there.length === 0 ? text : splice(text, [withMembers(text, meta, Object.fromEntries(there.map((key) => [key, null])))]);
+  return there.length === 0
+    ? text
+    : splice(text, [withMembers(text, meta, Object.fromEntries(there.map((key) => [key, null])))]);
 }

@@ -18,13 +18,15 @@ function valueAt(args: unknown, path: readonly string[]): unknown {
 function textOf(value: unknown): string | null {
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean') return String(value);
-  if (typeof value !== 'number' || !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value))) return null;
+  if (typeof value !== 'number' || !Number.isFinite(value) || (Number.isInteger(value) && !Number.isSafeInteger(value)))
+    return null;
   return String(value);
 }
 
 /**
- * What is wrong with the Mcp-Param-* headers of a tool call, for an error −32020 with HTTP 400; null where they agree with its arguments.
- * `headers` are Node's, with names in lower case. A header whose argument is absent is not looked at.
+ * What is wrong with the Mcp-Param-* headers of a tool call, for an error −32020 with HTTP 400; null where they
+ * agree with its arguments. `headers` are Node's, with names in lower case. A header whose argument is absent is
+ * not looked at.
  */
 export function paramHeaderFault(
   inputSchema: unknown,
@@ -47,8 +49,8 @@ export function paramHeaderFault(
 }
 
 /**
- * The Mcp-Method, Mcp-Name and Mcp-Param-* headers of a modern request that the gateway makes itself. `inputSchema` is that of the called tool,
- * null where it is not known or no tool is called.
+ * The Mcp-Method, Mcp-Name and Mcp-Param-* headers of a modern request that the gateway makes itself. `inputSchema`
+ * is that of the called tool, null where it is not known or no tool is called.
  */
 export function standardHeaders(method: string, params: unknown, inputSchema: unknown): Record<string, string> {
   const headers: Record<string, string> = { 'Mcp-Method': method };

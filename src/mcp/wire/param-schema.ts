@@ -19,9 +19,10 @@ const SCHEMA_NODES_MAX = 10_000;
 const PATH_MAX = 64;
 
 /**
- * Properties that say `x-mcp-header` in an input schema, by lower-case name. Only those that are reached over `properties` alone may; a schema
- * with any other, a name that is no token or stands twice, or a type that no header can hold is against the specification, and none of its
- * headers count. A `number` is, too, but servers compare it all the same.
+ * Properties that say `x-mcp-header` in an input schema, by lower-case name. Only those that are reached over
+ * `properties` alone may; a schema with any other, a name that is no token or stands twice, or a type that no
+ * header can hold is against the specification, and none of its headers count. A `number` is, too, but servers
+ * compare it all the same.
  */
 export function paramHeadersOf(inputSchema: unknown): ReadonlyMap<string, ParamHeader> {
   if (!isObject(inputSchema)) return NONE;
@@ -54,8 +55,10 @@ function readSchema(root: object): ReadonlyMap<string, ParamHeader> | null {
       found.set(header.name.toLowerCase(), header);
     }
     if (isObject(node['properties']))
-      for (const [key, child] of Object.entries(node['properties'])) open.push({ node: child, path: path && [...path, key] });
-    for (const keyword of ELSEWHERE) for (const child of childrenOf(node[keyword], keyword)) open.push({ node: child, path: null });
+      for (const [key, child] of Object.entries(node['properties']))
+        open.push({ node: child, path: path && [...path, key] });
+    for (const keyword of ELSEWHERE)
+      for (const child of childrenOf(node[keyword], keyword)) open.push({ node: child, path: null });
   }
   return found;
 }

@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto';
 import { membersOf, type RequestMessage } from '#wire';
 
-/** What makes two requests the same: the tool and its arguments as they are written. Ids and tokens differ. `answers`: and what the client answers to a round. */
+/**
+ * What makes two requests the same: the tool and its arguments as they are written. Ids and tokens differ.
+ * `answers`: and what the client answers to a round.
+ */
 export function requestDigest(target: string, message: RequestMessage, answers: boolean): string {
   const whole = message.members.get('params');
   const params = whole && membersOf(message.text, whole.start);

@@ -3,9 +3,13 @@ export const MODERN = '2026-07-28';
 export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 export type LegacyRevision = (typeof LEGACY)[number];
 
-export const isLegacyRevision = (version: string): version is LegacyRevision => (LEGACY as readonly string[]).includes(version);
+export const isLegacyRevision = (version: string): version is LegacyRevision =>
+  (LEGACY as readonly string[]).includes(version);
 
-/** Whether a version names the modern era, of which only MODERN is known here. Versions are dates, so they compare as text. */
+/**
+ * Whether a version names the modern era, of which only MODERN is known here. Versions are dates, so they compare
+ * as text.
+ */
 export const isModernEra = (version: string): boolean => version >= MODERN;
 
 /** Reserved keys of `_meta`. */
@@ -67,7 +71,8 @@ export interface MethodRule {
 export type MethodTable = Readonly<Record<string, MethodRule>>;
 
 /** Without Object.prototype, so that a method named `constructor` is as unknown as any other. */
-const table = (rules: Record<string, MethodRule>): MethodTable => Object.freeze(Object.assign(Object.create(null), rules) as MethodTable);
+const table = (rules: Record<string, MethodRule>): MethodTable =>
+  Object.freeze(Object.assign(Object.create(null), rules) as MethodTable);
 
 const upstream = { billing: 'free', answered: 'upstream' } as const;
 const gateway = { billing: 'free', answered: 'gateway' } as const;
@@ -92,7 +97,10 @@ const COMMON = {
   'completion/complete': { ...upstream, ...bare },
 } satisfies Record<string, MethodRule>;
 
-/** Every request that a client may make in the modern revision. What is not here is "method not found". `tasks/*` are of the extension for tasks. */
+/**
+ * Every request that a client may make in the modern revision. What is not here is "method not found". `tasks/*`
+ * are of the extension for tasks.
+ */
 export const MODERN_METHODS: MethodTable = table({
   ...COMMON,
   'server/discover': { ...gateway, ...cacheable },

@@ -13,10 +13,15 @@ const HEAD = { endStream: false, sendDate: false } as ServerStreamResponseOption
 const HEAD_ONLY = { endStream: true, sendDate: false } as ServerStreamResponseOptions;
 
 /**
- * Passes a stream of another gateway on into a tunnel: request and reply as they are, header lines in their order. A side that stalls holds
- * the other back; a reset on one side resets the other with the same code.
+ * Passes a stream of another gateway on into a tunnel: request and reply as they are, header lines in their order.
+ * A side that stalls holds the other back; a reset on one side resets the other with the same code.
  */
-export function forward(caller: ServerHttp2Stream, rawHeaders: readonly string[], flags: number, session: CallSession): void {
+export function forward(
+  caller: ServerHttp2Stream,
+  rawHeaders: readonly string[],
+  flags: number,
+  session: CallSession,
+): void {
   const headers: string[] = [];
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
@@ -52,7 +57,11 @@ export function forward(caller: ServerHttp2Stream, rawHeaders: readonly string[]
 }
 
 /** null for a head that came here and that Node does not send, such as that of a CONNECT: it would end this process. */
-function open(session: CallSession, headers: readonly string[], endStream: boolean): ReturnType<CallSession['request']> | null {
+function open(
+  session: CallSession,
+  headers: readonly string[],
+  endStream: boolean,
+): ReturnType<CallSession['request']> | null {
   try {
     return session.request(headers, { endStream });
   } catch {

@@ -8,14 +8,22 @@ const PSK_IDENTITY = 'tollgate-peers-v1';
 
 /** What a stream may hold in memory while its reader stalls. */
 const STREAM_WINDOW = 64 * 1024;
-/** Received bytes count against this window only until they are handed to their stream, so a stalled stream never takes it from the others. */
+/**
+ * Received bytes count against this window only until they are handed to their stream, so a stalled stream never
+ * takes it from the others.
+ */
 const SESSION_WINDOW = 16 * 1024 * 1024;
 const STREAMS_MAX = 16_384;
 const HEADER_BYTES_MAX = 64 * 1024;
 const HEADER_PAIRS_MAX = 256;
 
 /** TLS of both ends: whoever does not know the secret gets no further than the handshake. */
-export const TLS_OPTIONS = { ciphers: CIPHERS, minVersion: 'TLSv1.2', maxVersion: 'TLSv1.2', ALPNProtocols: ['h2'] } as const;
+export const TLS_OPTIONS = {
+  ciphers: CIPHERS,
+  minVersion: 'TLSv1.2',
+  maxVersion: 'TLSv1.2',
+  ALPNProtocols: ['h2'],
+} as const;
 
 export interface PeerKey {
   readonly identity: string;
@@ -29,7 +37,12 @@ export function peerKey(secret: Buffer): PeerKey {
 
 /** HTTP/2 of both ends. */
 export const SESSION_OPTIONS = {
-  settings: { enablePush: false, initialWindowSize: STREAM_WINDOW, maxConcurrentStreams: STREAMS_MAX, maxHeaderListSize: HEADER_BYTES_MAX },
+  settings: {
+    enablePush: false,
+    initialWindowSize: STREAM_WINDOW,
+    maxConcurrentStreams: STREAMS_MAX,
+    maxHeaderListSize: HEADER_BYTES_MAX,
+  },
   maxHeaderListPairs: HEADER_PAIRS_MAX,
   // In megabytes. The default refuses new streams when some hundred stalled ones hold what they may.
   maxSessionMemory: (STREAMS_MAX * STREAM_WINDOW) / (1024 * 1024),
@@ -40,7 +53,10 @@ export const SESSION_OPTIONS = {
   streamResetRate: 1_000_000,
 } as const satisfies ServerSessionOptions;
 
-/** Waits for an answer to a ping in this many turns of `everyMs`. Turns are counted, not time: a process that slept must not take its peers for dead. */
+/**
+ * Waits for an answer to a ping in this many turns of `everyMs`. Turns are counted, not time: a process that slept
+ * must not take its peers for dead.
+ */
 const TURNS = 4;
 
 export interface PingOptions {
@@ -50,7 +66,10 @@ export interface PingOptions {
 
 export const SILENCE_MS = 10_000;
 
-/** Sets up a session that has just been made, on either end: its window, and pings until it ends. A far end that stops answering is gone. */
+/**
+ * Sets up a session that has just been made, on either end: its window, and pings until it ends. A far end that
+ * stops answering is gone.
+ */
 export function keepAlive(session: Http2Session, { silenceMs }: PingOptions): void {
   session.setLocalWindowSize(SESSION_WINDOW);
   let waiting = 0;

@@ -11,7 +11,10 @@ export interface PeerListenerOptions {
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
-  /** Where other gateways reach this listener; its port may be 0 where `port` is. Left out: `host` and the port listened on. */
+  /**
+   * Where other gateways reach this listener; its port may be 0 where `port` is. Left out: `host` and the port
+   * listened on.
+   */
   readonly url?: string;
   readonly tunnels: Pick<Tunnels, 'session'>;
   /** Time for a connection to prove that it knows the secret. */
@@ -28,11 +31,16 @@ export interface PeerListener {
   close(drainMs: number): Promise<void>;
 }
 
-/** Connections that have not proven anything yet. The oldest makes room: a gateway takes milliseconds to prove itself. */
+/**
+ * Connections that have not proven anything yet. The oldest makes room: a gateway takes milliseconds to prove itself.
+ */
 const STRANGERS_MAX = 64;
 const CONNECTIONS_MAX = 4_096;
 
-/** Where other gateways of the same database come in, to reach the tunnels of this one. It serves nobody who does not know the secret. */
+/**
+ * Where other gateways of the same database come in, to reach the tunnels of this one. It serves nobody who does
+ * not know the secret.
+ */
 export function createPeerListener(options: PeerListenerOptions): PeerListener {
   const { tunnels, host, port, handshakeMs = 5_000, silenceMs = SILENCE_MS } = options;
   const { identity, key } = peerKey(options.secret);
@@ -81,7 +89,10 @@ export function createPeerListener(options: PeerListenerOptions): PeerListener {
       // `exclusive`: processes that share the public port have each a listener of their own.
       server.listen({ host, port, exclusive: true });
       await once(server, 'listening');
-      url = urlOf(options.url ?? `https://${host.includes(':') ? `[${host}]` : host}:0`, (server.address() as AddressInfo).port);
+      url = urlOf(
+        options.url ?? `https://${host.includes(':') ? `[${host}]` : host}:0`,
+        (server.address() as AddressInfo).port,
+      );
     },
     async close(drainMs) {
       const closed = new Promise<void>((resolve) => {

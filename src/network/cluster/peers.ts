@@ -7,7 +7,10 @@ import { keepAlive, peerKey, SESSION_OPTIONS, SILENCE_MS, TLS_OPTIONS, type Peer
 export interface PeersOptions {
   /** What the gateways of one database share. */
   readonly secret: Buffer;
-  /** A connection to another gateway could not be made, or broke: told once, until one is made again. Its streams have failed; the next use connects anew. */
+  /**
+   * A connection to another gateway could not be made, or broke: told once, until one is made again. Its streams
+   * have failed; the next use connects anew.
+   */
   readonly onError?: (node: Node, error: Error) => void;
   /** Longest wait for a connection. */
   readonly connectMs?: number;
@@ -16,8 +19,9 @@ export interface PeersOptions {
 }
 
 /**
- * Connections to the other gateways: one each, kept until it breaks. A session that is still connecting takes streams; they fail with it.
- * That the far end knows the secret is proven, that it is the gateway that was meant is not: it refuses connections that it does not hold.
+ * Connections to the other gateways: one each, kept until it breaks. A session that is still connecting takes
+ * streams; they fail with it. That the far end knows the secret is proven, that it is the gateway that was meant is
+ * not: it refuses connections that it does not hold.
  */
 export function createPeers({ secret, onError, connectMs = 5_000, silenceMs = SILENCE_MS }: PeersOptions): Peers {
   const key = peerKey(secret);

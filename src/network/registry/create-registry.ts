@@ -11,7 +11,9 @@ import { ConnectionSuperseded, type Registry } from './registry.ts';
 export interface RegistryOptions {
   readonly database: Database;
   readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
-  /** This process. `id` is new at every start; `url` is where other gateways reach it, null for one that stands alone. */
+  /**
+   * This process. `id` is new at every start; `url` is where other gateways reach it, null for one that stands alone.
+   */
   readonly node: { readonly id: string; readonly url: string | null };
   /** Epoch milliseconds, for what is stored. */
   readonly now: () => number;
@@ -55,9 +57,10 @@ const CLOSE_MS = 3_000;
 const CATCH_UP_MS = 1_000;
 
 /**
- * The registry of a gateway, with what the database knows of others already applied. Rejects when the database cannot be reached.
- * Every write is one transaction that first takes the next version of the registry's clock: gateways write one after the other, and
- * whoever asks for what is newer than a version misses nothing. Writes that fail are repaired from what is true here once the database works.
+ * The registry of a gateway, with what the database knows of others already applied. Rejects when the database
+ * cannot be reached. Every write is one transaction that first takes the next version of the registry's clock:
+ * gateways write one after the other, and whoever asks for what is newer than a version misses nothing. Writes that
+ * fail are repaired from what is true here once the database works.
  */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   const { database, node, now, graceMs, pollMs = 200, leaseMs = 6_000, onError, onRestored } = options;
@@ -103,7 +106,12 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     onFailed: fail,
   });
 
-  const listing = createListing({ database, catalog: options.catalog, graceMs, onGone: (provider) => presence.forget(provider) });
+  const listing = createListing({
+    database,
+    catalog: options.catalog,
+    graceMs,
+    onGone: (provider) => presence.forget(provider),
+  });
 
   const leave = async (provider: string, connection: string): Promise<void> => {
     leaving.add(connection);
@@ -133,7 +141,12 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     },
   });
 
-  const registrations = createRegistrations({ ...options, writes, listing, isOpen: (connection) => presence.has(connection) });
+  const registrations = createRegistrations({
+    ...options,
+    writes,
+    listing,
+    isOpen: (connection) => presence.has(connection),
+  });
 
   const renew = async (): Promise<void> => {
     await database.query(PUT_NODE, renewal().params);

@@ -23,7 +23,10 @@ const DEPTH_MAX = 8;
 /** A block has some twenty keys; a server of many tools with prices of their own has more. */
 const KEYS_PER_SERVICE = 64;
 const KEYS_MORE = 2_000;
-/** Prices of parts (a tool, a tier) that services may have on the average, and on top of that: each is a version that is kept for ever. */
+/**
+ * Prices of parts (a tool, a tier) that services may have on the average, and on top of that: each is a version
+ * that is kept for ever.
+ */
 const PARTS_PER_SERVICE = 4;
 const PARTS_MORE = 2_000;
 
@@ -53,8 +56,8 @@ export function toRegistrationDocument(services: readonly ServiceConfig[]): Regi
 }
 
 /**
- * Reads a registration document as a stranger sent it, by the same options as the blocks of a file. The services are those of one provider,
- * at least one. Throws RegistrationError.
+ * Reads a registration document as a stranger sent it, by the same options as the blocks of a file. The services
+ * are those of one provider, at least one. Throws RegistrationError.
  */
 export function readRegistration(text: string, { servicesMax }: RegistrationLimits): readonly Service[] {
   const problems: ConfigProblem[] = [];
@@ -72,12 +75,19 @@ export function readRegistration(text: string, { servicesMax }: RegistrationLimi
 
 function parse(text: string, servicesMax: number): unknown {
   const refused = (wrong: string, right: string) => new RegistrationError([{ key: 'document', wrong, right }]);
-  if (text.length > CONTROL_LINE_BYTES_MAX) throw refused(`has ${text.length} characters`, `at most ${CONTROL_LINE_BYTES_MAX}`);
+  if (text.length > CONTROL_LINE_BYTES_MAX)
+    throw refused(`has ${text.length} characters`, `at most ${CONTROL_LINE_BYTES_MAX}`);
   try {
-    return parseJson(Buffer.from(text), { jsonDepthMax: DEPTH_MAX, jsonKeysMax: KEYS_MORE + servicesMax * KEYS_PER_SERVICE });
+    return parseJson(Buffer.from(text), {
+      jsonDepthMax: DEPTH_MAX,
+      jsonKeysMax: KEYS_MORE + servicesMax * KEYS_PER_SERVICE,
+    });
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    throw refused(error.message.replace(/^The body /, ''), 'a JSON object with the lists models, tools, agents, images and videos');
+    throw refused(
+      error.message.replace(/^The body /, ''),
+      'a JSON object with the lists models, tools, agents, images and videos',
+    );
   }
 }
 
@@ -87,7 +97,12 @@ function readDocument(document: unknown, servicesMax: number, reading: Reading):
     return [];
   }
   if (document['version'] !== VERSION)
-    complain(reading, 'version', `is ${show(document['version'])}`, `${VERSION}, the one version that this gateway reads`);
+    complain(
+      reading,
+      'version',
+      `is ${show(document['version'])}`,
+      `${VERSION}, the one version that this gateway reads`,
+    );
   const known: readonly string[] = ['version', ...BLOCK_TABLES];
   for (const key of Object.keys(document)) if (!known.includes(key)) unknownKey(key, key, known, reading);
   const parts = countParts(document);
@@ -97,7 +112,8 @@ function readDocument(document: unknown, servicesMax: number, reading: Reading):
     return [];
   }
   const services = readOffers(document, { max: servicesMax, oneProvider: true }, reading);
-  if (services.length === 0 && reading.problems.length === 0) complain(reading, 'document', 'offers nothing', 'at least one service');
+  if (services.length === 0 && reading.problems.length === 0)
+    complain(reading, 'document', 'offers nothing', 'at least one service');
   return services;
 }
 
@@ -109,7 +125,8 @@ function countParts(document: Table): number {
     if (!Array.isArray(blocks)) continue;
     for (const block of blocks as readonly unknown[]) {
       const pricing = isTable(block) ? block['pricing'] : null;
-      if (isTable(pricing)) for (const prices of Object.values(pricing)) if (isTable(prices)) count += Object.keys(prices).length;
+      if (isTable(pricing))
+        for (const prices of Object.values(pricing)) if (isTable(prices)) count += Object.keys(prices).length;
     }
   }
   return count;

@@ -1,7 +1,10 @@
 import { DatabaseError, type Database, type Row, type Step } from '#store';
 
 export interface GroupWrites {
-  /** Resolves with the rows of each step once the steps are committed, or with null when they were no longer wanted by the time of their turn. */
+  /**
+   * Resolves with the rows of each step once the steps are committed, or with null when they were no longer wanted
+   * by the time of their turn.
+   */
   submit(steps: readonly Step[], wanted?: () => boolean): Promise<readonly (readonly Row[])[] | null>;
 }
 
@@ -24,10 +27,16 @@ interface Pending {
 }
 
 /**
- * Collects writes while the last transaction is being committed and commits them as one, in their order: all gateways take turns at one row,
- * and a flood of connections must not be a flood of turns.
+ * Collects writes while the last transaction is being committed and commits them as one, in their order: all
+ * gateways take turns at one row, and a flood of connections must not be a flood of turns.
  */
-export function createGroupWrites({ database, first, onCommitted, onFailed, groupMax = 100 }: GroupWritesOptions): GroupWrites {
+export function createGroupWrites({
+  database,
+  first,
+  onCommitted,
+  onFailed,
+  groupMax = 100,
+}: GroupWritesOptions): GroupWrites {
   let waiting: Pending[] = [];
   let running = false;
 
@@ -58,7 +67,9 @@ export function createGroupWrites({ database, first, onCommitted, onFailed, grou
     while (waiting.length > 0) {
       const group = waiting.slice(0, groupMax);
       waiting = waiting.slice(groupMax);
-      const { wanted = [], unwanted = [] } = Object.groupBy(group, (pending) => (pending.wanted() ? 'wanted' : 'unwanted'));
+      const { wanted = [], unwanted = [] } = Object.groupBy(group, (pending) =>
+        pending.wanted() ? 'wanted' : 'unwanted',
+      );
       for (const { resolve } of unwanted) resolve(null);
       if (wanted.length > 0) await commit(wanted);
     }

@@ -5,10 +5,16 @@ import { offerOfTunnel } from './offer-of-tunnel.ts';
 import type { RegisteredService } from './registry.ts';
 import { registeredOf } from './stored-document.ts';
 
-/** The offers of providers with a tunnel, in the catalogue for as long as each is reachable, and for the grace time after. */
+/**
+ * The offers of providers with a tunnel, in the catalogue for as long as each is reachable, and for the grace time
+ * after.
+ */
 export interface Listing {
   /** `awayMs`: how long a provider that cannot be reached, and was not listed, has been away. */
-  set(provider: string, state: { readonly reachable: boolean; readonly revision: number; readonly awayMs: number }): void;
+  set(
+    provider: string,
+    state: { readonly reachable: boolean; readonly revision: number; readonly awayMs: number },
+  ): void;
   /** What a provider registered, as it is in the database now. Listed at once. */
   put(provider: string, revision: number, services: readonly RegisteredService[]): void;
   /** Reads what is to be listed and was registered elsewhere or before; what fails is read with the next call. */
@@ -32,7 +38,10 @@ interface Listed {
   offers: readonly Offer[];
   /** Runs while the provider is away. */
   grace: NodeJS.Timeout | null;
-  /** It has been away for longer than the grace time: what it offered is only to be remembered. For how long, when that was learnt. */
+  /**
+   * It has been away for longer than the grace time: what it offered is only to be remembered. For how long, when
+   * that was learnt.
+   */
   goneMs: number | null;
 }
 
@@ -57,11 +66,14 @@ export function createListing({ database, catalog, graceMs, onGone }: ListingOpt
       const group = [...toLoad].slice(0, LOAD_MAX);
       // Before reading: what is registered while it reads is to be read again.
       for (const provider of group) toLoad.delete(provider);
-      const found = await database.batch(group.map((provider) => ({ statement: FIND, params: [provider] }))).catch((error: unknown) => {
-        for (const provider of group) if (listed.has(provider)) toLoad.add(provider);
-        throw error;
-      });
-      for (const [row] of found) if (row) listing.put(row['provider'] as string, Number(row['revision']), registeredOf(row));
+      const found = await database
+        .batch(group.map((provider) => ({ statement: FIND, params: [provider] })))
+        .catch((error: unknown) => {
+          for (const provider of group) if (listed.has(provider)) toLoad.add(provider);
+          throw error;
+        });
+      for (const [row] of found)
+        if (row) listing.put(row['provider'] as string, Number(row['revision']), registeredOf(row));
     }
   };
 

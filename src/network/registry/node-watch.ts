@@ -8,14 +8,17 @@ export interface NodeRow {
 }
 
 export interface NodeWatch {
-  /** Takes what a poll returned at `at` (monotonic milliseconds) and says who lives and who has been silent for too long. */
+  /**
+   * Takes what a poll returned at `at` (monotonic milliseconds) and says who lives and who has been silent for too
+   * long.
+   */
   observe(rows: readonly Row[], at: number): { readonly live: readonly NodeRow[]; readonly silent: readonly NodeRow[] };
 }
 
 /**
- * Tells gateways that live from those that died, by this machine's own monotonic clock: a gateway is silent when its beat has not changed
- * for `leaseMs` while this one was looking. Clocks that differ between machines do not matter, and nobody is taken as dead because the
- * database, or this process, stood still for a while.
+ * Tells gateways that live from those that died, by this machine's own monotonic clock: a gateway is silent when
+ * its beat has not changed for `leaseMs` while this one was looking. Clocks that differ between machines do not
+ * matter, and nobody is taken as dead because the database, or this process, stood still for a while.
  */
 export function createNodeWatch({ self, leaseMs }: { readonly self: string; readonly leaseMs: number }): NodeWatch {
   let seen = new Map<string, { readonly beat: bigint; readonly since: number }>();

@@ -18,19 +18,25 @@ export interface Prices {
 export interface PastPrice {
   /** `<primitive>/<name>`. */
   readonly key: string;
-  /** Epoch milliseconds: until when the notice of its last raise runs; of a service that is gone, when it would have. */
+  /**
+   * Epoch milliseconds: until when the notice of its last raise runs; of a service that is gone, when it would have.
+   */
   readonly until: number;
   readonly prices: Prices;
 }
 
-/** How long a service that was taken back is remembered after its notice, so that it cannot come back at another price unnoticed. */
+/**
+ * How long a service that was taken back is remembered after its notice, so that it cannot come back at another
+ * price unnoticed.
+ */
 const GONE_MS = 24 * 3_600_000;
 /** Prices of services that were taken back, of one provider. */
 const GONE_PRICES_MAX = 20_000;
 
 /**
- * What is to be remembered when a provider's services change from `before` to `after`. A notice runs from the last raise, and what it is held against is
- * the least of all prices since, so that a raise in many steps is one. Throws RegistrationError where more is taken back than is remembered.
+ * What is to be remembered when a provider's services change from `before` to `after`. A notice runs from the last
+ * raise, and what it is held against is the least of all prices since, so that a raise in many steps is one. Throws
+ * RegistrationError where more is taken back than is remembered.
  */
 export function nextPastPrices(
   past: readonly PastPrice[],
@@ -60,7 +66,10 @@ export function nextPastPrices(
     if (to !== undefined) next.push(isAbove(to, one.prices) ? { ...one, until } : one);
     else if (one.until + GONE_MS > now) next.push(one);
   }
-  const gone = next.reduce((sum, { key, prices }) => sum + (wanted.has(key) ? 0 : 1 + Object.keys(prices.variants).length), 0);
+  const gone = next.reduce(
+    (sum, { key, prices }) => sum + (wanted.has(key) ? 0 : 1 + Object.keys(prices.variants).length),
+    0,
+  );
   if (gone > GONE_PRICES_MAX)
     throw new RegistrationError([
       {
@@ -73,7 +82,10 @@ export function nextPastPrices(
 }
 
 /** The services, those whose price jumped with what they cost before. */
-export function withRaises(services: readonly RegisteredService[], past: readonly PastPrice[]): readonly RegisteredService[] {
+export function withRaises(
+  services: readonly RegisteredService[],
+  past: readonly PastPrice[],
+): readonly RegisteredService[] {
   if (past.length === 0) return services;
   const known = new Map(past.map((one) => [one.key, one]));
   return services.map((registered) => {
@@ -88,7 +100,12 @@ export function atPrices(service: Service, { rates, variants, priceCap, nestedMa
   const common = { rates, variants };
   if (service.primitive === 'tool') return { ...service, ...common, priceCap };
   if (service.primitive !== 'agent') return { ...service, ...common };
-  return { ...service, ...common, priceCap, agent: { ...service.agent, nestedMax, chargedPer: byTask ? 'task' : 'message' } };
+  return {
+    ...service,
+    ...common,
+    priceCap,
+    agent: { ...service.agent, nestedMax, chargedPer: byTask ? 'task' : 'message' },
+  };
 }
 
 const keyOf = ({ primitive, name }: Service): string => `${primitive}/${name}`;
@@ -104,9 +121,11 @@ function pricesOfService(service: Service): Prices {
   };
 }
 
-const partOf = ({ rates, variants }: Prices, name: string): Rates => (Object.hasOwn(variants, name) ? variants[name]! : rates);
+const partOf = ({ rates, variants }: Prices, name: string): Rates =>
+  Object.hasOwn(variants, name) ? variants[name]! : rates;
 
-const partsOf = (one: Prices, other: Prices): ReadonlySet<string> => new Set([...Object.keys(one.variants), ...Object.keys(other.variants)]);
+const partsOf = (one: Prices, other: Prices): ReadonlySet<string> =>
+  new Set([...Object.keys(one.variants), ...Object.keys(other.variants)]);
 
 function isAbove(prices: Prices, was: Prices, times = 1n): boolean {
   if (ratesAbove(prices.rates, was.rates, times)) return true;
@@ -130,8 +149,13 @@ function leastRates(one: Rates, other: Rates): Rates {
 function leastOf(one: Prices, other: Prices): Prices {
   return {
     rates: leastRates(one.rates, other.rates),
-    variants: Object.fromEntries([...partsOf(one, other)].map((name) => [name, leastRates(partOf(one, name), partOf(other, name))])),
-    priceCap: one.priceCap === null || other.priceCap === null ? (one.priceCap ?? other.priceCap) : min(one.priceCap, other.priceCap),
+    variants: Object.fromEntries(
+      [...partsOf(one, other)].map((name) => [name, leastRates(partOf(one, name), partOf(other, name))]),
+    ),
+    priceCap:
+      one.priceCap === null || other.priceCap === null
+        ? (one.priceCap ?? other.priceCap)
+        : min(one.priceCap, other.priceCap),
     nestedMax: min(one.nestedMax, other.nestedMax),
     byTask: one.byTask || other.byTask,
   };
@@ -164,15 +188,17 @@ export function pastPricesToText(past: readonly PastPrice[]): string {
 
 /** The inverse of pastPricesToText. */
 export function pastPricesFromText(text: string): readonly PastPrice[] {
-  return (JSON.parse(text) as readonly PastPriceJson[]).map(({ key, until, rates, variants, priceCap, nestedMax, byTask }) => ({
-    key,
-    until,
-    prices: {
-      rates: ratesFromJson(rates),
-      variants: Object.fromEntries(Object.entries(variants).map(([name, each]) => [name, ratesFromJson(each)])),
-      priceCap: priceCap === null ? null : BigInt(priceCap),
-      nestedMax: BigInt(nestedMax),
-      byTask,
-    },
-  }));
+  return (JSON.parse(text) as readonly PastPriceJson[]).map(
+    ({ key, until, rates, variants, priceCap, nestedMax, byTask }) => ({
+      key,
+      until,
+      prices: {
+        rates: ratesFromJson(rates),
+        variants: Object.fromEntries(Object.entries(variants).map(([name, each]) => [name, ratesFromJson(each)])),
+        priceCap: priceCap === null ? null : BigInt(priceCap),
+        nestedMax: BigInt(nestedMax),
+        byTask,
+      },
+    }),
+  );
 }

@@ -2,7 +2,10 @@ import type { NodeRow } from './node-watch.ts';
 import type { PresenceRow } from './presence-row.ts';
 import type { Connection, Location } from './registry.ts';
 
-/** What this gateway knows of who is connected where, in memory. The database's rows and the connections that are open here meet in it. */
+/**
+ * What this gateway knows of who is connected where, in memory. The database's rows and the connections that are
+ * open here meet in it.
+ */
 export interface Presence {
   /** A connection of this gateway that is about to join. */
   add(connection: Connection): void;
@@ -10,8 +13,8 @@ export interface Presence {
   remove(connection: Connection): boolean;
   has(connection: Connection): boolean;
   /**
-   * Rows as committed. Of two rows of a provider the one of the higher version stands, in whatever order they come; one up to version `seen`
-   * says nothing new of a provider that is not known.
+   * Rows as committed. Of two rows of a provider the one of the higher version stands, in whatever order they come;
+   * one up to version `seen` says nothing new of a provider that is not known.
    */
   apply(rows: readonly PresenceRow[], seen?: number): void;
   /** The gateways that live. */
@@ -155,7 +158,9 @@ export function createPresence(options: PresenceOptions): Presence {
     setNodes(live) {
       const before = nodes;
       nodes = new Map(live.map((node) => [node.id, node]));
-      const changed = new Set([...before.keys(), ...nodes.keys()].filter((id) => before.get(id)?.url !== nodes.get(id)?.url));
+      const changed = new Set(
+        [...before.keys(), ...nodes.keys()].filter((id) => before.get(id)?.url !== nodes.get(id)?.url),
+      );
       if (changed.size > 0) for (const entry of entries.values()) if (changed.has(entry.row.node)) update(entry);
     },
     recheck() {

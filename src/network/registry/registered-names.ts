@@ -3,7 +3,10 @@ import { servicesFromText } from './stored-document.ts';
 
 const LIST = loadStatement(import.meta.url, './sql/list-documents.sql');
 
-/** The names of all services that providers registered, whether they are connected or not. For a command without a gateway: a gateway has its catalogue. */
+/**
+ * The names of all services that providers registered, whether they are connected or not. For a command without a
+ * gateway: a gateway has its catalogue.
+ */
 export async function registeredNames(database: Pick<Database, 'query'>): Promise<ReadonlySet<string>> {
   const rows = await database.query(LIST);
   return new Set(rows.flatMap((row) => servicesFromText(row['document'] as string).map(({ service }) => service.name)));

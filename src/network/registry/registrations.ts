@@ -65,7 +65,17 @@ export function createRegistrations(options: RegistrationsOptions): Registration
         const past = nextPastPrices(known, before, services, { now: now(), noticeMs: priceNoticeMs });
         const registered = withRaises(timed, past);
         const kept = name ?? (found['name'] as string | null);
-        const put = [provider, account, kept, kept === null ? null : keyOfName(kept), newText, now(), id, revision, pastPricesToText(past)];
+        const put = [
+          provider,
+          account,
+          kept,
+          kept === null ? null : keyOfName(kept),
+          newText,
+          now(),
+          id,
+          revision,
+          pastPricesToText(past),
+        ];
         const rows = await writes.submit(
           [
             { statement: PUT, params: put },
@@ -91,7 +101,8 @@ export function createRegistrations(options: RegistrationsOptions): Registration
         revision: Number(found['revision']),
         createdAt: Number(found['created_at']),
         updatedAt: Number(found['updated_at']),
-        connected: found['left_at'] === null ? { since: Number(found['connected_at']), node: found['node'] as string } : null,
+        connected:
+          found['left_at'] === null ? { since: Number(found['connected_at']), node: found['node'] as string } : null,
       };
     },
   };

@@ -43,38 +43,44 @@ export interface RegisteredService {
 }
 
 /**
- * Which providers are connected to which gateway, and what they offer. The database holds it, so that gateways that share one agree:
- * a change is known to all within half a second, and of two connections of one provider the newer wins everywhere.
+ * Which providers are connected to which gateway, and what they offer. The database holds it, so that gateways that
+ * share one agree: a change is known to all within half a second, and of two connections of one provider the newer
+ * wins everywhere.
  */
 export interface Registry {
   /**
-   * A proxy connected here: any older connection of its provider is superseded, wherever it is. Rejects with RegistrationError where `name`, that
-   * of its services' provider, is another's, with the database's error, and with ConnectionSuperseded when `leave` was called meanwhile; the
-   * connection then counts for nothing, an older one as before, and it is not told of again.
+   * A proxy connected here: any older connection of its provider is superseded, wherever it is. Rejects with
+   * RegistrationError where `name`, that of its services' provider, is another's, with the database's error, and
+   * with ConnectionSuperseded when `leave` was called meanwhile; the connection then counts for nothing, an older
+   * one as before, and it is not told of again.
    */
   join(connection: Connection, name?: string): Promise<void>;
   /**
-   * What the provider offers now, replacing what it offered; what is the same as before costs no change. Listed here when it resolves.
-   * Rejects with RegistrationError where the provider's name is another's, with ConnectionSuperseded when a newer connection took over, or with the database's error: what was
-   * registered before then stays.
+   * What the provider offers now, replacing what it offered; what is the same as before costs no change. Listed
+   * here when it resolves. Rejects with RegistrationError where the provider's name is another's, with
+   * ConnectionSuperseded when a newer connection took over, or with the database's error: what was registered
+   * before then stays.
    */
   register(connection: Connection, services: readonly Service[]): Promise<{ readonly revision: number }>;
-  /** A connection ended. Here it counts as gone at once; its offers stay for the grace time, as not present. Never rejects. */
+  /**
+   * A connection ended. Here it counts as gone at once; its offers stay for the grace time, as not present. Never
+   * rejects.
+   */
   leave(connection: Connection): Promise<void>;
   /** Where a provider can be reached now; null when it is connected nowhere. One look-up in memory. */
   locate(provider: string): Location | null;
   /** Resolves as soon as the provider can be reached, or with null after `ms`. */
   waitFor(provider: string, ms: number): Promise<Location | null>;
   /**
-   * Settles when this gateway knows what any other one had registered when it was called, or cannot learn it within a second; never rejects. null where this
-   * gateway is alone and knows it anyway.
+   * Settles when this gateway knows what any other one had registered when it was called, or cannot learn it within
+   * a second; never rejects. null where this gateway is alone and knows it anyway.
    */
   catchUp(): Promise<void> | null;
   /** What a provider registered, read from the database; null for one that never did. */
   registration(provider: string): Promise<Registration | null>;
   /**
-   * `listener` gets the id of a connection of this gateway that a newer one, on any gateway, took the place of: once for each that had
-   * joined, and never before its `join` has resolved. Returns how to stop.
+   * `listener` gets the id of a connection of this gateway that a newer one, on any gateway, took the place of:
+   * once for each that had joined, and never before its `join` has resolved. Returns how to stop.
    */
   onSuperseded(listener: (connection: string) => void): () => void;
   /** `listener` gets the provider whose proxy can be reached again, or over a new connection. Returns how to stop. */

@@ -9,7 +9,8 @@ type ServiceJson = Omit<Service, 'rates' | 'variants' | 'priceCap' | 'agent'> & 
   /** Of tools and agents; absent in what was stored before there were caps. */
   readonly priceCap?: string | null;
   /** Of agents; what is absent was stored before there was such a thing. */
-  readonly agent?: Partial<Omit<AgentFacts, 'nestedMax'>> & Pick<AgentFacts, 'cardPath'> & { readonly nestedMax?: string };
+  readonly agent?: Partial<Omit<AgentFacts, 'nestedMax'>> &
+    Pick<AgentFacts, 'cardPath'> & { readonly nestedMax?: string };
   readonly rates: RatesJson;
   readonly variants: Record<string, RatesJson>;
   readonly createdAt: number;
@@ -23,7 +24,9 @@ export function servicesToText(services: readonly RegisteredService[]): string {
       rates: ratesToJson(service.rates),
       variants: mapValues(service.variants, ratesToJson),
       ...(capped(service) ? { priceCap: service.priceCap?.toString() ?? null } : {}),
-      ...(service.primitive === 'agent' ? { agent: { ...service.agent, nestedMax: service.agent.nestedMax.toString() } } : {}),
+      ...(service.primitive === 'agent'
+        ? { agent: { ...service.agent, nestedMax: service.agent.nestedMax.toString() } }
+        : {}),
       createdAt,
     })),
   );
@@ -31,16 +34,20 @@ export function servicesToText(services: readonly RegisteredService[]): string {
 
 /** The inverse of servicesToText. */
 export function servicesFromText(text: string): readonly RegisteredService[] {
-  return (JSON.parse(text) as readonly ServiceJson[]).map(({ createdAt, rates, variants, priceCap, agent, ...rest }) => ({
-    service: {
-      ...rest,
-      rates: ratesFromJson(rates),
-      variants: mapValues(variants, (json): Rates => ratesFromJson(json)),
-      ...(capped(rest) ? { priceCap: priceCap ? BigInt(priceCap) : null } : {}),
-      ...(agent ? { agent: { rpcPath: null, chargedPer: 'message', ...agent, nestedMax: BigInt(agent.nestedMax ?? '0') } } : {}),
-    } as Service,
-    createdAt,
-  }));
+  return (JSON.parse(text) as readonly ServiceJson[]).map(
+    ({ createdAt, rates, variants, priceCap, agent, ...rest }) => ({
+      service: {
+        ...rest,
+        rates: ratesFromJson(rates),
+        variants: mapValues(variants, (json): Rates => ratesFromJson(json)),
+        ...(capped(rest) ? { priceCap: priceCap ? BigInt(priceCap) : null } : {}),
+        ...(agent
+          ? { agent: { rpcPath: null, chargedPer: 'message', ...agent, nestedMax: BigInt(agent.nestedMax ?? '0') } }
+          : {}),
+      } as Service,
+      createdAt,
+    }),
+  );
 }
 
 /** The services of a row, those whose price jumped with what they cost before. */
@@ -48,13 +55,22 @@ export function registeredOf(row: Row): readonly RegisteredService[] {
   return withRaises(servicesFromText(row['document'] as string), pastPricesFromText(row['past_prices'] as string));
 }
 
-/** The services with the times at which they were first registered: those of `before`, by primitive and name, else `now`. */
-export function withTimes(services: readonly Service[], before: readonly RegisteredService[], now: number): readonly RegisteredService[] {
+/**
+ * The services with the times at which they were first registered: those of `before`, by primitive and name, else
+ * `now`.
+ */
+export function withTimes(
+  services: readonly Service[],
+  before: readonly RegisteredService[],
+  now: number,
+): readonly RegisteredService[] {
   const times = new Map(before.map(({ service, createdAt }) => [keyOf(service), createdAt]));
   return services.map((service) => ({ service, createdAt: times.get(keyOf(service)) ?? now }));
 }
 
-const capped = <S extends { readonly primitive: Service['primitive'] }>(service: S): service is S & { readonly primitive: 'tool' | 'agent' } =>
+const capped = <S extends { readonly primitive: Service['primitive'] }>(
+  service: S,
+): service is S & { readonly primitive: 'tool' | 'agent' } =>
   service.primitive === 'tool' || service.primitive === 'agent';
 
 const keyOf = ({ primitive, name }: Service): string => `${primitive}/${name}`;

@@ -23,7 +23,10 @@ export interface AdmitOptions {
 
 const refused = (message: string) => new GatewayError('permission_denied', message);
 
-/** Decides on dials; `address` is where one comes from. Rejects with GatewayError, or with what `authenticate` rejects with. */
+/**
+ * Decides on dials; `address` is where one comes from. Rejects with GatewayError, or with what `authenticate`
+ * rejects with.
+ */
 export function createAdmission({
   authenticate,
   identity,
@@ -40,14 +43,23 @@ export function createAdmission({
     refuseRepeatedCredentials(request.rawHeaders);
     const { account, key, wallet } = await authenticate(request.headers, address);
     const provider = providerIdOf(account, identity);
-    if (key === null && wallet === null) throw refused('An access token cannot provide: use a wallet, or an API key of the account');
+    if (key === null && wallet === null)
+      throw refused('An access token cannot provide: use a wallet, or an API key of the account');
     if (key && (key.allowedServices !== null || (key.budget !== null && hasLimit(key.budget))))
-      throw refused('A key with a spending limit or a list of services cannot provide: use a key without restrictions, or a wallet');
+      throw refused(
+        'A key with a spending limit or a list of services cannot provide: use a key without restrictions, or a wallet',
+      );
     // Whoever finds a key of a wallet's account could otherwise take the place of the wallet's own proxy.
-    if (key && isWallet(account)) throw refused("The account of this key is a wallet's: provide as the wallet itself, with [router.siwx]");
+    if (key && isWallet(account))
+      throw refused("The account of this key is a wallet's: provide as the wallet itself, with [router.siwx]");
     if (wallet && !account.endsWith(`:${provider}`))
-      throw refused('A contract wallet cannot sign registrations: provide with an ordinary wallet, or with an API key of the account');
-    if (allowed.size > 0 && ![provider, account, wallet?.caip10].some((name) => name !== undefined && allowed.has(inOneCase(name))))
+      throw refused(
+        'A contract wallet cannot sign registrations: provide with an ordinary wallet, or with an API key of the account',
+      );
+    if (
+      allowed.size > 0 &&
+      ![provider, account, wallet?.caip10].some((name) => name !== undefined && allowed.has(inOneCase(name)))
+    )
       throw refused(`Provider ${provider} is not on this gateway's list of providers`);
     return { provider, account, byKey: wallet === null };
   };

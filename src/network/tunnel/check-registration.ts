@@ -12,8 +12,8 @@ export interface RegistrationRules {
 }
 
 /**
- * The services of a registration, if its provider signed it for this router and for the connection that has the challenge. Throws
- * RegistrationError with everything that is wrong with it.
+ * The services of a registration, if its provider signed it for this router and for the connection that has the
+ * challenge. Throws RegistrationError with everything that is wrong with it.
  */
 export async function checkRegistration(
   { document, router, signature }: Extract<ProxyMessage, { type: 'register' }>,
@@ -23,8 +23,13 @@ export async function checkRegistration(
 ): Promise<readonly Service[]> {
   if (!byKey) {
     if (!domains.includes(router))
-      throw wrong('router', `is ${JSON.stringify(router.slice(0, 100))}`, `a domain of this router: ${domains.join(', ')}`);
-    if (signature === null) throw wrong('signature', 'is missing', 'the signature of the registration by the wallet that signed in');
+      throw wrong(
+        'router',
+        `is ${JSON.stringify(router.slice(0, 100))}`,
+        `a domain of this router: ${domains.join(', ')}`,
+      );
+    if (signature === null)
+      throw wrong('signature', 'is missing', 'the signature of the registration by the wallet that signed in');
     const digest = createHash('sha256').update(document).digest('hex');
     const text = registrationText({ router, provider, challenge, digest });
     if (!(await verifyWalletSignature({ account, text, signature })))

@@ -9,8 +9,14 @@ export class ControlFault extends Error {
   override readonly name = 'ControlFault';
 }
 
-/** The lines of a stream, one after the other, without their ends; empty ones are left out. Takes linear time and holds one line. Throws ControlFault. */
-export async function* readLines(chunks: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<string, void, undefined> {
+/**
+ * The lines of a stream, one after the other, without their ends; empty ones are left out. Takes linear time and
+ * holds one line. Throws ControlFault.
+ */
+export async function* readLines(
+  chunks: AsyncIterable<Buffer>,
+  bytesMax: number,
+): AsyncGenerator<string, void, undefined> {
   const ready: string[] = [];
   const lines = createLines({
     bytesMax,
@@ -35,8 +41,14 @@ export function parseProxyMessage(line: string): ProxyMessage | null {
       return { type: 'draining' };
     case 'register': {
       const { document, router, signature } = message as Partial<Record<'document' | 'router' | 'signature', unknown>>;
-      if (typeof document !== 'string' || typeof router !== 'string' || (typeof signature !== 'string' && signature !== null))
-        throw new ControlFault('a registration needs the texts "document" and "router", and a "signature" that is a text or null');
+      if (
+        typeof document !== 'string' ||
+        typeof router !== 'string' ||
+        (typeof signature !== 'string' && signature !== null)
+      )
+        throw new ControlFault(
+          'a registration needs the texts "document" and "router", and a "signature" that is a text or null',
+        );
       return { type: 'register', document, router, signature };
     }
     default:
@@ -49,6 +61,8 @@ function parse(line: string): unknown {
     return parseJson(Buffer.from(line), MESSAGE_LIMITS);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    throw new ControlFault('a line of the control stream is not JSON, or has more structure than any message', { cause: error });
+    throw new ControlFault('a line of the control stream is not JSON, or has more structure than any message', {
+      cause: error,
+    });
   }
 }

@@ -22,7 +22,10 @@ const LAST_WORD_MS = 250;
 
 /** Opens the control stream of a tunnel, the gateway's end. */
 export function openControl(session: ClientHttp2Session, { opened, message, ended }: ControlHandlers): ControlStream {
-  const stream = session.request({ ':method': 'POST', ':path': CONTROL_PATH, 'content-type': 'application/jsonl' }, { endStream: false });
+  const stream = session.request(
+    { ':method': 'POST', ':path': CONTROL_PATH, 'content-type': 'application/jsonl' },
+    { endStream: false },
+  );
 
   const listen = async () => {
     for await (const line of readLines(stream as AsyncIterable<Buffer>, CONTROL_LINE_BYTES_MAX)) {

@@ -53,7 +53,11 @@ const LIMITS: TunnelsLimits = {
 export function createTunnels(options: TunnelsOptions): Tunnels {
   const { server, registry, config, domains, version, observer = {}, addressOf = remoteAddress } = options;
   const limits = { ...LIMITS, ...options.limits };
-  const admit = createAdmission({ authenticate: options.authenticate, identity: options.identity, providers: config.providers });
+  const admit = createAdmission({
+    authenticate: options.authenticate,
+    identity: options.identity,
+    providers: config.providers,
+  });
   const tunnels = new Map<string, Tunnel>();
   const sockets = new WebSocketServer({
     ...SOCKET_OPTIONS,
@@ -68,25 +72,40 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
 
   const checkCapacity = () => {
     if (closing)
-      throw new GatewayError('service_unavailable', 'This gateway is shutting down; dial another or retry in a moment', { retryAfterS: 1 });
+      throw new GatewayError(
+        'service_unavailable',
+        'This gateway is shutting down; dial another or retry in a moment',
+        { retryAfterS: 1 },
+      );
     if (tunnels.size + dialling > limits.connectionsMax)
-      throw new GatewayError('service_unavailable', 'This gateway has as many providers connected as it takes', { retryAfterS: 10 });
+      throw new GatewayError('service_unavailable', 'This gateway has as many providers connected as it takes', {
+        retryAfterS: 10,
+      });
   };
   const checkProvider = (provider: string) => {
     let opening = 0;
-    for (const { connection, session } of tunnels.values()) if (connection.provider === provider && session() === null) opening += 1;
+    for (const { connection, session } of tunnels.values())
+      if (connection.provider === provider && session() === null) opening += 1;
     if (opening >= limits.newConnectionsMax)
-      throw new GatewayError('rate_limit_exceeded', `Provider ${provider} has ${opening} connections that registered nothing yet`, {
-        retryAfterS: 2,
-      });
+      throw new GatewayError(
+        'rate_limit_exceeded',
+        `Provider ${provider} has ${opening} connections that registered nothing yet`,
+        {
+          retryAfterS: 2,
+        },
+      );
   };
 
   const checkNetwork = (network: string) => {
     const count = held.get(network)?.connections ?? 0;
     if (count >= config.connectionsPerAddressMax)
-      throw new GatewayError('rate_limit_exceeded', `There are ${count} connections from your network, which is the most one may have`, {
-        retryAfterS: 10,
-      });
+      throw new GatewayError(
+        'rate_limit_exceeded',
+        `There are ${count} connections from your network, which is the most one may have`,
+        {
+          retryAfterS: 10,
+        },
+      );
   };
 
   const open = (admitted: AdmittedProvider, request: IncomingMessage, wire: Socket, head: Buffer, address: string) => {
@@ -197,7 +216,11 @@ function whyNoUpgrade({ upgrade, 'sec-websocket-protocol': protocol }: IncomingM
 const remoteAddress = ({ socket }: IncomingMessage): string => socket.remoteAddress ?? '';
 
 /** False for a credential that was revoked or has expired. */
-async function stillOpens(authenticate: AdmitOptions['authenticate'], { headers }: IncomingMessage, address: string): Promise<boolean> {
+async function stillOpens(
+  authenticate: AdmitOptions['authenticate'],
+  { headers }: IncomingMessage,
+  address: string,
+): Promise<boolean> {
   try {
     await authenticate(headers, address);
     return true;

@@ -1,4 +1,7 @@
-/** How much of what a provider's proxy sends may go on to its HTTP/2 session, so that small frames without number stop nobody else. */
+/**
+ * How much of what a provider's proxy sends may go on to its HTTP/2 session, so that small frames without number
+ * stop nobody else.
+ */
 export interface FrameMeter {
   /** How many of these bytes, which are the next of the session, may go on now. */
   admit(bytes: Uint8Array): number;

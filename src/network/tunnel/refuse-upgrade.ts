@@ -2,7 +2,10 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { type GatewayError, toHttpError } from '#wire';
 
-/** Answers a request that is no HTTP exchange any more with an error, in the shape that every other error has, and closes its socket. */
+/**
+ * Answers a request that is no HTTP exchange any more with an error, in the shape that every other error has, and
+ * closes its socket.
+ */
 export function refuseUpgrade(socket: Socket, error: GatewayError, requestId: string): void {
   const { status, headers, body } = toHttpError(error);
   const text = JSON.stringify(body);

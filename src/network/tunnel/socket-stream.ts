@@ -10,12 +10,16 @@ export interface SocketStream extends Duplex {
   deafen(): void;
 }
 
-/** Longest message that is sent. A longer one would hold back what comes after it, and its receiver has to keep it whole. */
+/**
+ * Longest message that is sent. A longer one would hold back what comes after it, and its receiver has to keep it
+ * whole.
+ */
 const MESSAGE_BYTES_MAX = 64 * 1024;
 
 /**
- * Bytes that may wait in memory for a slow socket before the session is told to wait. An HTTP/2 session of Node reads nothing while a write of
- * it is not done: two busy ends would wait for each other for ever if this were less than what flow control lets one of them send.
+ * Bytes that may wait in memory for a slow socket before the session is told to wait. An HTTP/2 session of Node
+ * reads nothing while a write of it is not done: two busy ends would wait for each other for ever if this were less
+ * than what flow control lets one of them send.
  */
 const SEND_BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
@@ -38,8 +42,8 @@ const FRAMING_BYTES = 6;
 const LINGER_MS = 1_000;
 
 /**
- * What either end makes its WebSocket with. Of its own accord the library answers every ping, and holds the answers for a peer that reads none, without
- * end; and it holds each piece of a message in a buffer of its own.
+ * What either end makes its WebSocket with. Of its own accord the library answers every ping, and holds the answers
+ * for a peer that reads none, without end; and it holds each piece of a message in a buffer of its own.
  */
 export const SOCKET_OPTIONS = {
   perMessageDeflate: false,
@@ -54,9 +58,10 @@ const BINARY = { binary: true, compress: false } as const;
 type Done = (error?: Error | null) => void;
 
 /**
- * A WebSocket as a duplex for an HTTP/2 session of either side to run on. What the session writes at once is sent as one message: with one for
- * each frame, as `createWebSocketStream` has it, a streamed reply costs its receiver four times as much. Make it before anything can arrive: on
- * the client's side before `open`. `bounds` are for an end that does not trust the other.
+ * A WebSocket as a duplex for an HTTP/2 session of either side to run on. What the session writes at once is sent
+ * as one message: with one for each frame, as `createWebSocketStream` has it, a streamed reply costs its receiver
+ * four times as much. Make it before anything can arrive: on the client's side before `open`. `bounds` are for an
+ * end that does not trust the other.
  */
 export function createSocketStream(socket: WebSocket, bounds: StreamBounds | null = null): SocketStream {
   return new Stream(socket, bounds);
@@ -163,7 +168,10 @@ class Stream extends Duplex implements SocketStream {
     if (!this.push(bytes)) this.#socket.pause();
   }
 
-  /** Gives as much as the meter lets through, and keeps the rest for later turns of the event loop; the socket is not read meanwhile. */
+  /**
+   * Gives as much as the meter lets through, and keeps the rest for later turns of the event loop; the socket is
+   * not read meanwhile.
+   */
   #meter(message: Buffer, { meter, wire }: StreamBounds): void {
     this.#framing += wire.bytesRead - this.#bytesRead - message.length;
     this.#bytesRead = wire.bytesRead;
@@ -220,7 +228,8 @@ class Stream extends Duplex implements SocketStream {
   #send(group: readonly Buffer[], bytes: number, done: Done | null): void {
     const socket = this.#socket;
     const message = group.length === 1 ? group[0]! : Buffer.concat(group, bytes);
-    if (done !== null && socket.bufferedAmount + bytes > SEND_BUFFER_BYTES_MAX) return socket.send(message, BINARY, done);
+    if (done !== null && socket.bufferedAmount + bytes > SEND_BUFFER_BYTES_MAX)
+      return socket.send(message, BINARY, done);
     socket.send(message, BINARY);
     done?.();
   }

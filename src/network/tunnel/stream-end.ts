@@ -1,12 +1,13 @@
 import type { Http2Stream } from 'node:http2';
 
 /*
- * How a stream ends matters here: a reply that was cut must never look like one that came whole. Node's HTTP/2 blurs that on both sides.
+ * How a stream ends matters here: a reply that was cut must never look like one that came whole. Node's HTTP/2
+ * blurs that on both sides.
  */
 
 /**
- * Resets a stream so that the other end sees a reset. Node's own `close(code)` first ends what is written, so that where nothing waits to be
- * sent the other end gets END_STREAM, a reply that is whole, and no reset.
+ * Resets a stream so that the other end sees a reset. Node's own `close(code)` first ends what is written, so that
+ * where nothing waits to be sent the other end gets END_STREAM, a reply that is whole, and no reset.
  */
 export function resetStream(stream: Http2Stream, code: number): void {
   if (stream.closed || stream.destroyed) return;
@@ -16,8 +17,9 @@ export function resetStream(stream: Http2Stream, code: number): void {
 }
 
 /**
- * To be called before anything is read of a stream: tells, once its `end` was emitted, whether the other end sent END_STREAM. Node emits `end`
- * as well when the stream was reset without an error or its session was given up, after it has marked the stream as closed.
+ * To be called before anything is read of a stream: tells, once its `end` was emitted, whether the other end sent
+ * END_STREAM. Node emits `end` as well when the stream was reset without an error or its session was given up,
+ * after it has marked the stream as closed.
  */
 export function watchEnd(stream: Http2Stream): () => boolean {
   let whole = false;

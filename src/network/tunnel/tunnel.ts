@@ -29,7 +29,10 @@ export interface TunnelOptions {
   readonly limits: TunnelLimits;
   /** Of all connections from its network. */
   readonly frames: FrameBudget;
-  /** Whether the key that the proxy dialled in with still opens the gateway; true where that cannot be told. Not asked of a wallet. */
+  /**
+   * Whether the key that the proxy dialled in with still opens the gateway; true where that cannot be told. Not
+   * asked of a wallet.
+   */
   readonly stillAdmitted: () => Promise<boolean>;
 }
 
@@ -106,14 +109,23 @@ export function openTunnel(options: TunnelOptions): Tunnel {
       end(CLOSE.policyViolation, `the proxy was silent for ${silenceMs / 1000} s`);
     },
   });
-  // A key is revoked everywhere within a second, and what it opened with it. A wallet's sign-in was for this connection.
+  // A key is revoked everywhere within a second, and what it opened with it. A wallet's sign-in was for this
+  // connection.
   if (admitted.byKey) every(RECHECK_MS, recheckKey);
 
-  const opening = later(limits.handshakeMs, () => end(CLOSE.policyViolation, 'the proxy did not open its side of the tunnel in time'));
+  const opening = later(limits.handshakeMs, () =>
+    end(CLOSE.policyViolation, 'the proxy did not open its side of the tunnel in time'),
+  );
   const control = openControl(session, {
     opened() {
       clearTimeout(opening);
-      control.say({ type: 'welcome', provider: connection.provider, account: connection.account, challenge, version: options.version });
+      control.say({
+        type: 'welcome',
+        provider: connection.provider,
+        account: connection.account,
+        challenge,
+        version: options.version,
+      });
       later(limits.registerMs, () => {
         if (state === 'open') end(CLOSE.policyViolation, 'the proxy registered nothing');
       });
@@ -219,7 +231,8 @@ export function openTunnel(options: TunnelOptions): Tunnel {
   }
 
   async function recheckKey(): Promise<void> {
-    if (!(await options.stillAdmitted())) end(CLOSE.policyViolation, 'the key that the proxy came with is no longer valid');
+    if (!(await options.stillAdmitted()))
+      end(CLOSE.policyViolation, 'the key that the proxy came with is no longer valid');
   }
 
   function every(ms: number, what: () => Promise<void>): void {

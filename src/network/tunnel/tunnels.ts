@@ -36,8 +36,8 @@ export interface TunnelObserver {
 /** The other gateways of the same database. */
 export interface Peers {
   /**
-   * The HTTP/2 session to another gateway, made at first use and again after it broke. A stream on it is passed on into the tunnel that
-   * CONNECTION_HEADER names: same path, same body, same reply.
+   * The HTTP/2 session to another gateway, made at first use and again after it broke. A stream on it is passed on
+   * into the tunnel that CONNECTION_HEADER names: same path, same body, same reply.
    */
   session(node: Node): ClientHttp2Session;
   close(): Promise<void>;
@@ -46,5 +46,8 @@ export interface Peers {
 /** On a stream between two gateways: the id of the connection that it is for. */
 export const CONNECTION_HEADER = 'x-tollgate-connection';
 
-/** Value of PROXY_FAILURE_HEADER in the 404 of a gateway that does not hold the connection: it ended, or the gateway was started anew. Nothing was sent on. */
+/**
+ * Value of PROXY_FAILURE_HEADER in the 404 of a gateway that does not hold the connection: it ended, or the gateway
+ * was started anew. Nothing was sent on.
+ */
 export const UNKNOWN_CONNECTION = 'unknown_connection';

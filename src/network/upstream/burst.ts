@@ -1,9 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ownTurn } from '#wire';
 
-/** What a reader is given in one turn of the event loop: what arrives as fast as it is read would keep it going without an end. */
+/**
+ * What a reader is given in one turn of the event loop: what arrives as fast as it is read would keep it going
+ * without an end.
+ */
 const TURN_BYTES = 64 * 1024;
-/** A reply that is larger takes turns with all others that are, so that in each turn of the event loop one of them goes on. */
+/**
+ * A reply that is larger takes turns with all others that are, so that in each turn of the event loop one of them
+ * goes on.
+ */
 const LARGE_BYTES = 512 * 1024;
 
 /** How fast one reply is given to its reader. */

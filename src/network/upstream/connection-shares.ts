@@ -1,12 +1,16 @@
 import { UpstreamFailure } from '#wire';
 
 /**
- * The connections to one address, shared out among the accounts whose requests go there. An account may take one more while at least as many are free as it
- * holds: alone it gets half of them, and with others about an equal part, so that there is always one left for whoever comes next. What is beyond its share
- * waits until something ends. Those who wait are served in turn, account by account.
+ * The connections to one address, shared out among the accounts whose requests go there. An account may take one
+ * more while at least as many are free as it holds: alone it gets half of them, and with others about an equal
+ * part, so that there is always one left for whoever comes next. What is beyond its share waits until something
+ * ends. Those who wait are served in turn, account by account.
  */
 export interface ConnectionShares {
-  /** Calls `begin` once there is a connection for the account, at once or later; or `refuse` where it waited too long, or too many of its requests wait. */
+  /**
+   * Calls `begin` once there is a connection for the account, at once or later; or `refuse` where it waited too
+   * long, or too many of its requests wait.
+   */
   enter(account: string, begin: () => void, refuse: (failure: UpstreamFailure) => void): Entry;
   /** Nobody has a connection, or waits for one. */
   readonly idle: boolean;

@@ -2,7 +2,10 @@ import { createHmac } from 'node:crypto';
 
 const TAG_CHARS = 22;
 
-/** What a provider's proxy tells consumers apart by, see CONSUMER_HEADER. The same at every gateway that has the secret; who it is cannot be found out from it. */
+/**
+ * What a provider's proxy tells consumers apart by, see CONSUMER_HEADER. The same at every gateway that has the
+ * secret; who it is cannot be found out from it.
+ */
 export const createConsumerTag =
   (secret: Buffer) =>
   (provider: string, account: string): string =>

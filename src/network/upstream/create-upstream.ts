@@ -9,7 +9,9 @@ export interface UpstreamWays {
 export function createUpstream({ direct, tunnel }: UpstreamWays): Upstream {
   return {
     send: (endpoint, request, account, last) =>
-      endpoint.kind === 'direct' ? direct.send(endpoint, request, account, last) : tunnel.send(endpoint, request, account, last),
+      endpoint.kind === 'direct'
+        ? direct.send(endpoint, request, account, last)
+        : tunnel.send(endpoint, request, account, last),
     async close() {
       await Promise.all([direct.close(), tunnel.close()]);
     },

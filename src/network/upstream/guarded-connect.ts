@@ -10,7 +10,10 @@ export interface Guard {
   readonly lookup: OutboundLookup;
 }
 
-/** The addresses of a host, which are all permitted: a name of which one is not is refused whole. Rejects with OutboundFailure where it is refused. */
+/**
+ * The addresses of a host, which are all permitted: a name of which one is not is refused whole. Rejects with
+ * OutboundFailure where it is refused.
+ */
 export async function permittedAddresses(host: string, { permits, lookup }: Guard): Promise<readonly LookupAddress[]> {
   const family = isIP(host);
   const found = family === 0 ? await lookup(host) : [{ address: host, family }];
@@ -28,8 +31,8 @@ export interface GuardedTarget {
 }
 
 /**
- * Connects to one of the addresses that were looked at, and asks nobody again: a name that changes its mind between the two gains nothing. The address that
- * the connection has in the end is looked at once more.
+ * Connects to one of the addresses that were looked at, and asks nobody again: a name that changes its mind between
+ * the two gains nothing. The address that the connection has in the end is looked at once more.
  */
 export function guardedConnect({ host, port, secure, addresses }: GuardedTarget, { permits }: Guard): Socket {
   const lookup: LookupFunction = (_name, { all }, callback) => {

@@ -26,7 +26,10 @@ export interface GuardedReply {
   readonly body: Buffer;
 }
 
-/** Rejects with OutboundFailure; with the reason of the signal where that is what ended it. Redirects are replies like any other. */
+/**
+ * Rejects with OutboundFailure; with the reason of the signal where that is what ended it. Redirects are replies
+ * like any other.
+ */
 export type GuardedFetch = (url: string, request: GuardedRequest) => Promise<GuardedReply>;
 
 export interface GuardedFetchOptions {
@@ -40,8 +43,8 @@ export interface GuardedFetchOptions {
 const HEAD_BYTES_MAX = 16 * 1024;
 
 /**
- * Calls URLs that strangers name (webhooks, pictures, cards) without giving them a way to what this machine alone can reach. Every call has a connection of
- * its own, whose address is checked as it is made.
+ * Calls URLs that strangers name (webhooks, pictures, cards) without giving them a way to what this machine alone
+ * can reach. Every call has a connection of its own, whose address is checked as it is made.
  */
 export function createGuardedFetch({ allowPrivate, ...options }: GuardedFetchOptions): GuardedFetch {
   const guard: Guard = {
@@ -81,7 +84,10 @@ function createCall(url: URL, guard: Guard) {
     (addresses: readonly LookupAddress[]): buildConnector.connector =>
     (_options, done) => {
       const secure = url.protocol === 'https:';
-      const opened = guardedConnect({ host: hostOf(url), port: Number(url.port || (secure ? 443 : 80)), secure, addresses }, guard);
+      const opened = guardedConnect(
+        { host: hostOf(url), port: Number(url.port || (secure ? 443 : 80)), secure, addresses },
+        guard,
+      );
       socket = opened;
       const failed = (error: Error) => done(error, null);
       opened.once('error', failed);
@@ -94,7 +100,12 @@ function createCall(url: URL, guard: Guard) {
     };
 
   return {
-    async send({ method = 'GET', headers = {}, body, bodyBytesMax }: Omit<GuardedRequest, 'timeoutMs' | 'signal'>): Promise<GuardedReply> {
+    async send({
+      method = 'GET',
+      headers = {},
+      body,
+      bodyBytesMax,
+    }: Omit<GuardedRequest, 'timeoutMs' | 'signal'>): Promise<GuardedReply> {
       const addresses = await permittedAddresses(hostOf(url), guard);
       if (over) throw new OutboundFailure('the call is over');
       client = new Client(url.origin, {
@@ -120,7 +131,10 @@ function createCall(url: URL, guard: Guard) {
   };
 }
 
-async function readBody(body: AsyncIterable<Uint8Array> & { on(event: 'error', listener: () => void): unknown }, bytesMax: number): Promise<Buffer> {
+async function readBody(
+  body: AsyncIterable<Uint8Array> & { on(event: 'error', listener: () => void): unknown },
+  bytesMax: number,
+): Promise<Buffer> {
   if (bytesMax === 0) {
     // It breaks off with its connection, which is nobody's concern.
     body.on('error', () => {});

@@ -1,4 +1,9 @@
-import { constants, type ClientHttp2Stream, type IncomingHttpHeaders as Http2Headers, type IncomingHttpStatusHeader } from 'node:http2';
+import {
+  constants,
+  type ClientHttp2Stream,
+  type IncomingHttpHeaders as Http2Headers,
+  type IncomingHttpStatusHeader,
+} from 'node:http2';
 import type { IncomingHttpHeaders } from 'node:http';
 import { UpstreamFailure, scrubNothing } from '#wire';
 import { type ReplyHold, CALL_OVER, type UpstreamExchange, type UpstreamReply } from '#gateway';
@@ -12,7 +17,9 @@ const QUEUE_BYTES_MAX = 32 * 1024;
 const DISCARD_BYTES_MAX = 16 * 1024;
 /** What decides about an exchange from outside of it. */
 export interface ExchangeOwner {
-  /** Why a response head is none, or null where it is one. `again`: the request has not begun and may be sent once more. */
+  /**
+   * Why a response head is none, or null where it is one. `again`: the request has not begun and may be sent once more.
+   */
   judge(headers: Http2Headers): UpstreamFailure | 'again' | null;
   /** What it means that a stream ended before its response head. `code` is that of its RST_STREAM. */
   broken(error: NodeJS.ErrnoException | null, code: number): UpstreamFailure | 'again';
@@ -30,8 +37,9 @@ export interface Patience {
 }
 
 /**
- * One request over an HTTP/2 session, and its reply with a bounded queue between. The stream's own buffer is not used: its chunks come here as
- * the session reads them, so that what waits is counted exactly, can be copied, and outlives the session once it has arrived.
+ * One request over an HTTP/2 session, and its reply with a bounded queue between. The stream's own buffer is not
+ * used: its chunks come here as the session reads them, so that what waits is counted exactly, can be copied, and
+ * outlives the session once it has arrived.
  */
 export class Http2Exchange implements UpstreamExchange, UpstreamReply {
   /** The provider's proxy adds its credentials behind the tunnel. */
@@ -100,13 +108,18 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
   /** A turn of the clock. */
   turn(): void {
     if (this.#queue.length > 0) {
-      // It waits for its reader, not for the provider. Each chunk would keep the whole message in memory that it came in with those of other calls.
+      // It waits for its reader, not for the provider. Each chunk would keep the whole message in memory that it
+      // came in with those of other calls.
       const [first] = this.#queue;
-      if (this.#queue.length > 1 || first!.buffer.byteLength > 2 * first!.byteLength) this.#queue = [Buffer.concat(this.#queue)];
+      if (this.#queue.length > 1 || first!.buffer.byteLength > 2 * first!.byteLength)
+        this.#queue = [Buffer.concat(this.#queue)];
       return;
     }
     if (--this.#turnsLeft > 0) return;
-    const message = this.status === 0 ? 'the provider did not answer in time' : 'the provider fell silent in the middle of its answer';
+    const message =
+      this.status === 0
+        ? 'the provider did not answer in time'
+        : 'the provider fell silent in the middle of its answer';
     this.abort(new UpstreamFailure(message, { retryable: true, blame: 'provider', timedOut: true }));
   }
 
@@ -213,7 +226,13 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
     if (this.#over) return;
     if (this.status !== 0) {
       const cause = error ?? undefined;
-      this.fail(new UpstreamFailure('the provider broke off in the middle of its answer', { retryable: true, blame: 'provider', cause }));
+      this.fail(
+        new UpstreamFailure('the provider broke off in the middle of its answer', {
+          retryable: true,
+          blame: 'provider',
+          cause,
+        }),
+      );
       return;
     }
     const verdict = this.#owner.broken(error, stream.rstCode ?? NGHTTP2_NO_ERROR);

@@ -16,8 +16,8 @@ export interface PublicLookupOptions {
 }
 
 /**
- * By name servers alone. A name that a stranger chose is not looked for in this machine's files or search domains, and one whose servers never answer takes
- * no thread of the pool that the file system needs.
+ * By name servers alone. A name that a stranger chose is not looked for in this machine's files or search domains,
+ * and one whose servers never answer takes no thread of the pool that the file system needs.
  */
 export function createPublicLookup({ servers }: PublicLookupOptions = {}): OutboundLookup {
   return async (name) => {

@@ -2,7 +2,13 @@ import { constants, type IncomingHttpHeaders as Http2Headers, type OutgoingHttpH
 import { UpstreamFailure } from '#wire';
 import type { TunnelEndpoint, UpstreamRequest, UpstreamOf } from '#gateway';
 import type { Location, Registry } from '../registry/registry.ts';
-import { CONNECTION_HEADER, UNKNOWN_CONNECTION, type CallSession, type Peers, type Tunnels } from '../tunnel/tunnels.ts';
+import {
+  CONNECTION_HEADER,
+  UNKNOWN_CONNECTION,
+  type CallSession,
+  type Peers,
+  type Tunnels,
+} from '../tunnel/tunnels.ts';
 import { CONSUMER_HEADER, PROXY_FAILURE_HEADER, type ProxyFailure } from '../tunnel/wire.ts';
 import { Http2Exchange, type ExchangeOwner, type Patience } from './http2-exchange.ts';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
@@ -26,9 +32,15 @@ export interface TunnelUpstreamOptions {
 /** Paths of tools in a tunnel. */
 const TOOLS = '/tool/';
 
-/** A provider that is away may be on its way from one gateway to another: what is known of it is asked for again after this. */
+/**
+ * A provider that is away may be on its way from one gateway to another: what is known of it is asked for again
+ * after this.
+ */
 const AGAIN_MS = 50;
-/** Longest turn of the clock by which timeouts are counted. An exchange costs no timer of its own; a timeout may be one turn late. */
+/**
+ * Longest turn of the clock by which timeouts are counted. An exchange costs no timer of its own; a timeout may be
+ * one turn late.
+ */
 const TURN_MS_MAX = 1_000;
 /** What an upstream may go on for after its reply was complete. */
 const DISCARD_MS = 1_000;
@@ -38,7 +50,11 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
   const { tunnels, peers, registry, consumerTag, waitMs, headTimeoutMs, idleTimeoutMs, connectionsMax: max } = options;
   const turnMs = Math.max(1, Math.min(TURN_MS_MAX, headTimeoutMs / 8, idleTimeoutMs / 8));
   const turns = (ms: number) => Math.ceil(ms / turnMs) + 1;
-  const patience: Patience = { headTurns: turns(headTimeoutMs), idleTurns: turns(idleTimeoutMs), discardTurns: turns(DISCARD_MS) };
+  const patience: Patience = {
+    headTurns: turns(headTimeoutMs),
+    idleTurns: turns(idleTimeoutMs),
+    discardTurns: turns(DISCARD_MS),
+  };
   const patient: Patience = { ...patience, headTurns: Infinity, idleTurns: Infinity };
   const running = new Map<Http2Exchange, Sent>();
   const entries = new Map<Http2Exchange, Entered>();
@@ -62,9 +78,13 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     },
   };
 
-  function open({ endpoint, request, account }: Sent, location: Location | null): ReturnType<CallSession['request']> | null {
+  function open(
+    { endpoint, request, account }: Sent,
+    location: Location | null,
+  ): ReturnType<CallSession['request']> | null {
     if (location === null) return null;
-    const session = location.kind === 'here' ? tunnels.session(location.connection) : (peers?.session(location.node) ?? null);
+    const session =
+      location.kind === 'here' ? tunnels.session(location.connection) : (peers?.session(location.node) ?? null);
     if (session === null || session.closed || session.destroyed) return null;
     const headers: OutgoingHttpHeaders = {
       ':method': request.method,
@@ -127,7 +147,9 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
         }, turnMs).unref();
         if (!begin(exchange, sent)) void wait(exchange, sent);
       };
-      const entry = sharesOf(key, request.listens ? 0 : headTimeoutMs).enter(account, start, (failed) => exchange.fail(failed));
+      const entry = sharesOf(key, request.listens ? 0 : headTimeoutMs).enter(account, start, (failed) =>
+        exchange.fail(failed),
+      );
       // It may have failed at once.
       if (exchange.wanted) entries.set(exchange, { entry, key });
       else left({ entry, key });
@@ -196,8 +218,15 @@ function judge(headers: Http2Headers): UpstreamFailure | 'again' | null {
 }
 
 const { NGHTTP2_REFUSED_STREAM } = constants;
-/** The session was at its end before the stream began; the last: it never was, as the other gateway takes no connections any more. */
-const NOT_OPENED: ReadonlySet<string | undefined> = new Set(['ERR_HTTP2_GOAWAY_SESSION', 'ERR_HTTP2_INVALID_SESSION', 'ERR_HTTP2_STREAM_CANCEL']);
+/**
+ * The session was at its end before the stream began; the last: it never was, as the other gateway takes no
+ * connections any more.
+ */
+const NOT_OPENED: ReadonlySet<string | undefined> = new Set([
+  'ERR_HTTP2_GOAWAY_SESSION',
+  'ERR_HTTP2_INVALID_SESSION',
+  'ERR_HTTP2_STREAM_CANCEL',
+]);
 
 function broken(error: NodeJS.ErrnoException | null, code: number): UpstreamFailure | 'again' {
   // RFC 9113, 8.7: nothing of the request was processed.

@@ -1,7 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
 import { UpstreamFailure, scrubOf, type Scrub } from '#wire';
-import { type ReplyHold, type DirectEndpoint, type UpstreamReply, type UpstreamExchange, type UpstreamOf, CALL_OVER } from '#gateway';
+import {
+  type ReplyHold,
+  type DirectEndpoint,
+  type UpstreamReply,
+  type UpstreamExchange,
+  type UpstreamOf,
+  CALL_OVER,
+} from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { Burst } from './burst.ts';
 
@@ -30,7 +37,10 @@ interface Origin {
   readonly listens: Line;
 }
 
-/** Reaches endpoints over HTTP/1.1 with two connection pools per origin: one for calls, and one for what only listens, so that it never keeps calls waiting. */
+/**
+ * Reaches endpoints over HTTP/1.1 with two connection pools per origin: one for calls, and one for what only
+ * listens, so that it never keeps calls waiting.
+ */
 export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectEndpoint> {
   const { connectionsMax: max, headTimeoutMs, idleTimeoutMs } = options;
   const routes = new Map<string, Origin & { readonly basePath: string }>();
@@ -53,7 +63,8 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
       const url = new URL(baseUrl);
       let origin = origins.get(url.origin);
       // To wait for a connection is to wait for the head of a reply. What only listens can be asked for again as well.
-      if (!origin) origins.set(url.origin, (origin = { calls: line(url.origin, headTimeoutMs), listens: line(url.origin, 0) }));
+      if (!origin)
+        origins.set(url.origin, (origin = { calls: line(url.origin, headTimeoutMs), listens: line(url.origin, 0) }));
       found = { ...origin, basePath: url.pathname.replace(/\/$/, '') };
       routes.set(baseUrl, found);
     }
@@ -66,7 +77,13 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
       const { pool, shares } = request.listens ? listens : calls;
       const headers = { ...request.headers, ...endpoint.headers };
       const patience = request.listens || request.patient ? { headersTimeout: 0, bodyTimeout: 0 } : {};
-      const sent = { method: request.method, path: basePath + request.path || '/', headers, body: request.body, ...patience };
+      const sent = {
+        method: request.method,
+        path: basePath + request.path || '/',
+        headers,
+        body: request.body,
+        ...patience,
+      };
       return new HttpExchange(pool, sent, shares, account, endpoint.headers);
     },
     async close() {
@@ -98,7 +115,13 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
 
   readonly #secrets: DirectEndpoint['headers'];
 
-  constructor(pool: Pool, sent: Dispatcher.DispatchOptions, shares: ConnectionShares, account: string, secrets: DirectEndpoint['headers']) {
+  constructor(
+    pool: Pool,
+    sent: Dispatcher.DispatchOptions,
+    shares: ConnectionShares,
+    account: string,
+    secrets: DirectEndpoint['headers'],
+  ) {
     this.#secrets = secrets;
     this.head = new Promise((resolve, reject) => {
       this.#resolveHead = resolve;
@@ -216,7 +239,10 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
 /** What a lost or silent upstream means. The message names the kind of failure and no address. */
 function toFailure(error: Error): UpstreamFailure {
   const code = (error as { code?: string }).code ?? '';
-  const message = error.message === UNASKED_CONTINUE ? 'the provider answered 100 Continue, which it was not asked for' : FAILURES[code];
+  const message =
+    error.message === UNASKED_CONTINUE
+      ? 'the provider answered 100 Continue, which it was not asked for'
+      : FAILURES[code];
   return new UpstreamFailure(message ?? 'the connection to the provider failed', {
     retryable: true,
     blame: 'provider',
@@ -227,11 +253,20 @@ function toFailure(error: Error): UpstreamFailure {
   });
 }
 
-/** undici's words for a status of 100, at which it ends the connection: it never asks for one. Other informational answers (102, 103) are passed over. */
+/**
+ * undici's words for a status of 100, at which it ends the connection: it never asks for one. Other informational
+ * answers (102, 103) are passed over.
+ */
 const UNASKED_CONTINUE = 'bad response';
 
 /** There was no connection yet. */
-const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH']);
+const UNSENT: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'ENOTFOUND',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
 
 const TIMEOUTS: ReadonlySet<string> = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 

@@ -7,7 +7,10 @@ const IMAGE_ENDING = /\.(?:png|jpe?g|gif|webp|avif|bmp|tiff?|heic)$/i;
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 const CONTEXT_ID_MAX = 256;
 
-/** What is asked in parts as the body of a chat request. Throws GatewayError `unprocessable` for a file that no chat model takes. */
+/**
+ * What is asked in parts as the body of a chat request. Throws GatewayError `unprocessable` for a file that no chat
+ * model takes.
+ */
 export function toChatBody(model: string, ask: PartsAsk): ChatBody {
   const body: ChatBody = { model, messages: ask.turns.map(toMessage), stream: true };
   if (ask.maxTokens !== null) body.max_tokens = ask.maxTokens;
@@ -18,7 +21,12 @@ export function toChatBody(model: string, ask: PartsAsk): ChatBody {
 
 function toMessage({ role, parts }: PartsTurn): ChatMessage {
   if (parts.every((part) => part.kind !== 'file')) return { role, content: parts.map(textOf).join('\n') };
-  return { role, content: parts.map((part): ContentPart => (part.kind === 'file' ? toImage(part) : { type: 'text', text: textOf(part) })) };
+  return {
+    role,
+    content: parts.map((part): ContentPart =>
+      part.kind === 'file' ? toImage(part) : { type: 'text', text: textOf(part) },
+    ),
+  };
 }
 
 function textOf(part: Exclude<Part, FilePart>): string {
@@ -28,7 +36,8 @@ function textOf(part: Exclude<Part, FilePart>): string {
 function toImage({ mediaType, name, url, bytes }: FilePart): ContentPart {
   const what = [name, mediaType].filter((word) => word !== null).map((word) => JSON.stringify(word.slice(0, 64)));
   if (bytes !== null && mediaType !== null && IMAGE.test(mediaType)) {
-    if (!BASE64.test(bytes)) throw new GatewayError('invalid_request', `The bytes of the file ${what.join(', ')} are not base64`);
+    if (!BASE64.test(bytes))
+      throw new GatewayError('invalid_request', `The bytes of the file ${what.join(', ')} are not base64`);
     return { type: 'image_url', image_url: { url: `data:${mediaType};base64,${bytes}` } };
   }
   if (url !== null && isImage(mediaType, url)) return { type: 'image_url', image_url: { url } };

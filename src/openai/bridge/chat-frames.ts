@@ -13,8 +13,13 @@ export interface ChatFramesOptions {
   readonly provider: () => Provider;
 }
 
-/** The frames of a call that was asked in parts, as those of a chat model: chunks of text, and at the end a ChatTail. */
-export async function* chatFrames(frames: AsyncIterable<Frame>, { call, about, replyBytesMax, provider }: ChatFramesOptions): AsyncGenerator<Frame> {
+/**
+ * The frames of a call that was asked in parts, as those of a chat model: chunks of text, and at the end a ChatTail.
+ */
+export async function* chatFrames(
+  frames: AsyncIterable<Frame>,
+  { call, about, replyBytesMax, provider }: ChatFramesOptions,
+): AsyncGenerator<Frame> {
   const text = createPartsText();
   const said: string[] = [];
   let length = 0;
@@ -71,17 +76,29 @@ function commentOf(text: string | null): string {
   return `: ${words}\n\n`;
 }
 
-const FINISH = { stop: 'stop', length: 'length', input: 'stop', cut: 'length', failed: 'error' } as const satisfies Record<
-  PartsEnd['finish'],
-  string
->;
-const STATE = { stop: 'completed', length: 'completed', input: 'input-required', cut: 'canceled', failed: 'failed' } as const satisfies Record<
-  PartsEnd['finish'],
-  string
->;
+const FINISH = {
+  stop: 'stop',
+  length: 'length',
+  input: 'stop',
+  cut: 'length',
+  failed: 'error',
+} as const satisfies Record<PartsEnd['finish'], string>;
+const STATE = {
+  stop: 'completed',
+  length: 'completed',
+  input: 'input-required',
+  cut: 'canceled',
+  failed: 'failed',
+} as const satisfies Record<PartsEnd['finish'], string>;
 
 /** `tooLong`: why not all of it was given out; null where all was. */
-function toSettled(frame: SettledFrame, about: ReplyAbout, chunk: Record<string, unknown>, said: string, tooLong: string | null): SettledFrame {
+function toSettled(
+  frame: SettledFrame,
+  about: ReplyAbout,
+  chunk: Record<string, unknown>,
+  said: string,
+  tooLong: string | null,
+): SettledFrame {
   const end = frame.tail as PartsEnd;
   const { taskId, contextId, promptTokens, completionTokens } = end;
   const finish_reason = FINISH[end.finish];
@@ -99,11 +116,16 @@ function toSettled(frame: SettledFrame, about: ReplyAbout, chunk: Record<string,
   }
   // A task that asks for something is charged when it ends.
   const pending = end.finish === 'input' ? { cost_pending: true } : {};
-  if (taskId !== null || contextId !== null) body['tollgate'] = { task_id: taskId, context_id: contextId, state: STATE[end.finish], ...pending };
+  if (taskId !== null || contextId !== null)
+    body['tollgate'] = { task_id: taskId, context_id: contextId, state: STATE[end.finish], ...pending };
   const tail: ChatTail = {
     before: null,
     body,
-    usage: { prompt_tokens: promptTokens, completion_tokens: completionTokens, total_tokens: promptTokens + completionTokens },
+    usage: {
+      prompt_tokens: promptTokens,
+      completion_tokens: completionTokens,
+      total_tokens: promptTokens + completionTokens,
+    },
   };
   const why = end.finish === 'cut' ? (end.error ?? 'The reply was cut') : end.finish === 'failed' ? null : tooLong;
   return { ...frame, tail: why === null ? tail : { ...tail, cut: new GatewayError('reply_cut', why) } };

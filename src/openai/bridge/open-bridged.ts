@@ -26,8 +26,8 @@ export interface BridgeOptions {
 }
 
 /**
- * A chat request to a tool or an agent: said to it in parts, run and billed as a call of it, answered as chat. Throws GatewayError `invalid_request` for
- * what only a model can be asked.
+ * A chat request to a tool or an agent: said to it in parts, run and billed as a call of it, answered as chat.
+ * Throws GatewayError `invalid_request` for what only a model can be asked.
  */
 export function openBridged(
   { pipeline, limits }: BridgeOptions,
@@ -36,7 +36,11 @@ export function openBridged(
   context: ChatContext,
 ): OpenChat {
   refuseUnsupported(body);
-  const ask = toAsk(body, { primitive: speaker.primitive, session: ownSession(context.caller, sessionOf(body, context.headers)), limits });
+  const ask = toAsk(body, {
+    primitive: speaker.primitive,
+    session: ownSession(context.caller, sessionOf(body, context.headers)),
+    limits,
+  });
   const maxCost = maxCostOf(body);
   const { caller, payment, requestId } = context;
   const traceparent = context.headers['traceparent'];
@@ -69,7 +73,10 @@ export function openBridged(
       unpaid: () => serving === null,
     };
     const provider = (): Provider => (serving ?? firstOf(call)).provider;
-    return { about, frames: chatFrames(pipeline.run(call, gone), { call, about, replyBytesMax: context.replyBytesMax, provider }) };
+    return {
+      about,
+      frames: chatFrames(pipeline.run(call, gone), { call, about, replyBytesMax: context.replyBytesMax, provider }),
+    };
   };
 }
 
@@ -79,9 +86,13 @@ function inTheBody(error: unknown): unknown {
   return new GatewayError(error.code, error.message, { param: `tollgate.${error.param}`, cause: error });
 }
 
-/** Names of sessions are the client's own, and often short: as contexts of an agent they must not be those of others. */
+/**
+ * Names of sessions are the client's own, and often short: as contexts of an agent they must not be those of others.
+ */
 function ownSession({ account, run }: Caller, session: string | null): string | null {
-  return session === null ? null : `session-${hash('sha256', JSON.stringify([account, run?.parent ?? null, session])).slice(0, 40)}`;
+  return session === null
+    ? null
+    : `session-${hash('sha256', JSON.stringify([account, run?.parent ?? null, session])).slice(0, 40)}`;
 }
 
 const firstOf = (call: Call): Offer => call.candidates[0]!.offer;

@@ -5,11 +5,12 @@ import { chunksOf } from '../chunks-of.ts';
 type Json = Record<string, unknown>;
 
 /**
- * A chat reply as parts: what the reader of a stream gives out for a client becomes lines of PartsEvents, its tail a PartsEnd. What it counts, bills and
- * refuses stays as it is.
+ * A chat reply as parts: what the reader of a stream gives out for a client becomes lines of PartsEvents, its tail
+ * a PartsEnd. What it counts, bills and refuses stays as it is.
  */
 export function createPartsReader(reader: ReplyReader): ReplyReader {
-  const spoken = (bytes: Uint8Array | null): Uint8Array | null => (bytes === null ? null : encode(chunksOf(bytes).flatMap(partsOfChunk)));
+  const spoken = (bytes: Uint8Array | null): Uint8Array | null =>
+    bytes === null ? null : encode(chunksOf(bytes).flatMap(partsOfChunk));
   const toEnd = (end: ReplyEnd): ReplyEnd => {
     const { before, body, usage, cut } = end.tail as ChatTail;
     const rest = [...(before === null ? [] : chunksOf(before)), body].flatMap(partsOfChunk);
@@ -36,7 +37,11 @@ function partsOfChunk(chunk: Json): Part[] {
   const delta = choice?.['delta'] as Json | undefined;
   if (!delta) return [];
   const { content, refusal, images } = delta;
-  return [...partsOfContent(content), ...partsOfContent(refusal), ...(Array.isArray(images) ? images.flatMap(partOfItem) : [])];
+  return [
+    ...partsOfContent(content),
+    ...partsOfContent(refusal),
+    ...(Array.isArray(images) ? images.flatMap(partOfItem) : []),
+  ];
 }
 
 function partsOfContent(content: unknown): Part[] {
@@ -46,7 +51,10 @@ function partsOfContent(content: unknown): Part[] {
 
 function partOfItem(item: unknown): Part[] {
   if (typeof item !== 'object' || item === null) return [];
-  const { text, image_url: image } = item as { readonly text?: unknown; readonly image_url?: { readonly url?: unknown } | null };
+  const { text, image_url: image } = item as {
+    readonly text?: unknown;
+    readonly image_url?: { readonly url?: unknown } | null;
+  };
   if (typeof text === 'string') return text === '' ? [] : [{ kind: 'text', text }];
   const url = image?.url;
   if (typeof url !== 'string') return [];
@@ -64,7 +72,11 @@ function toPartsEnd({ outcome, finishReason }: ReplyEnd, usage: ChatTail['usage'
   const ended = outcome === 'over_cap' || finishReason === 'length' ? 'length' : 'stop';
   return {
     finish: failed ? 'failed' : cut ? 'cut' : ended,
-    error: failed ? (finishReason === 'error' ? 'the model ended with an error' : 'the model said nothing') : (cut?.message ?? null),
+    error: failed
+      ? finishReason === 'error'
+        ? 'the model ended with an error'
+        : 'the model said nothing'
+      : (cut?.message ?? null),
     taskId: null,
     contextId: null,
     promptTokens: count(usage['prompt_tokens']),

@@ -6,7 +6,10 @@ export interface PartsText {
   push(part: Part): string;
 }
 
-/** Texts that follow each other are one text; a file is an image or a link, data is a block of JSON, each a paragraph of its own. */
+/**
+ * Texts that follow each other are one text; a file is an image or a link, data is a block of JSON, each a
+ * paragraph of its own.
+ */
 export function createPartsText(): PartsText {
   let before: Part['kind'] | null = null;
   return {
@@ -23,7 +26,8 @@ function markdownOf(part: Part): string {
     case 'text':
       return part.text;
     case 'data':
-      // No line of it can be the end of the block: strings have their line ends escaped, and all else is digits and brackets.
+      // No line of it can be the end of the block: strings have their line ends escaped, and all else is digits and
+      // brackets.
       return `\`\`\`json\n${JSON.stringify(part.data, null, 2) ?? 'null'}\n\`\`\``;
     case 'file': {
       const { mediaType, name, url, bytes } = part;
@@ -45,4 +49,5 @@ const labelOf = (name: string) =>
     .replace(/[\s\p{C}]+/gu, ' ')
     .replace(/[\\[\]`<>]/g, '\\$&');
 
-const targetOf = (url: string) => url.replace(/[\s()<>\\]/g, (character) => encodeURIComponent(character).replace('(', '%28').replace(')', '%29'));
+const targetOf = (url: string) =>
+  url.replace(/[\s()<>\\]/g, (character) => encodeURIComponent(character).replace('(', '%28').replace(')', '%29'));

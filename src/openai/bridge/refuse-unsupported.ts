@@ -1,7 +1,10 @@
 import { GatewayError } from '#wire';
 import type { ChatBody } from '../chat-schema.ts';
 
-/** Fields that only a chat model can heed, and the values of them that ask for nothing special. Those that merely colour an answer (temperature, seed) are let pass. */
+/**
+ * Fields that only a chat model can heed, and the values of them that ask for nothing special. Those that merely
+ * colour an answer (temperature, seed) are let pass.
+ */
 const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   n: (value) => value === 1,
   tools: (value) => Array.isArray(value) && value.length === 0,
@@ -20,13 +23,19 @@ const UNSUPPORTED: Readonly<Record<string, (value: unknown) => boolean>> = {
   max_tool_rounds: () => false,
 };
 
-/** Throws GatewayError `invalid_request` where a body asks for what a tool or an agent behind the chat door cannot do. */
+/**
+ * Throws GatewayError `invalid_request` where a body asks for what a tool or an agent behind the chat door cannot do.
+ */
 export function refuseUnsupported(body: ChatBody): void {
   for (const field of Object.keys(UNSUPPORTED)) {
     const value = body[field];
     if (value === undefined || value === null || UNSUPPORTED[field]!(value)) continue;
-    throw new GatewayError('invalid_request', `${field} is for chat models alone; ${body.model.slice(0, 128)} is none: leave it out`, {
-      param: field,
-    });
+    throw new GatewayError(
+      'invalid_request',
+      `${field} is for chat models alone; ${body.model.slice(0, 128)} is none: leave it out`,
+      {
+        param: field,
+      },
+    );
   }
 }

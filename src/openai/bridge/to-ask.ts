@@ -4,7 +4,12 @@ import type { FilePart, Part, PartsAsk, PartsTurn } from '#gateway';
 import { askedCap } from '../chat-budget.ts';
 import type { ChatBody, ChatMessage, ContentPart } from '../chat-schema.ts';
 
-const ROLES: Readonly<Record<string, PartsTurn['role']>> = { system: 'system', developer: 'system', user: 'user', assistant: 'assistant' };
+const ROLES: Readonly<Record<string, PartsTurn['role']>> = {
+  system: 'system',
+  developer: 'system',
+  user: 'user',
+  assistant: 'assistant',
+};
 
 export interface AskOptions {
   readonly primitive: Primitive;
@@ -13,16 +18,25 @@ export interface AskOptions {
   readonly limits: JsonLimits;
 }
 
-/** A chat request as what a tool or an agent is asked in parts. Throws GatewayError `invalid_request` that names the message or the part. */
+/**
+ * A chat request as what a tool or an agent is asked in parts. Throws GatewayError `invalid_request` that names the
+ * message or the part.
+ */
 export function toAsk(body: ChatBody, { primitive, session, limits }: AskOptions): PartsAsk {
   const last = body.messages.length - 1;
   const turns = body.messages.map((message, index) => toTurn(message, `messages[${index}]`));
   if (turns[last]!.role !== 'user')
-    throw new GatewayError('invalid_request', `messages[${last}].role must be user: the last message is what is asked`, {
-      param: `messages[${last}].role`,
-    });
+    throw new GatewayError(
+      'invalid_request',
+      `messages[${last}].role must be user: the last message is what is asked`,
+      {
+        param: `messages[${last}].role`,
+      },
+    );
   if (turns[last]!.parts.length === 0)
-    throw new GatewayError('invalid_request', `messages[${last}].content is empty: it is what is asked`, { param: `messages[${last}].content` });
+    throw new GatewayError('invalid_request', `messages[${last}].content is empty: it is what is asked`, {
+      param: `messages[${last}].content`,
+    });
   const task = taskOf(body);
   return {
     turns,
@@ -36,7 +50,8 @@ export function toAsk(body: ChatBody, { primitive, session, limits }: AskOptions
 
 function toTurn({ role: given, content, tool_calls: calls }: ChatMessage, at: string): PartsTurn {
   const role = ROLES[given];
-  if (role === undefined) throw invalid(`${at}.role is ${given}, which only chat models know; leave the message out`, `${at}.role`);
+  if (role === undefined)
+    throw invalid(`${at}.role is ${given}, which only chat models know; leave the message out`, `${at}.role`);
   if (Array.isArray(calls) && calls.length > 0)
     throw invalid(`${at}.tool_calls are for chat models alone; leave the message out`, `${at}.tool_calls`);
   if (typeof content === 'string') return { role, parts: content === '' ? [] : [{ kind: 'text', text: content }] };
@@ -52,8 +67,17 @@ function toPart(part: ContentPart, at: string): Part {
     case 'input_audio': {
       const audio = part['input_audio'];
       if (!isObject(audio) || typeof audio['data'] !== 'string' || typeof audio['format'] !== 'string')
-        throw invalid(`${at}.input_audio must be an object such as {"data": "<base64>", "format": "wav"}`, `${at}.input_audio`);
-      return { kind: 'file', mediaType: `audio/${audio['format'].slice(0, 64)}`, name: null, url: null, bytes: audio['data'] };
+        throw invalid(
+          `${at}.input_audio must be an object such as {"data": "<base64>", "format": "wav"}`,
+          `${at}.input_audio`,
+        );
+      return {
+        kind: 'file',
+        mediaType: `audio/${audio['format'].slice(0, 64)}`,
+        name: null,
+        url: null,
+        bytes: audio['data'],
+      };
     }
     case 'file': {
       const file = part['file'];

@@ -1,5 +1,12 @@
-/** Runs `work` over all items, at most `most` of them at a time; results come in the order of the items. `work` does not reject. */
-export async function allAtMost<T, R>(most: number, items: readonly T[], work: (item: T) => Promise<R>): Promise<readonly R[]> {
+/**
+ * Runs `work` over all items, at most `most` of them at a time; results come in the order of the items. `work` does
+ * not reject.
+ */
+export async function allAtMost<T, R>(
+  most: number,
+  items: readonly T[],
+  work: (item: T) => Promise<R>,
+): Promise<readonly R[]> {
   const results: R[] = [];
   let next = 0;
   const worker = async () => {

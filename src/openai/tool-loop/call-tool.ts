@@ -1,5 +1,13 @@
 import { GatewayError, type JsonLimits, printable } from '#wire';
-import { decodePartsEvents, newCallId, type Part, type PartsEnd, type Pipeline, type Speaker, type AskContext } from '#gateway';
+import {
+  decodePartsEvents,
+  newCallId,
+  type Part,
+  type PartsEnd,
+  type Pipeline,
+  type Speaker,
+  type AskContext,
+} from '#gateway';
 import { objectIn } from '../bridge/to-ask.ts';
 import type { ToolCall } from './model-turn.ts';
 import type { RunTally } from './run-tally.ts';
@@ -32,8 +40,15 @@ export interface ToolSaid {
 /** Of one result, in UTF-16 units: more than most contexts hold. */
 const TEXT_MAX = 256 * 1024;
 
-/** Calls a tool for a model: a billed call under the run. Never rejects: what goes wrong is told to the model, which may do better. */
-export async function callTool({ service, tool }: ServerTool, call: ToolCall, options: CallToolOptions): Promise<ToolSaid> {
+/**
+ * Calls a tool for a model: a billed call under the run. Never rejects: what goes wrong is told to the model, which
+ * may do better.
+ */
+export async function callTool(
+  { service, tool }: ServerTool,
+  call: ToolCall,
+  options: CallToolOptions,
+): Promise<ToolSaid> {
   const { pipeline, mcp, ask, parent, capped, timeoutMs, tally, gone } = options;
   const given = call.arguments.trim() === '' ? {} : objectIn(call.arguments, options.limits);
   if (given === null) return { text: 'Error: the arguments are no JSON object', failed: true, callId: null };
@@ -53,17 +68,25 @@ export async function callTool({ service, tool }: ServerTool, call: ToolCall, op
     );
     // Both names may have slashes in them, and a service of another may have the beginning of a tool's.
     if (request.targets[0] !== service || request.operation !== tool)
-      throw new GatewayError('invalid_model', `The tool ${printable(tool)} of ${printable(service)} cannot be told from a tool of another service`);
+      throw new GatewayError(
+        'invalid_model',
+        `The tool ${printable(tool)} of ${printable(service)} cannot be told from a tool of another service`,
+      );
     const prepared = await pipeline.prepare({ ...request, capped, parent, timeoutMs }, newCallId());
     callId = prepared.id;
     const said = createSaid();
     for await (const frame of pipeline.run(prepared, gone)) {
-      if (frame.type === 'data') for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') said.push(event.part);
+      if (frame.type === 'data')
+        for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') said.push(event.part);
       if (frame.type !== 'settled') continue;
       tally.settled(prepared, frame);
       const { finish, error } = frame.tail as PartsEnd;
       if (finish === 'failed') return { text: cut(`Error: ${error ?? 'the tool failed'}`), failed: true, callId };
-      return { text: finish === 'cut' ? `${said.text()}\n[${error ?? 'The reply was cut'}]` : said.text(), failed: false, callId };
+      return {
+        text: finish === 'cut' ? `${said.text()}\n[${error ?? 'The reply was cut'}]` : said.text(),
+        failed: false,
+        callId,
+      };
     }
     throw new Error('a call ended without a settlement');
   } catch (error) {
@@ -93,10 +116,14 @@ function textOf(part: Part): string {
   if (part.kind === 'text') return part.text;
   if (part.kind === 'data') return JSON.stringify(part.data) ?? 'null';
   const { name, mediaType, url, bytes } = part;
-  const about = [name, mediaType, bytes === null ? null : `${Math.floor(bytes.length * 0.75)} bytes, not shown`].filter((one) => one !== null);
+  const about = [name, mediaType, bytes === null ? null : `${Math.floor(bytes.length * 0.75)} bytes, not shown`].filter(
+    (one) => one !== null,
+  );
   return [...(about.length > 0 ? [`[file: ${about.join(', ')}]`] : []), ...(url === null ? [] : [url])].join(' ');
 }
 
 /** What is kept is copied, or it would keep the whole text in memory that it is a part of. */
 const cut = (text: string) =>
-  text.length > TEXT_MAX ? `${Buffer.from(text.slice(0, TEXT_MAX)).toString()}\n[cut: the result is longer than ${TEXT_MAX} characters]` : text;
+  text.length > TEXT_MAX
+    ? `${Buffer.from(text.slice(0, TEXT_MAX)).toString()}\n[cut: the result is longer than ${TEXT_MAX} characters]`
+    : text;

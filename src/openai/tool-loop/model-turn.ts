@@ -39,8 +39,8 @@ export interface ModelTurnOptions {
 export const TURN_GAP = '\n\n';
 
 /**
- * Runs one turn of a model. Gives out its words as they come, where it is a stream, and keeps what it asks to be called back, since who calls it is not
- * known before the end.
+ * Runs one turn of a model. Gives out its words as they come, where it is a stream, and keeps what it asks to be
+ * called back, since who calls it is not known before the end.
  */
 export async function* modelTurn(
   call: Call,
@@ -129,7 +129,10 @@ function collect(calls: Map<number, { id: string; name: string; arguments: strin
   if (typeof more === 'string') known.arguments += more;
 }
 
-/** A message in one piece as a delta. Its calls have the names and ids that the provider gave; what is none of that is passed over. */
+/**
+ * A message in one piece as a delta. Its calls have the names and ids that the provider gave; what is none of that
+ * is passed over.
+ */
 function indexed(message: Json): Json {
   const { tool_calls: calls, ...rest } = message;
   if (!Array.isArray(calls)) return rest;

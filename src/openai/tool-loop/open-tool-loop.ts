@@ -30,8 +30,15 @@ export interface ToolLoopOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** A chat request whose model has tools that the gateway calls: a run of turns and tool calls, each billed, from one lock. Throws GatewayError `invalid_request`. */
-export function openToolLoop({ pipeline, config, deps, mcp, onError }: ToolLoopOptions, body: ChatBody, context: ChatContext): OpenChat {
+/**
+ * A chat request whose model has tools that the gateway calls: a run of turns and tool calls, each billed, from one
+ * lock. Throws GatewayError `invalid_request`.
+ */
+export function openToolLoop(
+  { pipeline, config, deps, mcp, onError }: ToolLoopOptions,
+  body: ChatBody,
+  context: ChatContext,
+): OpenChat {
   if (deps === null || mcp === null) throw invalid('tools of type mcp are not offered by this gateway', 'tools');
   if ((body.n ?? 1) > 1) throw invalid('n must be 1 where the gateway calls tools', 'n');
   if (body['functions'] !== undefined && body['functions'] !== null)
@@ -43,9 +50,15 @@ export function openToolLoop({ pipeline, config, deps, mcp, onError }: ToolLoopO
 
   return async (callId, gone) => {
     const resolved = await resolveServerTools(tools, deps.toolsOf);
-    for (const { service } of resolved.named.values()) authorise(context, deps.catalog.resolve(service, 'tool').service);
+    for (const { service } of resolved.named.values())
+      authorise(context, deps.catalog.resolve(service, 'tool').service);
     const first: ChatBody = { ...body, tools: [...resolved.all] };
-    const budget = runBudget(first, { catalog: deps.catalog, tools: resolved.named.values(), rounds, costMax: deps.budgetMax });
+    const budget = runBudget(first, {
+      catalog: deps.catalog,
+      tools: resolved.named.values(),
+      rounds,
+      costMax: deps.budgetMax,
+    });
     const { service } = resolveAny(deps.catalog, modelsAsked(body), 'model')[0]!;
     let turn: ChatExchange | null = null;
     const about: ReplyAbout = {
@@ -72,9 +85,13 @@ export function openToolLoop({ pipeline, config, deps, mcp, onError }: ToolLoopO
 function authorise({ caller }: ChatContext, service: string): void {
   const allowed = caller.key?.allowedServices;
   if (!allowed || allowed.includes(service)) return;
-  throw new GatewayError('permission_denied', `This API key may not use ${service}. It is limited to: ${allowed.slice(0, 20).join(', ')}`, {
-    param: 'tools',
-  });
+  throw new GatewayError(
+    'permission_denied',
+    `This API key may not use ${service}. It is limited to: ${allowed.slice(0, 20).join(', ')}`,
+    {
+      param: 'tools',
+    },
+  );
 }
 
 const invalid = (message: string, param: string) => new GatewayError('invalid_request', message, { param });

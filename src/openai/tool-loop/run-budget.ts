@@ -20,8 +20,9 @@ export interface RunBudgetOptions {
 }
 
 /**
- * What a run may cost: the client's `max_cost`, else what all its rounds could at this model and these tools, at most `costMax`, but never less than
- * the first turn may. Throws GatewayError `invalid_request`, `invalid_model`, `unprocessable`.
+ * What a run may cost: the client's `max_cost`, else what all its rounds could at this model and these tools, at
+ * most `costMax`, but never less than the first turn may. Throws GatewayError `invalid_request`, `invalid_model`,
+ * `unprocessable`.
  */
 export function runBudget(body: ChatBody, { catalog, tools, rounds, costMax }: RunBudgetOptions): MicroUsd {
   const asked = maxCostOf(body);
@@ -52,7 +53,8 @@ function turnCost(body: ChatBody, catalog: RunBudgetOptions['catalog']): MicroUs
 function dearest(tools: readonly ServerTool[], catalog: RunBudgetOptions['catalog']): MicroUsd {
   let most = 0n;
   for (const [service, named] of Map.groupBy(tools, (tool) => tool.service))
-    for (const offer of catalog.resolve(service, 'tool').offers) for (const { tool } of named) most = max(most, callCost(offer, tool));
+    for (const offer of catalog.resolve(service, 'tool').offers)
+      for (const { tool } of named) most = max(most, callCost(offer, tool));
   return most;
 }
 

@@ -1,7 +1,16 @@
 import { GatewayError } from '#wire';
 import type { Frame, MicroUsd } from '#billing/amounts';
 import type { Config } from '#config';
-import { type AskContext, type Call, newCallId, type Pipeline, type Run, type Runs, type Speaker, toGatewayError } from '#gateway';
+import {
+  type AskContext,
+  type Call,
+  newCallId,
+  type Pipeline,
+  type Run,
+  type Runs,
+  type Speaker,
+  toGatewayError,
+} from '#gateway';
 import type { ChatTail } from '../chat-end.ts';
 import type { ChatExchange } from '../chat-exchange.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
@@ -58,9 +67,10 @@ interface State {
 }
 
 /**
- * Lets a model use tools that the gateway calls, until it answers, asks the client for something, or what the run may take is over. Each turn and each
- * call of a tool is a billed call of its own, paid from the run's lock; the last frame has what they cost together. What fails before anything was
- * charged throws, as the one call of an ordinary request would; after that the reply ends with what there is.
+ * Lets a model use tools that the gateway calls, until it answers, asks the client for something, or what the run
+ * may take is over. Each turn and each call of a tool is a billed call of its own, paid from the run's lock; the
+ * last frame has what they cost together. What fails before anything was charged throws, as the one call of an
+ * ordinary request would; after that the reply ends with what there is.
  */
 export async function* runFrames(
   options: RunFramesOptions,
@@ -100,7 +110,9 @@ export async function* runFrames(
   try {
     end = yield* converse(state, body);
   } finally {
-    await run.close(end === null ? (gone.aborted ? 'cancelled' : 'failed') : end.note === null ? 'complete' : 'stopped');
+    await run.close(
+      end === null ? (gone.aborted ? 'cancelled' : 'failed') : end.note === null ? 'complete' : 'stopped',
+    );
   }
   const { tally, added, texts, provider, providerName } = state;
   if (end !== null) yield runSettled({ about, text: texts.join(''), tally, provider, providerName, added }, end);
@@ -120,16 +132,26 @@ async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, Ru
     }
     if (turn === null || gone.aborted) return null;
     const { calls, message } = turn;
-    const ended = (finishReason: string | null, note: GatewayError | null = null): RunEnd => ({ finishReason, calls: [], note, message });
+    const ended = (finishReason: string | null, note: GatewayError | null = null): RunEnd => ({
+      finishReason,
+      calls: [],
+      note,
+      message,
+    });
     if (turn.cut !== null) return ended('length', turn.cut);
-    if (calls.length === 0 || turn.finishReason === 'length' || turn.finishReason === 'error') return ended(turn.finishReason);
+    if (calls.length === 0 || turn.finishReason === 'length' || turn.finishReason === 'error')
+      return ended(turn.finishReason);
     const own = calls.filter(({ name }) => isOwn(options.tools, name));
-    // The assistant message that the client goes on from holds its own calls alone: each of them must be answered, and it can answer no others.
+    // The assistant message that the client goes on from holds its own calls alone: each of them must be answered,
+    // and it can answer no others.
     if (own.length > 0) return { ...ended('tool_calls'), calls: own };
     if (round >= options.rounds)
       return ended(
         'length',
-        new GatewayError('unprocessable', `The model asked for tools more than ${options.rounds} times, which max_tool_rounds allows`),
+        new GatewayError(
+          'unprocessable',
+          `The model asked for tools more than ${options.rounds} times, which max_tool_rounds allows`,
+        ),
       );
     if (remainingMs(state) <= 0) return ended('length', outOfTime());
 
@@ -154,28 +176,47 @@ async function* converse(state: State, body: ChatBody): AsyncGenerator<Frame, Ru
         state.providerName,
         calls.map((call, index) => activity(call, said[index]!)),
       );
-    const asked = calls.map(({ id, name, arguments: given }) => ({ id, type: 'function', function: { name, arguments: given } }));
+    const asked = calls.map(({ id, name, arguments: given }) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: given },
+    }));
     added.push({ role: 'assistant', content: turn.text === '' ? null : turn.text, tool_calls: asked });
     calls.forEach(({ id }, index) => added.push({ role: 'tool', tool_call_id: id, content: said[index]!.text }));
-    state.addedLength += turn.text.length + asked.reduce((sum, { function: { arguments: given } }) => sum + given.length, 0);
+    state.addedLength +=
+      turn.text.length + asked.reduce((sum, { function: { arguments: given } }) => sum + given.length, 0);
     state.addedLength += said.reduce((sum, { text }) => sum + text.length, 0);
     if (gone.aborted) return null;
     if (state.addedLength > ADDED_MAX) return ended('length', tooLong());
   }
 }
 
-async function* nextTurn(state: State, body: ChatBody, round: number): AsyncGenerator<Frame, TurnEnd | null, undefined> {
+async function* nextTurn(
+  state: State,
+  body: ChatBody,
+  round: number,
+): AsyncGenerator<Frame, TurnEnd | null, undefined> {
   const { options, context, run, gone, tally, texts } = state;
   const left = remainingMs(state);
   if (left <= 0) throw outOfTime();
   const { request, exchange } = toCall(turnBody(state, body, round), { ...context, asObject: true });
   const call: Call = await options.pipeline.prepare(
-    { ...request, capped: state.capped, parent: run.id, stickyKey: request.stickyKey ?? `${context.caller.account} ${run.id}`, timeoutMs: left },
+    {
+      ...request,
+      capped: state.capped,
+      parent: run.id,
+      stickyKey: request.stickyKey ?? `${context.caller.account} ${run.id}`,
+      timeoutMs: left,
+    },
     newCallId(),
   );
   exchange.callId = call.id;
   options.onTurn(exchange);
-  const turn = yield* modelTurn(call, options.pipeline.run(call, gone), { id: run.id, goesOn: texts.length > 0, first: round === 0 });
+  const turn = yield* modelTurn(call, options.pipeline.run(call, gone), {
+    id: run.id,
+    goesOn: texts.length > 0,
+    first: round === 0,
+  });
   if (turn === null) return null;
   tally.settled(call, turn.settled);
   const tail = turn.settled.tail as ChatTail;
@@ -236,10 +277,14 @@ const isOwn = ({ own }: ServerTools, name: string) => own.some((tool) => tool.fu
 
 const remainingMs = ({ until }: State) => until - performance.now();
 
-const tooLong = () => new GatewayError('unprocessable', `What the tools said is longer than ${ADDED_MAX} characters in all`);
+const tooLong = () =>
+  new GatewayError('unprocessable', `What the tools said is longer than ${ADDED_MAX} characters in all`);
 const outOfTime = () => new GatewayError('provider_unavailable', 'The run took longer than a call may take');
 
-/** The end of a run in which something was charged before it failed: what there is is the client's. Where money ran out, the reply is one that was cut. */
+/**
+ * The end of a run in which something was charged before it failed: what there is is the client's. Where money ran
+ * out, the reply is one that was cut.
+ */
 function brokenOff({ options }: State, error: unknown): RunEnd {
   if (!(error instanceof GatewayError)) options.onError(error);
   const note = toGatewayError(error);

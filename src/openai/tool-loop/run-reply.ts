@@ -55,12 +55,18 @@ export function activityFrame(about: ReplyAbout, provider: string, activities: r
   return { type: 'data', bytes: Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`) };
 }
 
-/** The end of a run as the last frame of a reply: what all its calls used and cost together, and each of them by itself. */
+/**
+ * The end of a run as the last frame of a reply: what all its calls used and cost together, and each of them by itself.
+ */
 export function runSettled(
   { about, text, tally, provider, providerName, added }: RunReply,
   { finishReason, calls, note, message }: RunEnd,
 ): SettledFrame {
-  const asked = calls.map(({ id, name, arguments: given }) => ({ id, type: 'function', function: { name, arguments: given } }));
+  const asked = calls.map(({ id, name, arguments: given }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: given },
+  }));
   const more: Json = {};
   // Without these the client's next request would have lost what its tools said.
   if (asked.length > 0 && added.length > 0) more['tollgate'] = { messages: added };
@@ -88,7 +94,9 @@ export function runSettled(
       };
   const deltas = { tool_calls: asked.map((call, index) => ({ index, ...call })) };
   const before =
-    about.stream && asked.length > 0 ? `data: ${JSON.stringify(chunkOf(about, providerName, { delta: deltas, finish_reason: null }))}\n\n` : null;
+    about.stream && asked.length > 0
+      ? `data: ${JSON.stringify(chunkOf(about, providerName, { delta: deltas, finish_reason: null }))}\n\n`
+      : null;
   const tail: ChatTail = {
     before: before === null ? null : Buffer.from(before),
     body,

@@ -45,7 +45,12 @@ export function createRunTally(): RunTally {
       return completionCost;
     },
     get usage() {
-      return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, ...(estimated ? { estimated } : {}) };
+      return {
+        prompt_tokens: prompt,
+        completion_tokens: completion,
+        total_tokens: prompt + completion,
+        ...(estimated ? { estimated } : {}),
+      };
     },
     settled(call, { settlement, receipt }) {
       sums.charged += settlement.charged;

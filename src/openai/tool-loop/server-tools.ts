@@ -16,7 +16,10 @@ export interface ServerTool {
   readonly tool: string;
 }
 
-/** The tools of a request: those that the client calls, and those that the gateway calls by the names that the model has for them. */
+/**
+ * The tools of a request: those that the client calls, and those that the gateway calls by the names that the model
+ * has for them.
+ */
 export interface ServerTools {
   /** As the model is shown them all. */
   readonly all: readonly ChatTool[];
@@ -34,8 +37,8 @@ const NAME_MAX = 64;
 const HASH_LENGTH = 8;
 
 /**
- * Looks up the tools that a request names by their services. Rejects with GatewayError `not_found` for an unknown service, `invalid_request` for a tool
- * that it does not have, and for more tools than a model takes.
+ * Looks up the tools that a request names by their services. Rejects with GatewayError `not_found` for an unknown
+ * service, `invalid_request` for a tool that it does not have, and for more tools than a model takes.
  */
 export async function resolveServerTools(
   tools: readonly ChatTool[],
@@ -47,7 +50,10 @@ export async function resolveServerTools(
   const all: ChatTool[] = [...own];
   const wanted = await select(tools, toolsOf);
   if (own.length + wanted.length > TOOLS_MAX)
-    throw invalid(`tools are ${own.length + wanted.length} in all, a model takes at most ${TOOLS_MAX}: choose with allowed_tools`, 'tools');
+    throw invalid(
+      `tools are ${own.length + wanted.length} in all, a model takes at most ${TOOLS_MAX}: choose with allowed_tools`,
+      'tools',
+    );
   let bytes = 0;
   for (const { service, facts } of wanted) {
     const name = functionName(service, facts.name, taken);
@@ -55,7 +61,11 @@ export async function resolveServerTools(
     named.set(name, { service, tool: facts.name });
     const shown = { name, description: facts.description, parameters: facts.inputSchema };
     bytes += Buffer.byteLength(JSON.stringify(shown));
-    if (bytes > TOOL_BYTES_MAX) throw invalid(`tools are described in more than ${TOOL_BYTES_MAX} bytes: choose fewer with allowed_tools`, 'tools');
+    if (bytes > TOOL_BYTES_MAX)
+      throw invalid(
+        `tools are described in more than ${TOOL_BYTES_MAX} bytes: choose fewer with allowed_tools`,
+        'tools',
+      );
     all.push({ type: 'function', function: shown });
   }
   return { all, own, named };
@@ -68,14 +78,19 @@ interface Wanted {
   readonly facts: ToolFacts;
 }
 
-async function select(tools: readonly ChatTool[], toolsOf: (service: string) => Promise<readonly ToolFacts[]>): Promise<readonly Wanted[]> {
+async function select(
+  tools: readonly ChatTool[],
+  toolsOf: (service: string) => Promise<readonly ToolFacts[]>,
+): Promise<readonly Wanted[]> {
   const wanted = new Map<string, Wanted>();
   const asked = tools.flatMap((tool, index) => (tool.type === 'mcp' ? [{ tool, at: `tools[${index}]` }] : []));
-  if (asked.length > SERVICES_MAX) throw invalid(`tools names ${asked.length} services; at most ${SERVICES_MAX} can be named`, 'tools');
+  if (asked.length > SERVICES_MAX)
+    throw invalid(`tools names ${asked.length} services; at most ${SERVICES_MAX} can be named`, 'tools');
   for (const { tool, at } of asked) {
     // A misspelt list of allowed tools must not allow all of them.
     const stranger = Object.keys(tool).find((key) => !MEMBERS.includes(key));
-    if (stranger !== undefined) throw invalid(unknownMember(`${at}.${printable(stranger, 64)}`, MEMBERS), `${at}.${printable(stranger, 64)}`);
+    if (stranger !== undefined)
+      throw invalid(unknownMember(`${at}.${printable(stranger, 64)}`, MEMBERS), `${at}.${printable(stranger, 64)}`);
   }
   const listed = await Promise.all(asked.map(({ tool, at }) => listOf(tool.service!, `${at}.service`, toolsOf)));
   asked.forEach(({ tool: { service, allowed_tools: allowed }, at }, index) => {
@@ -96,7 +111,11 @@ async function select(tools: readonly ChatTool[], toolsOf: (service: string) => 
   return [...wanted.values()];
 }
 
-async function listOf(service: string, param: string, toolsOf: (service: string) => Promise<readonly ToolFacts[]>): Promise<readonly ToolFacts[]> {
+async function listOf(
+  service: string,
+  param: string,
+  toolsOf: (service: string) => Promise<readonly ToolFacts[]>,
+): Promise<readonly ToolFacts[]> {
   try {
     return await toolsOf(service);
   } catch (error) {
@@ -105,7 +124,10 @@ async function listOf(service: string, param: string, toolsOf: (service: string)
   }
 }
 
-/** `<service>__<tool>` in the letters that all models' APIs take; the same each time, so that a conversation can be gone on with. */
+/**
+ * `<service>__<tool>` in the letters that all models' APIs take; the same each time, so that a conversation can be
+ * gone on with.
+ */
 function functionName(service: string, tool: string, taken: ReadonlySet<string>): string {
   const plain = `${service}__${tool}`.replace(/[^a-zA-Z0-9_-]/g, '_');
   if (plain.length <= NAME_MAX && !taken.has(plain)) return plain;

@@ -1,6 +1,15 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#wire';
-import { escrowOf, formatUsd, toUsdNumber, type AccountTotals, type FoundLocks, type Ledger, type LockRecord, type LocksAsked } from '#billing';
+import {
+  escrowOf,
+  formatUsd,
+  toUsdNumber,
+  type AccountTotals,
+  type FoundLocks,
+  type Ledger,
+  type LockRecord,
+  type LocksAsked,
+} from '#billing';
 import type { Pipeline } from '#gateway';
 import { isRestricted, type KeyStore, type Nonces, requireAdmission } from '#auth';
 import { callerCaip10 } from '#auth/accounts';
@@ -39,7 +48,8 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
       {
         schema: {
           summary: 'Show your balance',
-          description: 'What is available in your escrow; 0 for an account that was never funded. What running calls have locked is not in it.',
+          description:
+            'What is available in your escrow; 0 for an account that was never funded. What running calls have locked is not in it.',
           tags: ['Account'],
           response: {
             200: {
@@ -57,7 +67,11 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
       async (request) => {
         const { caller } = admissionOf(request);
         const available = (await ledger.balance(escrowOf(caller.account)))?.available ?? 0n;
-        return { caip_account_id: callerCaip10(caller, deps.networks), balance_micro_usdc: Number(available), balance_usd: formatUsd(available) };
+        return {
+          caip_account_id: callerCaip10(caller, deps.networks),
+          balance_micro_usdc: Number(available),
+          balance_usd: formatUsd(available),
+        };
       },
     );
 
@@ -66,7 +80,8 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
       {
         schema: {
           summary: 'Show your credits',
-          description: 'All-time figures of your account in USD. Their difference is what you have left, what running calls have locked included.',
+          description:
+            'All-time figures of your account in USD. Their difference is what you have left, what running calls have locked included.',
           tags: ['Account'],
           response: {
             200: {
@@ -111,8 +126,11 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
       async (request) => {
         const { account, key } = admissionOf(request).caller;
         const record = await ledger.find(request.query.id);
-        const own = record?.account === account && (viewCall(record, deps.networks).api_key === key?.hash || !(await isRestricted(deps.keys, key)));
-        // One answer for what does not exist and what is somebody else's. Ids of calls follow each other, so that they can be guessed.
+        const own =
+          record?.account === account &&
+          (viewCall(record, deps.networks).api_key === key?.hash || !(await isRestricted(deps.keys, key)));
+        // One answer for what does not exist and what is somebody else's. Ids of calls follow each other, so that
+        // they can be guessed.
         if (!own) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
         return { data: await viewTree(record, ledger, receipt, deps.networks) };
       },
@@ -145,9 +163,13 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
         const { account, key } = admissionOf(request).caller;
         const restricted = await isRestricted(deps.keys, key);
         if (restricted && request.query.key !== undefined && request.query.key !== key!.hash)
-          throw new GatewayError('permission_denied', 'A key with a spending limit, an expiry or a list of services sees its own calls alone', {
-            param: 'key',
-          });
+          throw new GatewayError(
+            'permission_denied',
+            'A key with a spending limit, an expiry or a list of services sees its own calls alone',
+            {
+              param: 'key',
+            },
+          );
         const query = restricted ? { ...request.query, key: key!.hash } : request.query;
         return findGenerations(deps.findLocks, (record) => viewCall(record, deps.networks), account, query);
       },

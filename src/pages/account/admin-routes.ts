@@ -5,7 +5,15 @@ import type { AdminGate, KeyStore, Consumer, ConsumerStore } from '#auth';
 import { DEVELOPMENT_ACCOUNT, localAccount, needsNoMaking, parseAccountId, toCaip10 } from '#auth/accounts';
 import { amountOf, amountProperties, type AmountBody } from './amount.ts';
 import { keyBodyProperties, keyChangesSchema, parseKeyBody, viewKey, type KeyBody } from './key-view.ts';
-import { createKeyFor, deletedKeySchema, keyListSchema, keyNotFound, newKeySchema, oneKeySchema, viewKeys } from './keys-routes.ts';
+import {
+  createKeyFor,
+  deletedKeySchema,
+  keyListSchema,
+  keyNotFound,
+  newKeySchema,
+  oneKeySchema,
+  viewKeys,
+} from './keys-routes.ts';
 import type { FindKeyUsage } from './key-usage.ts';
 import { pageSchema, type Page } from './page.ts';
 
@@ -58,7 +66,12 @@ const oneAccountSchema = { type: 'object', required: ['data'], properties: { dat
 const accountParams = {
   type: 'object',
   required: ['id'],
-  properties: { id: { type: 'string', description: 'Account id: `tollgate:local:<name>`, `oauth:<issuer>:<subject>`, or a wallet in CAIP-10.' } },
+  properties: {
+    id: {
+      type: 'string',
+      description: 'Account id: `tollgate:local:<name>`, `oauth:<issuer>:<subject>`, or a wallet in CAIP-10.',
+    },
+  },
 } as const;
 
 const keyParams = {
@@ -71,7 +84,11 @@ const keyParams = {
 export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
   const { consumers, keys, ledger, totals, now } = deps;
 
-  const view = async ({ account, label, createdAt }: Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null }) => {
+  const view = async ({
+    account,
+    label,
+    createdAt,
+  }: Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null }) => {
     const balance = await ledger.balance(escrowOf(account));
     return {
       id: account,
@@ -84,14 +101,19 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     };
   };
 
-  /** The account of an id in a path. An address on a chain may be a wallet's or a contract's: then it is the one of both that is there. Throws GatewayError `invalid_request` where neither or both are. */
+  /**
+   * The account of an id in a path. An address on a chain may be a wallet's or a contract's: then it is the one of
+   * both that is there. Throws GatewayError `invalid_request` where neither or both are.
+   */
   const accountNamed = async (id: string): Promise<string | null> => {
     try {
       return parseAccountId(id, deps.networks);
     } catch (error) {
       const both = [parseAccountId(id), parseAccountId(`contract:${id}`)].filter((account) => account !== null);
       const there = await Promise.all(
-        both.map(async (account) => (await consumers.isKnown(account)) || (await ledger.balance(escrowOf(account))) !== null),
+        both.map(
+          async (account) => (await consumers.isKnown(account)) || (await ledger.balance(escrowOf(account))) !== null,
+        ),
       );
       const known = both.filter((_, index) => there[index]);
       if (known.length === 1) return known[0]!;
@@ -117,7 +139,8 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
       {
         schema: {
           summary: 'Create an account',
-          description: 'By a `name` of its own, or by the wallet that it belongs to. An account that exists is answered as it is, with 200.',
+          description:
+            'By a `name` of its own, or by the wallet that it belongs to. An account that exists is answered as it is, with 200.',
           tags: TAGS,
           security: SECURITY,
           body: {
@@ -125,8 +148,16 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
             additionalProperties: false,
             examples: [{ name: 'acme', label: 'Acme Ltd' }],
             properties: {
-              name: { type: 'string', maxLength: 64, description: 'Small letters, digits and hyphens; the account is `tollgate:local:<name>`.' },
-              account: { type: 'string', maxLength: 128, description: 'Instead of a name: a wallet in CAIP-10, or any account id.' },
+              name: {
+                type: 'string',
+                maxLength: 64,
+                description: 'Small letters, digits and hyphens; the account is `tollgate:local:<name>`.',
+              },
+              account: {
+                type: 'string',
+                maxLength: 128,
+                description: 'Instead of a name: a wallet in CAIP-10, or any account id.',
+              },
               label: { type: 'string', maxLength: 128, description: 'What to call it.' },
             },
           },
@@ -145,11 +176,14 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
       {
         schema: {
           summary: 'List accounts',
-          description: 'Accounts that were created here, and wallets that have a key or have paid in, the oldest first, with their balances.',
+          description:
+            'Accounts that were created here, and wallets that have a key or have paid in, the oldest first, with their balances.',
           tags: TAGS,
           security: SECURITY,
           querystring: pageSchema,
-          response: { 200: { type: 'object', required: ['data'], properties: { data: { type: 'array', items: accountSchema } } } },
+          response: {
+            200: { type: 'object', required: ['data'], properties: { data: { type: 'array', items: accountSchema } } },
+          },
         },
       },
       async (request) => ({ data: await Promise.all((await consumers.list(request.query)).map(view)) }),
@@ -211,7 +245,10 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
                     account: accountSchema,
                     reference: { type: 'string' },
                     amount_micro_usdc: { type: 'integer' },
-                    duplicate: { type: 'boolean', description: 'The reference had been credited before: nothing was added now.' },
+                    duplicate: {
+                      type: 'boolean',
+                      description: 'The reference had been credited before: nothing was added now.',
+                    },
                   },
                 },
               },
@@ -229,10 +266,14 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
         const result = await ledger.transfer({ ...transfer, memo: 'operator credit' });
         const before = result.ok ? null : await deps.findTransfer(transfer.id);
         if (before && (before.from !== transfer.from || before.to !== transfer.to || before.amount !== amount)) {
-          throw new GatewayError('idempotency_conflict', 'This reference was used for another credit', { param: 'reference' });
+          throw new GatewayError('idempotency_conflict', 'This reference was used for another credit', {
+            param: 'reference',
+          });
         }
         if (!result.ok && !before) throw new Error(`credit ${reference} was refused: ${result.reason}`);
-        return { data: { account: await view(consumer), reference, amount_micro_usdc: Number(amount), duplicate: !result.ok } };
+        return {
+          data: { account: await view(consumer), reference, amount_micro_usdc: Number(amount), duplicate: !result.ok },
+        };
       },
     );
 
@@ -250,7 +291,10 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
             examples: [{ name: 'laptop', limit: 5, limit_reset: 'monthly' }],
             properties: {
               ...keyBodyProperties,
-              development: { type: 'boolean', description: 'A key for play money, which production refuses. Every key of the account `dev` is one.' },
+              development: {
+                type: 'boolean',
+                description: 'A key for play money, which production refuses. Every key of the account `dev` is one.',
+              },
             },
           },
           response: { 201: newKeySchema },
@@ -287,7 +331,8 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
       {
         schema: {
           summary: 'Change a key of an account',
-          description: 'Changes what is given and leaves the rest. A disabled key is refused until it is enabled again.',
+          description:
+            'Changes what is given and leaves the rest. A disabled key is refused until it is enabled again.',
           tags: TAGS,
           security: SECURITY,
           params: keyParams,
@@ -325,7 +370,8 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
 }
 
 function accountOf({ name, account }: NewAccountBody, contractNetworks: readonly string[]): string {
-  if ((name === undefined) === (account === undefined)) throw new GatewayError('invalid_request', 'Give either name or account', { param: 'name' });
+  if ((name === undefined) === (account === undefined))
+    throw new GatewayError('invalid_request', 'Give either name or account', { param: 'name' });
   if (name !== undefined) return localAccount(name);
   const parsed = parseAccountId(account!, contractNetworks);
   if (parsed !== null) return parsed;

@@ -8,7 +8,10 @@ export interface AmountBody {
 }
 
 export const amountProperties = {
-  amount_usd: { anyOf: [{ type: 'number' }, { type: 'string', maxLength: 40 }], description: 'Decimal USD, at most 6 places.' },
+  amount_usd: {
+    anyOf: [{ type: 'number' }, { type: 'string', maxLength: 40 }],
+    description: 'Decimal USD, at most 6 places.',
+  },
   amount_micro_usdc: { type: 'integer', description: 'Instead: whole micro-USD.' },
 } as const;
 
@@ -26,5 +29,9 @@ export function amountOf({ amount_usd: usd, amount_micro_usdc: micro }: AmountBo
     throw error;
   }
   if (amount > 0n && amount <= MICRO_USD_MAX) return amount;
-  throw new GatewayError('invalid_request', `${param} must be more than 0 and at most ${formatUsd(MICRO_USD_MAX)} USD`, { param });
+  throw new GatewayError(
+    'invalid_request',
+    `${param} must be more than 0 and at most ${formatUsd(MICRO_USD_MAX)} USD`,
+    { param },
+  );
 }

@@ -4,7 +4,10 @@ import type { ChainAudit } from '../funds/chain-audit.ts';
 
 export interface AuditRoutesDeps {
   readonly gate: AdminGate;
-  /** Recomputes the books, and holds them against what the treasuries of chains hold; the report's bigints are shown as numbers. */
+  /**
+   * Recomputes the books, and holds them against what the treasuries of chains hold; the report's bigints are shown
+   * as numbers.
+   */
   readonly audit: () => Promise<object>;
   readonly auditChains: () => Promise<ChainAudit>;
 }
@@ -19,9 +22,17 @@ const auditSchema = {
       required: ['ok', 'checks', 'totals'],
       properties: {
         ok: { type: 'boolean', description: 'Nothing differs.' },
-        checks: { type: 'array', items: { type: 'object', additionalProperties: true }, description: 'What was recomputed, and what differs.' },
+        checks: {
+          type: 'array',
+          items: { type: 'object', additionalProperties: true },
+          description: 'What was recomputed, and what differs.',
+        },
         totals: { type: 'object', additionalProperties: { type: 'integer' }, description: 'Micro-USD and counts.' },
-        chains: { type: 'object', additionalProperties: true, description: 'With `chain`: the books beside the treasuries.' },
+        chains: {
+          type: 'object',
+          additionalProperties: true,
+          description: 'With `chain`: the books beside the treasuries.',
+        },
       },
     },
   },
@@ -37,13 +48,18 @@ export function auditRoutes({ gate, audit, auditChains }: AuditRoutesDeps): Fast
       {
         schema: {
           summary: 'Audit the books',
-          description: 'Recomputes every balance from the journal and checks its hash chain. Reads all of it: takes time on a large ledger.',
+          description:
+            'Recomputes every balance from the journal and checks its hash chain. Reads all of it: takes time on a large ledger.',
           tags: ['Administration'],
           security: [{ bearer: [] }],
           querystring: {
             type: 'object',
             properties: {
-              chain: { type: 'boolean', default: false, description: 'Also compares the books with what the treasuries hold on their chains.' },
+              chain: {
+                type: 'boolean',
+                default: false,
+                description: 'Also compares the books with what the treasuries hold on their chains.',
+              },
             },
           },
           response: { 200: auditSchema },
@@ -52,7 +68,9 @@ export function auditRoutes({ gate, audit, auditChains }: AuditRoutesDeps): Fast
       async (request, reply) => {
         const report = await audit();
         const data = request.query.chain ? { ...report, chains: await auditChains() } : report;
-        const text = JSON.stringify({ data }, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value));
+        const text = JSON.stringify({ data }, (_name, value: unknown) =>
+          typeof value === 'bigint' ? Number(value) : value,
+        );
         return reply.header('content-type', 'application/json; charset=utf-8').send(text);
       },
     );

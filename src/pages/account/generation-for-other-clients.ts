@@ -1,5 +1,6 @@
 /*
- * Members of a call's record that clients of other gateways parse, and fail without. This gateway has little to say in them; what it does not know is null.
+ * Members of a call's record that clients of other gateways parse, and fail without. This gateway has little to say
+ * in them; what it does not know is null.
  */
 
 /** The kind of call, in their words; null for what they have no word for. */
@@ -36,7 +37,11 @@ const CONSTANT = {
 } as const;
 
 /** `usage`: units by meter. */
-export function viewForOtherClients(primitive: string | null, usage: Readonly<Record<string, number>>, finishReason: string | null) {
+export function viewForOtherClients(
+  primitive: string | null,
+  usage: Readonly<Record<string, number>>,
+  finishReason: string | null,
+) {
   return {
     ...CONSTANT,
     api_type: primitive === null ? null : (API_TYPES[primitive] ?? null),
@@ -51,7 +56,9 @@ const alwaysNull = { type: 'null', description: 'Always null here.' } as const;
 const tokens = { type: ['integer', 'null'], description: 'As the provider counted them.' } as const;
 
 export const otherClientsSchema = {
-  ...Object.fromEntries(Object.entries(CONSTANT).map(([name, value]) => [name, value === null ? alwaysNull : { const: value }])),
+  ...Object.fromEntries(
+    Object.entries(CONSTANT).map(([name, value]) => [name, value === null ? alwaysNull : { const: value }]),
+  ),
   origin: { type: 'string', description: 'Always empty here.' },
   data_region: { type: 'string', description: 'Always `global` here.' },
   is_byok: { type: 'boolean', description: 'Always false here.' },

@@ -23,13 +23,20 @@ const callProperties = {
   primitive: { type: ['string', 'null'], description: 'model, tool, agent, image or video.' },
   model: { type: ['string', 'null'], description: 'The service that served.' },
   service: { type: ['string', 'null'], description: 'The service that was called.' },
-  tool: { type: ['string', 'null'], description: 'The tool of it that was called; null where the service is the whole.' },
+  tool: {
+    type: ['string', 'null'],
+    description: 'The tool of it that was called; null where the service is the whole.',
+  },
   continues: { type: ['string', 'null'], description: 'Id of the call that this one goes on with.' },
   provider: { type: ['string', 'null'], description: 'Id of the provider that was paid.' },
   provider_name: { type: ['string', 'null'] },
   streamed: { type: ['boolean', 'null'] },
   usage: { type: 'number', description: 'The same as `total_cost`.' },
-  usage_details: { type: 'object', additionalProperties: { type: 'integer' }, description: 'Units that were metered, by meter.' },
+  usage_details: {
+    type: 'object',
+    additionalProperties: { type: 'integer' },
+    description: 'Units that were metered, by meter.',
+  },
   tokens_prompt: { type: 'integer' },
   tokens_completion: { type: 'integer' },
   total_cost: { type: 'number', description: 'USD charged.' },
@@ -40,11 +47,17 @@ const callProperties = {
   latency: { type: ['integer', 'null'], description: 'Milliseconds to the first byte.' },
   generation_time: { type: ['integer', 'null'], description: 'Milliseconds of the whole run.' },
   finish_reason: { type: ['string', 'null'] },
-  estimated: { type: 'boolean', description: 'The usage is our own measure, as the reply was cut before the provider told its own.' },
+  estimated: {
+    type: 'boolean',
+    description: 'The usage is our own measure, as the reply was cut before the provider told its own.',
+  },
   cancelled: { type: 'boolean', description: 'The client left before the end.' },
   error: { type: ['string', 'null'] },
   flags: { type: 'array', items: { type: 'string' } },
-  parent: { type: ['string', 'null'], description: 'Id of the call under which this one was made, and from whose lock it was paid.' },
+  parent: {
+    type: ['string', 'null'],
+    description: 'Id of the call under which this one was made, and from whose lock it was paid.',
+  },
   created_at: { type: 'string' },
   resolved_at: { type: ['string', 'null'] },
 } as const;
@@ -52,7 +65,19 @@ const callProperties = {
 /** A call in a list: what it did and cost. */
 export const callSchema = {
   type: 'object',
-  required: ['id', 'object', 'state', 'account', 'primitive', 'model', 'provider', 'usage', 'usage_details', 'total_cost', 'created_at'],
+  required: [
+    'id',
+    'object',
+    'state',
+    'account',
+    'primitive',
+    'model',
+    'provider',
+    'usage',
+    'usage_details',
+    'total_cost',
+    'created_at',
+  ],
   properties: callProperties,
 } as const;
 
@@ -84,7 +109,8 @@ export const generationSchema = {
     children: {
       type: 'array',
       items: { type: 'object', additionalProperties: true },
-      description: 'Calls that were made under this one, oldest first, each like this with its own; at most 1,000 in all.',
+      description:
+        'Calls that were made under this one, oldest first, each like this with its own; at most 1,000 in all.',
     },
     ...otherClientsSchema,
   },
@@ -97,7 +123,10 @@ export type CallView = ReturnType<typeof viewCall>;
 export type GenerationView = Readonly<Record<string, unknown>> & { readonly children: readonly GenerationView[] };
 
 /** CAIP-10 of whom a call was charged to: with the network that its wallet signed for, else one of `networks`. */
-export function accountOfRecord({ account, lockDetail }: Pick<LockRecord, 'account' | 'lockDetail'>, networks: readonly string[]): string {
+export function accountOfRecord(
+  { account, lockDetail }: Pick<LockRecord, 'account' | 'lockDetail'>,
+  networks: readonly string[],
+): string {
   return accountOfCall(account, readFields(lockDetail), networks);
 }
 
@@ -169,7 +198,12 @@ export function viewGeneration(
 function entriesOf(record: LockRecord) {
   const entries: { type: string; amount_micro_usdc: number; amount_usd: string; at: string }[] = [];
   const add = (type: string, amount: MicroUsd, at: number) => {
-    entries.push({ type, amount_micro_usdc: Number(amount), amount_usd: formatUsd(amount), at: new Date(at).toISOString() });
+    entries.push({
+      type,
+      amount_micro_usdc: Number(amount),
+      amount_usd: formatUsd(amount),
+      at: new Date(at).toISOString(),
+    });
   };
   add('lock', record.amount, record.createdAt);
   if (record.resolvedAt === null) return entries;
@@ -193,8 +227,11 @@ function readFields(json: string | null): Readonly<Record<string, unknown>> {
 }
 
 function readCounts(json: string | null): Readonly<Record<string, number>> {
-  return Object.fromEntries(Object.entries(readFields(json)).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])));
+  return Object.fromEntries(
+    Object.entries(readFields(json)).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
+  );
 }
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
-const whole = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? Math.round(value) : null);
+const whole = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isFinite(value) ? Math.round(value) : null;

@@ -26,7 +26,12 @@ export const generationsQuerySchema = {
   properties: {
     cursor: { type: 'string', maxLength: 256, description: '`next_cursor` of the page before.' },
     limit: { type: 'integer', minimum: 1, maximum: 100, default: 50, description: 'Calls at most.' },
-    service: { type: 'string', minLength: 1, maxLength: 256, description: 'Name of the service that was called or that served.' },
+    service: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 256,
+      description: 'Name of the service that was called or that served.',
+    },
     primitive: { type: 'string', enum: ['model', 'tool', 'agent', 'image', 'video'] },
     key: {
       type: 'string',
@@ -34,10 +39,21 @@ export const generationsQuerySchema = {
       'x-must-be': 'the hash of a key: 64 characters of 0-9 and a-f',
       description: 'Hash of the key that was used.',
     },
-    from: { type: 'string', maxLength: 40, description: 'Calls that began at this time or later: a UTC date, or a time with time zone (RFC 3339).' },
-    to: { type: 'string', maxLength: 40, description: 'Calls that began at this time or before; a date counts to its end.' },
+    from: {
+      type: 'string',
+      maxLength: 40,
+      description: 'Calls that began at this time or later: a UTC date, or a time with time zone (RFC 3339).',
+    },
+    to: {
+      type: 'string',
+      maxLength: 40,
+      description: 'Calls that began at this time or before; a date counts to its end.',
+    },
     state: { type: 'string', enum: ['held', 'settled', 'released', 'expired'] },
-    outcome: { type: 'string', enum: ['complete', 'cut', 'free', 'over_cap', 'failed', 'continued', 'cancelled', 'stopped'] },
+    outcome: {
+      type: 'string',
+      enum: ['complete', 'cut', 'free', 'over_cap', 'failed', 'continued', 'cancelled', 'stopped'],
+    },
   },
 } as const;
 
@@ -45,8 +61,9 @@ export const generationsQuerySchema = {
 const SLICES_MAX = 5;
 
 /**
- * One page of an account's calls, the newest first. It may hold fewer than were asked for, or none, and still have a next one: what matches little is looked for a
- * part of the ledger at a time. Throws GatewayError `invalid_request`.
+ * One page of an account's calls, the newest first. It may hold fewer than were asked for, or none, and still have
+ * a next one: what matches little is looked for a part of the ledger at a time. Throws GatewayError
+ * `invalid_request`.
  */
 export async function findGenerations(
   find: (asked: LocksAsked) => Promise<FoundLocks>,
@@ -90,7 +107,10 @@ const writeCursor = ({ at, id }: LockPlace): string => Buffer.from(`${at} ${id}`
 
 function readCursor(text: string): LockPlace {
   const [, at = '', id = ''] = /^(\d{1,16}) ([!-~]{0,128})$/.exec(Buffer.from(text, 'base64url').toString()) ?? [];
-  if (at === '') throw new GatewayError('invalid_request', 'cursor must be the next_cursor of a page of this list', { param: 'cursor' });
+  if (at === '')
+    throw new GatewayError('invalid_request', 'cursor must be the next_cursor of a page of this list', {
+      param: 'cursor',
+    });
   return { at: Number(at), id };
 }
 
@@ -102,8 +122,12 @@ function instant(text: string, param: 'from' | 'to'): number {
   const day = DAY.test(text);
   const at = day || TIME.test(text) ? Date.parse(text) : NaN;
   if (Number.isNaN(at))
-    throw new GatewayError('invalid_request', `${param} must be a date such as 2026-01-31, or a time with time zone such as 2026-01-31T12:00:00Z`, {
-      param,
-    });
+    throw new GatewayError(
+      'invalid_request',
+      `${param} must be a date such as 2026-01-31, or a time with time zone such as 2026-01-31T12:00:00Z`,
+      {
+        param,
+      },
+    );
   return day && param === 'to' ? at + DAY_MS - 1 : at;
 }

@@ -16,10 +16,16 @@ export const NO_USAGE: KeyUsage = { daily: 0n, weekly: 0n, monthly: 0n };
 
 const USAGE = loadStatement(import.meta.url, './sql/key-usage.sql');
 const DAY_MS = 86_400_000;
-/** What was read on a connection of its own rests so many times as long as it took: 20,000 calls take the embedded engine half a second. */
+/**
+ * What was read on a connection of its own rests so many times as long as it took: 20,000 calls take the embedded
+ * engine half a second.
+ */
 const REST_TIMES = 20;
 const KEPT_MAX = 1_000;
-/** Calls that are added up in a few milliseconds. More are read on a connection of their own, beside the writers; opening one takes longer than that. */
+/**
+ * Calls that are added up in a few milliseconds. More are read on a connection of their own, beside the writers;
+ * opening one takes longer than that.
+ */
 const FEW = 5_000;
 const ALL = Number.MAX_SAFE_INTEGER;
 
@@ -31,7 +37,10 @@ interface Kept {
   until: number;
 }
 
-/** Adds up the ledger's records of an account. Of an account with many calls it is kept for a while. Rejects with the database's error. */
+/**
+ * Adds up the ledger's records of an account. Of an account with many calls it is kept for a while. Rejects with
+ * the database's error.
+ */
 export function createKeyUsage(database: Reading, now: () => number): FindKeyUsage {
   const kept = new Map<string, Kept>();
   return (account) => {
@@ -62,7 +71,11 @@ interface Found {
 }
 
 async function find(database: Reading, account: string, now: number): Promise<Found> {
-  const [day, week, month] = [periodAt('daily', now).start, periodAt('weekly', now).start, periodAt('monthly', now).start];
+  const [day, week, month] = [
+    periodAt('daily', now).start,
+    periodAt('weekly', now).start,
+    periodAt('monthly', now).start,
+  ];
   const since = Math.min(week, month);
   let rows: readonly Row[] = await database.query(USAGE, [account, since, FEW]);
   const many = rows.reduce((sum, row) => sum + Number(row['calls']), 0) >= FEW;

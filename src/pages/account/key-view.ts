@@ -20,8 +20,16 @@ const LABEL = { type: 'string', minLength: 1, maxLength: 128 } as const;
 export const keyBodyProperties = {
   name: { ...LABEL, description: 'What to call the key.' },
   label: { ...LABEL, description: 'The same as `name`.' },
-  limit: { type: ['number', 'null'], minimum: 0, description: 'The most that the key may spend, in USD, in each reset period; null is no limit.' },
-  limit_reset: { type: ['string', 'null'], enum: [...LIMIT_RESETS, null], description: 'When the limit starts anew, at 00:00 UTC; null is never.' },
+  limit: {
+    type: ['number', 'null'],
+    minimum: 0,
+    description: 'The most that the key may spend, in USD, in each reset period; null is no limit.',
+  },
+  limit_reset: {
+    type: ['string', 'null'],
+    enum: [...LIMIT_RESETS, null],
+    description: 'When the limit starts anew, at 00:00 UTC; null is never.',
+  },
   expires_at: {
     type: ['string', 'null'],
     maxLength: 40,
@@ -42,7 +50,10 @@ export const keyChangesSchema = {
   type: 'object',
   additionalProperties: false,
   examples: [{ disabled: true }],
-  properties: { ...keyBodyProperties, disabled: { type: 'boolean', description: 'True stops the key, false lets it work again.' } },
+  properties: {
+    ...keyBodyProperties,
+    disabled: { type: 'boolean', description: 'True stops the key, false lets it work again.' },
+  },
 } as const;
 
 /** Members that clients of other gateways parse, and fail without. What they stand for does not exist here. */
@@ -65,7 +76,9 @@ const FOR_OTHER_CLIENTS = {
 
 const notHere = (type: string) => ({ type, description: 'Without a meaning here; for clients that need it.' });
 const otherClientsSchema = {
-  ...Object.fromEntries(Object.entries(FOR_OTHER_CLIENTS).map(([name, value]) => [name, notHere(value === null ? 'null' : typeof value)])),
+  ...Object.fromEntries(
+    Object.entries(FOR_OTHER_CLIENTS).map(([name, value]) => [name, notHere(value === null ? 'null' : typeof value)]),
+  ),
   allowed_data_regions: { ...notHere('array'), items: { type: 'string' } },
   free_model_daily_requests: {
     ...notHere('object'),
@@ -98,14 +111,21 @@ export const keySchema = {
     label: { type: 'string' },
     disabled: { type: 'boolean' },
     limit: { type: ['number', 'null'], description: 'USD for each reset period.' },
-    limit_remaining: { type: ['number', 'null'], description: 'USD left in this period; what running calls have locked is counted as spent.' },
+    limit_remaining: {
+      type: ['number', 'null'],
+      description: 'USD left in this period; what running calls have locked is counted as spent.',
+    },
     limit_reset: { type: ['string', 'null'] },
     usage: { type: 'number', description: 'USD spent: in this period for a key whose limit resets, else in all.' },
     usage_daily: {
       type: 'number',
-      description: 'USD spent by calls that began on this UTC day. Of an account with many calls this and the next two may be some seconds old.',
+      description:
+        'USD spent by calls that began on this UTC day. Of an account with many calls this and the next two may be some seconds old.',
     },
-    usage_weekly: { type: 'number', description: 'USD spent by calls that began in this week, from Monday, 00:00 UTC.' },
+    usage_weekly: {
+      type: 'number',
+      description: 'USD spent by calls that began in this week, from Monday, 00:00 UTC.',
+    },
     usage_monthly: { type: 'number', description: 'USD spent by calls that began in this UTC month.' },
     created_at: { type: 'string' },
     updated_at: { type: 'null', description: 'Not kept.' },
@@ -144,7 +164,10 @@ export interface KeyViewDeps {
 
 /** A key as answers show it, with what it has spent. */
 export async function viewKey(record: KeyRecord, deps: KeyViewDeps): Promise<KeyView> {
-  const [{ spent, locked }, lately] = await Promise.all([deps.ledger.budget(budgetAt(record, deps.now()).id), deps.usage(record.account)]);
+  const [{ spent, locked }, lately] = await Promise.all([
+    deps.ledger.budget(budgetAt(record, deps.now()).id),
+    deps.usage(record.account),
+  ]);
   const { daily, weekly, monthly }: KeyUsage = {
     ...(lately.get(record.hash) ?? NO_USAGE),
     // Counted as it is spent, and so never behind.
@@ -172,16 +195,20 @@ export async function viewKey(record: KeyRecord, deps: KeyViewDeps): Promise<Key
   };
 }
 
-/** The changes that a body asks for. Throws GatewayError `invalid_request` on an amount or a time that cannot be meant. */
+/**
+ * The changes that a body asks for. Throws GatewayError `invalid_request` on an amount or a time that cannot be meant.
+ */
 export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
   const changes: { -readonly [Field in keyof KeyChanges]: KeyChanges[Field] } = {};
   const label = (body.name ?? body.label)?.trim();
-  if (label === '') throw new GatewayError('invalid_request', 'A key needs a name that is not blank', { param: 'name' });
+  if (label === '')
+    throw new GatewayError('invalid_request', 'A key needs a name that is not blank', { param: 'name' });
   if (label !== undefined) changes.label = label;
   if (body.disabled !== undefined) changes.disabled = body.disabled;
   if (body.limit !== undefined) changes.limit = body.limit === null ? null : parseLimit(body.limit);
   if (body.limit_reset !== undefined) changes.limitReset = body.limit_reset;
-  if (body.expires_at !== undefined) changes.expiresAt = body.expires_at === null ? null : parseExpiry(body.expires_at, now);
+  if (body.expires_at !== undefined)
+    changes.expiresAt = body.expires_at === null ? null : parseExpiry(body.expires_at, now);
   if (body.allowed_services !== undefined) changes.allowedServices = body.allowed_services;
   return changes;
 }
@@ -190,7 +217,8 @@ function parseLimit(limit: number) {
   try {
     return parseUsd(limit, 'limit');
   } catch (error) {
-    if (error instanceof MoneyError) throw new GatewayError('invalid_request', error.message, { param: 'limit', cause: error });
+    if (error instanceof MoneyError)
+      throw new GatewayError('invalid_request', error.message, { param: 'limit', cause: error });
     throw error;
   }
 }
@@ -200,8 +228,14 @@ const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\
 function parseExpiry(text: string, now: number): number {
   const at = TIME.test(text) ? Date.parse(text) : NaN;
   if (Number.isNaN(at))
-    throw new GatewayError('invalid_request', 'expires_at is no date and time with time zone, such as 2030-01-31T12:00:00Z', { param: 'expires_at' });
+    throw new GatewayError(
+      'invalid_request',
+      'expires_at is no date and time with time zone, such as 2030-01-31T12:00:00Z',
+      { param: 'expires_at' },
+    );
   if (at <= now)
-    throw new GatewayError('invalid_request', 'expires_at is in the past; to stop a key now, disable or delete it', { param: 'expires_at' });
+    throw new GatewayError('invalid_request', 'expires_at is in the past; to stop a key now, disable or delete it', {
+      param: 'expires_at',
+    });
   return at;
 }

@@ -1,8 +1,25 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
 import type { Admission } from '#gateway';
-import { isRestricted, requireFullRights, type KeyChanges, type KeyStore, type NewKeyFields, requireFreshSignature, type Nonces } from '#auth/keys';
-import { keyBodyProperties, keyChangesSchema, keySchema, parseKeyBody, viewKey, type KeyBody, type KeyView, type KeyViewDeps } from './key-view.ts';
+import {
+  isRestricted,
+  requireFullRights,
+  type KeyChanges,
+  type KeyStore,
+  type NewKeyFields,
+  requireFreshSignature,
+  type Nonces,
+} from '#auth/keys';
+import {
+  keyBodyProperties,
+  keyChangesSchema,
+  keySchema,
+  parseKeyBody,
+  viewKey,
+  type KeyBody,
+  type KeyView,
+  type KeyViewDeps,
+} from './key-view.ts';
 import { pageSchema, type Page } from './page.ts';
 
 export interface KeysDeps extends KeyViewDeps {
@@ -15,7 +32,11 @@ interface HashParams {
   readonly hash: string;
 }
 
-const hashParams = { type: 'object', required: ['hash'], properties: { hash: { type: 'string', description: 'The hash of the key.' } } } as const;
+const hashParams = {
+  type: 'object',
+  required: ['hash'],
+  properties: { hash: { type: 'string', description: 'The hash of the key.' } },
+} as const;
 
 export const newKeySchema = {
   type: 'object',
@@ -23,21 +44,36 @@ export const newKeySchema = {
   properties: {
     key: { type: 'string', description: 'The key itself: shown in this answer and never again.' },
     data: keySchema,
-    warnings: { type: 'array', items: { type: 'string' }, description: 'What may not be meant, in words; left out where there is nothing.' },
+    warnings: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'What may not be meant, in words; left out where there is nothing.',
+    },
   },
 } as const;
-export const keyListSchema = { type: 'object', required: ['data'], properties: { data: { type: 'array', items: keySchema } } } as const;
+export const keyListSchema = {
+  type: 'object',
+  required: ['data'],
+  properties: { data: { type: 'array', items: keySchema } },
+} as const;
 export const oneKeySchema = { type: 'object', required: ['data'], properties: { data: keySchema } } as const;
 export const deletedKeySchema = {
   type: 'object',
   required: ['deleted', 'data'],
   properties: {
     deleted: { type: 'boolean' },
-    data: { type: 'object', required: ['hash', 'deleted'], properties: { hash: { type: 'string' }, deleted: { type: 'boolean' } } },
+    data: {
+      type: 'object',
+      required: ['hash', 'deleted'],
+      properties: { hash: { type: 'string' }, deleted: { type: 'boolean' } },
+    },
   },
 } as const;
 
-/** Adds `/key` and `/keys` to `app`, which is behind admission: what a caller sees and does of the keys of its own account. */
+/**
+ * Adds `/key` and `/keys` to `app`, which is behind admission: what a caller sees and does of the keys of its own
+ * account.
+ */
 export function addKeysRoutes(
   app: FastifyInstance,
   deps: KeysDeps & { readonly nonces: Pick<Nonces, 'use'> },
@@ -70,7 +106,8 @@ export function addKeysRoutes(
     {
       schema: {
         summary: 'Show one of your keys',
-        description: 'A key of your account; to a key with a spending limit, an expiry or a list of services, itself alone.',
+        description:
+          'A key of your account; to a key with a spending limit, an expiry or a list of services, itself alone.',
         tags: ['Account'],
         params: hashParams,
         response: { 200: oneKeySchema },
@@ -79,7 +116,8 @@ export function addKeysRoutes(
     async (request) => {
       const { caller } = admissionOf(request);
       const { hash } = request.params;
-      const record = caller.key?.hash === hash || !(await isRestricted(keys, caller.key)) ? await keys.find(hash) : null;
+      const record =
+        caller.key?.hash === hash || !(await isRestricted(keys, caller.key)) ? await keys.find(hash) : null;
       if (record?.account !== caller.account) throw keyNotFound();
       return { data: await viewKey(record, deps) };
     },
@@ -142,7 +180,8 @@ export function addKeysRoutes(
     {
       schema: {
         summary: 'Delete a key',
-        description: 'Revokes the key for ever: at once here, within a second on every other gateway. Any key may delete itself.',
+        description:
+          'Revokes the key for ever: at once here, within a second on every other gateway. Any key may delete itself.',
         tags: ['Account'],
         params: hashParams,
         response: { 200: deletedKeySchema },
@@ -177,7 +216,10 @@ export function addKeysRoutes(
                     type: 'object',
                     required: ['requests', 'tokens', 'interval', 'note'],
                     properties: {
-                      requests: { type: 'integer', description: 'Requests in an interval. A burst may go beyond it for a moment.' },
+                      requests: {
+                        type: 'integer',
+                        description: 'Requests in an interval. A burst may go beyond it for a moment.',
+                      },
                       tokens: { type: 'integer' },
                       interval: { type: 'string' },
                       note: { type: 'string' },
@@ -192,13 +234,22 @@ export function addKeysRoutes(
     },
     async (request) => {
       const { caller, rate } = admissionOf(request);
-      if (caller.key === null) throw new GatewayError('not_found', 'This request came without an API key; /api/v1/keys lists those of its account');
+      if (caller.key === null)
+        throw new GatewayError(
+          'not_found',
+          'This request came without an API key; /api/v1/keys lists those of its account',
+        );
       const record = await keys.find(caller.key.hash);
       if (!record) throw keyNotFound();
       return {
         data: {
           ...(await viewKey(record, deps)),
-          rate_limit: { requests: rate.requests.perMinute, tokens: rate.tokens.perMinute, interval: '60s', note: RATE_NOTE },
+          rate_limit: {
+            requests: rate.requests.perMinute,
+            tokens: rate.tokens.perMinute,
+            interval: '60s',
+            note: RATE_NOTE,
+          },
         },
       };
     },
@@ -211,7 +262,10 @@ export async function viewKeys(deps: Omit<KeysDeps, 'offers'>, account: string, 
   return Promise.all(records.map((record) => viewKey(record, deps)));
 }
 
-/** Makes a key from a request's body and shows it. Throws GatewayError `invalid_request`, and `unprocessable` when the account has too many. */
+/**
+ * Makes a key from a request's body and shows it. Throws GatewayError `invalid_request`, and `unprocessable` when
+ * the account has too many.
+ */
 export async function createKeyFor(
   deps: KeysDeps,
   account: string,

@@ -3,7 +3,10 @@ import type { Call } from '#gateway';
 import { callerCaip10 } from '#auth/accounts';
 import { accountOfRecord } from './generation-view.ts';
 
-/** The receipt of a call that has just settled. `time` is epoch milliseconds, `networks` are the CAIP-2 ids of the gateway's own chains. */
+/**
+ * The receipt of a call that has just settled. `time` is epoch milliseconds, `networks` are the CAIP-2 ids of the
+ * gateway's own chains.
+ */
 export function receiptOfCall(
   call: Call,
   { provider, price, usage }: EndFrame,

@@ -45,7 +45,13 @@ const bookProperties = {
 } as const;
 
 /** The operator's side of money over chains. Register it under `/admin/v1`. */
-export function adminFundsRoutes({ gate, funds, consumers, ledger, contractNetworks }: AdminFundsDeps): FastifyPluginAsync {
+export function adminFundsRoutes({
+  gate,
+  funds,
+  consumers,
+  ledger,
+  contractNetworks,
+}: AdminFundsDeps): FastifyPluginAsync {
   const of = async (account: string) => (await ledger.balance(account))?.available ?? 0n;
 
   const accountOf = async (id: string): Promise<string> => {
@@ -67,7 +73,8 @@ export function adminFundsRoutes({ gate, funds, consumers, ledger, contractNetwo
       {
         schema: {
           summary: 'Show the books of the chains',
-          description: 'What each treasury held when it was last compared, what is open, and what is halted. `GET /audit?chain=true` compares now.',
+          description:
+            'What each treasury held when it was last compared, what is open, and what is halted. `GET /audit?chain=true` compares now.',
           tags: TAGS,
           security: SECURITY,
           response: {
@@ -75,9 +82,15 @@ export function adminFundsRoutes({ gate, funds, consumers, ledger, contractNetwo
               type: 'object',
               required: ['chains', 'suspense_micro_usdc', 'losses_micro_usdc', 'fees_micro_usdc'],
               properties: {
-                chains: { type: 'array', items: { type: 'object', required: Object.keys(bookProperties), properties: bookProperties } },
+                chains: {
+                  type: 'array',
+                  items: { type: 'object', required: Object.keys(bookProperties), properties: bookProperties },
+                },
                 suspense_micro_usdc: { ...money, description: 'Micro-USD that came in and are nobody’s yet' },
-                losses_micro_usdc: { ...money, description: 'Micro-USD that chains took back after they were spent: yours to make good' },
+                losses_micro_usdc: {
+                  ...money,
+                  description: 'Micro-USD that chains took back after they were spent: yours to make good',
+                },
                 fees_micro_usdc: money,
               },
             }),
@@ -86,7 +99,13 @@ export function adminFundsRoutes({ gate, funds, consumers, ledger, contractNetwo
       },
       async () => {
         const { chains, terms, answers } = requireFunds(funds);
-        const [books, open, suspense, losses, fees] = await Promise.all([chains.books(), chains.open(), of(SUSPENSE), of(LOSSES), of(FEES)]);
+        const [books, open, suspense, losses, fees] = await Promise.all([
+          chains.books(),
+          chains.open(),
+          of(SUSPENSE),
+          of(LOSSES),
+          of(FEES),
+        ]);
         const openOf = (network: string, kind: OpenMoney['kind']) => {
           const found = open.find((one) => one.network === network && one.kind === kind);
           return { count: found?.count ?? 0, oldest: found ? iso(found.oldest) : null };
@@ -123,7 +142,8 @@ export function adminFundsRoutes({ gate, funds, consumers, ledger, contractNetwo
       {
         schema: {
           summary: 'List what is in suspense',
-          description: 'Deposits that are final and nobody’s, the newest first: plain transfers of wallets that are not known here.',
+          description:
+            'Deposits that are final and nobody’s, the newest first: plain transfers of wallets that are not known here.',
           tags: TAGS,
           security: SECURITY,
           querystring: fundPageSchema,
@@ -145,7 +165,11 @@ export function adminFundsRoutes({ gate, funds, consumers, ledger, contractNetwo
           description: 'Says whose a deposit is, once and for good.',
           tags: TAGS,
           security: SECURITY,
-          params: { type: 'object', required: ['id'], properties: { id: { type: 'string', description: 'Id of the deposit, percent-encoded.' } } },
+          params: {
+            type: 'object',
+            required: ['id'],
+            properties: { id: { type: 'string', description: 'Id of the deposit, percent-encoded.' } },
+          },
           body: {
             type: 'object',
             required: ['account'],
@@ -185,7 +209,11 @@ export function adminFundsRoutes({ gate, funds, consumers, ledger, contractNetwo
             required: ['network', 'address'],
             additionalProperties: false,
             examples: [{ network: 'eip155:8453', address: '0x…', amount_usd: '25' }],
-            properties: { network: { type: 'string', maxLength: 64 }, address: { type: 'string', maxLength: 64 }, ...amountProperties },
+            properties: {
+              network: { type: 'string', maxLength: 64 },
+              address: { type: 'string', maxLength: 64 },
+              ...amountProperties,
+            },
           },
           response: { 201: oneOf(withdrawalSchema) },
         },
@@ -231,7 +259,9 @@ export function adminFundsRoutes({ gate, funds, consumers, ledger, contractNetwo
       },
       async (request) => {
         const { withdrawalRows } = requireFunds(funds).chains;
-        const page = await readPage(request.query, withdrawalRows.find, (before, limit) => withdrawalRows.list(OPERATOR, before, limit));
+        const page = await readPage(request.query, withdrawalRows.find, (before, limit) =>
+          withdrawalRows.list(OPERATOR, before, limit),
+        );
         return { data: page.entries.map(viewWithdrawal), next: page.next };
       },
     );

@@ -14,7 +14,9 @@ export interface AuditedChain {
   readonly height: bigint | null;
   /** Epoch milliseconds; null before the first time. */
   readonly comparedAt: number | null;
-  /** What the books say that it holds now, in what may still be undone too: what the accounts of the ledger have of it. */
+  /**
+   * What the books say that it holds now, in what may still be undone too: what the accounts of the ledger have of it.
+   */
   readonly owed: MicroUsd;
   readonly open: Readonly<Record<OpenMoney['kind'], number>>;
   /** Why nothing is paid out; null while it is. */
@@ -49,7 +51,8 @@ export async function auditFunds(
     found.map(async ({ network, reserves, error }): Promise<AuditedChain> => {
       const book = books.get(network);
       const halted = book?.halted ?? null;
-      const count = (kind: OpenMoney['kind']) => open.find((one) => one.network === network && one.kind === kind)?.count ?? 0;
+      const count = (kind: OpenMoney['kind']) =>
+        open.find((one) => one.network === network && one.kind === kind)?.count ?? 0;
       return {
         network,
         treasury: book?.treasury ?? null,
@@ -71,7 +74,16 @@ export async function auditFunds(
       };
     }),
   );
-  const [suspense, fees, losses, operator] = await Promise.all([of(SUSPENSE), of(FEES), of(LOSSES), of(OPERATOR_TREASURY)]);
-  const ok = chains.some((chain) => chain.ok === false) ? false : chains.some((chain) => chain.ok === null) ? null : true;
+  const [suspense, fees, losses, operator] = await Promise.all([
+    of(SUSPENSE),
+    of(FEES),
+    of(LOSSES),
+    of(OPERATOR_TREASURY),
+  ]);
+  const ok = chains.some((chain) => chain.ok === false)
+    ? false
+    : chains.some((chain) => chain.ok === null)
+      ? null
+      : true;
   return { ok, chains, suspense, fees, losses: -losses, operator: -operator };
 }

@@ -7,7 +7,10 @@ const micro = (description: string) => ({ type: 'integer', description: `Micro-U
 const properties = {
   network: { type: 'string', description: 'CAIP-2' },
   asset: { type: 'string', description: 'Address of the token' },
-  treasury: { type: ['string', 'null'], description: 'Address that is paid; null until the chain was reached for the first time' },
+  treasury: {
+    type: ['string', 'null'],
+    description: 'Address that is paid; null until the chain was reached for the first time',
+  },
   answers: { type: 'boolean', description: 'Whether the chain answered when it was asked last' },
   confirmations: { type: 'integer', description: 'Blocks after which a payment is credited' },
   min_topup_micro_usdc: micro('The least that one payment is asked to be'),
@@ -32,7 +35,9 @@ export function addChainsRoutes(app: FastifyInstance, funds: Funds | null): void
           200: {
             type: 'object',
             required: ['data'],
-            properties: { data: { type: 'array', items: { type: 'object', required: Object.keys(properties), properties } } },
+            properties: {
+              data: { type: 'array', items: { type: 'object', required: Object.keys(properties), properties } },
+            },
           },
         },
       },

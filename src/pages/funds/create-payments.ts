@@ -1,6 +1,14 @@
 import { GatewayError } from '#wire';
 import { formatUsd, type MicroUsd } from '#billing';
-import { ChainUnavailable, PaymentProblem, type Chain, type Chains, type Deposit, type PaymentPayload, type SignedPayment } from '#chains';
+import {
+  ChainUnavailable,
+  PaymentProblem,
+  type Chain,
+  type Chains,
+  type Deposit,
+  type PaymentPayload,
+  type SignedPayment,
+} from '#chains';
 import { type Caller, canonical, type PaymentReceipt, type Payments, type PaymentSlip } from '#gateway';
 
 /** What one payment may be. */
@@ -15,7 +23,10 @@ export interface PaymentsOptions {
   readonly now: () => number;
 }
 
-/** How long a payment alone says who asks: time for repeats of the request that it came with, before whoever reads the chain can have guessed what that asked for. */
+/**
+ * How long a payment alone says who asks: time for repeats of the request that it came with, before whoever reads
+ * the chain can have guessed what that asked for.
+ */
 const SAYS_WHO_MS = 900_000;
 const PENDING_RETRY_S = 2;
 const AWAY_RETRY_S = 5;
@@ -30,9 +41,13 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
     const network: unknown = accepted.network;
     if (typeof network !== 'string' || !chains.networks.includes(network)) {
       const right = chains.networks.join(', ');
-      throw new GatewayError('invalid_request', `The payment is on a network that is not accepted here: pay on ${right}`, {
-        param: 'accepted.network',
-      });
+      throw new GatewayError(
+        'invalid_request',
+        `The payment is on a network that is not accepted here: pay on ${right}`,
+        {
+          param: 'accepted.network',
+        },
+      );
     }
     const chain = chains.chain(network);
     if (chain === null) throw away(network);
@@ -45,14 +60,18 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
   const knownOwner = (deposit: Deposit, signed: SignedPayment, slip: PaymentSlip): string => {
     const { account, payment, request, createdAt } = deposit;
     const same = payment !== null && canonical(payment.payload) === canonical(signed.payload);
-    if (account === null || !same || request !== slip.request) throw refused('This payment was used before, for something else: sign a new one');
+    if (account === null || !same || request !== slip.request)
+      throw refused('This payment was used before, for something else: sign a new one');
     if (now() - createdAt > SAYS_WHO_MS)
       throw refused('This payment was used long ago: sign a new one, or sign in with the wallet to use its balance');
     return account;
   };
 
   /** Where a payment is known already, or who signed it. */
-  const knownOrVerified = async (signed: SignedPayment, chain: Chain): Promise<Deposit | { readonly account: string }> => {
+  const knownOrVerified = async (
+    signed: SignedPayment,
+    chain: Chain,
+  ): Promise<Deposit | { readonly account: string }> => {
     const deposit = await chains.deposits.find(signed);
     if (deposit !== null) return deposit;
     try {
@@ -67,7 +86,9 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
 
   /** What would be right for who is told no terms. */
   const whyNothing = (amount: MicroUsd): string => {
-    const most = chains.networks.map((network) => boundsOf(network).most).reduce((highest, one) => (one > highest ? one : highest), 0n);
+    const most = chains.networks
+      .map((network) => boundsOf(network).most)
+      .reduce((highest, one) => (one > highest ? one : highest), 0n);
     return amount > most
       ? `One payment is at most ${formatUsd(most)} USDC: ask for less (a lower max_tokens or max_cost), or sign in and pay in several times with POST /api/v1/topup`
       : 'The chains that can be paid over do not answer at the moment: retry later';
@@ -76,12 +97,15 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
   /** Throws for a caller who cannot be credited with it. `account`: the paying wallet's. */
   const checkPayer = (caller: Caller, account: string, signed: SignedPayment, chain: Chain): void => {
     if (caller.wallet !== null && account !== caller.account)
-      throw refused(`The payment is of wallet ${signed.payer}, and another one is signed in: pay with the wallet that is signed in`);
+      throw refused(
+        `The payment is of wallet ${signed.payer}, and another one is signed in: pay with the wallet that is signed in`,
+      );
     const memo = signed.requirements.extra['memo'];
     // On chains where the payment says whom it is for.
     if (typeof memo === 'string' && memo !== caller.account)
       throw refused(`The payment is for account ${memo.slice(0, 128)}, not for this one: ask for the terms again`);
-    // Wallets sign payments for themselves without a memo: such a payment must not be credited to whoever else gets hold of it.
+    // Wallets sign payments for themselves without a memo: such a payment must not be credited to whoever else gets
+    // hold of it.
     if (chain.paymentsNameAccounts && account !== caller.account && signed.memo !== caller.account)
       throw refused(
         `The payment does not say that it is for account ${caller.account}: sign one with the memo of the terms (extra.memo), or sign in with the wallet that pays`,
@@ -93,15 +117,20 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
     const { least, most } = boundsOf(network);
     const right = needed > least ? needed : least;
     if (amount < right)
-      throw new GatewayError('insufficient_payment', `The payment is ${formatUsd(amount)} USDC; it has to be ${formatUsd(right)} USDC at least`);
-    if (amount > most) throw refused(`The payment is ${formatUsd(amount)} USDC; at most ${formatUsd(most)} USDC are taken at once`);
+      throw new GatewayError(
+        'insufficient_payment',
+        `The payment is ${formatUsd(amount)} USDC; it has to be ${formatUsd(right)} USDC at least`,
+      );
+    if (amount > most)
+      throw refused(`The payment is ${formatUsd(amount)} USDC; at most ${formatUsd(most)} USDC are taken at once`);
   };
 
   return {
     open: chains.networks.length > 0,
 
     async required({ error, resource, amount, caller }) {
-      // A wallet that is signed in pays for itself (checkPayer): its payment needs no memo, which older clients cannot sign.
+      // A wallet that is signed in pays for itself (checkPayer): its payment needs no memo, which older clients
+      // cannot sign.
       const account = caller.anonymous || caller.wallet !== null ? null : caller.account;
       const terms = await Promise.all(
         chains.networks.map(async (network) => {
@@ -116,7 +145,12 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
         }),
       );
       const accepts = terms.filter((entry) => entry !== null).map((entry) => ({ ...entry }));
-      return { x402Version: 2, error: accepts.length > 0 ? error : `${error}. ${whyNothing(amount)}`, resource, accepts };
+      return {
+        x402Version: 2,
+        error: accepts.length > 0 ? error : `${error}. ${whyNothing(amount)}`,
+        resource,
+        accepts,
+      };
     },
 
     callerOf: (caller, slip) =>
@@ -137,17 +171,24 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
           const account = verified.get(slip);
           const found = account === undefined ? await knownOrVerified(signed, chain) : { account };
           if (!('state' in found)) {
-            if (caller.paying && found.account !== caller.account) throw refused('The payment is of another wallet than the request');
+            if (caller.paying && found.account !== caller.account)
+              throw refused('The payment is of another wallet than the request');
             checkPayer(caller, found.account, signed, chain);
           }
         }
-        const deposit = await chains.deposits.take(signed, { account: caller.account, request: caller.paying ? slip.request : null });
+        const deposit = await chains.deposits.take(signed, {
+          account: caller.account,
+          request: caller.paying ? slip.request : null,
+        });
         return receiptOf(deposit, signed);
       }),
   };
 }
 
-function receiptOf({ state, transaction, network, payer, credited }: Deposit, { amount }: SignedPayment): PaymentReceipt {
+function receiptOf(
+  { state, transaction, network, payer, credited }: Deposit,
+  { amount }: SignedPayment,
+): PaymentReceipt {
   if (state !== 'credited' && state !== 'final') {
     const message = `The payment of ${formatUsd(amount)} USDC was received and is not settled yet: repeat the request with the same payment. It is credited once, whenever it arrives`;
     throw new GatewayError('payment_pending', message, { retryAfterS: PENDING_RETRY_S });
@@ -176,6 +217,10 @@ async function toldInOurWords<T>(ask: () => Promise<T>): Promise<T> {
 
 const refused = (message: string) => new GatewayError('payment_verification_failed', message);
 const away = (network: string) =>
-  new GatewayError('service_unavailable', `${network} cannot be reached at the moment: repeat the request with the same payment, or pay on another`, {
-    retryAfterS: AWAY_RETRY_S,
-  });
+  new GatewayError(
+    'service_unavailable',
+    `${network} cannot be reached at the moment: repeat the request with the same payment, or pay on another`,
+    {
+      retryAfterS: AWAY_RETRY_S,
+    },
+  );

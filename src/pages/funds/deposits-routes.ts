@@ -8,7 +8,11 @@ import { requireFunds, type Funds } from './funds.ts';
 import { formsOf, ownWallet } from './own-wallet.ts';
 
 /** Adds `/deposits` to `app`, which is behind admission: what came in for the caller's account. */
-export function addDepositsRoutes(app: FastifyInstance, funds: Funds | null, admissionOf: (request: FastifyRequest) => Admission): void {
+export function addDepositsRoutes(
+  app: FastifyInstance,
+  funds: Funds | null,
+  admissionOf: (request: FastifyRequest) => Admission,
+): void {
   const find = async (account: string, id: string): Promise<Deposit | null> => {
     const deposit = await requireFunds(funds).chains.depositRows.find(id);
     return deposit?.account === account ? deposit : null;
@@ -43,7 +47,11 @@ export function addDepositsRoutes(app: FastifyInstance, funds: Funds | null, adm
       schema: {
         summary: 'Show a deposit',
         tags: ['Money'],
-        params: { type: 'object', required: ['id'], properties: { id: { type: 'string', description: 'Its id, percent-encoded.' } } },
+        params: {
+          type: 'object',
+          required: ['id'],
+          properties: { id: { type: 'string', description: 'Its id, percent-encoded.' } },
+        },
         response: { 200: oneOf(depositSchema) },
       },
     },
@@ -75,7 +83,8 @@ export function addDepositsRoutes(app: FastifyInstance, funds: Funds | null, adm
       for (const wallet of [ownWallet(account), ...bound]) {
         if (wallet === null) continue;
         // What has the address of a contract on another chain is somebody else's there.
-        for (const address of formsOf(wallet)) claimed.push(...(await chains.deposits.attribute(address, account, wallet.network)));
+        for (const address of formsOf(wallet))
+          claimed.push(...(await chains.deposits.attribute(address, account, wallet.network)));
       }
       return { data: claimed.map(viewDeposit) };
     },

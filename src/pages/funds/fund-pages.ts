@@ -34,7 +34,10 @@ interface Entry {
   readonly createdAt: number;
 }
 
-/** One page of a list. `find`: an entry of the same list by its id. Rejects with GatewayError `invalid_request` for a place that is not in it. */
+/**
+ * One page of a list. `find`: an entry of the same list by its id. Rejects with GatewayError `invalid_request` for
+ * a place that is not in it.
+ */
 export async function readPage<T extends Entry>(
   { before, limit }: FundPage,
   find: (id: string) => Promise<T | null>,
@@ -42,7 +45,9 @@ export async function readPage<T extends Entry>(
 ): Promise<{ readonly entries: readonly T[]; readonly next: string | null }> {
   const place = before === undefined ? null : await find(before);
   if (before !== undefined && place === null)
-    throw new GatewayError('invalid_request', 'before must be the next of another page of this list', { param: 'before' });
+    throw new GatewayError('invalid_request', 'before must be the next of another page of this list', {
+      param: 'before',
+    });
   const entries = await list(place, limit);
   return { entries, next: entries.length === limit ? entries.at(-1)!.id : null };
 }

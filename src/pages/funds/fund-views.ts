@@ -26,7 +26,11 @@ const depositProperties = {
   created_at: time,
   updated_at: time,
 } as const;
-export const depositSchema = { type: 'object', required: Object.keys(depositProperties), properties: depositProperties } as const;
+export const depositSchema = {
+  type: 'object',
+  required: Object.keys(depositProperties),
+  properties: depositProperties,
+} as const;
 
 const DEPOSIT_STATUS = {
   received: 'pending',
@@ -39,7 +43,19 @@ const DEPOSIT_STATUS = {
 } as const satisfies Record<Deposit['state'], string>;
 
 /** A deposit as answers show it. */
-export function viewDeposit({ id, state, network, account, payer, amount, credited, transaction, reason, createdAt, updatedAt }: Deposit) {
+export function viewDeposit({
+  id,
+  state,
+  network,
+  account,
+  payer,
+  amount,
+  credited,
+  transaction,
+  reason,
+  createdAt,
+  updatedAt,
+}: Deposit) {
   return {
     id,
     status: DEPOSIT_STATUS[state],
@@ -81,11 +97,16 @@ const withdrawalProperties = {
   created_at: time,
   updated_at: time,
 } as const;
-export const withdrawalSchema = { type: 'object', required: Object.keys(withdrawalProperties), properties: withdrawalProperties } as const;
+export const withdrawalSchema = {
+  type: 'object',
+  required: Object.keys(withdrawalProperties),
+  properties: withdrawalProperties,
+} as const;
 
 /** A withdrawal as answers show it. */
 export function viewWithdrawal(withdrawal: Withdrawal) {
-  const { id, network, address, source, amount, handedOut, signed, transaction, reason, createdAt, updatedAt } = withdrawal;
+  const { id, network, address, source, amount, handedOut, signed, transaction, reason, createdAt, updatedAt } =
+    withdrawal;
   return {
     id,
     status: statusOf(withdrawal),

@@ -11,7 +11,10 @@ export interface FundsDeps extends TopupDeps, WithdrawalsDeps, WalletsDeps {
   readonly admit: Pipeline['admit'];
 }
 
-/** How money comes in and goes out over chains. On a gateway without chains the routes say so. Register it under `/api/v1`. */
+/**
+ * How money comes in and goes out over chains. On a gateway without chains the routes say so. Register it under
+ * `/api/v1`.
+ */
 export function fundsRoutes(deps: FundsDeps): FastifyPluginAsync {
   return async (app) => {
     addChainsRoutes(app, deps.funds);

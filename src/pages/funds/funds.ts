@@ -27,7 +27,11 @@ export interface ChainTerms {
 
 /** Throws GatewayError `not_found` on a gateway without chains. */
 export function requireFunds(funds: Funds | null): Funds {
-  if (funds === null) throw new GatewayError('not_found', 'This gateway takes and pays no money over chains: its operator credits accounts');
+  if (funds === null)
+    throw new GatewayError(
+      'not_found',
+      'This gateway takes and pays no money over chains: its operator credits accounts',
+    );
   return funds;
 }
 
@@ -35,5 +39,7 @@ export function requireFunds(funds: Funds | null): Funds {
 export function termsOf({ terms }: Funds, network: string): ChainTerms {
   const found = terms.find((one) => one.network === network);
   if (found) return found;
-  throw new GatewayError('invalid_request', `network must be one of ${terms.map((one) => one.network).join(', ')}`, { param: 'network' });
+  throw new GatewayError('invalid_request', `network must be one of ${terms.map((one) => one.network).join(', ')}`, {
+    param: 'network',
+  });
 }

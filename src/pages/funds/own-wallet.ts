@@ -13,7 +13,8 @@ const EVM = /^(eip155:\d+:|eip155:)(0x[0-9a-f]{40})$/;
 
 /** The wallet of a ledger account; null for an account without one of its own. */
 export function ownWallet(account: string): OwnWallet | null {
-  if (account.startsWith('solana:')) return { family: 'solana', address: account.slice('solana:'.length), network: null };
+  if (account.startsWith('solana:'))
+    return { family: 'solana', address: account.slice('solana:'.length), network: null };
   const [, place, address] = EVM.exec(account) ?? [];
   if (place === undefined || address === undefined) return null;
   return { family: 'eip155', address, network: place === 'eip155:' ? null : place.slice(0, -1) };
@@ -27,4 +28,5 @@ export function formsOf({ family, address }: OwnWallet): readonly string[] {
 }
 
 /** As people and explorers know it. */
-export const shownAddress = ({ family, address }: OwnWallet): string => (family === 'solana' ? address : checksummed(address));
+export const shownAddress = ({ family, address }: OwnWallet): string =>
+  family === 'solana' ? address : checksummed(address);

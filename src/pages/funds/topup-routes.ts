@@ -29,12 +29,19 @@ export interface TopupDeps {
   readonly publicUrl: string | null;
 }
 
-/** `POST /topup`: pays any amount in, as a 402 that is paid does for its call. Also for who has no credential but a wallet with USDC. Register it under `/api/v1`. */
+/**
+ * `POST /topup`: pays any amount in, as a 402 that is paid does for its call. Also for who has no credential but a
+ * wallet with USDC. Register it under `/api/v1`.
+ */
 export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: TopupDeps): FastifyPluginAsync {
   const take = async (caller: Caller, slip: PaymentSlip | null, amount: MicroUsd): Promise<PaymentReceipt> => {
     if (slip?.fault) throw new PaymentNeeded(slip.fault.code, slip.fault.message, amount, { cause: slip.fault });
     if (slip === null || caller.anonymous)
-      throw new PaymentNeeded('insufficient_balance', `Pay ${formatUsd(amount)} USDC: send this request again with PAYMENT-SIGNATURE`, amount);
+      throw new PaymentNeeded(
+        'insufficient_balance',
+        `Pay ${formatUsd(amount)} USDC: send this request again with PAYMENT-SIGNATURE`,
+        amount,
+      );
     try {
       return await payments.take(caller, slip, amount);
     } catch (error) {
@@ -56,7 +63,12 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
           tags: ['Money'],
           // Whoever pays needs no other credential.
           ...(payments.open ? { security: [{}, { bearer: [] }, { apiKey: [] }, { wallet: [] }] } : {}),
-          body: { type: 'object', additionalProperties: false, properties: amountProperties, examples: [{ amount_usd: '1.50' }] },
+          body: {
+            type: 'object',
+            additionalProperties: false,
+            properties: amountProperties,
+            examples: [{ amount_usd: '1.50' }],
+          },
           response: {
             200: {
               type: 'object',
@@ -64,7 +76,15 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
               properties: {
                 data: {
                   type: 'object',
-                  required: ['account', 'deposit', 'network', 'transaction', 'payer', 'credited_micro_usdc', 'credited_usd'],
+                  required: [
+                    'account',
+                    'deposit',
+                    'network',
+                    'transaction',
+                    'payer',
+                    'credited_micro_usdc',
+                    'credited_usd',
+                  ],
                   properties: {
                     account: { type: 'string', description: 'CAIP-10 of the account that was credited' },
                     deposit: { type: ['string', 'null'], description: 'Id of the deposit' },
@@ -73,7 +93,10 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
                     payer: { type: 'string', description: 'Address of the paying wallet' },
                     credited_micro_usdc: { type: 'integer' },
                     credited_usd: { type: 'string' },
-                    balance_micro_usdc: { type: ['integer', 'null'], description: 'Available now; null where only the payment says who you are' },
+                    balance_micro_usdc: {
+                      type: ['integer', 'null'],
+                      description: 'Available now; null where only the payment says who you are',
+                    },
                     balance_usd: { type: ['string', 'null'] },
                   },
                 },
@@ -85,7 +108,11 @@ export function topupRoutes({ admit, funds, payments, ledger, publicUrl }: Topup
       async (request, reply) => {
         const { terms } = requireFunds(funds);
         const { caller: admitted } = admissionOf(request);
-        if (admitted.run) throw new GatewayError('permission_denied', 'A run token is for calls alone: pay in with the credential of the account');
+        if (admitted.run)
+          throw new GatewayError(
+            'permission_denied',
+            'A run token is for calls alone: pay in with the credential of the account',
+          );
         const amount = amountOf(request.body);
         const most = terms.reduce((highest, { topupMax }) => (topupMax > highest ? topupMax : highest), 0n);
         if (amount > most) {

@@ -3,7 +3,14 @@ import { GatewayError } from '#wire';
 import type { BoundWallet } from '#chains';
 import type { Caller, Admission } from '#gateway';
 import { isWallet, parseAccountId, toCaip10 } from '#auth/accounts';
-import { refuseRestricted, requireFullRights, type KeyStore, requireFreshSignature, type Nonces, type SignIn } from '#auth';
+import {
+  refuseRestricted,
+  requireFullRights,
+  type KeyStore,
+  requireFreshSignature,
+  type Nonces,
+  type SignIn,
+} from '#auth';
 import { oneOf } from './fund-pages.ts';
 import { iso } from './fund-views.ts';
 import { requireFunds, type Funds } from './funds.ts';
@@ -33,8 +40,15 @@ const walletSchema = {
   },
 } as const;
 
-/** Adds `/wallets` to `app`, which is behind admission: wallets of an account that is not a wallet's own. What they send is credited to it, and it can withdraw to them. */
-export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admissionOf: (request: FastifyRequest) => Admission): void {
+/**
+ * Adds `/wallets` to `app`, which is behind admission: wallets of an account that is not a wallet's own. What they
+ * send is credited to it, and it can withdraw to them.
+ */
+export function addWalletsRoutes(
+  app: FastifyInstance,
+  deps: WalletsDeps,
+  admissionOf: (request: FastifyRequest) => Admission,
+): void {
   const { funds, keys, nonces, signIn, networks } = deps;
   const view =
     (cooldownMs: number) =>
@@ -86,7 +100,14 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
           required: ['sign_in'],
           additionalProperties: false,
           examples: [{ sign_in: 'eyJtZXNzYWdlIjoi…' }],
-          properties: { sign_in: { type: 'string', minLength: 1, maxLength: 8_192, description: 'Base64 of `{"message", "signature"}`.' } },
+          properties: {
+            sign_in: {
+              type: 'string',
+              minLength: 1,
+              maxLength: 8_192,
+              description: 'Base64 of `{"message", "signature"}`.',
+            },
+          },
         },
         response: { 201: oneOf(walletSchema) },
       },
@@ -100,17 +121,26 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
       const value = request.body.sign_in;
       const signer = await signedBy(() => signIn.known(value) ?? signIn.verify(value, request.ip));
       if (ownWallet(signer.account)?.network !== null)
-        throw new GatewayError('invalid_request', 'A contract wallet cannot be bound: bind an ordinary one, or sign in with it', {
-          param: 'sign_in',
-        });
+        throw new GatewayError(
+          'invalid_request',
+          'A contract wallet cannot be bound: bind an ordinary one, or sign in with it',
+          {
+            param: 'sign_in',
+          },
+        );
       if ((await chains.wallets.list(account)).length >= WALLETS_MAX)
-        throw new GatewayError('unprocessable', `An account has at most ${WALLETS_MAX} wallets: remove one that is not used`);
+        throw new GatewayError(
+          'unprocessable',
+          `An account has at most ${WALLETS_MAX} wallets: remove one that is not used`,
+        );
       // What is refused before must not cost the nonce.
       await signedBy(() => requireFreshSignature(signer, nonces));
       await chains.wallets.bind(signer.account, account);
       const bound = await chains.wallets.find(signer.account);
       if (bound?.account !== account)
-        throw new GatewayError('unprocessable', 'This wallet is bound to another account: remove it there first', { param: 'sign_in' });
+        throw new GatewayError('unprocessable', 'This wallet is bound to another account: remove it there first', {
+          param: 'sign_in',
+        });
       return reply.code(201).send({ data: view(cooldownMs)(bound) });
     },
   );
@@ -122,9 +152,17 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
         summary: 'Remove a wallet',
         description: 'What it sends from now on is its own. Bound again, it has to wait again.',
         tags: TAGS,
-        params: { type: 'object', required: ['id'], properties: { id: { type: 'string', description: 'The wallet in CAIP-10.' } } },
+        params: {
+          type: 'object',
+          required: ['id'],
+          properties: { id: { type: 'string', description: 'The wallet in CAIP-10.' } },
+        },
         response: {
-          200: oneOf({ type: 'object', required: ['wallet', 'deleted'], properties: { wallet: { type: 'string' }, deleted: { type: 'boolean' } } }),
+          200: oneOf({
+            type: 'object',
+            required: ['wallet', 'deleted'],
+            properties: { wallet: { type: 'string' }, deleted: { type: 'boolean' } },
+          }),
         },
       },
     },

@@ -14,10 +14,18 @@ export interface AddressQuestion {
 }
 
 /**
- * Where the money of an account may go on a network: its own wallet, or, for an account without one, a wallet that has been bound to it for long enough.
- * Rejects with GatewayError `invalid_request` or `permission_denied` that says what would be right.
+ * Where the money of an account may go on a network: its own wallet, or, for an account without one, a wallet that
+ * has been bound to it for long enough. Rejects with GatewayError `invalid_request` or `permission_denied` that
+ * says what would be right.
  */
-export async function withdrawalAddress({ account, network, asked, wallets, cooldownMs, now }: AddressQuestion): Promise<string> {
+export async function withdrawalAddress({
+  account,
+  network,
+  asked,
+  wallets,
+  cooldownMs,
+  now,
+}: AddressQuestion): Promise<string> {
   const family = familyOf(network);
   const wanted = asked === undefined ? null : family === 'solana' ? asked : parseEvmAddress(asked);
   if (asked !== undefined && wanted === null)
@@ -28,9 +36,14 @@ export async function withdrawalAddress({ account, network, asked, wallets, cool
     const shown = shownAddress(own);
     if (own.family !== family || (own.network !== null && own.network !== network)) {
       const where = own.network ?? (own.family === 'eip155' ? 'EVM networks' : 'Solana');
-      throw new GatewayError('invalid_request', `The wallet of this account, ${shown}, is on ${where}: withdraw there`, { param: 'network' });
+      throw new GatewayError(
+        'invalid_request',
+        `The wallet of this account, ${shown}, is on ${where}: withdraw there`,
+        { param: 'network' },
+      );
     }
-    if (wanted !== null && wanted !== own.address) throw refused(`The money of this account goes to its own wallet, ${shown}: leave address out`);
+    if (wanted !== null && wanted !== own.address)
+      throw refused(`The money of this account goes to its own wallet, ${shown}: leave address out`);
     return shown;
   }
 
@@ -38,12 +51,15 @@ export async function withdrawalAddress({ account, network, asked, wallets, cool
     const known = ownWallet(wallet);
     return known?.family === family ? [{ ...known, from: boundAt + cooldownMs }] : [];
   });
-  const chosen = wanted === null ? (bound.length === 1 ? bound[0] : undefined) : bound.find(({ address }) => address === wanted);
+  const chosen =
+    wanted === null ? (bound.length === 1 ? bound[0] : undefined) : bound.find(({ address }) => address === wanted);
   if (!chosen) {
     const names = bound.map(shownAddress).join(', ');
     if (bound.length > 0) throw refused(`address must be one of the wallets that are bound to this account: ${names}`);
     const kind = family === 'eip155' ? 'an EVM' : 'a Solana';
-    throw refused(`This account has no wallet on ${network}: bind ${kind} wallet to it first, with POST /api/v1/wallets`);
+    throw refused(
+      `This account has no wallet on ${network}: bind ${kind} wallet to it first, with POST /api/v1/wallets`,
+    );
   }
   if (chosen.from > now)
     throw new GatewayError(

@@ -1,7 +1,10 @@
 import { GatewayError } from '#wire';
 import { WithdrawalProblem } from '#chains';
 
-const RETRY_S: Readonly<Partial<Record<WithdrawalProblem['code'], number>>> = { rate_limit_exceeded: 3_600, service_unavailable: 60 };
+const RETRY_S: Readonly<Partial<Record<WithdrawalProblem['code'], number>>> = {
+  rate_limit_exceeded: 3_600,
+  service_unavailable: 60,
+};
 /** What problems call the parts of a withdrawal, by what bodies call them. */
 const PARAMS: Readonly<Record<string, string>> = { amount: 'amount_usd' };
 

@@ -4,7 +4,15 @@ import { GatewayError } from '#wire';
 import { earningsOf, escrowOf } from '#billing';
 import type { Withdrawal } from '#chains';
 import { parseIdempotencyKey, type Admission } from '#gateway';
-import { refuseRestricted, requireFullRights, type KeyStore, requireFreshSignature, type Nonces, type Identity, providerIdOf } from '#auth';
+import {
+  refuseRestricted,
+  requireFullRights,
+  type KeyStore,
+  requireFreshSignature,
+  type Nonces,
+  type Identity,
+  providerIdOf,
+} from '#auth';
 import { amountOf, amountProperties, type AmountBody } from '../account/amount.ts';
 import { fundPageSchema, noBody, oneOf, pageOf, readPage, type FundPage } from './fund-pages.ts';
 import { viewWithdrawal, withdrawalSchema } from './fund-views.ts';
@@ -39,11 +47,17 @@ const SEE = 'see withdrawals';
 
 /** The id of a withdrawal: the same for the same key of the same account, so that it is made once. */
 export function withdrawalIdOf(account: string, key: string | string[] | undefined): string {
-  return key === undefined ? randomBytes(32).toString('hex') : hash('sha256', `withdrawal ${account} ${parseIdempotencyKey(key)}`);
+  return key === undefined
+    ? randomBytes(32).toString('hex')
+    : hash('sha256', `withdrawal ${account} ${parseIdempotencyKey(key)}`);
 }
 
 /** Adds `/withdrawals` to `app`, which is behind admission: the way of money out. */
-export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: (request: FastifyRequest) => Admission): void {
+export function addWithdrawalsRoutes(
+  app: FastifyInstance,
+  deps: WithdrawalsDeps,
+  admissionOf: (request: FastifyRequest) => Admission,
+): void {
   const { funds, keys, nonces, identity, now } = deps;
   const find = async (account: string, id: string): Promise<Withdrawal | null> => {
     const withdrawal = await requireFunds(funds).chains.withdrawalRows.find(id);
@@ -65,7 +79,10 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
           'Pays your balance, or what you earned as a provider, to the wallet of your account; of an account without one to a wallet that has been bound to it for long enough (`/wallets`). ' +
           'A wallet signs in for this with a nonce of `/auth/nonce`. With an `Idempotency-Key`, repeating it withdraws once.',
         tags: TAGS,
-        headers: { type: 'object', properties: { 'idempotency-key': { type: 'string', description: '1 to 255 printable ASCII characters.' } } },
+        headers: {
+          type: 'object',
+          properties: { 'idempotency-key': { type: 'string', description: '1 to 255 printable ASCII characters.' } },
+        },
         body: {
           type: 'object',
           required: ['network', 'source'],
@@ -97,7 +114,10 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
       const known = requireFunds(funds);
       await requireFullRights(keys, caller, RIGHTS);
       if (caller.key?.development)
-        throw new GatewayError('permission_denied', 'The money of a development key is play money, which cannot be withdrawn');
+        throw new GatewayError(
+          'permission_denied',
+          'The money of a development key is play money, which cannot be withdrawn',
+        );
       const { body } = request;
       const { network } = termsOf(known, body.network);
       const amount = amountOf(body);
@@ -109,13 +129,28 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
           { param: 'submit' },
         );
       const { wallets } = known.chains;
-      const address = await withdrawalAddress({ account, network, asked: body.address, wallets, cooldownMs: known.cooldownMs, now: now() });
+      const address = await withdrawalAddress({
+        account,
+        network,
+        asked: body.address,
+        wallets,
+        cooldownMs: known.cooldownMs,
+        now: now(),
+      });
       const id = withdrawalIdOf(account, request.headers['idempotency-key']);
       const source = body.source === 'balance' ? escrowOf(account) : earningsOf(providerIdOf(account, identity));
       // A body that is refused must not cost the nonce.
       await requireFreshSignature(caller, nonces);
       try {
-        const withdrawal = await known.chains.withdrawals.request({ id, network, account, source, address, amount, handedOut });
+        const withdrawal = await known.chains.withdrawals.request({
+          id,
+          network,
+          account,
+          source,
+          address,
+          amount,
+          handedOut,
+        });
         return await reply.code(201).send({ data: viewWithdrawal(withdrawal) });
       } catch (error) {
         throw withdrawalError(error);
@@ -149,7 +184,14 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
 
   app.get<{ Params: IdParams }>(
     '/withdrawals/:id',
-    { schema: { summary: 'Show a withdrawal', tags: TAGS, params: idParams, response: { 200: oneOf(withdrawalSchema) } } },
+    {
+      schema: {
+        summary: 'Show a withdrawal',
+        tags: TAGS,
+        params: idParams,
+        response: { 200: oneOf(withdrawalSchema) },
+      },
+    },
     async (request) => {
       const { account, key } = admissionOf(request).caller;
       await refuseRestricted(keys, key, SEE);
@@ -174,7 +216,8 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
       const { id } = await existing(caller.account, request.params.id);
       await requireFullRights(keys, caller, RIGHTS);
       const canceled = await requireFunds(funds).chains.withdrawals.cancel(id);
-      if (canceled === null) throw new GatewayError('unprocessable', 'This withdrawal cannot be canceled any more: it is signed, or over');
+      if (canceled === null)
+        throw new GatewayError('unprocessable', 'This withdrawal cannot be canceled any more: it is signed, or over');
       return { data: viewWithdrawal(canceled) };
     },
   );
@@ -197,7 +240,8 @@ export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps
       const { id } = await existing(caller.account, request.params.id);
       await requireFullRights(keys, caller, RIGHTS);
       const submitted = await requireFunds(funds).chains.withdrawals.submit(id);
-      if (submitted === null) throw new GatewayError('unprocessable', 'There is nothing to submit any more: this withdrawal is over');
+      if (submitted === null)
+        throw new GatewayError('unprocessable', 'There is nothing to submit any more: this withdrawal is over');
       return { data: viewWithdrawal(submitted) };
     },
   );

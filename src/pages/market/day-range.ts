@@ -21,16 +21,28 @@ export const dayRangeSchema = {
       maxLength: 40,
       description: 'First UTC day, `YYYY-MM-DD` or an ISO 8601 time within it. Default: 7 days before the last.',
     },
-    end_date: { type: 'string', maxLength: 40, description: `Last UTC day, the same forms. Default: today. At most ${DAYS_MAX} days in all.` },
+    end_date: {
+      type: 'string',
+      maxLength: 40,
+      description: `Last UTC day, the same forms. Default: today. At most ${DAYS_MAX} days in all.`,
+    },
   },
 } as const;
 
-/** The days that a query string asks for. Throws GatewayError `invalid_request` for what is no date, for a start after the end, and for too many days. */
-export function parseDayRange(query: { readonly start_date?: string; readonly end_date?: string }, now: number): DayRange {
+/**
+ * The days that a query string asks for. Throws GatewayError `invalid_request` for what is no date, for a start
+ * after the end, and for too many days.
+ */
+export function parseDayRange(
+  query: { readonly start_date?: string; readonly end_date?: string },
+  now: number,
+): DayRange {
   const last = query.end_date === undefined ? Math.floor(now / DAY_MS) : parseDay(query.end_date, 'end_date');
   const first = query.start_date === undefined ? last - DAYS_DEFAULT : parseDay(query.start_date, 'start_date');
-  if (first > last) throw new GatewayError('invalid_request', `start_date is after end_date, ${dateOf(last)}`, { param: 'start_date' });
-  if (last - first + 1 > DAYS_MAX) throw new GatewayError('invalid_request', `Ask for at most ${DAYS_MAX} days at once`, { param: 'start_date' });
+  if (first > last)
+    throw new GatewayError('invalid_request', `start_date is after end_date, ${dateOf(last)}`, { param: 'start_date' });
+  if (last - first + 1 > DAYS_MAX)
+    throw new GatewayError('invalid_request', `Ask for at most ${DAYS_MAX} days at once`, { param: 'start_date' });
   return { first, last };
 }
 
@@ -45,7 +57,9 @@ function parseDay(text: string, param: string): number {
   const time = match ? Date.parse(match[2] === undefined && text.length > 10 ? `${text}Z` : text) : NaN;
   // The date of the text itself must exist: a 30th of February is not the 2nd of March.
   if (!match || Number.isNaN(time) || dateOf(Date.parse(match[1]!) / DAY_MS) !== match[1]) {
-    throw new GatewayError('invalid_request', `${param} must be a date such as 2026-01-31, or an ISO 8601 time`, { param });
+    throw new GatewayError('invalid_request', `${param} must be a date such as 2026-01-31, or an ISO 8601 time`, {
+      param,
+    });
   }
   return Math.floor(time / DAY_MS);
 }

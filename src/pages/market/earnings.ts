@@ -37,8 +37,9 @@ const DAY_MS = 86_400_000;
 const SLICE_CALLS = 20_000;
 
 /**
- * Adds up the ledger's settled calls of a provider, slice by slice, so that memory is bounded whatever it served. Reads beside the writers, one
- * report at a time: many of a busy provider's own questions take as long as they take, and keep nobody else's calls waiting.
+ * Adds up the ledger's settled calls of a provider, slice by slice, so that memory is bounded whatever it served.
+ * Reads beside the writers, one report at a time: many of a busy provider's own questions take as long as they
+ * take, and keep nobody else's calls waiting.
  */
 export function createEarnings(
   database: Pick<Database, 'snapshot'>,
@@ -50,7 +51,9 @@ export function createEarnings(
     const key = `${range.first} ${range.last} ${provider}`;
     let found = running.get(key);
     if (!found) {
-      found = last.then(() => database.snapshot((query) => add(query, provider, range, sliceCalls))).finally(() => running.delete(key));
+      found = last
+        .then(() => database.snapshot((query) => add(query, provider, range, sliceCalls)))
+        .finally(() => running.delete(key));
       running.set(key, found);
       last = found.catch(() => {});
     }
@@ -59,13 +62,23 @@ export function createEarnings(
 }
 
 async function add(query: Query, provider: string, range: DayRange, sliceCalls: number): Promise<Earnings> {
-  const entries = new Map<string, { -readonly [K in keyof EarningsEntry]: EarningsEntry[K] } & { flags: Record<string, number> }>();
+  const entries = new Map<
+    string,
+    { -readonly [K in keyof EarningsEntry]: EarningsEntry[K] } & { flags: Record<string, number> }
+  >();
   const entryOf = (row: Row) => {
     const key = `${row['day'] as bigint} ${row['opening'] as string} ${row['service'] as string}`;
     let entry = entries.get(key);
     if (!entry) {
       const primitive = OPENING.exec(row['opening'] as string)?.[1] ?? null;
-      entry = { day: Number(row['day']), service: row['service'] as string, primitive, requests: 0, earned: 0n, flags: {} };
+      entry = {
+        day: Number(row['day']),
+        service: row['service'] as string,
+        primitive,
+        requests: 0,
+        earned: 0n,
+        flags: {},
+      };
       entries.set(key, entry);
     }
     return entry;

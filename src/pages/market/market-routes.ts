@@ -13,7 +13,9 @@ export interface MarketDeps extends Standings {
   readonly now: () => number;
 }
 
-const page = (description: string, data: object) => ({ 200: { description, type: 'object', required: ['data'], properties: { data } } });
+const page = (description: string, data: object) => ({
+  200: { description, type: 'object', required: ['data'], properties: { data } },
+});
 const list = (description: string, items: object) => page(description, { type: 'array', items });
 
 const PUBLIC = 'No credential is needed. Send the `etag` as `if-none-match`, and an unchanged page is not sent again.';
@@ -21,7 +23,8 @@ const PUBLIC = 'No credential is needed. Send the `etag` as `if-none-match`, and
 /** The catalogue across providers: who serves, tools and agents. Public. Register it under `/api/v1`. */
 export function marketRoutes(deps: MarketDeps): FastifyPluginAsync {
   const { catalog } = deps;
-  const fresh = (data: () => unknown) => createFreshPage(() => ({ data: data() }), { version: catalog.version, now: deps.now });
+  const fresh = (data: () => unknown) =>
+    createFreshPage(() => ({ data: data() }), { version: catalog.version, now: deps.now });
   const providers = fresh(() => viewProviders(catalog.offers(), deps));
   const tools = createToolPages(deps);
   const agents = fresh(() => viewServices(catalog.offers('agent'), catalog.offers(), deps));
@@ -48,7 +51,11 @@ export function marketRoutes(deps: MarketDeps): FastifyPluginAsync {
           description: `What it offers, at what price, and how well it has served lately. ${PUBLIC}`,
           tags: ['Models'],
           security: [],
-          params: { type: 'object', required: ['id'], properties: { id: { type: 'string', description: 'Public key of the provider' } } },
+          params: {
+            type: 'object',
+            required: ['id'],
+            properties: { id: { type: 'string', description: 'Public key of the provider' } },
+          },
           response: page('The provider', providerDetailSchema),
         },
       },
@@ -57,7 +64,8 @@ export function marketRoutes(deps: MarketDeps): FastifyPluginAsync {
         // An EVM address is the same in every spelling of its hex.
         const wanted = /^0x/i.test(id) ? id.toLowerCase() : id;
         const offers = catalog.offers().filter((offer) => offer.provider.id === wanted);
-        if (offers.length === 0) throw new GatewayError('not_found', `Provider not found: ${printable(id)}`, { param: 'id' });
+        if (offers.length === 0)
+          throw new GatewayError('not_found', `Provider not found: ${printable(id)}`, { param: 'id' });
         return sendPage(request, reply, tagPage({ data: viewProviderDetail(offers, deps) }));
       },
     );
@@ -78,7 +86,11 @@ export function marketRoutes(deps: MarketDeps): FastifyPluginAsync {
                 maxLength: 256,
                 description: 'Only the service of this name, or `<provider id>:<name>`, with all of its tools',
               },
-              schemas: { type: 'boolean', default: false, description: 'With the input schemas of the tools; only with `service`' },
+              schemas: {
+                type: 'boolean',
+                default: false,
+                description: 'With the input schemas of the tools; only with `service`',
+              },
             },
           },
           response: list('Tool services, by name', toolServiceSchema),
@@ -120,7 +132,11 @@ export function marketRoutes(deps: MarketDeps): FastifyPluginAsync {
       (request, reply) => {
         const { offers } = catalog.resolve(request.params['*'], 'agent');
         const doors = catalog.offers().filter((offer) => offer.service === offers[0]!.service);
-        const data = viewService(offers, ({ provider }) => doors.filter((offer) => offer.provider.id === provider.id), deps);
+        const data = viewService(
+          offers,
+          ({ provider }) => doors.filter((offer) => offer.provider.id === provider.id),
+          deps,
+        );
         return sendPage(request, reply, tagPage({ data }));
       },
     );

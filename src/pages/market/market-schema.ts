@@ -2,7 +2,10 @@ import { flagsSchema, standingProperties } from '#gateway';
 
 /* The catalogue's pages as the reference describes them. */
 
-const primitivesSchema = { type: 'array', items: { type: 'string', enum: ['model', 'tool', 'agent', 'image', 'video'] } } as const;
+const primitivesSchema = {
+  type: 'array',
+  items: { type: 'string', enum: ['model', 'tool', 'agent', 'image', 'video'] },
+} as const;
 
 const statusSchema = {
   type: 'string',
@@ -18,7 +21,8 @@ const modelPricing = {
   completion: usd('USD per 1M completion tokens'),
 } as const;
 
-const named = (description: string) => ({ type: 'object', additionalProperties: { type: 'number' }, description }) as const;
+const named = (description: string) =>
+  ({ type: 'object', additionalProperties: { type: 'number' }, description }) as const;
 
 /** What stands in `pricing` depends on the primitive. */
 export const pricingSchema = {
@@ -31,7 +35,10 @@ export const pricingSchema = {
     per_call: usd('USD per call, of agents per message'),
     per_task: usd('USD per task, whatever the number of its messages'),
     per_call_max: { type: 'number', description: 'The most USD that a call costs which is charged by use' },
-    nested_max: { type: 'number', description: "USD that the agent may spend on calls of its own in the consumer's name" },
+    nested_max: {
+      type: 'number',
+      description: "USD that the agent may spend on calls of its own in the consumer's name",
+    },
     tools: named('USD per call of those tools that cost something else than `per_call`, by name'),
     generation: usd('USD per image'),
     resolutions: named('USD per image in those resolution tiers that cost something else than `generation`'),
@@ -58,7 +65,11 @@ const listingProperties = {
   status: statusSchema,
 } as const;
 
-const listingSchema = { type: 'object', required: Object.keys(listingProperties), properties: listingProperties } as const;
+const listingSchema = {
+  type: 'object',
+  required: Object.keys(listingProperties),
+  properties: listingProperties,
+} as const;
 
 const listingDetailSchema = {
   type: 'object',
@@ -71,16 +82,26 @@ const listingDetailSchema = {
 } as const;
 
 const providerProperties = {
-  id: { type: 'string', description: 'Public key. Pin a call to this provider with `<id>:<service name>` as the model' },
+  id: {
+    type: 'string',
+    description: 'Public key. Pin a call to this provider with `<id>:<service name>` as the model',
+  },
   name: { type: 'string' },
   slug: { type: 'string', description: 'The name in small letters, digits and hyphens' },
   privacy_policy_url: { type: ['string', 'null'], description: 'Always null: providers do not tell it' },
   services: { type: 'integer', description: 'Number of services it offers' },
   primitives: primitivesSchema,
   status: statusSchema,
-  reached: { type: 'string', enum: ['direct', 'tunnel'], description: 'By its address, or through the connection that its proxy dialled in with' },
+  reached: {
+    type: 'string',
+    enum: ['direct', 'tunnel'],
+    description: 'By its address, or through the connection that its proxy dialled in with',
+  },
   listed_since: { type: 'string', description: 'When the oldest of its services was listed' },
-  uptime: { type: ['number', 'null'], description: "Share of the last hour's calls that did not fail, 0 to 1; null when there were none" },
+  uptime: {
+    type: ['number', 'null'],
+    description: "Share of the last hour's calls that did not fail, 0 to 1; null when there were none",
+  },
   requests: { type: 'integer', description: 'Calls of the last hour' },
   flags: flagsSchema,
 } as const;
@@ -88,7 +109,10 @@ const providerProperties = {
 const provider = (listing: object) => ({
   type: 'object',
   required: [...Object.keys(providerProperties), 'listings'],
-  properties: { ...providerProperties, listings: { type: 'array', items: listing, description: 'What it offers, by name' } },
+  properties: {
+    ...providerProperties,
+    listings: { type: 'array', items: listing, description: 'What it offers, by name' },
+  },
 });
 
 export const providerSchema = provider(listingSchema);
@@ -113,9 +137,14 @@ const serviceProperties = {
   },
 } as const;
 
-export const serviceSchema = { type: 'object', required: Object.keys(serviceProperties), properties: serviceProperties } as const;
+export const serviceSchema = {
+  type: 'object',
+  required: Object.keys(serviceProperties),
+  properties: serviceProperties,
+} as const;
 
-const usdText = (description: string) => ({ type: 'string', description: `USD, as an exact decimal: ${description}` }) as const;
+const usdText = (description: string) =>
+  ({ type: 'string', description: `USD, as an exact decimal: ${description}` }) as const;
 
 const toolPriceSchema = {
   type: 'object',
@@ -132,7 +161,8 @@ const toolPriceSchema = {
 
 const definitionSchema = {
   type: 'object',
-  description: "The provider's words about the tool, which nobody here has checked, and whether they are still the same",
+  description:
+    "The provider's words about the tool, which nobody here has checked, and whether they are still the same",
   required: ['sha256'],
   properties: {
     sha256: {
@@ -142,7 +172,11 @@ const definitionSchema = {
     },
     version: { type: 'integer', description: 'Counts the definitions that the tool has had at this provider' },
     changed_at: { type: 'string', description: 'From version 2 on' },
-    remote_ref: { type: 'boolean', const: true, description: 'A schema of the tool refers to another document, which the gateway never fetches' },
+    remote_ref: {
+      type: 'boolean',
+      const: true,
+      description: 'A schema of the tool refers to another document, which the gateway never fetches',
+    },
   },
 } as const;
 
@@ -169,7 +203,8 @@ export const toolServiceSchema = {
     tools: {
       type: ['array', 'null'],
       items: toolSchema,
-      description: 'What its servers list, by name: not all of it where several services are listed. null while that is not known',
+      description:
+        'What its servers list, by name: not all of it where several services are listed. null while that is not known',
     },
     tools_total: { type: 'integer', description: 'How many tools there are' },
   },

@@ -34,7 +34,10 @@ export interface OwnPagesDeps extends Standings {
 }
 
 const money = { type: 'integer', description: 'Micro-USD, net of the fee' } as const;
-const requests = { type: 'integer', description: 'Calls that ended in order, those that earned nothing included' } as const;
+const requests = {
+  type: 'integer',
+  description: 'Calls that ended in order, those that earned nothing included',
+} as const;
 const primitive = { type: ['string', 'null'], description: 'model, tool, agent, image or video' } as const;
 const ofCaller = {
   provider: { type: 'string', description: 'Public key that you are known by' },
@@ -44,8 +47,15 @@ const ofCaller = {
 const earningsProperties = {
   ...ofCaller,
   available_micro_usdc: { type: 'integer', description: 'On your earnings account now' },
-  total_earned_micro_usdc: { type: 'integer', description: "Since ever, net of the operator's fee; what was paid out since is in it" },
-  range: { type: 'object', required: ['start_date', 'end_date'], properties: { start_date: { type: 'string' }, end_date: { type: 'string' } } },
+  total_earned_micro_usdc: {
+    type: 'integer',
+    description: "Since ever, net of the operator's fee; what was paid out since is in it",
+  },
+  range: {
+    type: 'object',
+    required: ['start_date', 'end_date'],
+    properties: { start_date: { type: 'string' }, end_date: { type: 'string' } },
+  },
   by_day: {
     type: 'array',
     description: 'Every UTC day of the range in order, those without a call too',
@@ -68,7 +78,8 @@ const earningsProperties = {
               earned_micro_usdc: money,
               flags: {
                 ...flagsSchema,
-                description: 'Calls whose reply broke a rule, by rule, such as `usage_missing`; those without usage earn nothing',
+                description:
+                  'Calls whose reply broke a rule, by rule, such as `usage_missing`; those without usage earn nothing',
               },
             },
           },
@@ -80,7 +91,10 @@ const earningsProperties = {
 
 const servicesProperties = {
   ...ofCaller,
-  connected: { type: 'boolean', description: 'Your proxy is connected, to this gateway or to another one of the same router' },
+  connected: {
+    type: 'boolean',
+    description: 'Your proxy is connected, to this gateway or to another one of the same router',
+  },
   connected_since: { type: ['string', 'null'] },
   revision: { type: 'integer', description: 'Grows with every change of your services' },
   created_at: { type: ['string', 'null'], description: 'When you first registered' },
@@ -132,13 +146,21 @@ const servicesProperties = {
   },
 } as const;
 
-const answer = (properties: Readonly<Record<string, object>>) => ({ 200: { type: 'object', required: Object.keys(properties), properties } });
+const answer = (properties: Readonly<Record<string, object>>) => ({
+  200: { type: 'object', required: Object.keys(properties), properties },
+});
 
-/** What a provider sees of itself: what it earned, and what it has registered. Whose pages they are the credential alone decides. Register it under `/api/v1`. */
+/**
+ * What a provider sees of itself: what it earned, and what it has registered. Whose pages they are the credential
+ * alone decides. Register it under `/api/v1`.
+ */
 export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.admit);
-    const pageOf = (caller: Caller) => ({ provider: providerIdOf(caller.account, deps.identity), account: callerCaip10(caller, deps.networks) });
+    const pageOf = (caller: Caller) => ({
+      provider: providerIdOf(caller.account, deps.identity),
+      account: callerCaip10(caller, deps.networks),
+    });
 
     app.get<{ Querystring: { readonly start_date?: string; readonly end_date?: string } }>(
       '/provider/earnings',
@@ -166,7 +188,8 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
       {
         schema: {
           summary: 'Show your services',
-          description: 'What your proxy has registered, and how this gateway sees it. Empty for whoever never provided a service.',
+          description:
+            'What your proxy has registered, and how this gateway sees it. Empty for whoever never provided a service.',
           tags: ['Providers'],
           response: answer(servicesProperties),
         },
@@ -198,7 +221,9 @@ function viewEarnings({ available, total, entries }: Earnings, { first, last }: 
     available_micro_usdc: Number(available),
     total_earned_micro_usdc: Number(total),
     range: { start_date: dateOf(first), end_date: dateOf(last) },
-    by_day: Array.from({ length: last - first + 1 }, (_, index) => viewDay(first + index, byDay.get(first + index) ?? [])),
+    by_day: Array.from({ length: last - first + 1 }, (_, index) =>
+      viewDay(first + index, byDay.get(first + index) ?? []),
+    ),
   };
 }
 

@@ -84,7 +84,11 @@ export function statusOf(offers: readonly Offer[], standings: Standings): Provid
   return healthy === offers.length ? 'healthy' : healthy > 0 ? 'degraded' : 'down';
 }
 
-function viewProvider<L>(offers: readonly Offer[], standings: Standings, view: (listing: Listing) => L): ProviderView<L> {
+function viewProvider<L>(
+  offers: readonly Offer[],
+  standings: Standings,
+  view: (listing: Listing) => L,
+): ProviderView<L> {
   const { provider, endpoint } = offers[0]!;
   const flags = new Map<string, number>();
   let requests = 0;

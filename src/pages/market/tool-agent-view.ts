@@ -1,9 +1,21 @@
 import type { Primitive } from '#config';
-import { type Offer, byService, primitivesOf, viewPrice, type PriceView, viewStanding, type Standings, type StandingView } from '#gateway';
+import {
+  type Offer,
+  byService,
+  primitivesOf,
+  viewPrice,
+  type PriceView,
+  viewStanding,
+  type Standings,
+  type StandingView,
+} from '#gateway';
 import { statusOf, type ProviderStatus } from './providers-view.ts';
 import type { ServiceToolsView } from './tool-view.ts';
 
-/** A tool or an agent in the catalogue, with everyone who offers it. What is in a tool service is there where it is known of any. */
+/**
+ * A tool or an agent in the catalogue, with everyone who offers it. What is in a tool service is there where it is
+ * known of any.
+ */
 export interface ServiceView extends Partial<ServiceToolsView> {
   readonly id: string;
   readonly name: string;
@@ -23,13 +35,23 @@ interface ServiceProviderView extends StandingView {
 }
 
 /** All services of one primitive, by name. `all` are the offers of every primitive. */
-export function viewServices(offers: readonly Offer[], all: readonly Offer[], standings: Standings): readonly ServiceView[] {
+export function viewServices(
+  offers: readonly Offer[],
+  all: readonly Offer[],
+  standings: Standings,
+): readonly ServiceView[] {
   const listings = Map.groupBy(all, listingKey);
-  return byService(offers).map((group) => viewService(group, (offer) => listings.get(listingKey(offer)) ?? [offer], standings));
+  return byService(offers).map((group) =>
+    viewService(group, (offer) => listings.get(listingKey(offer)) ?? [offer], standings),
+  );
 }
 
 /** The offers of one service, not empty, as one entry. `doorsOf`: all offers that are one listing with an offer. */
-export function viewService(offers: readonly Offer[], doorsOf: (offer: Offer) => readonly Offer[], standings: Standings): ServiceView {
+export function viewService(
+  offers: readonly Offer[],
+  doorsOf: (offer: Offer) => readonly Offer[],
+  standings: Standings,
+): ServiceView {
   const { service, displayName } = offers[0]!;
   return {
     id: service,

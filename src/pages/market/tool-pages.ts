@@ -16,8 +16,8 @@ const LIST = { perService: 100, all: 5_000, descriptionMax: 500 } as const;
 const PAGES_MAX = 16;
 
 /**
- * The page of all tool services, or of the one that is named as consumers name it, which has all of its tools. Throws GatewayError `not_found`, and
- * `invalid_request` for the schemas of all services.
+ * The page of all tool services, or of the one that is named as consumers name it, which has all of its tools.
+ * Throws GatewayError `not_found`, and `invalid_request` for the schemas of all services.
  */
 export function createToolPages(deps: ToolPagesDeps): (service: string | null, schemas: boolean) => TaggedPage {
   const { catalog, listings } = deps;
@@ -33,7 +33,11 @@ export function createToolPages(deps: ToolPagesDeps): (service: string | null, s
     );
   });
 
-  function view(offers: ReturnType<Catalog['offers']>, options: () => ToolViewOptions, onShown: (tools: number) => void = () => {}) {
+  function view(
+    offers: ReturnType<Catalog['offers']>,
+    options: () => ToolViewOptions,
+    onShown: (tools: number) => void = () => {},
+  ) {
     const services = viewServices(offers, catalog.offers(), deps);
     if (!listings) return services;
     const groups = Map.groupBy(offers, ({ service }) => service);
@@ -48,16 +52,23 @@ export function createToolPages(deps: ToolPagesDeps): (service: string | null, s
   return (service, schemas) => {
     if (service === null) {
       if (schemas)
-        throw new GatewayError('invalid_request', 'schemas needs service: the input schemas are shown of one service at a time', {
-          param: 'schemas',
-        });
+        throw new GatewayError(
+          'invalid_request',
+          'schemas needs service: the input schemas are shown of one service at a time',
+          {
+            param: 'schemas',
+          },
+        );
       return list();
     }
     // Before anything is kept for it.
     catalog.resolve(service, 'tool');
     const key = `${schemas} ${service}`;
     const page =
-      pages.get(key) ?? fresh(() => view(catalog.resolve(service, 'tool').offers, () => ({ max: Infinity, descriptionMax: Infinity, schemas })));
+      pages.get(key) ??
+      fresh(() =>
+        view(catalog.resolve(service, 'tool').offers, () => ({ max: Infinity, descriptionMax: Infinity, schemas })),
+      );
     pages.delete(key);
     pages.set(key, page);
     if (pages.size > PAGES_MAX) pages.delete(pages.keys().next().value!);

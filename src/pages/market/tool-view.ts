@@ -36,7 +36,11 @@ export interface ToolViewOptions {
 }
 
 /** The tools that any of a service's offers lists. Where several list one, the cheapest of them speaks for it. */
-export function viewTools(offers: readonly Offer[], listings: ToolListings, { max, descriptionMax, schemas }: ToolViewOptions): ServiceToolsView {
+export function viewTools(
+  offers: readonly Offer[],
+  listings: ToolListings,
+  { max, descriptionMax, schemas }: ToolViewOptions,
+): ServiceToolsView {
   const found = new Map<string, readonly [ListedTool, Offer]>();
   let known = false;
   for (const offer of byPrice(offers)) {

@@ -12,9 +12,18 @@ const CREDENTIALS = [{ bearer: [] }, { apiKey: [] }, { wallet: [] }];
 const OTHER_WIRES: ReadonlySet<string | undefined> = new Set(['MCP', 'Agents', 'JSON-RPC']);
 const BILLED: ReadonlySet<string | undefined> = new Set(['Chat', ...OTHER_WIRES]);
 
-const header = (name: string, description: string): Parameter => ({ name, in: 'header', required: false, description, schema: { type: 'string' } });
+const header = (name: string, description: string): Parameter => ({
+  name,
+  in: 'header',
+  required: false,
+  description,
+  schema: { type: 'string' },
+});
 
-const REQUEST_ID = header('X-Request-ID', 'Your id of the request, up to 128 printable characters: it comes back, and is in the record of the call.');
+const REQUEST_ID = header(
+  'X-Request-ID',
+  'Your id of the request, up to 128 printable characters: it comes back, and is in the record of the call.',
+);
 const BILLED_HEADERS = [
   header('Idempotency-Key', 'Makes a repetition of the call answer the same without a second charge.'),
   header('x-max-cost', 'USD that the call, and all calls made for it, may cost at most.'),
@@ -80,11 +89,18 @@ function complete(operation: Operation, method: string, payable: boolean): void 
 
   const responses = (operation.responses ??= {});
   const ofItsWire = OTHER_WIRES.has(chapter) ? responses['default']?.content : undefined;
-  for (const status of statusesOf(operation, billed, open, chapter)) responses[status] ??= errorResponse(status, ofItsWire);
+  for (const status of statusesOf(operation, billed, open, chapter))
+    responses[status] ??= errorResponse(status, ofItsWire);
   responses['default'] ??= { description: 'Any other error.', content: { 'application/json': { schema: ERROR } } };
   for (const [status, response] of Object.entries(responses)) {
-    if (response.description === 'Default Response') response.description = status === '201' ? 'It was made.' : 'The answer.';
-    const ofCall = billed && !OTHER_WIRES.has(chapter) ? OF_A_CALL : billed ? { 'x-generation-id': OF_A_CALL['x-generation-id'] } : {};
+    if (response.description === 'Default Response')
+      response.description = status === '201' ? 'It was made.' : 'The answer.';
+    const ofCall =
+      billed && !OTHER_WIRES.has(chapter)
+        ? OF_A_CALL
+        : billed
+          ? { 'x-generation-id': OF_A_CALL['x-generation-id'] }
+          : {};
     response.headers = { ...ALWAYS, ...(open ? {} : RATE), ...ofCall, ...response.headers };
   }
 }
@@ -92,13 +108,22 @@ function complete(operation: Operation, method: string, payable: boolean): void 
 /** `Show the key in use` as `showTheKeyInUse`. */
 function idOf(summary: string): string {
   const words = summary.replaceAll("'", '').match(/[A-Za-z0-9]+/g) ?? [];
-  return words.map((word, index) => (index === 0 ? word.toLowerCase() : word[0]!.toUpperCase() + word.slice(1))).join('');
+  return words
+    .map((word, index) => (index === 0 ? word.toLowerCase() : word[0]!.toUpperCase() + word.slice(1)))
+    .join('');
 }
 
-function statusesOf({ parameters = [], requestBody }: Operation, billed: boolean, open: boolean, chapter: string | undefined): readonly number[] {
+function statusesOf(
+  { parameters = [], requestBody }: Operation,
+  billed: boolean,
+  open: boolean,
+  chapter: string | undefined,
+): readonly number[] {
   if (billed) return OF_BILLED;
   const asked = requestBody !== undefined || parameters.some(({ in: place }) => place === 'query');
-  const named = parameters.some(({ in: place }) => place === 'path') || parameters.some(({ name, in: place }) => place === 'query' && name === 'id');
+  const named =
+    parameters.some(({ in: place }) => place === 'path') ||
+    parameters.some(({ name, in: place }) => place === 'query' && name === 'id');
   const money = chapter === 'Money' && requestBody !== undefined;
   return [
     ...(asked ? [400] : []),
@@ -115,6 +140,7 @@ function errorResponse(status: number, ofItsWire: Response['content']): Response
   const description = `${MEANINGS[status]!} \`type\`: ${types.map((type) => `\`${type}\``).join(', ')}.`;
   const content = ofItsWire ?? { 'application/json': { schema: status === 402 ? PAYMENT_REQUIRED : ERROR } };
   const retry = status === 429 || status === 503 ? { 'retry-after': told('Seconds to wait.', 'integer') } : {};
-  const terms = status === 402 ? { 'PAYMENT-REQUIRED': told('The terms: the base64 of an x402 PaymentRequired (version 2).') } : {};
+  const terms =
+    status === 402 ? { 'PAYMENT-REQUIRED': told('The terms: the base64 of an x402 PaymentRequired (version 2).') } : {};
   return { description, headers: { ...retry, ...terms }, content };
 }

@@ -1,6 +1,7 @@
 /**
- * How `/docs` looks, over the style sheet of Swagger UI: the colours of the front page, one column that fits a phone, and targets that a finger hits.
- * The dark is Swagger UI's own (`html.dark-mode`), in these colours. The id of the page outranks the rules of Swagger UI.
+ * How `/docs` looks, over the style sheet of Swagger UI: the colours of the front page, one column that fits a
+ * phone, and targets that a finger hits. The dark is Swagger UI's own (`html.dark-mode`), in these colours. The id
+ * of the page outranks the rules of Swagger UI.
  */
 export const DOCS_STYLE = `
 :root { --ink: #14281d; --soft: #5b6b62; --line: #dfe5e1; --ground: #fafaf8; --card: #fff; --well: #f3f6f4; --accent: #1f7a4d; --mark: rgba(31, 122, 77, .1);

@@ -2,7 +2,9 @@ import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { completeOperations, type CompletionOptions } from './complete-operations.ts';
 
-/** The order of chapters in the reference. A route names its chapter in `schema.tags`; one that is not here comes last. */
+/**
+ * The order of chapters in the reference. A route names its chapter in `schema.tags`; one that is not here comes last.
+ */
 const CHAPTERS = [
   { name: 'Chat', description: 'Chat completions, streamed or not.' },
   { name: 'MCP', description: 'Tools, for MCP clients of every revision.' },
@@ -10,9 +12,16 @@ const CHAPTERS = [
   { name: 'JSON-RPC', description: 'All of it at one endpoint, with batches.' },
   { name: 'Models', description: 'What can be called, by whom it is served and what it costs.' },
   { name: 'Account', description: 'Balance, keys and the record of each call.' },
-  { name: 'Money', description: 'Paying in and out over chains: payments of x402, deposits, withdrawals, and the wallets of an account.' },
+  {
+    name: 'Money',
+    description:
+      'Paying in and out over chains: payments of x402, deposits, withdrawals, and the wallets of an account.',
+  },
   { name: 'Providers', description: 'What a provider sees of itself: its services and what they earned.' },
-  { name: 'Administration', description: "The operator's side: accounts, credit, keys, the books of chains, audit. Needs the admin key." },
+  {
+    name: 'Administration',
+    description: "The operator's side: accounts, credit, keys, the books of chains, audit. Needs the admin key.",
+  },
   { name: 'Operations', description: 'Health and metrics.' },
 ];
 
@@ -45,7 +54,11 @@ const PAYMENT_REQUIRED_SCHEMA = {
   properties: {
     error: ERROR_SCHEMA.properties.error,
     x402Version: { type: 'integer', const: 2 },
-    resource: { type: 'object', description: 'What is paid for: `url`, `description`, `mimeType`.', additionalProperties: true },
+    resource: {
+      type: 'object',
+      description: 'What is paid for: `url`, `description`, `mimeType`.',
+      additionalProperties: true,
+    },
     accepts: {
       type: 'array',
       description: 'One entry for each chain; pay one of them.',
@@ -101,21 +114,38 @@ export interface ReferenceOptions extends CompletionOptions {
 }
 
 /**
- * Makes `server.swagger()` describe every route that is registered after this, from the schemas that validate its requests. `/openapi.json` shows it.
- * Call it on the root instance before any route.
+ * Makes `server.swagger()` describe every route that is registered after this, from the schemas that validate its
+ * requests. `/openapi.json` shows it. Call it on the root instance before any route.
  */
-export async function describeRoutes(server: FastifyInstance, { version, exampleModel, payable }: ReferenceOptions): Promise<void> {
+export async function describeRoutes(
+  server: FastifyInstance,
+  { version, exampleModel, payable }: ReferenceOptions,
+): Promise<void> {
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'tollgate', version, description: INTRODUCTION, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
+      info: {
+        title: 'tollgate',
+        version,
+        description: INTRODUCTION,
+        license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      },
       servers: [{ url: '/', description: 'This gateway' }],
       tags: CHAPTERS,
       security: [{ bearer: [] }, { apiKey: [] }, { wallet: [] }],
       components: {
         securitySchemes: {
-          bearer: { type: 'http', scheme: 'bearer', description: 'An API key: `svc-sk-…`. For the administration, the admin key.' },
-          apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'The same API key in another header.' },
+          bearer: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'An API key: `svc-sk-…`. For the administration, the admin key.',
+          },
+          apiKey: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'x-api-key',
+            description: 'The same API key in another header.',
+          },
           wallet: {
             type: 'apiKey',
             in: 'header',
@@ -133,7 +163,11 @@ export async function describeRoutes(server: FastifyInstance, { version, example
       const { openapiObject } = document;
       completeOperations(pathsOf(openapiObject), { payable });
       // A chapter without a route is none.
-      const used = new Set(Object.values(pathsOf(openapiObject)).flatMap((operations) => Object.values(operations).flatMap(({ tags = [] }) => tags)));
+      const used = new Set(
+        Object.values(pathsOf(openapiObject)).flatMap((operations) =>
+          Object.values(operations).flatMap(({ tags = [] }) => tags),
+        ),
+      );
       return { ...openapiObject, tags: CHAPTERS.filter(({ name }) => used.has(name)) };
     },
   });
@@ -143,11 +177,15 @@ export async function describeRoutes(server: FastifyInstance, { version, example
   const document = () => {
     described ??= JSON.stringify(server.swagger());
     const model = exampleModel() ?? EXAMPLE_MODEL;
-    if (shown?.model !== model) shown = { model, text: described.replaceAll(JSON.stringify(EXAMPLE_MODEL), () => JSON.stringify(model)) };
+    if (shown?.model !== model)
+      shown = { model, text: described.replaceAll(JSON.stringify(EXAMPLE_MODEL), () => JSON.stringify(model)) };
     return shown.text;
   };
   server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
-    reply.header('content-type', 'application/json; charset=utf-8').header('access-control-allow-origin', '*').send(document()),
+    reply
+      .header('content-type', 'application/json; charset=utf-8')
+      .header('access-control-allow-origin', '*')
+      .send(document()),
   );
 }
 

@@ -8,7 +8,10 @@ import { describeRoutes, type ReferenceOptions } from './openapi.ts';
  * `/openapi.json`, `/docs`, `/llms.txt` and the front page, all from the schemas of the routes.
  * To be awaited on the root instance before the other routes are registered: those that come after it are described.
  */
-export async function referenceRoutes(server: FastifyInstance, options: ReferenceOptions & FrontPageOptions): Promise<void> {
+export async function referenceRoutes(
+  server: FastifyInstance,
+  options: ReferenceOptions & FrontPageOptions,
+): Promise<void> {
   await describeRoutes(server, options);
   await docsPage(server);
   await server.register(frontPage(options));

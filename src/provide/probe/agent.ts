@@ -27,7 +27,10 @@ export function agentCheck(service: AgentService, target: HttpTarget): Check {
 
 const WELL_KNOWN = ['/.well-known/agent-card.json', '/.well-known/agent.json'];
 
-/** The card at the path that the file names, else at either well-known one, as the gateway looks for it. Rejects with what is wrong at the first. */
+/**
+ * The card at the path that the file names, else at either well-known one, as the gateway looks for it. Rejects
+ * with what is wrong at the first.
+ */
 async function cardOf({ url, apiKey }: HttpTarget, cardPath: string): Promise<Readonly<Record<string, unknown>>> {
   let first: ProbeFailure | null = null;
   for (const path of new Set([cardPath, ...WELL_KNOWN])) {

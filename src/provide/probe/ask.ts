@@ -68,7 +68,8 @@ export function jsonObject(text: string, what: string): Readonly<Record<string, 
   } catch {
     throw new ProbeFailure(`${what} is not JSON`);
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new ProbeFailure(`${what} is no JSON object`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ProbeFailure(`${what} is no JSON object`);
   return value as Readonly<Record<string, unknown>>;
 }
 

@@ -11,7 +11,12 @@ import { toolCheck, type CommandRun } from './tool.ts';
 export type { Check, CheckResult, CommandRun };
 
 /** Everything about a provider's file that can be tried out, in its order. */
-export function providerChecks(config: ProviderConfig, wallet: Wallet | null, run: CommandRun, now: () => number): readonly Check[] {
+export function providerChecks(
+  config: ProviderConfig,
+  wallet: Wallet | null,
+  run: CommandRun,
+  now: () => number,
+): readonly Check[] {
   return [...routerChecks(config.router, wallet, now), ...config.services.flatMap((each) => serviceChecks(each, run))];
 }
 
@@ -34,11 +39,16 @@ function serviceChecks({ service, target }: ServiceConfig, run: CommandRun): rea
 const AT_ONCE = 4;
 
 /** Runs all checks; `report` gets each result in the order of the checks. Resolves with whether all went well. */
-export async function runChecks(checks: readonly Check[], now: () => number, report: (check: Check, result: CheckResult) => void): Promise<boolean> {
+export async function runChecks(
+  checks: readonly Check[],
+  now: () => number,
+  report: (check: Check, result: CheckResult) => void,
+): Promise<boolean> {
   const results: Promise<CheckResult>[] = [];
   let ok = true;
   for (const [index, check] of checks.entries()) {
-    for (let next = results.length; next < Math.min(index + AT_ONCE, checks.length); next++) results.push(runCheck(checks[next]!, now));
+    for (let next = results.length; next < Math.min(index + AT_ONCE, checks.length); next++)
+      results.push(runCheck(checks[next]!, now));
     const result = await results[index]!;
     ok &&= result.ok;
     report(check, result);

@@ -28,7 +28,10 @@ const NO_ANSWER: Answer = { status: 0, headers: {}, text: '' };
 
 type CapFacts = Pick<ModelFacts, 'cap' | 'maxOutputTokens'>;
 
-/** Asks for as little as can be, by the name that the file says, else by each name until one is not refused. Rejects with ProbeFailure. */
+/**
+ * Asks for as little as can be, by the name that the file says, else by each name until one is not refused. Rejects
+ * with ProbeFailure.
+ */
 export async function firstAnswer(chat: Chat, { cap: said }: CapFacts): Promise<FirstAnswer> {
   const refused: CapName[] = [];
   for (const name of said === undefined ? NAMES : [said, ...NAMES.filter((other) => other !== said)]) {
@@ -38,7 +41,8 @@ export async function firstAnswer(chat: Chat, { cap: said }: CapFacts): Promise<
       continue;
     }
     mustSucceed(answer);
-    if (said !== undefined && refused.length > 0) throw new ProbeFailure(`refuses the name ${said}: write params.cap = "${name}"`);
+    if (said !== undefined && refused.length > 0)
+      throw new ProbeFailure(`refuses the name ${said}: write params.cap = "${name}"`);
     return { text: answer.text, name, cap, refused };
   }
   throw new ProbeFailure('refuses every name of the cap');
@@ -54,7 +58,8 @@ async function askSmall(chat: Chat, name: CapName): Promise<{ answer: Answer; ca
   throw new Error('there is no small cap');
 }
 
-const isNameRefused = ({ status, text }: Answer, name: CapField): boolean => readCapRefusal(status, Buffer.from(text), name, 1)?.of === 'name';
+const isNameRefused = ({ status, text }: Answer, name: CapField): boolean =>
+  readCapRefusal(status, Buffer.from(text), name, 1)?.of === 'name';
 
 /** What the file should say of the cap that it does not say. It asks the model up to twice more. */
 export async function adviceOnCap(ask: Chat, first: FirstAnswer, facts: CapFacts): Promise<readonly string[]> {
@@ -69,11 +74,16 @@ async function adviceOnName(chat: Chat, { text, name, cap, refused }: FirstAnswe
   if (name === 'none') return write('none', 'it takes no cap, so the gateway cuts the output where it was locked');
   const ignored = ignores(text, cap);
   if (refused.length > 0)
-    return ignored ? write('none', `it refuses ${refused.join(', ')} and ignores ${name}`) : write(name, `it refuses ${refused.join(', ')}`);
+    return ignored
+      ? write('none', `it refuses ${refused.join(', ')} and ignores ${name}`)
+      : write(name, `it refuses ${refused.join(', ')}`);
   const other = name === 'max_tokens' ? 'max_completion_tokens' : 'max_tokens';
   const { answer, cap: otherCap } = await askSmall(chat, other);
   const fails = answer.status >= 400 ? 'refuses' : ignores(answer.text, otherCap) ? 'ignores' : null;
-  if (ignored) return fails === null ? write(other, `it ignores ${name}`) : write('none', `it ignores ${name} and ${fails} ${other}`);
+  if (ignored)
+    return fails === null
+      ? write(other, `it ignores ${name}`)
+      : write('none', `it ignores ${name} and ${fails} ${other}`);
   return fails === null ? null : write(name, `it ${fails} ${other}`);
 }
 
@@ -89,7 +99,8 @@ function ignores(text: string, cap: Readonly<Record<string, number>>): boolean {
 
 async function adviceOnBound(chat: Chat, name: CapName, said: number | null): Promise<string | null> {
   const most = name === 'none' ? null : await boundOf(chat, name, said ?? LARGE);
-  if (most !== null) return `write params.max_output_tokens = ${most}: it gives no more${said === null ? '' : `, and the file says ${said}`}`;
+  if (most !== null)
+    return `write params.max_output_tokens = ${most}: it gives no more${said === null ? '' : `, and the file says ${said}`}`;
   if (said !== null) return null;
   return 'the most tokens of an answer are not known: write params.max_output_tokens, or a call without max_tokens locks the price of what context_length leaves';
 }

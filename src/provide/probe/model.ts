@@ -37,7 +37,8 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
         mustSucceed(answer);
         const { headers, text } = answer;
         const type = String(headers['content-type'] ?? 'none');
-        if (!type.startsWith('text/event-stream')) throw new ProbeFailure(`streaming: the content type is ${type}; right is text/event-stream`);
+        if (!type.startsWith('text/event-stream'))
+          throw new ProbeFailure(`streaming: the content type is ${type}; right is text/event-stream`);
         return `streams, ${usageOf(lastChunk(text), 'streaming: the last chunk before [DONE]')}`;
       },
     },
@@ -57,10 +58,12 @@ function lastChunk(text: string): Readonly<Record<string, unknown>> {
 
 /** Earnings are counted by these numbers. A total is not needed. */
 function usageOf({ usage }: Readonly<Record<string, unknown>>, where: string): string {
-  if (typeof usage !== 'object' || usage === null) throw new ProbeFailure(`${where} has no usage: calls would earn nothing`);
+  if (typeof usage !== 'object' || usage === null)
+    throw new ProbeFailure(`${where} has no usage: calls would earn nothing`);
   const { prompt_tokens: prompt, completion_tokens: completion } = usage as Record<string, unknown>;
   for (const [name, count] of Object.entries({ prompt_tokens: prompt, completion_tokens: completion })) {
-    if (!Number.isSafeInteger(count) || (count as number) < 0) throw new ProbeFailure(`${where} has a usage whose ${name} is no count of tokens`);
+    if (!Number.isSafeInteger(count) || (count as number) < 0)
+      throw new ProbeFailure(`${where} has a usage whose ${name} is no count of tokens`);
   }
   return `usage ${prompt as number} + ${completion as number} tokens`;
 }

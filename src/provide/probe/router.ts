@@ -10,7 +10,11 @@ export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: (
   const credential = wallet === null ? 'API key' : 'wallet';
   return [
     wallet === null
-      ? { kind: 'API key', name: 'router.api_key', run: async () => 'is set: this provider comes with it, and without a wallet' }
+      ? {
+          kind: 'API key',
+          name: 'router.api_key',
+          run: async () => 'is set: this provider comes with it, and without a wallet',
+        }
       : { kind: 'wallet', name: wallet.chainId, run: async () => `this provider is ${wallet.providerId}` },
     {
       kind: 'router',
@@ -25,7 +29,8 @@ export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: (
           url: `${router.url}/api/v1/provider/services`,
           headers: await credentialHeaders(router, wallet, now()),
         });
-        if (own.status === 401 || own.status === 403) throw new ProbeFailure(`answers, but does not accept the ${credential}: ${wordsOf(own.text)}`);
+        if (own.status === 401 || own.status === 403)
+          throw new ProbeFailure(`answers, but does not accept the ${credential}: ${wordsOf(own.text)}`);
         mustSucceed(own);
         return `answers, and accepts the ${credential}`;
       },

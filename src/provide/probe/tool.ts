@@ -26,12 +26,14 @@ export function toolCheck(service: ToolService, target: HttpTarget | CommandTarg
     kind: 'tool',
     name: service.name,
     async run() {
-      const result = target.kind === 'http' ? await listByHttp(target, run.version) : await listByCommand(service.name, target, run);
+      const result =
+        target.kind === 'http' ? await listByHttp(target, run.version) : await listByCommand(service.name, target, run);
       const { tools, nextCursor } = result;
       if (!Array.isArray(tools)) throw new ProbeFailure('tools/list has no list of tools');
       const names = new Set(tools.map((tool) => (tool as { name?: unknown } | null)?.name));
       const missing = nextCursor === undefined ? Object.keys(service.variants).filter((name) => !names.has(name)) : [];
-      if (missing.length > 0) throw new ProbeFailure(`prices are set for tools that it does not have: ${missing.join(', ')}`);
+      if (missing.length > 0)
+        throw new ProbeFailure(`prices are set for tools that it does not have: ${missing.join(', ')}`);
       return `${names.size}${nextCursor === undefined ? '' : ' and more'} tools`;
     },
   };
@@ -47,14 +49,21 @@ async function listByHttp({ url, apiKey }: HttpTarget, version: string): Promise
       body: { jsonrpc: '2.0', ...message },
     });
   const clientInfo = { name: 'tollgate', version };
-  const first = await post({ id: 1, method: 'initialize', params: { protocolVersion: LEGACY, capabilities: {}, clientInfo } });
+  const first = await post({
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: LEGACY, capabilities: {}, clientInfo },
+  });
   // A server of tools/list and tools/call alone is served as it is.
   const listedBare = async (): Promise<JsonObject | null> => {
     const listed = await post({ id: 3, method: 'tools/list' });
     return listed.status < 300 && hasTools(listed.text) ? resultOf(listed.text, 3, 'tools/list') : null;
   };
   if (first.status === 400 || first.status === 404) {
-    const meta = { 'io.modelcontextprotocol/protocolVersion': MODERN, 'io.modelcontextprotocol/clientCapabilities': {} };
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': MODERN,
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
     const headers = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/list' };
     const listed = await post({ id: 1, method: 'tools/list', params: { _meta: meta } }, headers);
     if (listed.status >= 400) {
@@ -72,7 +81,10 @@ async function listByHttp({ url, apiKey }: HttpTarget, version: string): Promise
   }
   const { protocolVersion } = resultOf(first.text, 1, 'initialize');
   const session = first.headers['mcp-session-id'];
-  const headers = { 'mcp-protocol-version': String(protocolVersion), ...(typeof session === 'string' ? { 'mcp-session-id': session } : {}) };
+  const headers = {
+    'mcp-protocol-version': String(protocolVersion),
+    ...(typeof session === 'string' ? { 'mcp-session-id': session } : {}),
+  };
   await post({ method: 'notifications/initialized' }, headers);
   const listed = await post({ id: 2, method: 'tools/list' }, headers);
   mustSucceed(listed);
@@ -83,7 +95,8 @@ async function listByHttp({ url, apiKey }: HttpTarget, version: string): Promise
 
 /** A JSON-RPC error in place of a result. */
 const isRefusal = (text: string): boolean => parsed(text)?.['error'] !== undefined;
-const hasTools = (text: string): boolean => Array.isArray((parsed(text)?.['result'] as JsonObject | undefined)?.['tools']);
+const hasTools = (text: string): boolean =>
+  Array.isArray((parsed(text)?.['result'] as JsonObject | undefined)?.['tools']);
 
 function parsed(text: string): JsonObject | null {
   try {
@@ -99,7 +112,9 @@ function resultOf(text: string, id: number, method: string): JsonObject {
     .split(/\r\n|\r|\n/)
     .filter((line) => line.startsWith('data:'))
     .map((line) => line.slice(5));
-  const messages = (text.trimStart().startsWith('{') ? [text] : data).map((each) => jsonObject(each, `the answer to ${method}`));
+  const messages = (text.trimStart().startsWith('{') ? [text] : data).map((each) =>
+    jsonObject(each, `the answer to ${method}`),
+  );
   const response = messages.find((message) => message['id'] === id);
   if (!response) throw new ProbeFailure(`there is no response to ${method}`);
   const { result, error } = response;
@@ -107,7 +122,11 @@ function resultOf(text: string, id: number, method: string): JsonObject {
   throw new ProbeFailure(`${method} is refused: ${String((error as { message?: unknown } | undefined)?.message)}`);
 }
 
-async function listByCommand(service: string, target: CommandTarget, { env, version, log }: CommandRun): Promise<JsonObject> {
+async function listByCommand(
+  service: string,
+  target: CommandTarget,
+  { env, version, log }: CommandRun,
+): Promise<JsonObject> {
   const run = startServer({ service, target, env, version, log });
   const { pipe, era } = await run.ready.catch(async (error: Error) => {
     // How it ended says more than that it did not answer.

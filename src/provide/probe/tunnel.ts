@@ -12,7 +12,10 @@ import { ProbeFailure, type Check } from './check.ts';
 const DIAL_MS = 10_000;
 const ANSWER_CHARS_MAX = 4_096;
 
-/** A WebSocket reaches the router through whatever is between. Nothing is registered, so that no proxy that runs is disturbed. */
+/**
+ * A WebSocket reaches the router through whatever is between. Nothing is registered, so that no proxy that runs is
+ * disturbed.
+ */
 export function tunnelCheck(router: RouterConfig, wallet: Wallet | null, now: () => number): Check {
   const url = tunnelUrl(router.url);
   return {
@@ -28,11 +31,19 @@ export function tunnelCheck(router: RouterConfig, wallet: Wallet | null, now: ()
 
 async function dial(url: string, headers: Readonly<Record<string, string>>): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const socket = new WebSocket(url, [TUNNEL_PROTOCOL], { ...SOCKET_OPTIONS, headers, handshakeTimeout: DIAL_MS, followRedirects: false });
+  const socket = new WebSocket(url, [TUNNEL_PROTOCOL], {
+    ...SOCKET_OPTIONS,
+    headers,
+    handshakeTimeout: DIAL_MS,
+    followRedirects: false,
+  });
   const refuse = (message: string) => reject(new ProbeFailure(message));
   socket.on('open', resolve);
   socket.on('error', (error) => refuse(`no WebSocket can be opened: ${describeFault(error)}`));
-  socket.on('unexpected-response', (_request, response: IncomingMessage) => void refusalOf(response).then(refuse, refuse));
+  socket.on(
+    'unexpected-response',
+    (_request, response: IncomingMessage) => void refusalOf(response).then(refuse, refuse),
+  );
   try {
     await promise;
   } finally {
@@ -44,7 +55,8 @@ async function dial(url: string, headers: Readonly<Record<string, string>>): Pro
 async function refusalOf(response: IncomingMessage): Promise<string> {
   const { statusCode: status } = response;
   let text = '';
-  for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) if ((text += chunk).length > ANSWER_CHARS_MAX) break;
+  for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>)
+    if ((text += chunk).length > ANSWER_CHARS_MAX) break;
   response.destroy();
   const words = wordsOf(text, 600);
   const own = text.startsWith('{"error"') && words !== '';

@@ -66,7 +66,11 @@ export function startChild({ target, env, line, tooLong, complaint }: ChildOptio
   const output = createLines({ bytesMax: MESSAGE_BYTES_MAX, line, tooLong });
   child.stdout.on('data', (chunk: Buffer) => output.push(chunk));
   child.stdout.on('end', () => output.end());
-  const complaints = createLines({ bytesMax: LOG_LINE_BYTES_MAX, line: complaint, tooLong: (beginning) => complaint(`${beginning}…`) });
+  const complaints = createLines({
+    bytesMax: LOG_LINE_BYTES_MAX,
+    line: complaint,
+    tooLong: (beginning) => complaint(`${beginning}…`),
+  });
   child.stderr.on('data', (chunk: Buffer) => complaints.push(chunk));
   child.stderr.on('end', () => complaints.end());
   child.on('error', (error: NodeJS.ErrnoException) => {

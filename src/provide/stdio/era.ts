@@ -3,10 +3,13 @@ import { ERROR, isObject, metaOf, type JsonObject, type Message } from './json-r
 import type { Pipe } from './pipe.ts';
 
 /**
- * How a server wants to be spoken to. Legacy: `initialize`, and what it then keeps belongs to one client. Modern: each request says for itself
- * what there is to know. `discovered` is null of a server that knows neither beginning.
+ * How a server wants to be spoken to. Legacy: `initialize`, and what it then keeps belongs to one client. Modern:
+ * each request says for itself what there is to know. `discovered` is null of a server that knows neither
+ * beginning.
  */
-export type Era = { readonly kind: 'legacy'; readonly initialized: JsonObject } | { readonly kind: 'modern'; readonly discovered: JsonObject | null };
+export type Era =
+  | { readonly kind: 'legacy'; readonly initialized: JsonObject }
+  | { readonly kind: 'modern'; readonly discovered: JsonObject | null };
 
 /** The newest revision in which a client begins with `initialize`. A server may answer with an older one. */
 const LEGACY = '2025-11-25';
@@ -36,7 +39,9 @@ export function versionOf(message: Message): unknown {
 export function envelopeOf(message: Message): JsonObject | null {
   const meta = metaOf(message);
   if (meta[VERSION] === undefined) return null;
-  return Object.fromEntries([VERSION, CLIENT, CAPABILITIES].flatMap((key) => (meta[key] === undefined ? [] : [[key, meta[key]]])));
+  return Object.fromEntries(
+    [VERSION, CLIENT, CAPABILITIES].flatMap((key) => (meta[key] === undefined ? [] : [[key, meta[key]]])),
+  );
 }
 
 export interface EraQuestion {
@@ -48,11 +53,16 @@ export interface EraQuestion {
 }
 
 /**
- * Asks a server that has just been started: `server/discover` first, which legacy servers refuse, then `initialize`. Null when the process
- * ended instead. Rejects when it can be spoken to in neither way.
+ * Asks a server that has just been started: `server/discover` first, which legacy servers refuse, then
+ * `initialize`. Null when the process ended instead. Rejects when it can be spoken to in neither way.
  */
-export async function askEra(pipe: Pipe, { version, discover, discoverMs = DISCOVER_MS }: EraQuestion): Promise<Era | null> {
-  const discovery = discover ? pipe.query('server/discover', { _meta: envelope(version) }) : Promise.resolve({ error: {} });
+export async function askEra(
+  pipe: Pipe,
+  { version, discover, discoverMs = DISCOVER_MS }: EraQuestion,
+): Promise<Era | null> {
+  const discovery = discover
+    ? pipe.query('server/discover', { _meta: envelope(version) })
+    : Promise.resolve({ error: {} });
   const first = await within(discoverMs, discovery);
   if (first === null) return null;
   const modern = modernOf(first);

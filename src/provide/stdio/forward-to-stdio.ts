@@ -21,7 +21,10 @@ export interface StdioForwardOptions {
   readonly shared: boolean;
 }
 
-/** Serves an MCP server that speaks over standard input and output as one that is reached by Streamable HTTP: one JSON-RPC message a request. */
+/**
+ * Serves an MCP server that speaks over standard input and output as one that is reached by Streamable HTTP: one
+ * JSON-RPC message a request.
+ */
 export function createStdioForward({ supervisor, sessions, shared }: StdioForwardOptions): Forward {
   /** A modern server that was asked for a legacy session and wants none. */
   let modernAlone = false;
@@ -29,16 +32,19 @@ export function createStdioForward({ supervisor, sessions, shared }: StdioForwar
   function post(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, message: Message): void {
     const id = headers[SESSION_HEADER];
     const begins = message.kind === 'request' && message.method === 'initialize' && envelopeOf(message) === null;
-    if (typeof id === 'string' && !shared && !begins && envelopeOf(message) === null) return inSession(stream, headers, message, id);
+    if (typeof id === 'string' && !shared && !begins && envelopeOf(message) === null)
+      return inSession(stream, headers, message, id);
     void supervisor.running().then((running) => {
       if (!isOpen(stream)) return;
       if (running === null) return refuse(stream, 'upstream_unreachable', gone(message));
       const { pipe, era } = running;
-      if (begins && era.kind === 'legacy' && shared) return sendJson(stream, 200, resultText(message.id, era.initialized));
+      if (begins && era.kind === 'legacy' && shared)
+        return sendJson(stream, 200, resultText(message.id, era.initialized));
       if (begins && !shared && mayBegin(era)) return begin(stream, headers, message);
       const refusal = refusalOf(message, era, shared);
       if (refusal) return sendRefusal(stream, message, refusal);
-      if (message.kind === 'request') return answerOnPipe({ stream, accept: headers.accept, request: message, pipe, era });
+      if (message.kind === 'request')
+        return answerOnPipe({ stream, accept: headers.accept, request: message, pipe, era });
       if (message.kind === 'notification' && mayGoOnPipe(message, era)) pipe.pass(message);
       accepted(stream);
     });
@@ -66,7 +72,8 @@ export function createStdioForward({ supervisor, sessions, shared }: StdioForwar
   function inSession(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, message: Message, id: string): void {
     const session = sessions.find(id);
     if (!session) return noSession(stream, message);
-    if (message.kind === 'request') return session.ask(message, createReply({ stream, accept: headers.accept, id: message.id }));
+    if (message.kind === 'request')
+      return session.ask(message, createReply({ stream, accept: headers.accept, id: message.id }));
     if (session.pass(message)) accepted(stream);
     else refuse(stream, 'upstream_unreachable', gone(message));
   }
@@ -81,15 +88,22 @@ export function createStdioForward({ supervisor, sessions, shared }: StdioForwar
     const session = sessions.find(id);
     if (!session) return noSession(stream, null);
     if (method === 'DELETE') return void sessions.end(id).then(() => sendJson(stream, 200, '{}'));
-    if (!acceptsEvents(headers.accept)) return sendJson(stream, 406, errorText(null, ERROR.invalidRequest, 'a stream is text/event-stream'));
-    if (!session.listen(stream)) sendJson(stream, 409, errorText(null, ERROR.invalidRequest, 'this session has a stream already'));
+    if (!acceptsEvents(headers.accept))
+      return sendJson(stream, 406, errorText(null, ERROR.invalidRequest, 'a stream is text/event-stream'));
+    if (!session.listen(stream))
+      sendJson(stream, 409, errorText(null, ERROR.invalidRequest, 'this session has a stream already'));
   }
 
   return (stream, headers, rest) => {
     if (rest !== '' && rest !== '/' && rest[0] !== '?') return refuse(stream, 'unknown_service');
     if (headers[':method'] !== 'POST') return ofSession(stream, headers);
     takeWhole(stream, MESSAGE_BYTES_MAX, (body) => {
-      if (body === null) return sendJson(stream, 413, errorText(null, ERROR.invalidRequest, `a message has at most ${MESSAGE_BYTES_MAX} bytes`));
+      if (body === null)
+        return sendJson(
+          stream,
+          413,
+          errorText(null, ERROR.invalidRequest, `a message has at most ${MESSAGE_BYTES_MAX} bytes`),
+        );
       const message = parseMessage(body.toString('utf8'));
       if (message === undefined) return sendJson(stream, 400, errorText(null, ERROR.parse, 'Parse error'));
       if (message === null) return sendJson(stream, 400, errorText(null, ERROR.invalidRequest, 'Invalid Request'));

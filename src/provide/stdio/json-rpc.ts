@@ -40,7 +40,10 @@ export const ERROR = {
   unsupportedVersion: -32022,
 } as const;
 
-/** One message of JSON text, undefined where it is not JSON, null where it is no JSON-RPC message (a batch is none, nor is one with a key twice). */
+/**
+ * One message of JSON text, undefined where it is not JSON, null where it is no JSON-RPC message (a batch is none,
+ * nor is one with a key twice).
+ */
 export function parseMessage(written: string): Message | null | undefined {
   // Line ends in JSON are white space, and end a message on a pipe and a field of an event.
   const text = /[\r\n]/.test(written) ? written.replaceAll(/[\r\n]+/g, ' ') : written;
@@ -58,7 +61,9 @@ export function parseMessage(written: string): Message | null | undefined {
   const id = members.get('id');
   if (typeof method === 'string') {
     if (id === undefined) return { kind: 'notification', method, text, value };
-    return keyOf(value['id']) === null ? null : { kind: 'request', id: text.slice(id.start, id.end), method, text, value };
+    return keyOf(value['id']) === null
+      ? null
+      : { kind: 'request', id: text.slice(id.start, id.end), method, text, value };
   }
   return 'result' in value || 'error' in value ? { kind: 'response', text, value } : null;
 }
@@ -71,7 +76,10 @@ function repeatsInside(text: string, params: Span | undefined): boolean {
   return inside === null || (meta !== undefined && membersOf(text, meta.start) === null);
 }
 
-/** Ids and progress tokens as something to compare: 1 and "1" are two, 1 and 1.0 are one. Null for what is neither text nor number. */
+/**
+ * Ids and progress tokens as something to compare: 1 and "1" are two, 1 and 1.0 are one. Null for what is neither
+ * text nor number.
+ */
 export function keyOf(value: unknown): string | null {
   if (typeof value === 'string') return `"${value}`;
   return typeof value === 'number' ? String(value) : null;

@@ -18,8 +18,8 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 /**
- * Values by key of the object at `at`, after white space, in text that JSON.parse accepts. Empty where something else stands there; null
- * where a key stands twice, since readers differ in which of the two they take.
+ * Values by key of the object at `at`, after white space, in text that JSON.parse accepts. Empty where something
+ * else stands there; null where a key stands twice, since readers differ in which of the two they take.
  */
 export function membersOf(text: string, at = 0): ReadonlyMap<string, Member> | null {
   const members = new Map<string, Member>();
@@ -50,7 +50,10 @@ export function spanOf(text: string, path: readonly string[]): Span | null {
   return found;
 }
 
-/** The text with one value replaced by another (JSON text) and every other character as it was; the same text where the path leads nowhere. */
+/**
+ * The text with one value replaced by another (JSON text) and every other character as it was; the same text where
+ * the path leads nowhere.
+ */
 export function replaceAt(text: string, path: readonly string[], value: string): string {
   const span = spanOf(text, path);
   return span === null ? text : text.slice(0, span.start) + value + text.slice(span.end);

@@ -5,13 +5,29 @@ import { statusOfError } from './modern-status.ts';
 import type { Pipe } from './pipe.ts';
 import { createReply, EVENTS_BYTES_MAX } from './reply.ts';
 
-/** What a legacy server may be asked by somebody without a session: it answers the same to everybody, and keeps nothing of it. */
-const WITHOUT_SESSION: ReadonlySet<string> = new Set(['ping', 'tools/list', 'resources/list', 'resources/templates/list', 'prompts/list']);
+/**
+ * What a legacy server may be asked by somebody without a session: it answers the same to everybody, and keeps
+ * nothing of it.
+ */
+const WITHOUT_SESSION: ReadonlySet<string> = new Set([
+  'ping',
+  'tools/list',
+  'resources/list',
+  'resources/templates/list',
+  'prompts/list',
+]);
 
 /** What a server would keep of one client for all of those that share it. */
-const OF_ONE_CLIENT: ReadonlySet<string> = new Set(['logging/setLevel', 'resources/subscribe', 'resources/unsubscribe']);
+const OF_ONE_CLIENT: ReadonlySet<string> = new Set([
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+]);
 
-/** Notifications of one client about itself. The server has one client on this pipe, which is this proxy, and takes them for this proxy's. */
+/**
+ * Notifications of one client about itself. The server has one client on this pipe, which is this proxy, and takes
+ * them for this proxy's.
+ */
 const NOTES_OF_ONE_CLIENT: ReadonlySet<string> = new Set([
   'notifications/initialized',
   'notifications/cancelled',
@@ -42,11 +58,17 @@ export function refusalOf(message: Message, era: Era, shared: boolean): Refusal 
     return null;
   }
   if (era.discovered === null || message.kind !== 'request') return null;
-  // Without an envelope some servers would speak the legacy era to everybody from then on; and none looks at the version of each request.
+  // Without an envelope some servers would speak the legacy era to everybody from then on; and none looks at the
+  // version of each request.
   const requested = versionOf(message);
   const supported = era.discovered['supportedVersions'] as readonly unknown[];
   if (requested !== undefined && supported.includes(requested)) return null;
-  return { status: 400, code: ERROR.unsupportedVersion, text: 'Unsupported protocol version', data: { supported, requested } };
+  return {
+    status: 400,
+    code: ERROR.unsupportedVersion,
+    text: 'Unsupported protocol version',
+    data: { supported, requested },
+  };
 }
 
 /** Whether a notification may go to the process that everybody has; others are taken and dropped. */
@@ -72,7 +94,8 @@ export function answerOnPipe({ stream, accept, request, pipe, era }: PipeCall): 
     notification(text) {
       if (reply.waiting() <= EVENTS_BYTES_MAX) reply.event(text);
     },
-    response: (text, value) => reply.response(text, era.kind === 'modern' ? statusOfError(errorCodeOf({ value })) : 200),
+    response: (text, value) =>
+      reply.response(text, era.kind === 'modern' ? statusOfError(errorCodeOf({ value })) : 200),
     end: reply.end,
     broken: () => reply.broken('upstream_broken'),
   });

@@ -2,7 +2,17 @@ import type { CommandTarget } from '#config';
 import type { Log } from '../log.ts';
 import { startChild, type StopTimes } from './child-process.ts';
 import { CAPABILITIES, envelopeOf } from './era.ts';
-import { ERROR, errorText, metaOf, paramsOf, parseMessage, resultText, type JsonObject, type Notification, type Request } from './json-rpc.ts';
+import {
+  ERROR,
+  errorText,
+  metaOf,
+  paramsOf,
+  parseMessage,
+  resultText,
+  type JsonObject,
+  type Notification,
+  type Request,
+} from './json-rpc.ts';
 import { removeAt, replaceAt, spanOf } from './json-text.ts';
 
 /** Takes what comes back for one request. After any but `notification` nothing more comes. */
@@ -21,7 +31,9 @@ export interface Answer {
 export interface Pipe {
   /** Settles with how the process ended; every open request is broken by then. */
   readonly ended: Promise<string>;
-  /** Sends a request under an id of the pipe's own. Returns how to cancel it, or null when the process does not take it. */
+  /**
+   * Sends a request under an id of the pipe's own. Returns how to cancel it, or null when the process does not take it.
+   */
   ask(request: Request, answer: Answer): (() => void) | null;
   /** A request of this program: resolves with the response, or with null when the process ended. */
   query(method: string, params?: JsonObject): Promise<JsonObject | null>;
@@ -74,7 +86,11 @@ export function openPipe({ service, target, env, log }: PipeOptions): Pipe {
 
   function take(line: string): void {
     const message = parseMessage(line);
-    if (!message) return log.warn({ service, text: line.slice(0, GARBAGE_SHOWN) }, 'the tool wrote a line that is no JSON-RPC; it is passed over');
+    if (!message)
+      return log.warn(
+        { service, text: line.slice(0, GARBAGE_SHOWN) },
+        'the tool wrote a line that is no JSON-RPC; it is passed over',
+      );
     if (message.kind === 'notification') return passOn(message);
     if (message.kind === 'request') return answerServer(message);
     const id = Number(message.value['id']);
@@ -94,7 +110,10 @@ export function openPipe({ service, target, env, log }: PipeOptions): Pipe {
     child.send(method === 'ping' ? resultText(id, {}) : errorText(id, ERROR.methodNotFound, 'Method not found'));
   }
 
-  /** Progress and changes are told to the client that asked for them. Other notifications could be about anybody's request: nobody gets them. */
+  /**
+   * Progress and changes are told to the client that asked for them. Other notifications could be about anybody's
+   * request: nobody gets them.
+   */
   function passOn(notification: Notification): void {
     const params = paramsOf(notification);
     if (notification.method === 'notifications/progress') {
@@ -128,19 +147,28 @@ export function openPipe({ service, target, env, log }: PipeOptions): Pipe {
     };
   }
 
-  /** Under the envelope of its request: a modern server that gets a message without one may take its client for a legacy one. */
+  /**
+   * Under the envelope of its request: a modern server that gets a message without one may take its client for a
+   * legacy one.
+   */
   function cancel(id: number, request: Request, reason: string): void {
     const meta = envelopeOf(request);
     tell('notifications/cancelled', { ...(meta ? { _meta: meta } : {}), requestId: id, reason });
   }
 
-  const tell = (method: string, params?: JsonObject) => void child.send(JSON.stringify({ jsonrpc: '2.0', method, params }));
+  const tell = (method: string, params?: JsonObject) =>
+    void child.send(JSON.stringify({ jsonrpc: '2.0', method, params }));
 
   function query(method: string, params?: JsonObject): Promise<JsonObject | null> {
     const { promise, resolve } = Promise.withResolvers<JsonObject | null>();
     const value = { jsonrpc: '2.0', id: 0, method, params };
     const gone = () => resolve(null);
-    const answer: Answer = { notification() {}, response: (_text, response) => resolve(response), end: gone, broken: gone };
+    const answer: Answer = {
+      notification() {},
+      response: (_text, response) => resolve(response),
+      end: gone,
+      broken: gone,
+    };
     if (ask({ kind: 'request', id: '0', method, text: JSON.stringify(value), value }, answer) === null) gone();
     return promise;
   }

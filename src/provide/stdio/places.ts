@@ -3,8 +3,8 @@ import type { Session } from './session.ts';
 /** The places that a tool has for sessions, shared out between its consumers. */
 export interface Places {
   /**
-   * Ids of the sessions that have to end before one of `consumer` may begin: none while there is a free place. null where there is none to be had: whatever
-   * could make room is in use, and nobody has more than his share.
+   * Ids of the sessions that have to end before one of `consumer` may begin: none while there is a free place. null
+   * where there is none to be had: whatever could make room is in use, and nobody has more than his share.
    */
   makeRoom(consumer: string): readonly string[] | null;
   take(id: string, consumer: string, session: Pick<Session, 'busy' | 'usedAt'>): void;
@@ -18,8 +18,9 @@ interface Taken {
 }
 
 /**
- * Who has the most makes room, with what he has not used for the longest; whoever asks is counted with what he asks for, so that nobody gets above the others
- * at their cost. What is in use ends only where its consumer has more than his share.
+ * Who has the most makes room, with what he has not used for the longest; whoever asks is counted with what he asks
+ * for, so that nobody gets above the others at their cost. What is in use ends only where its consumer has more
+ * than his share.
  */
 export function createPlaces(max: number): Places {
   const taken = new Map<string, Taken>();
@@ -29,7 +30,9 @@ export function createPlaces(max: number): Places {
     const byConsumer = Map.groupBy(taken.values(), (one) => one.consumer);
     const own = byConsumer.get(consumer) ?? [];
     // Who has as many as anybody pays for another one himself.
-    const larger = [...byConsumer.values()].filter((group) => group.length > own.length + 1).sort((a, b) => b.length - a.length);
+    const larger = [...byConsumer.values()]
+      .filter((group) => group.length > own.length + 1)
+      .sort((a, b) => b.length - a.length);
     const groups = larger.length > 0 ? larger : own.length > 0 ? [own] : [...byConsumer.values()];
     for (const group of groups) {
       const idle = longestUnused(group.filter(({ session }) => !session.busy()));
@@ -47,5 +50,8 @@ export function createPlaces(max: number): Places {
 }
 
 function longestUnused(sessions: readonly Taken[]): Taken | undefined {
-  return sessions.reduce<Taken | undefined>((oldest, one) => (oldest && oldest.session.usedAt() <= one.session.usedAt() ? oldest : one), undefined);
+  return sessions.reduce<Taken | undefined>(
+    (oldest, one) => (oldest && oldest.session.usedAt() <= one.session.usedAt() ? oldest : one),
+    undefined,
+  );
 }

@@ -3,7 +3,10 @@ import type { ProxyFailure } from '#network/tunnel';
 import { breakOff, refuse, sendJson } from '../own-reply.ts';
 import { ERROR, errorText } from './json-rpc.ts';
 
-/** What a client gets for one request: the response as JSON, or a stream of events that ends with the response where something came before it. */
+/**
+ * What a client gets for one request: the response as JSON, or a stream of events that ends with the response where
+ * something came before it.
+ */
 export interface Reply {
   /** Whether it can take a message before the response. */
   takesEvents(): boolean;
@@ -46,7 +49,12 @@ export function isOpen(stream: ServerHttp2Stream): boolean {
 /** Without effect on a stream that is gone. */
 export function beginEvents(stream: ServerHttp2Stream, headers: Readonly<Record<string, string>> = {}): void {
   if (!isOpen(stream) || stream.headersSent) return;
-  stream.respond({ ...headers, ':status': 200, 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform' });
+  stream.respond({
+    ...headers,
+    ':status': 200,
+    'content-type': 'text/event-stream',
+    'cache-control': 'no-cache, no-transform',
+  });
 }
 
 export function eventOf(text: string): string {

@@ -1,15 +1,26 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import { breakOff } from '../own-reply.ts';
 import { MESSAGE_BYTES_MAX, startChild, type Child, type StopTimes } from './child-process.ts';
-import { ERROR, errorText, keyOf, metaOf, paramsOf, parseMessage, type Message, type Notification, type Request, type Response } from './json-rpc.ts';
+import {
+  ERROR,
+  errorText,
+  keyOf,
+  metaOf,
+  paramsOf,
+  parseMessage,
+  type Message,
+  type Notification,
+  type Request,
+  type Response,
+} from './json-rpc.ts';
 import { removeAt } from './json-text.ts';
 import { GARBAGE_SHOWN, type PipeOptions } from './pipe.ts';
 import { beginEvents, eventOf, EVENTS_BYTES_MAX, isOpen, type Reply } from './reply.ts';
 import { createWaiting } from './waiting.ts';
 
 /**
- * A server's process that belongs to one client. What either side says reaches the other character by character; the session only decides
- * which of the client's streams a message of the server goes to.
+ * A server's process that belongs to one client. What either side says reaches the other character by character;
+ * the session only decides which of the client's streams a message of the server goes to.
  */
 export interface Session {
   /** Takes the client's request. `answered` sees the response first, and says with which status it goes out. */
@@ -33,7 +44,9 @@ export interface Session {
 export interface SessionOptions extends PipeOptions {
   /** How long a session lasts that has no stream. */
   readonly idleMs: number;
-  /** The session is of no more use though its process runs: it is to be forgotten and stopped. May come more than once. */
+  /**
+   * The session is of no more use though its process runs: it is to be forgotten and stopped. May come more than once.
+   */
   readonly over: (why: string) => void;
 }
 
@@ -81,11 +94,16 @@ export function startSession({ service, target, env, log, idleMs, over }: Sessio
 
   function take(line: string): void {
     const message = parseMessage(line);
-    if (!message) return log.warn({ service, text: line.slice(0, GARBAGE_SHOWN) }, 'the tool wrote a line that is no JSON-RPC; it is passed over');
+    if (!message)
+      return log.warn(
+        { service, text: line.slice(0, GARBAGE_SHOWN) },
+        'the tool wrote a line that is no JSON-RPC; it is passed over',
+      );
     if (message.kind === 'response') return respond(message);
     if (message.kind === 'request') {
       // The directories are this machine's, so who may name them is not for the client to say.
-      if (message.method === ROOTS && !target.roots) return void child.send(errorText(message.id, ERROR.methodNotFound, 'Method not found'));
+      if (message.method === ROOTS && !target.roots)
+        return void child.send(errorText(message.id, ERROR.methodNotFound, 'Method not found'));
       toAnswer.add(keyOf(message.value['id'])!);
     }
     const reply = streamFor(message);
@@ -104,7 +122,10 @@ export function startSession({ service, target, env, log, idleMs, over }: Sessio
     else toClient(response);
   }
 
-  /** Progress goes where it was asked for. What the server asks goes to the newest call that can carry it, and so does all else while there is one call. */
+  /**
+   * Progress goes where it was asked for. What the server asks goes to the newest call that can carry it, and so
+   * does all else while there is one call.
+   */
   function streamFor(message: Notification | Request): Reply | undefined {
     const replies = [...open.values()].filter(({ reply }) => reply.takesEvents());
     if (message.kind === 'request') return replies.at(-1)?.reply;
@@ -127,8 +148,12 @@ export function startSession({ service, target, env, log, idleMs, over }: Sessio
   function ask(request: Request, reply: Reply, answered?: (response: Response) => number): void {
     const key = keyOf(request.value['id'])!;
     if (open.has(key))
-      return reply.response(errorText(request.id, ERROR.invalidRequest, 'Invalid Request: another request with this id is running'), 400);
-    if (open.size >= REQUESTS_MAX) return reply.response(errorText(request.id, ERROR.process, 'too many requests at once in one session'), 503);
+      return reply.response(
+        errorText(request.id, ERROR.invalidRequest, 'Invalid Request: another request with this id is running'),
+        400,
+      );
+    if (open.size >= REQUESTS_MAX)
+      return reply.response(errorText(request.id, ERROR.process, 'too many requests at once in one session'), 503);
     if (!child.send(target.roots ? request.text : withoutRoots(request))) return reply.broken('upstream_unreachable');
     open.set(key, { reply, token: keyOf(metaOf(request)['progressToken']), answered });
     clearTimeout(idle);

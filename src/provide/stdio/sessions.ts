@@ -13,8 +13,9 @@ export const SESSION_HEADER = 'mcp-session-id';
 /** The sessions of one tool: a process for each client that said `initialize`. */
 export interface Sessions {
   /**
-   * Starts one with the client's `initialize`, which is answered on `stream`. `consumer`: whose it is, as CONSUMER_HEADER says. `refused` is called when the
-   * process wants no such beginning. False when there are too many.
+   * Starts one with the client's `initialize`, which is answered on `stream`. `consumer`: whose it is, as
+   * CONSUMER_HEADER says. `refused` is called when the process wants no such beginning. False when there are too
+   * many.
    */
   begin(request: Request, stream: ServerHttp2Stream, options: Begin): boolean;
   find(id: string): Session | undefined;

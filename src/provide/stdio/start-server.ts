@@ -23,7 +23,10 @@ export interface ServerOptions extends PipeOptions {
   readonly version: string;
 }
 
-/** Starts a server and asks for its era. Some legacy servers end when the first message is not `initialize`: such a one is started a second time. */
+/**
+ * Starts a server and asks for its era. Some legacy servers end when the first message is not `initialize`: such a
+ * one is started a second time.
+ */
 export function startServer(options: ServerOptions): Run {
   const { version } = options;
   let pipe = openPipe(options);

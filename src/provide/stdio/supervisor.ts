@@ -82,5 +82,9 @@ function factsOf(era: Era): { readonly server: unknown; readonly version: unknow
   const meta = isObject(said?.['_meta']) ? said['_meta'] : {};
   const named = said?.['serverInfo'] ?? meta['io.modelcontextprotocol/serverInfo'];
   const info = isObject(named) ? named : {};
-  return { server: info['name'], version: info['version'], protocol: said?.['protocolVersion'] ?? said?.['supportedVersions'] };
+  return {
+    server: info['name'],
+    version: info['version'],
+    protocol: said?.['protocolVersion'] ?? said?.['supportedVersions'],
+  };
 }

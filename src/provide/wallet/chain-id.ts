@@ -27,6 +27,9 @@ export function parseChainId(text: string): Pick<Wallet, 'namespace' | 'chainId'
     if (SOLANA_REFERENCE.test(cluster)) return { namespace, chainId: `solana:${cluster}` };
   }
   // Quoted only where it can be no secret that was put into the wrong field.
-  const shown = text.length <= 42 && /^[a-z0-9]{1,12}(?::|$)/i.test(text) && !/[0-9a-f]{40}/i.test(text) ? ` ${JSON.stringify(text)}` : '';
+  const shown =
+    text.length <= 42 && /^[a-z0-9]{1,12}(?::|$)/i.test(text) && !/[0-9a-f]{40}/i.test(text)
+      ? ` ${JSON.stringify(text)}`
+      : '';
   throw new WalletError(`The chain id${shown} is no chain that a wallet can sign in on. ${RIGHT}`);
 }

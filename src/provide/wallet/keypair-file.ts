@@ -6,14 +6,15 @@ import { WalletError } from './wallet.ts';
 const FILE_BYTES_MAX = 64 * 1024;
 
 /**
- * Text of a keypair file: a regular file of at most 64 KiB that only its owner can read. Mounted secrets are accepted too, see isPrivate.
- * Rejects with WalletError.
+ * Text of a keypair file: a regular file of at most 64 KiB that only its owner can read. Mounted secrets are
+ * accepted too, see isPrivate. Rejects with WalletError.
  */
 export async function readKeypairFile(path: string): Promise<string> {
   const file = await openToRead(path);
   try {
     const stats = await file.stat();
-    if (!stats.isFile()) throw new WalletError(`The keypair file ${path} is not a regular file. Name the file that tollgate keygen wrote`);
+    if (!stats.isFile())
+      throw new WalletError(`The keypair file ${path} is not a regular file. Name the file that tollgate keygen wrote`);
     await refuseReadable(path, stats);
     // The size is not trusted: a file may grow, and those of some file systems say 0.
     const bytes = Buffer.alloc(FILE_BYTES_MAX + 1);
@@ -23,7 +24,8 @@ export async function readKeypairFile(path: string): Promise<string> {
       if (bytesRead === 0) break;
       length += bytesRead;
     }
-    if (length > FILE_BYTES_MAX) throw new WalletError(`The keypair file ${path} is larger than ${FILE_BYTES_MAX} bytes: it is something else`);
+    if (length > FILE_BYTES_MAX)
+      throw new WalletError(`The keypair file ${path} is larger than ${FILE_BYTES_MAX} bytes: it is something else`);
     return bytes.toString('utf8', 0, length);
   } finally {
     await file.close();
@@ -55,16 +57,26 @@ async function refuseReadable(path: string, stats: Stats): Promise<void> {
       `The keypair file ${path} has mode ${octal(stats.mode)}. On a read-only mount it may be readable, and neither writable nor executable for group and others. Mount it with mode 0440 or 0400 (Kubernetes: defaultMode; Docker: mode)`,
     );
   // Of somebody else's file the mode alone would lock out the user that runs this.
-  const right = stats.uid === reader || reader === 0 ? `Run: chmod 600 ${path}` : 'Make it a file of the user that runs this, with mode 600';
-  throw new WalletError(`The keypair file ${path} can be read or written by other users, and whoever reads it holds the wallet. ${right}`);
+  const right =
+    stats.uid === reader || reader === 0
+      ? `Run: chmod 600 ${path}`
+      : 'Make it a file of the user that runs this, with mode 600';
+  throw new WalletError(
+    `The keypair file ${path} can be read or written by other users, and whoever reads it holds the wallet. ${right}`,
+  );
 }
 
 /**
- * Whether a process of the user `reader` may take its key from a file. Its owner's alone always. So are the secrets that orchestrators mount: a file of root's
- * that nobody may write and a group may read; and on a read-only mount, where no mode can be changed, whatever the others may only read.
+ * Whether a process of the user `reader` may take its key from a file. Its owner's alone always. So are the secrets
+ * that orchestrators mount: a file of root's that nobody may write and a group may read; and on a read-only mount,
+ * where no mode can be changed, whatever the others may only read.
  */
 export function isPrivate({ mode, uid }: Pick<Stats, 'mode' | 'uid'>, reader: number, readOnlyMount: boolean): boolean {
-  return (mode & 0o077) === 0 || (readOnlyMount && (mode & 0o033) === 0) || (uid === 0 && reader !== 0 && (mode & 0o337) === 0);
+  return (
+    (mode & 0o077) === 0 ||
+    (readOnlyMount && (mode & 0o033) === 0) ||
+    (uid === 0 && reader !== 0 && (mode & 0o337) === 0)
+  );
 }
 
 /** Root may write everything but this. */
@@ -79,7 +91,10 @@ async function isOnReadOnlyMount(path: string): Promise<boolean> {
 
 const octal = (mode: number) => (mode & 0o777).toString(8).padStart(4, '0');
 
-/** Writes a new keypair file, durably and readable by its owner alone from the first byte. An existing file is never touched. Rejects with WalletError. */
+/**
+ * Writes a new keypair file, durably and readable by its owner alone from the first byte. An existing file is never
+ * touched. Rejects with WalletError.
+ */
 export async function writeKeypairFile(path: string, text: string): Promise<void> {
   let file: FileHandle;
   try {
@@ -101,7 +116,8 @@ export async function writeKeypairFile(path: string, text: string): Promise<void
 }
 
 function explainWrite(path: string, code: string | undefined): string {
-  if (code === 'EEXIST') return `${path} exists already and may hold a wallet: nothing was written. Choose another name, or move it away`;
+  if (code === 'EEXIST')
+    return `${path} exists already and may hold a wallet: nothing was written. Choose another name, or move it away`;
   if (code === 'ENOENT') return `The directory ${dirname(path)} does not exist. Make it: mkdir -p ${dirname(path)}`;
   return `${path} cannot be written (${code}). Choose a place that can be`;
 }

@@ -5,13 +5,17 @@ import { evmWallet, parseBase58Keypair, parseByteArray, parseEvmSecret, solanaWa
 import { WalletError, type Wallet } from './wallet.ts';
 
 /**
- * Where a wallet comes from: a keypair file (Solana: a JSON array of 64 numbers, or the same bytes in base58; EVM: 0x-hex), or the secret
- * itself (base58, or hex with or without 0x). `chainId` is CAIP-2; of Solana also `solana:mainnet|devnet|testnet`.
+ * Where a wallet comes from: a keypair file (Solana: a JSON array of 64 numbers, or the same bytes in base58; EVM:
+ * 0x-hex), or the secret itself (base58, or hex with or without 0x). `chainId` is CAIP-2; of Solana also
+ * `solana:mainnet|devnet|testnet`.
  */
-export type WalletSource = { readonly chainId: string; readonly keypairFile: string } | { readonly chainId: string; readonly privateKey: string };
+export type WalletSource =
+  | { readonly chainId: string; readonly keypairFile: string }
+  | { readonly chainId: string; readonly privateKey: string };
 
 const FORMS = {
-  solana: 'a JSON array of 64 numbers, as solana-keygen and tollgate keygen --chain solana write it, or the same 64 bytes in base58',
+  solana:
+    'a JSON array of 64 numbers, as solana-keygen and tollgate keygen --chain solana write it, or the same 64 bytes in base58',
   eip155: '32 bytes in hex, as tollgate keygen --chain evm writes them',
 };
 
@@ -21,7 +25,10 @@ export async function loadWallet(source: WalletSource): Promise<Wallet> {
   return typeof key === 'string' ? evmWallet(chainId, key) : solanaWallet(chainId, key, what);
 }
 
-/** The same key as its bytes, for whoever signs more than texts: EVM 32, Solana the 64 of a key pair. Rejects as loadWallet. */
+/**
+ * The same key as its bytes, for whoever signs more than texts: EVM 32, Solana the 64 of a key pair. Rejects as
+ * loadWallet.
+ */
 export async function loadSecret(source: WalletSource): Promise<Uint8Array> {
   const { chainId, what, key } = await readKey(source);
   if (typeof key === 'string') return Buffer.from(key.slice(2), 'hex');
@@ -31,7 +38,9 @@ export async function loadSecret(source: WalletSource): Promise<Uint8Array> {
 }
 
 /** `what` is what a message calls the source. `key` is 0x-hex of an EVM account, or the bytes of a Solana key pair. */
-async function readKey(source: WalletSource): Promise<{ readonly chainId: string; readonly what: string; readonly key: `0x${string}` | Uint8Array }> {
+async function readKey(
+  source: WalletSource,
+): Promise<{ readonly chainId: string; readonly what: string; readonly key: `0x${string}` | Uint8Array }> {
   const { namespace, chainId } = parseChainId(source.chainId);
   if ('keypairFile' in source && isKey(source.keypairFile)) {
     // Not to be repeated as the name of a file that does not exist.
@@ -46,7 +55,10 @@ async function readKey(source: WalletSource): Promise<{ readonly chainId: string
 
   const key = namespace === 'eip155' ? parseEvmSecret(text, what) : (parseByteArray(value) ?? parseBase58Keypair(text));
   if (key) return { chainId, what, key };
-  const other = namespace === 'eip155' ? parseByteArray(value) !== null || parseBase58Keypair(text) !== null : /^(?:0x)?[0-9a-fA-F]{64}$/.test(text);
+  const other =
+    namespace === 'eip155'
+      ? parseByteArray(value) !== null || parseBase58Keypair(text) !== null
+      : /^(?:0x)?[0-9a-fA-F]{64}$/.test(text);
   throw new WalletError(
     other
       ? `${what} is one of ${namespace === 'eip155' ? 'Solana' : 'EVM'}, but the chain id ${chainId} is not. Give the chain of this wallet, or the wallet of this chain`

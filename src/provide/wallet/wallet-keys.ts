@@ -10,12 +10,16 @@ const SEED_BYTES = 32;
 /** Longer than 64 bytes in base58, which takes time that grows with the square of the length. */
 const BASE58_LENGTH_MAX = 128;
 
-/** The secret of an EVM account as 0x-hex; null for a text that is not 32 bytes in hex. Throws WalletError for bytes that are no key. */
+/**
+ * The secret of an EVM account as 0x-hex; null for a text that is not 32 bytes in hex. Throws WalletError for bytes
+ * that are no key.
+ */
 export function parseEvmSecret(text: string, what: string): `0x${string}` | null {
   const digits = /^(?:0x)?([0-9a-fA-F]{64})$/.exec(text)?.[1]?.toLowerCase();
   if (digits === undefined) return null;
   const value = BigInt(`0x${digits}`);
-  if (value === 0n || value >= SECP256K1_ORDER) throw new WalletError(`${what} holds a number that is no private key of an EVM account`);
+  if (value === 0n || value >= SECP256K1_ORDER)
+    throw new WalletError(`${what} holds a number that is no private key of an EVM account`);
   return `0x${digits}`;
 }
 
@@ -28,14 +32,21 @@ export function parseBase58Keypair(text: string): Uint8Array | null {
 /** The 64 bytes of a Solana key pair as solana-keygen writes them, a JSON array of numbers; null for another value. */
 export function parseByteArray(value: unknown): Uint8Array | null {
   if (!Array.isArray(value) || value.length !== SOLANA_KEY_BYTES) return null;
-  return value.every((byte) => Number.isInteger(byte) && byte >= 0 && byte <= 255) ? Uint8Array.from(value as number[]) : null;
+  return value.every((byte) => Number.isInteger(byte) && byte >= 0 && byte <= 255)
+    ? Uint8Array.from(value as number[])
+    : null;
 }
 
-/** The wallet of a Solana key pair: 32 bytes of seed, then 32 of public key. Throws WalletError where the halves do not belong together. */
+/**
+ * The wallet of a Solana key pair: 32 bytes of seed, then 32 of public key. Throws WalletError where the halves do
+ * not belong together.
+ */
 export function solanaWallet(chainId: string, keypair: Uint8Array, what: string): Wallet {
   const { publicKey, secretKey } = nacl.sign.keyPair.fromSeed(keypair.subarray(0, SEED_BYTES));
   if (!Buffer.from(publicKey).equals(keypair.subarray(SEED_BYTES))) {
-    throw new WalletError(`${what} holds a public key that is not the one of its secret key: it is damaged, or was put together by hand`);
+    throw new WalletError(
+      `${what} holds a public key that is not the one of its secret key: it is damaged, or was put together by hand`,
+    );
   }
   const address = bs58.encode(publicKey);
   return {

@@ -1,4 +1,7 @@
-/** A key pair that signs texts, on one chain. The secret half is in no field, so that printing a wallet shows none of it. */
+/**
+ * A key pair that signs texts, on one chain. The secret half is in no field, so that printing a wallet shows none
+ * of it.
+ */
 export interface Wallet {
   readonly namespace: 'solana' | 'eip155';
   /** CAIP-2, such as `eip155:8453`. */

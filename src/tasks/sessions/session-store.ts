@@ -13,7 +13,10 @@ export interface StoredSession {
   readonly expiresAt: number;
 }
 
-/** Sessions in the database, so that every gateway that shares it can go on with one, also after a restart. Rejects with the database's error. */
+/**
+ * Sessions in the database, so that every gateway that shares it can go on with one, also after a restart. Rejects
+ * with the database's error.
+ */
 export interface SessionStore {
   put(session: StoredSession): Promise<void>;
   /** null for one that is not there, or whose time is over. */

@@ -19,7 +19,10 @@ const JITTER = 0.25;
 /** A receiver that asks for more than this gets its next attempt earlier. */
 const ASKED_MS_MAX = 600_000;
 
-/** Milliseconds until the next attempt after so many; null after the last one. `asked`: the receiver's `Retry-After`, in seconds. */
+/**
+ * Milliseconds until the next attempt after so many; null after the last one. `asked`: the receiver's
+ * `Retry-After`, in seconds.
+ */
 export function delayAfter(attempts: number, random: () => number, asked?: unknown): number | null {
   const delay = DELAYS_MS[attempts - 1];
   if (delay === undefined) return null;

@@ -77,7 +77,8 @@ export function createWebhookQueue({ database, now, onLost, ...options }: Webhoo
       const content = contentOf(row['form'] as string);
       if (content === null) continue;
       const bytes = Buffer.byteLength(content.body);
-      const fault = bytes > WEBHOOK_BODY_BYTES_MAX ? `it has more than ${WEBHOOK_BODY_BYTES_MAX} bytes` : await fullness(account);
+      const fault =
+        bytes > WEBHOOK_BODY_BYTES_MAX ? `it has more than ${WEBHOOK_BODY_BYTES_MAX} bytes` : await fullness(account);
       if (fault !== null) {
         onLost({ account, service, taskId, receiver: null, reason: fault });
         continue;

@@ -16,7 +16,10 @@ const KEEP = loadStatement(import.meta.url, './sql/keep-claim.sql');
 const RELEASE = loadStatement(import.meta.url, './sql/release-webhook.sql');
 const REST = loadStatement(import.meta.url, './sql/rest-webhook.sql');
 
-/** Places of one gateway. A receiver that hangs holds one for `timeoutMs`, and neither it nor its account can take them all. */
+/**
+ * Places of one gateway. A receiver that hangs holds one for `timeoutMs`, and neither it nor its account can take
+ * them all.
+ */
 export interface RelayLimits {
   readonly inFlightMax: number;
   readonly perAccountMax: number;
@@ -27,7 +30,13 @@ export interface RelayLimits {
   readonly leaseMs: number;
 }
 
-export const RELAY_LIMITS: RelayLimits = { inFlightMax: 256, perAccountMax: 8, perReceiverMax: 32, timeoutMs: 10_000, leaseMs: 60_000 };
+export const RELAY_LIMITS: RelayLimits = {
+  inFlightMax: 256,
+  perAccountMax: 8,
+  perReceiverMax: 32,
+  timeoutMs: 10_000,
+  leaseMs: 60_000,
+};
 
 /** Due webhooks that are looked at in one turn. */
 const CANDIDATES_MAX = 1_000;
@@ -44,7 +53,10 @@ export interface WebhookRelayOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Sends what is queued. Any number of gateways may do so on one database: each webhook is with one of them at a time, so that its order holds. */
+/**
+ * Sends what is queued. Any number of gateways may do so on one database: each webhook is with one of them at a
+ * time, so that its order holds.
+ */
 export interface WebhookRelay {
   /** Looks for what is due, now or as soon as there is a place for it. */
   wake(): void;
@@ -54,7 +66,16 @@ export interface WebhookRelay {
   close(): Promise<void>;
 }
 
-export function createWebhookRelay({ database, fetch, texts, now, random, onLost, onError, ...options }: WebhookRelayOptions): WebhookRelay {
+export function createWebhookRelay({
+  database,
+  fetch,
+  texts,
+  now,
+  random,
+  onLost,
+  onError,
+  ...options
+}: WebhookRelayOptions): WebhookRelay {
   const limits = { ...RELAY_LIMITS, ...options.limits };
   const working = new Set<Promise<void>>();
   const ofAccount = createCounts();
@@ -95,7 +116,11 @@ export function createWebhookRelay({ database, fetch, texts, now, random, onLost
     for (const row of due) {
       const [id, account, receiver] = [row['id'] as string, row['account'] as string, row['receiver'] as string];
       if (ending.signal.aborted) return;
-      if (working.size >= limits.inFlightMax || ofAccount.of(account) >= limits.perAccountMax || ofReceiver.of(receiver) >= limits.perReceiverMax) {
+      if (
+        working.size >= limits.inFlightMax ||
+        ofAccount.of(account) >= limits.perAccountMax ||
+        ofReceiver.of(receiver) >= limits.perReceiverMax
+      ) {
         waiting = true;
         continue;
       }
@@ -154,27 +179,41 @@ export function createWebhookRelay({ database, fetch, texts, now, random, onLost
         bodyBytesMax: 0,
         signal: ending.signal,
       });
-      return { outcome: outcomeOf(reply.status), reason: `the receiver answered ${reply.status}`, retryAfter: reply.headers['retry-after'] };
+      return {
+        outcome: outcomeOf(reply.status),
+        reason: `the receiver answered ${reply.status}`,
+        retryAfter: reply.headers['retry-after'],
+      };
     } catch (error) {
       if (ending.signal.aborted) return 'stopped';
       const refused = error instanceof OutboundFailure && error.refused;
-      return { outcome: refused ? 'never' : 'again', reason: error instanceof OutboundFailure ? error.message : 'the call failed' };
+      return {
+        outcome: refused ? 'never' : 'again',
+        reason: error instanceof OutboundFailure ? error.message : 'the call failed',
+      };
     }
   }
 
   /** Whether the next in the queue may be sent now. */
-  async function conclude({ id, claim, lost }: Claimed, row: Row, { outcome, reason, retryAfter }: Attempt): Promise<boolean> {
+  async function conclude(
+    { id, claim, lost }: Claimed,
+    row: Row,
+    { outcome, reason, retryAfter }: Attempt,
+  ): Promise<boolean> {
     const attempts = Number(row['attempts']) + 1;
     const delay = outcome === 'again' ? delayAfter(attempts, random, retryAfter) : null;
     if (delay !== null) {
       await database.query(RELEASE, [id, claim, attempts, now() + delay]);
       return false;
     }
-    if (outcome !== 'delivered') onLost({ ...lost, reason: outcome === 'again' ? `${reason}, the last of ${attempts} times` : reason });
+    if (outcome !== 'delivered')
+      onLost({ ...lost, reason: outcome === 'again' ? `${reason}, the last of ${attempts} times` : reason });
     // In the order in which a webhook's rows are locked by who queues for it.
     await database.batch([
       { statement: KEEP, params: [id, claim, now() + limits.leaseMs] },
-      outcome === 'gone' ? { statement: END_WEBHOOK, params: [id, claim, row['sealed']!] } : { statement: END, params: [id, row['position']!] },
+      outcome === 'gone'
+        ? { statement: END_WEBHOOK, params: [id, claim, row['sealed']!] }
+        : { statement: END, params: [id, row['position']!] },
     ]);
     return true;
   }
@@ -209,7 +248,9 @@ interface Claimed {
 }
 
 function toClaimed(id: string, claim: string, row: Row): Claimed {
-  const [account, receiver, service, taskId] = (['account', 'receiver', 'service', 'task_id'] as const).map((name) => row[name] as string);
+  const [account, receiver, service, taskId] = (['account', 'receiver', 'service', 'task_id'] as const).map(
+    (name) => row[name] as string,
+  );
   const key = { primitive: row['primitive'] as Primitive, service: service!, taskId: taskId! };
   const owner = { account: account!, run: row['run'] === '' ? null : (row['run'] as string) };
   return {

@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { loadStatement, type Database } from '#store';
 import type { SealedTexts } from '#wire';
 import type { TaskKey, TaskOwner } from '../task.ts';
-import { WEBHOOK_TTL_MS, WEBHOOKS_PER_ACCOUNT_MAX, WEBHOOKS_PER_TASK_MAX, type Webhook, type WebhookStore } from './webhook.ts';
+import {
+  WEBHOOK_TTL_MS,
+  WEBHOOKS_PER_ACCOUNT_MAX,
+  WEBHOOKS_PER_TASK_MAX,
+  type Webhook,
+  type WebhookStore,
+} from './webhook.ts';
 
 const PUT = loadStatement(import.meta.url, './sql/put-webhook.sql');
 const LIST = loadStatement(import.meta.url, './sql/list-webhooks.sql');
@@ -64,7 +70,8 @@ export function createWebhookStore({ database, texts, now }: WebhookStoreOptions
     },
 
     has: async (key) => (await database.query(HAS, keyOf(key))).length > 0,
-    delete: async (key, owner, name) => (await database.query(DELETE, [...keyOf(key), owner.account, owner.run ?? '', name])).length > 0,
+    delete: async (key, owner, name) =>
+      (await database.query(DELETE, [...keyOf(key), owner.account, owner.run ?? '', name])).length > 0,
     sweep: async (limit) => (await database.query(SWEEP, [now(), limit])).length,
   };
 }

@@ -15,9 +15,15 @@ export interface Webhook {
 
 /** What a receiver is told, once. */
 export interface WebhookEvent {
-  /** Texts that are the same say that it is the same that happened, which is told once; null: it is never the same as anything before. */
+  /**
+   * Texts that are the same say that it is the same that happened, which is told once; null: it is never the same
+   * as anything before.
+   */
   readonly identity: string | null;
-  /** What is sent to receivers of a form; null where they are not told. At most WEBHOOK_BODY_BYTES_MAX, or it is not sent. */
+  /**
+   * What is sent to receivers of a form; null where they are not told. At most WEBHOOK_BODY_BYTES_MAX, or it is not
+   * sent.
+   */
   readonly contentOf: (form: string) => WebhookContent | null;
 }
 

@@ -10,8 +10,9 @@ import type { LostDelivery, WebhookEvent, WebhookStore } from './webhook.ts';
 /** Webhooks of tasks: who set them, what waits for their receivers, and the sending of it. */
 export interface Webhooks extends WebhookStore {
   /**
-   * Has the receivers of a task told of something. Resolves when it is in the database, from where it is sent, after a restart or by another gateway as
-   * well; with the number of receivers. Each receiver gets all in order; a slow one holds up no other. Rejects with the database's error.
+   * Has the receivers of a task told of something. Resolves when it is in the database, from where it is sent,
+   * after a restart or by another gateway as well; with the number of receivers. Each receiver gets all in order; a
+   * slow one holds up no other. Rejects with the database's error.
    */
   deliver(key: TaskKey, event: WebhookEvent): Promise<number>;
   /** Sends what is due, and resolves when nothing is on its way any more. It happens by itself, too. */
@@ -38,10 +39,22 @@ const POLL_MS = 1_000;
 const SWEEP_MS = 600_000;
 const SWEEP_BATCH = 1_000;
 
-export function createWebhooks({ database, fetch, secret, now, pollMs = POLL_MS, ...options }: WebhooksOptions): Webhooks {
+export function createWebhooks({
+  database,
+  fetch,
+  secret,
+  now,
+  pollMs = POLL_MS,
+  ...options
+}: WebhooksOptions): Webhooks {
   const { random = Math.random, onLost = () => {}, onError = () => {} } = options;
   const texts = createSealedTexts(secret);
-  const queue = createWebhookQueue({ database, now, onLost, ...(options.queueLimits ? { limits: options.queueLimits } : {}) });
+  const queue = createWebhookQueue({
+    database,
+    now,
+    onLost,
+    ...(options.queueLimits ? { limits: options.queueLimits } : {}),
+  });
   const relay = createWebhookRelay({
     database,
     fetch,

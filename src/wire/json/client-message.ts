@@ -20,8 +20,9 @@ export interface Ambiguous {
 }
 
 /**
- * A message of a client, by the rules of parseMessage, which is safe to pass on as text. A member whose name is nearly one that counts makes it ambiguous:
- * one of the envelope, and one that `faultOf` finds in the parameters. Other members beside those of the envelope are left out of the text.
+ * A message of a client, by the rules of parseMessage, which is safe to pass on as text. A member whose name is
+ * nearly one that counts makes it ambiguous: one of the envelope, and one that `faultOf` finds in the parameters.
+ * Other members beside those of the envelope are left out of the text.
  */
 export function readClientMessage(
   text: string,

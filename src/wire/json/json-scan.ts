@@ -22,7 +22,10 @@ export function skipSpace(text: string, from: number): number {
   }
 }
 
-/** So many characters are looked at one by one before the native search is asked: for short strings, and many escapes, the call costs more. */
+/**
+ * So many characters are looked at one by one before the native search is asked: for short strings, and many
+ * escapes, the call costs more.
+ */
 const NEAR = 32;
 
 /** Behind the quote that closes the string whose opening quote is at `start`. */
@@ -36,7 +39,8 @@ function stringEnd(text: string, start: number): number {
       if (code === QUOTE) return i + 1;
       if (code === BACKSLASH) i++;
     }
-    // `i` is no escaped place. The quotes found from here on each end a run of backslashes, so each of those is looked at once.
+    // `i` is no escaped place. The quotes found from here on each end a run of backslashes, so each of those is
+    // looked at once.
     const quote = text.indexOf('"', i);
     if (quote === -1) throw new RawJsonError(`a string has no end (from position ${start})`);
     let before = quote - 1;
@@ -62,7 +66,9 @@ export function decodeKey(text: string, start: number, end: number): string {
   }
 }
 
-/** Behind the value at `start`. What a nested value holds is passed over by counting brackets: linear, and no recursion. */
+/**
+ * Behind the value at `start`. What a nested value holds is passed over by counting brackets: linear, and no recursion.
+ */
 export function valueEnd(text: string, start: number): number {
   const first = text.charCodeAt(start);
   if (first === QUOTE) return stringEnd(text, start);
@@ -94,7 +100,8 @@ function scalarEnd(text: string, start: number): number {
   for (; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || code <= 0x20) break;
-    if (code === QUOTE || code === COLON || code === OPEN_BRACE || code === OPEN_BRACKET) throw unexpected(text, i, 'a value');
+    if (code === QUOTE || code === COLON || code === OPEN_BRACE || code === OPEN_BRACKET)
+      throw unexpected(text, i, 'a value');
   }
   if (i === start) throw unexpected(text, i, 'a value');
   return i;

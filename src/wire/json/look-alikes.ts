@@ -1,4 +1,7 @@
-/** Names that are acted on in one kind of object. `exact` are the spellings that are let through, `meant` the name that each folded spelling stands for. */
+/**
+ * Names that are acted on in one kind of object. `exact` are the spellings that are let through, `meant` the name
+ * that each folded spelling stands for.
+ */
 export interface ActedOn {
   readonly exact: ReadonlySet<string>;
   readonly meant: ReadonlyMap<string, string>;
@@ -8,19 +11,30 @@ export interface ActedOn {
   readonly own: readonly string[];
 }
 
-/** A member that is refused: some server takes it for another one, or it is said to the gateway, which has no such name. */
+/**
+ * A member that is refused: some server takes it for another one, or it is said to the gateway, which has no such name.
+ */
 export interface LookAlike {
   /** As it was sent. */
   readonly name: string;
-  /** The name that it must have, if it is meant; null for one that is too long to tell, and for one that begins as the gateway's own do and is none of `own`. */
+  /**
+   * The name that it must have, if it is meant; null for one that is too long to tell, and for one that begins as
+   * the gateway's own do and is none of `own`.
+   */
   readonly meant: string | null;
   readonly own?: readonly string[];
 }
 
-/** No member that is acted on, or that a client has a reason to send beside it, has a longer name. Folding takes as long as a name is. */
+/**
+ * No member that is acted on, or that a client has a reason to send beside it, has a longer name. Folding takes as
+ * long as a name is.
+ */
 const NAME_CHARS_MAX = 256;
 
-/** `others`: spellings that fold to one of the names and are let through all the same, because the gateway reads them itself. */
+/**
+ * `others`: spellings that fold to one of the names and are let through all the same, because the gateway reads
+ * them itself.
+ */
 export function actedOn(names: readonly string[], others: readonly string[] = []): ActedOn {
   const meant = new Map(names.map((name) => [foldName(name, name.length), name]));
   return {
@@ -37,19 +51,24 @@ const OWN_FOLDED = 'tollgate';
 /** All signs that look like the one in it. */
 const SLASH = /[/\\\u2044\u2215\u29f8\uff0f]/;
 
-const beginsAsOwn = (name: string): boolean => SLASH.test(name) && foldName(name.slice(0, 64).split(SLASH, 1)[0]!) === OWN_FOLDED;
+const beginsAsOwn = (name: string): boolean =>
+  SLASH.test(name) && foldName(name.slice(0, 64).split(SLASH, 1)[0]!) === OWN_FOLDED;
 
 /**
- * The first of `names` that is not one of those acted on, and that some decoder takes for one, or that only the gateway could know and does not; null where
- * there is none. Servers in Go match names without regard to case, ſ and the Kelvin sign included, and some without regard to `_` and `-`; ProtoJSON and
- * Pydantic have two spellings for each name; one parser in Go took a name with U+0000 behind it for the name, and what is written in C ends a name there.
+ * The first of `names` that is not one of those acted on, and that some decoder takes for one, or that only the
+ * gateway could know and does not; null where there is none. Servers in Go match names without regard to case, ſ
+ * and the Kelvin sign included, and some without regard to `_` and `-`; ProtoJSON and Pydantic have two spellings
+ * for each name; one parser in Go took a name with U+0000 behind it for the name, and what is written in C ends a
+ * name there.
  */
 export function findLookAlike(names: Iterable<string>, { exact, meant, lettersMax, own }: ActedOn): LookAlike | null {
   for (const name of names) {
     if (exact.has(name)) continue;
     if (name.length > NAME_CHARS_MAX) return { name, meant: null };
     const nul = name.indexOf('\0');
-    const found = meant.get(foldName(name, lettersMax)) ?? (nul === -1 ? undefined : meant.get(foldName(name.slice(0, nul), lettersMax)));
+    const found =
+      meant.get(foldName(name, lettersMax)) ??
+      (nul === -1 ? undefined : meant.get(foldName(name.slice(0, nul), lettersMax)));
     if (found !== undefined) return { name, meant: found };
     // A cap that is misspelt must not be a cap that is not there.
     if (own.length > 0 && beginsAsOwn(name)) return { name, meant: null, own };
@@ -68,13 +87,20 @@ export interface LookAlikeFault {
 export function lookAlikeFault(path: string, { name, meant, own }: LookAlike): LookAlikeFault {
   const param = path.replace(/\.$/, '');
   if (meant === null && own === undefined)
-    return { message: `${path}${shown(name)} is longer than ${NAME_CHARS_MAX} characters, which no name of a member may be`, param };
-  if (meant === null) return { message: `${path}${shown(name)} is not known; what begins with ${OWN} can be ${own!.join(', ')}`, param };
+    return {
+      message: `${path}${shown(name)} is longer than ${NAME_CHARS_MAX} characters, which no name of a member may be`,
+      param,
+    };
+  if (meant === null)
+    return { message: `${path}${shown(name)} is not known; what begins with ${OWN} can be ${own!.join(', ')}`, param };
   const message = `${path}${shown(name)} must be written ${meant}: some servers would take the one for the other`;
   return { message, param: `${path}${meant}` };
 }
 
-/** Where objects stand in another one, by their path in it, and what is acted on in each. `*` is every element of an array. */
+/**
+ * Where objects stand in another one, by their path in it, and what is acted on in each. `*` is every element of an
+ * array.
+ */
 export type ActedOnAt = readonly (readonly [path: readonly string[], names: ActedOn])[];
 
 /** The first look-alike in the objects that `at` names; null where there is none. `path` is that of `object` itself. */
@@ -86,7 +112,10 @@ export function lookAlikeAt(object: object, at: ActedOnAt, path = ''): LookAlike
   return null;
 }
 
-/** A look-alike with the path to its object, which is put together only once there is one: nearly all requests have none. */
+/**
+ * A look-alike with the path to its object, which is put together only once there is one: nearly all requests have
+ * none.
+ */
 type Found = LookAlike & { readonly path: string };
 
 function search(value: unknown, below: readonly string[], depth: number, names: ActedOn): Found | null {
@@ -122,7 +151,10 @@ const FOLDED_CHARS_MAX = 1_024;
 const NO_LETTERS = /[^\p{L}\p{N}]+|\p{Default_Ignorable_Code_Point}+/gu;
 const ASCII = /^[\0-\x7f]*$/;
 
-/** What all spellings have in common that a decoder may take for one name: small letters and digits. '' for what has more than `lettersMax` of them. */
+/**
+ * What all spellings have in common that a decoder may take for one name: small letters and digits. '' for what has
+ * more than `lettersMax` of them.
+ */
 export function foldName(name: string, lettersMax = 64): string {
   if (name.length > FOLDED_CHARS_MAX) return '';
   // NFKC makes up to 18 characters of one, and is not asked of long texts.
@@ -145,5 +177,8 @@ const SHOWN_MAX = 100;
 
 /** With everything escaped that does not look as it is. */
 function shown(name: string): string {
-  return JSON.stringify(name.slice(0, SHOWN_MAX)).replace(/[^ -~]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return JSON.stringify(name.slice(0, SHOWN_MAX)).replace(
+    /[^ -~]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }

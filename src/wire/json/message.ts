@@ -46,9 +46,10 @@ export interface ResponseMessage extends RawMessage {
 export type JsonRpcMessage = RequestMessage | NotificationMessage | ResponseMessage;
 
 /**
- * One message of JSON text; undefined where it is not JSON, null where it is no JSON-RPC 2.0 message (a batch is none). A key that
- * stands twice in the message, in `params` or in `params._meta` makes it null as well: readers differ in which one they take, and what is
- * billed must be what the provider sees. `params` and `_meta` are objects where they are there.
+ * One message of JSON text; undefined where it is not JSON, null where it is no JSON-RPC 2.0 message (a batch is
+ * none). A key that stands twice in the message, in `params` or in `params._meta` makes it null as well: readers
+ * differ in which one they take, and what is billed must be what the provider sees. `params` and `_meta` are
+ * objects where they are there.
  */
 export function parseMessage(text: string): JsonRpcMessage | null | undefined {
   let value: unknown;
@@ -59,7 +60,8 @@ export function parseMessage(text: string): JsonRpcMessage | null | undefined {
   }
   if (!isObject(value) || value['jsonrpc'] !== '2.0') return null;
   const { params } = value;
-  if (params !== undefined && !(isObject(params) && (!Object.hasOwn(params, '_meta') || isObject(params['_meta'])))) return null;
+  if (params !== undefined && !(isObject(params) && (!Object.hasOwn(params, '_meta') || isObject(params['_meta']))))
+    return null;
   let members: Members;
   try {
     members = membersAlong(text, PARAMS_META);
@@ -85,7 +87,8 @@ function toResponse(raw: RawMessage): ResponseMessage | null {
   const { id = null, result, error } = raw.value;
   if (id !== null && !isRequestId(id)) return null;
   const idText = id === null ? 'null' : idTextOf(raw);
-  if (error === undefined) return result === undefined || id === null ? null : { kind: 'response', id, idText, result, ...raw };
+  if (error === undefined)
+    return result === undefined || id === null ? null : { kind: 'response', id, idText, result, ...raw };
   return result === undefined && isError(error) ? { kind: 'response', id, idText, error, ...raw } : null;
 }
 

@@ -34,22 +34,30 @@ export interface Edit extends Span {
 }
 
 /**
- * Members of the object whose `{` is at `at`, after white space. It reads text that JSON.parse accepts: of other text it throws RawJsonError
- * or gives spans of it, since values are passed over and not checked. A key that stands twice throws too, however it is escaped: two readers
- * would take different ones. Linear time, no recursion.
+ * Members of the object whose `{` is at `at`, after white space. It reads text that JSON.parse accepts: of other
+ * text it throws RawJsonError or gives spans of it, since values are passed over and not checked. A key that stands
+ * twice throws too, however it is escaped: two readers would take different ones. Linear time, no recursion.
  */
 export function membersOf(text: string, at = 0): Members {
   return read(text, at, NOWHERE, 0).members;
 }
 
-/** membersOf, and in the same pass the objects along `path` are held to the same rule, so that they are not read again for it. */
+/**
+ * membersOf, and in the same pass the objects along `path` are held to the same rule, so that they are not read
+ * again for it.
+ */
 export function membersAlong(text: string, path: readonly string[]): Members {
   return read(text, 0, path, 0).members;
 }
 
 const NOWHERE: readonly string[] = [];
 
-function read(text: string, at: number, path: readonly string[], depth: number): { readonly members: Members; readonly end: number } {
+function read(
+  text: string,
+  at: number,
+  path: readonly string[],
+  depth: number,
+): { readonly members: Members; readonly end: number } {
   const members = new Map<string, Member>();
   let i = skipSpace(text, at);
   if (text.charCodeAt(i) !== OPEN_BRACE) throw unexpected(text, i, 'an object');
@@ -64,7 +72,8 @@ function read(text: string, at: number, path: readonly string[], depth: number):
     const start = skipSpace(text, i + 1);
     const along = key === path[depth] && text.charCodeAt(start) === OPEN_BRACE;
     const end = along ? read(text, start, path, depth + 1).end : valueEnd(text, start);
-    if (members.has(key)) throw new RawJsonError(`the key ${JSON.stringify(key)} stands twice in one object (at position ${keyStart})`);
+    if (members.has(key))
+      throw new RawJsonError(`the key ${JSON.stringify(key)} stands twice in one object (at position ${keyStart})`);
     members.set(key, { keyStart, start, end });
     i = skipSpace(text, end);
     const next = text.charCodeAt(i);
@@ -74,7 +83,10 @@ function read(text: string, at: number, path: readonly string[], depth: number):
   }
 }
 
-/** Elements of the array whose `[` is at `at`, after white space; the first `countMax` of them. Reads and throws as membersOf does. */
+/**
+ * Elements of the array whose `[` is at `at`, after white space; the first `countMax` of them. Reads and throws as
+ * membersOf does.
+ */
 export function elementsOf(text: string, at: number, countMax = Infinity): readonly Span[] {
   const elements: Span[] = [];
   let i = skipSpace(text, at);
@@ -106,7 +118,10 @@ export function splice(text: string, edits: readonly Edit[]): string {
   return result + text.slice(at);
 }
 
-/** The edit that sets member `key` of the object at `at` to `value` (JSON text): replaces its value, or inserts it as the last member. */
+/**
+ * The edit that sets member `key` of the object at `at` to `value` (JSON text): replaces its value, or inserts it
+ * as the last member.
+ */
 export function setMember(text: string, at: number, key: string, value: string): Edit {
   const members = membersOf(text, at);
   const old = members.get(key);
@@ -122,7 +137,10 @@ export function removeMember(text: string, at: number, key: string): Edit | null
   let before: Member | null = null;
   let found: Member | null = null;
   for (const [name, member] of membersOf(text, at)) {
-    if (found) return before ? { start: before.end, end: found.end, text: '' } : { start: found.keyStart, end: member.keyStart, text: '' };
+    if (found)
+      return before
+        ? { start: before.end, end: found.end, text: '' }
+        : { start: found.keyStart, end: member.keyStart, text: '' };
     if (name === key) found = member;
     else before = member;
   }
@@ -130,8 +148,8 @@ export function removeMember(text: string, at: number, key: string): Edit | null
 }
 
 /**
- * The object at `span` with several members set (JSON text) or removed (null) at once, as one edit: single edits could collide at a comma.
- * What stays keeps its place, spelling and white space; what is new comes last.
+ * The object at `span` with several members set (JSON text) or removed (null) at once, as one edit: single edits
+ * could collide at a comma. What stays keeps its place, spelling and white space; what is new comes last.
  */
 export function withMembers(text: string, span: Span, change: Readonly<Record<string, string | null>>): Edit {
   const members = membersOf(text, span.start);
@@ -143,7 +161,10 @@ export function withMembers(text: string, span: Span, change: Readonly<Record<st
     changes.delete(key);
     if (value !== null) {
       if (body) body += text.slice(before!.end, member.keyStart);
-      body += value === undefined ? text.slice(member.keyStart, member.end) : text.slice(member.keyStart, member.start) + value;
+      body +=
+        value === undefined
+          ? text.slice(member.keyStart, member.end)
+          : text.slice(member.keyStart, member.start) + value;
     }
     before = member;
   }

@@ -2,8 +2,8 @@
 const PLACED_BYTES_MAX = 1024 * 1024;
 
 /**
- * Why a text is no JSON, to follow "The body is not valid JSON: "; null where it has nothing but spaces. `start` are bytes that stood before it: positions are told in bytes.
- * Asked after JSON.parse refused it with `error`.
+ * Why a text is no JSON, to follow "The body is not valid JSON: "; null where it has nothing but spaces. `start`
+ * are bytes that stood before it: positions are told in bytes. Asked after JSON.parse refused it with `error`.
  */
 export function syntaxFault(text: string, error: unknown, start = 0): string | null {
   if (text.trim() === '') return null;

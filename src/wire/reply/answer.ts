@@ -4,9 +4,14 @@ import { eventText } from './event-reader.ts';
 
 /** The reply to one request of a client: one JSON message, or a stream of events that the response ends. */
 export interface Answer {
-  /** Writes whole events ahead of the response. Resolves when more can be written; drops them for a client that takes none. */
+  /**
+   * Writes whole events ahead of the response. Resolves when more can be written; drops them for a client that
+   * takes none.
+   */
   events(bytes: Uint8Array): Promise<void>;
-  /** Writes the response, which ends the reply. `status` and `headers` are those of a reply without events before it. */
+  /**
+   * Writes the response, which ends the reply. `status` and `headers` are those of a reply without events before it.
+   */
   end(text: string, status: number, headers?: Readonly<Record<string, string>>, eventId?: string | null): void;
   /** Ends a reply that has no response: the client cancelled, or there is none to give. */
   close(): void;
@@ -30,8 +35,8 @@ const EVENT_STREAM_HEADERS = {
 } as const;
 
 /**
- * An answer that begins as JSON and becomes a stream with its first event, or when nothing was said for long: a proxy on the way would take a slow tool
- * for a dead connection.
+ * An answer that begins as JSON and becomes a stream with its first event, or when nothing was said for long: a
+ * proxy on the way would take a slow tool for a dead connection.
  */
 export function createAnswer(options: AnswerOptions): Answer {
   return new HttpAnswer(options);

@@ -29,9 +29,9 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 /**
- * Reads server-sent events. Lines end in LF, CRLF or CR. A block of nothing but comments is no event and is dropped.
- * Time is linear in the bytes, however they are split. `push` throws EventError at an event above `bytesMax`; events before it are given first,
- * and the error comes with the next call.
+ * Reads server-sent events. Lines end in LF, CRLF or CR. A block of nothing but comments is no event and is
+ * dropped. Time is linear in the bytes, however they are split. `push` throws EventError at an event above
+ * `bytesMax`; events before it are given first, and the error comes with the next call.
  */
 export function createEventReader({ bytesMax }: { readonly bytesMax: number }): EventReader {
   /** Bytes of the event that has no blank line yet. */
@@ -126,7 +126,8 @@ export function createEventReader({ bytesMax }: { readonly bytesMax: number }): 
   };
 }
 
-const asBuffer = (chunk: Uint8Array) => (Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+const asBuffer = (chunk: Uint8Array) =>
+  Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 
 function indexOrEnd(chunk: Buffer, byte: number, from: number): number {
   const index = chunk.indexOf(byte, from);

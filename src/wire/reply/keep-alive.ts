@@ -24,8 +24,9 @@ export const createSilent = (beat: () => void): Silent => ({ quietTicks: 0, beat
  * do not take a thinking model for a dead connection. Writing costs a stream one assignment, no timer.
  */
 export function createKeepAlive(silenceMs: number, tickMs: number = Math.min(TICK_MS, silenceMs)): KeepAlive {
-  // No Set: each time that one grows, it leaves a dead table in the old heap that keeps all streams of that moment, with their whole calls, until the
-  // next full collection. With a reply for each call that was every call: 16 KB to copy for each.
+  // No Set: each time that one grows, it leaves a dead table in the old heap that keeps all streams of that moment,
+  // with their whole calls, until the next full collection. With a reply for each call that was every call: 16 KB
+  // to copy for each.
   const streams: Silent[] = [];
   const ticksMax = Math.ceil(silenceMs / tickMs);
   let timer: NodeJS.Timeout | null = null;

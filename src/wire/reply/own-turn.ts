@@ -6,8 +6,9 @@ export const OWN_TURN_BYTES = 64 * 1024;
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Settles when the caller may do a piece of work that takes some milliseconds: one piece in each turn of the event loop, over the whole process,
- * and after a long one a pause as long as it took. Everybody else's calls go on in between. Do the work before anything else is awaited.
+ * Settles when the caller may do a piece of work that takes some milliseconds: one piece in each turn of the event
+ * loop, over the whole process, and after a long one a pause as long as it took. Everybody else's calls go on in
+ * between. Do the work before anything else is awaited.
  */
 export function ownTurn(): Promise<void> {
   const before = last;

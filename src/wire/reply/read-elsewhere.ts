@@ -16,8 +16,9 @@ let worker: Worker | null = null;
 let running: Waiting | null = null;
 
 /**
- * Runs a ReadingModule in a thread of its own, so that what takes long to read stops nobody's calls. The thread is started by the first job
- * and does one at a time. `transfer`: buffers of `args` that are given away. Rejects with Error where the job throws or runs out of memory.
+ * Runs a ReadingModule in a thread of its own, so that what takes long to read stops nobody's calls. The thread is
+ * started by the first job and does one at a time. `transfer`: buffers of `args` that are given away. Rejects with
+ * Error where the job throws or runs out of memory.
  */
 export function readElsewhere(account: string, module: URL, args: unknown, transfer: ArrayBuffer[]): Promise<unknown> {
   return new Promise((resolve, reject) => {
@@ -49,7 +50,9 @@ function start(): Worker {
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MIB },
   });
-  started.on('message', (answer: ReadingAnswer) => ended((job) => (answer.ok ? job.resolve(answer.value) : job.reject(new Error(answer.message)))));
+  started.on('message', (answer: ReadingAnswer) =>
+    ended((job) => (answer.ok ? job.resolve(answer.value) : job.reject(new Error(answer.message)))),
+  );
   const failed = (error: Error) => {
     if (worker !== started) return;
     worker = null;

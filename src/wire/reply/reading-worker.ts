@@ -12,10 +12,13 @@ export interface ReadingJob {
   readonly args: unknown;
 }
 
-export type ReadingAnswer = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly message: string };
+export type ReadingAnswer =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly message: string };
 
 const NICENESS = 10;
-// Where the cores are all busy, the event loop goes first. Linux takes this for the thread, other systems for the process.
+// Where the cores are all busy, the event loop goes first. Linux takes this for the thread, other systems for the
+// process.
 if (process.platform === 'linux') setPriority(NICENESS);
 
 const modules = new Map<string, ReadingModule>();
@@ -27,6 +30,9 @@ parentPort?.on('message', async ({ module, args }: ReadingJob) => {
     const { value, transfer } = found.run(args);
     parentPort!.postMessage({ ok: true, value } satisfies ReadingAnswer, transfer);
   } catch (error) {
-    parentPort!.postMessage({ ok: false, message: error instanceof Error ? error.message : String(error) } satisfies ReadingAnswer);
+    parentPort!.postMessage({
+      ok: false,
+      message: error instanceof Error ? error.message : String(error),
+    } satisfies ReadingAnswer);
   }
 });

@@ -10,7 +10,9 @@ export interface ReplySink {
   flush(): void;
   /** False when the client reads slower than this: wait for `drained` before writing more. */
   write(bytes: Uint8Array): boolean;
-  /** Resolves when more can be written, or the client is gone. A client that takes nothing for too long is made to go. */
+  /**
+   * Resolves when more can be written, or the client is gone. A client that takes nothing for too long is made to go.
+   */
   drained(): Promise<void>;
   end(bytes: Uint8Array): void;
   /** Ends a reply that is not complete: `bytes` tell why. */
@@ -18,15 +20,17 @@ export interface ReplySink {
 }
 
 /**
- * Writes past Fastify, straight to the socket. `onGone` is called when the client leaves before the end. One that stays, but takes nothing for
- * `stallMs` while bytes wait for it, is cut off: else it could read all but the end of a reply and hold its settlement up until the lock expires,
- * or leave a reply that has ended in memory.
+ * Writes past Fastify, straight to the socket. `onGone` is called when the client leaves before the end. One that
+ * stays, but takes nothing for `stallMs` while bytes wait for it, is cut off: else it could read all but the end of
+ * a reply and hold its settlement up until the lock expires, or leave a reply that has ended in memory.
  */
 export function createHttpSink(reply: FastifyReply, stallMs: number, onGone: () => void): ReplySink {
   return new HttpSink(reply, stallMs, onGone);
 }
 
-/** A class, as there is one for each reply: eight closures for each were a twelfth of all that a call keeps in memory. */
+/**
+ * A class, as there is one for each reply: eight closures for each were a twelfth of all that a call keeps in memory.
+ */
 class HttpSink implements ReplySink {
   closed: boolean;
   readonly #reply: FastifyReply;
@@ -76,8 +80,8 @@ class HttpSink implements ReplySink {
   end(bytes: Uint8Array): void {
     this.#ended = true;
     this.#raw.end(bytes);
-    // What its client does not fetch is not kept for ever either. Node cuts the connection when nothing moves for so long, and sets its own limit after the end.
-    // A reply to a request from inside this process is over by now.
+    // What its client does not fetch is not kept for ever either. Node cuts the connection when nothing moves for
+    // so long, and sets its own limit after the end. A reply to a request from inside this process is over by now.
     if (!this.#raw.writableFinished && !this.#raw.destroyed) this.#raw.setTimeout(this.#stallMs);
   }
 

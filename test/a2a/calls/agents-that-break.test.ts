@@ -17,17 +17,33 @@ const BREAKS: Readonly<Record<string, Break>> = {
   'HTTP 500': answer(500, { 'content-type': 'text/plain' }, 'stack at secret.ts:12'),
   'HTTP 500 with JSON': answer(500, json, '{"error":"no"}'),
   'HTTP 401': answer(401, { 'www-authenticate': 'Bearer' }, ''),
-  'HTTP 403 with a JSON-RPC error': answer(403, json, '{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found"}}'),
+  'HTTP 403 with a JSON-RPC error': answer(
+    403,
+    json,
+    '{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found"}}',
+  ),
   'a redirect': answer(302, { location: 'http://169.254.169.254/latest' }, ''),
   'a permanent redirect': answer(308, { location: 'https://elsewhere.example/' }, ''),
   garbage: answer(200, json, '{"jsonrpc":"2.0","id":1,"resu<<<'),
   'an empty body': answer(200, json, ''),
   'no content': answer(204, {}, ''),
   HTML: answer(200, { 'content-type': 'text/html' }, '<html>hello</html>'),
-  'a batch': answer(200, json, '[{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"b","status":{"state":"TASK_STATE_COMPLETED"}}}}]'),
+  'a batch': answer(
+    200,
+    json,
+    '[{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"b","status":{"state":"TASK_STATE_COMPLETED"}}}}]',
+  ),
   'a request': answer(200, json, '{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{}}'),
-  'the answer to another request': answer(200, json, JSON.stringify({ jsonrpc: '2.0', id: 'another', result: taskResult('other', 'COMPLETED') })),
-  'the error of another request': answer(200, json, '{"jsonrpc":"2.0","id":2,"error":{"code":-32001,"message":"Task not found"}}'),
+  'the answer to another request': answer(
+    200,
+    json,
+    JSON.stringify({ jsonrpc: '2.0', id: 'another', result: taskResult('other', 'COMPLETED') }),
+  ),
+  'the error of another request': answer(
+    200,
+    json,
+    '{"jsonrpc":"2.0","id":2,"error":{"code":-32001,"message":"Task not found"}}',
+  ),
   'an event of another request': answer(
     200,
     { 'content-type': 'text/event-stream' },
@@ -40,8 +56,16 @@ const BREAKS: Readonly<Record<string, Break>> = {
     json,
     '{"jsonrpc":"2.0","id":1,"result":{"task":{"id":"x","status":{"state":3}}},"error":{"code":1,"message":"x"}}',
   ),
-  'a task without an id': answer(200, json, '{"jsonrpc":"2.0","id":1,"result":{"task":{"status":{"state":"TASK_STATE_COMPLETED"}}}}'),
-  'a task whose id is too long': answer(200, json, JSON.stringify({ jsonrpc: '2.0', id: 1, result: taskResult('x'.repeat(257), 'COMPLETED') })),
+  'a task without an id': answer(
+    200,
+    json,
+    '{"jsonrpc":"2.0","id":1,"result":{"task":{"status":{"state":"TASK_STATE_COMPLETED"}}}}',
+  ),
+  'a task whose id is too long': answer(
+    200,
+    json,
+    JSON.stringify({ jsonrpc: '2.0', id: 1, result: taskResult('x'.repeat(257), 'COMPLETED') }),
+  ),
   'a task whose id is half a pair': answer(
     200,
     json,
@@ -56,7 +80,11 @@ const BREAKS: Readonly<Record<string, Break>> = {
   'a stream of comments': answer(200, { 'content-type': 'text/event-stream' }, ': hello\n\n: hello\n\n'),
   'a stream of garbage': answer(200, { 'content-type': 'text/event-stream' }, 'data: {"jsonrpc":"2.0",\n\n'),
   'brackets without end': answer(200, json, `{"jsonrpc":"2.0","id":1,"result":${'['.repeat(100_000)}`),
-  'deep brackets': answer(200, json, `{"jsonrpc":"2.0","id":1,"result":{"task":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`),
+  'deep brackets': answer(
+    200,
+    json,
+    `{"jsonrpc":"2.0","id":1,"result":{"task":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`,
+  ),
   'a key that stands twice': answer(
     200,
     json,
@@ -78,7 +106,9 @@ test.each(Object.keys(BREAKS))('%s: an error in words, and nothing charged', asy
         const refused = refusalOf(await talk.sent('work'));
         expect(refused, wire.name).not.toBeNull();
         expect(refused!.message).not.toMatch(/secret|undefined|\[object/);
-        expect(wire === RPC ? refused!.code : refused!.status, `${wire.name} ${refused!.message}`).toBe(wire === RPC ? -32_017 : 502);
+        expect(wire === RPC ? refused!.code : refused!.status, `${wire.name} ${refused!.message}`).toBe(
+          wire === RPC ? -32_017 : 502,
+        );
         const opened = await talk.open('SendStreamingMessage', {
           message: { messageId: `s ${wire.name} ${name}`, role: 'ROLE_USER', parts: [{ text: 'work' }] },
         });
@@ -139,7 +169,9 @@ test('a stream that is cut after its end was seen is whole', async () => {
     writeEvent(exchange, statusEvent('ended', 'COMPLETED'));
     setImmediate(() => exchange.response.destroy());
   });
-  expect(await calls.spent(async () => expect(await (await calls.talk(url).stream('work')).rest()).toHaveLength(2))).toBe(MESSAGE_PRICE);
+  expect(
+    await calls.spent(async () => expect(await (await calls.talk(url).stream('work')).rest()).toHaveLength(2)),
+  ).toBe(MESSAGE_PRICE);
 });
 
 test('an agent that forgot a task after it began: what was locked goes back', async () => {
@@ -177,7 +209,11 @@ test('events without end are ended by the clock of the call, and their task by w
 
 test('an agent that says nothing is given up when the time of the call is over', async () => {
   const { url } = await serveRaw(calls.world, () => {});
-  expect(await calls.spent(async () => expect(refusalOf(await calls.talk(url).sent('work'))?.message).toMatch(/did not finish in time/))).toBe(0n);
+  expect(
+    await calls.spent(async () =>
+      expect(refusalOf(await calls.talk(url).sent('work'))?.message).toMatch(/did not finish in time/),
+    ),
+  ).toBe(0n);
 });
 
 test('an event that is too large, and does not end, ends the stream and its task', async () => {
@@ -197,7 +233,10 @@ test('an event that is too large, and does not end, ends the stream and its task
   });
   expect(
     await calls.spent(async () => {
-      expect((await (await calls.talk(url).stream('work')).rest()).at(-1)).toMatchObject({ type: 'status', state: 'canceled' });
+      expect((await (await calls.talk(url).stream('work')).rest()).at(-1)).toMatchObject({
+        type: 'status',
+        state: 'canceled',
+      });
       await calls.world.spine.quiet();
     }),
   ).toBe(MESSAGE_PRICE);

@@ -28,7 +28,8 @@ async function serveLarge(pricing = 'per_call = 0.001') {
         return void exchange.response.end();
       }
       if (request.method === 'CancelTask') return exchange.error(-32002, 'it is completed');
-      if (request.method === 'GetTask') return result(taskResult(taskId, 'COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text }] }] }).task);
+      if (request.method === 'GetTask')
+        return result(taskResult(taskId, 'COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text }] }] }).task);
       writeEvent(exchange, taskResult(taskId, 'WORKING'));
       writeEvent(exchange, artifactEvent(taskId, text));
       exchange.response.end();
@@ -43,10 +44,18 @@ test.each(BRIDGES)('by $name', async (door) => {
   expect(
     await calls.spent(async () => {
       const told = await door.ask(calls, service);
-      expect(told).toMatchObject({ state: 'canceled', cost: PRICE, error: expect.stringContaining(`more than ${LIMIT} bytes`) });
+      expect(told).toMatchObject({
+        state: 'canceled',
+        cost: PRICE,
+        error: expect.stringContaining(`more than ${LIMIT} bytes`),
+      });
       expect(told.finish).toBe('length');
       expect(await calls.locked()).toBe(0n);
-      expect(await calls.world.spine.generation(told.id)).toMatchObject({ outcome: 'cut', finish_reason: 'too_large', cost_micro_usdc: PRICE });
+      expect(await calls.world.spine.generation(told.id)).toMatchObject({
+        outcome: 'cut',
+        finish_reason: 'too_large',
+        cost_micro_usdc: PRICE,
+      });
     }),
   ).toBe(MESSAGE_PRICE);
 });
@@ -73,5 +82,7 @@ test.each([RPC, REST, LEGACY_RPC])('by the stream of an A2A client: $name', asyn
 
 test('priced by its use, what came of it is charged as it is measured', async () => {
   const { url } = await serveLarge('per_call = 0.001\ncompletion = 1\nper_call_max = 0.1');
-  expect(await calls.spent(async () => void (await (await calls.talk(url).stream('work')).rest()))).toBe(1_000n + BigInt(LIMIT / 4));
+  expect(await calls.spent(async () => void (await (await calls.talk(url).stream('work')).rest()))).toBe(
+    1_000n + BigInt(LIMIT / 4),
+  );
 });

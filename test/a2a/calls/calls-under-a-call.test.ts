@@ -37,7 +37,12 @@ test.each(WIRES)('an agent that may make calls is given a token for them, and it
     (exchange) => {
       seen = giftOf(exchange);
       if (wire.version === '1.0') return exchange.result(taskResult(`given-${crypto.randomUUID()}`, 'COMPLETED'));
-      exchange.result({ kind: 'task', id: `given-${crypto.randomUUID()}`, contextId: 'c', status: { state: 'completed' } });
+      exchange.result({
+        kind: 'task',
+        id: `given-${crypto.randomUUID()}`,
+        contextId: 'c',
+        status: { state: 'completed' },
+      });
     },
     NESTED,
   );
@@ -74,7 +79,11 @@ test('the consumer names the budget: in metadata or by header, and all of it is 
   expect(
     await calls.spent(async () => {
       await talk.task('a', { metadata: { 'tollgate/max_cost': '0.25' } });
-      await talk.call('SendMessage', { message: { messageId: 'by header', role: 'ROLE_USER', parts: [{ text: 'b' }] } }, { 'x-max-cost': '0.5' });
+      await talk.call(
+        'SendMessage',
+        { message: { messageId: 'by header', role: 'ROLE_USER', parts: [{ text: 'b' }] } },
+        { 'x-max-cost': '0.5' },
+      );
       await calls.talk(url, REST).task('c', { metadata: { 'tollgate/max_cost': 0.01 } });
     }),
   ).toBe(3n * MESSAGE_PRICE);
@@ -106,7 +115,11 @@ test('a model, a tool and another agent, called with the token, are paid from th
     calls.world,
     working(async ({ token }) => {
       const agent = asAgent(spine, token);
-      const outcomes = [await agent.chat(), await agent.tool('calculator'), await agent.agent(other.service, 'task nested')];
+      const outcomes = [
+        await agent.chat(),
+        await agent.tool('calculator'),
+        await agent.agent(other.service, 'task nested'),
+      ];
       for (const { status, text } of outcomes) expect(status, text).toBe(200);
       seen.push(...outcomes.map(({ text }) => text));
       const { available, locked } = await spine.balance();
@@ -124,7 +137,9 @@ test('a model, a tool and another agent, called with the token, are paid from th
   expect(during[0]).toBe(before.available - MESSAGE_PRICE - LENT);
   expect(during[1]! + chat + 2n * MESSAGE_PRICE).toBe(MESSAGE_PRICE + LENT);
   expect(await spine.balance()).toEqual({ available: before.available - 3n * MESSAGE_PRICE - chat, locked: 0n });
-  expect(heldBy(reply)['metadata']).toMatchObject({ 'tollgate/generation': { cost: '0.001', run_cost: formatUsd(3n * MESSAGE_PRICE + chat) } });
+  expect(heldBy(reply)['metadata']).toMatchObject({
+    'tollgate/generation': { cost: '0.001', run_cost: formatUsd(3n * MESSAGE_PRICE + chat) },
+  });
 });
 
 test('fifty calls at once cannot take more than the budget', async () => {
@@ -160,7 +175,11 @@ test('when the call is over, its token opens nothing any more', async () => {
   expect(
     await calls.spent(async () => {
       const agent = asAgent(spine, token);
-      for (const { status, text } of [await agent.chat(), await agent.tool('calculator'), await agent.agent(other.service, 'task late')]) {
+      for (const { status, text } of [
+        await agent.chat(),
+        await agent.tool('calculator'),
+        await agent.agent(other.service, 'task late'),
+      ]) {
         expect(text).toMatch(/is over/);
         expect(status).toBeLessThan(500);
       }
@@ -216,7 +235,9 @@ test('a token that was changed, or made by somebody else, is none; and it does n
       const text = token.slice(prefix.length);
       told = text + Buffer.from(text, 'base64url').toString('latin1');
       const guessed = createRunTokens({ secret: Buffer.alloc(32, 7), now: Date.now });
-      const flipped = [0, 1, text.length >> 1, text.length - 2].map((at) => text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1));
+      const flipped = [0, 1, text.length >> 1, text.length - 2].map(
+        (at) => text.slice(0, at) + (text[at] === 'A' ? 'B' : 'A') + text.slice(at + 1),
+      );
       const forged = [
         ...flipped.map((one) => prefix + one),
         guessed.issue({ parent: 'gen-1', account: spine.account, key: null }, Date.now() + 60_000),
@@ -263,7 +284,10 @@ test('a token is for calls alone: not for the account, its keys or its balance, 
       const authorization = `Bearer ${token}`;
       for (const page of pages) answers.push([page, (await spine.get(page, { authorization })).status]);
       for (const page of ['/keys', '/account/keys', '/credits', '/withdrawals'])
-        answers.push([`POST ${page}`, (await spine.post(page, { name: 'mine', label: 'mine' }, { authorization })).status]);
+        answers.push([
+          `POST ${page}`,
+          (await spine.post(page, { name: 'mine', label: 'mine' }, { authorization })).status,
+        ]);
       answers.push(['x-api-key /keys', (await fetch(`${spine.url}/keys`, { headers: { 'x-api-key': token } })).status]);
       refusedDial = await dialIn({
         router: spine.origin,
@@ -274,7 +298,8 @@ test('a token is for calls alone: not for the account, its keys or its balance, 
     NESTED,
   );
   await calls.talk(url).task('work');
-  for (const [page, status] of answers) expect({ page, status: status === 403 || status === 404 || status === 405 }).toEqual({ page, status: true });
+  for (const [page, status] of answers)
+    expect({ page, status: status === 403 || status === 404 || status === 405 }).toEqual({ page, status: true });
   expect(answers.filter(([, status]) => status === 403).length).toBeGreaterThan(3);
   expect(refusedDial).toBeInstanceOf(Error);
 });
@@ -312,7 +337,11 @@ test("what the account's key may not do, its run may not either", async () => {
     calls.world,
     working(async ({ token }) => {
       const agent = asAgent(spine, token);
-      answers.push((await agent.agent(other.service, 'task x')).text, (await agent.chat()).text, (await agent.tool('calculator')).text);
+      answers.push(
+        (await agent.agent(other.service, 'task x')).text,
+        (await agent.chat()).text,
+        (await agent.tool('calculator')).text,
+      );
     }),
     NESTED,
   );
@@ -335,15 +364,25 @@ test("an idempotency key of the account is not one of its runs: neither sees, ta
   const { url } = await serveRaw(
     calls.world,
     working(async ({ token }) => {
-      const { status, text } = await asAgent(spine, token).chat('secret question', {}, { 'idempotency-key': 'account-1' });
+      const { status, text } = await asAgent(spine, token).chat(
+        'secret question',
+        {},
+        { 'idempotency-key': 'account-1' },
+      );
       texts.push(`${status} ${text}`);
       texts.push(`${(await asAgent(spine, token).chat('poison', {}, { 'idempotency-key': 'account-2' })).status}`);
-      texts.push((await asAgent(spine, token).tool('calculator', 'add', { 'tollgate/idempotency-key': 'account-3' })).text);
+      texts.push(
+        (await asAgent(spine, token).tool('calculator', 'add', { 'tollgate/idempotency-key': 'account-3' })).text,
+      );
     }),
     NESTED,
   );
   const chat = (content: string, key: string) =>
-    spine.post('/chat/completions', { model: 'test/model', messages: [{ role: 'user', content }], max_tokens: 50 }, { 'idempotency-key': key });
+    spine.post(
+      '/chat/completions',
+      { model: 'test/model', messages: [{ role: 'user', content }], max_tokens: 50 },
+      { 'idempotency-key': key },
+    );
   const first = (await (await chat('secret question', 'account-1')).json()) as { id: string };
   await calls.talk(url).task('work');
   expect(texts[0]).toMatch(/^200 /);
@@ -368,7 +407,9 @@ test('runs nest: the budget of the first bounds them all', async () => {
       words.push(text);
     }),
   );
-  const spent = await calls.spent(() => calls.talk(served.url).task('work', { metadata: { 'tollgate/max_cost': '0.02' } }));
+  const spent = await calls.spent(() =>
+    calls.talk(served.url).task('work', { metadata: { 'tollgate/max_cost': '0.02' } }),
+  );
   expect(depth).toBeLessThanOrEqual(9);
   expect(words.at(0)).toBeTypeOf('string');
   expect(words.some((text) => /at most 8 deep/.test(text))).toBe(true);

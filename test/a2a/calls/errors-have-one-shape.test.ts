@@ -42,7 +42,10 @@ test('a body of another Content-Type is refused by its own error', async () => {
     const { status, text } = await post(url, '{}', { 'content-type': type, 'a2a-version': '1.0' });
     expect(status).toBe(200);
     expect(JSON.parse(text)).toMatchObject({
-      error: { code: -32_005, message: expect.stringContaining(`application/json or application/a2a+json, not ${type}`) as unknown },
+      error: {
+        code: -32_005,
+        message: expect.stringContaining(`application/json or application/a2a+json, not ${type}`) as unknown,
+      },
     });
   }
   const rest = await post(`${url}/message:send`, '{}', { 'content-type': 'text/plain', 'a2a-version': '1.0' });
@@ -53,8 +56,13 @@ test('a body of another Content-Type is refused by its own error', async () => {
 test('a bare message is refused in the form of JSON-RPC, with the status of HTTP', async () => {
   const { url } = await calls.serve();
   const { origin } = calls.world.spine;
-  const bare = (more: object) => JSON.stringify({ message: { messageId: 'b', role: 'user', parts: [{ text: 'task x' }], ...more } });
-  const shape = (code: number) => ({ jsonrpc: '2.0', id: null, error: { code, message: expect.any(String) as unknown } });
+  const bare = (more: object) =>
+    JSON.stringify({ message: { messageId: 'b', role: 'user', parts: [{ text: 'task x' }], ...more } });
+  const shape = (code: number) => ({
+    jsonrpc: '2.0',
+    id: null,
+    error: { code, message: expect.any(String) as unknown },
+  });
   const cases: readonly [status: number, code: number, ReturnType<typeof post>][] = [
     [401, -32_010, post(url, bare({}), { authorization: 'Bearer svc-sk-wrong' })],
     [200, -32_700, post(url, '{"message":{')],
@@ -68,7 +76,9 @@ test('a bare message is refused in the form of JSON-RPC, with the status of HTTP
     expect([reply.status, reply.type.split(';', 1)[0]], reply.text).toEqual([status, 'application/json']);
     expect(JSON.parse(reply.text)).toMatchObject(shape(code));
   }
-  expect(JSON.parse((await post(url, bare({ messageId: 'fine' }))).text)).toMatchObject({ status: { state: 'completed' } });
+  expect(JSON.parse((await post(url, bare({ messageId: 'fine' }))).text)).toMatchObject({
+    status: { state: 'completed' },
+  });
 });
 
 test('who asked for a stream by JSON-RPC of 0.3 is told of an error in an event', async () => {
@@ -87,10 +97,17 @@ test('who asked for a stream by JSON-RPC of 0.3 is told of an error in an event'
     expect(JSON.parse(data[0]!.slice(6))).toMatchObject({ jsonrpc: '2.0', id: 's-1', error: { code } });
   }
   // What has a status of its own keeps it, and so do streams of 1.0.
-  const refused = await post(url, JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/stream', params: { message } }), {
-    authorization: 'Bearer x',
-  });
+  const refused = await post(
+    url,
+    JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/stream', params: { message } }),
+    {
+      authorization: 'Bearer x',
+    },
+  );
   expect([refused.status, refused.type.split(';', 1)[0]]).toEqual([401, 'application/json']);
-  const modern = await post(url, JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SubscribeToTask', params: { id: 'nobodys' } }));
+  const modern = await post(
+    url,
+    JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SubscribeToTask', params: { id: 'nobodys' } }),
+  );
   expect(modern.type).toContain('application/json');
 });

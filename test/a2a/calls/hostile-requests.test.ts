@@ -11,7 +11,10 @@ interface Sent {
   readonly type: string;
 }
 
-async function send(url: string, init: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> }): Promise<Sent> {
+async function send(
+  url: string,
+  init: Omit<RequestInit, 'headers'> & { readonly headers?: Readonly<Record<string, string>> },
+): Promise<Sent> {
   const response = await fetch(url, {
     ...init,
     headers: { authorization: `Bearer ${calls.world.spine.key}`, 'content-type': 'application/json', ...init.headers },
@@ -63,10 +66,28 @@ const METHODS = [
 ];
 const anything = fc.oneof(
   fc.jsonValue({ maxDepth: 3 }),
-  fc.constantFrom<unknown>(null, '', 'x', 0, -1, 1e308, true, [], {}, '\u0000', '\ud800', 'a'.repeat(300), { __proto__: null }, { constructor: 1 }),
+  fc.constantFrom<unknown>(
+    null,
+    '',
+    'x',
+    0,
+    -1,
+    1e308,
+    true,
+    [],
+    {},
+    '\u0000',
+    '\ud800',
+    'a'.repeat(300),
+    { __proto__: null },
+    { constructor: 1 },
+  ),
 );
 const member = (names: readonly string[]) => fc.dictionary(fc.constantFrom(...names), anything, { maxKeys: 6 });
-const part = fc.oneof(anything, member(['kind', 'text', 'raw', 'url', 'data', 'file', 'mediaType', 'filename', 'metadata']));
+const part = fc.oneof(
+  anything,
+  member(['kind', 'text', 'raw', 'url', 'data', 'file', 'mediaType', 'filename', 'metadata']),
+);
 const message = fc.oneof(
   anything,
   fc.record(
@@ -94,7 +115,14 @@ const params = fc.oneof(
       metadata: fc.oneof(anything, member(['tollgate/max_cost', 'tollgate/agent', 'tollgate/run'])),
       configuration: fc.oneof(
         anything,
-        member(['blocking', 'returnImmediately', 'historyLength', 'taskPushNotificationConfig', 'pushNotificationConfig', 'acceptedOutputModes']),
+        member([
+          'blocking',
+          'returnImmediately',
+          'historyLength',
+          'taskPushNotificationConfig',
+          'pushNotificationConfig',
+          'acceptedOutputModes',
+        ]),
       ),
       historyLength: anything,
       pageSize: anything,
@@ -110,7 +138,18 @@ const params = fc.oneof(
     { requiredKeys: [] },
   ),
 );
-const version = fc.constantFrom<string | undefined>(undefined, '1.0', '0.3', '0.3.0', '1.0.7', '2.0', '', 'x', '1.0, 0.3', '1.0,1.0');
+const version = fc.constantFrom<string | undefined>(
+  undefined,
+  '1.0',
+  '0.3',
+  '0.3.0',
+  '1.0.7',
+  '2.0',
+  '',
+  'x',
+  '1.0, 0.3',
+  '1.0,1.0',
+);
 const headersOf = (said: string | undefined) => (said === undefined ? {} : { 'a2a-version': said });
 
 test('whatever JSON-RPC request comes, the answer is in its words, and the gateway is whole', async () => {
@@ -130,10 +169,22 @@ test('whatever JSON-RPC request comes, the answer is in its words, and the gatew
     { weight: 2, arbitrary: fc.record({ message }) },
     { weight: 1, arbitrary: anything },
   );
-  const address = fc.constantFrom(url, url, url, `${url}/`, `${calls.world.spine.origin}/a2a`, url.replace('/a2a/', '/api/v1/a2a/'));
+  const address = fc.constantFrom(
+    url,
+    url,
+    url,
+    `${url}/`,
+    `${calls.world.spine.origin}/a2a`,
+    url.replace('/a2a/', '/api/v1/a2a/'),
+  );
   await fc.assert(
     fc.asyncProperty(address, body, version, async (to, said, spoken) => {
-      const sent = await send(to, { method: 'POST', body: JSON.stringify(said), headers: headersOf(spoken), signal: AbortSignal.timeout(10_000) });
+      const sent = await send(to, {
+        method: 'POST',
+        body: JSON.stringify(said),
+        headers: headersOf(spoken),
+        signal: AbortSignal.timeout(10_000),
+      });
       // A bare message is answered as HTTP+JSON is.
       const bare = typeof said === 'object' && said !== null && 'message' in said && !('jsonrpc' in said);
       judge(sent, JSON.stringify(said).slice(0, 400), bare);
@@ -189,7 +240,12 @@ test('whatever HTTP+JSON request comes, likewise', async () => {
       async (route, method, asked, said, spoken) => {
         const to = `${url}${route}?${new URLSearchParams(asked).toString()}`;
         const body = method === 'GET' || said === undefined ? {} : { body: JSON.stringify(said) };
-        const sent = await send(to, { method, ...body, headers: headersOf(spoken), signal: AbortSignal.timeout(10_000) });
+        const sent = await send(to, {
+          method,
+          ...body,
+          headers: headersOf(spoken),
+          signal: AbortSignal.timeout(10_000),
+        });
         judge(sent, `${method} ${to} ${JSON.stringify(said)?.slice(0, 300)}`, true);
       },
     ),
@@ -220,7 +276,11 @@ test('bodies that are no requests are refused in words: broken, deep, huge, batc
     ['a string', '"SendMessage"', -32_600],
   ];
   for (const [what, body, code] of bodies) {
-    const { status, text } = await send(url, { method: 'POST', body: body === '' ? undefined! : body, headers: { 'a2a-version': '1.0' } });
+    const { status, text } = await send(url, {
+      method: 'POST',
+      body: body === '' ? undefined! : body,
+      headers: { 'a2a-version': '1.0' },
+    });
     expect(status, `${what} ${text}`).toBeLessThan(500);
     const { error } = JSON.parse(text) as { error: { code: number } };
     expect(error.code, `${what} ${text}`).toBe(code);
@@ -232,8 +292,17 @@ test('bodies that are no requests are refused in words: broken, deep, huge, batc
   });
   expect(huge.status).toBe(413);
   judge(huge, 'huge', false);
-  for (const type of ['text/plain', 'application/xml', 'multipart/form-data; boundary=x', 'application/x-www-form-urlencoded']) {
-    const refused = await send(url, { method: 'POST', body: `${head}{}}`, headers: { 'content-type': type, 'a2a-version': '1.0' } });
+  for (const type of [
+    'text/plain',
+    'application/xml',
+    'multipart/form-data; boundary=x',
+    'application/x-www-form-urlencoded',
+  ]) {
+    const refused = await send(url, {
+      method: 'POST',
+      body: `${head}{}}`,
+      headers: { 'content-type': type, 'a2a-version': '1.0' },
+    });
     expect(refused.status, type).toBeLessThan(500);
     expect(refused.text, type).toContain('"error"');
     judge(refused, type, false);

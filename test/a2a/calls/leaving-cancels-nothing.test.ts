@@ -15,7 +15,11 @@ function leave(url: string, wire: Wire, text: string, messageId: string) {
   const body = rest ? { message } : { jsonrpc: '2.0', id: 1, method: METHODS[wire.version].send, params: { message } };
   const answered = fetch(`${url}${rest ? '/message:send' : ''}`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${calls.world.spine.key}`, 'content-type': 'application/json', 'a2a-version': wire.version },
+    headers: {
+      authorization: `Bearer ${calls.world.spine.key}`,
+      'content-type': 'application/json',
+      'a2a-version': wire.version,
+    },
     body: JSON.stringify(body),
     signal: gone.signal,
   });
@@ -89,7 +93,9 @@ test('a hundred clients that hang up at once leave nothing locked and nothing un
   expect(
     await calls.spent(async () => {
       const left = Array.from({ length: 100 }, (_, index) => leave(url, RPC, 'slow 300', `many ${index}`));
-      await expect.poll(() => agent.received.filter(({ method }) => method === 'SendMessage').length, { timeout: 25_000 }).toBe(100);
+      await expect
+        .poll(() => agent.received.filter(({ method }) => method === 'SendMessage').length, { timeout: 25_000 })
+        .toBe(100);
       for (const { hangUp } of left) hangUp();
       await Promise.allSettled(left.map(({ answered }) => answered));
     }),

@@ -59,7 +59,10 @@ test('an account listens on so many streams, over all of its tasks, and is told 
   const streams = await Promise.all(Array.from({ length: 6 }, (_, index) => talk.subscribe(tasks[index % 2]!.id)));
   for (const stream of streams) await stream.next();
   const refused = await talk.call('SubscribeToTask', { id: tasks[0]!.id });
-  expect([refused.status, refused.error]).toMatchObject([429, { code: -32016, message: expect.stringMatching(/listens on 6 streams/) as string }]);
+  expect([refused.status, refused.error]).toMatchObject([
+    429,
+    { code: -32016, message: expect.stringMatching(/listens on 6 streams/) as string },
+  ]);
   streams[0]!.leave();
   await expect
     .poll(async () => {

@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest';
-import { heldBy, LEGACY_RPC, MESSAGE_PRICE, refusalOf, REST, RPC, useCallsWorld, WIRES } from './support/calls-world.ts';
+import {
+  heldBy,
+  LEGACY_RPC,
+  MESSAGE_PRICE,
+  refusalOf,
+  REST,
+  RPC,
+  useCallsWorld,
+  WIRES,
+} from './support/calls-world.ts';
 import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-served.ts';
 
 const calls = useCallsWorld();
@@ -103,7 +112,9 @@ test.each(WIRES)('in one task a messageId is one message, whatever it says: $nam
       const first = await talk.sent('blue', more);
       expect(heldBy(await talk.sent('blue', more))).toEqual(heldBy(first));
       const refused = refusalOf(await talk.sent('green', more));
-      expect(refused?.message).toMatch(/to this task before, and said something else: a new message has a new messageId/);
+      expect(refused?.message).toMatch(
+        /to this task before, and said something else: a new message has a new messageId/,
+      );
       expect(refused?.status).toBe(wire.binding === 'JSONRPC' ? 200 : 409);
     }),
   ).toBe(2n * MESSAGE_PRICE);
@@ -164,22 +175,25 @@ test('a message that came to nothing is not kept: sent again, it is done', async
   expect(sends(agent.received)).toBe(2);
 });
 
-test.each([RPC, LEGACY_RPC, REST])('a stream that was read to its end shows its task when the message is sent again: $name', async (wire) => {
-  const { url, agent } = await calls.serve({ version: 'both' });
-  const talk = calls.talk(url, wire);
-  expect(
-    await calls.spent(async () => {
-      const more = saying('streamed');
-      const events = await (await talk.stream('stream 3', more)).rest();
-      const again = await (await talk.stream('stream 3', more)).rest();
-      expect(again).toHaveLength(1);
-      expect(again[0]).toMatchObject({ type: 'task', state: 'completed', id: (events[0] as { id: string }).id });
-      // And it may be asked for as a whole, too.
-      expect(await talk.task('stream 3', more)).toMatchObject({ state: 'completed' });
-    }),
-  ).toBe(MESSAGE_PRICE);
-  expect(sends(agent.received)).toBe(1);
-});
+test.each([RPC, LEGACY_RPC, REST])(
+  'a stream that was read to its end shows its task when the message is sent again: $name',
+  async (wire) => {
+    const { url, agent } = await calls.serve({ version: 'both' });
+    const talk = calls.talk(url, wire);
+    expect(
+      await calls.spent(async () => {
+        const more = saying('streamed');
+        const events = await (await talk.stream('stream 3', more)).rest();
+        const again = await (await talk.stream('stream 3', more)).rest();
+        expect(again).toHaveLength(1);
+        expect(again[0]).toMatchObject({ type: 'task', state: 'completed', id: (events[0] as { id: string }).id });
+        // And it may be asked for as a whole, too.
+        expect(await talk.task('stream 3', more)).toMatchObject({ state: 'completed' });
+      }),
+    ).toBe(MESSAGE_PRICE);
+    expect(sends(agent.received)).toBe(1);
+  },
+);
 
 test.each([RPC, LEGACY_RPC, REST])('a stream whose task asks for something is not begun anew: $name', async (wire) => {
   const { url, agent } = await calls.serve({ version: 'both' });
@@ -189,7 +203,9 @@ test.each([RPC, LEGACY_RPC, REST])('a stream whose task asks for something is no
       const more = saying('asks');
       const [first] = await (await talk.stream('ask', more)).rest();
       const { id, contextId } = first as { id: string; contextId: string };
-      expect(await (await talk.stream('ask', more)).rest()).toMatchObject([{ type: 'task', id, state: 'input-required' }]);
+      expect(await (await talk.stream('ask', more)).rest()).toMatchObject([
+        { type: 'task', id, state: 'input-required' },
+      ]);
       await talk.task('blue', { message: { taskId: id, contextId } });
     }),
   ).toBe(2n * MESSAGE_PRICE);
@@ -208,7 +224,9 @@ test('a stream that broke off is not begun anew: its task is shown', async () =>
     await calls.spent(async () => {
       const more = saying('cut');
       await expect((await talk.stream('work', more)).rest()).rejects.toThrow('broke off');
-      expect(await (await talk.stream('work', more)).rest()).toMatchObject([{ type: 'task', id: 'cut-1', state: 'completed' }]);
+      expect(await (await talk.stream('work', more)).rest()).toMatchObject([
+        { type: 'task', id: 'cut-1', state: 'completed' },
+      ]);
     }),
   ).toBe(MESSAGE_PRICE);
   expect(sends(agent.received)).toBe(1);
@@ -225,7 +243,10 @@ test('a client that left before the end may send its message again: it finds the
       stream.leave();
       expect(await talk.task('wait', more)).toMatchObject({ id, state: 'working' });
       // As it is found when the gateway that had the message is gone.
-      await calls.world.spine.app.database.query({ name: 'test/died', text: "UPDATE idempotency SET expires_at = 1 WHERE state = 'running'" });
+      await calls.world.spine.app.database.query({
+        name: 'test/died',
+        text: "UPDATE idempotency SET expires_at = 1 WHERE state = 'running'",
+      });
       expect(await talk.task('wait', more)).toMatchObject({ id, state: 'working' });
       agent.finish(id);
       await calls.world.spine.quiet();
@@ -237,7 +258,10 @@ test('a client that left before the end may send its message again: it finds the
   expect(sends(agent.received)).toBe(1);
 });
 
-const KEPT = { name: 'test/kept-a2a-answers', text: 'SELECT length(body) AS chars FROM idempotency WHERE body IS NOT NULL' };
+const KEPT = {
+  name: 'test/kept-a2a-answers',
+  text: 'SELECT length(body) AS chars FROM idempotency WHERE body IS NOT NULL',
+};
 
 test('an answer that is too long to be kept is not done again either: its task is shown, and of a message that it was given', async () => {
   const paid = await calls.serve();
@@ -262,5 +286,6 @@ test('an answer that is too long to be kept is not done again either: its task i
   ).toBe(2n * MESSAGE_PRICE);
   expect(sends(paid.agent.received)).toBe(2);
   expect(sends(free.agent.received)).toBe(2);
-  for (const { chars } of await calls.world.spine.app.database.query(KEPT)) expect(Number(chars)).toBeLessThan(1_500_000);
+  for (const { chars } of await calls.world.spine.app.database.query(KEPT))
+    expect(Number(chars)).toBeLessThan(1_500_000);
 });

@@ -1,9 +1,18 @@
 import { expect, test } from 'vitest';
-import { heldBy, refusalOf, LEGACY_REST, LEGACY_RPC, MESSAGE_PRICE, REST, RPC, useCallsWorld } from './support/calls-world.ts';
+import {
+  heldBy,
+  refusalOf,
+  LEGACY_REST,
+  LEGACY_RPC,
+  MESSAGE_PRICE,
+  REST,
+  RPC,
+  useCallsWorld,
+} from './support/calls-world.ts';
 
 /*
- * Readers of ProtoJSON take the name of a field in the proto (`task_id`) for its name in JSON (`taskId`). What the gateway reads under the one name goes to
- * the agent under the other, so that both read the same.
+ * Readers of ProtoJSON take the name of a field in the proto (`task_id`) for its name in JSON (`taskId`). What the
+ * gateway reads under the one name goes to the agent under the other, so that both read the same.
  */
 
 const calls = useCallsWorld();
@@ -11,7 +20,11 @@ const calls = useCallsWorld();
 const post = async (url: string, version: string, body: object) => {
   const response = await fetch(url, {
     method: 'POST',
-    headers: { authorization: `Bearer ${calls.world.spine.key}`, 'content-type': 'application/json', 'a2a-version': version },
+    headers: {
+      authorization: `Bearer ${calls.world.spine.key}`,
+      'content-type': 'application/json',
+      'a2a-version': version,
+    },
     body: JSON.stringify(body),
   });
   return { status: response.status, text: await response.text() };
@@ -28,18 +41,34 @@ test.each([
   expect(
     await calls.spent(async () => {
       const { id, contextId } = heldBy(await calls.talk(url, wire).sent('ask')) as { id: string; contextId: string };
-      const part = wire.version === '0.3' && method !== null ? { kind: 'text', text: 'a_b "task_id":' } : { text: 'a_b "task_id":' };
-      const message = { message_id: 'by-proto', task_id: id, context_id: contextId, reference_task_ids: [], role, parts: [part] };
+      const part =
+        wire.version === '0.3' && method !== null
+          ? { kind: 'text', text: 'a_b "task_id":' }
+          : { text: 'a_b "task_id":' };
+      const message = {
+        message_id: 'by-proto',
+        task_id: id,
+        context_id: contextId,
+        reference_task_ids: [],
+        role,
+        parts: [part],
+      };
       const params = {
         message,
-        configuration: { accepted_output_modes: ['text/plain'], history_length: 1, ...(wire.version === '0.3' ? { blocking: true } : {}) },
+        configuration: {
+          accepted_output_modes: ['text/plain'],
+          history_length: 1,
+          ...(wire.version === '0.3' ? { blocking: true } : {}),
+        },
       };
       const { status, text } = await post(url + path, wire.version, method === null ? params : rpc(method, params));
       expect(status, text).toBe(200);
       expect(text).toMatch(/completed/i);
       expect(text).toContain(id);
       const [sent] = agent.received.filter(({ body }) => body.includes('by-proto'));
-      expect(sent!.body).not.toMatch(/message_id|context_id|reference_task_ids|accepted_output_modes|history_length|"task_id":"/);
+      expect(sent!.body).not.toMatch(
+        /message_id|context_id|reference_task_ids|accepted_output_modes|history_length|"task_id":"/,
+      );
       expect(sent!.body).toContain(`"taskId":"${id}"`);
       // The text that a part has is nobody's name.
       expect(sent!.body).toContain('a_b');
@@ -63,7 +92,13 @@ test('a file by the names of the proto, over HTTP+JSON of 0.3, and a message tha
 test('a field that stands under both names is refused', async () => {
   const { url, agent } = await calls.serve({ version: 'both' });
   const before = agent.received.length;
-  const message = { messageId: 'both', role: 'ROLE_USER', parts: [{ text: 'task x' }], taskId: 'one', task_id: 'other' };
+  const message = {
+    messageId: 'both',
+    role: 'ROLE_USER',
+    parts: [{ text: 'task x' }],
+    taskId: 'one',
+    task_id: 'other',
+  };
   for (const [path, body] of [
     ['', rpc('SendMessage', { message })],
     ['/message:send', { message }],
@@ -82,13 +117,17 @@ test('a field that stands under both names is refused', async () => {
 test.each([RPC, REST])('lists and histories are bounded by the names of the proto: $name', async (wire) => {
   const { url } = await calls.serve();
   const talk = calls.talk(url, wire);
-  const { id, contextId } = await talk.task('task one', { message: { contextId: `listed-${wire.name.replaceAll(/\W/g, '-')}` } });
+  const { id, contextId } = await talk.task('task one', {
+    message: { contextId: `listed-${wire.name.replaceAll(/\W/g, '-')}` },
+  });
   await talk.task('task two', { message: { contextId } });
   const page = await (wire === RPC
     ? talk.call('ListTasks', { context_id: contextId, page_size: 1, include_artifacts: true })
     : talk.raw('GET', `/tasks?context_id=${contextId}&page_size=1&include_artifacts=true`, null));
   expect(page.result()).toMatchObject({ tasks: [{ contextId, artifacts: [{}] }], totalSize: 2, pageSize: 1 });
-  const shown = await (wire === RPC ? talk.call('GetTask', { id, history_length: 0 }) : talk.raw('GET', `/tasks/${id}?history_length=0`, null));
+  const shown = await (wire === RPC
+    ? talk.call('GetTask', { id, history_length: 0 })
+    : talk.raw('GET', `/tasks/${id}?history_length=0`, null));
   expect((shown.result() as { history?: readonly unknown[] }).history ?? []).toEqual([]);
 });
 
@@ -96,7 +135,9 @@ test('push notification configurations by the names of the proto', async () => {
   const { url } = await calls.serve({ version: 'both' });
   const { id } = await calls.talk(url).task('task done');
   const config = { task_id: id, id: 'c-1', url: 'https://client.example/hook' };
-  expect((await post(url, '1.0', rpc('CreateTaskPushNotificationConfig', config))).text).toContain('"url":"https://client.example/hook"');
+  expect((await post(url, '1.0', rpc('CreateTaskPushNotificationConfig', config))).text).toContain(
+    '"url":"https://client.example/hook"',
+  );
   // As 0.3 has it in its proto, and as its test kit sends it.
   const parent = `tasks/${id}`;
   const inner = { url: 'https://client.example/old', token: '', authentication: {} };
@@ -106,5 +147,7 @@ test('push notification configurations by the names of the proto', async () => {
     config: { name: `${parent}/pushNotificationConfigs/c-2`, push_notification_config: inner },
   });
   expect(status, text).toBe(200);
-  expect((await calls.talk(url).call('GetTaskPushNotificationConfig', { task_id: id, id: 'c-2' })).result()).toMatchObject({ url: inner.url });
+  expect(
+    (await calls.talk(url).call('GetTaskPushNotificationConfig', { task_id: id, id: 'c-2' })).result(),
+  ).toMatchObject({ url: inner.url });
 });

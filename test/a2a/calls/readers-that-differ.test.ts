@@ -12,7 +12,8 @@ const post = async (url: string, body: string, version: string, key: string, pat
   return { status: response.status, text: await response.text() };
 };
 
-// What agents in other languages take for the members of the protocol: Go any case, and some more. The names of the proto are known.
+// What agents in other languages take for the members of the protocol: Go any case, and some more. The names of the
+// proto are known.
 const LOOK_ALIKES = ['TaskId', 'TASKID', 'taskID', 'Task_Id', 'ta\u017fkId', 'tas\u212aId', 'ContextID', 'MessageId'];
 
 test('a member whose name is nearly that of one which counts is refused: an agent could take it for that', async () => {
@@ -27,7 +28,12 @@ test('a member whose name is nearly that of one which counts is refused: an agen
       ['1.0', 'SendMessage', message],
       ['0.3', 'message/send', legacy],
     ] as const) {
-      const { text } = await post(url, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { message: said } }), version, stranger.key);
+      const { text } = await post(
+        url,
+        JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { message: said } }),
+        version,
+        stranger.key,
+      );
       expect(text, name).toMatch(/-32602/);
       expect(text).toMatch(/must be written/);
     }
@@ -40,10 +46,17 @@ test('a member whose name is nearly that of one which counts is refused: an agen
     { message: {}, Message: { taskId: id } },
   ])
     for (const method of ['GetTask', 'CancelTask', 'SubscribeToTask', 'SendMessage'])
-      expect((await post(url, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }), '1.0', spine.key)).text).toMatch(/must be written/);
+      expect(
+        (await post(url, JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }), '1.0', spine.key)).text,
+      ).toMatch(/must be written/);
   const config = { configuration: { TaskPushNotificationConfig: { url: 'https://client.example' } } };
   const message = { messageId: 'push', role: 'ROLE_USER', parts: [{ text: 'task x' }] };
-  const pushed = await post(url, JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message, ...config } }), '1.0', spine.key);
+  const pushed = await post(
+    url,
+    JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message, ...config } }),
+    '1.0',
+    spine.key,
+  );
   expect(pushed.text).toMatch(/must be written taskPushNotificationConfig/);
   expect(agent.received.length).toBe(before);
   await calls.talk(url).call('CancelTask', { id });
@@ -70,7 +83,13 @@ test('a key that stands twice is refused wherever it would count', async () => {
     expect(text).toMatch(/-3260[02]/);
   }
   // HTTP+JSON is read here and written anew: the agent sees what counted.
-  const rest = await post(url, `{"message":${message(`,"metadata":{"a":1,"a":2}`)}}`, '1.0', calls.world.spine.key, '/message:send');
+  const rest = await post(
+    url,
+    `{"message":${message(`,"metadata":{"a":1,"a":2}`)}}`,
+    '1.0',
+    calls.world.spine.key,
+    '/message:send',
+  );
   expect(rest.status, rest.text).toBe(200);
   expect(agent.received.length).toBe(before + 1);
   expect(agent.received.at(-1)!.body).not.toMatch(/"a":1/);
@@ -79,12 +98,14 @@ test('a key that stands twice is refused wherever it would count', async () => {
 
 test('names that objects have of their own are names like others', async () => {
   const { url, agent } = await calls.serve({ version: 'both' });
-  const odd = '{"__proto__":{"taskId":"x"},"constructor":{"prototype":{}},"toString":1,"hasOwnProperty":null,"valueOf":[]}';
+  const odd =
+    '{"__proto__":{"taskId":"x"},"constructor":{"prototype":{}},"toString":1,"hasOwnProperty":null,"valueOf":[]}';
   for (const [version, method] of [
     ['1.0', 'SendMessage'],
     ['0.3', 'message/send'],
   ] as const) {
-    const part = version === '1.0' ? `{"text":"task x","xOdd":${odd}}` : `{"kind":"text","text":"task x","xOdd":${odd}}`;
+    const part =
+      version === '1.0' ? `{"text":"task x","xOdd":${odd}}` : `{"kind":"text","text":"task x","xOdd":${odd}}`;
     const message = `{"messageId":"odd ${version}","role":"${version === '1.0' ? 'ROLE_USER' : 'user'}","kind":"message","parts":[${part}],"metadata":${odd},"__proto__":{"taskId":"stolen"}}`;
     const { status, text } = await post(
       url,
@@ -97,8 +118,15 @@ test('names that objects have of their own are names like others', async () => {
   }
   for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
     expect(refusalOf(await calls.talk(url).call('GetTask', { id: name }))?.code).toBe(-32_001);
-    expect(refusalOf(await calls.talk(`${calls.world.spine.origin}/a2a/${name}`).sent('x'))?.message).toMatch(/Agent not found/);
-    const method = await post(url, JSON.stringify({ jsonrpc: '2.0', id: 1, method: name, params: {} }), '1.0', calls.world.spine.key);
+    expect(refusalOf(await calls.talk(`${calls.world.spine.origin}/a2a/${name}`).sent('x'))?.message).toMatch(
+      /Agent not found/,
+    );
+    const method = await post(
+      url,
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method: name, params: {} }),
+      '1.0',
+      calls.world.spine.key,
+    );
     expect(method.text).toMatch(/-32601/);
     const sent = await calls.talk(url, RPC).sent('task y', { message: { messageId: name, contextId: name } });
     expect(refusalOf(sent)).toBeNull();

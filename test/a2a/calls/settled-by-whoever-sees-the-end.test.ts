@@ -14,7 +14,8 @@ interface Asked {
 
 /** Each way in which the end of a task is seen here. Resolves when whoever looked has been told of it. */
 const WAYS: Readonly<Record<string, (asked: Asked) => Promise<unknown>>> = {
-  'the answer to the message that ends it': ({ talk, id, contextId }) => talk.task('blue', { message: { taskId: id, contextId } }),
+  'the answer to the message that ends it': ({ talk, id, contextId }) =>
+    talk.task('blue', { message: { taskId: id, contextId } }),
   'the stream of the message that ends it': async ({ talk, id, contextId }) =>
     (await talk.stream('blue', { message: { taskId: id, contextId } })).rest(),
 };
@@ -38,37 +39,46 @@ const LOOKING: Readonly<Record<string, (asked: Asked, finish: () => void) => Pro
 };
 
 for (const wire of [RPC, LEGACY_RPC, REST]) {
-  test.each(Object.keys(WAYS))(`${wire.name}: a task that asks for something keeps its lock, until it is settled by %s`, async (way) => {
-    const { url, agent } = await calls.serve({ version: 'both' });
-    const talk = calls.talk(url, wire);
-    const before = await calls.world.spine.balance();
-    const { id, contextId, state } = await talk.task('ask');
-    expect(state).toBe('input-required');
-    expect(await calls.locked()).toBe(MESSAGE_PRICE);
-    await talk.get(id);
-    expect(await calls.locked()).toBe(MESSAGE_PRICE);
-    await WAYS[way]!({ talk, agent, id, contextId });
-    expect(await calls.world.spine.balance()).toEqual({ available: before.available - 2n * MESSAGE_PRICE, locked: 0n });
-  });
+  test.each(Object.keys(WAYS))(
+    `${wire.name}: a task that asks for something keeps its lock, until it is settled by %s`,
+    async (way) => {
+      const { url, agent } = await calls.serve({ version: 'both' });
+      const talk = calls.talk(url, wire);
+      const before = await calls.world.spine.balance();
+      const { id, contextId, state } = await talk.task('ask');
+      expect(state).toBe('input-required');
+      expect(await calls.locked()).toBe(MESSAGE_PRICE);
+      await talk.get(id);
+      expect(await calls.locked()).toBe(MESSAGE_PRICE);
+      await WAYS[way]!({ talk, agent, id, contextId });
+      expect(await calls.world.spine.balance()).toEqual({
+        available: before.available - 2n * MESSAGE_PRICE,
+        locked: 0n,
+      });
+    },
+  );
 
-  test.each(Object.keys(LOOKING))(`${wire.name}: a task that works keeps its lock, until it is settled by %s`, async (way) => {
-    const { url, agent } = await calls.serve({ version: 'both' });
-    const talk = calls.talk(url, wire);
-    const before = await calls.world.spine.balance();
-    if (way === 'the stream that the message was sent with') {
-      const stream = await talk.stream('wait');
-      const id = await agent.waits();
-      expect(await calls.locked()).toBe(MESSAGE_PRICE);
-      agent.finish(id);
-      await stream.rest();
-    } else {
-      const { id, contextId } = await talk.task('wait', { immediately: true });
-      await agent.waits();
-      expect(await calls.locked()).toBe(MESSAGE_PRICE);
-      await LOOKING[way]!({ talk, agent, id, contextId }, () => agent.finish(id));
-    }
-    expect(await calls.world.spine.balance()).toEqual({ available: before.available - MESSAGE_PRICE, locked: 0n });
-  });
+  test.each(Object.keys(LOOKING))(
+    `${wire.name}: a task that works keeps its lock, until it is settled by %s`,
+    async (way) => {
+      const { url, agent } = await calls.serve({ version: 'both' });
+      const talk = calls.talk(url, wire);
+      const before = await calls.world.spine.balance();
+      if (way === 'the stream that the message was sent with') {
+        const stream = await talk.stream('wait');
+        const id = await agent.waits();
+        expect(await calls.locked()).toBe(MESSAGE_PRICE);
+        agent.finish(id);
+        await stream.rest();
+      } else {
+        const { id, contextId } = await talk.task('wait', { immediately: true });
+        await agent.waits();
+        expect(await calls.locked()).toBe(MESSAGE_PRICE);
+        await LOOKING[way]!({ talk, agent, id, contextId }, () => agent.finish(id));
+      }
+      expect(await calls.world.spine.balance()).toEqual({ available: before.available - MESSAGE_PRICE, locked: 0n });
+    },
+  );
 }
 
 test('all of them at once settle it once', async () => {

@@ -3,7 +3,8 @@ import { serveBreaking } from './support/breaking-agent.ts';
 import { MESSAGE_PRICE, useCallsWorld } from './support/calls-world.ts';
 import { BRIDGES, STREAMED_CHAT } from './support/doors.ts';
 
-// A task that outlasts the call of a client that has no other way to it ends with that call: what the answer says of money is all that is ever charged.
+// A task that outlasts the call of a client that has no other way to it ends with that call: what the answer says
+// of money is all that is ever charged.
 
 const calls = useCallsWorld('[upstream]\ncall_timeout_ms = 4000\n');
 const PRICE = Number(MESSAGE_PRICE);
@@ -23,13 +24,22 @@ test('a task that has given output and does not end in time is canceled and char
       );
       expect(await calls.locked()).toBe(0n);
       for (const { agent, told, name } of asked) {
-        expect(told, name).toMatchObject({ said: expect.stringContaining('half of it'), state: 'canceled', cost: PRICE, finish: 'length' });
+        expect(told, name).toMatchObject({
+          said: expect.stringContaining('half of it'),
+          state: 'canceled',
+          cost: PRICE,
+          finish: 'length',
+        });
         expect(told.error, name).toContain('is charged');
         expect(
           agent.agent.received.map(({ method }) => method),
           name,
         ).toContain('CancelTask');
-        expect(await calls.world.spine.generation(told.id), name).toMatchObject({ outcome: 'cut', finish_reason: 'timeout', cost_micro_usdc: PRICE });
+        expect(await calls.world.spine.generation(told.id), name).toMatchObject({
+          outcome: 'cut',
+          finish_reason: 'timeout',
+          cost_micro_usdc: PRICE,
+        });
         // The agent does it all the same.
         agent.stands('COMPLETED');
         expect(JSON.stringify(await calls.talk(agent.url).get(agent.taskId)), name).toContain('half of it');
@@ -43,18 +53,30 @@ test('a task that has given nothing in time is canceled, and free for good, at e
     await calls.spent(async () => {
       const asked = await Promise.all(
         BRIDGES.map(async (door) => {
-          const agent = await serveBreaking(calls, { gives: null, stream: 'hangs', cancels: ({ error }) => error(-32603, 'not now') });
+          const agent = await serveBreaking(calls, {
+            gives: null,
+            stream: 'hangs',
+            cancels: ({ error }) => error(-32603, 'not now'),
+          });
           return { agent, name: door.name, told: await door.ask(calls, agent.service) };
         }),
       );
       expect(await calls.locked()).toBe(0n);
       for (const { agent, told, name } of asked) {
-        expect(told, name).toMatchObject({ state: 'failed', cost: 0, finish: 'error', error: expect.stringContaining('Nothing is charged') });
+        expect(told, name).toMatchObject({
+          state: 'failed',
+          cost: 0,
+          finish: 'error',
+          error: expect.stringContaining('Nothing is charged'),
+        });
         expect(
           agent.agent.received.map(({ method }) => method),
           name,
         ).toContain('CancelTask');
-        expect(await calls.world.spine.generation(told.id), name).toMatchObject({ outcome: 'free', cost_micro_usdc: 0 });
+        expect(await calls.world.spine.generation(told.id), name).toMatchObject({
+          outcome: 'free',
+          cost_micro_usdc: 0,
+        });
         agent.stands('COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text: 'late' }] }] });
         // Nor is what came too late given for nothing.
         const shown = JSON.stringify(await calls.talk(agent.url).get(agent.taskId));

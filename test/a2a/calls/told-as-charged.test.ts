@@ -4,7 +4,8 @@ import { MESSAGE_PRICE, useCallsWorld } from './support/calls-world.ts';
 import { BRIDGES, STREAMED_CHAT } from './support/doors.ts';
 import { serveRaw, taskResult, writeEvent } from './support/raw-served.ts';
 
-// Who asks an agent through the door of another protocol cannot ask for its task later: what the end of the answer says of money is all that is ever charged.
+// Who asks an agent through the door of another protocol cannot ask for its task later: what the end of the answer
+// says of money is all that is ever charged.
 
 const calls = useCallsWorld();
 const PRICE = Number(MESSAGE_PRICE);
@@ -13,13 +14,23 @@ test.each(BRIDGES)('a stream that breaks is gone on with until the task ends: $n
   const { service } = await serveBreaking(calls, {
     gives: 'first ',
     stream: 'breaks',
-    looked: (looks, { stands }) => looks === 2 && stands('COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text: 'first and last' }] }] }),
+    looked: (looks, { stands }) =>
+      looks === 2 && stands('COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text: 'first and last' }] }] }),
   });
   expect(
     await calls.spent(async () => {
       const told = await door.ask(calls, service);
-      expect(told).toMatchObject({ said: 'first and last', state: 'completed', cost: PRICE, finish: 'stop', error: null });
-      expect(await calls.world.spine.generation(told.id)).toMatchObject({ outcome: 'complete', cost_micro_usdc: PRICE });
+      expect(told).toMatchObject({
+        said: 'first and last',
+        state: 'completed',
+        cost: PRICE,
+        finish: 'stop',
+        error: null,
+      });
+      expect(await calls.world.spine.generation(told.id)).toMatchObject({
+        outcome: 'complete',
+        cost_micro_usdc: PRICE,
+      });
     }),
   ).toBe(MESSAGE_PRICE);
 });
@@ -34,7 +45,11 @@ test('an agent that has lost the task of a stream that broke is owed nothing', a
   });
   expect(
     await calls.spent(async () => {
-      expect(await STREAMED_CHAT.ask(calls, service)).toMatchObject({ state: 'failed', cost: 0, error: expect.stringContaining('Task not found') });
+      expect(await STREAMED_CHAT.ask(calls, service)).toMatchObject({
+        state: 'failed',
+        cost: 0,
+        error: expect.stringContaining('Task not found'),
+      });
       expect(await calls.locked()).toBe(0n);
     }),
   ).toBe(0n);

@@ -3,19 +3,26 @@ import { costOf, heldBy, LEGACY_RPC, MESSAGE_PRICE, useCallsWorld, WIRES } from 
 
 const calls = useCallsWorld();
 
-test.each(WIRES)('a message that is answered, with a message or a completed task, costs its price at once: $name', async (wire) => {
-  const { url } = await calls.serve({ version: 'both' });
-  const talk = calls.talk(url, wire);
-  for (const text of ['echo hello', 'task hello', 'stream 3', 'big 100000']) {
-    const before = await calls.world.spine.balance();
-    const reply = await talk.sent(text);
-    expect(reply.status, reply.text).toBe(200);
-    // Settled before the answer is sent: nobody waits for it here.
-    const after = await calls.world.spine.balance();
-    expect({ text, spent: before.available - after.available, locked: after.locked }).toEqual({ text, spent: MESSAGE_PRICE, locked: 0n });
-    expect(costOf(reply), text).toBe('0.001');
-  }
-});
+test.each(WIRES)(
+  'a message that is answered, with a message or a completed task, costs its price at once: $name',
+  async (wire) => {
+    const { url } = await calls.serve({ version: 'both' });
+    const talk = calls.talk(url, wire);
+    for (const text of ['echo hello', 'task hello', 'stream 3', 'big 100000']) {
+      const before = await calls.world.spine.balance();
+      const reply = await talk.sent(text);
+      expect(reply.status, reply.text).toBe(200);
+      // Settled before the answer is sent: nobody waits for it here.
+      const after = await calls.world.spine.balance();
+      expect({ text, spent: before.available - after.available, locked: after.locked }).toEqual({
+        text,
+        spent: MESSAGE_PRICE,
+        locked: 0n,
+      });
+      expect(costOf(reply), text).toBe('0.001');
+    }
+  },
+);
 
 test.each(WIRES)('a task that fails, is rejected or is canceled costs nothing: $name', async (wire) => {
   const { url, agent } = await calls.serve({ version: 'both' });
@@ -29,7 +36,12 @@ test.each(WIRES)('a task that fails, is rejected or is canceled costs nothing: $
   }
   expect(
     await calls.spent(async () => {
-      const { id } = heldBy(await talk.sent('wait', { immediately: true, configuration: wire.version === '1.0' ? { returnImmediately: true } : {} }));
+      const { id } = heldBy(
+        await talk.sent('wait', {
+          immediately: true,
+          configuration: wire.version === '1.0' ? { returnImmediately: true } : {},
+        }),
+      );
       await agent.waits();
       expect(await calls.locked()).toBe(MESSAGE_PRICE);
       const cancelled = await talk.call('CancelTask', { id: String(id) });
@@ -47,7 +59,9 @@ test('every message of a task has its own lock and its own price, and all are se
   const task = await talk.task('ask');
   expect(task.state).toBe('input-required');
   expect(await calls.locked()).toBe(MESSAGE_PRICE);
-  expect((await talk.task('blue', { message: { taskId: task.id, contextId: task.contextId } })).state).toBe('completed');
+  expect((await talk.task('blue', { message: { taskId: task.id, contextId: task.contextId } })).state).toBe(
+    'completed',
+  );
   expect(await calls.world.spine.balance()).toEqual({ available: before.available - 2n * MESSAGE_PRICE, locked: 0n });
 });
 

@@ -16,23 +16,31 @@ interface Money {
 }
 const moneyOf = (holder: Json): Money => (holder['metadata'] as Json)['tollgate/generation'] as Money;
 const moneyIn = ({ raw }: Event): Money => {
-  const inner = Object.values(raw).find((value) => typeof value === 'object' && value !== null && 'metadata' in value) ?? raw;
+  const inner =
+    Object.values(raw).find((value) => typeof value === 'object' && value !== null && 'metadata' in value) ?? raw;
   return moneyOf(raw['metadata'] === undefined ? inner : raw);
 };
 const PRICE = '0.001';
 
-test.each([RPC, LEGACY_RPC, REST])('a task that ended with its answer says so whenever it is asked for: $name', async (wire) => {
-  const { url } = await calls.serve({ version: 'both' });
-  const talk = calls.talk(url, wire);
-  expect(
-    await calls.spent(async () => {
-      const sent = heldBy(await talk.sent('task one', { configuration: wire.version === '0.3' ? { blocking: true } : {} }));
-      const shown = await talk.get(String(sent['id']));
-      expect(moneyOf(shown.raw)).toEqual({ id: moneyOf(sent).id, cost: PRICE, currency: 'USDC' });
-      expect(await calls.world.spine.generation(moneyOf(sent).id)).toMatchObject({ cost_micro_usdc: Number(MESSAGE_PRICE) });
-    }),
-  ).toBe(MESSAGE_PRICE);
-});
+test.each([RPC, LEGACY_RPC, REST])(
+  'a task that ended with its answer says so whenever it is asked for: $name',
+  async (wire) => {
+    const { url } = await calls.serve({ version: 'both' });
+    const talk = calls.talk(url, wire);
+    expect(
+      await calls.spent(async () => {
+        const sent = heldBy(
+          await talk.sent('task one', { configuration: wire.version === '0.3' ? { blocking: true } : {} }),
+        );
+        const shown = await talk.get(String(sent['id']));
+        expect(moneyOf(shown.raw)).toEqual({ id: moneyOf(sent).id, cost: PRICE, currency: 'USDC' });
+        expect(await calls.world.spine.generation(moneyOf(sent).id)).toMatchObject({
+          cost_micro_usdc: Number(MESSAGE_PRICE),
+        });
+      }),
+    ).toBe(MESSAGE_PRICE);
+  },
+);
 
 test.each([RPC, LEGACY_RPC, REST])('a stream names its call in its head and its first event: $name', async (wire) => {
   const { url } = await calls.serve({ version: 'both' });
@@ -73,7 +81,11 @@ test.each([RPC, LEGACY_RPC])('who listens again, and a webhook, are told: $name'
       expect(moneyIn(events.at(-1)!)).toEqual({ ...call, cost: PRICE, currency: 'USDC' });
       const told = await hook.receives((request) => tells(request, wire.version, id, 'completed'));
       const body = JSON.parse(told.body) as Json;
-      expect(moneyOf((body['statusUpdate'] ?? body['task'] ?? body) as Json)).toEqual({ ...call, cost: PRICE, currency: 'USDC' });
+      expect(moneyOf((body['statusUpdate'] ?? body['task'] ?? body) as Json)).toEqual({
+        ...call,
+        cost: PRICE,
+        currency: 'USDC',
+      });
     }),
   ).toBe(MESSAGE_PRICE);
 });
@@ -111,7 +123,9 @@ test('a receipt comes with it where one is asked for, and none that the agent wr
     await calls.spent(async () => {
       const { id } = await talk.task('work');
       const plain = (await talk.get(id)).raw['metadata'] as Json;
-      expect(plain).toEqual({ 'tollgate/generation': { id: expect.not.stringContaining('forged') as unknown, cost: PRICE, currency: 'USDC' } });
+      expect(plain).toEqual({
+        'tollgate/generation': { id: expect.not.stringContaining('forged') as unknown, cost: PRICE, currency: 'USDC' },
+      });
       const asked = (await talk.call('GetTask', { id }, { 'x-receipt': '1' })).result()['metadata'] as Json;
       expect(asked['tollgate/receipt']).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/);
     }),
@@ -130,12 +144,19 @@ test('a task that failed says that it cost nothing', async () => {
 });
 
 test('no event of a stream has what the agent wrote of money', async () => {
-  const forged = { metadata: { own: 1, 'tollgate/receipt': 'forged', 'tollgate/generation': { id: 'gen-forged', cost: '9' } } };
+  const forged = {
+    metadata: { own: 1, 'tollgate/receipt': 'forged', 'tollgate/generation': { id: 'gen-forged', cost: '9' } },
+  };
   const { url } = await serveRaw(calls.world, (exchange) => {
     writeEvent(exchange, taskResult('middle', 'WORKING', forged));
     writeEvent(exchange, statusEvent('middle', 'WORKING', forged));
     writeEvent(exchange, {
-      artifactUpdate: { taskId: 'middle', contextId: 'c', artifact: { artifactId: 'a', parts: [{ text: 'half' }] }, ...forged },
+      artifactUpdate: {
+        taskId: 'middle',
+        contextId: 'c',
+        artifact: { artifactId: 'a', parts: [{ text: 'half' }] },
+        ...forged,
+      },
     });
     writeEvent(exchange, statusEvent('middle', 'COMPLETED', forged));
     exchange.response.end();
@@ -148,12 +169,19 @@ test('no event of a stream has what the agent wrote of money', async () => {
 
 test('a result in whose metadata a key stands twice is paid for, and had', async () => {
   const { url } = await serveRaw(calls.world, ({ response, id }) => {
-    const twice = JSON.stringify({ jsonrpc: '2.0', id, result: taskResult('twice', 'COMPLETED', { metadata: { a: 1, b: 2 } }) });
+    const twice = JSON.stringify({
+      jsonrpc: '2.0',
+      id,
+      result: taskResult('twice', 'COMPLETED', { metadata: { a: 1, b: 2 } }),
+    });
     response.writeHead(200, { 'content-type': 'application/json' }).end(twice.replace('"b":2', '"a":2'));
   });
   expect(
     await calls.spent(async () => {
-      expect(heldBy(await calls.talk(url).sent('work'))['metadata']).toMatchObject({ a: 2, 'tollgate/generation': { cost: PRICE } });
+      expect(heldBy(await calls.talk(url).sent('work'))['metadata']).toMatchObject({
+        a: 2,
+        'tollgate/generation': { cost: PRICE },
+      });
     }),
   ).toBe(MESSAGE_PRICE);
 });

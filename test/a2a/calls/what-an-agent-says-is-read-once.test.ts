@@ -4,24 +4,35 @@ import { BRIDGES } from './support/doors.ts';
 import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-served.ts';
 import type { RawExchange } from '../../support/a2a-agent/index.ts';
 
-// An agent shows its task more than once, and puts its words into artifacts and status messages. Whoever reads a text gets each of them once, apart.
+// An agent shows its task more than once, and puts its words into artifacts and status messages. Whoever reads a
+// text gets each of them once, apart.
 
 const calls = useCallsWorld();
 let begun = 0;
 
-const message = (text: string, messageId = `m-${text}`) => ({ message: { messageId, role: 'ROLE_AGENT', parts: [{ text }] } });
-const status = (state: string, text: string, messageId?: string) => ({ status: { state: `TASK_STATE_${state}`, ...message(text, messageId) } });
+const message = (text: string, messageId = `m-${text}`) => ({
+  message: { messageId, role: 'ROLE_AGENT', parts: [{ text }] },
+});
+const status = (state: string, text: string, messageId?: string) => ({
+  status: { state: `TASK_STATE_${state}`, ...message(text, messageId) },
+});
 const artifact = (taskId: string, artifactId: string, text: string) => ({
   artifactUpdate: { taskId, contextId: `context-of-${taskId}`, artifact: { artifactId, parts: [{ text }] } },
 });
 
 /** An agent that answers a message by these events, and another message by those of `then`. */
-async function says(events: (taskId: string) => readonly object[], then: (taskId: string) => readonly object[] = () => []) {
+async function says(
+  events: (taskId: string) => readonly object[],
+  then: (taskId: string) => readonly object[] = () => [],
+) {
   const taskId = `t-once-${(begun += 1)}`;
   const answer = (exchange: RawExchange) => {
     if (exchange.request.method === 'CancelTask') return exchange.result(taskResult(taskId, 'CANCELED').task);
-    const asked = JSON.parse(exchange.request.body) as { readonly params: { readonly message: { readonly taskId?: string } } };
-    for (const event of (asked.params.message.taskId === undefined ? events : then)(taskId)) writeEvent(exchange, event);
+    const asked = JSON.parse(exchange.request.body) as {
+      readonly params: { readonly message: { readonly taskId?: string } };
+    };
+    for (const event of (asked.params.message.taskId === undefined ? events : then)(taskId))
+      writeEvent(exchange, event);
     exchange.response.end();
   };
   const { service } = await serveRaw(calls.world, answer, { pricing: 'per_task = 0.001' });
@@ -53,18 +64,32 @@ describe.each(BRIDGES)('$name', (door) => {
   });
 
   test('the question of before is not read again in front of the answer', async () => {
-    const asks = (id: string) => taskResult(id, 'INPUT_REQUIRED', status('INPUT_REQUIRED', 'What colour?', 'm-question'));
+    const asks = (id: string) =>
+      taskResult(id, 'INPUT_REQUIRED', status('INPUT_REQUIRED', 'What colour?', 'm-question'));
     const { service, taskId } = await says(
       (id) => [taskResult(id, 'WORKING'), asks(id)],
       (id) => [asks(id), artifact(id, 'a', 'You said: blue'), statusEvent(id, 'COMPLETED')],
     );
-    expect(await door.ask(calls, service)).toMatchObject({ said: 'What colour?', state: 'input-required', costPending: true, cost: null, taskId });
-    expect(await door.ask(calls, service, () => {}, taskId)).toMatchObject({ said: 'You said: blue', state: 'completed', costPending: false });
+    expect(await door.ask(calls, service)).toMatchObject({
+      said: 'What colour?',
+      state: 'input-required',
+      costPending: true,
+      cost: null,
+      taskId,
+    });
+    expect(await door.ask(calls, service, () => {}, taskId)).toMatchObject({
+      said: 'You said: blue',
+      state: 'completed',
+      costPending: false,
+    });
   });
 
   test('what was given before the question is not read again either', async () => {
     const asks = (id: string) =>
-      taskResult(id, 'INPUT_REQUIRED', { ...status('INPUT_REQUIRED', 'More?'), artifacts: [{ artifactId: 'a', parts: [{ text: 'half' }] }] });
+      taskResult(id, 'INPUT_REQUIRED', {
+        ...status('INPUT_REQUIRED', 'More?'),
+        artifacts: [{ artifactId: 'a', parts: [{ text: 'half' }] }],
+      });
     const { service, taskId } = await says(
       (id) => [taskResult(id, 'WORKING'), artifact(id, 'a', 'half'), asks(id)],
       (id) => [asks(id), artifact(id, 'b', 'the rest'), statusEvent(id, 'COMPLETED')],
@@ -81,7 +106,9 @@ describe.each(BRIDGES)('$name', (door) => {
     const answer = ({ request, result }: RawExchange) => {
       if (request.method === 'GetTask') return result(taskResult(taskId, 'INPUT_REQUIRED', asks).task);
       const { message: sent } = request.params as { readonly message: { readonly taskId?: string } };
-      return result(sent.taskId === undefined ? taskResult(taskId, 'INPUT_REQUIRED', asks) : taskResult(taskId, 'COMPLETED', ended));
+      return result(
+        sent.taskId === undefined ? taskResult(taskId, 'INPUT_REQUIRED', asks) : taskResult(taskId, 'COMPLETED', ended),
+      );
     };
     const { service } = await serveRaw(calls.world, answer, { pricing: 'per_task = 0.001', streaming: false });
     expect(await door.ask(calls, service)).toMatchObject({ said: 'half\nMore?', state: 'input-required' });
@@ -95,7 +122,10 @@ describe.each(BRIDGES)('$name', (door) => {
       (id) => [asks(id, 'Which shade?')],
     );
     expect(await door.ask(calls, service)).toMatchObject({ said: 'What colour?', state: 'input-required' });
-    expect(await door.ask(calls, service, () => {}, taskId)).toMatchObject({ said: 'Which shade?', state: 'input-required' });
+    expect(await door.ask(calls, service, () => {}, taskId)).toMatchObject({
+      said: 'Which shade?',
+      state: 'input-required',
+    });
     await calls.talk(`${calls.world.spine.origin}/a2a/${service}`).call('CancelTask', { id: taskId });
   });
 });

@@ -18,18 +18,25 @@ const PARAMS = {
     '{ "x-first" : 1.0 , "message":{"parts" : [ {"kind":"text","text":"task \\u0061\\/b","xPart":{"n":12345678901234567890,"e":1E+2,"z":-0}} ],"role":"user","kind":"message",\n"messageId":"raw-0.3", "xMessage":[null,{"__proto__":{"a":1}}]},"configuration":{"historyLength":5,"xConfiguration":true},"xParams":{"constructor":1}}',
 } as const;
 
-test.each([RPC, LEGACY_RPC])('of the same version, parameters reach the agent byte for byte: $name', async ({ version }) => {
-  const { url, agent } = await calls.serve({ version: 'both' });
-  const method = version === '1.0' ? 'SendMessage' : 'message/send';
-  const reply = await post(url, `{"id":"x","jsonrpc":"2.0","params":${PARAMS[version]},"method":"${method}","extra":{"not":"ours"}}`, {
-    'a2a-version': version,
-  });
-  expect(reply.status, await reply.text()).toBe(200);
-  const { body } = agent.received.at(-1)!;
-  const { id, ...envelope } = JSON.parse(body) as Record<string, unknown>;
-  expect(body).toBe(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"${method}","params":${PARAMS[version]}}`);
-  expect(Object.keys(envelope)).toEqual(['jsonrpc', 'method', 'params']);
-});
+test.each([RPC, LEGACY_RPC])(
+  'of the same version, parameters reach the agent byte for byte: $name',
+  async ({ version }) => {
+    const { url, agent } = await calls.serve({ version: 'both' });
+    const method = version === '1.0' ? 'SendMessage' : 'message/send';
+    const reply = await post(
+      url,
+      `{"id":"x","jsonrpc":"2.0","params":${PARAMS[version]},"method":"${method}","extra":{"not":"ours"}}`,
+      {
+        'a2a-version': version,
+      },
+    );
+    expect(reply.status, await reply.text()).toBe(200);
+    const { body } = agent.received.at(-1)!;
+    const { id, ...envelope } = JSON.parse(body) as Record<string, unknown>;
+    expect(body).toBe(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"${method}","params":${PARAMS[version]}}`);
+    expect(Object.keys(envelope)).toEqual(['jsonrpc', 'method', 'params']);
+  },
+);
 
 test('with a run, all that stands there stays as it is, and the token is added', async () => {
   const { url, agent } = await calls.serve({}, { pricing: 'per_call = 0.001\nnested_max = 0.01' });
@@ -84,12 +91,20 @@ test('nothing of the consumer reaches the agent but what it said: no credential,
   for (const wire of WIRES) {
     const talk = calls.talk(url, wire);
     const params = {
-      message: { messageId: `headers ${wire.name}`, role: wire.version === '1.0' ? 'ROLE_USER' : 'user', parts: [{ kind: 'text', text: 'wait' }] },
+      message: {
+        messageId: `headers ${wire.name}`,
+        role: wire.version === '1.0' ? 'ROLE_USER' : 'user',
+        parts: [{ kind: 'text', text: 'wait' }],
+      },
     };
     if (wire.version === '1.0') delete (params.message.parts[0] as { kind?: string }).kind;
     for (const operation of ['SendMessage'] as const) {
       const configuration = wire.version === '1.0' ? { returnImmediately: true } : { blocking: false };
-      const reply = await talk.call(operation, { ...params, configuration }, { ...SECRETS, 'a2a-extensions': 'https://example.com/ext/v1' });
+      const reply = await talk.call(
+        operation,
+        { ...params, configuration },
+        { ...SECRETS, 'a2a-extensions': 'https://example.com/ext/v1' },
+      );
       expect(refusalOf(reply), reply.text).toBeNull();
     }
     const id = await agent.waits();

@@ -8,7 +8,11 @@ import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-ser
 const calls = useCallsWorld();
 
 /** How the call under which the account's last task was begun is on record. */
-async function lastCall(): Promise<{ readonly outcome: string; readonly finish_reason: string; readonly cost_micro_usdc: number }> {
+async function lastCall(): Promise<{
+  readonly outcome: string;
+  readonly finish_reason: string;
+  readonly cost_micro_usdc: number;
+}> {
   const { spine } = calls.world;
   const [row] = await spine.app.database.query({
     name: 'test/last-call',
@@ -17,23 +21,30 @@ async function lastCall(): Promise<{ readonly outcome: string; readonly finish_r
   return (await spine.generation(row!['call_id'] as string)) as never;
 }
 
-test.each([RPC, LEGACY_RPC, REST])('canceled after a part of its artifact was streamed, it costs its price: $name', async (wire) => {
-  const { url, agent } = await calls.serve({ version: 'both' });
-  const talk = calls.talk(url, wire);
-  expect(
-    await calls.spent(async () => {
-      const stream = await talk.stream('wait');
-      const id = await agent.waits();
-      for (let chapter = 1; chapter <= 3; chapter++) agent.progress(id, `chapter ${chapter} `);
-      for (let heard = ''; !heard.includes('chapter 3');) heard += JSON.stringify(await stream.next());
-      expect((await talk.call('CancelTask', { id })).status).toBe(200);
-      // Settled before the answer: nobody waits here.
-      expect(await calls.locked()).toBe(0n);
-      await stream.rest();
-    }),
-  ).toBe(MESSAGE_PRICE);
-  expect(await lastCall()).toMatchObject({ outcome: 'cut', finish_reason: 'canceled', cost_micro_usdc: Number(MESSAGE_PRICE) });
-});
+test.each([RPC, LEGACY_RPC, REST])(
+  'canceled after a part of its artifact was streamed, it costs its price: $name',
+  async (wire) => {
+    const { url, agent } = await calls.serve({ version: 'both' });
+    const talk = calls.talk(url, wire);
+    expect(
+      await calls.spent(async () => {
+        const stream = await talk.stream('wait');
+        const id = await agent.waits();
+        for (let chapter = 1; chapter <= 3; chapter++) agent.progress(id, `chapter ${chapter} `);
+        for (let heard = ''; !heard.includes('chapter 3');) heard += JSON.stringify(await stream.next());
+        expect((await talk.call('CancelTask', { id })).status).toBe(200);
+        // Settled before the answer: nobody waits here.
+        expect(await calls.locked()).toBe(0n);
+        await stream.rest();
+      }),
+    ).toBe(MESSAGE_PRICE);
+    expect(await lastCall()).toMatchObject({
+      outcome: 'cut',
+      finish_reason: 'canceled',
+      cost_micro_usdc: Number(MESSAGE_PRICE),
+    });
+  },
+);
 
 test('canceled after its artifact was shown to who asked for the task, it costs its price', async () => {
   const { url, agent } = await calls.serve();
@@ -57,10 +68,15 @@ test('a task that says what it is at and is canceled before it gives anything co
       statusUpdate: {
         taskId: 't-busy',
         contextId: 'context-of-t-busy',
-        status: { state: 'TASK_STATE_WORKING', message: { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'looking it up' }] } },
+        status: {
+          state: 'TASK_STATE_WORKING',
+          message: { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'looking it up' }] },
+        },
       },
     });
-    writeEvent(exchange, { artifactUpdate: { taskId: 't-busy', contextId: 'context-of-t-busy', artifact: { artifactId: 'a', parts: [] } } });
+    writeEvent(exchange, {
+      artifactUpdate: { taskId: 't-busy', contextId: 'context-of-t-busy', artifact: { artifactId: 'a', parts: [] } },
+    });
   });
   const talk = calls.talk(url);
   expect(
@@ -87,20 +103,23 @@ test.each([
   ).toBe(price);
 });
 
-test.each(['failed', 'rejected'] as const)('a task that is %s by its own words is free, whatever it gave before', async (state) => {
-  const { url, agent } = await calls.serve();
-  const talk = calls.talk(url);
-  expect(
-    await calls.spent(async () => {
-      const stream = await talk.stream('wait');
-      const id = await agent.waits();
-      agent.progress(id, 'half of it');
-      for (let heard = ''; !heard.includes('half of it');) heard += JSON.stringify(await stream.next());
-      agent.finish(id, state);
-      await stream.rest();
-    }),
-  ).toBe(0n);
-});
+test.each(['failed', 'rejected'] as const)(
+  'a task that is %s by its own words is free, whatever it gave before',
+  async (state) => {
+    const { url, agent } = await calls.serve();
+    const talk = calls.talk(url);
+    expect(
+      await calls.spent(async () => {
+        const stream = await talk.stream('wait');
+        const id = await agent.waits();
+        agent.progress(id, 'half of it');
+        for (let heard = ''; !heard.includes('half of it');) heard += JSON.stringify(await stream.next());
+        agent.finish(id, state);
+        await stream.rest();
+      }),
+    ).toBe(0n);
+  },
+);
 
 test('a message whose answer is a canceled task with an artifact costs its price, and says so', async () => {
   const artifacts = [{ artifactId: 'a', parts: [{ text: 'half of it' }] }];
@@ -126,7 +145,11 @@ test.each([
       if (exchange.request.method === 'CancelTask') return exchange.result(taskResult(taskId, 'CANCELED', report).task);
       writeEvent(exchange, taskResult(taskId, 'WORKING'));
       writeEvent(exchange, {
-        artifactUpdate: { taskId, contextId: `context-of-${taskId}`, artifact: { artifactId: 'a', parts: [{ text: 'half' }] } },
+        artifactUpdate: {
+          taskId,
+          contextId: `context-of-${taskId}`,
+          artifact: { artifactId: 'a', parts: [{ text: 'half' }] },
+        },
       });
     },
     { ...METERED, pricing: 'per_call = 0.001\nprompt = 2\nper_call_max = 0.05' },
@@ -149,7 +172,11 @@ test('what an agent streams after its task was canceled at another door is given
     writeEvent(exchange, taskResult('t-late', 'WORKING'));
     say = (text) =>
       writeEvent(exchange, {
-        artifactUpdate: { taskId: 't-late', contextId: 'context-of-t-late', artifact: { artifactId: 'a', parts: [{ text }] } },
+        artifactUpdate: {
+          taskId: 't-late',
+          contextId: 'context-of-t-late',
+          artifact: { artifactId: 'a', parts: [{ text }] },
+        },
       });
   });
   const talk = calls.talk(url);

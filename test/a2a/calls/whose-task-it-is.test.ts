@@ -19,7 +19,8 @@ const OPERATIONS: readonly Operation[] = [
 function paramsOf(operation: Operation, taskId: string, version: string): Record<string, unknown> {
   if (!operation.includes('Push')) return { id: taskId };
   const config = { id: 'c-1', url: 'https://client.example/hook' };
-  if (operation.startsWith('Create')) return version === '1.0' ? { taskId, ...config } : { taskId, pushNotificationConfig: config };
+  if (operation.startsWith('Create'))
+    return version === '1.0' ? { taskId, ...config } : { taskId, pushNotificationConfig: config };
   return version === '1.0' ? { taskId, id: 'c-1' } : { id: taskId, taskId, pushNotificationConfigId: 'c-1' };
 }
 
@@ -130,7 +131,11 @@ test('an agent that tells of another task in the middle of a stream is heard no 
 test('an agent that shows another task than it was asked for is refused', async () => {
   let shown = 'asked';
   const { url } = await serveRaw(calls.world, ({ request, result }) =>
-    result(request.method === 'GetTask' || request.method === 'CancelTask' ? taskResult(shown, 'COMPLETED').task : taskResult('asked', 'WORKING')),
+    result(
+      request.method === 'GetTask' || request.method === 'CancelTask'
+        ? taskResult(shown, 'COMPLETED').task
+        : taskResult('asked', 'WORKING'),
+    ),
   );
   const talk = calls.talk(url);
   expect(
@@ -150,9 +155,15 @@ test('two providers of one service: a task and its context stay with the one tha
   const answers = (name: string) => (exchange: Parameters<Parameters<typeof serveRaw>[1]>[0]) => {
     const { request, result } = exchange;
     const { id, message } = request.params as { id?: string; message?: { taskId?: string; parts: [{ text: string }] } };
-    if (id !== undefined) return result(taskResult(id, 'COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text: name }] }] }).task);
+    if (id !== undefined)
+      return result(taskResult(id, 'COMPLETED', { artifacts: [{ artifactId: 'a', parts: [{ text: name }] }] }).task);
     const text = message!.parts[0].text;
-    return result(taskResult(text.startsWith('steal ') ? text.slice(6) : (message!.taskId ?? `${name}-${crypto.randomUUID()}`), 'INPUT_REQUIRED'));
+    return result(
+      taskResult(
+        text.startsWith('steal ') ? text.slice(6) : (message!.taskId ?? `${name}-${crypto.randomUUID()}`),
+        'INPUT_REQUIRED',
+      ),
+    );
   };
   const name = 'shared/agent';
   const one = await serveRaw(calls.world, answers('one'), { name, provider: 'One' });
@@ -194,8 +205,12 @@ test("a message that refers to another's task is refused, and one that refers to
   for (const wire of WIRES) {
     const talk = calls.talk(url, wire);
     for (const ids of [[theirs.id], [mine.id, theirs.id], ['nobodys']])
-      expect(refusalOf(await talk.sent('hello', { message: { referenceTaskIds: ids } }))?.code, wire.name).toBe(-32_001);
+      expect(refusalOf(await talk.sent('hello', { message: { referenceTaskIds: ids } }))?.code, wire.name).toBe(
+        -32_001,
+      );
   }
   expect(agent.received.length).toBe(before);
-  expect((await calls.talk(url).task('task again', { message: { referenceTaskIds: [mine.id] } })).state).toBe('completed');
+  expect((await calls.talk(url).task('task again', { message: { referenceTaskIds: [mine.id] } })).state).toBe(
+    'completed',
+  );
 });

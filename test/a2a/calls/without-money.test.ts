@@ -21,7 +21,8 @@ function termsOf(reply: Reply): { readonly task: Json; readonly required: Json }
 }
 
 const unpaidState = (reply: Reply) => String((heldBy(reply)['status'] as Json)['state']);
-const asks = (received: readonly { readonly body: string }[]) => received.filter(({ body }) => body.includes('"text"')).length;
+const asks = (received: readonly { readonly body: string }[]) =>
+  received.filter(({ body }) => body.includes('"text"')).length;
 
 test.each(WIRES)(
   'without money there is a task that waits for it, with the terms; the agent hears nothing, and nothing is kept: $name',
@@ -46,7 +47,9 @@ test.each(WIRES)(
       // No task that there is.
       expect(refusalOf(await talk.call('GetTask', { id: String(task['id']) }))?.code).toBe(-32_001);
       if (wire.version === '1.0')
-        expect((await talk.call('ListTasks', {})).json).toMatchObject(wire.binding === 'JSONRPC' ? { result: { tasks: [] } } : { tasks: [] });
+        expect((await talk.call('ListTasks', {})).json).toMatchObject(
+          wire.binding === 'JSONRPC' ? { result: { tasks: [] } } : { tasks: [] },
+        );
       const stream = await talk.open('SendStreamingMessage', {
         message: {
           messageId: 'unpaid-2',
@@ -56,46 +59,53 @@ test.each(WIRES)(
       });
       if (!('next' in stream)) throw new Error(stream.text);
       // The codec of the tests knows no 0.3 over HTTP+JSON.
-      if (wire.name !== 'HTTP+JSON 0.3') expect(await stream.rest()).toMatchObject([{ type: 'task', state: 'input-required' }]);
+      if (wire.name !== 'HTTP+JSON 0.3')
+        expect(await stream.rest()).toMatchObject([{ type: 'task', state: 'input-required' }]);
     }
     expect(asks(agent.received)).toBe(0);
   },
 );
 
-test.each([RPC, LEGACY_RPC, REST])('once there is money, a message to that task is a new message: $name', async (wire) => {
-  const { url, agent } = await calls.serve({ version: 'both' });
-  const { spine } = calls.world;
-  const poor = await spine.tenant(accountOf('later', wire), '0');
-  const talk = calls.talk(url, wire, poor.key);
-  const { task } = termsOf(await talk.sent('task work', { message: { messageId: 'same' } }));
-  const goesOn = { message: { messageId: 'same', taskId: task['id'], contextId: task['contextId'] } };
-  // Still nothing: asked again, for another task.
-  termsOf(await talk.sent('task work', goesOn));
-  // Nobody else's id opens anything here.
-  expect(refusalOf(await calls.talk(url, wire).sent('task work', goesOn))?.code).toBe(-32_001);
-  const credit = { from: treasuryOf('operator'), to: escrowOf(poor.account), amount: 10_000n, memo: '' };
-  await spine.app.ledger.transfer({ id: `later ${wire.name}`, ...credit });
-  const done = await talk.sent('task work', goesOn);
-  expect(unpaidState(done), done.text).toMatch(/completed/i);
-  expect(heldBy(done)['id']).not.toBe(task['id']);
-  expect(agent.received.at(-1)!.body).not.toContain('unpaid-');
-  expect(asks(agent.received)).toBe(1);
-});
+test.each([RPC, LEGACY_RPC, REST])(
+  'once there is money, a message to that task is a new message: $name',
+  async (wire) => {
+    const { url, agent } = await calls.serve({ version: 'both' });
+    const { spine } = calls.world;
+    const poor = await spine.tenant(accountOf('later', wire), '0');
+    const talk = calls.talk(url, wire, poor.key);
+    const { task } = termsOf(await talk.sent('task work', { message: { messageId: 'same' } }));
+    const goesOn = { message: { messageId: 'same', taskId: task['id'], contextId: task['contextId'] } };
+    // Still nothing: asked again, for another task.
+    termsOf(await talk.sent('task work', goesOn));
+    // Nobody else's id opens anything here.
+    expect(refusalOf(await calls.talk(url, wire).sent('task work', goesOn))?.code).toBe(-32_001);
+    const credit = { from: treasuryOf('operator'), to: escrowOf(poor.account), amount: 10_000n, memo: '' };
+    await spine.app.ledger.transfer({ id: `later ${wire.name}`, ...credit });
+    const done = await talk.sent('task work', goesOn);
+    expect(unpaidState(done), done.text).toMatch(/completed/i);
+    expect(heldBy(done)['id']).not.toBe(task['id']);
+    expect(agent.received.at(-1)!.body).not.toContain('unpaid-');
+    expect(asks(agent.received)).toBe(1);
+  },
+);
 
-test.each([RPC, LEGACY_RPC, REST])('a message that was to go on with a task does so once there is money: $name', async (wire) => {
-  const { url } = await calls.serve({ version: 'both' });
-  const { spine } = calls.world;
-  const poor = await spine.tenant(accountOf('midway', wire), '0.001');
-  const talk = calls.talk(url, wire, poor.key);
-  const { id, contextId } = await talk.task('ask');
-  const { task } = termsOf(await talk.sent('blue', { message: { taskId: id } }));
-  expect(task['contextId']).toBe(contextId);
-  const credit = { from: treasuryOf('operator'), to: escrowOf(poor.account), amount: 1_000n, memo: '' };
-  await spine.app.ledger.transfer({ id: `midway ${wire.name}`, ...credit });
-  const done = await talk.task('blue', { message: { taskId: task['id'], contextId: task['contextId'] } });
-  expect(done).toMatchObject({ id, state: 'completed' });
-  expect(await spine.app.ledger.balance(escrowOf(poor.account))).toEqual({ available: 0n, locked: 0n });
-});
+test.each([RPC, LEGACY_RPC, REST])(
+  'a message that was to go on with a task does so once there is money: $name',
+  async (wire) => {
+    const { url } = await calls.serve({ version: 'both' });
+    const { spine } = calls.world;
+    const poor = await spine.tenant(accountOf('midway', wire), '0.001');
+    const talk = calls.talk(url, wire, poor.key);
+    const { id, contextId } = await talk.task('ask');
+    const { task } = termsOf(await talk.sent('blue', { message: { taskId: id } }));
+    expect(task['contextId']).toBe(contextId);
+    const credit = { from: treasuryOf('operator'), to: escrowOf(poor.account), amount: 1_000n, memo: '' };
+    await spine.app.ledger.transfer({ id: `midway ${wire.name}`, ...credit });
+    const done = await talk.task('blue', { message: { taskId: task['id'], contextId: task['contextId'] } });
+    expect(done).toMatchObject({ id, state: 'completed' });
+    expect(await spine.app.ledger.balance(escrowOf(poor.account))).toEqual({ available: 0n, locked: 0n });
+  },
+);
 
 test('a key that has spent its limit waits for money as an account without any does', async () => {
   const { url } = await calls.serve();
@@ -130,50 +140,59 @@ test.each(WIRES)('no key, an unknown one and a revoked one are unauthorized: $na
   expect(asks(agent.received)).toBe(1);
 });
 
-test.each(WIRES)('a key for other services may not send to this agent, nor see what the account has there: $name', async (wire) => {
-  const { url, agent, service } = await calls.serve({ version: 'both' });
-  const { spine } = calls.world;
-  const { id } = await calls.talk(url).task('task own', { message: { messageId: 'own' } });
-  const made = (await spine.app.keys.create({
-    account: spine.account,
-    label: 'narrow',
-    kind: 'live',
-    expiresAt: null,
-    limit: null,
-    limitReset: null,
-    allowedServices: ['elsewhere'],
-  }))!;
-  const before = agent.received.length;
-  const talk = calls.talk(url, wire, made.text);
-  const replies = [
-    await talk.sent('task x'),
-    await talk.call('GetTask', { id }),
-    await talk.call('CancelTask', { id }),
-    await talk.call('ListTaskPushNotificationConfigs', wire.version === '1.0' ? { taskId: id } : { id, taskId: id }),
-    ...(wire.version === '1.0' ? [await talk.call('ListTasks', {})] : []),
-    // What was sent once by another key of the account.
-    await talk.sent('task own', { message: { messageId: 'own' } }),
-  ];
-  for (const reply of replies) {
-    expect(reply.text).toMatch(/may not use/);
-    expect(reply.text).toContain(service);
-    expect(reply.status).toBe(403);
-  }
-  expect(agent.received.length).toBe(before);
-});
+test.each(WIRES)(
+  'a key for other services may not send to this agent, nor see what the account has there: $name',
+  async (wire) => {
+    const { url, agent, service } = await calls.serve({ version: 'both' });
+    const { spine } = calls.world;
+    const { id } = await calls.talk(url).task('task own', { message: { messageId: 'own' } });
+    const made = (await spine.app.keys.create({
+      account: spine.account,
+      label: 'narrow',
+      kind: 'live',
+      expiresAt: null,
+      limit: null,
+      limitReset: null,
+      allowedServices: ['elsewhere'],
+    }))!;
+    const before = agent.received.length;
+    const talk = calls.talk(url, wire, made.text);
+    const replies = [
+      await talk.sent('task x'),
+      await talk.call('GetTask', { id }),
+      await talk.call('CancelTask', { id }),
+      await talk.call('ListTaskPushNotificationConfigs', wire.version === '1.0' ? { taskId: id } : { id, taskId: id }),
+      ...(wire.version === '1.0' ? [await talk.call('ListTasks', {})] : []),
+      // What was sent once by another key of the account.
+      await talk.sent('task own', { message: { messageId: 'own' } }),
+    ];
+    for (const reply of replies) {
+      expect(reply.text).toMatch(/may not use/);
+      expect(reply.text).toContain(service);
+      expect(reply.status).toBe(403);
+    }
+    expect(agent.received.length).toBe(before);
+  },
+);
 
 test('who asks too often is told when to come back, on every wire', async () => {
   const spine = await startSpine({ toml: '[limits]\nrequests_per_minute = 1\nburst = 1\n' });
   const { url } = await serveRaw({ spine }, ({ result }) => result(taskResult(crypto.randomUUID(), 'COMPLETED')));
   for (const wire of WIRES) {
     const { key } = await spine.tenant(accountOf('hasty', wire), '1');
-    const talk = createTalk({ url: `${url}${wire.below}`, headers: { authorization: `Bearer ${key}` } }, wire.version, wire.binding);
+    const talk = createTalk(
+      { url: `${url}${wire.below}`, headers: { authorization: `Bearer ${key}` } },
+      wire.version,
+      wire.binding,
+    );
     let reply = await talk.sent('one');
     for (let turn = 0; turn < 5 && reply.status !== 429; turn += 1) reply = await talk.sent('again');
     expect(reply.status, wire.name).toBe(429);
     expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(refusalOf(reply)?.message).toMatch(/rate|often|limit/i);
-    expect(reply.contentType).toMatch(wire.binding === 'JSONRPC' || wire.version === '0.3' ? /^application\/json/ : /^application\/a2a\+json/);
+    expect(reply.contentType).toMatch(
+      wire.binding === 'JSONRPC' || wire.version === '0.3' ? /^application\/json/ : /^application\/a2a\+json/,
+    );
   }
   expect(await spine.faults()).toEqual([]);
   await spine.stop();

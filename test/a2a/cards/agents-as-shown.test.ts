@@ -26,14 +26,28 @@ test('keeps what the agent says of itself and puts our doors, sign-in and price 
       pushNotifications: true,
       extendedAgentCard: true,
       extensions: [
-        { uri: 'https://ext.example/units/v1', description: 'Units', required: true, params: { unit: 'km', digits: 2 } },
-        { uri: 'https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2', description: expect.any(String) as unknown },
-        { uri: 'urn:tollgate:pricing', description: expect.any(String) as unknown, params: { currency: 'USD', per_call_usd: '0.02' } },
+        {
+          uri: 'https://ext.example/units/v1',
+          description: 'Units',
+          required: true,
+          params: { unit: 'km', digits: 2 },
+        },
+        {
+          uri: 'https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2',
+          description: expect.any(String) as unknown,
+        },
+        {
+          uri: 'urn:tollgate:pricing',
+          description: expect.any(String) as unknown,
+          params: { currency: 'USD', per_call_usd: '0.02' },
+        },
       ],
     },
     securitySchemes: {
       bearer: { httpAuthSecurityScheme: { description: expect.any(String) as unknown, scheme: 'bearer' } },
-      apiKey: { apiKeySecurityScheme: { description: expect.any(String) as unknown, location: 'header', name: 'x-api-key' } },
+      apiKey: {
+        apiKeySecurityScheme: { description: expect.any(String) as unknown, location: 'header', name: 'x-api-key' },
+      },
       openIdConnect: {
         openIdConnectSecurityScheme: {
           description: expect.any(String) as unknown,
@@ -112,7 +126,11 @@ test('a service of which nobody says anything still has nothing empty in its car
 test('of several providers the first that has a card speaks for all, and streams where all do', async () => {
   const [rich, still] = [await startAgent(RICH_CARD), await startAgent({ name: 'still' })];
   const gateway = await startGateway({
-    offers: [agentOffer(), agentOffer({ provider: 'b', baseUrl: rich.url }), agentOffer({ provider: 'c', baseUrl: still.url })],
+    offers: [
+      agentOffer(),
+      agentOffer({ provider: 'b', baseUrl: rich.url }),
+      agentOffer({ provider: 'c', baseUrl: still.url }),
+    ],
   });
   expect(await gateway.card(PATH, '1.0')).toMatchObject({ name: 'Route planner', capabilities: { streaming: false } });
   gateway.catalog.replace('test', [agentOffer({ provider: 'b', baseUrl: rich.url })]);
@@ -122,8 +140,14 @@ test('of several providers the first that has a card speaks for all, and streams
 test('facts are those of the agent of an offer, and the default where it shows none', async () => {
   const agent = await startAgent(RICH_CARD);
   const gateway = await startGateway();
-  expect(await gateway.cards.facts(agentOffer({ baseUrl: agent.url }))).toMatchObject({ versions: ['1.0'], signed: 'unverified' });
-  expect(await gateway.cards.facts(agentOffer())).toMatchObject({ versions: ['0.3'], jsonRpc: [{ version: '0.3', path: '', tenant: null }] });
+  expect(await gateway.cards.facts(agentOffer({ baseUrl: agent.url }))).toMatchObject({
+    versions: ['1.0'],
+    signed: 'unverified',
+  });
+  expect(await gateway.cards.facts(agentOffer())).toMatchObject({
+    versions: ['0.3'],
+    jsonRpc: [{ version: '0.3', path: '', tenant: null }],
+  });
 });
 
 test('what is no agent, such as a model, is not asked for a card', async () => {

@@ -32,15 +32,21 @@ test.each([
   expect(canonicalJson(number)).toBe(text);
 });
 
-test.each([Number.NaN, Number.POSITIVE_INFINITY, '\ud800', { '\udc00': 1 }, undefined, 1n])('refuses what has no canonical form: %o', (value) => {
-  expect(() => canonicalJson(value)).toThrow(TypeError);
-});
+test.each([Number.NaN, Number.POSITIVE_INFINITY, '\ud800', { '\udc00': 1 }, undefined, 1n])(
+  'refuses what has no canonical form: %o',
+  (value) => {
+    expect(() => canonicalJson(value)).toThrow(TypeError);
+  },
+);
 
 test("is what the SDK's canonicaliser makes of a card whose parameters were cleaned, whatever they were", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6 }), fc.string({ minLength: 1, unit: 'grapheme' }), (value, name) => {
       const params = plainParams({ value });
-      const card = { name, capabilities: { streaming: false, extensions: [{ uri: 'urn:x', ...(params ? { params } : {}) }] } };
+      const card = {
+        name,
+        capabilities: { streaming: false, extensions: [{ uri: 'urn:x', ...(params ? { params } : {}) }] },
+      };
       expect(canonicalJson(card)).toBe(canonicalizeAgentCard(card as unknown as AgentCard));
     }),
   );

@@ -32,11 +32,19 @@ test.each([
 test('a client that has the card is told so, in each form by itself', async () => {
   const gateway = await startGateway({ offers: [agentOffer()] });
   for (const path of [ROOT, PATH]) {
-    const [plain, modern] = [(await gateway.get(path)).headers.get('etag')!, (await gateway.get(path, '1.0')).headers.get('etag')!];
+    const [plain, modern] = [
+      (await gateway.get(path)).headers.get('etag')!,
+      (await gateway.get(path, '1.0')).headers.get('etag')!,
+    ];
     expect(plain).not.toBe(modern);
     for (const known of [modern, `"other", ${modern}`, `W/${modern}`, '*']) {
       const reply = await gateway.get(path, '1.0', { 'if-none-match': known });
-      expect([reply.status, await reply.text(), reply.headers.get('etag'), reply.headers.get('vary')]).toEqual([304, '', modern, 'A2A-Version']);
+      expect([reply.status, await reply.text(), reply.headers.get('etag'), reply.headers.get('vary')]).toEqual([
+        304,
+        '',
+        modern,
+        'A2A-Version',
+      ]);
     }
     expect((await gateway.get(path, '1.0', { 'if-none-match': plain })).status).toBe(200);
   }
@@ -74,7 +82,9 @@ test('an address that lacks its last part, or only a slash, is told which there 
   const gateway = await startGateway({ offers: [agentOffer(), agentOffer({ service: 'acme/reader' })] });
   const reply = await gateway.get('/a2a/acme/.well-known/agent-card.json');
   expect(reply.status).toBe(404);
-  expect(await reply.text()).toContain(`There is acme/writer, acme/reader: end the address with a slash, such as ${gateway.url}/a2a/acme/writer/`);
+  expect(await reply.text()).toContain(
+    `There is acme/writer, acme/reader: end the address with a slash, such as ${gateway.url}/a2a/acme/writer/`,
+  );
 });
 
 test.each(['/a2a', '/api/v1/a2a', '/api/v1'])('the card of the gateway is below %s as well', async (below) => {

@@ -40,10 +40,9 @@ test("the SDK's client of 1.0 names its version and gets the card of that one al
 test('a client of 1.0 that does not name its version finds its interfaces', async () => {
   const gateway = await world();
   const cardResolver = new DefaultAgentCardResolver({ fetchImpl: unnamed });
-  const client = await new ClientFactory(ClientFactoryOptions.createFrom(ClientFactoryOptions.default, { cardResolver })).createFromUrl(
-    gateway.url,
-    PATH,
-  );
+  const client = await new ClientFactory(
+    ClientFactoryOptions.createFrom(ClientFactoryOptions.default, { cardResolver }),
+  ).createFromUrl(gateway.url, PATH);
   expect(client.protocolVersion).toBe('1.0');
   // As the resolver hands it over, the signature is still good.
   await verifierFor(gateway.url)(await cardResolver.resolve(gateway.url, PATH));
@@ -67,7 +66,10 @@ test('a client of 0.3 finds all that it needs, whether or not it names its versi
     securitySchemes: {
       bearer: { type: 'http', scheme: 'bearer' },
       apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
-      openIdConnect: { type: 'openIdConnect', openIdConnectUrl: 'https://issuer.example/.well-known/openid-configuration' },
+      openIdConnect: {
+        type: 'openIdConnect',
+        openIdConnectUrl: 'https://issuer.example/.well-known/openid-configuration',
+      },
     },
     security: [{ bearer: ['call'] }, { apiKey: ['call'] }, { openIdConnect: ['agents'] }],
   });
@@ -76,12 +78,16 @@ test('a client of 0.3 finds all that it needs, whether or not it names its versi
     readonly supportedInterfaces: readonly object[];
     readonly skills: readonly object[];
   };
-  expect(read.supportedInterfaces).toMatchObject(Array.from({ length: 3 }, () => ({ url: here, protocolVersion: '0.3' })));
+  expect(read.supportedInterfaces).toMatchObject(
+    Array.from({ length: 3 }, () => ({ url: here, protocolVersion: '0.3' })),
+  );
   expect(read.skills).toHaveLength(2);
 });
 
 test('who asks for a version that nobody speaks is shown which ones are', async () => {
   const gateway = await world();
-  const { supportedInterfaces } = (await gateway.card(PATH, '7.0')) as { supportedInterfaces?: readonly { readonly protocolVersion: string }[] };
+  const { supportedInterfaces } = (await gateway.card(PATH, '7.0')) as {
+    supportedInterfaces?: readonly { readonly protocolVersion: string }[];
+  };
   expect(supportedInterfaces!.map(({ protocolVersion }) => protocolVersion)).toEqual(['1.0', '1.0', '0.3', '0.3']);
 });

@@ -15,20 +15,40 @@ const text = (body: string) => (response: ServerResponse) => response.end(body);
 const deep = (levels: number) => `{"name":"n","skills":${'['.repeat(levels)}${']'.repeat(levels)}}`;
 
 test.each<readonly [string, (response: ServerResponse) => unknown, RegExp]>([
-  ['of a megabyte', text(JSON.stringify({ name: 'n', description: 'x'.repeat(1024 * 1024) })), /larger than 262144 bytes/],
+  [
+    'of a megabyte',
+    text(JSON.stringify({ name: 'n', description: 'x'.repeat(1024 * 1024) })),
+    /larger than 262144 bytes/,
+  ],
   ['nested deep', text(deep(100_000)), /no JSON that is read here/],
-  ['of very many members', text(JSON.stringify({ name: 'n', x: Array.from({ length: 20_000 }, () => ({})) })), /no JSON that is read here/],
+  [
+    'of very many members',
+    text(JSON.stringify({ name: 'n', x: Array.from({ length: 20_000 }, () => ({})) })),
+    /no JSON that is read here/,
+  ],
   ['that is no JSON', text('<html><script>alert(1)</script>'), /no JSON that is read here/],
-  ['that is no UTF-8', (response) => response.end(Buffer.from('7b226e616d65223a22ff227d', 'hex')), /no JSON that is read here/],
+  [
+    'that is no UTF-8',
+    (response) => response.end(Buffer.from('7b226e616d65223a22ff227d', 'hex')),
+    /no JSON that is read here/,
+  ],
   ['that is a list', text('[{"name":"n"}]'), /has no name/],
   ['without a name', text('{"description":"d"}'), /has no name/],
-  ['behind redirects', (response) => response.writeHead(302, { location: '/.well-known/agent-card.json' }).end(), /answers 302/],
+  [
+    'behind redirects',
+    (response) => response.writeHead(302, { location: '/.well-known/agent-card.json' }).end(),
+    /answers 302/,
+  ],
 ])('an agent with a card %s has the card that the catalogue makes', async (_what, answer, fault) => {
   const host = await startAgentHost((_request, response) => void answer(response));
   const gateway = await startGateway({ offers: [agentOffer({ baseUrl: host.url })] });
   const card = await gateway.card(PATH, '1.0');
   await verifierFor(gateway.url)(card);
-  expect(card).toMatchObject({ name: 'Writer', description: 'Writes what it is told to.', skills: [{ id: 'message', name: 'Writer' }] });
+  expect(card).toMatchObject({
+    name: 'Writer',
+    description: 'Writes what it is told to.',
+    skills: [{ id: 'message', name: 'Writer' }],
+  });
   expect(gateway.faults).toEqual([expect.stringMatching(fault)]);
   // Each address once, and where a redirect leads never.
   expect(host.asked).toEqual(['/.well-known/agent-card.json', '/.well-known/agent.json']);
@@ -49,7 +69,9 @@ test('names that every object has do nothing', async () => {
   const card = await gateway.card(PATH, '1.0');
   await verifierFor(gateway.url)(card);
   expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
-  expect(card['skills']).toEqual([{ id: '__proto__', name: 'constructor', description: 'constructor', tags: ['agent'] }]);
+  expect(card['skills']).toEqual([
+    { id: '__proto__', name: 'constructor', description: 'constructor', tags: ['agent'] },
+  ]);
   expect(card['capabilities']).toMatchObject({
     streaming: false,
     extensions: expect.arrayContaining([{ uri: 'urn:x', params: { kept: 1 } }]) as unknown,
@@ -58,7 +80,9 @@ test('names that every object has do nothing', async () => {
 
 test('markup and characters that do not print reach nobody but as text', async () => {
   const name = 'a\u202eb<script>alert(1)</script>\u0000\ud800';
-  const host = await startAgentHost((_request, response) => response.end(JSON.stringify({ name, description: 'one\ntwo\u200b' })));
+  const host = await startAgentHost((_request, response) =>
+    response.end(JSON.stringify({ name, description: 'one\ntwo\u200b' })),
+  );
   const gateway = await startGateway({ offers: [agentOffer({ baseUrl: host.url })] });
   const reply = await gateway.get(PATH, '1.0');
   expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8');
@@ -91,7 +115,20 @@ test('whatever an agent shows, reading it does not throw, and the card made of i
   const { value } = fc.letrec<{ readonly value: unknown }>((tie) => ({
     value: fc.oneof(
       { maxDepth: 5, withCrossShrink: true },
-      fc.constantFrom(null, true, 0, -0, 1e300, '', 'text', '1.0', 'JSONRPC', 'https://a.example/x', 'text/plain', '\ud800'),
+      fc.constantFrom(
+        null,
+        true,
+        0,
+        -0,
+        1e300,
+        '',
+        'text',
+        '1.0',
+        'JSONRPC',
+        'https://a.example/x',
+        'text/plain',
+        '\ud800',
+      ),
       fc.string({ unit: 'binary' }),
       fc.array(tie('value'), { maxLength: 4 }),
       fc.dictionary(fc.constantFrom(...keys, 'uri', 'params', 'streaming', '__proto__'), tie('value'), { maxKeys: 6 }),

@@ -7,7 +7,11 @@ import { agentOffer } from './support/card-world.ts';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-const reply = (card: unknown, status = 200): CardReply => ({ status, headers: {}, body: Buffer.from(JSON.stringify(card)) });
+const reply = (card: unknown, status = 200): CardReply => ({
+  status,
+  headers: {},
+  body: Buffer.from(JSON.stringify(card)),
+});
 const missing = reply({}, 404);
 
 /** What agents answer, and the time, are the test's. */

@@ -3,11 +3,20 @@ import { ownCard } from '../../../src/a2a/cards/own-card.ts';
 import { agentOffer, startGateway } from './support/card-world.ts';
 
 const ROOT = '/.well-known/agent-card.json';
-const TERMS = { url: 'https://gate.example/a2a', version: '1', auth: { openIdConnectUrl: null, scopes: [] }, x402: false };
+const TERMS = {
+  url: 'https://gate.example/a2a',
+  version: '1',
+  auth: { openIdConnectUrl: null, scopes: [] },
+  x402: false,
+};
 
 test('has a skill for each agent service, and follows the catalogue', async () => {
   const gateway = await startGateway({
-    offers: [agentOffer({ service: 'b/two', more: { description: '' } }), agentOffer(), agentOffer({ provider: 'other' })],
+    offers: [
+      agentOffer({ service: 'b/two', more: { description: '' } }),
+      agentOffer(),
+      agentOffer({ provider: 'other' }),
+    ],
   });
   const card = await gateway.card(ROOT, '1.0');
   expect(card).toMatchObject({

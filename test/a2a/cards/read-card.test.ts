@@ -32,7 +32,10 @@ test('a card of 0.3', () => {
 });
 
 test('a card for both', () => {
-  const card = { ...LEGACY_CARD, supportedInterfaces: [at('https://a.example/new'), at('https://a.example/a2a/v1', { protocolVersion: '0.3' })] };
+  const card = {
+    ...LEGACY_CARD,
+    supportedInterfaces: [at('https://a.example/new'), at('https://a.example/a2a/v1', { protocolVersion: '0.3' })],
+  };
   expect(readCard(card, null)).toMatchObject({
     versions: ['1.0', '0.3'],
     jsonRpc: [

@@ -2,9 +2,22 @@ import { createPublicKey, verify, type webcrypto } from 'node:crypto';
 import { type AgentCard, canonicalizeAgentCard } from '@a2a-js/sdk';
 import { describe, expect, test } from 'vitest';
 import { canonicalJson } from '../../../src/a2a/cards/canonical-json.ts';
-import { agentOffer, EDDSA, ES256, LEGACY_CARD, RICH_CARD, startAgent, startGateway, verifierFor } from './support/card-world.ts';
+import {
+  agentOffer,
+  EDDSA,
+  ES256,
+  LEGACY_CARD,
+  RICH_CARD,
+  startAgent,
+  startGateway,
+  verifierFor,
+} from './support/card-world.ts';
 
-const PATHS = ['/.well-known/agent-card.json', '/.well-known/agent.json', '/a2a/acme/writer/.well-known/agent-card.json'];
+const PATHS = [
+  '/.well-known/agent-card.json',
+  '/.well-known/agent.json',
+  '/a2a/acme/writer/.well-known/agent-card.json',
+];
 
 describe.each([
   ['ES256', ES256],
@@ -19,7 +32,8 @@ describe.each([
     const agent = await startAgent(card);
     const gateway = await startGateway({ offers: [agentOffer({ baseUrl: agent.url })], sign });
     const verify = verifierFor(gateway.url);
-    for (const path of PATHS) for (const version of [undefined, '1.0', '0.3']) await verify(await gateway.card(path, version));
+    for (const path of PATHS)
+      for (const version of [undefined, '1.0', '0.3']) await verify(await gateway.card(path, version));
     expect(agent.asked.length).toBeGreaterThan(0);
     expect(gateway.failures).toEqual([]);
   });

@@ -1,5 +1,14 @@
 import { beforeEach, expect, test, vi } from 'vitest';
-import { agentOffer, type Card, EDDSA, ES256, RICH_CARD, startAgent, startGateway, verifierFor } from './support/card-world.ts';
+import {
+  agentOffer,
+  type Card,
+  EDDSA,
+  ES256,
+  RICH_CARD,
+  startAgent,
+  startGateway,
+  verifierFor,
+} from './support/card-world.ts';
 import { signCard } from '../../../src/a2a/cards/sign-card.ts';
 
 type Path = readonly (string | number)[];
@@ -17,13 +26,17 @@ async function served() {
 
 function* leaves(value: unknown, path: Path = []): Generator<Path> {
   if (typeof value !== 'object' || value === null) yield path;
-  else for (const [key, child] of Object.entries(value)) yield* leaves(child, [...path, Array.isArray(value) ? Number(key) : key]);
+  else
+    for (const [key, child] of Object.entries(value))
+      yield* leaves(child, [...path, Array.isArray(value) ? Number(key) : key]);
 }
 
 /** The card with another value at a path; undefined takes the member away. */
 function changed(card: Card, path: Path, change: (value: unknown) => unknown): Card {
   const copy = structuredClone(card);
-  const parent = path.slice(0, -1).reduce<Record<string | number, unknown>>((at, key) => at[key] as Record<string, unknown>, copy);
+  const parent = path
+    .slice(0, -1)
+    .reduce<Record<string | number, unknown>>((at, key) => at[key] as Record<string, unknown>, copy);
   const key = path.at(-1)!;
   const value = change(parent[key]);
   if (value !== undefined) parent[key] = value;
@@ -32,7 +45,8 @@ function changed(card: Card, path: Path, change: (value: unknown) => unknown): C
   return copy;
 }
 
-const other = (value: unknown) => (typeof value === 'boolean' ? !value : typeof value === 'number' ? value + 1 : `${String(value)}!`);
+const other = (value: unknown) =>
+  typeof value === 'boolean' ? !value : typeof value === 'number' ? value + 1 : `${String(value)}!`;
 
 test('a card with any value changed, or taken away, is refused', async () => {
   const { card, verify } = await served();
@@ -40,23 +54,34 @@ test('a card with any value changed, or taken away, is refused', async () => {
   const { signatures: _signatures, ...content } = card;
   const paths = [...leaves(content)];
   expect(paths.length).toBeGreaterThan(50);
-  expect(paths.some(([first]) => first === 'skills') && paths.some(([first]) => first === 'securitySchemes')).toBe(true);
+  expect(paths.some(([first]) => first === 'skills') && paths.some(([first]) => first === 'securitySchemes')).toBe(
+    true,
+  );
   for (const path of paths) {
-    await expect(verify(changed(card, path, other)), `changed: ${path.join('.')}`).rejects.toThrow('No valid signatures');
-    await expect(verify(changed(card, path, () => undefined)), `taken away: ${path.join('.')}`).rejects.toThrow('No valid signatures');
+    await expect(verify(changed(card, path, other)), `changed: ${path.join('.')}`).rejects.toThrow(
+      'No valid signatures',
+    );
+    await expect(verify(changed(card, path, () => undefined)), `taken away: ${path.join('.')}`).rejects.toThrow(
+      'No valid signatures',
+    );
   }
 });
 
 test('a card with a skill or an interface added is refused', async () => {
   const { card, verify } = await served();
   for (const list of ['skills', 'supportedInterfaces', 'securityRequirements'])
-    await expect(verify(changed(card, [list], (value) => [...(value as unknown[]), (value as unknown[])[0]]))).rejects.toThrow('No valid signatures');
+    await expect(
+      verify(changed(card, [list], (value) => [...(value as unknown[]), (value as unknown[])[0]])),
+    ).rejects.toThrow('No valid signatures');
 });
 
 test('a signature of another key, or under another header, is refused', async () => {
   const { gateway, card, verify } = await served();
   const encode = (header: object) => Buffer.from(JSON.stringify(header)).toString('base64url');
-  const header = JSON.parse(Buffer.from(card.signatures[0]!.protected, 'base64url').toString()) as Record<string, unknown>;
+  const header = JSON.parse(Buffer.from(card.signatures[0]!.protected, 'base64url').toString()) as Record<
+    string,
+    unknown
+  >;
   const withHeader = (text: string) => changed(card, ['signatures', 0, 'protected'], () => text);
   const { alg: _alg, ...withoutAlg } = header;
   const { kid: _kid, ...withoutKid } = header;

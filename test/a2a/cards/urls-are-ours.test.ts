@@ -6,12 +6,18 @@ import { withLegacyMembers } from '../../../src/a2a/cards/with-legacy-members.ts
 import { agentOffer, LEGACY_CARD, RICH_CARD, startAgent, startGateway } from './support/card-world.ts';
 
 /** Where an address may be somebody else's: for people to open, of the issuer, or a name that nobody calls. */
-const FOREIGN = [/^(?:documentationUrl|iconUrl|provider\.url)$/, /openIdConnectUrl$/, /^capabilities\.extensions\.\d+\.uri$/];
+const FOREIGN = [
+  /^(?:documentationUrl|iconUrl|provider\.url)$/,
+  /openIdConnectUrl$/,
+  /^capabilities\.extensions\.\d+\.uri$/,
+];
 /** For people and models to read, not to call. */
 const PROSE = /(?:^|\.)(?:name|organization|description|id|examples\.\d+|tags\.\d+|version)$/;
 const isAddress = (text: string) => {
   const url = URL.parse(text) ?? URL.parse(text, 'https://here.example');
-  return url !== null && !['', 'here.example'].includes(url.host) ? true : /^(?:javascript|data|file):/i.test(url?.protocol ?? '');
+  return url !== null && !['', 'here.example'].includes(url.host)
+    ? true
+    : /^(?:javascript|data|file):/i.test(url?.protocol ?? '');
 };
 
 function* texts(value: unknown, path = ''): Generator<readonly [string, string]> {
@@ -45,8 +51,12 @@ test.each([
       expect(foreignAddresses(shown, gateway.url)).toEqual([]);
       expect([...texts(shown)].filter(([, text]) => text.startsWith(gateway.url)).length).toBeGreaterThan(3);
       // Their payment extension would have them paid past the gateway; ours is no condition.
-      const { extensions } = shown['capabilities'] as { readonly extensions: readonly { readonly uri: string; readonly required?: boolean }[] };
-      expect(extensions.filter(({ uri }) => uri.includes('x402'))).toEqual([expect.objectContaining({ uri: X402_EXTENSION })]);
+      const { extensions } = shown['capabilities'] as {
+        readonly extensions: readonly { readonly uri: string; readonly required?: boolean }[];
+      };
+      expect(extensions.filter(({ uri }) => uri.includes('x402'))).toEqual([
+        expect.objectContaining({ uri: X402_EXTENSION }),
+      ]);
       expect(extensions.find(({ uri }) => uri === X402_EXTENSION)).not.toHaveProperty('required');
     }
 });
@@ -89,7 +99,14 @@ test('whatever addresses an agent puts wherever it likes, none that can be calle
     ),
   })).one;
   const skill = fc.record(
-    { id: fc.string(), name: fc.string(), tags: value, inputModes: fc.array(address), outputModes: value, security: value },
+    {
+      id: fc.string(),
+      name: fc.string(),
+      tags: value,
+      inputModes: fc.array(address),
+      outputModes: value,
+      security: value,
+    },
     { requiredKeys: [] },
   );
   const extension = fc.record({ uri: address, params: value, description: fc.string() }, { requiredKeys: [] });

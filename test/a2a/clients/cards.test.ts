@@ -9,7 +9,9 @@ describe.each(PAIRS)('$name', ({ kind, speaks }) => {
     const { client, served, agent } = await clients.meet(kind, speaks);
     const card = await client.getAgentCard();
     expect(card.name).toBe('Fixture');
-    const interfaces = card.supportedInterfaces.filter(({ protocolBinding }) => protocolBinding === 'JSONRPC' || protocolBinding === 'HTTP+JSON');
+    const interfaces = card.supportedInterfaces.filter(
+      ({ protocolBinding }) => protocolBinding === 'JSONRPC' || protocolBinding === 'HTTP+JSON',
+    );
     expect(interfaces.length).toBeGreaterThan(0);
     for (const { url } of interfaces) expect(url.startsWith(served.url)).toBe(true);
     expect(JSON.stringify(card)).not.toContain(new URL(agent.url).host);
@@ -18,7 +20,9 @@ describe.each(PAIRS)('$name', ({ kind, speaks }) => {
   test('is refused without a key that exists', async () => {
     const { served } = await clients.meet(kind, speaks);
     const nobody = connect(kind, served.url, 'no-such-key');
-    await expect(nobody.then((client) => client.sendMessage(saying('echo x')))).rejects.toThrow(/401|nauthori[sz]ed|key/u);
+    await expect(nobody.then((client) => client.sendMessage(saying('echo x')))).rejects.toThrow(
+      /401|nauthori[sz]ed|key/u,
+    );
   });
 
   test('does not show its key to the agent', async () => {

@@ -1,6 +1,12 @@
 import type { Client } from '@a2a-js/sdk/client';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { startAgentSpine, type Agent, type AgentSpine, type AgentVersion, type ServedAgent } from '../../support/a2a-agent/index.ts';
+import {
+  startAgentSpine,
+  type Agent,
+  type AgentSpine,
+  type AgentVersion,
+  type ServedAgent,
+} from '../../support/a2a-agent/index.ts';
 import { CLIENT_KINDS, connect, type ClientKind } from './sdk-client.ts';
 
 /** Each client of the SDK with an agent of each age: what it is called, and how it is come by. */

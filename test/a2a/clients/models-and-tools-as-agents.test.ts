@@ -59,7 +59,12 @@ test('the card says what it is, what it costs and where it is called, in both ve
     capabilities: {
       streaming: true,
       pushNotifications: false,
-      extensions: [{ uri: 'urn:tollgate:pricing', params: { currency: 'USD', per_1m_prompt_tokens_usd: '1', per_1m_completion_tokens_usd: '2' } }],
+      extensions: [
+        {
+          uri: 'urn:tollgate:pricing',
+          params: { currency: 'USD', per_1m_prompt_tokens_usd: '1', per_1m_completion_tokens_usd: '2' },
+        },
+      ],
     },
   });
   expect(card.supportedInterfaces.map((one) => one.url)).toEqual([url, url, url, url]);
@@ -70,7 +75,9 @@ test('the card says what it is, what it costs and where it is called, in both ve
     skills: [{ id: 'test/tools/test_simple_text', tags: ['tool'] }],
     capabilities: { extensions: [{ params: { per_call_usd: '0.002' } }] },
   });
-  expect((await cardOf(`/api/v1/a2a/model/${MODEL}/.well-known/agent-card.json`)).card).toMatchObject({ name: card.name });
+  expect((await cardOf(`/api/v1/a2a/model/${MODEL}/.well-known/agent-card.json`)).card).toMatchObject({
+    name: card.name,
+  });
 });
 
 test('an address without its slash is answered with the one that is meant', async () => {
@@ -99,7 +106,9 @@ test('the cards of all addresses of the gateway, and of the version that is aske
 });
 
 test('the card is signed, and says since when it is so', async () => {
-  const reply = await fetch(`${spine.origin}/a2a/model/${MODEL}/.well-known/agent-card.json`, { headers: { 'a2a-version': '1.0' } });
+  const reply = await fetch(`${spine.origin}/a2a/model/${MODEL}/.well-known/agent-card.json`, {
+    headers: { 'a2a-version': '1.0' },
+  });
   expect(Date.parse(reply.headers.get('last-modified')!)).toBeLessThanOrEqual(Date.now());
   const verify = verifyAgentCardSignature(async (kid, jku) => {
     const { keys } = (await (await fetch(jku!)).json()) as { keys: { kid: string }[] };
@@ -117,6 +126,9 @@ test('the tasks of all agents are listed at the address of all', async () => {
     body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ListTasks', params: { pageSize: 1 } }),
   });
   expect(await reply.json()).toMatchObject({
-    result: { tasks: [{ status: { state: 'TASK_STATE_COMPLETED' }, metadata: { 'tollgate/agent': `model/${MODEL}` } }], pageSize: 1 },
+    result: {
+      tasks: [{ status: { state: 'TASK_STATE_COMPLETED' }, metadata: { 'tollgate/agent': `model/${MODEL}` } }],
+      pageSize: 1,
+    },
   });
 });

@@ -8,7 +8,14 @@ const { meet } = useClientWorld();
 let hook: Webhook | undefined;
 afterEach(() => hook?.close());
 
-const configOf = (taskId: string, url: string, id = '') => ({ tenant: '', id, taskId, url, token: 'hook-token', authentication: undefined });
+const configOf = (taskId: string, url: string, id = '') => ({
+  tenant: '',
+  id,
+  taskId,
+  url,
+  token: 'hook-token',
+  authentication: undefined,
+});
 
 describe.each(PAIRS)('$name', ({ kind, speaks }) => {
   test('makes, reads, lists and deletes a configuration', async () => {

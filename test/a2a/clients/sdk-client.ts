@@ -51,7 +51,10 @@ export interface Asked {
 }
 
 /** A request of the SDK with one text. */
-export function saying(text: string, { taskId = '', contextId = '', immediately = false }: Asked = {}): SendMessageRequest {
+export function saying(
+  text: string,
+  { taskId = '', contextId = '', immediately = false }: Asked = {},
+): SendMessageRequest {
   const part = { content: { $case: 'text', value: text } as const, metadata: undefined, filename: '', mediaType: '' };
   const message = {
     messageId: randomUUID(),
@@ -63,7 +66,12 @@ export function saying(text: string, { taskId = '', contextId = '', immediately 
     extensions: [],
     referenceTaskIds: [],
   };
-  const configuration = { acceptedOutputModes: [], taskPushNotificationConfig: undefined, historyLength: undefined, returnImmediately: immediately };
+  const configuration = {
+    acceptedOutputModes: [],
+    taskPushNotificationConfig: undefined,
+    historyLength: undefined,
+    returnImmediately: immediately,
+  };
   return { tenant: '', message, configuration, metadata: undefined };
 }
 

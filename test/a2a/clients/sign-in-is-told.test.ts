@@ -29,7 +29,9 @@ test('where the operator names an issuer, cards name its discovery', async () =>
       securitySchemes: { openIdConnect: { openIdConnectSecurityScheme: { openIdConnectUrl } } },
       securityRequirements: [{}, {}, { schemes: { openIdConnect: { list: ['agents'] } } }],
     });
-    expect(await json(card)).toMatchObject({ securitySchemes: { openIdConnect: { type: 'openIdConnect', openIdConnectUrl } } });
+    expect(await json(card)).toMatchObject({
+      securitySchemes: { openIdConnect: { type: 'openIdConnect', openIdConnectUrl } },
+    });
   }
 });
 
@@ -42,12 +44,19 @@ test.each(['', '/message:send'])('a 401 says where the metadata of the resource 
     });
     expect(reply.status).toBe(401);
     const found = /resource_metadata="([^"]+)"/.exec(reply.headers.get('www-authenticate') ?? '')?.[1];
-    expect(await json(found!)).toMatchObject({ resource: served.url + below, authorization_servers: ['https://idp.example'] });
+    expect(await json(found!)).toMatchObject({
+      resource: served.url + below,
+      authorization_servers: ['https://idp.example'],
+    });
   }
 });
 
 const extendedCard = async (version: '0.3' | '1.0') => {
-  const talk = createTalk({ url: served.url, headers: { authorization: `Bearer ${world.spine.key}` } }, version, 'JSONRPC');
+  const talk = createTalk(
+    { url: served.url, headers: { authorization: `Bearer ${world.spine.key}` } },
+    version,
+    'JSONRPC',
+  );
   const card = (await talk.call('GetExtendedAgentCard', {})).result();
   expect(JSON.stringify(card['skills'])).toContain('extended');
   return card;
@@ -59,7 +68,9 @@ const keysAt = async (jku: string | undefined) => {
 
 test('the extended card is signed by the gateway, as the SDK verifies it', async () => {
   const card = await extendedCard('1.0');
-  const verify = verifyAgentCardSignature(async (kid, jku) => (await keysAt(jku)).keys.find((key) => key.kid === kid) as never);
+  const verify = verifyAgentCardSignature(
+    async (kid, jku) => (await keysAt(jku)).keys.find((key) => key.kid === kid) as never,
+  );
   await verify(structuredClone(card) as unknown as AgentCard);
   await expect(verify({ ...structuredClone(card), name: 'Another' } as unknown as AgentCard)).rejects.toThrow();
 });
@@ -72,7 +83,10 @@ test('and in the form of 0.3 as it stands there', async () => {
     (await keysAt(jku)).keys.find((one) => one.kid === kid)!,
     'ES256',
   );
-  const signed = (content: object) => ({ ...signature, payload: Buffer.from(canonicalJson(content)).toString('base64url') });
+  const signed = (content: object) => ({
+    ...signature,
+    payload: Buffer.from(canonicalJson(content)).toString('base64url'),
+  });
   await flattenedVerify(signed(card), key);
   await expect(flattenedVerify(signed({ ...card, name: 'Another' }), key)).rejects.toThrow();
 });

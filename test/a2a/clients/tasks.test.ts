@@ -25,6 +25,8 @@ describe.each(PAIRS)('$name', ({ kind, speaks }) => {
     const { client } = await meet(kind, speaks);
     await expect(client.getTask({ tenant: '', id: 'no-such-task' })).rejects.toBeInstanceOf(TaskNotFoundError);
     const { id } = await sendForTask(client, 'task x');
-    await expect(client.cancelTask({ tenant: '', id, metadata: undefined })).rejects.toBeInstanceOf(TaskNotCancelableError);
+    await expect(client.cancelTask({ tenant: '', id, metadata: undefined })).rejects.toBeInstanceOf(
+      TaskNotCancelableError,
+    );
   });
 });

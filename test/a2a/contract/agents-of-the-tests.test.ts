@@ -22,7 +22,12 @@ test.each(['1.0', '0.3'] as const)('an agent of %s gives odd answers when it is 
 test('an agent that is silent holds the connection', async () => {
   const { agent, talk } = await talkTo('1.0');
   const gone = new AbortController();
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'SendMessage', params: { message: { parts: [{ text: 'silent' }] } } });
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'SendMessage',
+    params: { message: { parts: [{ text: 'silent' }] } },
+  });
   const asked = fetch(talk.place.url, { method: 'POST', body, signal: gone.signal });
   await agent.receives(({ body: came }) => came === body);
   gone.abort();
@@ -32,7 +37,8 @@ test('an agent that is silent holds the connection', async () => {
 test('an agent that asks for a key gives only its card without one', async () => {
   const agent = await startAgent({ bearer: 'the-key' });
   onTestFinished(() => agent.close());
-  const sent = (authorization: Record<string, string>) => createTalk({ url: agent.url, headers: authorization }, '1.0', 'JSONRPC').sent('echo x');
+  const sent = (authorization: Record<string, string>) =>
+    createTalk({ url: agent.url, headers: authorization }, '1.0', 'JSONRPC').sent('echo x');
   expect((await sent({})).status).toBe(401);
   expect((await sent({ authorization: 'Bearer the-key' })).error).toBeNull();
   const card = (await (await fetch(`${agent.url}/.well-known/agent-card.json`)).json()) as { securitySchemes: object };
@@ -41,7 +47,8 @@ test('an agent that asks for a key gives only its card without one', async () =>
 
 test('a raw agent answers as its test says', async () => {
   const agent = await startRawAgent(({ request, result, error, events }) => {
-    if (request.method === 'SendStreamingMessage') return events([{ message: { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'raw' }] } }]);
+    if (request.method === 'SendStreamingMessage')
+      return events([{ message: { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'raw' }] } }]);
     return request.method === 'GetTask'
       ? error(-32001, 'none')
       : result({ message: { messageId: 'm', role: 'ROLE_AGENT', parts: [{ text: 'raw' }] } });

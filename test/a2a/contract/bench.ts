@@ -46,7 +46,11 @@ export async function declares({ talk }: Bench, capability: 'streaming' | 'pushN
 }
 
 /** Asks for a stream that must not come, and gives the answer that came in its place. */
-export async function refusedStream(bench: Bench, operation: 'SendStreamingMessage' | 'SubscribeToTask', params: Json): Promise<Reply> {
+export async function refusedStream(
+  bench: Bench,
+  operation: 'SendStreamingMessage' | 'SubscribeToTask',
+  params: Json,
+): Promise<Reply> {
   const reply = await bench.talk.open(operation, params);
   if (!('next' in reply)) return reply;
   // 0.3 tells of it in an event.
@@ -62,13 +66,17 @@ export async function workingTask(bench: Bench): Promise<string> {
   return task.id;
 }
 
-/** Every member name of a JSON value and of what is in it, save below `metadata`, `data`, `params` and `schemes`, whose names are free. */
+/**
+ * Every member name of a JSON value and of what is in it, save below `metadata`, `data`, `params` and `schemes`,
+ * whose names are free.
+ */
 export function memberNames(value: unknown, names = new Set<string>()): Set<string> {
   if (Array.isArray(value)) for (const one of value) memberNames(one, names);
   else if (typeof value === 'object' && value !== null) {
     for (const [name, inner] of Object.entries(value)) {
       names.add(name);
-      if (!['metadata', 'data', 'params', 'schemes', 'securitySchemes', 'scopes'].includes(name)) memberNames(inner, names);
+      if (!['metadata', 'data', 'params', 'schemes', 'securitySchemes', 'scopes'].includes(name))
+        memberNames(inner, names);
     }
   }
   return names;

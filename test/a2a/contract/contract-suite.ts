@@ -31,7 +31,9 @@ export interface Target {
 }
 
 const applies = ({ section, binding, gateway }: Requirement, target: Target) =>
-  section[target.version] !== undefined && (binding === undefined || binding === target.binding) && (gateway !== true || target.gateway === true);
+  section[target.version] !== undefined &&
+  (binding === undefined || binding === target.binding) &&
+  (gateway !== true || target.gateway === true);
 
 /** Tests one target against every requirement that concerns it; each test names its section. */
 export function contractSuite(target: Target): void {
@@ -48,7 +50,8 @@ export function contractSuite(target: Target): void {
     const open = async (options: AgentOptions): Promise<Bench> => {
       const { agent, stranger, close, url, headers } = await target.open(options);
       ends.push(close);
-      const talkAs = (as: Readonly<Record<string, string>>) => createTalk({ url, headers: as }, target.version, target.binding);
+      const talkAs = (as: Readonly<Record<string, string>>) =>
+        createTalk({ url, headers: as }, target.version, target.binding);
       return {
         talk: talkAs(headers),
         agent,
@@ -72,8 +75,9 @@ export function contractSuite(target: Target): void {
       const { id, level, text, file, section } = requirement;
       const reason = deviations[id];
       const check = reason === undefined ? test : test.fails;
-      check(`${id} (${level}, §${section[target.version]}) ${text}${reason === undefined ? '' : ` — does not hold: ${reason}`}`, async () =>
-        CHECKS[file]![id]!(await benchOf({})),
+      check(
+        `${id} (${level}, §${section[target.version]}) ${text}${reason === undefined ? '' : ` — does not hold: ${reason}`}`,
+        async () => CHECKS[file]![id]!(await benchOf({})),
       );
     }
 

@@ -13,4 +13,6 @@ export const ERRORS = {
 
 export type ErrorName = keyof typeof ERRORS;
 
-export const ERROR_REASONS: ReadonlyMap<string, number> = new Map(Object.values(ERRORS).map(({ reason, code }) => [reason, code]));
+export const ERROR_REASONS: ReadonlyMap<string, number> = new Map(
+  Object.values(ERRORS).map(({ reason, code }) => [reason, code]),
+);

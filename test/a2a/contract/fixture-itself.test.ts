@@ -2,13 +2,18 @@ import { startAgent, type AgentVersion } from '../../support/a2a-agent/index.ts'
 import { contractSuite, type Target } from './contract-suite.ts';
 import { REQUIREMENTS } from './manifest.ts';
 
-/** The agents of the tests, without anything before them: shows that the checks can pass, and where the SDK does not do what the specification says. */
+/**
+ * The agents of the tests, without anything before them: shows that the checks can pass, and where the SDK does not
+ * do what the specification says.
+ */
 function direct(name: string, speaks: AgentVersion, target: Omit<Target, 'name' | 'open'>): void {
   contractSuite({
     name,
     ...target,
     deviates: Object.fromEntries(
-      REQUIREMENTS.flatMap(({ id, sdkDeviates }) => (sdkDeviates === undefined || !concerns(id, target) ? [] : [[id, sdkDeviates]])),
+      REQUIREMENTS.flatMap(({ id, sdkDeviates }) =>
+        sdkDeviates === undefined || !concerns(id, target) ? [] : [[id, sdkDeviates]],
+      ),
     ),
     async open(options) {
       const agent = await startAgent({ version: speaks, ...options });

@@ -3,7 +3,10 @@ import { startAgentSpine, type AgentSpine, type AgentVersion } from '../../suppo
 import type { SpineOptions } from '../../support/spine.ts';
 import type { Target } from './contract-suite.ts';
 
-/** An agent behind a gateway, its provider's proxy and its tunnel. When all is done the gateway's books have to be in order. */
+/**
+ * An agent behind a gateway, its provider's proxy and its tunnel. When all is done the gateway's books have to be
+ * in order.
+ */
 export function gatewayTarget(
   name: string,
   speaks: AgentVersion,

@@ -27,7 +27,14 @@ const SDK_DEVIATES: Readonly<Record<string, string>> = {
   'VER-04': 'it looks at the header alone',
 };
 
-type Row = readonly [id: string, level: Requirement['level'], current: string | null, legacy: string | null, text: string, binding?: Binding];
+type Row = readonly [
+  id: string,
+  level: Requirement['level'],
+  current: string | null,
+  legacy: string | null,
+  text: string,
+  binding?: Binding,
+];
 
 const of = (file: string, rows: readonly Row[], more: Partial<Requirement> = {}): readonly Requirement[] =>
   rows.map(([id, level, current, legacy, text, binding]) => ({
@@ -41,11 +48,26 @@ const of = (file: string, rows: readonly Row[], more: Partial<Requirement> = {})
     ...more,
   }));
 
-/** What an agent has to do, by the specification of A2A 1.0.1 and of 0.3.0. `manifest.test.ts` holds it and the checks together. */
+/**
+ * What an agent has to do, by the specification of A2A 1.0.1 and of 0.3.0. `manifest.test.ts` holds it and the
+ * checks together.
+ */
 export const REQUIREMENTS: readonly Requirement[] = [
   ...of('send', [
-    ['SEND-01', 'MUST', '3.1.1', '7.1', 'A message is answered with a task or a message, and which of the two can be told from the answer.'],
-    ['SEND-02', 'MUST', '3.2.2', '7.1.1', 'A send that waits returns once the task has ended, with its last state and its artifacts.'],
+    [
+      'SEND-01',
+      'MUST',
+      '3.1.1',
+      '7.1',
+      'A message is answered with a task or a message, and which of the two can be told from the answer.',
+    ],
+    [
+      'SEND-02',
+      'MUST',
+      '3.2.2',
+      '7.1.1',
+      'A send that waits returns once the task has ended, with its last state and its artifacts.',
+    ],
     ['SEND-03', 'MUST', '3.2.2', '7.1.1', 'A send that waits returns when the task needs input.'],
     ['SEND-04', 'MUST', '3.2.2', '7.1.1', 'A send that does not wait returns at once with a task that goes on.'],
     ['SEND-05', 'MUST', '3.2.2', '7.1.1', 'Whether to wait makes no difference to a message as an answer.'],
@@ -63,7 +85,13 @@ export const REQUIREMENTS: readonly Requirement[] = [
     ['SEND-10', 'MUST', '3.3.2', '8.1', 'A send without a message is answered as invalid parameters.'],
     ['SEND-11', 'SHOULD', '5.7', '6.4', 'A message without an id is answered as invalid parameters.'],
     ['SEND-12', 'SHOULD', '5.7', null, 'A message without parts is answered as invalid parameters.'],
-    ['SEND-13', 'MUST', '3.1.1', '8.2', 'A part of a media type that the agent does not take is answered ContentTypeNotSupported.'],
+    [
+      'SEND-13',
+      'MUST',
+      '3.1.1',
+      '8.2',
+      'A part of a media type that the agent does not take is answered ContentTypeNotSupported.',
+    ],
     ['SEND-14', 'SHOULD', '5.7', '11.1', 'Members that are in no schema do not make a request invalid.'],
     ['SEND-15', 'MUST', '4.1.3', '6.3', 'A task that fails or is rejected is a result with that state and no error.'],
     ['SEND-16', 'MUST', '3.3.2', '8.1', 'A message that is no object is answered as invalid parameters.'],
@@ -114,17 +142,42 @@ export const REQUIREMENTS: readonly Requirement[] = [
   ]),
   ...of('stream', [
     ['STREAM-01', 'MUST', '3.1.2', '7.2', 'A message as an answer is the only event of its stream.'],
-    ['STREAM-02', 'MUST', '3.1.2', '7.2', 'The stream of a task begins with the task, goes on with updates, and ends with its last state.'],
+    [
+      'STREAM-02',
+      'MUST',
+      '3.1.2',
+      '7.2',
+      'The stream of a task begins with the task, goes on with updates, and ends with its last state.',
+    ],
     ['STREAM-03', 'MUST', '3.5.2', '7.2', 'Events come in the order in which they came about.'],
     ['STREAM-04', 'MUST', '9.4.2', '3.3.1', 'A stream is HTTP 200 and `text/event-stream`.'],
-    ['STREAM-05', 'MUST', '9.4.2', '3.3.1', "Each event's data is a whole JSON-RPC response with the id of the request.", 'JSONRPC'],
+    [
+      'STREAM-05',
+      'MUST',
+      '9.4.2',
+      '3.3.1',
+      "Each event's data is a whole JSON-RPC response with the id of the request.",
+      'JSONRPC',
+    ],
     ['STREAM-06', 'MUST', '3.2.3', null, 'Each event has exactly one member, which says what it is.'],
-    ['STREAM-07', 'MUST', '3.3.4', '7.2', 'Where the card says that nothing streams, a request for a stream is answered UnsupportedOperation.'],
+    [
+      'STREAM-07',
+      'MUST',
+      '3.3.4',
+      '7.2',
+      'Where the card says that nothing streams, a request for a stream is answered UnsupportedOperation.',
+    ],
     ['STREAM-08', 'MUST', '9.5', '8.2', 'What goes wrong before the first event is an ordinary error, no stream.'],
     ['STREAM-09', 'MUST', '11.7', '7.2', 'A stream ends when its task needs input.'],
     ['STREAM-10', 'MUST', null, '7.2.2', '`final` is true in the last status of a stream and false in the others.'],
     ['STREAM-11', 'MUST', '3.5.2', '7.9', 'A client that hangs up does not end its task.'],
-    ['STREAM-12', 'MUST', '11.7', '3.3.1', 'Events are written as the standard of server-sent events says, as plain messages.'],
+    [
+      'STREAM-12',
+      'MUST',
+      '11.7',
+      '3.3.1',
+      'Events are written as the standard of server-sent events says, as plain messages.',
+    ],
     [
       'STREAM-13',
       'MUST',
@@ -141,7 +194,13 @@ export const REQUIREMENTS: readonly Requirement[] = [
     ['SUB-04', 'MUST', '3.1.6', null, 'A subscription to a task that is not there is answered TaskNotFound.'],
     ['SUB-05', 'MUST', '3.5.2', null, 'Every subscription to a task tells the same events in the same order.'],
     ['SUB-06', 'MUST', '3.5.2', '7.9', 'One subscription that is left does not end another.'],
-    ['SUB-07', 'SHOULD', null, '7.9', 'A subscription to a task that has ended is answered with an error, or tells the end and ends.'],
+    [
+      'SUB-07',
+      'SHOULD',
+      null,
+      '7.9',
+      'A subscription to a task that has ended is answered with an error, or tells the end and ends.',
+    ],
   ]),
   ...of('push', [
     ['PUSH-01', 'MUST', '3.1.7', '7.5', 'A configuration is returned as it was made, with an id.'],
@@ -158,7 +217,13 @@ export const REQUIREMENTS: readonly Requirement[] = [
       'Where the card says that there are no push notifications, all four operations are answered PushNotificationNotSupported.',
     ],
     ['PUSH-08', 'MUST', '3.1.7', '8.2', 'A configuration for a task that is not there is answered TaskNotFound.'],
-    ['PUSH-09', 'MUST', '4.3.3', '9.5', 'The webhook is told the end of the task, by POST and in the right content type.'],
+    [
+      'PUSH-09',
+      'MUST',
+      '4.3.3',
+      '9.5',
+      'The webhook is told the end of the task, by POST and in the right content type.',
+    ],
     ['PUSH-10', 'MUST', '3.2.2', '7.1.1', 'A configuration that comes with the message works like one of its own.'],
     ['PUSH-11', 'MUST', '3.1.10', '7.8', 'A webhook whose configuration was deleted hears nothing any more.'],
     ['PUSH-12', 'MUST', '4.3.3', '6.9', 'The webhook is shown the credentials it asked for.'],
@@ -178,9 +243,27 @@ export const REQUIREMENTS: readonly Requirement[] = [
     ['CARD-10', 'MUST', null, '5.6.2', 'Each interface has its URL and its transport.'],
     ['CARD-11', 'MUST', '4.5.1', null, 'A security scheme is told by its one member.'],
     ['EXT-01', 'MUST', '3.1.11', '7.10', 'The extended card comes where the card says that there is one.'],
-    ['EXT-02', 'MUST', '3.3.4', null, 'Where the card says that there is none, asking for it is answered UnsupportedOperation.'],
-    ['EXT-02-0.3', 'MUST', null, '7.10', 'Where the card says that there is none, asking for it is answered with an error.'],
-    ['EXT-03', 'MUST', '3.3.4', '8.2', 'Where the card says that there is one and there is not, asking is answered ExtendedAgentCardNotConfigured.'],
+    [
+      'EXT-02',
+      'MUST',
+      '3.3.4',
+      null,
+      'Where the card says that there is none, asking for it is answered UnsupportedOperation.',
+    ],
+    [
+      'EXT-02-0.3',
+      'MUST',
+      null,
+      '7.10',
+      'Where the card says that there is none, asking for it is answered with an error.',
+    ],
+    [
+      'EXT-03',
+      'MUST',
+      '3.3.4',
+      '8.2',
+      'Where the card says that there is one and there is not, asking is answered ExtendedAgentCardNotConfigured.',
+    ],
   ]),
   ...of('errors', [
     ['RPC-01', 'MUST', '9.5', '8.1', 'What is no JSON is answered −32700 with the id null.', 'JSONRPC'],
@@ -202,7 +285,14 @@ export const REQUIREMENTS: readonly Requirement[] = [
     ['REST-02', 'MUST', '11.6', null, 'An error is a google.rpc.Status with an ErrorInfo.', 'HTTP+JSON'],
     ['REST-03', 'MUST', '5.4', null, 'Errors of A2A have the HTTP status of the table.', 'HTTP+JSON'],
     ['REST-04', 'MUST', '3.3.2', null, 'A body that is no JSON is answered 400.', 'HTTP+JSON'],
-    ['REST-05', 'SHOULD', '11.1', null, 'Bodies are taken as `application/a2a+json` and as `application/json`.', 'HTTP+JSON'],
+    [
+      'REST-05',
+      'SHOULD',
+      '11.1',
+      null,
+      'Bodies are taken as `application/a2a+json` and as `application/json`.',
+      'HTTP+JSON',
+    ],
     ['REST-06', 'MUST', '11.3.2', null, 'A task is subscribed to by POST.', 'HTTP+JSON'],
     ['REST-07', 'MUST', '11.3', null, 'A path that does not exist is answered 404.', 'HTTP+JSON'],
     ['REST-08', 'MUST', '11.3.3', null, 'A configuration is made by POST and deleted by DELETE.', 'HTTP+JSON'],
@@ -240,7 +330,13 @@ export const REQUIREMENTS: readonly Requirement[] = [
     [
       ['GATE-01', 'MUST', '13.4', '4.3', "The client's credentials do not reach the agent."],
       ['GATE-02', 'MUST', '3.3.2', '8.2', 'An agent that breaks is an error that says nothing of what is behind.'],
-      ['GATE-03', 'MUST', '7.4', '4.4', 'A request without credentials, or with wrong ones, is answered 401 with a challenge.'],
+      [
+        'GATE-03',
+        'MUST',
+        '7.4',
+        '4.4',
+        'A request without credentials, or with wrong ones, is answered 401 with a challenge.',
+      ],
       ['GATE-04', 'SHOULD', '5.7', '11.1', 'Members that are in no schema come to the client as they are.'],
       ['GATE-05', 'MUST', '13.1', '4.6', "Another account's task is answered TaskNotFound."],
       ['GATE-06', 'MUST', '13.1', null, 'A list has only the tasks of its account.'],

@@ -64,7 +64,8 @@ export type Event = Task | Message | StatusEvent | ArtifactEvent;
 export const TERMINAL = ['completed', 'failed', 'canceled', 'rejected'];
 
 const object = (value: unknown, what: string): Json => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Error(`${what} is no object: ${JSON.stringify(value)}`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new Error(`${what} is no object: ${JSON.stringify(value)}`);
   return value as Json;
 };
 const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
@@ -130,7 +131,8 @@ export function readEvent(value: unknown, version: Version): Event {
   const raw = object(value, 'an event');
   if (version === '0.3') return readKind(raw, String(raw['kind']), raw, version);
   const names = Object.keys(raw).filter((name) => ['task', 'message', 'statusUpdate', 'artifactUpdate'].includes(name));
-  if (names.length !== 1) throw new Error(`an event has to have one of task, message, statusUpdate, artifactUpdate: ${JSON.stringify(raw)}`);
+  if (names.length !== 1)
+    throw new Error(`an event has to have one of task, message, statusUpdate, artifactUpdate: ${JSON.stringify(raw)}`);
   const kinds: Readonly<Record<string, string>> = { statusUpdate: 'status-update', artifactUpdate: 'artifact-update' };
   return readKind(object(raw[names[0]!], names[0]!), kinds[names[0]!] ?? names[0]!, raw, version);
 }
@@ -141,17 +143,34 @@ function readKind(inner: Json, kind: string, raw: Json, version: Version): Event
   const taskId = String(inner['taskId']);
   if (kind === 'artifact-update') {
     const artifact = readArtifact(inner['artifact'], version);
-    return { type: 'artifact', taskId, artifact, append: inner['append'] === true, lastChunk: inner['lastChunk'] === true, raw };
+    return {
+      type: 'artifact',
+      taskId,
+      artifact,
+      append: inner['append'] === true,
+      lastChunk: inner['lastChunk'] === true,
+      raw,
+    };
   }
   if (kind !== 'status-update') throw new Error(`an event of no known kind: ${JSON.stringify(raw)}`);
   const status = object(inner['status'], "an event's status");
   const text = status['message'] === undefined ? '' : readMessage(status['message'], version).text;
-  return { type: 'status', taskId, state: stateWord(status['state'], version), text, metadata: (inner['metadata'] ?? {}) as Json, raw };
+  return {
+    type: 'status',
+    taskId,
+    state: stateWord(status['state'], version),
+    text,
+    metadata: (inner['metadata'] ?? {}) as Json,
+    raw,
+  };
 }
 
 /** An object for a request, in the words of the version. */
 export function writeMessage(version: Version, parts: readonly Part[] | string, more: Json = {}): Json {
-  const list_ = typeof parts === 'string' ? [{ kind: 'text', value: parts, mediaType: undefined, filename: undefined } as const] : parts;
+  const list_ =
+    typeof parts === 'string'
+      ? [{ kind: 'text', value: parts, mediaType: undefined, filename: undefined } as const]
+      : parts;
   const messageId = crypto.randomUUID();
   if (version === '1.0') return { messageId, role: 'ROLE_USER', parts: list_.map(writePart), ...more };
   return { kind: 'message', messageId, role: 'user', parts: list_.map(writeLegacyPart), ...more };
@@ -159,7 +178,11 @@ export function writeMessage(version: Version, parts: readonly Part[] | string, 
 
 const PART_MEMBERS = { text: 'text', bytes: 'raw', url: 'url', data: 'data', none: 'none' } as const;
 
-const writePart = ({ kind, value, mediaType, filename }: Part): Json => ({ [PART_MEMBERS[kind]]: value, mediaType, filename });
+const writePart = ({ kind, value, mediaType, filename }: Part): Json => ({
+  [PART_MEMBERS[kind]]: value,
+  mediaType,
+  filename,
+});
 
 function writeLegacyPart({ kind, value, mediaType, filename }: Part): Json {
   if (kind === 'text' || kind === 'data') return { kind, [kind]: value };

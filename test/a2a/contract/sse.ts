@@ -5,7 +5,10 @@ export interface SseEvent {
   readonly lines: readonly string[];
 }
 
-/** Reads a stream to its end. Comments are no events; a last event without its blank line is dropped, as the standard says. */
+/**
+ * Reads a stream to its end. Comments are no events; a last event without its blank line is dropped, as the
+ * standard says.
+ */
 export async function* readEvents(response: Response): AsyncGenerator<SseEvent, void, undefined> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let buffer = '';
@@ -27,7 +30,9 @@ export async function* readEvents(response: Response): AsyncGenerator<SseEvent, 
 }
 
 function eventOf(lines: readonly string[]): SseEvent | null {
-  const fields = lines.filter((line) => !line.startsWith(':')).map((line) => /^([^:]*):? ?(.*)$/su.exec(line)!.slice(1));
+  const fields = lines
+    .filter((line) => !line.startsWith(':'))
+    .map((line) => /^([^:]*):? ?(.*)$/su.exec(line)!.slice(1));
   const data = fields.filter(([name]) => name === 'data').map(([, value]) => value);
   if (data.length === 0) return null;
   return { type: fields.find(([name]) => name === 'event')?.[1] ?? 'message', data: data.join('\n'), lines };

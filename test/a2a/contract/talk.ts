@@ -1,5 +1,15 @@
 import { readEvents, type SseEvent } from './sse.ts';
-import { readEvent, readTask, writeMessage, type Binding, type Event, type Json, type Part, type Task, type Version } from './shapes.ts';
+import {
+  readEvent,
+  readTask,
+  writeMessage,
+  type Binding,
+  type Event,
+  type Json,
+  type Part,
+  type Task,
+  type Version,
+} from './shapes.ts';
 import { ERROR_REASONS } from './error-codes.ts';
 
 /** Where a talk goes to and in which words. */
@@ -46,7 +56,12 @@ export interface Talk {
   readonly binding: Binding;
   readonly place: Place;
   /** A request of one's own making. `path` is below the place; headers replace those of the place. */
-  raw(verb: string, path: string, body: string | null, headers?: Readonly<Record<string, string | null>>): Promise<Reply>;
+  raw(
+    verb: string,
+    path: string,
+    body: string | null,
+    headers?: Readonly<Record<string, string | null>>,
+  ): Promise<Reply>;
   /** One operation by 1.0's method name. */
   call(operation: Operation, params: Json, headers?: Readonly<Record<string, string | null>>): Promise<Reply>;
   open(operation: 'SendStreamingMessage' | 'SubscribeToTask', params: Json): Promise<Reply | Stream>;
@@ -104,24 +119,38 @@ const OPERATIONS = {
 const IN_PATH = new Set(['id', 'taskId']);
 
 export function createTalk(place: Place, version: Version, binding: Binding): Talk {
-  const ask = (verb: string, path: string, body: string | null, headers: Readonly<Record<string, string | null>> = {}) => {
+  const ask = (
+    verb: string,
+    path: string,
+    body: string | null,
+    headers: Readonly<Record<string, string | null>> = {},
+  ) => {
     const all: Record<string, string | null> = {
       ...place.headers,
       ...(body === null ? {} : { 'content-type': binding === 'JSONRPC' ? 'application/json' : 'application/a2a+json' }),
       ...(version === '1.0' ? { 'a2a-version': '1.0' } : {}),
       ...headers,
     };
-    const sent = Object.fromEntries(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null));
+    const sent = Object.fromEntries(
+      Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null),
+    );
     return fetch(`${place.url}${path}`, { method: verb, headers: sent, ...(body === null ? {} : { body }) });
   };
   const begin = (operation: Operation, params: Json, headers?: Readonly<Record<string, string | null>>) => {
     const { legacy, rest } = OPERATIONS[operation];
     if (binding === 'JSONRPC') {
-      const request = { jsonrpc: '2.0', id: crypto.randomUUID(), method: version === '1.0' ? operation : legacy, params };
+      const request = {
+        jsonrpc: '2.0',
+        id: crypto.randomUUID(),
+        method: version === '1.0' ? operation : legacy,
+        params,
+      };
       return ask('POST', '/', JSON.stringify(request), headers);
     }
     const [verb, path] = rest(params);
-    const others = Object.entries(params).filter(([name]) => !IN_PATH.has(name) || operation === 'CreateTaskPushNotificationConfig');
+    const others = Object.entries(params).filter(
+      ([name]) => !IN_PATH.has(name) || operation === 'CreateTaskPushNotificationConfig',
+    );
     if (verb === 'POST') {
       const bare = operation === 'CancelTask' || operation === 'SubscribeToTask';
       return ask(verb, path, bare ? null : JSON.stringify(params), headers);
@@ -205,7 +234,8 @@ function toReply(response: Response, binding: Binding, text: string): Reply {
     json,
     error,
     result() {
-      if (error || response.status >= 300 || json === undefined) throw new Error(`an error came, ${response.status}: ${text}`);
+      if (error || response.status >= 300 || json === undefined)
+        throw new Error(`an error came, ${response.status}: ${text}`);
       return (binding === 'JSONRPC' ? (json as Json)['result'] : json) as Json;
     },
   };

@@ -19,11 +19,17 @@ export async function startWebhook(): Promise<Webhook> {
       response.writeHead(204).end();
     });
   });
-  return { url: `${server.url}/told`, received: received.requests, receives: (fits) => received.first(fits), close: () => server.close() };
+  return {
+    url: `${server.url}/told`,
+    received: received.requests,
+    receives: (fits) => received.first(fits),
+    close: () => server.close(),
+  };
 }
 
 /** What a notification says (§4.3.3): a stream's event in 1.0, the bare object in 0.3. */
-export const toldEvent = (request: ReceivedRequest, version: Version): Event => readEvent(JSON.parse(request.body), version);
+export const toldEvent = (request: ReceivedRequest, version: Version): Event =>
+  readEvent(JSON.parse(request.body), version);
 
 /** Whether it tells of this task in this state. */
 export function tells(request: ReceivedRequest, version: Version, taskId: string, state: string): boolean {

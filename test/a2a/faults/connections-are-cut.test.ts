@@ -8,15 +8,19 @@ import { createTalk } from '../contract/talk.ts';
 import { answerOf, startCutAgent, type CutAgent, type CutOrder, type Outcome } from './support/cut-agent.ts';
 import { inTurn } from './support/money-of-calls.ts';
 
-// The connection of a client or of an agent is cut at any byte of a message, in either direction. The agent goes on with what it began: a task that its
-// client was told of is settled by its end, one that nobody heard of costs nothing, and no lock stays.
+// The connection of a client or of an agent is cut at any byte of a message, in either direction. The agent goes on
+// with what it began: a task that its client was told of is settled by its end, one that nobody heard of costs
+// nothing, and no lock stays.
 
 const POSITIONS = process.env['TOLLGATE_DEEP'] === '1' ? 3_000 : 330;
 const PRICE = 1_000n;
 const FORMATS = ['stream', 'artifact-first', 'answer', 'promise'] as const;
 const OUTCOMES = ['COMPLETED', 'FAILED'] as const;
 const CASES = FORMATS.flatMap((format) => OUTCOMES.map((outcome) => ({ format, outcome })));
-/** Of each case a third where the agent breaks off, twice a sixth where it does so while it is asked and where the client does, a third where it leaves. */
+/**
+ * Of each case a third where the agent breaks off, twice a sixth where it does so while it is asked and where the
+ * client does, a third where it leaves.
+ */
 const EACH = Math.ceil(POSITIONS / CASES.length / 3);
 const FEW = Math.ceil(EACH / 2);
 const AT_ONCE = 8;
@@ -62,13 +66,21 @@ const versionOf = (index: number): Version => (index % 2 === 0 ? '1.0' : '0.3');
 /** A message as a client of a version writes it. */
 function bodyOf(asked: CutOrder, version: Version): string {
   const streams = asked.format === 'stream' || asked.format === 'artifact-first';
-  const names = version === '1.0' ? { send: 'SendMessage', stream: 'SendStreamingMessage' } : { send: 'message/send', stream: 'message/stream' };
+  const names =
+    version === '1.0'
+      ? { send: 'SendMessage', stream: 'SendStreamingMessage' }
+      : { send: 'message/send', stream: 'message/stream' };
   const text = JSON.stringify(asked);
   const message =
     version === '1.0'
       ? { messageId: `for-${asked.task}`, role: 'ROLE_USER', parts: [{ text }] }
       : { kind: 'message', messageId: `for-${asked.task}`, role: 'user', parts: [{ kind: 'text', text }] };
-  return JSON.stringify({ jsonrpc: '2.0', id: 'one', method: streams ? names.stream : names.send, params: { message } });
+  return JSON.stringify({
+    jsonrpc: '2.0',
+    id: 'one',
+    method: streams ? names.stream : names.send,
+    params: { message },
+  });
 }
 
 const headersOf = (version: Version) => ({
@@ -78,12 +90,17 @@ const headersOf = (version: Version) => ({
 });
 
 async function ask(asked: CutOrder, version: Version): Promise<string> {
-  const response = await fetch(`${spine.origin}/a2a/cut/agent`, { method: 'POST', headers: headersOf(version), body: bodyOf(asked, version) });
+  const response = await fetch(`${spine.origin}/a2a/cut/agent`, {
+    method: 'POST',
+    headers: headersOf(version),
+    body: bodyOf(asked, version),
+  });
   return response.text();
 }
 
 /** Positions from 0 to `bytes`, both among them. */
-const spread = (bytes: number, count: number) => Array.from({ length: count }, (_, index) => Math.round((index * bytes) / (count - 1)));
+const spread = (bytes: number, count: number) =>
+  Array.from({ length: count }, (_, index) => Math.round((index * bytes) / (count - 1)));
 
 const CHARGED = {
   name: 'test/charged-of-task',
@@ -131,7 +148,8 @@ test.each(CASES)(
     );
     expect(amount).toBe(outcome === 'COMPLETED' ? BigInt(told.length) * PRICE : 0n);
     await inTurn(told, AT_ONCE, (asked, index) => isKept(asked, versionOf(index)));
-    for (const asked of cuts) if (!told.includes(asked)) expect(await spine.app.database.query(KNOWN, [asked.task])).toEqual([]);
+    for (const asked of cuts)
+      if (!told.includes(asked)) expect(await spine.app.database.query(KNOWN, [asked.task])).toEqual([]);
     expect(told.length).toBeGreaterThan(0);
   },
 );
@@ -143,7 +161,9 @@ test.each(CASES.filter(({ outcome }) => outcome === 'COMPLETED'))(
     for (const at of spread(agent.requestBytes, FEW * 2)) {
       const asked = order(format, 'COMPLETED', null);
       agent.cutRequestAt = Math.max(1, at);
-      const amount = await paid(async () => expect([at, await ask(asked, '1.0')]).toEqual([at, expect.stringContaining('"error"')]));
+      const amount = await paid(async () =>
+        expect([at, await ask(asked, '1.0')]).toEqual([at, expect.stringContaining('"error"')]),
+      );
       expect([at, amount, agent.outcomes.has(asked.task)]).toEqual([at, 0n, false]);
       done += 1;
     }
@@ -152,7 +172,11 @@ test.each(CASES.filter(({ outcome }) => outcome === 'COMPLETED'))(
 
 function requestOf(asked: CutOrder, version: Version): Buffer {
   const body = bodyOf(asked, version);
-  const headers = { host: new URL(spine.origin).host, ...headersOf(version), 'content-length': String(Buffer.byteLength(body)) };
+  const headers = {
+    host: new URL(spine.origin).host,
+    ...headersOf(version),
+    'content-length': String(Buffer.byteLength(body)),
+  };
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return Buffer.from(`POST /a2a/cut/agent HTTP/1.1\r\n${head.join('')}\r\n${body}`);
 }
@@ -181,20 +205,29 @@ test.each(CASES.filter(({ outcome }) => outcome === 'COMPLETED'))(
   },
 );
 
-test.each(CASES)('the client leaves in its answer ($format, $outcome): the task goes on, and is settled by its end', async ({ format, outcome }) => {
-  let length = 0;
-  await paid(async () => (length = (await readUntil(requestOf(order(format, outcome, null), '1.0'), Infinity)).byteLength));
-  const positions = spread(length, EACH);
-  const cuts = positions.map((at, index) => ({ at, version: versionOf(index), asked: order(format, outcome, null, 30) }));
-  const amount = await paid(() =>
-    inTurn(cuts, AT_ONCE, async ({ at, asked, version }) => {
-      await readUntil(requestOf(asked, version), at, () => agent.outcomes.has(asked.task));
-      done += 1;
-    }),
-  );
-  expect(amount).toBe(outcome === 'COMPLETED' ? BigInt(cuts.length) * PRICE : 0n);
-  await inTurn(cuts, AT_ONCE, ({ asked, version }) => isKept(asked, version));
-});
+test.each(CASES)(
+  'the client leaves in its answer ($format, $outcome): the task goes on, and is settled by its end',
+  async ({ format, outcome }) => {
+    let length = 0;
+    await paid(
+      async () => (length = (await readUntil(requestOf(order(format, outcome, null), '1.0'), Infinity)).byteLength),
+    );
+    const positions = spread(length, EACH);
+    const cuts = positions.map((at, index) => ({
+      at,
+      version: versionOf(index),
+      asked: order(format, outcome, null, 30),
+    }));
+    const amount = await paid(() =>
+      inTurn(cuts, AT_ONCE, async ({ at, asked, version }) => {
+        await readUntil(requestOf(asked, version), at, () => agent.outcomes.has(asked.task));
+        done += 1;
+      }),
+    );
+    expect(amount).toBe(outcome === 'COMPLETED' ? BigInt(cuts.length) * PRICE : 0n);
+    await inTurn(cuts, AT_ONCE, ({ asked, version }) => isKept(asked, version));
+  },
+);
 
 /** Sends a request and leaves when so many bytes of the answer have come, or it has ended. */
 async function readUntil(request: Buffer, at: number, begun: () => boolean = () => true): Promise<Buffer> {

@@ -8,7 +8,8 @@ import { createTalk, type Reply, type Talk } from '../contract/talk.ts';
 import { callOf } from './support/money-of-calls.ts';
 import { startQuickAgent, type QuickAgent } from './support/quick-agent.ts';
 
-// PostgreSQL goes away while clients send, listen, ask and cancel, and agents work: clients get clean errors, tasks are settled when it is back.
+// PostgreSQL goes away while clients send, listen, ask and cancel, and agents work: clients get clean errors, tasks
+// are settled when it is back.
 
 const PRICE = 1_000n;
 const CLIENTS = 10;
@@ -59,7 +60,9 @@ async function load(talk: Talk, index: number, seen: Seen, stopped: () => boolea
       if (reply.error) fails(reply);
       else seen.told.add((last = (reply.result() as { task: { id: string } }).task.id));
     } else if (turn % 3 === 1) {
-      const opened = await talk.open('SendStreamingMessage', { message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text }] } });
+      const opened = await talk.open('SendStreamingMessage', {
+        message: { messageId: crypto.randomUUID(), role: 'ROLE_USER', parts: [{ text }] },
+      });
       if (!('next' in opened)) fails(opened);
       else
         try {
@@ -83,7 +86,11 @@ test.each(['immediate', 'fast'] as const)('a restart (%s) under load', { timeout
   const seen: Seen = { told: new Set(), ended: [], failures: [] };
   const before = await spine.balance();
   let stopped = false;
-  const talk = createTalk({ url: `${spine.origin}/a2a/quick/agent`, headers: { authorization: `Bearer ${spine.key}` } }, '1.0', 'JSONRPC');
+  const talk = createTalk(
+    { url: `${spine.origin}/a2a/quick/agent`, headers: { authorization: `Bearer ${spine.key}` } },
+    '1.0',
+    'JSONRPC',
+  );
   const clients = Array.from({ length: CLIENTS }, (_, index) => load(talk, index, seen, () => stopped));
   await until(() => seen.ended.length > 20 && seen.told.size > 60);
   await postgres.restart(mode);
@@ -99,7 +106,8 @@ test.each(['immediate', 'fast'] as const)('a restart (%s) under load', { timeout
     expect(text).not.toMatch(/postgres|5432|ECONN|127\.0|SELECT|terminating/i);
   }
   const settledMs = await until(
-    async () => (await spine.app.database.query(LIVE)).length === 0 && (await spine.app.database.query(HELD)).length === 0,
+    async () =>
+      (await spine.app.database.query(LIVE)).length === 0 && (await spine.app.database.query(HELD)).length === 0,
     SETTLED_MS_MAX,
   );
   const wrong: unknown[] = [];
@@ -111,7 +119,8 @@ test.each(['immediate', 'fast'] as const)('a restart (%s) under load', { timeout
   }
   expect(wrong.slice(0, 5)).toEqual([]);
   for (const { id, charged } of seen.ended) expect((await spine.generation(id)).cost_micro_usdc).toBe(charged);
-  // Calls whose answer was lost before they came to a task hold their locks until these expire, which no clock of this test waits for.
+  // Calls whose answer was lost before they came to a task hold their locks until these expire, which no clock of
+  // this test waits for.
   await spine.app.ledger.expire(Date.now() + 86_400_000);
   expect(await spine.faults()).toEqual([]);
   const paid = before.available - (await spine.balance()).available;

@@ -9,7 +9,8 @@ import { createTalk } from '../contract/talk.ts';
 import { booksOf, callOf } from './support/money-of-calls.ts';
 import { startQuickAgent } from './support/quick-agent.ts';
 
-// Two gateways on one PostgreSQL. One or the other is killed at any moment of what clients do, and comes back; clients go on at the one that is left.
+// Two gateways on one PostgreSQL. One or the other is killed at any moment of what clients do, and comes back;
+// clients go on at the one that is left.
 
 const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 100 : 2;
 const CLIENTS = 8;
@@ -38,9 +39,14 @@ const TASKS = `
   LEFT JOIN locks l ON l.id = c.call_id`;
 const OPEN = `SELECT (SELECT count(*) FROM tasks WHERE ended_at IS NULL) AS live,
   (SELECT count(*) FROM locks l JOIN task_calls c ON c.call_id = l.id WHERE l.state = 'held') AS held`;
-/** Of calls that died with their gateway before they came to a task: they give back what they hold when their time is over. */
-const DEAD = "SELECT COALESCE(sum(amount), 0) AS amount, COALESCE(max(expires_at), 0) AS until FROM locks WHERE state = 'held'";
-const SETTLEMENTS = "SELECT count(*) AS n, count(DISTINCT id) AS ids, sum(charged) AS charged FROM journal WHERE kind = 'settle'";
+/**
+ * Of calls that died with their gateway before they came to a task: they give back what they hold when their time
+ * is over.
+ */
+const DEAD =
+  "SELECT COALESCE(sum(amount), 0) AS amount, COALESCE(max(expires_at), 0) AS until FROM locks WHERE state = 'held'";
+const SETTLEMENTS =
+  "SELECT count(*) AS n, count(DISTINCT id) AS ids, sum(charged) AS charged FROM journal WHERE kind = 'settle'";
 
 interface TaskMoney {
   readonly task_id: string;
@@ -78,7 +84,11 @@ test(
 
     const client = async (index: number) => {
       const talks = [first, second].map(({ baseUrl }) =>
-        createTalk({ url: `${baseUrl}/a2a/quick/agent`, headers: { authorization: `Bearer ${owner.key}` } }, '1.0', 'JSONRPC'),
+        createTalk(
+          { url: `${baseUrl}/a2a/quick/agent`, headers: { authorization: `Bearer ${owner.key}` } },
+          '1.0',
+          'JSONRPC',
+        ),
       );
       let last: string | null = null;
       for (let turn = 0; !stopped; turn += 1) {
@@ -132,7 +142,8 @@ test(
     for (const [id, call] of told) {
       const row = known.get(id);
       const due = agent.tasks.get(id)!.state === 'completed' ? PRICE : 0;
-      if (row?.state !== 'settled' || Number(row.charged) !== due || (call !== null && row.call_id !== call)) wrong.push({ told: id, due, row });
+      if (row?.state !== 'settled' || Number(row.charged) !== due || (call !== null && row.call_id !== call))
+        wrong.push({ told: id, due, row });
     }
     // Of the others nobody was told: they are paid, or not.
     for (const { task_id: id, charged } of rows) {
@@ -142,7 +153,8 @@ test(
     expect(wrong.slice(0, 5)).toEqual([]);
     const books = booksOf(first, owner);
     for (const [index, money] of (await books.calls(ended.map(({ id }) => id))).entries())
-      if (money.state !== 'settled' || money.charged !== ended[index]!.charged) wrong.push({ ended: ended[index], money });
+      if (money.state !== 'settled' || money.charged !== ended[index]!.charged)
+        wrong.push({ ended: ended[index], money });
     expect(wrong.slice(0, 5)).toEqual([]);
 
     const [settlements] = (await database.query<{ n: string; ids: string; charged: string }>(SETTLEMENTS)).rows;

@@ -8,7 +8,10 @@ import { until } from '../../support/tunnel-spine.ts';
 import { createTalk } from '../contract/talk.ts';
 import { startQuickAgent } from './support/quick-agent.ts';
 
-const PAUSE = { name: 'test/longest-pause', text: 'SELECT look_ms FROM tasks WHERE look_ms > 50000 AND claimed_until = 0' };
+const PAUSE = {
+  name: 'test/longest-pause',
+  text: 'SELECT look_ms FROM tasks WHERE look_ms > 50000 AND claimed_until = 0',
+};
 const IDLE = { name: 'test/not-looked-at', text: 'SELECT task_id FROM tasks WHERE claimed_until = 0' };
 
 test('a task that is looked at once a minute by now is looked at soon after a restart: its end may have been told while nobody was there', async () => {
@@ -23,7 +26,11 @@ test('a task that is looked at once a minute by now is looked at soon after a re
     toml: `${UNHURRIED}\n${agentBlock({ name: 'quick/agent', endpoint: agent.url })}`,
   };
   const first = await startSpine(options);
-  const talk = createTalk({ url: `${first.origin}/a2a/quick/agent`, headers: { authorization: `Bearer ${first.key}` } }, '1.0', 'JSONRPC');
+  const talk = createTalk(
+    { url: `${first.origin}/a2a/quick/agent`, headers: { authorization: `Bearer ${first.key}` } },
+    '1.0',
+    'JSONRPC',
+  );
   const { id } = await talk.task('work', { immediately: true });
   let looks = 0;
   agent.onLook = () => void (looks += 1);

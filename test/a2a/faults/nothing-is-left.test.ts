@@ -9,7 +9,8 @@ import { createTalk } from '../contract/talk.ts';
 import { inTurn } from './support/money-of-calls.ts';
 import { startQuickAgent } from './support/quick-agent.ts';
 
-// Thousands of short tasks, and hundreds of streams whose clients went away: afterwards nothing is left of them but what they cost.
+// Thousands of short tasks, and hundreds of streams whose clients went away: afterwards nothing is left of them but
+// what they cost.
 
 /** A busy machine takes long to settle hundreds of tasks. */
 const until = (condition: () => boolean | Promise<boolean>) => untilWithin(condition, 120_000);
@@ -50,10 +51,17 @@ test(
       toml: `${UNHURRIED}listens_max = 1000\n[billing]\nsweep_ms = 500\n[tasks]\nlook_ms_max = 1000\nretention_ms = ${RETENTION_MS}\n${agentBlock({ name: 'direct/agent', endpoint: agent.url, provider: 'Direct' })}`,
     });
     onTestFinished(() => spine.stop());
-    const proxy = await dialIn({ router: spine.origin, services: agentBlock({ name: 'tunnel/agent', endpoint: agent.url, provider: 'Tunnel' }) });
+    const proxy = await dialIn({
+      router: spine.origin,
+      services: agentBlock({ name: 'tunnel/agent', endpoint: agent.url, provider: 'Tunnel' }),
+    });
     onTestFinished(() => proxy.kill());
     const talks = ['direct/agent', 'tunnel/agent'].map((service) =>
-      createTalk({ url: `${spine.origin}/a2a/${service}`, headers: { authorization: `Bearer ${spine.key}` } }, '1.0', 'JSONRPC'),
+      createTalk(
+        { url: `${spine.origin}/a2a/${service}`, headers: { authorization: `Bearer ${spine.key}` } },
+        '1.0',
+        'JSONRPC',
+      ),
     );
     const counted = (count: number) => Array.from({ length: count }, (_, index) => index);
 
@@ -80,7 +88,9 @@ test(
       expect(agent.streams).toBeGreaterThanOrEqual(LEFT);
       for (const id of left) agent.end(id, 'completed');
       await spine.quiet();
-      await until(async () => agent.streams === 0 && /^tollgate_calls_in_flight 0$/m.test(await spine.app.metrics.text()));
+      await until(
+        async () => agent.streams === 0 && /^tollgate_calls_in_flight 0$/m.test(await spine.app.metrics.text()),
+      );
       spine.logs.length = proxy.lines.length = 0;
       agent.forget();
     };
@@ -110,7 +120,8 @@ test(
     expect(heaps.at(-1)! - heaps[0]!).toBeLessThan(GROWTH_BYTES_MAX);
 
     // Ended tasks are remembered for as long as they may be asked for, and no longer.
-    const rows = async () => Promise.all(HELD_ROWS.map(async (count) => Number((await spine.app.database.query(count))[0]!['rows'])));
+    const rows = async () =>
+      Promise.all(HELD_ROWS.map(async (count) => Number((await spine.app.database.query(count))[0]!['rows'])));
     expect((await rows())[0]).toBe(PHASES * (SHORT + LEFT) + 1);
     clock.ahead += OWN_RUN_MS;
     await until(async () => Number((await spine.app.database.query(OPEN))[0]!['rows']) === 0);

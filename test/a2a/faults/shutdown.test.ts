@@ -8,7 +8,8 @@ import { createTalk, type Stream } from '../contract/talk.ts';
 import { booksOf } from './support/money-of-calls.ts';
 import { startQuickAgent } from './support/quick-agent.ts';
 
-// SIGTERM while agents work and clients listen: what ends within the drain limit is told and paid as ever, the rest goes on without the gateway.
+// SIGTERM while agents work and clients listen: what ends within the drain limit is told and paid as ever, the rest
+// goes on without the gateway.
 
 /** Processes are started, on a machine that may be busy. */
 const SLOW = { timeout: 90_000 };
@@ -25,10 +26,17 @@ async function startWorld(drainMs: number) {
   });
   onTestFinished(() => gateway.stop());
   const owner = await gateway.openAccount('caller', 10);
-  const proxy = await dialIn({ router: gateway.baseUrl, services: agentBlock({ name: 'tunnel/agent', endpoint: agent.url, provider: 'Tunnel' }) });
+  const proxy = await dialIn({
+    router: gateway.baseUrl,
+    services: agentBlock({ name: 'tunnel/agent', endpoint: agent.url, provider: 'Tunnel' }),
+  });
   onTestFinished(() => proxy.kill());
   const talks = ['direct/agent', 'tunnel/agent'].map((service) =>
-    createTalk({ url: `${gateway.baseUrl}/a2a/${service}`, headers: { authorization: `Bearer ${owner.key}` } }, '1.0', 'JSONRPC'),
+    createTalk(
+      { url: `${gateway.baseUrl}/a2a/${service}`, headers: { authorization: `Bearer ${owner.key}` } },
+      '1.0',
+      'JSONRPC',
+    ),
   );
   return { agent, gateway, proxy, talks, books: booksOf(gateway, owner) };
 }
@@ -42,58 +50,75 @@ const endOf = (stream: Stream) =>
     (error: unknown) => ({ clean: false, error: String(error) }),
   );
 
-test('tasks that end within the drain limit are told and paid; a new call is refused meanwhile, and nothing is left', SLOW, async () => {
-  const { agent, gateway, talks, books } = await startWorld(20_000);
-  const streams = await Promise.all(talks.map((talk) => talk.stream('work')));
-  const ids = await Promise.all(streams.map(taskOf));
-  const listening = await talks[0]!.subscribe(ids[0]!);
-  await listening.next();
-  const begun = performance.now();
-  const exit = gateway.term();
-  // With what is free: a message that comes before the signal is answered, and paid.
-  await until(async () => /shutting down/.test((await talks[0]!.call('GetTask', { id: ids[0]! })).error?.message ?? ''));
-  for (const id of ids) agent.end(id, 'completed');
-  for (const stream of [...streams, listening])
-    expect(await endOf(stream)).toMatchObject({ clean: true, last: { type: 'status', state: 'completed' } });
-  expect(await exit).toBe(0);
-  expect(performance.now() - begun).toBeLessThan(10_000);
-  expect(gateway.logs()).not.toMatch(COMPLAINT);
-  await gateway.restart();
-  expect(await books.account()).toEqual({ locked: 0, balance: 10_000_000 - 2 * PRICE });
-  expect(await books.faults()).toEqual([]);
-});
+test(
+  'tasks that end within the drain limit are told and paid; a new call is refused meanwhile, and nothing is left',
+  SLOW,
+  async () => {
+    const { agent, gateway, talks, books } = await startWorld(20_000);
+    const streams = await Promise.all(talks.map((talk) => talk.stream('work')));
+    const ids = await Promise.all(streams.map(taskOf));
+    const listening = await talks[0]!.subscribe(ids[0]!);
+    await listening.next();
+    const begun = performance.now();
+    const exit = gateway.term();
+    // With what is free: a message that comes before the signal is answered, and paid.
+    await until(async () =>
+      /shutting down/.test((await talks[0]!.call('GetTask', { id: ids[0]! })).error?.message ?? ''),
+    );
+    for (const id of ids) agent.end(id, 'completed');
+    for (const stream of [...streams, listening])
+      expect(await endOf(stream)).toMatchObject({ clean: true, last: { type: 'status', state: 'completed' } });
+    expect(await exit).toBe(0);
+    expect(performance.now() - begun).toBeLessThan(10_000);
+    expect(gateway.logs()).not.toMatch(COMPLAINT);
+    await gateway.restart();
+    expect(await books.account()).toEqual({ locked: 0, balance: 10_000_000 - 2 * PRICE });
+    expect(await books.faults()).toEqual([]);
+  },
+);
 
-test('tasks that go on past the limit: their streams end, they do not, and are settled after the restart', SLOW, async () => {
-  const drainMs = 1_500;
-  const { agent, gateway, proxy, talks, books } = await startWorld(drainMs);
-  const streams = (await Promise.all(talks.map((talk) => Promise.all([talk.stream('work'), talk.stream('work')])))).flat();
-  const ids = await Promise.all(streams.map(taskOf));
-  const listeners = await Promise.all(talks.map((talk, index) => talk.subscribe(ids[index * 2]!)));
-  await Promise.all(listeners.map((listener) => listener.next()));
-  const held = await Promise.all(talks.map((talk) => talk.task('ask', { immediately: true })));
-  const begun = performance.now();
-  const exit = gateway.term();
-  const ends = await Promise.all([...streams, ...listeners].map(endOf));
-  expect(await exit).toBe(0);
-  const tookMs = performance.now() - begun;
-  expect(tookMs).toBeLessThan(drainMs + 3_000);
-  expect(gateway.logs()).not.toMatch(COMPLAINT);
-  console.log(`  stopped after ${Math.round(tookMs)} ms; streams ended cleanly: ${ends.filter(({ clean }) => clean).length} of ${ends.length}`);
-  expect(ends.map(({ clean }) => clean)).toEqual(ends.map(() => true));
+test(
+  'tasks that go on past the limit: their streams end, they do not, and are settled after the restart',
+  SLOW,
+  async () => {
+    const drainMs = 1_500;
+    const { agent, gateway, proxy, talks, books } = await startWorld(drainMs);
+    const streams = (
+      await Promise.all(talks.map((talk) => Promise.all([talk.stream('work'), talk.stream('work')])))
+    ).flat();
+    const ids = await Promise.all(streams.map(taskOf));
+    const listeners = await Promise.all(talks.map((talk, index) => talk.subscribe(ids[index * 2]!)));
+    await Promise.all(listeners.map((listener) => listener.next()));
+    const held = await Promise.all(talks.map((talk) => talk.task('ask', { immediately: true })));
+    const begun = performance.now();
+    const exit = gateway.term();
+    const ends = await Promise.all([...streams, ...listeners].map(endOf));
+    expect(await exit).toBe(0);
+    const tookMs = performance.now() - begun;
+    expect(tookMs).toBeLessThan(drainMs + 3_000);
+    expect(gateway.logs()).not.toMatch(COMPLAINT);
+    console.log(
+      `  stopped after ${Math.round(tookMs)} ms; streams ended cleanly: ${ends.filter(({ clean }) => clean).length} of ${ends.length}`,
+    );
+    expect(ends.map(({ clean }) => clean)).toEqual(ends.map(() => true));
 
-  agent.end(ids[0]!, 'completed');
-  agent.end(ids[1]!, 'failed');
-  await gateway.restart();
-  await proxy.logged('ready: calls can come', 2);
-  agent.end(ids[2]!, 'completed');
-  const listening = await talks[1]!.subscribe(ids[3]!);
-  await listening.next();
-  agent.end(ids[3]!, 'completed');
-  expect((await listening.rest()).at(-1)).toMatchObject({ type: 'status', state: 'completed' });
-  await until(async () => (await books.account()).locked === held.length * PRICE);
-  expect(await books.account()).toEqual({ locked: held.length * PRICE, balance: 10_000_000 - (3 + held.length) * PRICE });
-  for (const [index, { id, contextId }] of held.entries())
-    expect((await talks[index]!.task('this', { message: { taskId: id, contextId } })).state).toBe('completed');
-  expect(await books.account()).toEqual({ locked: 0, balance: 10_000_000 - (3 + 2 * held.length) * PRICE });
-  expect(await books.faults()).toEqual([]);
-});
+    agent.end(ids[0]!, 'completed');
+    agent.end(ids[1]!, 'failed');
+    await gateway.restart();
+    await proxy.logged('ready: calls can come', 2);
+    agent.end(ids[2]!, 'completed');
+    const listening = await talks[1]!.subscribe(ids[3]!);
+    await listening.next();
+    agent.end(ids[3]!, 'completed');
+    expect((await listening.rest()).at(-1)).toMatchObject({ type: 'status', state: 'completed' });
+    await until(async () => (await books.account()).locked === held.length * PRICE);
+    expect(await books.account()).toEqual({
+      locked: held.length * PRICE,
+      balance: 10_000_000 - (3 + held.length) * PRICE,
+    });
+    for (const [index, { id, contextId }] of held.entries())
+      expect((await talks[index]!.task('this', { message: { taskId: id, contextId } })).state).toBe('completed');
+    expect(await books.account()).toEqual({ locked: 0, balance: 10_000_000 - (3 + 2 * held.length) * PRICE });
+    expect(await books.faults()).toEqual([]);
+  },
+);

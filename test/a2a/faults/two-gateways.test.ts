@@ -63,13 +63,19 @@ test('a stream at one whose end is seen first by a look of the gateways: its cli
   expect(await paid()).toBe(PRICE);
   agent.tell(id);
   const [last] = (await stream.rest()).slice(-1);
-  expect(last).toMatchObject({ type: 'status', state: 'completed', metadata: { 'tollgate/generation': { cost: '0.001' } } });
+  expect(last).toMatchObject({
+    type: 'status',
+    state: 'completed',
+    metadata: { 'tollgate/generation': { cost: '0.001' } },
+  });
   expect(await paid()).toBe(PRICE);
 });
 
 test('everybody at both sees the end of a task in the same moment: it is settled once', async () => {
   const count = 20;
-  const streams = await Promise.all(Array.from({ length: count }, (_, index) => at(index % 2 === 0 ? here : there).stream('work')));
+  const streams = await Promise.all(
+    Array.from({ length: count }, (_, index) => at(index % 2 === 0 ? here : there).stream('work')),
+  );
   const ids = await Promise.all(streams.map(async (stream) => ((await stream.next()) as { id: string }).id));
   const listeners = await Promise.all(ids.flatMap((id) => [at(here).subscribe(id), at(there).subscribe(id)]));
   await Promise.all(listeners.map((listener) => listener.next()));
@@ -93,7 +99,10 @@ test('looks are shared: no task is looked at twice at once, and its pauses are k
     running.delete(id);
   };
   const ids = await Promise.all(
-    Array.from({ length: count }, async (_, index) => (await at(index % 2 === 0 ? here : there).task('work', { immediately: true })).id),
+    Array.from(
+      { length: count },
+      async (_, index) => (await at(index % 2 === 0 ? here : there).task('work', { immediately: true })).id,
+    ),
   );
   await until(() => ids.every((id) => (looks.get(id)?.length ?? 0) >= 2));
   agent.onLook = null;

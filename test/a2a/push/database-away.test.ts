@@ -26,7 +26,11 @@ function store(refusals: number) {
       return 1;
     },
   };
-  return { told, errors, notify: createPushRelay({ webhooks, generationOf: async () => null, onError: (error) => errors.push(error) }) };
+  return {
+    told,
+    errors,
+    notify: createPushRelay({ webhooks, generationOf: async () => null, onError: (error) => errors.push(error) }),
+  };
 }
 
 test('what is seen while the database is away is told when it is back, in order, and each once', async () => {

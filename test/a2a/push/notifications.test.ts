@@ -6,9 +6,26 @@ import { listenForNews } from '../../gateway/webhooks/webhook-world.ts';
 import { keyOf } from '../../gateway/tasks/tasks-world.ts';
 import { caller, pushWorld } from './push-world.ts';
 
-const task03 = (state: string, more: object = {}) => ({ kind: 'task', id: 'task-1', contextId: 'c', status: { state }, ...more });
-const task10 = (state: string, more: object = {}) => ({ id: 'task-1', contextId: 'c', status: { state: `TASK_STATE_${state}` }, ...more });
-const status03 = { kind: 'status-update', taskId: 'task-1', contextId: 'c', status: { state: 'completed' }, final: true };
+const task03 = (state: string, more: object = {}) => ({
+  kind: 'task',
+  id: 'task-1',
+  contextId: 'c',
+  status: { state },
+  ...more,
+});
+const task10 = (state: string, more: object = {}) => ({
+  id: 'task-1',
+  contextId: 'c',
+  status: { state: `TASK_STATE_${state}` },
+  ...more,
+});
+const status03 = {
+  kind: 'status-update',
+  taskId: 'task-1',
+  contextId: 'c',
+  status: { state: 'completed' },
+  final: true,
+};
 const status10 = { taskId: 'task-1', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } };
 const artifact10 = { taskId: 'task-1', contextId: 'c', artifact: { artifactId: 'a', parts: [{ text: 'x' }] } };
 
@@ -24,7 +41,12 @@ describe('what a receiver of 1.0 gets is a StreamResponse', () => {
     ['a status update', '1.0', { statusUpdate: status10 }, { statusUpdate: status10 }],
     ['an artifact update', '1.0', { artifactUpdate: artifact10 }, { artifactUpdate: artifact10 }],
     ['a task of 0.3', '0.3', task03('working'), { task: task10('WORKING') }],
-    ['a task of 0.3 that forgot its kind', '0.3', { ...task03('working'), kind: undefined }, { task: task10('WORKING') }],
+    [
+      'a task of 0.3 that forgot its kind',
+      '0.3',
+      { ...task03('working'), kind: undefined },
+      { task: task10('WORKING') },
+    ],
     ['a status update of 0.3', '0.3', status03, { statusUpdate: status10 }],
   ])('%s', (_what, version, value, body) => {
     expect(told(version, value, '1.0')).toEqual({ contentType: 'application/a2a+json', body });
@@ -47,19 +69,41 @@ describe('what a receiver of 0.3 gets is a Task', () => {
 });
 
 test('messages and what is no event are told to nobody', () => {
-  for (const value of [{ message: { messageId: 'm', role: 'ROLE_AGENT', parts: [] } }, {}, null, [], 'x', 7, { task: 1 }, { __proto__: null }]) {
+  for (const value of [
+    { message: { messageId: 'm', role: 'ROLE_AGENT', parts: [] } },
+    {},
+    null,
+    [],
+    'x',
+    7,
+    { task: 1 },
+    { __proto__: null },
+  ]) {
     expect(notificationOf('1.0', value)).toBeNull();
     expect(notificationOf('0.3', value)).toBeNull();
   }
 });
 
 test('a task that is too large is told without what was made and said', () => {
-  const large = { artifacts: [{ artifactId: 'a', parts: [{ kind: 'text', text: 'x'.repeat(WEBHOOK_BODY_BYTES_MAX) }] }], history: [] };
+  const large = {
+    artifacts: [{ artifactId: 'a', parts: [{ kind: 'text', text: 'x'.repeat(WEBHOOK_BODY_BYTES_MAX) }] }],
+    history: [],
+  };
   const timestamp = '2026-11-20T10:00:00Z';
   const value = { ...task03('completed', large), status: { state: 'completed', timestamp, message: { text: 'y' } } };
-  expect(told('0.3', value, '0.3')!.body).toEqual({ kind: 'task', id: 'task-1', contextId: 'c', status: { state: 'completed', timestamp } });
-  expect(told('0.3', value, '1.0')!.body).toEqual({ task: { id: 'task-1', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED', timestamp } } });
-  const artifact = { ...artifact10, artifact: { artifactId: 'a', parts: [{ text: 'x'.repeat(WEBHOOK_BODY_BYTES_MAX) }] } };
+  expect(told('0.3', value, '0.3')!.body).toEqual({
+    kind: 'task',
+    id: 'task-1',
+    contextId: 'c',
+    status: { state: 'completed', timestamp },
+  });
+  expect(told('0.3', value, '1.0')!.body).toEqual({
+    task: { id: 'task-1', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED', timestamp } },
+  });
+  const artifact = {
+    ...artifact10,
+    artifact: { artifactId: 'a', parts: [{ text: 'x'.repeat(WEBHOOK_BODY_BYTES_MAX) }] },
+  };
   expect(told('1.0', { artifactUpdate: artifact }, '1.0')).toBeNull();
 });
 
@@ -67,7 +111,12 @@ test('the same is told once by whatever path it was seen, each in the version of
   const { answer, begin, push, webhooks } = await pushWorld();
   await begin();
   const [modern, legacy, other] = [await listenForNews(), await listenForNews(), await listenForNews()];
-  await answer('1.0', 'push-set', { taskId: 'task-1', url: modern.url, token: 't10', authentication: { scheme: 'Bearer', credentials: 'c10' } });
+  await answer('1.0', 'push-set', {
+    taskId: 'task-1',
+    url: modern.url,
+    token: 't10',
+    authentication: { scheme: 'Bearer', credentials: 'c10' },
+  });
   await answer('0.3', 'push-set', {
     taskId: 'task-1',
     pushNotificationConfig: { url: legacy.url, token: 't03', authentication: { schemes: ['Basic'] } },
@@ -87,7 +136,11 @@ test('the same is told once by whatever path it was seen, each in the version of
     states.map((state) => ({ task: task10(state.toUpperCase().replace('-', '_')) })),
   );
   for (const { headers } of modern.got) {
-    expect(headers).toMatchObject({ 'x-a2a-notification-token': 't10', authorization: 'Bearer c10', 'content-type': 'application/a2a+json' });
+    expect(headers).toMatchObject({
+      'x-a2a-notification-token': 't10',
+      authorization: 'Bearer c10',
+      'content-type': 'application/a2a+json',
+    });
   }
   for (const { headers } of legacy.got) {
     expect(headers).toMatchObject({ 'x-a2a-notification-token': 't03', 'content-type': 'application/json' });
@@ -101,7 +154,8 @@ test('parts of an artifact that say the same are all told', async () => {
   await begin();
   const receiver = await listenForNews();
   await answer('1.0', 'push-set', { taskId: 'task-1', url: receiver.url });
-  for (let n = 0; n < 3; n += 1) push.notify(keyOf('task-1'), { version: '1.0' }, { artifactUpdate: { ...artifact10, append: true } });
+  for (let n = 0; n < 3; n += 1)
+    push.notify(keyOf('task-1'), { version: '1.0' }, { artifactUpdate: { ...artifact10, append: true } });
   await receiver.until(3);
   await webhooks.run();
   expect(receiver.got).toHaveLength(3);
@@ -113,8 +167,12 @@ test('a configuration that came with a message is kept as one that was set', asy
   const ask = { caller: caller('alice'), version: '1.0' } as Parameters<typeof push.keep>[0];
   const config = { id: null, taskId: null, url: 'https://client.example/', token: 't', authentication: null };
   await push.keep(ask, 'acme/agent', 'task-1', config);
-  expect(await answer('1.0', 'push-list', { taskId: 'task-1' })).toMatchObject({ configs: [{ url: config.url, token: 't', taskId: 'task-1' }] });
-  await expect(push.keep(ask, 'acme/agent', 'task-1', { ...config, url: 'ftp://a' })).rejects.toThrow('configuration.taskPushNotificationConfig.url');
+  expect(await answer('1.0', 'push-list', { taskId: 'task-1' })).toMatchObject({
+    configs: [{ url: config.url, token: 't', taskId: 'task-1' }],
+  });
+  await expect(push.keep(ask, 'acme/agent', 'task-1', { ...config, url: 'ftp://a' })).rejects.toThrow(
+    'configuration.taskPushNotificationConfig.url',
+  );
 });
 
 test('of what failed nothing secret is told to the log', async () => {

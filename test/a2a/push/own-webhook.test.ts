@@ -35,8 +35,10 @@ describe('an address', () => {
       if (Buffer.from(changed, 'base64url').equals(Buffer.from(sealed, 'base64url'))) continue;
       expect(addresses.open(changed)).toBeNull();
     }
-    for (const strange of ['', 'A', '.', '__proto__', 'A'.repeat(100), 'A'.repeat(100_000), '%00']) expect(addresses.open(strange)).toBeNull();
-    const at = (ms: number, secret = 1) => createOwnAddresses({ secret: Buffer.alloc(32, secret), publicUrl: null, now: () => ms });
+    for (const strange of ['', 'A', '.', '__proto__', 'A'.repeat(100), 'A'.repeat(100_000), '%00'])
+      expect(addresses.open(strange)).toBeNull();
+    const at = (ms: number, secret = 1) =>
+      createOwnAddresses({ secret: Buffer.alloc(32, secret), publicUrl: null, now: () => ms });
     expect(at(1_000, 2).open(sealed)).toBeNull();
     expect(at(59 * DAY_MS).open(sealed)).toEqual(ADDRESS);
     expect(at(61 * DAY_MS).open(sealed)).toBeNull();
@@ -50,8 +52,16 @@ describe('an address', () => {
 describe('what an agent tells', () => {
   test.each([
     ['0.3', task('completed'), 'application/json'],
-    ['1.0', { task: { id: 'task-1', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } } }, 'application/a2a+json'],
-    ['1.0', { statusUpdate: { taskId: 'task-1', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } } }, 'text/plain'],
+    [
+      '1.0',
+      { task: { id: 'task-1', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } } },
+      'application/a2a+json',
+    ],
+    [
+      '1.0',
+      { statusUpdate: { taskId: 'task-1', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } } },
+      'text/plain',
+    ],
   ])('in %s settles its task, once, and is told to the client', async (_version, body, contentType) => {
     const { begin, post, urlFor, answer, tasks, money, audited, webhooks } = await pushWorld();
     await begin();
@@ -81,7 +91,12 @@ describe('what an agent tells', () => {
     const { begin, post, push, tasks } = await pushWorld();
     await begin();
     expect(
-      (await post(push.ownWebhook({ id: OFFER, service: 'acme/agent' } as Offer, { account: 'alice', run: null }, null)!, task('working'))).status,
+      (
+        await post(
+          push.ownWebhook({ id: OFFER, service: 'acme/agent' } as Offer, { account: 'alice', run: null }, null)!,
+          task('working'),
+        )
+      ).status,
     ).toBe(204);
     expect(await tasks.find({ primitive: 'agent', service: 'acme/agent', taskId: 'task-1' }, ADDRESS)).toMatchObject({
       state: 'working',
@@ -99,9 +114,12 @@ describe('what an agent tells', () => {
       { ...ADDRESS, offerId: 'agent/provider-b:acme/agent' },
       { ...ADDRESS, service: 'acme/other' },
     ];
-    for (const address of strangers) expect((await post(urlFor(address), task('completed', address.taskId))).status).toBe(404);
+    for (const address of strangers)
+      expect((await post(urlFor(address), task('completed', address.taskId))).status).toBe(404);
     expect((await post(urlFor(ADDRESS), task('completed', 'task-2'))).status).toBe(400);
-    expect(await tasks.find({ primitive: 'agent', service: 'acme/agent', taskId: 'task-1' }, ADDRESS)).toMatchObject({ live: true });
+    expect(await tasks.find({ primitive: 'agent', service: 'acme/agent', taskId: 'task-1' }, ADDRESS)).toMatchObject({
+      live: true,
+    });
   });
 
   test('at an address that is not ours is answered as any other that there is not', async () => {
@@ -137,7 +155,9 @@ describe('what an agent tells', () => {
   test('that is too large is refused', async () => {
     const { begin, post, urlFor } = await pushWorld();
     await begin();
-    expect((await post(urlFor(ADDRESS), { ...task('working'), metadata: { a: 'x'.repeat(1024 * 1024) } })).status).toBe(413);
+    expect((await post(urlFor(ADDRESS), { ...task('working'), metadata: { a: 'x'.repeat(1024 * 1024) } })).status).toBe(
+      413,
+    );
   });
 });
 
@@ -159,7 +179,11 @@ describe('a message to an agent', () => {
       '{"message":{},"configuration":{"pushNotificationConfig":{"url":"https://client"}}}',
       '{"message":{},"configuration":{"taskPushNotificationConfig":{"url":"OURS"}}}',
     ],
-    ['1.0', '{"message":{},"configuration":null}', '{"message":{},"configuration":{"taskPushNotificationConfig":{"url":"OURS"}}}'],
+    [
+      '1.0',
+      '{"message":{},"configuration":null}',
+      '{"message":{},"configuration":{"taskPushNotificationConfig":{"url":"OURS"}}}',
+    ],
   ] as const)('of %s has our webhook in place of the client’s', (version, text, changed) => {
     expect(withOwnWebhook(version, text, 'OURS')).toBe(changed);
   });

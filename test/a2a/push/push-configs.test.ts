@@ -18,7 +18,8 @@ describe('A2A 1.0', () => {
     const listed = (await answer('1.0', 'push-list', { taskId: 'task-1' })) as { configs: unknown[] };
     expect(listed.configs).toHaveLength(2);
     expect(listed.configs).toEqual(expect.arrayContaining([made, other]));
-    for (let n = 0; n < 2; n += 1) expect(await answer('1.0', 'push-delete', { taskId: 'task-1', id: made.id })).toEqual({});
+    for (let n = 0; n < 2; n += 1)
+      expect(await answer('1.0', 'push-delete', { taskId: 'task-1', id: made.id })).toEqual({});
     expect(await answer('1.0', 'push-list', { taskId: 'task-1' })).toEqual({ configs: [other] });
     await expect(answer('1.0', 'push-get', { taskId: 'task-1', id: made.id })).rejects.toMatchObject(NOT_FOUND);
   });
@@ -49,7 +50,8 @@ describe('A2A 0.3', () => {
   test('one without an id replaces the one before', async () => {
     const { answer, begin } = await pushWorld();
     await begin();
-    for (const url of [URL_A, `${URL_A}2`]) await answer('0.3', 'push-set', { taskId: 'task-1', pushNotificationConfig: { url } });
+    for (const url of [URL_A, `${URL_A}2`])
+      await answer('0.3', 'push-set', { taskId: 'task-1', pushNotificationConfig: { url } });
     expect(await answer('0.3', 'push-list', { id: 'task-1' })).toEqual([
       { taskId: 'task-1', pushNotificationConfig: { id: 'task-1', url: `${URL_A}2` } },
     ]);
@@ -58,7 +60,12 @@ describe('A2A 0.3', () => {
   test('shows what 1.0 made, and the other way round', async () => {
     const { answer, begin } = await pushWorld();
     await begin();
-    await answer('1.0', 'push-set', { taskId: 'task-1', id: 'a', url: URL_A, authentication: { scheme: 'Basic', credentials: 'c' } });
+    await answer('1.0', 'push-set', {
+      taskId: 'task-1',
+      id: 'a',
+      url: URL_A,
+      authentication: { scheme: 'Basic', credentials: 'c' },
+    });
     expect(await answer('0.3', 'push-get', { id: 'task-1', pushNotificationConfigId: 'a' })).toEqual({
       taskId: 'task-1',
       pushNotificationConfig: { id: 'a', url: URL_A, authentication: { schemes: ['Basic'], credentials: 'c' } },
@@ -108,9 +115,15 @@ test.each([
   await expect(made).rejects.toMatchObject(INVALID);
   await expect(made).rejects.toThrow(param);
   await expect(made).rejects.not.toThrow('secret');
-  const { authentication, ...rest } = config as { readonly authentication?: { readonly scheme: string; readonly credentials: string } };
-  const legacy = authentication ? { ...rest, authentication: { schemes: [authentication.scheme], credentials: authentication.credentials } } : rest;
-  await expect(answer('0.3', 'push-set', { taskId: 'task-1', pushNotificationConfig: legacy })).rejects.toMatchObject(INVALID);
+  const { authentication, ...rest } = config as {
+    readonly authentication?: { readonly scheme: string; readonly credentials: string };
+  };
+  const legacy = authentication
+    ? { ...rest, authentication: { schemes: [authentication.scheme], credentials: authentication.credentials } }
+    : rest;
+  await expect(answer('0.3', 'push-set', { taskId: 'task-1', pushNotificationConfig: legacy })).rejects.toMatchObject(
+    INVALID,
+  );
 });
 
 test('a task has ten at the most', async () => {

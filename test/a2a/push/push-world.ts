@@ -111,8 +111,16 @@ export async function pushWorld({ allowPrivate = true, publicUrl = PUBLIC_URL } 
       return call;
     },
     /** POSTs to one of our own webhooks. */
-    post: (url: string, body: unknown, headers: Readonly<Record<string, string>> = { 'content-type': 'application/json' }) =>
-      fetch(url.replace(PUBLIC_URL, address), { method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    post: (
+      url: string,
+      body: unknown,
+      headers: Readonly<Record<string, string>> = { 'content-type': 'application/json' },
+    ) =>
+      fetch(url.replace(PUBLIC_URL, address), {
+        method: 'POST',
+        headers,
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
   };
 }
 

@@ -1,18 +1,34 @@
 import { StreamResponse } from '@a2a-js/sdk';
-import { isV1JsonRpcMethod, legacyJsonRpcToV1Method, legacyPushNotificationToV1StreamResponse } from '@a2a-js/sdk/compat/v0_3';
+import {
+  isV1JsonRpcMethod,
+  legacyJsonRpcToV1Method,
+  legacyPushNotificationToV1StreamResponse,
+} from '@a2a-js/sdk/compat/v0_3';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { METHODS, type Operation } from '../../../src/a2a/wire/methods.ts';
 import { translateParams } from '../../../src/a2a/wire/translate-params.ts';
 import { translateEvent, translateResult } from '../../../src/a2a/wire/translate-result.ts';
 import { versions } from './support/arbitraries.ts';
-import { codec, sdkCardTo03, sdkCardTo10, sdkEventTo03, sdkPushListTo03, sdkSendTo03, sdkSendTo10, sdkSentTo10 } from './support/sdk-translation.ts';
+import {
+  codec,
+  sdkCardTo03,
+  sdkCardTo10,
+  sdkEventTo03,
+  sdkPushListTo03,
+  sdkSendTo03,
+  sdkSendTo10,
+  sdkSentTo10,
+} from './support/sdk-translation.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 200;
 const VALID = versions({ extras: false });
 const same = (property: fc.IAsyncProperty<[unknown]>) => fc.assert(property, { numRuns: runs });
 
-/** The SDK calls no status final but the terminal ones; 1.0 ends the stream at the interrupted ones as well, and clients of 0.3 wait for the word. */
+/**
+ * The SDK calls no status final but the terminal ones; 1.0 ends the stream at the interrupted ones as well, and
+ * clients of 0.3 wait for the word.
+ */
 function withoutFinal(event: unknown): unknown {
   const { final: _final, ...rest } = event as Record<string, unknown>;
   return rest;
@@ -78,7 +94,9 @@ describe('translates as the official SDK does', () => {
   it('push notification configurations from 1.0 to 0.3', () =>
     same(
       fc.asyncProperty(fc.array(VALID['1.0'].push, { maxLength: 2 }), async (configs) => {
-        expect(translateResult('push-list', '1.0', '0.3', { configs })).toEqual(await sdkPushListTo03(configs as unknown[]));
+        expect(translateResult('push-list', '1.0', '0.3', { configs })).toEqual(
+          await sdkPushListTo03(configs as unknown[]),
+        );
       }),
     ));
 

@@ -10,13 +10,21 @@ const VERSIONS = ['0.3', '1.0'] as const;
 const parsed = ({ text }: A2aErrorReply): unknown => JSON.parse(text);
 
 /** What the official client of a version throws at a reply. */
-async function thrownAt(version: '0.3' | '1.0', binding: 'JSONRPC' | 'HTTP+JSON', { status, headers, text }: A2aErrorReply) {
+async function thrownAt(
+  version: '0.3' | '1.0',
+  binding: 'JSONRPC' | 'HTTP+JSON',
+  { status, headers, text }: A2aErrorReply,
+) {
   const reply = (id: number) =>
-    new Response(text.replace('"id":1', `"id":${id}`), { status, headers: { 'content-type': 'application/json', ...headers } });
+    new Response(text.replace('"id":1', `"id":${id}`), {
+      status,
+      headers: { 'content-type': 'application/json', ...headers },
+    });
   const { transport } = await client(version, binding, reply);
   return transport.getTask({ tenant: '', id: 't' }).then(
     () => null,
-    (error: unknown) => error as Error & { envelopeCode?: number; reason?: string; statusCode?: number; data?: unknown },
+    (error: unknown) =>
+      error as Error & { envelopeCode?: number; reason?: string; statusCode?: number; data?: unknown },
   );
 }
 
@@ -26,16 +34,24 @@ describe('errors on the wires of A2A', () => {
     for (const [name, theirs] of Object.entries(sdk)) {
       const own = /^Rest(\w+)Error$/.exec(name)?.[1];
       if (own !== undefined && own in A2A_ERRORS)
-        written.set(own, new (theirs as typeof sdk.RestTaskNotFoundError)({ message: 'No.', metadata: { taskId: 't' } }));
+        written.set(
+          own,
+          new (theirs as typeof sdk.RestTaskNotFoundError)({ message: 'No.', metadata: { taskId: 't' } }),
+        );
     }
     expect(written.size).toBe(9);
     for (const [name, theirs] of written) {
       const ours = new A2aError(name as A2aErrorName, 'No.', { metadata: { taskId: 't' } });
       const rest = toA2aError(ours, { version: '1.0', binding: 'rest' });
-      expect([rest.status, parsed(rest)]).toEqual([sdk.restStatusFor(theirs), sdk.toRestErrorBody(theirs, sdk.restStatusFor(theirs))]);
+      expect([rest.status, parsed(rest)]).toEqual([
+        sdk.restStatusFor(theirs),
+        sdk.toRestErrorBody(theirs, sdk.restStatusFor(theirs)),
+      ]);
       expect(errorValue(ours, { version: '1.0', binding: 'jsonrpc' })).toEqual(sdk.toJsonRpcError(theirs));
     }
-    expect(new Set(Object.values(A2A_ERRORS).map(({ code }): number => code))).toEqual(new Set(Object.values(sdk.A2A_ERROR_CODE)));
+    expect(new Set(Object.values(A2A_ERRORS).map(({ code }): number => code))).toEqual(
+      new Set(Object.values(sdk.A2A_ERROR_CODE)),
+    );
     expect([errorNameOf(-32001), errorNameOf(-32010)]).toEqual(['TaskNotFound', null]);
   });
 
@@ -48,7 +64,9 @@ describe('errors on the wires of A2A', () => {
   });
 
   it('on JSON-RPC only credentials, money, rate and a body that is too large have a status of their own', () => {
-    const own = ERROR_CODES.map((code) => [code, A2A_GATEWAY_ERRORS[code].rpcStatus] as const).filter(([, status]) => status !== 200);
+    const own = ERROR_CODES.map((code) => [code, A2A_GATEWAY_ERRORS[code].rpcStatus] as const).filter(
+      ([, status]) => status !== 200,
+    );
     expect(Object.fromEntries(own)).toEqual({
       unauthorized: 401,
       insufficient_balance: 402,
@@ -86,7 +104,14 @@ describe('errors on the wires of A2A', () => {
     expect(await thrownAt('1.0', 'JSONRPC', modern)).toMatchObject({
       message: 'No.',
       envelopeCode: code,
-      data: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason, domain: 'a2a-protocol.org', metadata: { taskId: 't' } }],
+      data: [
+        {
+          '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+          reason,
+          domain: 'a2a-protocol.org',
+          metadata: { taskId: 't' },
+        },
+      ],
     });
     const legacy = toA2aError(error, { version: '0.3', binding: 'jsonrpc', idText: '1' });
     expect(await thrownAt('0.3', 'JSONRPC', legacy)).toMatchObject({
@@ -101,7 +126,11 @@ describe('errors on the wires of A2A', () => {
   });
 
   it('details of 1.0: what is wrong, where, and when to come again', () => {
-    const error = new GatewayError('rate_limit_exceeded', 'Slow down.', { param: 'message', retryAfterS: 2, headers: { 'x-limit': '1' } });
+    const error = new GatewayError('rate_limit_exceeded', 'Slow down.', {
+      param: 'message',
+      retryAfterS: 2,
+      headers: { 'x-limit': '1' },
+    });
     const details = [
       {
         '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
@@ -109,13 +138,22 @@ describe('errors on the wires of A2A', () => {
         domain: 'tollgate',
         metadata: { type: 'rate_limit_exceeded', param: 'message' },
       },
-      { '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations: [{ field: 'message', description: 'Slow down.' }] },
+      {
+        '@type': 'type.googleapis.com/google.rpc.BadRequest',
+        fieldViolations: [{ field: 'message', description: 'Slow down.' }],
+      },
       { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '2s' },
     ];
     const reply = toA2aError(error, { version: '1.0', binding: 'rest' });
-    expect(parsed(reply)).toEqual({ error: { code: 429, status: 'RESOURCE_EXHAUSTED', message: 'Slow down.', details } });
+    expect(parsed(reply)).toEqual({
+      error: { code: 429, status: 'RESOURCE_EXHAUSTED', message: 'Slow down.', details },
+    });
     expect(reply.headers).toEqual({ 'x-limit': '1', 'retry-after': '2' });
-    expect(errorValue(error, { version: '1.0', binding: 'jsonrpc' })).toEqual({ code: -32016, message: 'Slow down.', data: details });
+    expect(errorValue(error, { version: '1.0', binding: 'jsonrpc' })).toEqual({
+      code: -32016,
+      message: 'Slow down.',
+      data: details,
+    });
     expect(parsed(toA2aError(error, { version: '0.3', binding: 'rest' }))).toEqual({
       code: -32016,
       message: 'Slow down.',

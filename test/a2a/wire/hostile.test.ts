@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bareFromResult, bareFromSend, isBareBody, resultFromBare, sendFromBare } from '../../../src/a2a/wire/bare-body.ts';
+import {
+  bareFromResult,
+  bareFromSend,
+  isBareBody,
+  resultFromBare,
+  sendFromBare,
+} from '../../../src/a2a/wire/bare-body.ts';
 import { OPERATIONS } from '../../../src/a2a/wire/methods.ts';
 import { readPushConfig } from '../../../src/a2a/wire/push-config.ts';
 import { readEvent, readTaskList } from '../../../src/a2a/wire/read-result.ts';
@@ -42,7 +48,9 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
     fc.constantFrom<unknown>(null, true, false, 0, -1, 1e308, ...WORDS),
     fc.string({ maxLength: 5, unit: 'binary' }),
     fc.array(tie('value'), { maxLength: 4 }),
-    fc.array(fc.tuple(fc.constantFrom(...NAMES), tie('value')), { maxLength: 6 }).map((members) => Object.fromEntries(members)),
+    fc
+      .array(fc.tuple(fc.constantFrom(...NAMES), tie('value')), { maxLength: 6 })
+      .map((members) => Object.fromEntries(members)),
   ),
 }));
 const operation = fc.constantFrom(...OPERATIONS);
@@ -75,12 +83,22 @@ describe('hostile values', () => {
         const event = readEvent(version, hostile);
         expect(event === null || typeof event.final === 'boolean').toBe(true);
         readTaskList(hostile);
-        for (const read of [readSend(version, hostile), readSend(version, { message: hostile }), readPushConfig(version, hostile)]) {
+        for (const read of [
+          readSend(version, hostile),
+          readSend(version, { message: hostile }),
+          readPushConfig(version, hostile),
+        ]) {
           expect(typeof read === 'object' || isFault(read)).toBe(true);
         }
-        const legacy = legacyRestParams({ operation: one, ids: {} }, { query: { historyLength: hostile }, body: hostile });
+        const legacy = legacyRestParams(
+          { operation: one, ids: {} },
+          { query: { historyLength: hostile }, body: hostile },
+        );
         expect(typeof legacy === 'object' || isFault(legacy)).toBe(true);
-        const params = restParams({ operation: one, ids: {} }, { query: { historyLength: hostile, status: hostile }, body: hostile });
+        const params = restParams(
+          { operation: one, ids: {} },
+          { query: { historyLength: hostile, status: hostile }, body: hostile },
+        );
         expect(typeof params === 'object' || isFault(params)).toBe(true);
         if (typeof params !== 'string') {
           const request = restRequest(one, params);
@@ -104,10 +122,17 @@ describe('hostile values', () => {
 
   it('are paths or none', () => {
     fc.assert(
-      fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.webPath(), fc.constantFrom('/tasks/%', '/%/tasks', '//tasks//:cancel')), (path) => {
-        const match = matchRest('1.0', 'GET', path);
-        expect('operation' in match || Array.isArray(match.allowed)).toBe(true);
-      }),
+      fc.property(
+        fc.oneof(
+          fc.string({ unit: 'binary' }),
+          fc.webPath(),
+          fc.constantFrom('/tasks/%', '/%/tasks', '//tasks//:cancel'),
+        ),
+        (path) => {
+          const match = matchRest('1.0', 'GET', path);
+          expect('operation' in match || Array.isArray(match.allowed)).toBe(true);
+        },
+      ),
       { numRuns: runs },
     );
   });

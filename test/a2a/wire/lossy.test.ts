@@ -14,16 +14,34 @@ const to03 = (event: unknown): unknown => translateEvent('1.0', '0.3', event);
 const cardTo10 = (card: unknown) => translateResult('card', '0.3', '1.0', card) as Record<string, unknown>;
 const cardTo03 = (card: unknown) => translateResult('card', '1.0', '0.3', card) as Record<string, unknown>;
 const message = { messageId: 'm', role: 'ROLE_AGENT', parts: [] };
-const partsTo03 = (...parts: unknown[]): unknown => (to03({ message: { ...message, parts } }) as { parts: unknown }).parts;
+const partsTo03 = (...parts: unknown[]): unknown =>
+  (to03({ message: { ...message, parts } }) as { parts: unknown }).parts;
 const partsTo10 = (...parts: unknown[]): unknown =>
   (to10({ kind: 'message', messageId: 'm', role: 'agent', parts }) as { message: { parts: unknown } }).message.parts;
 
 const CASES: Readonly<Record<string, () => void>> = {
   final: () => {
     const update = { kind: 'status-update', taskId: 't', contextId: 'c', status: { state: 'working' }, final: true };
-    expect(to10(update)).toEqual({ statusUpdate: { taskId: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } } });
-    const finals = ['WORKING', 'SUBMITTED', 'UNSPECIFIED', 'INPUT_REQUIRED', 'AUTH_REQUIRED', 'COMPLETED', 'FAILED', 'CANCELED', 'REJECTED'].map(
-      (state) => (to03({ statusUpdate: { taskId: 't', contextId: 'c', status: { state: `TASK_STATE_${state}` } } }) as { final: boolean }).final,
+    expect(to10(update)).toEqual({
+      statusUpdate: { taskId: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } },
+    });
+    const finals = [
+      'WORKING',
+      'SUBMITTED',
+      'UNSPECIFIED',
+      'INPUT_REQUIRED',
+      'AUTH_REQUIRED',
+      'COMPLETED',
+      'FAILED',
+      'CANCELED',
+      'REJECTED',
+    ].map(
+      (state) =>
+        (
+          to03({ statusUpdate: { taskId: 't', contextId: 'c', status: { state: `TASK_STATE_${state}` } } }) as {
+            final: boolean;
+          }
+        ).final,
     );
     expect(finals).toEqual([false, false, false, true, true, true, true, true, true]);
   },
@@ -31,12 +49,16 @@ const CASES: Readonly<Record<string, () => void>> = {
     expect(to10({ kind: 'task', id: 't', contextId: 'c', status: { state: 'dreaming' } })).toEqual({
       task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_UNSPECIFIED' } },
     });
-    expect(to03({ task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_DREAMING' } } })).toMatchObject({ status: { state: 'unknown' } });
+    expect(to03({ task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_DREAMING' } } })).toMatchObject({
+      status: { state: 'unknown' },
+    });
   },
   'enum numbers': () => {
     const task = { id: 't', contextId: 'c', status: { state: 6, message: { ...message, role: 1 } } };
     expect(to03({ task })).toMatchObject({ status: { state: 'input-required', message: { role: 'user' } } });
-    expect(to10(to03({ task }))).toMatchObject({ task: { status: { state: 'TASK_STATE_INPUT_REQUIRED', message: { role: 'ROLE_USER' } } } });
+    expect(to10(to03({ task }))).toMatchObject({
+      task: { status: { state: 'TASK_STATE_INPUT_REQUIRED', message: { role: 'ROLE_USER' } } },
+    });
   },
   'no role': () => {
     expect(to03({ message: { ...message, role: 'ROLE_UNSPECIFIED' } })).toMatchObject({ role: 'agent' });
@@ -44,8 +66,16 @@ const CASES: Readonly<Record<string, () => void>> = {
   },
   'required by 0.3': () => {
     expect(to03({ task: { id: 't' } })).toEqual({ kind: 'task', id: 't', contextId: '', status: { state: 'unknown' } });
-    expect(to03({ message: { messageId: 'm', role: 'ROLE_AGENT' } })).toEqual({ kind: 'message', messageId: 'm', role: 'agent', parts: [] });
-    expect(to03({ artifactUpdate: { taskId: 't', artifact: { artifactId: 'a' } } })).toMatchObject({ contextId: '', artifact: { parts: [] } });
+    expect(to03({ message: { messageId: 'm', role: 'ROLE_AGENT' } })).toEqual({
+      kind: 'message',
+      messageId: 'm',
+      role: 'agent',
+      parts: [],
+    });
+    expect(to03({ artifactUpdate: { taskId: 't', artifact: { artifactId: 'a' } } })).toMatchObject({
+      contextId: '',
+      artifact: { parts: [] },
+    });
   },
   wrapper: () => {
     expect(to03({ message, beside: 1 })).toEqual({ kind: 'message', messageId: 'm', role: 'agent', parts: [] });
@@ -59,7 +89,9 @@ const CASES: Readonly<Record<string, () => void>> = {
     expect(partsTo10({ kind: 'file', file })).toEqual([{ raw: 'YQ==', filename: 'a.txt' }]);
   },
   'empty description': () => {
-    expect(partsTo03({ url: 'https://a.example', filename: '', mediaType: '' })).toEqual([{ kind: 'file', file: { uri: 'https://a.example' } }]);
+    expect(partsTo03({ url: 'https://a.example', filename: '', mediaType: '' })).toEqual([
+      { kind: 'file', file: { uri: 'https://a.example' } },
+    ]);
   },
   'wrapped data': () => {
     const wrapped = partsTo03({ data: [1], metadata: {} }, { data: null, metadata: { a: 1 } }) as unknown[];
@@ -84,30 +116,57 @@ const CASES: Readonly<Record<string, () => void>> = {
     for (const operation of ['push-get', 'push-list', 'push-delete'] as const) {
       expect(translateParams(operation, '0.3', '1.0', { id: 't', metadata: { a: 1 } })).toEqual({ taskId: 't' });
     }
-    expect(translateParams('cancel', '0.3', '1.0', { id: 't', metadata: { a: 1 } })).toEqual({ id: 't', metadata: { a: 1 } });
+    expect(translateParams('cancel', '0.3', '1.0', { id: 't', metadata: { a: 1 } })).toEqual({
+      id: 't',
+      metadata: { a: 1 },
+    });
   },
   tenant: () => {
-    for (const operation of ['send', 'stream', 'get', 'cancel', 'subscribe', 'push-get', 'push-list', 'push-delete', 'card'] as const) {
+    for (const operation of [
+      'send',
+      'stream',
+      'get',
+      'cancel',
+      'subscribe',
+      'push-get',
+      'push-list',
+      'push-delete',
+      'card',
+    ] as const) {
       expect(translateParams(operation, '1.0', '0.3', { tenant: 'acme' })).not.toHaveProperty('tenant');
     }
-    expect(JSON.stringify(translateParams('push-set', '1.0', '0.3', { tenant: 'acme', taskId: 't', url: 'u' }))).not.toContain('acme');
+    expect(
+      JSON.stringify(translateParams('push-set', '1.0', '0.3', { tenant: 'acme', taskId: 't', url: 'u' })),
+    ).not.toContain('acme');
   },
   'inline task': () => {
-    const configuration = { returnImmediately: true, taskPushNotificationConfig: { taskId: 't', url: 'https://a.example' } };
+    const configuration = {
+      returnImmediately: true,
+      taskPushNotificationConfig: { taskId: 't', url: 'https://a.example' },
+    };
     expect(translateParams('send', '1.0', '0.3', { message, configuration })).toMatchObject({
       configuration: { blocking: false, pushNotificationConfig: { url: 'https://a.example' } },
     });
     expect(JSON.stringify(translateParams('send', '1.0', '0.3', { message, configuration }))).not.toContain('taskId');
   },
   'several schemes': () => {
-    const set = (schemes: unknown) => ({ taskId: 't', pushNotificationConfig: { url: 'u', authentication: { schemes, credentials: 'c' } } });
+    const set = (schemes: unknown) => ({
+      taskId: 't',
+      pushNotificationConfig: { url: 'u', authentication: { schemes, credentials: 'c' } },
+    });
     const translated = (schemes: unknown) => translateParams('push-set', '0.3', '1.0', set(schemes));
-    expect(translated(['Bearer', 'Basic'])).toEqual({ taskId: 't', url: 'u', authentication: { scheme: 'Bearer', credentials: 'c' } });
+    expect(translated(['Bearer', 'Basic'])).toEqual({
+      taskId: 't',
+      url: 'u',
+      authentication: { scheme: 'Bearer', credentials: 'c' },
+    });
     expect(translated([])).toMatchObject({ authentication: { scheme: '' } });
     expect(translateParams('push-set', '1.0', '0.3', translated([]))).toEqual(set([]));
   },
   pages: () => {
-    expect(translateParams('push-list', '1.0', '0.3', { taskId: 't', pageSize: 3, pageToken: 'x' })).toEqual({ id: 't' });
+    expect(translateParams('push-list', '1.0', '0.3', { taskId: 't', pageSize: 3, pageToken: 'x' })).toEqual({
+      id: 't',
+    });
     expect(translateResult('push-list', '1.0', '0.3', { configs: [], nextPageToken: 'x' })).toEqual([]);
     expect(translateResult('push-list', '1.0', '0.3', {})).toEqual([]);
   },
@@ -118,28 +177,43 @@ const CASES: Readonly<Record<string, () => void>> = {
     expect(methodOf('0.3', 'list')).toBeNull();
   },
   interfaces: () => {
-    const at = (protocolVersion: string, url: string) => ({ url, protocolBinding: 'JSONRPC', protocolVersion, tenant: 'acme' });
+    const at = (protocolVersion: string, url: string) => ({
+      url,
+      protocolBinding: 'JSONRPC',
+      protocolVersion,
+      tenant: 'acme',
+    });
     expect(cardTo03({ supportedInterfaces: [at('1.0', 'new'), at('0.3', 'old'), at('0.3.0', 'older')] })).toEqual({
       protocolVersion: '0.3',
       url: 'old',
       preferredTransport: 'JSONRPC',
       additionalInterfaces: [{ url: 'older', transport: 'JSONRPC' }],
     });
-    expect(cardTo03({ supportedInterfaces: [at('1.0', 'new')] })).toEqual({ protocolVersion: '0.3.0', url: 'new', preferredTransport: 'JSONRPC' });
+    expect(cardTo03({ supportedInterfaces: [at('1.0', 'new')] })).toEqual({
+      protocolVersion: '0.3.0',
+      url: 'new',
+      preferredTransport: 'JSONRPC',
+    });
   },
   'hybrid card': () => {
     const supportedInterfaces = [{ url: 'new', protocolBinding: 'JSONRPC', protocolVersion: '1.0' }];
-    expect(cardTo10({ url: 'old', preferredTransport: 'JSONRPC', supportedInterfaces })).toEqual({ supportedInterfaces });
+    expect(cardTo10({ url: 'old', preferredTransport: 'JSONRPC', supportedInterfaces })).toEqual({
+      supportedInterfaces,
+    });
   },
   'defaults of a card': () => {
-    expect(cardTo10({ url: 'u' })).toEqual({ supportedInterfaces: [{ url: 'u', protocolBinding: 'JSONRPC', protocolVersion: '0.3' }] });
+    expect(cardTo10({ url: 'u' })).toEqual({
+      supportedInterfaces: [{ url: 'u', protocolBinding: 'JSONRPC', protocolVersion: '0.3' }],
+    });
   },
   signatures: () => {
     expect(cardTo10({ url: 'u', signatures: [{}] })).not.toHaveProperty('signatures');
     expect(cardTo03({ supportedInterfaces: [], signatures: [{}] })).not.toHaveProperty('signatures');
   },
   'state transition history': () => {
-    expect(cardTo10({ url: 'u', capabilities: { streaming: true, stateTransitionHistory: true } })['capabilities']).toEqual({ streaming: true });
+    expect(
+      cardTo10({ url: 'u', capabilities: { streaming: true, stateTransitionHistory: true } })['capabilities'],
+    ).toEqual({ streaming: true });
   },
   'oauth flows': () => {
     const flows = { implicit: { scopes: {} }, clientCredentials: { scopes: {} } };
@@ -157,7 +231,11 @@ const CASES: Readonly<Record<string, () => void>> = {
       ],
     });
     expect(translateError('0.3', '1.0', { code: -32603, message: 'no' })).toEqual({ code: -32603, message: 'no' });
-    expect(translateError('1.0', '0.3', { code: -32001, message: 'no', data: [] })).toEqual({ code: -32001, message: 'no', data: [] });
+    expect(translateError('1.0', '0.3', { code: -32001, message: 'no', data: [] })).toEqual({
+      code: -32001,
+      message: 'no',
+      data: [],
+    });
   },
 };
 
@@ -173,13 +251,20 @@ describe('lossy mappings', () => {
   it('a member that means something in the target alone is left out', () => {
     const hidden = { url: 'http://internal.example' };
     const smuggled = [
-      translateParams('send', '1.0', '0.3', { message, configuration: { pushNotificationConfig: hidden, blocking: false } }),
+      translateParams('send', '1.0', '0.3', {
+        message,
+        configuration: { pushNotificationConfig: hidden, blocking: false },
+      }),
       translateParams('send', '0.3', '1.0', {
         message,
         configuration: { taskPushNotificationConfig: hidden, returnImmediately: true },
         tenant: 'acme',
       }),
-      translateParams('push-set', '0.3', '1.0', { taskId: 't', url: hidden.url, pushNotificationConfig: { url: 'u', taskId: 'other' } }),
+      translateParams('push-set', '0.3', '1.0', {
+        taskId: 't',
+        url: hidden.url,
+        pushNotificationConfig: { url: 'u', taskId: 'other' },
+      }),
       translateParams('push-get', '0.3', '1.0', { id: 't', taskId: 'other' }),
     ];
     expect(smuggled).toEqual([

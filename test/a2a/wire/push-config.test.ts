@@ -13,7 +13,13 @@ describe('a push notification configuration', () => {
         const there = translateParams('push-set', '1.0', '0.3', params);
         expect(readPushConfig('0.3', there)).toEqual(config);
         expect([writePushConfig('1.0', config), writePushConfig('0.3', config)]).toEqual([params, there]);
-        expect(readPushConfig('0.3', { pushNotificationConfig: writePushConfig('0.3', config, { inline: true }) }, { inline: true })).toEqual({
+        expect(
+          readPushConfig(
+            '0.3',
+            { pushNotificationConfig: writePushConfig('0.3', config, { inline: true }) },
+            { inline: true },
+          ),
+        ).toEqual({
           ...config,
           taskId: null,
         });
@@ -44,6 +50,12 @@ describe('a push notification configuration', () => {
 
   it('no scheme of 0.3 is no authentication', () => {
     const value = { taskId: 't', pushNotificationConfig: { url: 'u', authentication: { schemes: [] } } };
-    expect(readPushConfig('0.3', value)).toEqual({ id: null, taskId: 't', url: 'u', token: null, authentication: null });
+    expect(readPushConfig('0.3', value)).toEqual({
+      id: null,
+      taskId: 't',
+      url: 'u',
+      token: null,
+      authentication: null,
+    });
   });
 });

@@ -6,20 +6,38 @@ import { translateEvent } from '../../../src/a2a/wire/translate-result.ts';
 import { versions } from './support/arbitraries.ts';
 
 const usage = { metadata: { 'tollgate/usage': { tokens: 1 } } };
-const status = (state: string, more: object = {}) => ({ statusUpdate: { taskId: 't', contextId: 'c', status: { state, ...more } } });
+const status = (state: string, more: object = {}) => ({
+  statusUpdate: { taskId: 't', contextId: 'c', status: { state, ...more } },
+});
 
 describe('reading an event', () => {
   it.each([
-    ['1.0', { task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } } }, ['task', 't', 'c', 'working', false]],
-    ['1.0', { id: 't', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } }, ['task', 't', 'c', 'completed', true]],
-    ['1.0', { message: { messageId: 'm', contextId: 'c', role: 'ROLE_AGENT', parts: [] } }, ['message', null, 'c', null, true]],
+    [
+      '1.0',
+      { task: { id: 't', contextId: 'c', status: { state: 'TASK_STATE_WORKING' } } },
+      ['task', 't', 'c', 'working', false],
+    ],
+    [
+      '1.0',
+      { id: 't', contextId: 'c', status: { state: 'TASK_STATE_COMPLETED' } },
+      ['task', 't', 'c', 'completed', true],
+    ],
+    [
+      '1.0',
+      { message: { messageId: 'm', contextId: 'c', role: 'ROLE_AGENT', parts: [] } },
+      ['message', null, 'c', null, true],
+    ],
     ['1.0', status('TASK_STATE_INPUT_REQUIRED'), ['status', 't', 'c', 'input-required', true]],
     ['1.0', status('TASK_STATE_AUTH_REQUIRED'), ['status', 't', 'c', 'auth-required', true]],
     ['1.0', status('TASK_STATE_WORKING'), ['status', 't', 'c', 'working', false]],
     ['1.0', { artifactUpdate: { taskId: 't', contextId: '', artifact: {} } }, ['artifact', 't', null, null, false]],
     ['0.3', { kind: 'task', id: 't', contextId: 'c', status: { state: 'failed' } }, ['task', 't', 'c', 'failed', true]],
     ['0.3', { kind: 'message', messageId: 'm', taskId: 't', parts: [] }, ['message', 't', null, null, true]],
-    ['0.3', { kind: 'status-update', taskId: 't', contextId: 'c', status: { state: 'working' }, final: true }, ['status', 't', 'c', 'working', true]],
+    [
+      '0.3',
+      { kind: 'status-update', taskId: 't', contextId: 'c', status: { state: 'working' }, final: true },
+      ['status', 't', 'c', 'working', true],
+    ],
     [
       '0.3',
       { kind: 'status-update', taskId: 't', contextId: 'c', status: { state: 'input-required' }, final: false },
@@ -30,11 +48,23 @@ describe('reading an event', () => {
       { kind: 'status-update', taskId: 't', contextId: 'c', status: { state: 'canceled' }, final: false },
       ['status', 't', 'c', 'canceled', true],
     ],
-    ['0.3', { kind: 'artifact-update', taskId: 't', contextId: 'c', artifact: {} }, ['artifact', 't', 'c', null, false]],
+    [
+      '0.3',
+      { kind: 'artifact-update', taskId: 't', contextId: 'c', artifact: {} },
+      ['artifact', 't', 'c', null, false],
+    ],
     ['0.3', { id: 't', status: { state: 'working' } }, ['task', 't', null, 'working', false]],
     ['0.3', { id: 't', status: {} }, ['task', 't', null, 'unknown', false]],
   ] as const)('%s %j', (version, value, [kind, taskId, contextId, state, final]) => {
-    expect(readEvent(version, value)).toEqual({ kind, taskId, contextId, state, output: kind === 'message', final, usage: undefined });
+    expect(readEvent(version, value)).toEqual({
+      kind,
+      taskId,
+      contextId,
+      state,
+      output: kind === 'message',
+      final,
+      usage: undefined,
+    });
   });
 
   const parts = [{ text: 'said' }];
@@ -42,11 +72,21 @@ describe('reading an event', () => {
   const words = { message: { messageId: 'm', role: 'ROLE_AGENT', parts } };
   it.each([
     ['an artifact with parts', '1.0', artifact({ parts }), true],
-    ['an artifact of 0.3', '0.3', { kind: 'artifact-update', taskId: 't', artifact: { parts: [{ kind: 'text', text: 'said' }] } }, true],
+    [
+      'an artifact of 0.3',
+      '0.3',
+      { kind: 'artifact-update', taskId: 't', artifact: { parts: [{ kind: 'text', text: 'said' }] } },
+      true,
+    ],
     ['an artifact that is a file', '1.0', artifact({ parts: [{ url: 'https://a.example/b' }] }), true],
     ['an artifact without parts', '1.0', artifact({ parts: [] }), false],
     ['an artifact of an empty text', '1.0', artifact({ parts: [{ text: '' }] }), false],
-    ['an artifact that is none', '1.0', { artifactUpdate: { taskId: 't', artifact: { parts: ['x', null, 7] } } }, false],
+    [
+      'an artifact that is none',
+      '1.0',
+      { artifactUpdate: { taskId: 't', artifact: { parts: ['x', null, 7] } } },
+      false,
+    ],
     ['a task with an artifact', '1.0', { task: { id: 't', status: {}, artifacts: [{}, { parts }] } }, true],
     [
       'a task without one',
@@ -62,13 +102,18 @@ describe('reading an event', () => {
     expect(readEvent(version, value)!.output).toBe(output);
   });
 
-  it.each([null, undefined, 1, 'task', [], {}, { kind: 'song' }, { task: null }, { id: 1, status: {} }])('%j is none', (value) => {
-    expect([readEvent('0.3', value), readEvent('1.0', value)]).toEqual([null, null]);
-  });
+  it.each([null, undefined, 1, 'task', [], {}, { kind: 'song' }, { task: null }, { id: 1, status: {} }])(
+    '%j is none',
+    (value) => {
+      expect([readEvent('0.3', value), readEvent('1.0', value)]).toEqual([null, null]);
+    },
+  );
 
   it('usage is taken from the event, then from the message in its status, then from the task', () => {
     const other = { metadata: { 'tollgate/usage': { tokens: 2 } } };
-    const task = (message: object, metadata: object) => ({ task: { id: 't', status: { state: 'TASK_STATE_COMPLETED', message }, ...metadata } });
+    const task = (message: object, metadata: object) => ({
+      task: { id: 't', status: { state: 'TASK_STATE_COMPLETED', message }, ...metadata },
+    });
     const found = [
       readEvent('1.0', { statusUpdate: { taskId: 't', status: { state: 3, message: other }, ...usage } }),
       readEvent('1.0', { statusUpdate: { taskId: 't', status: { state: 3, message: usage } } }),
@@ -78,7 +123,10 @@ describe('reading an event', () => {
       readEvent('0.3', { kind: 'artifact-update', taskId: 't', artifact: {}, ...usage }),
     ];
     expect(found.map((event) => event?.usage)).toEqual(found.map(() => ({ tokens: 1 })));
-    expect(readEvent('1.0', { ...task({}, {}), metadata: JSON.parse('{"__proto__": {"tollgate/usage": 1}}') as unknown })?.usage).toBeUndefined();
+    expect(
+      readEvent('1.0', { ...task({}, {}), metadata: JSON.parse('{"__proto__": {"tollgate/usage": 1}}') as unknown })
+        ?.usage,
+    ).toBeUndefined();
   });
 
   it('says the same of an event in either version', () => {
@@ -95,7 +143,10 @@ describe('reading an event', () => {
 
   it('reads the tasks of a list', () => {
     const list = readTaskList({ tasks: [{ id: 't', status: { state: 'TASK_STATE_WORKING' } }, 1] });
-    expect(list).toEqual([{ kind: 'task', taskId: 't', contextId: null, state: 'working', output: false, final: false, usage: undefined }, null]);
+    expect(list).toEqual([
+      { kind: 'task', taskId: 't', contextId: null, state: 'working', output: false, final: false, usage: undefined },
+      null,
+    ]);
     expect([readTaskList(null), readTaskList({ tasks: {} })]).toEqual([null, null]);
   });
 });

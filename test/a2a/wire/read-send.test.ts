@@ -5,7 +5,13 @@ import { translateParams } from '../../../src/a2a/wire/translate-params.ts';
 import { versions } from './support/arbitraries.ts';
 
 const message = (more: object = {}) => ({ messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'hello' }], ...more });
-const legacy = (more: object = {}) => ({ kind: 'message', messageId: 'm', role: 'user', parts: [{ kind: 'text', text: 'hello' }], ...more });
+const legacy = (more: object = {}) => ({
+  kind: 'message',
+  messageId: 'm',
+  role: 'user',
+  parts: [{ kind: 'text', text: 'hello' }],
+  ...more,
+});
 const long = 'x'.repeat(257);
 
 describe('reading the parameters of a send', () => {
@@ -15,9 +21,18 @@ describe('reading the parameters of a send', () => {
       returnImmediately: true,
       historyLength: 3,
       acceptedOutputModes: ['text/plain'],
-      taskPushNotificationConfig: { url: 'https://a.example', token: 's', authentication: { scheme: 'Bearer', credentials: 'c' } },
+      taskPushNotificationConfig: {
+        url: 'https://a.example',
+        token: 's',
+        authentication: { scheme: 'Bearer', credentials: 'c' },
+      },
     };
-    expect(readSend('1.0', { message: message({ taskId: 't', contextId: 'c', referenceTaskIds: ['r'], parts }), configuration })).toEqual({
+    expect(
+      readSend('1.0', {
+        message: message({ taskId: 't', contextId: 'c', referenceTaskIds: ['r'], parts }),
+        configuration,
+      }),
+    ).toEqual({
       messageId: 'm',
       taskId: 't',
       contextId: 'c',
@@ -28,7 +43,13 @@ describe('reading the parameters of a send', () => {
       blocking: false,
       historyLength: 3,
       acceptedOutputModes: ['text/plain'],
-      pushConfig: { id: null, taskId: null, url: 'https://a.example', token: 's', authentication: { scheme: 'Bearer', credentials: 'c' } },
+      pushConfig: {
+        id: null,
+        taskId: null,
+        url: 'https://a.example',
+        token: 's',
+        authentication: { scheme: 'Bearer', credentials: 'c' },
+      },
     });
   });
 
@@ -42,7 +63,9 @@ describe('reading the parameters of a send', () => {
     ['0.3', { blocking: false }, false],
     ['0.3', { returnImmediately: true }, true],
   ] as const)('%s %j waits: %s', (version, configuration, blocking) => {
-    expect(readSend(version, { message: version === '1.0' ? message() : legacy(), configuration })).toMatchObject({ blocking });
+    expect(readSend(version, { message: version === '1.0' ? message() : legacy(), configuration })).toMatchObject({
+      blocking,
+    });
   });
 
   it.each([
@@ -58,7 +81,11 @@ describe('reading the parameters of a send', () => {
     ['0.3', { message: legacy({ role: 'agent' }) }, 'message.role must be "user"'],
     ['1.0', { message: message({ parts: [] }) }, 'message.parts must be an array of at least one part'],
     ['1.0', { message: message({ parts: { text: 'a' } }) }, 'message.parts must be an array of at least one part'],
-    ['1.0', { message: message({ parts: Array.from({ length: 1_001 }, () => ({ text: '' })) }) }, 'message.parts must have at most 1000 parts'],
+    [
+      '1.0',
+      { message: message({ parts: Array.from({ length: 1_001 }, () => ({ text: '' })) }) },
+      'message.parts must have at most 1000 parts',
+    ],
     ['1.0', { message: message({ parts: [{ text: 'a' }, 1] }) }, 'message.parts[1] must be an object'],
     ['1.0', { message: message({ parts: [{ text: 1 }] }) }, 'message.parts[0].text must be a string'],
     [
@@ -72,14 +99,26 @@ describe('reading the parameters of a send', () => {
       'message.parts[0] must have one of text, raw, url, data; `kind` is of A2A 0.3',
     ],
     ['0.3', { message: legacy({ parts: [{ text: 'a' }] }) }, 'message.parts[0].kind must be "text", "file" or "data"'],
-    ['0.3', { message: legacy({ parts: [{ kind: 'file', file: {} }] }) }, 'message.parts[0].file must have bytes or uri, a string'],
+    [
+      '0.3',
+      { message: legacy({ parts: [{ kind: 'file', file: {} }] }) },
+      'message.parts[0].file must have bytes or uri, a string',
+    ],
     ['0.3', { message: legacy({ parts: [{ kind: 'data', data: 1 }] }) }, 'message.parts[0].data must be an object'],
-    ['1.0', { message: message({ referenceTaskIds: 'a' }) }, 'message.referenceTaskIds must be an array of at most 100 strings'],
+    [
+      '1.0',
+      { message: message({ referenceTaskIds: 'a' }) },
+      'message.referenceTaskIds must be an array of at most 100 strings',
+    ],
     ['1.0', { message: message(), configuration: 1 }, 'configuration must be an object'],
     ['1.0', { message: message(), metadata: 'x' }, 'metadata must be an object'],
     ['0.3', { message: legacy({ metadata: [] }) }, 'message.metadata must be an object'],
     ['0.3', { message: legacy(), configuration: { blocking: 'no' } }, 'configuration.blocking must be true or false'],
-    ['1.0', { message: message(), configuration: { historyLength: -1 } }, 'configuration.historyLength must be a whole number from 0 on'],
+    [
+      '1.0',
+      { message: message(), configuration: { historyLength: -1 } },
+      'configuration.historyLength must be a whole number from 0 on',
+    ],
     [
       '1.0',
       { message: message(), configuration: { acceptedOutputModes: [1] } },
@@ -101,7 +140,10 @@ describe('reading the parameters of a send', () => {
 
   it('says the same of parameters in either version', () => {
     const valid = versions({ extras: true });
-    const asUser = (params: object) => ({ ...params, message: { ...(params as { message: object }).message, role: 'ROLE_USER' } });
+    const asUser = (params: object) => ({
+      ...params,
+      message: { ...(params as { message: object }).message, role: 'ROLE_USER' },
+    });
     fc.assert(
       fc.property(valid['1.0'].send.map(asUser), (params) => {
         const here = readSend('1.0', params);

@@ -14,14 +14,21 @@ const VALID = versions({ extras: false })['1.0'];
 const representable = (value: unknown): boolean => !/"data":[^{]/.test(JSON.stringify(value));
 const runs = { numRuns: 100 };
 
-/** What the SDK's conversion from and to 0.3's proto drops, in a part, an artifact or an update of one. Ours keeps it. */
+/**
+ * What the SDK's conversion from and to 0.3's proto drops, in a part, an artifact or an update of one. Ours keeps it.
+ */
 const DROPPED = new Set(['metadata', 'filename', 'name', 'referenceTaskIds', 'extensions', 'append', 'lastChunk']);
 
 function withoutDropped(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value, (name, member: unknown) => (DROPPED.has(name) ? undefined : member))) as unknown;
+  return JSON.parse(
+    JSON.stringify(value, (name, member: unknown) => (DROPPED.has(name) ? undefined : member)),
+  ) as unknown;
 }
 
-async function sentBy(binding: 'JSONRPC' | 'HTTP+JSON', call: (transport: Transport) => Promise<unknown>): Promise<SentRequest> {
+async function sentBy(
+  binding: 'JSONRPC' | 'HTTP+JSON',
+  call: (transport: Transport) => Promise<unknown>,
+): Promise<SentRequest> {
   const { transport, sent } = await client('0.3', binding, () => new Response('', { status: 500 }));
   await call(transport).catch(() => null);
   return sent[0]!;
@@ -35,11 +42,19 @@ function read({ verb, path, body }: SentRequest): [Operation, unknown] {
 }
 
 /** What the official client makes of a result that is written for 0.3's HTTP+JSON. */
-async function understood<T>(operation: Operation, result: unknown, call: (transport: Transport) => Promise<T>): Promise<T> {
+async function understood<T>(
+  operation: Operation,
+  result: unknown,
+  call: (transport: Transport) => Promise<T>,
+): Promise<T> {
   const body = JSON.stringify(legacyRestResult(operation, translateResult(operation, '1.0', '0.3', result)));
   const streams = operation === 'stream';
   const headers = { 'content-type': streams ? 'text/event-stream' : 'application/json' };
-  const { transport } = await client('0.3', 'HTTP+JSON', () => new Response(streams ? `data: ${body}\n\n` : body, { headers }));
+  const { transport } = await client(
+    '0.3',
+    'HTTP+JSON',
+    () => new Response(streams ? `data: ${body}\n\n` : body, { headers }),
+  );
   return call(transport);
 }
 
@@ -47,10 +62,19 @@ const calls: readonly (readonly [Operation, (transport: Transport) => Promise<un
   ['get', (transport) => transport.getTask({ tenant: '', id: 't/1', historyLength: 3 })],
   ['cancel', (transport) => transport.cancelTask({ tenant: '', id: 't/1', metadata: undefined })],
   ['subscribe', (transport) => transport.resubscribeTask({ tenant: '', id: 't' }).next()],
-  ['push-set', (transport) => transport.createTaskPushNotificationConfig(TaskPushNotificationConfig.fromJSON({ taskId: 't', id: 'c', url: 'u' }))],
+  [
+    'push-set',
+    (transport) =>
+      transport.createTaskPushNotificationConfig(
+        TaskPushNotificationConfig.fromJSON({ taskId: 't', id: 'c', url: 'u' }),
+      ),
+  ],
   ['push-get', (transport) => transport.getTaskPushNotificationConfig({ tenant: '', taskId: 't', id: 'c' })],
   ['push-delete', (transport) => transport.deleteTaskPushNotificationConfig({ tenant: '', taskId: 't', id: 'c' })],
-  ['push-list', (transport) => transport.listTaskPushNotificationConfig({ tenant: '', taskId: 't', pageSize: 0, pageToken: '' })],
+  [
+    'push-list',
+    (transport) => transport.listTaskPushNotificationConfig({ tenant: '', taskId: 't', pageSize: 0, pageToken: '' }),
+  ],
 ];
 
 describe('the HTTP+JSON binding of 0.3, with the official client', () => {
@@ -67,9 +91,19 @@ describe('the HTTP+JSON binding of 0.3, with the official client', () => {
         const { acceptedOutputModes = [], historyLength, ...configuration } = theirs.configuration;
         const sent = ours as typeof theirs;
         // ProtoJSON leaves out what is empty.
-        expect([operation, withoutDropped({ ...sent, configuration: { acceptedOutputModes: [], historyLength: 0, ...sent.configuration } })]).toEqual(
-          ['send', withoutDropped({ ...theirs, configuration: { acceptedOutputModes, historyLength: historyLength ?? 0, ...configuration } })],
-        );
+        expect([
+          operation,
+          withoutDropped({
+            ...sent,
+            configuration: { acceptedOutputModes: [], historyLength: 0, ...sent.configuration },
+          }),
+        ]).toEqual([
+          'send',
+          withoutDropped({
+            ...theirs,
+            configuration: { acceptedOutputModes, historyLength: historyLength ?? 0, ...configuration },
+          }),
+        ]);
       }),
       runs,
     ));
@@ -89,19 +123,31 @@ describe('the HTTP+JSON binding of 0.3, with the official client', () => {
         const found = await understood('stream', event, (transport) =>
           transport.sendMessageStream(sdkRequest({ message: { messageId: 'm', parts: [] } })).next(),
         );
-        expect(withoutDropped(StreamResponse.toJSON(found.value as StreamResponse))).toEqual(withoutDropped(codec.event(event)));
+        expect(withoutDropped(StreamResponse.toJSON(found.value as StreamResponse))).toEqual(
+          withoutDropped(codec.event(event)),
+        );
       }),
       runs,
     ));
 
   it('understands configurations', async () => {
-    const config = { taskId: 't', id: 'c', url: 'https://a.example', token: 's', authentication: { scheme: 'Bearer', credentials: 'x' } };
-    const call = (transport: Transport) => transport.getTaskPushNotificationConfig({ tenant: '', taskId: 't', id: 'c' });
+    const config = {
+      taskId: 't',
+      id: 'c',
+      url: 'https://a.example',
+      token: 's',
+      authentication: { scheme: 'Bearer', credentials: 'x' },
+    };
+    const call = (transport: Transport) =>
+      transport.getTaskPushNotificationConfig({ tenant: '', taskId: 't', id: 'c' });
     expect(TaskPushNotificationConfig.toJSON(await understood('push-get', config, call))).toEqual(config);
-    const list = (transport: Transport) => transport.listTaskPushNotificationConfig({ tenant: '', taskId: 't', pageSize: 0, pageToken: '' });
-    expect((await understood('push-list', { configs: [config] }, list)).configs.map((one) => TaskPushNotificationConfig.toJSON(one))).toEqual([
-      config,
-    ]);
+    const list = (transport: Transport) =>
+      transport.listTaskPushNotificationConfig({ tenant: '', taskId: 't', pageSize: 0, pageToken: '' });
+    expect(
+      (await understood('push-list', { configs: [config] }, list)).configs.map((one) =>
+        TaskPushNotificationConfig.toJSON(one),
+      ),
+    ).toEqual([config]);
   });
 
   it('understands a card', async () => {
@@ -113,7 +159,15 @@ describe('the HTTP+JSON binding of 0.3, with the official client', () => {
       capabilities: { streaming: true, pushNotifications: false, extendedAgentCard: true },
       defaultInputModes: ['text/plain'],
       defaultOutputModes: ['text/plain'],
-      skills: [{ id: 's', name: 's', description: 's', tags: ['t'], securityRequirements: [{ schemes: { key: { list: [] } } }] }],
+      skills: [
+        {
+          id: 's',
+          name: 's',
+          description: 's',
+          tags: ['t'],
+          securityRequirements: [{ schemes: { key: { list: [] } } }],
+        },
+      ],
       securitySchemes: { key: { apiKeySecurityScheme: { location: 'header', name: 'x-key' } } },
       securityRequirements: [{ schemes: { key: { list: ['read'] } } }],
     };
@@ -131,6 +185,8 @@ describe('the HTTP+JSON binding of 0.3, with the official client', () => {
 
   it('parts as the prose of the specification has them are taken as well', () => {
     const message = { messageId: 'm', role: 'user', parts: [{ kind: 'text', text: 'a' }] };
-    expect(legacyRestParams({ operation: 'send', ids: {} }, { body: { message } })).toEqual({ message: { kind: 'message', ...message } });
+    expect(legacyRestParams({ operation: 'send', ids: {} }, { body: { message } })).toEqual({
+      message: { kind: 'message', ...message },
+    });
   });
 });

@@ -9,7 +9,10 @@ import { versions } from './support/arbitraries.ts';
 import { client, paramsOf, type SentRequest } from './support/sdk-translation.ts';
 
 const ID = 'task/1:cancel ü';
-const send = SendMessageRequest.fromJSON({ message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'a' }] }, metadata: { a: 1 } });
+const send = SendMessageRequest.fromJSON({
+  message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'a' }] },
+  metadata: { a: 1 },
+});
 const push = TaskPushNotificationConfig.fromJSON({ taskId: ID, id: 'c/1', url: 'https://a.example', tenant: 'acme' });
 const list = {
   tenant: 'acme',
@@ -36,19 +39,29 @@ const CALLS: readonly (readonly [Operation, (transport: Transport) => Promise<un
   ['subscribe', (transport) => drain(transport.resubscribeTask({ tenant: 'acme', id: ID }))],
   ['push-set', (transport) => transport.createTaskPushNotificationConfig(push)],
   ['push-get', (transport) => transport.getTaskPushNotificationConfig({ tenant: '', taskId: ID, id: 'c/1' })],
-  ['push-list', (transport) => transport.listTaskPushNotificationConfig({ tenant: '', taskId: ID, pageSize: 0, pageToken: '' })],
+  [
+    'push-list',
+    (transport) => transport.listTaskPushNotificationConfig({ tenant: '', taskId: ID, pageSize: 0, pageToken: '' }),
+  ],
   ['push-delete', (transport) => transport.deleteTaskPushNotificationConfig({ tenant: 'acme', taskId: ID, id: 'c/1' })],
   ['card', (transport) => transport.getExtendedAgentCard({ tenant: 'acme' })],
 ];
 
 /** What the SDK's client of 1.0 sends for a call, whatever it makes of the reply. */
-async function sentBy(binding: 'JSONRPC' | 'HTTP+JSON', call: (transport: Transport) => Promise<unknown>): Promise<SentRequest> {
+async function sentBy(
+  binding: 'JSONRPC' | 'HTTP+JSON',
+  call: (transport: Transport) => Promise<unknown>,
+): Promise<SentRequest> {
   const { transport, sent } = await client('1.0', binding, () => new Response('', { status: 500 }));
   await call(transport).catch(() => null);
   return sent[0]!;
 }
 
-function read({ verb, path, body }: Pick<SentRequest, 'verb' | 'path'> & { readonly body?: unknown }): [Operation, unknown] {
+function read({
+  verb,
+  path,
+  body,
+}: Pick<SentRequest, 'verb' | 'path'> & { readonly body?: unknown }): [Operation, unknown] {
   const url = new URL(`https://a.example${path}`);
   const match = matchRest('1.0', verb, url.pathname);
   if (!('operation' in match)) throw new Error(`no route for ${verb} ${path}`);
@@ -71,29 +84,42 @@ describe('the HTTP+JSON binding of 1.0', () => {
   });
 
   it('any parameters come through it as they are', () => {
-    const id = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' }).filter((one) => one !== '.' && one !== '..');
+    const id = fc
+      .string({ minLength: 1, maxLength: 20, unit: 'grapheme' })
+      .filter((one) => one !== '.' && one !== '..');
     fc.assert(
-      fc.property(id, id, id, fc.nat(100), versions({ extras: true })['1.0'].send, (one, two, tenant, historyLength, message) => {
-        const cases: [Operation, Record<string, unknown>][] = [
-          ['send', { ...message, tenant }],
-          ['get', { id: one, tenant, historyLength }],
-          ['cancel', { id: one, metadata: { a: 1 } }],
-          ['subscribe', { id: one }],
-          ['push-delete', { taskId: one, id: two, tenant }],
-        ];
-        for (const [operation, params] of cases) {
-          const request = restRequest(operation, params);
-          if (typeof request === 'string') throw new Error(request);
-          expect(read(request)).toEqual([operation, params]);
-        }
-      }),
+      fc.property(
+        id,
+        id,
+        id,
+        fc.nat(100),
+        versions({ extras: true })['1.0'].send,
+        (one, two, tenant, historyLength, message) => {
+          const cases: [Operation, Record<string, unknown>][] = [
+            ['send', { ...message, tenant }],
+            ['get', { id: one, tenant, historyLength }],
+            ['cancel', { id: one, metadata: { a: 1 } }],
+            ['subscribe', { id: one }],
+            ['push-delete', { taskId: one, id: two, tenant }],
+          ];
+          for (const [operation, params] of cases) {
+            const request = restRequest(operation, params);
+            if (typeof request === 'string') throw new Error(request);
+            expect(read(request)).toEqual([operation, params]);
+          }
+        },
+      ),
       { numRuns: 300 },
     );
   });
 
   it("the path's ids count, whatever the body says", () => {
     const match: RestMatch = { operation: 'push-set', ids: { tenant: 'acme', id: 't' } };
-    expect(restParams(match, { body: { taskId: 'other', tenant: 'other', url: 'u' } })).toEqual({ taskId: 't', tenant: 'acme', url: 'u' });
+    expect(restParams(match, { body: { taskId: 'other', tenant: 'other', url: 'u' } })).toEqual({
+      taskId: 't',
+      tenant: 'acme',
+      url: 'u',
+    });
   });
 
   it.each([
@@ -109,11 +135,17 @@ describe('the HTTP+JSON binding of 1.0', () => {
     expect(restParams({ operation: 'send', ids: {} }, { body: [] })).toBe('the body must be a JSON object');
     expect(restParams({ operation: 'get', ids: { id: 't' } }, { body: [] })).toEqual({ id: 't' });
     expect(restParams({ operation: 'cancel', ids: { id: 't' } }, { body: null })).toEqual({ id: 't' });
-    expect(restParams({ operation: 'list', ids: {} }, { query: { status: 'working', pageSize: '' } })).toEqual({ status: 'TASK_STATE_WORKING' });
+    expect(restParams({ operation: 'list', ids: {} }, { query: { status: 'working', pageSize: '' } })).toEqual({
+      status: 'TASK_STATE_WORKING',
+    });
   });
 
   it('an id that is missing is named', () => {
-    expect([restRequest('get', {}), restRequest('push-get', { taskId: 't' }), restRequest('cancel', { id: '..' })]).toEqual([
+    expect([
+      restRequest('get', {}),
+      restRequest('push-get', { taskId: 't' }),
+      restRequest('cancel', { id: '..' }),
+    ]).toEqual([
       'id must be a string that is not empty',
       'id must be a string that is not empty',
       'id must be a string that is not empty',
@@ -123,7 +155,15 @@ describe('the HTTP+JSON binding of 1.0', () => {
   it('a verb that the path has not is told from a path that is none', () => {
     expect(matchRest('1.0', 'GET', '/message:send')).toEqual({ allowed: ['POST'] });
     expect(matchRest('1.0', 'DELETE', '/tasks/t:subscribe')).toEqual({ allowed: ['POST', 'GET'] });
-    for (const path of ['/', '', '/messages:send', '/a/b/message:send', '/tasks/%zz', `/tasks/${'x'.repeat(5_000)}`, '/v1/card']) {
+    for (const path of [
+      '/',
+      '',
+      '/messages:send',
+      '/a/b/message:send',
+      '/tasks/%zz',
+      `/tasks/${'x'.repeat(5_000)}`,
+      '/v1/card',
+    ]) {
       expect(matchRest('1.0', 'POST', path)).toEqual({ allowed: [] });
     }
   });

@@ -23,7 +23,9 @@ const id = fc.stringMatching(/^[a-z0-9-]{1,12}$/);
 const historyLength = fc.nat(100);
 const metadata = fc.dictionary(id, fc.jsonValue({ maxDepth: 1 }));
 
-const PARAMS: readonly (readonly [Operation, '0.3' | '1.0', fc.Arbitrary<unknown>])[] = (['0.3', '1.0'] as const).flatMap((version) => {
+const PARAMS: readonly (readonly [Operation, '0.3' | '1.0', fc.Arbitrary<unknown>])[] = (
+  ['0.3', '1.0'] as const
+).flatMap((version) => {
   const config = version === '0.3' ? fc.record({ id, pushNotificationConfigId: id }) : fc.record({ taskId: id, id });
   return [
     ['send', version, VALID[version].send] as const,

@@ -14,14 +14,30 @@ test('what was taken for a withdrawal over it and is not signed can be had back'
   const ledger = await createLedger({ database });
   onTestFinished(() => ledger.close());
   const rows = createWithdrawalRows(database, { now: Date.now });
-  await createChainRows(database, { now: Date.now }).insert({ network: NETWORK, asset: 'a', treasury: 't', opening: 0n, cursor: '0', height: 0n });
+  await createChainRows(database, { now: Date.now }).insert({
+    network: NETWORK,
+    asset: 'a',
+    treasury: 't',
+    opening: 0n,
+    cursor: '0',
+    height: 0n,
+  });
   await ledger.transfer({ id: 'comes', from: treasuryOf(NETWORK), to: SOURCE, amount: 9n, memo: 'comes' });
   for (const [id, state] of [
     ['taken', 'debited'],
     ['waits', 'queued'],
   ] as const) {
-    await rows.insert({ id, network: NETWORK, account: 'somebody', source: SOURCE, address: 'there', amount: 4n, handedOut: false }, 0);
-    await ledger.transfer({ id: `withdrawal:${id}`, from: SOURCE, to: outgoingOf(NETWORK), amount: 4n, memo: 'withdrawal' });
+    await rows.insert(
+      { id, network: NETWORK, account: 'somebody', source: SOURCE, address: 'there', amount: 4n, handedOut: false },
+      0,
+    );
+    await ledger.transfer({
+      id: `withdrawal:${id}`,
+      from: SOURCE,
+      to: outgoingOf(NETWORK),
+      amount: 4n,
+      memo: 'withdrawal',
+    });
     await rows.move(id, 'requested', state, 0);
   }
   const chains = await openChains({

@@ -10,7 +10,13 @@ const AT_ONCE = DEEP ? 10 : 1;
 const PAID = 5_000_000n;
 const WITHDRAWN = 2_000_000n;
 const SENDS = ['eth_sendRawTransaction'];
-const READS = ['eth_call', 'eth_getLogs', 'eth_getTransactionReceipt', 'eth_getBlockByNumber', 'eth_getTransactionCount'];
+const READS = [
+  'eth_call',
+  'eth_getLogs',
+  'eth_getTransactionReceipt',
+  'eth_getBlockByNumber',
+  'eth_getTransactionCount',
+];
 
 let world: MoneyWorld<EvmMoney>;
 let proxy: RpcFaultProxy;
@@ -29,10 +35,14 @@ const FAULTS: Readonly<Record<string, readonly FaultRule[]>> = {
   'answers with a page of a proxy': [{ fault: { kind: 'status', status: 502, body: '<html>Bad gateway</html>' } }],
   'answers nonsense': [{ fault: { kind: 'rewrite', result: () => ({ no: 'sense' }) } }],
   'loses its answer to the broadcast': [{ methods: SENDS, times: 2, fault: { kind: 'swallow' } }],
-  'says it was broadcast and does not': [{ methods: SENDS, times: 2, fault: { kind: 'drop', result: `0x${'11'.repeat(32)}` } }],
+  'says it was broadcast and does not': [
+    { methods: SENDS, times: 2, fault: { kind: 'drop', result: `0x${'11'.repeat(32)}` } },
+  ],
   'says it was not broadcast and does': [{ methods: SENDS, times: 2, fault: { kind: 'rewrite', result: () => null } }],
   'is slow': [{ fault: { kind: 'delay', ms: 150 } }],
-  'answers every second question': [{ methods: READS, when: alternate(), fault: { kind: 'error', code: -32_005, message: 'too many requests' } }],
+  'answers every second question': [
+    { methods: READS, when: alternate(), fault: { kind: 'error', code: -32_005, message: 'too many requests' } },
+  ],
   'is stuck at an old block': [
     {
       methods: READS,
@@ -57,7 +67,12 @@ function alternate(): () => boolean {
 }
 
 /** By day those whose end does not wait for a second look; the rest when there is time. */
-const BY_DAY = ['is away', 'loses its answer to the broadcast', 'says it was not broadcast and does', 'is stuck at an old block'];
+const BY_DAY = [
+  'is away',
+  'loses its answer to the broadcast',
+  'says it was not broadcast and does',
+  'is stuck at an old block',
+];
 const asked = Object.entries(FAULTS).filter(([name]) => DEEP || BY_DAY.includes(name));
 
 test.each(asked)('a node that %s: credited once, paid out once', async (_name, rules) => {

@@ -21,7 +21,9 @@ test('whom a payer signed it for is credited, also where whoever brings it leave
   expect(memo).toBe(MINE);
   const found = chain.read({ ...payload, accepted: { ...payload.accepted, extra } });
   for (const account of ['tollgate:local:thief', payer.account])
-    await expect(gateway.chains.deposits.take(found, { account, request: null })).rejects.toThrow(`for account ${MINE}, not for this one`);
+    await expect(gateway.chains.deposits.take(found, { account, request: null })).rejects.toThrow(
+      `for account ${MINE}, not for this one`,
+    );
   await gateway.chains.deposits.take(found, { account: MINE, request: null });
   await world.settle(gateway);
   expect(await world.available(escrowOf(MINE))).toBe(5n);
@@ -32,5 +34,7 @@ test('a memo that names no account says nothing', async () => {
   const payer = await world.payer();
   const payment = chain.read(await payer.sign(await chain.requirements(5n, 'order 17')));
   expect(payment.memo).toBe('order 17');
-  expect(await gateway.chains.deposits.take(payment, { account: payer.account, request: null })).toMatchObject({ account: payer.account });
+  expect(await gateway.chains.deposits.take(payment, { account: payer.account, request: null })).toMatchObject({
+    account: payer.account,
+  });
 });

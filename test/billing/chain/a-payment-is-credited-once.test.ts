@@ -18,7 +18,9 @@ test('the same payment sent many times at once to three gateways is credited onc
   const payer = await world.payer();
   const { payment } = await gateways[0]!.sign(payer, 5_000_000n);
   const owner = { account: payer.account, request: null };
-  const deposits = await Promise.all(Array.from({ length: 500 }, (_, index) => gateways[index % 3]!.chains.deposits.take(payment, owner)));
+  const deposits = await Promise.all(
+    Array.from({ length: 500 }, (_, index) => gateways[index % 3]!.chains.deposits.take(payment, owner)),
+  );
   expect(new Set(deposits.map(({ state }) => state))).toEqual(new Set(['credited']));
   expect(await world.available(escrowOf(payer.account))).toBe(5_000_000n);
   expect(await world.balanceOf(payer.address)).toBe(95_000_000n);

@@ -81,7 +81,10 @@ describe.each([
     const mortal = createMortal(dies, proxy);
     const gateway = await world.gateway({ rpcUrl: proxy.url, through: mortal.through, waitMs: 2_000 });
     await deadly(() => gateway.chains.deposits.take(payment, { account: payer.account, request: null }));
-    await until(mortal, async () => (await gateway.chains.depositRows.find(payment.id).catch(() => null))?.state === 'final');
+    await until(
+      mortal,
+      async () => (await gateway.chains.depositRows.find(payment.id).catch(() => null))?.state === 'final',
+    );
     await gateway.close();
     return mortal;
   }
@@ -124,7 +127,9 @@ describe.each([
         const left = await world.balanceOf(payer.address);
         const taken = 100_000_000n - left;
         // Before its row is there nothing has happened; once it is there somebody brings it home.
-        expect(taken, `${when} ${at}: ${mortal.steps.join(', ')}`).toBe(at === 'insert-deposit' && when === 'before' ? 0n : PAID);
+        expect(taken, `${when} ${at}: ${mortal.steps.join(', ')}`).toBe(
+          at === 'insert-deposit' && when === 'before' ? 0n : PAID,
+        );
         expect(await world.available(escrowOf(payer.account))).toBe(taken);
       });
     }

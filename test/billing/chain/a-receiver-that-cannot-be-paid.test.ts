@@ -36,7 +36,13 @@ test('a Solana wallet without a token account is not given one: the money goes b
   const nobody = await solana.payer(0n);
   const gateway = await world.gateway();
   const lamports = solana.twin.chain.account(world.treasury)!.lamports;
-  const asked = { network: world.network, account: payer.account, source: escrowOf(payer.account), amount: 1_000_000n, handedOut: false };
+  const asked = {
+    network: world.network,
+    account: payer.account,
+    source: escrowOf(payer.account),
+    amount: 1_000_000n,
+    handedOut: false,
+  };
   await gateway.chains.withdrawals.request({ id: 'to-nobody', address: nobody.address, ...asked });
   await world.settle(gateway);
   expect(await gateway.chains.withdrawalRows.find('to-nobody')).toMatchObject({
@@ -61,7 +67,13 @@ test('an EVM payout whose nonce the treasury itself cancelled, in finality, goes
   await evm.token.cancel(treasury, nonce);
   await world.finalize();
   const gateway = await world.gateway();
-  const asked = { network: world.network, account: payer.account, source: escrowOf(payer.account), address: payer.address, handedOut: false };
+  const asked = {
+    network: world.network,
+    account: payer.account,
+    source: escrowOf(payer.account),
+    address: payer.address,
+    handedOut: false,
+  };
   await gateway.chains.withdrawals.request({ id: 'cancelled', amount: 1_000_000n, ...asked });
   await world.settle(gateway);
   expect(await gateway.chains.withdrawalRows.find('cancelled')).toMatchObject({

@@ -18,20 +18,23 @@ beforeEach(async () => {
 });
 afterEach(() => world.close());
 
-test.each(DEPTHS)('a chain that undoes %d blocks after the credit gets the payment again: it is credited once', async (depth) => {
-  const payer = await world.payer();
-  await world.chain.anvil.mine(14);
-  const { payment } = await gateway.sign(payer, PAID);
-  const deposit = await gateway.chains.deposits.take(payment, { account: payer.account, request: null });
-  expect(deposit.state).toBe('credited');
-  if (depth > 1) await world.chain.anvil.mine(depth - 1);
-  await world.chain.anvil.reorg(depth);
-  expect(await world.balanceOf(payer.address)).toBe(100_000_000n);
-  await world.settle(gateway);
-  expect((await gateway.chains.depositRows.find(payment.id))!.state).toBe('final');
-  expect(await world.balanceOf(payer.address)).toBe(100_000_000n - PAID);
-  expect(await world.available(escrowOf(payer.account))).toBe(PAID);
-});
+test.each(DEPTHS)(
+  'a chain that undoes %d blocks after the credit gets the payment again: it is credited once',
+  async (depth) => {
+    const payer = await world.payer();
+    await world.chain.anvil.mine(14);
+    const { payment } = await gateway.sign(payer, PAID);
+    const deposit = await gateway.chains.deposits.take(payment, { account: payer.account, request: null });
+    expect(deposit.state).toBe('credited');
+    if (depth > 1) await world.chain.anvil.mine(depth - 1);
+    await world.chain.anvil.reorg(depth);
+    expect(await world.balanceOf(payer.address)).toBe(100_000_000n);
+    await world.settle(gateway);
+    expect((await gateway.chains.depositRows.find(payment.id))!.state).toBe('final');
+    expect(await world.balanceOf(payer.address)).toBe(100_000_000n - PAID);
+    expect(await world.available(escrowOf(payer.account))).toBe(PAID);
+  },
+);
 
 test.each(Array.from({ length: DEEP ? 50 : 1 }, (_, index) => index + 1))(
   'what a chain undid for good is taken back as far as it is there, and the operator stands for the rest (%d)',
@@ -61,7 +64,10 @@ test.each(Array.from({ length: DEEP ? 50 : 1 }, (_, index) => index + 1))(
     });
     await world.chain.anvil.reorg(1);
     // The wallet uses the nonce up: what it signed can never come again.
-    await world.chain.token.cancel(world.chain.walletOf(payer), payment.id.slice(payment.id.lastIndexOf('/') + 1) as `0x${string}`);
+    await world.chain.token.cancel(
+      world.chain.walletOf(payer),
+      payment.id.slice(payment.id.lastIndexOf('/') + 1) as `0x${string}`,
+    );
     await world.settle(gateway);
     expect((await gateway.chains.depositRows.find(payment.id))!.state).toBe('reversed');
     expect((await gateway.chains.withdrawalRows.find(asked.id))!.state).toBe('returned');

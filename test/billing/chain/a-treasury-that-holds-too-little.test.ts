@@ -15,8 +15,21 @@ afterAll(() => world.close());
 test('signs nothing: the withdrawal waits where it can be canceled, and goes out when the money is there', async () => {
   const provider = await world.payer(0n);
   const source = earningsOf('provider');
-  await gateway.ledger.transfer({ id: 'elsewhere', from: treasuryOf('eip155:1'), to: source, amount: 10n, memo: 'earned' });
-  const asked = { network: world.network, account: provider.account, source, address: provider.address, amount: 5n, handedOut: false };
+  await gateway.ledger.transfer({
+    id: 'elsewhere',
+    from: treasuryOf('eip155:1'),
+    to: source,
+    amount: 10n,
+    memo: 'earned',
+  });
+  const asked = {
+    network: world.network,
+    account: provider.account,
+    source,
+    address: provider.address,
+    amount: 5n,
+    handedOut: false,
+  };
   await gateway.chains.withdrawals.request({ ...asked, id: 'first' });
   await gateway.chains.withdrawals.request({ ...asked, id: 'second' });
   const stateOf = async (id: string) => (await gateway.chains.withdrawalRows.find(id))!;

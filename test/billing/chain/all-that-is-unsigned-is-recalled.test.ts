@@ -26,7 +26,10 @@ test('however many withdrawals wait, also what another gateway did not come to g
   await ledger.transfer({ id: 'comes', from: treasuryOf(NETWORK), to: SOURCE, amount: BigInt(COUNT), memo: 'comes' });
   for (let index = 0; index < COUNT; index += 1) {
     const id = `w${index}`;
-    await rows.insert({ id, network: NETWORK, account: 'somebody', source: SOURCE, address: 'there', amount: 1n, handedOut: false }, 0);
+    await rows.insert(
+      { id, network: NETWORK, account: 'somebody', source: SOURCE, address: 'there', amount: 1n, handedOut: false },
+      0,
+    );
     await withdrawals.carryOn((await rows.find(id))!);
   }
   expect((await ledger.balance(SOURCE))?.available).toBe(0n);

@@ -13,7 +13,11 @@ test('what one gateway credits for now while another sees it final is final', as
   onTestFinished(() => ledger.close());
   const rows = createDepositRows(database, { now: Date.now });
   const id = `${NETWORK}/asset/payer/nonce`;
-  await rows.insert({ id, network: NETWORK, account: 'a', payer: 'payer', amount: 5n, payment: null, request: null }, 0, null);
+  await rows.insert(
+    { id, network: NETWORK, account: 'a', payer: 'payer', amount: 5n, payment: null, request: null },
+    0,
+    null,
+  );
   const event: Incoming = {
     id: 't:0',
     transaction: 't',

@@ -9,7 +9,9 @@ import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
  * With a facilitator that is somebody else's, only the chain says what was paid.
  */
 
-type Answer = (body: { paymentPayload: PaymentPayload }) => Promise<{ readonly status?: number; readonly body: unknown } | 'hang' | 'reset'>;
+type Answer = (body: {
+  paymentPayload: PaymentPayload;
+}) => Promise<{ readonly status?: number; readonly body: unknown } | 'hang' | 'reset'>;
 
 let world: EvmWorld;
 let chain: Chain;
@@ -37,7 +39,14 @@ const honest: Answer = async ({ paymentPayload }) => {
     const { transaction } = await world.mined(world.chain.submit(payment));
     return { body: { success: true, transaction, network: payment.network, payer: payment.payer } };
   } catch {
-    return { body: { success: false, errorReason: 'invalid_exact_evm_payload_signature', transaction: '', network: payment.network } };
+    return {
+      body: {
+        success: false,
+        errorReason: 'invalid_exact_evm_payload_signature',
+        transaction: '',
+        network: payment.network,
+      },
+    };
   }
 };
 
@@ -73,7 +82,10 @@ test('it settles and is shown nothing before, and the chain is asked whether it 
 
 test('what is no good is refused before it is shown to anybody, and what it refuses is refused', async () => {
   const payment = await world.payment(await world.payer(1n));
-  await expect(chain.verify(payment)).rejects.toMatchObject({ name: 'PaymentProblem', code: 'payment_verification_failed' });
+  await expect(chain.verify(payment)).rejects.toMatchObject({
+    name: 'PaymentProblem',
+    code: 'payment_verification_failed',
+  });
   expect(asked).toEqual([]);
   await expect(chain.submit(payment)).rejects.toMatchObject({
     name: 'PaymentProblem',
@@ -122,6 +134,8 @@ test('a failure that may have come after the broadcast is unknown, and found', a
 test('a settlement that is pending names its transaction', async () => {
   const payment = await world.payment(await world.payer());
   const transaction = `0x${'34'.repeat(32)}`;
-  answer = async () => ({ body: { success: false, errorReason: 'settlement_pending', transaction, network: payment.network } });
+  answer = async () => ({
+    body: { success: false, errorReason: 'settlement_pending', transaction, network: payment.network },
+  });
   expect(await chain.submit(payment)).toEqual({ transaction });
 });

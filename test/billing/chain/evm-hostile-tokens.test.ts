@@ -12,18 +12,24 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-test.each(['moves-nothing', 'claims-transfer'] as const)('a token that %s: the payment is open, and lost once that is final', async (mode) => {
-  const payer = await world.payer();
-  const { cursor } = await world.chain.incoming(null);
-  const payment = await world.payment(payer);
-  await world.token.setMode(mode);
-  const { transaction } = await world.mined(world.chain.submit(payment));
-  expect(await world.chain.find(payment, transaction)).toEqual({ state: 'open' });
-  await world.anvil.mine(2);
-  expect(await world.chain.find(payment, null)).toEqual({ state: 'lost', reason: expect.stringMatching(/pays nothing to|nothing arrived/) });
-  expect((await world.chain.incoming(cursor)).events).toEqual([]);
-  await world.token.setMode('honest');
-});
+test.each(['moves-nothing', 'claims-transfer'] as const)(
+  'a token that %s: the payment is open, and lost once that is final',
+  async (mode) => {
+    const payer = await world.payer();
+    const { cursor } = await world.chain.incoming(null);
+    const payment = await world.payment(payer);
+    await world.token.setMode(mode);
+    const { transaction } = await world.mined(world.chain.submit(payment));
+    expect(await world.chain.find(payment, transaction)).toEqual({ state: 'open' });
+    await world.anvil.mine(2);
+    expect(await world.chain.find(payment, null)).toEqual({
+      state: 'lost',
+      reason: expect.stringMatching(/pays nothing to|nothing arrived/),
+    });
+    expect((await world.chain.incoming(cursor)).events).toEqual([]);
+    await world.token.setMode('honest');
+  },
+);
 
 test.each([
   ['hidden-fee', 900_000n],
@@ -84,6 +90,9 @@ test('a payout that the token carries out for less is not paid', async () => {
   const { transaction } = await world.mined(world.chain.send(payout, signed));
   expect(await world.chain.findPayout(payout, signed, transaction)).toEqual({ state: 'open' });
   await world.anvil.mine(2);
-  expect(await world.chain.findPayout(payout, signed, transaction)).toEqual({ state: 'lost', reason: expect.stringContaining('does not pay it') });
+  expect(await world.chain.findPayout(payout, signed, transaction)).toEqual({
+    state: 'lost',
+    reason: expect.stringContaining('does not pay it'),
+  });
   await world.token.setMode('honest');
 });

@@ -5,7 +5,8 @@ import { carryOutCall, deployEvmToken, transferFromCall } from '../../support/ch
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 
 /*
- * Everything that came into the treasury and is final is told once and in order, with the signed payment that it carried out.
+ * Everything that came into the treasury and is final is told once and in order, with the signed payment that it
+ * carried out.
  */
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
@@ -17,7 +18,10 @@ beforeAll(async () => {
 afterAll(() => world.stop());
 
 /** All pages from a cursor on, in one. */
-async function readAll(chain: Chain, cursor: string): Promise<{ readonly events: Incoming[]; readonly cursor: string; readonly height: bigint }> {
+async function readAll(
+  chain: Chain,
+  cursor: string,
+): Promise<{ readonly events: Incoming[]; readonly cursor: string; readonly height: bigint }> {
   const events: Incoming[] = [];
   for (;;) {
     const page = await chain.incoming(cursor);
@@ -98,19 +102,28 @@ test('several movements in one transaction are each their own, and each authoriz
   ];
   const target = world.token.address;
   const transaction = await world.token.batch(
-    [first, toOthers, second, third].map(({ authorization, signature }) => ({ target, data: carryOutCall(authorization, signature) })),
+    [first, toOthers, second, third].map(({ authorization, signature }) => ({
+      target,
+      data: carryOutCall(authorization, signature),
+    })),
   );
   await settle();
   const { events } = await readAll(world.chain, cursor);
-  expect(events.map(({ transaction, amount }) => [transaction, amount])).toEqual([1, 2, 3].map(() => [transaction, 100n]));
+  expect(events.map(({ transaction, amount }) => [transaction, amount])).toEqual(
+    [1, 2, 3].map(() => [transaction, 100n]),
+  );
   expect(new Set(events.map(({ id }) => id)).size).toBe(3);
-  const idOf = ({ authorization }: typeof first) => `eip155:84532/${target}/${authorization['from']}/${authorization['nonce']}`.toLowerCase();
+  const idOf = ({ authorization }: typeof first) =>
+    `eip155:84532/${target}/${authorization['from']}/${authorization['nonce']}`.toLowerCase();
   expect(events.map(({ paymentId }) => paymentId)).toEqual([first, second, third].map(idOf));
   const requirements = await world.chain.requirements(100n, null);
   for (const signed of [first, second, third]) {
     const payment = world.chain.read({ x402Version: 2, accepted: requirements, payload: signed });
     const event = events.find(({ paymentId }) => paymentId === payment.id)!;
-    expect(await world.chain.find(payment, null)).toMatchObject({ state: 'settled', event: { id: event.id, amount: 100n } });
+    expect(await world.chain.find(payment, null)).toMatchObject({
+      state: 'settled',
+      event: { id: event.id, amount: 100n },
+    });
   }
 });
 
@@ -130,8 +143,15 @@ test('a plain transfer of the same payer beside its authorization is not taken f
     [100n, false],
     [500n, true],
   ]);
-  const payment = world.chain.read({ x402Version: 2, accepted: await world.chain.requirements(100n, null), payload: signed });
-  expect(await world.chain.find(payment, null)).toMatchObject({ state: 'settled', event: { id: events[1]!.id, amount: 100n } });
+  const payment = world.chain.read({
+    x402Version: 2,
+    accepted: await world.chain.requirements(100n, null),
+    payload: signed,
+  });
+  expect(await world.chain.find(payment, null)).toMatchObject({
+    state: 'settled',
+    event: { id: events[1]!.id, amount: 100n },
+  });
 });
 
 test('the log of another contract makes no plain transfer an authorization', async () => {
@@ -159,8 +179,12 @@ test('many movements come in several pages, without a gap or a repetition', asyn
   const perBlock = 15;
   const count = perBlock * (deep ? 150 : 16);
   for (let made = 0; made < count; made += perBlock) {
-    const signed = await Promise.all(Array.from({ length: perBlock }, () => world.token.authorize(payer, { to: treasury, value: 1n })));
-    await world.token.batch(signed.map(({ authorization, signature }) => ({ target, data: carryOutCall(authorization, signature) })));
+    const signed = await Promise.all(
+      Array.from({ length: perBlock }, () => world.token.authorize(payer, { to: treasury, value: 1n })),
+    );
+    await world.token.batch(
+      signed.map(({ authorization, signature }) => ({ target, data: carryOutCall(authorization, signature) })),
+    );
   }
   await settle();
   const first = await world.chain.incoming(cursor);

@@ -1,11 +1,17 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Chain, SignedPayment } from '../../../src/chains/chain.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
-import { startRpcFaultProxy, type RpcFault, type RpcFaultProxy, type RpcRequest } from '../../support/chain/rpc-fault-proxy.ts';
+import {
+  startRpcFaultProxy,
+  type RpcFault,
+  type RpcFaultProxy,
+  type RpcRequest,
+} from '../../support/chain/rpc-fault-proxy.ts';
 import { staleEvmNode } from '../../support/chain/stale-evm-node.ts';
 
 /*
- * A node that is away, slow, behind, or speaks nonsense says nothing about a payment: it is neither settled nor lost by that.
+ * A node that is away, slow, behind, or speaks nonsense says nothing about a payment: it is neither settled nor
+ * lost by that.
  */
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
@@ -30,7 +36,10 @@ const height = async () => Number(await world.anvil.rpc<string>('eth_blockNumber
 const unavailable = expect.objectContaining({ name: 'ChainUnavailable' });
 
 /** Everything that a chain is asked about a payment that is settled. */
-const questions: readonly (readonly [string, (payment: SignedPayment, hint: string | null, cursor: string) => Promise<unknown>])[] = [
+const questions: readonly (readonly [
+  string,
+  (payment: SignedPayment, hint: string | null, cursor: string) => Promise<unknown>,
+])[] = [
   ['find', (payment, hint) => chain.find(payment, hint)],
   ['find without a hint', (payment) => chain.find(payment, null)],
   ['incoming', (_payment, _hint, cursor) => chain.incoming(cursor)],
@@ -116,7 +125,11 @@ test('a broadcast that the node throws away is open, and goes out when it is giv
 
 test('a nonce that another gateway took meanwhile is replaced by the next', async () => {
   const payment = await world.payment(await world.payer());
-  const taken = { methods: ['eth_getTransactionCount'], times: 4, fault: { kind: 'rewrite', result: () => '0x0' } } as const;
+  const taken = {
+    methods: ['eth_getTransactionCount'],
+    times: 4,
+    fault: { kind: 'rewrite', result: () => '0x0' },
+  } as const;
   proxy.set(taken);
   const { transaction } = await world.mined(chain.submit(payment));
   expect(await chain.find(payment, transaction)).toMatchObject({ state: 'settled', event: { transaction } });
@@ -138,7 +151,11 @@ test('a node that bears few blocks at a time is asked for few', async () => {
   proxy.set({
     methods: ['eth_getLogs'],
     when: (request) => spans.push(span(request)) > 0 && span(request) > 10,
-    fault: { kind: 'error', code: -32600, message: 'Under the Free tier plan, you can make eth_getLogs requests with up to a 10 block range' },
+    fault: {
+      kind: 'error',
+      code: -32600,
+      message: 'Under the Free tier plan, you can make eth_getLogs requests with up to a 10 block range',
+    },
   });
   expect(await few.find(payment, null)).toMatchObject({ state: 'settled', event: { transaction } });
   const events = [];
@@ -160,10 +177,17 @@ test('a node that keeps no old balances is believed by its logs, and tells no ol
   proxy.set({
     methods: ['eth_call'],
     when: ({ params }) => (params as { data?: string }[])[0]!.data!.startsWith(balanceOf),
-    fault: { kind: 'error', code: -32000, message: 'missing trie node 4a1b (path ) state 0x4a1b is not available, not found' },
+    fault: {
+      kind: 'error',
+      code: -32000,
+      message: 'missing trie node 4a1b (path ) state 0x4a1b is not available, not found',
+    },
   });
   expect(await chain.balanceAt(cursor)).toBeNull();
-  expect(await chain.find(payment, null)).toMatchObject({ state: 'settled', event: { amount: 1_000_000n, final: true } });
+  expect(await chain.find(payment, null)).toMatchObject({
+    state: 'settled',
+    event: { amount: 1_000_000n, final: true },
+  });
   expect((await chain.incoming(cursor)).events).toMatchObject([{ transaction, amount: 1_000_000n }]);
 });
 
@@ -173,7 +197,9 @@ test('a node whose logs leave out what came in is not believed', async () => {
   await world.mined(world.chain.submit(await world.payment(await world.payer())));
   await world.anvil.mine(2);
   proxy.set({ methods: ['eth_getLogs'], fault: { kind: 'drop', result: [] } });
-  await expect(chain.incoming(cursor)).rejects.toMatchObject({ message: expect.stringContaining("1000000 more than the node's logs of blocks") });
+  await expect(chain.incoming(cursor)).rejects.toMatchObject({
+    message: expect.stringContaining("1000000 more than the node's logs of blocks"),
+  });
   // Of another asset, of another time.
   const log = {
     address: `0x${'12'.repeat(20)}`,
@@ -185,7 +211,9 @@ test('a node whose logs leave out what came in is not believed', async () => {
     logIndex: '0x0',
   };
   proxy.set({ methods: ['eth_getLogs'], fault: { kind: 'drop', result: [log] } });
-  await expect(chain.incoming(cursor)).rejects.toMatchObject({ message: expect.stringContaining('logs that were not asked for') });
+  await expect(chain.incoming(cursor)).rejects.toMatchObject({
+    message: expect.stringContaining('logs that were not asked for'),
+  });
 });
 
 test('blocks that are exchanged while they are looked at say nothing', async () => {
@@ -233,11 +261,20 @@ test('a payment is lost once a final block is later than its end, and never by w
   const methods = ['eth_getBlockByNumber', 'eth_call', 'eth_getLogs', 'eth_getTransactionReceipt'];
   for (let mask = 1; mask < 1 << methods.length; mask++) {
     const behind = methods.filter((_method, bit) => mask & (1 << bit));
-    proxy.set(...staleEvmNode(before).map((rule) => ({ ...rule, methods: behind.filter((one) => rule.methods?.includes(one) ?? true) })));
+    proxy.set(
+      ...staleEvmNode(before).map((rule) => ({
+        ...rule,
+        methods: behind.filter((one) => rule.methods?.includes(one) ?? true),
+      })),
+    );
     for (const hint of [transaction, null]) {
       const answer = await chain.find(settled, hint).catch((error: unknown) => error);
       if (answer instanceof Error) expect(answer).toEqual(unavailable);
-      else expect([behind, answer]).toEqual([behind, expect.objectContaining({ state: expect.stringMatching(/^(settled|open)$/) })]);
+      else
+        expect([behind, answer]).toEqual([
+          behind,
+          expect.objectContaining({ state: expect.stringMatching(/^(settled|open)$/) }),
+        ]);
     }
   }
 });
@@ -253,13 +290,17 @@ test('while one of several machines is behind at random, nothing wrong is ever s
   for (let round = 0; round < (deep ? 2000 : 60); round++) {
     const behind = (): boolean => Math.random() < 0.3;
     proxy.set(
-      ...staleEvmNode(before + (round % 3)).map((rule) => ({ ...rule, when: (request: RpcRequest) => behind() && (rule.when?.(request) ?? true) })),
+      ...staleEvmNode(before + (round % 3)).map((rule) => ({
+        ...rule,
+        when: (request: RpcRequest) => behind() && (rule.when?.(request) ?? true),
+      })),
     );
     const answer = await chain.find(payment, round % 2 === 0 ? transaction : null).catch((error: unknown) => error);
     if (answer instanceof Error) expect(answer).toEqual(unavailable);
     else expect(['settled', 'open']).toContain((answer as { state: string }).state);
     const page = await chain.incoming(cursor).catch((error: unknown) => error);
     if (page instanceof Error) expect(page).toEqual(unavailable);
-    else if ((page as { height: bigint }).height > BigInt(before)) expect(page).toMatchObject({ events: [{ transaction }] });
+    else if ((page as { height: bigint }).height > BigInt(before))
+      expect(page).toMatchObject({ events: [{ transaction }] });
   }
 });

@@ -7,7 +7,8 @@ import { deployContract, deployEvmToken } from '../../support/chain/evm-token.ts
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 
 /*
- * A setup that cannot be right is told before the first payment, in words that say what is wrong; a node that is away is no fault of the setup.
+ * A setup that cannot be right is told before the first payment, in words that say what is wrong; a node that is
+ * away is no fault of the setup.
  */
 
 let world: EvmWorld;
@@ -24,7 +25,9 @@ test('what is right opens, and opens again', async () => {
 });
 
 test('a node of another chain', async () => {
-  await expect(world.chainWith({ network: 'eip155:8453' }).open()).rejects.toThrow('The node of eip155:8453 is of chain eip155:84532');
+  await expect(world.chainWith({ network: 'eip155:8453' }).open()).rejects.toThrow(
+    'The node of eip155:8453 is of chain eip155:84532',
+  );
 });
 
 test('no contract, another contract, and other decimals', async () => {
@@ -36,7 +39,9 @@ test('no contract, another contract, and other decimals', async () => {
 });
 
 test('another name or version than the asset signs with', async () => {
-  await expect(world.chainWith({ assetName: 'USD Coin' }).open()).rejects.toThrow('is not of name "USD Coin" and version "2"');
+  await expect(world.chainWith({ assetName: 'USD Coin' }).open()).rejects.toThrow(
+    'is not of name "USD Coin" and version "2"',
+  );
   await expect(world.chainWith({ assetVersion: '1' }).open()).rejects.toThrow('is not of name "USDC" and version "1"');
 });
 
@@ -74,5 +79,8 @@ test('a node that asks for a password', async () => {
 test('what is asked when it is closed ends at once', async () => {
   const chain = world.chainWith({});
   chain.close();
-  await expect(chain.open()).rejects.toMatchObject({ name: 'ChainUnavailable', message: expect.stringContaining('the chain was closed') });
+  await expect(chain.open()).rejects.toMatchObject({
+    name: 'ChainUnavailable',
+    message: expect.stringContaining('the chain was closed'),
+  });
 });

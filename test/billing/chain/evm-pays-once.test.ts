@@ -23,7 +23,10 @@ test('a payment is verified, submitted, found in a block, and final when the nod
   expect(await chain.find(payment, null)).toEqual({ state: 'open' });
   const { transaction } = await world.mined(chain.submit(payment));
   const sight = await chain.find(payment, transaction);
-  expect(sight).toMatchObject({ state: 'settled', event: { transaction, amount: 2_500_000n, confirmations: 1, final: false } });
+  expect(sight).toMatchObject({
+    state: 'settled',
+    event: { transaction, amount: 2_500_000n, confirmations: 1, final: false },
+  });
   expect(await world.held()).toBe(2_500_000n);
   await anvil.mine(2);
   expect(await chain.find(payment, null)).toMatchObject({
@@ -37,7 +40,10 @@ test('with a number of blocks as finality, so many make it final', async () => {
   const payment = await world.payment(await world.payer());
   await world.mined(chain.submit(payment));
   await world.anvil.mine(3);
-  expect(await chain.find(payment, null)).toMatchObject({ state: 'settled', event: { confirmations: 4, final: false } });
+  expect(await chain.find(payment, null)).toMatchObject({
+    state: 'settled',
+    event: { confirmations: 4, final: false },
+  });
   await world.anvil.mine(1);
   expect(await chain.find(payment, null)).toMatchObject({ state: 'settled', event: { confirmations: 5, final: true } });
 });
@@ -63,7 +69,8 @@ test('gateways that submit the same payments at the same time move each once', a
     await world.anvil.mine(1);
     await world.anvil.setAutomine(true);
     // A transaction that another one of the same nonce replaced is submitted again, as whoever looks after it does.
-    for (const payment of payments) if ((await world.chain.find(payment, null)).state === 'open') await world.mined(world.chain.submit(payment));
+    for (const payment of payments)
+      if ((await world.chain.find(payment, null)).state === 'open') await world.mined(world.chain.submit(payment));
     const sights = await Promise.all(payments.map((payment) => world.chain.find(payment, null)));
     expect(sights.map(({ state }) => state)).toEqual(['settled', 'settled', 'settled', 'settled']);
     expect((await world.held()) - before).toBe(4_000_000n);
@@ -97,7 +104,10 @@ test('a transaction that no block takes is given again, then replaced with highe
   expect(await fees(last.transaction)).toBeLessThanOrEqual(fee * 10n);
   await world.anvil.setAutomine(true);
   await world.anvil.mine(1);
-  expect(await chain.find(payment, first.transaction)).toMatchObject({ state: 'settled', event: { transaction: last.transaction } });
+  expect(await chain.find(payment, first.transaction)).toMatchObject({
+    state: 'settled',
+    event: { transaction: last.transaction },
+  });
 });
 
 test('what blocks the queue of transactions is replaced by who comes next', async () => {
@@ -131,7 +141,10 @@ test('a transaction that waits for one that never came is made anew in its place
   expect(await chain.find(payment, transaction)).toEqual({ state: 'open' });
   now += 30_000;
   const again = await world.mined(chain.submit(payment));
-  expect(await chain.find(payment, transaction)).toMatchObject({ state: 'settled', event: { transaction: again.transaction } });
+  expect(await chain.find(payment, transaction)).toMatchObject({
+    state: 'settled',
+    event: { transaction: again.transaction },
+  });
   await proxy.stop();
 });
 
@@ -162,7 +175,8 @@ test('one gateway gives its transactions one after the other, none of which is r
   await Promise.all(payments.map((payment) => chain.submit(payment)));
   await world.anvil.mine(1);
   await world.anvil.setAutomine(true);
-  for (const payment of payments) expect(await chain.find(payment, null)).toMatchObject({ state: 'settled', event: { confirmations: 1 } });
+  for (const payment of payments)
+    expect(await chain.find(payment, null)).toMatchObject({ state: 'settled', event: { confirmations: 1 } });
   expect(proxy.seen.filter(({ method }) => method === 'eth_sendRawTransaction').length).toBe(6);
   await proxy.stop();
 });

@@ -48,10 +48,19 @@ test('signed, sent, found, final; sent again it pays nothing more', async () => 
   const signed = await world.chain.sign(payout, null);
   expect(await world.chain.findPayout(payout, signed, null)).toEqual({ state: 'open' });
   const { transaction } = await world.mined(world.chain.send(payout, signed));
-  expect(await world.chain.findPayout(payout, signed, transaction)).toEqual({ state: 'paid', transaction, final: false, height: expect.any(BigInt) });
+  expect(await world.chain.findPayout(payout, signed, transaction)).toEqual({
+    state: 'paid',
+    transaction,
+    final: false,
+    height: expect.any(BigInt),
+  });
   expect(await world.mined(world.chain.send(payout, signed))).toEqual({ transaction: null });
   await world.anvil.mine(2);
-  expect(await world.chain.findPayout(payout, signed, `0x${'12'.repeat(32)}`)).toMatchObject({ state: 'paid', transaction, final: true });
+  expect(await world.chain.findPayout(payout, signed, `0x${'12'.repeat(32)}`)).toMatchObject({
+    state: 'paid',
+    transaction,
+    final: true,
+  });
   expect(await world.token.balanceOf(payout.to as Hex)).toBe(2_000_000n);
 });
 
@@ -115,7 +124,10 @@ test('a payment that its payer cancelled is lost at finality', async () => {
   await world.token.cancel(payer, (payment.payload['authorization'] as { nonce: Hex }).nonce);
   expect(await world.chain.find(payment, null)).toEqual({ state: 'open' });
   await world.anvil.mine(2);
-  expect(await world.chain.find(payment, null)).toEqual({ state: 'lost', reason: expect.stringContaining('Its payer cancelled it') });
+  expect(await world.chain.find(payment, null)).toEqual({
+    state: 'lost',
+    reason: expect.stringContaining('Its payer cancelled it'),
+  });
 });
 
 test('a treasury that holds too little, or cannot pay for gas, has sent nothing', async () => {
@@ -123,7 +135,9 @@ test('a treasury that holds too little, or cannot pay for gas, has sent nothing'
   const signed = await world.chain.sign(payout, null);
   const later = {
     name: 'ChainUnavailable',
-    message: expect.stringContaining('would not succeed now: execution reverted: ERC20: transfer amount exceeds balance'),
+    message: expect.stringContaining(
+      'would not succeed now: execution reverted: ERC20: transfer amount exceeds balance',
+    ),
   };
   await expect(world.chain.send(payout, signed)).rejects.toMatchObject(later);
   expect(await world.chain.findPayout(payout, signed, null)).toEqual({ state: 'open' });
@@ -149,5 +163,7 @@ test('what was signed for another payout is not sent', async () => {
   ] as const)
     await expect(world.chain.send(wrong, signed)).rejects.toThrow(`is of another ${what}: nothing is sent`);
   const text = JSON.stringify({ ...parsed(signed), network: 'eip155:1' });
-  await expect(world.chain.send(payout, { text, transaction: null })).rejects.toThrow('is of another network: nothing is sent');
+  await expect(world.chain.send(payout, { text, transaction: null })).rejects.toThrow(
+    'is of another network: nothing is sent',
+  );
 });

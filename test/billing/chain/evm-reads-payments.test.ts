@@ -4,7 +4,8 @@ import { createEvmChain } from '../../../src/chains/evm/evm-chain.ts';
 import { freshKey } from '../../support/chain/evm-token.ts';
 
 /*
- * A payment is read without asking anybody: what is malformed, or pays somebody else, is refused in words that say what would be right.
+ * A payment is read without asking anybody: what is malformed, or pays somebody else, is refused in words that say
+ * what would be right.
  */
 
 const ASSET = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
@@ -26,7 +27,14 @@ afterAll(() => chain.close());
 
 const FROM = '0x00000000000000000000000000000000000000AA';
 const NONCE = `0x${'ab'.repeat(32)}`;
-const authorization = { from: FROM, to: treasury.address, value: '1000000', validAfter: '0', validBefore: `${NOW / 1000 + 300}`, nonce: NONCE };
+const authorization = {
+  from: FROM,
+  to: treasury.address,
+  value: '1000000',
+  validAfter: '0',
+  validBefore: `${NOW / 1000 + 300}`,
+  nonce: NONCE,
+};
 const signature = `0x${'11'.repeat(64)}1b`;
 const requirements = await chain.requirements(1_000_000n, null);
 const payment: PaymentPayload = { x402Version: 2, accepted: requirements, payload: { authorization, signature } };
@@ -56,9 +64,19 @@ test('a payment is read, whatever case its addresses are in, and without what is
   });
   const shouted = {
     ...payment,
-    accepted: { ...requirements, asset: ASSET.toLowerCase(), payTo: treasury.address.toLowerCase(), maxTimeoutSeconds: 60 },
+    accepted: {
+      ...requirements,
+      asset: ASSET.toLowerCase(),
+      payTo: treasury.address.toLowerCase(),
+      maxTimeoutSeconds: 60,
+    },
     payload: {
-      authorization: { ...authorization, from: FROM.toLowerCase(), to: treasury.address.toLowerCase(), nonce: `0x${'AB'.repeat(32)}` },
+      authorization: {
+        ...authorization,
+        from: FROM.toLowerCase(),
+        to: treasury.address.toLowerCase(),
+        nonce: `0x${'AB'.repeat(32)}`,
+      },
       signature,
     },
   };
@@ -66,24 +84,47 @@ test('a payment is read, whatever case its addresses are in, and without what is
 });
 
 const accepted = (change: object): PaymentPayload => ({ ...payment, accepted: { ...requirements, ...change } });
-const authorized = (change: object) => ({ ...payment, payload: { authorization: { ...authorization, ...change }, signature } });
+const authorized = (change: object) => ({
+  ...payment,
+  payload: { authorization: { ...authorization, ...change }, signature },
+});
 const signed = (value: unknown) => ({ ...payment, payload: { authorization, signature: value } });
 
 const refused: readonly (readonly [string, unknown, string, string?])[] = [
   ['another version', { ...payment, x402Version: 1 }, 'x402Version must be 2, not 1'],
   ['nothing accepted', { ...payment, accepted: null }, 'accepted must be an object, not null'],
   ['another scheme', accepted({ scheme: 'upto' }), 'accepted.scheme must be "exact", not "upto"'],
-  ['another network', accepted({ network: 'eip155:8453' }), 'accepted.network must be "eip155:84532", not "eip155:8453"'],
+  [
+    'another network',
+    accepted({ network: 'eip155:8453' }),
+    'accepted.network must be "eip155:84532", not "eip155:8453"',
+  ],
   ['another asset', accepted({ asset: FROM }), `accepted.asset must be ${ASSET}, not "${FROM}"`],
   ['another receiver accepted', accepted({ payTo: FROM }), `accepted.payTo must be ${treasury.address}, not "${FROM}"`],
-  ['no amount', accepted({ amount: undefined }), 'accepted.amount must be a whole number as a string of digits, not missing'],
-  ['an amount that is a number', accepted({ amount: 1_000_000 }), 'accepted.amount must be a whole number as a string of digits, not 1000000'],
+  [
+    'no amount',
+    accepted({ amount: undefined }),
+    'accepted.amount must be a whole number as a string of digits, not missing',
+  ],
+  [
+    'an amount that is a number',
+    accepted({ amount: 1_000_000 }),
+    'accepted.amount must be a whole number as a string of digits, not 1000000',
+  ],
   ['an amount in hex', accepted({ amount: '0xf4240' }), 'accepted.amount must be a whole number'],
   ['an amount below nothing', accepted({ amount: '-1' }), 'accepted.amount must be a whole number'],
   ['an amount of nothing', accepted({ amount: '0' }), 'accepted.amount must be between 1 and'],
   ['an amount beyond reason', accepted({ amount: '99999999999999999999' }), 'accepted.amount must be between 1 and'],
-  ['another domain name', accepted({ extra: { name: 'USD Coin', version: '2' } }), 'accepted.extra.name must be "USDC", not "USD Coin"'],
-  ['another domain version', accepted({ extra: { name: 'USDC', version: 2 } }), 'accepted.extra.version must be "2", not 2'],
+  [
+    'another domain name',
+    accepted({ extra: { name: 'USD Coin', version: '2' } }),
+    'accepted.extra.name must be "USDC", not "USD Coin"',
+  ],
+  [
+    'another domain version',
+    accepted({ extra: { name: 'USDC', version: 2 } }),
+    'accepted.extra.version must be "2", not 2',
+  ],
   ['no extra', accepted({ extra: undefined }), 'accepted.extra must be an object, not missing'],
   [
     'Permit2 accepted',
@@ -99,7 +140,11 @@ const refused: readonly (readonly [string, unknown, string, string?])[] = [
   ['a signature without end', signed(`0x${'11'.repeat(5000)}`), 'payload.signature must be 65 to 4096 bytes'],
   ['a signature that is no hex', signed(`0x${'zz'.repeat(65)}`), 'payload.signature must be 65 to 4096 bytes'],
   ['a wallet that is not deployed', signed(`0x${'11'.repeat(100)}${'6492'.repeat(16)}`), 'not deployed yet (ERC-6492)'],
-  ['a payer that is no address', authorized({ from: '0x12' }), 'payload.authorization.from must be 20 bytes of hex after 0x, not "0x12"'],
+  [
+    'a payer that is no address',
+    authorized({ from: '0x12' }),
+    'payload.authorization.from must be 20 bytes of hex after 0x, not "0x12"',
+  ],
   ['nobody as payer', authorized({ from: `0x${'00'.repeat(20)}` }), 'from is the zero address'],
   ['the treasury as payer', authorized({ from: treasury.address }), 'from is the address that is paid'],
   ['another receiver', authorized({ to: FROM }), `payload.authorization.to must be ${treasury.address}`],
@@ -109,13 +154,37 @@ const refused: readonly (readonly [string, unknown, string, string?])[] = [
     'payload.authorization.value is 999999; the accepted amount is 1000000',
     'insufficient_payment',
   ],
-  ['more than was accepted', authorized({ value: '1000001' }), 'value must be the accepted amount 1000000, not 1000001'],
+  [
+    'more than was accepted',
+    authorized({ value: '1000001' }),
+    'value must be the accepted amount 1000000, not 1000001',
+  ],
   ['a value with a point', authorized({ value: '1000000.0' }), 'payload.authorization.value must be a whole number'],
-  ['a start that is no number', authorized({ validAfter: 'now' }), 'payload.authorization.validAfter must be a whole number'],
-  ['an end before its start', authorized({ validAfter: `${NOW / 1000 + 300}` }), 'validBefore must be later than validAfter'],
-  ['an end far away', authorized({ validBefore: `${NOW / 1000 + 90_000}` }), 'validBefore must be at most 86400 seconds away'],
-  ['a short nonce', authorized({ nonce: '0x12' }), 'payload.authorization.nonce must be 32 bytes of hex after 0x, not "0x12"'],
-  ['a nonce that is an object', authorized({ nonce: { length: 66 } }), 'payload.authorization.nonce must be 32 bytes of hex after 0x, not an object'],
+  [
+    'a start that is no number',
+    authorized({ validAfter: 'now' }),
+    'payload.authorization.validAfter must be a whole number',
+  ],
+  [
+    'an end before its start',
+    authorized({ validAfter: `${NOW / 1000 + 300}` }),
+    'validBefore must be later than validAfter',
+  ],
+  [
+    'an end far away',
+    authorized({ validBefore: `${NOW / 1000 + 90_000}` }),
+    'validBefore must be at most 86400 seconds away',
+  ],
+  [
+    'a short nonce',
+    authorized({ nonce: '0x12' }),
+    'payload.authorization.nonce must be 32 bytes of hex after 0x, not "0x12"',
+  ],
+  [
+    'a nonce that is an object',
+    authorized({ nonce: { length: 66 } }),
+    'payload.authorization.nonce must be 32 bytes of hex after 0x, not an object',
+  ],
 ];
 
 test.each(refused.map(([what, bad, words, code = 'invalid_request']) => [what, bad, words, code] as const))(
@@ -145,5 +214,6 @@ test.each([
 
 test('an address may be in one case, or have the capitals of its checksum', () => {
   const { address } = freshKey();
-  for (const right of [address, address.toLowerCase(), `0x${address.slice(2).toUpperCase()}`]) expect(chain.addressFault(right)).toBeNull();
+  for (const right of [address, address.toLowerCase(), `0x${address.slice(2).toUpperCase()}`])
+    expect(chain.addressFault(right)).toBeNull();
 });

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
 
 /*
- * A payment that its chain undid is open again, and may be submitted again. A chain that undoes what was final is said to have done so.
+ * A payment that its chain undid is open again, and may be submitted again. A chain that undoes what was final is
+ * said to have done so.
  */
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
@@ -30,13 +31,19 @@ test.each(depths)('a reorganization of %i blocks undoes a payment, which comes a
   const payment = await world.payment(payer);
   const { transaction } = await world.mined(chain.submit(payment));
   await anvil.mine(depth - 1);
-  expect(await chain.find(payment, transaction)).toMatchObject({ state: 'settled', event: { confirmations: depth, final: false } });
+  expect(await chain.find(payment, transaction)).toMatchObject({
+    state: 'settled',
+    event: { confirmations: depth, final: false },
+  });
   await anvil.reorg(depth);
   expect(await chain.find(payment, transaction)).toEqual({ state: 'open' });
   expect(await chain.find(payment, null)).toEqual({ state: 'open' });
   expect(await world.held()).toBe(before);
   const again = await world.mined(chain.submit(payment));
-  expect(await chain.find(payment, transaction)).toMatchObject({ state: 'settled', event: { transaction: again.transaction, confirmations: 1 } });
+  expect(await chain.find(payment, transaction)).toMatchObject({
+    state: 'settled',
+    event: { transaction: again.transaction, confirmations: 1 },
+  });
   expect((await world.held()) - before).toBe(1_000_000n);
 });
 
@@ -45,7 +52,10 @@ test('a block that was final and is another one now is told, and nothing is read
   await world.anvil.mine(10);
   const { cursor } = await chain.incoming(null);
   await world.anvil.reorg(8);
-  const broken = expect.objectContaining({ name: 'FinalityBroken', message: expect.stringContaining('Finality of eip155:84532 was broken') });
+  const broken = expect.objectContaining({
+    name: 'FinalityBroken',
+    message: expect.stringContaining('Finality of eip155:84532 was broken'),
+  });
   await expect(chain.incoming(cursor)).rejects.toEqual(broken);
   await expect(chain.balanceAt(cursor)).rejects.toEqual(broken);
 });

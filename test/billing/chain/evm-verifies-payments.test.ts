@@ -21,8 +21,14 @@ afterAll(() => world.stop());
 test('a signature of somebody else is refused', async () => {
   const [payer, thief] = [await world.payer(), freshKey()];
   const payment = await world.payment(thief, 1_000_000n, { as: payer.address });
-  await expect(world.chain.verify(payment)).rejects.toMatchObject({ name: 'PaymentProblem', code: 'payment_verification_failed' });
-  await expect(world.chain.submit(payment)).rejects.toMatchObject({ name: 'PaymentProblem', message: expect.stringContaining('invalid signature') });
+  await expect(world.chain.verify(payment)).rejects.toMatchObject({
+    name: 'PaymentProblem',
+    code: 'payment_verification_failed',
+  });
+  await expect(world.chain.submit(payment)).rejects.toMatchObject({
+    name: 'PaymentProblem',
+    message: expect.stringContaining('invalid signature'),
+  });
 });
 
 test('a payment that ended, ends at once, or has not begun is refused', async () => {
@@ -37,7 +43,9 @@ test('a payment that ended, ends at once, or has not begun is refused', async ()
     message: expect.stringContaining('Sign a new one'),
   });
   await expect(verify({ validAfter: seconds() + 60n })).rejects.toMatchObject({ code: 'payment_verification_failed' });
-  await expect(world.chain.submit(await world.payment(payer, 1_000_000n, { validBefore: seconds() - 10n }))).rejects.toMatchObject({
+  await expect(
+    world.chain.submit(await world.payment(payer, 1_000_000n, { validBefore: seconds() - 10n })),
+  ).rejects.toMatchObject({
     code: 'payment_expired',
   });
 });
@@ -50,14 +58,19 @@ test('a payer who has too little, and an authorization that was used, are refuse
   });
   const payment = await world.payment(payer, 400_000n);
   await world.mined(world.chain.submit(payment));
-  await expect(world.chain.verify(payment)).rejects.toMatchObject({ message: expect.stringContaining('was used already') });
+  await expect(world.chain.verify(payment)).rejects.toMatchObject({
+    message: expect.stringContaining('was used already'),
+  });
 });
 
 test('a signature that ends with 0 or 1 is one that ends with 27 or 28', async () => {
   const payer = await world.payer();
   const payment = await world.payment(payer);
   const { authorization, signature } = payment.payload as { authorization: object; signature: string };
-  const bare = { ...payment, payload: { authorization, signature: signature.slice(0, -2) + (signature.endsWith('1b') ? '00' : '01') } };
+  const bare = {
+    ...payment,
+    payload: { authorization, signature: signature.slice(0, -2) + (signature.endsWith('1b') ? '00' : '01') },
+  };
   expect(await world.chain.verify(bare)).toEqual({ account: `eip155:${payer.address.toLowerCase()}` });
   await world.mined(world.chain.submit(bare));
   expect(await world.chain.find(payment, null)).toMatchObject({ state: 'settled' });
@@ -71,10 +84,16 @@ test.each([
   const wallet = await deployContract(world.anvil, 'ContractWallet', [owner.address]);
   await world.token.mint(wallet, 5_000_000n);
   const payment = await world.payment(owner, 1_000_000n, { as: wallet });
-  const longer = { ...payment, payload: { ...payment.payload, signature: `${String(payment.payload['signature'])}${tail}` } };
+  const longer = {
+    ...payment,
+    payload: { ...payment.payload, signature: `${String(payment.payload['signature'])}${tail}` },
+  };
   expect(await world.chain.verify(longer)).toEqual({ account: `eip155:84532:${wallet.toLowerCase()}` });
   const { transaction } = await world.mined(world.chain.submit(longer));
-  expect(await world.chain.find(payment, transaction)).toMatchObject({ state: 'settled', event: { amount: 1_000_000n } });
+  expect(await world.chain.find(payment, transaction)).toMatchObject({
+    state: 'settled',
+    event: { amount: 1_000_000n },
+  });
 
   const stranger = await world.payment(freshKey(), 1_000_000n, { as: wallet });
   await expect(world.chain.verify(stranger)).rejects.toMatchObject({ code: 'payment_verification_failed' });
@@ -101,12 +120,19 @@ test('a node that is away, or speaks nonsense, makes no signature wrong', async 
   const proxy = await startRpcFaultProxy(world.anvil.url);
   const chain = world.chainWith({ rpcUrl: proxy.url });
   for (const methods of [['eth_getCode'], ['eth_call']])
-    for (const fault of [{ kind: 'refuse' }, { kind: 'status', status: 503, body: 'busy' }, { kind: 'drop', result: { x: 1 } }] as const) {
+    for (const fault of [
+      { kind: 'refuse' },
+      { kind: 'status', status: 503, body: 'busy' },
+      { kind: 'drop', result: { x: 1 } },
+    ] as const) {
       proxy.set({ methods, fault });
       await expect(chain.verify(payment)).rejects.toMatchObject({ name: 'ChainUnavailable' });
     }
   proxy.set({ methods: ['eth_call'], fault: { kind: 'error', code: -32005, message: 'rate limited' } });
-  await expect(chain.verify(payment)).rejects.toMatchObject({ name: 'ChainUnavailable', message: 'The node refuses: rate limited' });
+  await expect(chain.verify(payment)).rejects.toMatchObject({
+    name: 'ChainUnavailable',
+    message: 'The node refuses: rate limited',
+  });
   proxy.heal();
   expect(await chain.verify(payment)).toEqual({ account: payment.payerAccount });
   await proxy.stop();

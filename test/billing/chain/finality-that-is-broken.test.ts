@@ -19,8 +19,16 @@ test('a chain that takes back what it had called final stops withdrawals, and sa
   await expect
     .poll(async () => (await gateway.chains.books())[0]!.halted, { interval: 20, timeout: 5_000 })
     .toContain('Finality of eip155:84532 was broken');
-  const asked = { id: 'after', network: world.network, account: payer.account, source: escrowOf(payer.account), address: payer.address };
-  await expect(gateway.chains.withdrawals.request({ ...asked, amount: 1_000_000n, handedOut: false })).rejects.toMatchObject({
+  const asked = {
+    id: 'after',
+    network: world.network,
+    account: payer.account,
+    source: escrowOf(payer.account),
+    address: payer.address,
+  };
+  await expect(
+    gateway.chains.withdrawals.request({ ...asked, amount: 1_000_000n, handedOut: false }),
+  ).rejects.toMatchObject({
     code: 'service_unavailable',
   });
   // It does not go on by itself.

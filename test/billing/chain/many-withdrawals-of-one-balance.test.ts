@@ -37,10 +37,23 @@ test('of fifty withdrawals of the whole balance, with calls that spend it at the
     const calls = Array.from({ length: 50 }, async (_, index) => {
       const { ledger } = gateways[index % 2]!;
       const id = `call-${round}-${index}`;
-      const lock = { id, account: payer.account, amount: 400_000n, prices: ['price'], expiresAt: Date.now() + 60_000, detail: '{}' };
+      const lock = {
+        id,
+        account: payer.account,
+        amount: 400_000n,
+        prices: ['price'],
+        expiresAt: Date.now() + 60_000,
+        detail: '{}',
+      };
       if (!(await ledger.lock(lock)).ok) return 0n;
       await ledger.release({ id, detail: '{}' });
-      const spend = await ledger.transfer({ id: `spend-${id}`, from: source, to: 'earnings:somebody', amount: 300_000n, memo: 'a call' });
+      const spend = await ledger.transfer({
+        id: `spend-${id}`,
+        from: source,
+        to: 'earnings:somebody',
+        amount: 300_000n,
+        memo: 'a call',
+      });
       return spend.ok ? 300_000n : 0n;
     });
     const taken = (await Promise.all(withdrawals)).filter(Boolean).length;

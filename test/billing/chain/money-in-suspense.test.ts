@@ -97,7 +97,11 @@ test('a deposit that was undone for good and comes after all is nobody’s, and 
     paymentId: id,
     memo: null,
   };
-  await rows.insert({ id, network: 'eip155:1', account: ACCOUNT, payer: SENDER, amount: 5n, payment: null, request: null }, 0, null);
+  await rows.insert(
+    { id, network: 'eip155:1', account: ACCOUNT, payer: SENDER, amount: 5n, payment: null, request: null },
+    0,
+    null,
+  );
   await rows.noteEvent(id, { ...event, final: false }, 100n, 0);
   await rows.markCredited(id, 0);
   await rows.beginReversal(id, 'undone');

@@ -22,8 +22,17 @@ async function openBooks() {
   const world = { height: 0n, lost: false };
   const pay = async (): Promise<void> => {
     const id = `w${world.height + 1n}`;
-    await ledger.transfer({ id: `in-${id}`, from: treasuryOf('other'), to: outgoingOf(NETWORK), amount: 1n, memo: 'asked for' });
-    await rows.insert({ id, network: NETWORK, account: 'a', source: 'escrow:a', address: 'there', amount: 1n, handedOut: false }, 0);
+    await ledger.transfer({
+      id: `in-${id}`,
+      from: treasuryOf('other'),
+      to: outgoingOf(NETWORK),
+      amount: 1n,
+      memo: 'asked for',
+    });
+    await rows.insert(
+      { id, network: NETWORK, account: 'a', source: 'escrow:a', address: 'there', amount: 1n, handedOut: false },
+      0,
+    );
     await rows.move(id, 'requested', 'debited', 0);
     await rows.move(id, 'debited', 'queued', 0);
     await rows.sign(id, signed);
@@ -36,7 +45,9 @@ async function openBooks() {
     incoming: async () => ({ events: [], cursor: `${world.height}`, height: world.height, more: false }),
     balanceAt: async (cursor: string) => 100n - BigInt(cursor),
     findPayout: async ({ id }: { readonly id: string }) =>
-      world.lost ? { state: 'lost', reason: 'never' } : { state: 'paid', transaction: id, final: true, height: BigInt(id.slice(1)) },
+      world.lost
+        ? { state: 'lost', reason: 'never' }
+        : { state: 'paid', transaction: id, final: true, height: BigInt(id.slice(1)) },
     sign: async () => (asked.push('sign'), signed),
     send: async () => (asked.push('send'), { transaction: null }),
   } as unknown as Chain;

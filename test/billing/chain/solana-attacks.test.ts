@@ -16,9 +16,22 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PaymentProblem, type PaymentRequirements, type SignedPayment } from '../../../src/chains/chain.ts';
 import { ataOf, tokenAccountBytes, TOKEN_PROGRAM, USDC } from '../../support/chain/solana-accounts.ts';
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
-import { budget, build, memo, newPayer, pay, plainTransfer, transfer, type BuildOptions, type Payer } from '../../support/chain/solana-wallet.ts';
+import {
+  budget,
+  build,
+  memo,
+  newPayer,
+  pay,
+  plainTransfer,
+  transfer,
+  type BuildOptions,
+  type Payer,
+} from '../../support/chain/solana-wallet.ts';
 
-/** The treasury's key pays the fee of a payment, and owns all that the treasury has: whatever else a transaction carries must never get its signature. */
+/**
+ * The treasury's key pays the fee of a payment, and owns all that the treasury has: whatever else a transaction
+ * carries must never get its signature.
+ */
 const TOKEN_2022 = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb' as Address;
 const SYSTEM = '11111111111111111111111111111111' as Address;
 const LIGHTHOUSE = 'L2TExMFKdjpN9kozasaurPirfHy9P8sbXoAN1qA3S95' as Address;
@@ -51,7 +64,11 @@ const honest = () => transfer({ from: thief.address, to: treasury(), amount: AMO
 const text = () => memo(MEMO_TEXT);
 const signed = (address: Address) => ({ address, signTransactions: () => Promise.resolve([]) });
 const account = (address: string, role: number): AccountMeta => ({ address: address as Address, role });
-const system = (data: number[], accounts: AccountMeta[]): Instruction => ({ programAddress: SYSTEM, accounts, data: Uint8Array.from(data) });
+const system = (data: number[], accounts: AccountMeta[]): Instruction => ({
+  programAddress: SYSTEM,
+  accounts,
+  data: Uint8Array.from(data),
+});
 const with_ = (...more: Instruction[]) => [...budget(), honest(), text(), ...more];
 
 const ATTACKS: Readonly<Record<string, Attack>> = {
@@ -64,23 +81,43 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     says: /calls the program/,
   },
   'the treasury as the one who pays': {
-    instructions: () => [...budget(), transfer({ from: treasury(), to: treasury(), amount: AMOUNT }), memo(MEMO_TEXT, [thief.address])],
+    instructions: () => [
+      ...budget(),
+      transfer({ from: treasury(), to: treasury(), amount: AMOUNT }),
+      memo(MEMO_TEXT, [thief.address]),
+    ],
     says: /authorized by the payer/,
   },
   'the treasury’s account as the source': {
-    instructions: () => [...budget(), transfer({ from: thief.address, to: treasury(), amount: AMOUNT, source: ataOf(treasury()) }), text()],
+    instructions: () => [
+      ...budget(),
+      transfer({ from: thief.address, to: treasury(), amount: AMOUNT, source: ataOf(treasury()) }),
+      text(),
+    ],
     says: /pays from/,
   },
   'a source that is another account of the payer': {
-    instructions: () => [...budget(), transfer({ from: thief.address, to: treasury(), amount: AMOUNT, source: ataOf(accomplice.address) }), text()],
+    instructions: () => [
+      ...budget(),
+      transfer({ from: thief.address, to: treasury(), amount: AMOUNT, source: ataOf(accomplice.address) }),
+      text(),
+    ],
     says: /pays from/,
   },
   'the token account of somebody else as destination': {
-    instructions: () => [...budget(), transfer({ from: thief.address, to: accomplice.address, amount: AMOUNT }), text()],
+    instructions: () => [
+      ...budget(),
+      transfer({ from: thief.address, to: accomplice.address, amount: AMOUNT }),
+      text(),
+    ],
     says: /pays into/,
   },
   'another mint': {
-    instructions: () => [...budget(), transfer({ from: thief.address, to: treasury(), amount: AMOUNT, mint: accomplice.address }), text()],
+    instructions: () => [
+      ...budget(),
+      transfer({ from: thief.address, to: treasury(), amount: AMOUNT, mint: accomplice.address }),
+      text(),
+    ],
     says: /transfers the token/,
   },
   'less than was accepted': {
@@ -92,25 +129,44 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
     says: /exactly 1000000/,
   },
   'other decimals': {
-    instructions: () => [...budget(), transfer({ from: thief.address, to: treasury(), amount: AMOUNT, decimals: 9 }), text()],
+    instructions: () => [
+      ...budget(),
+      transfer({ from: thief.address, to: treasury(), amount: AMOUNT, decimals: 9 }),
+      text(),
+    ],
     says: /9 decimals/,
   },
   'a transfer that names no mint': {
     instructions: () => [...budget(), plainTransfer(thief.address, treasury(), AMOUNT), text()],
     says: /one TransferChecked/,
   },
-  'the other token program': { instructions: () => [...budget(), { ...honest(), programAddress: TOKEN_2022 }, text()], says: /SPL Token program/ },
+  'the other token program': {
+    instructions: () => [...budget(), { ...honest(), programAddress: TOKEN_2022 }, text()],
+    says: /SPL Token program/,
+  },
   'more accounts in the transfer': {
-    instructions: () => [...budget(), { ...honest(), accounts: [...(honest().accounts ?? []), account(treasury(), 2)] }, text()],
+    instructions: () => [
+      ...budget(),
+      { ...honest(), accounts: [...(honest().accounts ?? []), account(treasury(), 2)] },
+      text(),
+    ],
     says: /one TransferChecked/,
   },
   'a transfer of the treasury’s SOL': {
-    instructions: () => with_(system([2, 0, 0, 0, ...lamports(900_000_000n)], [account(treasury(), 3), account(thief.address, 1)])),
+    instructions: () =>
+      with_(system([2, 0, 0, 0, ...lamports(900_000_000n)], [account(treasury(), 3), account(thief.address, 1)])),
     says: /calls the program 1111/,
   },
   'a durable nonce: the signature would be good for ever': {
     instructions: () => [
-      system([4, 0, 0, 0], [account(accomplice.address, 1), account('SysvarRecentB1ockHashes11111111111111111111', 0), account(thief.address, 2)]),
+      system(
+        [4, 0, 0, 0],
+        [
+          account(accomplice.address, 1),
+          account('SysvarRecentB1ockHashes11111111111111111111', 0),
+          account(thief.address, 2),
+        ],
+      ),
       ...with_(),
     ],
     says: /must begin with SetComputeUnitLimit/,
@@ -118,50 +174,95 @@ const ATTACKS: Readonly<Record<string, Attack>> = {
   'the treasury approves a delegate': {
     instructions: () =>
       with_(
-        getApproveInstruction({ source: ataOf(treasury()) as Address, delegate: thief.address, owner: signed(treasury()), amount: 1_000_000_000n }),
+        getApproveInstruction({
+          source: ataOf(treasury()) as Address,
+          delegate: thief.address,
+          owner: signed(treasury()),
+          amount: 1_000_000_000n,
+        }),
       ),
     says: /calls the program Token/,
   },
   'the treasury gives its account away': {
     instructions: () =>
       with_(
-        getSetAuthorityInstruction({ owned: ataOf(treasury()) as Address, owner: signed(treasury()), authorityType: 2, newAuthority: thief.address }),
+        getSetAuthorityInstruction({
+          owned: ataOf(treasury()) as Address,
+          owner: signed(treasury()),
+          authorityType: 2,
+          newAuthority: thief.address,
+        }),
       ),
     says: /calls the program Token/,
   },
   'the treasury closes its account': {
     instructions: () =>
-      with_(getCloseAccountInstruction({ account: ataOf(treasury()) as Address, destination: thief.address, owner: signed(treasury()) })),
+      with_(
+        getCloseAccountInstruction({
+          account: ataOf(treasury()) as Address,
+          destination: thief.address,
+          owner: signed(treasury()),
+        }),
+      ),
     says: /calls the program Token/,
   },
   'a priority fee that empties the treasury': {
     instructions: () => [...budget(100_000, 5_000_000n), honest(), text()],
     says: /priority fee of 500000 lamports/,
   },
-  'more compute units than anything here needs': { instructions: () => [...budget(1_400_000, 0n), honest(), text()], says: /1400000 compute units/ },
-  'no compute budget, which would be the default of 200,000 units': { instructions: () => [honest(), text()], says: /must begin with/ },
-  'the price before the limit': { instructions: () => [...budget().toReversed(), honest(), text()], says: /must begin with/ },
-  'the price twice': { instructions: () => [...budget(), honest(), text(), budget(1, 5_000_000n)[1]!], says: /calls the program ComputeBudget/ },
-  'no memo, where one says who is credited': { instructions: () => [...budget(), honest()], says: /must have the memo "solana:who is credited"/ },
-  'another memo': { instructions: () => [...budget(), honest(), memo('solana:somebody else')], says: /must have the memo/ },
+  'more compute units than anything here needs': {
+    instructions: () => [...budget(1_400_000, 0n), honest(), text()],
+    says: /1400000 compute units/,
+  },
+  'no compute budget, which would be the default of 200,000 units': {
+    instructions: () => [honest(), text()],
+    says: /must begin with/,
+  },
+  'the price before the limit': {
+    instructions: () => [...budget().toReversed(), honest(), text()],
+    says: /must begin with/,
+  },
+  'the price twice': {
+    instructions: () => [...budget(), honest(), text(), budget(1, 5_000_000n)[1]!],
+    says: /calls the program ComputeBudget/,
+  },
+  'no memo, where one says who is credited': {
+    instructions: () => [...budget(), honest()],
+    says: /must have the memo "solana:who is credited"/,
+  },
+  'another memo': {
+    instructions: () => [...budget(), honest(), memo('solana:somebody else')],
+    says: /must have the memo/,
+  },
   'two memos': { instructions: () => [...budget(), honest(), text(), memo('solana:somebody else')], says: /2 memos/ },
-  'a memo that the treasury signs': { instructions: () => [...budget(), honest(), memo(MEMO_TEXT, [treasury()])], says: /memo without signers/ },
+  'a memo that the treasury signs': {
+    instructions: () => [...budget(), honest(), memo(MEMO_TEXT, [treasury()])],
+    says: /memo without signers/,
+  },
   'a third signer': {
     instructions: () => [...budget(), honest(), memo(MEMO_TEXT, [accomplice.address])],
     signers: () => [thief, accomplice],
     says: /asks for 3 signatures/,
   },
   'an assertion program that is given the treasury’s signature': {
-    instructions: () => with_({ programAddress: LIGHTHOUSE, accounts: [account(treasury(), 3)], data: Uint8Array.of(0) }),
+    instructions: () =>
+      with_({ programAddress: LIGHTHOUSE, accounts: [account(treasury(), 3)], data: Uint8Array.of(0) }),
     says: /payer's own accounts/,
   },
   'an assertion program that is given the treasury’s tokens': {
-    instructions: () => with_({ programAddress: LIGHTHOUSE, accounts: [account(ataOf(treasury()), 1)], data: Uint8Array.of(0) }),
+    instructions: () =>
+      with_({ programAddress: LIGHTHOUSE, accounts: [account(ataOf(treasury()), 1)], data: Uint8Array.of(0) }),
     says: /payer's own accounts/,
   },
   'more assertions than a wallet adds': {
     instructions: () =>
-      with_(...[1, 2, 3, 4].map((at) => ({ programAddress: LIGHTHOUSE, accounts: [account(ataOf(thief.address), 0)], data: Uint8Array.of(at) }))),
+      with_(
+        ...[1, 2, 3, 4].map((at) => ({
+          programAddress: LIGHTHOUSE,
+          accounts: [account(ataOf(thief.address), 0)],
+          data: Uint8Array.of(at),
+        })),
+      ),
     says: /4 Lighthouse assertions/,
   },
   'a program of the payer’s own': {
@@ -185,12 +286,15 @@ async function rebuilt(change: (message: CompiledTransactionMessage) => Compiled
   const message = change(getCompiledTransactionMessageDecoder().decode(messageBytes));
   const bytes = getCompiledTransactionMessageEncoder().encode(message) as typeof messageBytes;
   const signature = await signBytes(thief.signer.keyPair.privateKey, bytes);
-  return Buffer.from(getTransactionEncoder().encode({ messageBytes: bytes, signatures: { ...signatures, [thief.address]: signature } })).toString(
-    'base64',
-  );
+  return Buffer.from(
+    getTransactionEncoder().encode({ messageBytes: bytes, signatures: { ...signatures, [thief.address]: signature } }),
+  ).toString('base64');
 }
 
-/** Neither reading nor any later step gives the treasury's signature to anybody, not even as the id of a transaction that is asked for. */
+/**
+ * Neither reading nor any later step gives the treasury's signature to anybody, not even as the id of a transaction
+ * that is asked for.
+ */
 async function expectRefused(transaction: string, says: RegExp): Promise<void> {
   const { chain, twin } = stage;
   expect(() => chain.read({ x402Version: 2, accepted: requirements, payload: { transaction } })).toThrow(says);
@@ -204,13 +308,20 @@ async function expectRefused(transaction: string, says: RegExp): Promise<void> {
     payload: { transaction },
   };
   const asked = [...twin.asked.values()].reduce((sum, one) => sum + one, 0);
-  for (const step of [chain.verify(forged), chain.submit(forged), chain.find(forged, null)]) await expect(step).rejects.toThrow(PaymentProblem);
+  for (const step of [chain.verify(forged), chain.submit(forged), chain.find(forged, null)])
+    await expect(step).rejects.toThrow(PaymentProblem);
   expect([...twin.asked.values()].reduce((sum, one) => sum + one, 0)).toBe(asked);
 }
 
 describe('no co-signature for', () => {
   test.each(Object.entries(ATTACKS))('%s', async (_, { instructions, says, options, signers, feePayer }) => {
-    const transaction = await build(stage.twin, feePayer?.() ?? treasury(), signers?.() ?? [thief], instructions(), options);
+    const transaction = await build(
+      stage.twin,
+      feePayer?.() ?? treasury(),
+      signers?.() ?? [thief],
+      instructions(),
+      options,
+    );
     await expectRefused(transaction, says);
   });
 
@@ -226,7 +337,10 @@ describe('no co-signature for', () => {
 
   test('an account that nothing uses, or one that is there twice', async () => {
     const mint = (keys: readonly Address[]) => keys.indexOf(USDC as Address);
-    const unused = await rebuilt((message) => ({ ...message, staticAccounts: [...message.staticAccounts, accomplice.address] }));
+    const unused = await rebuilt((message) => ({
+      ...message,
+      staticAccounts: [...message.staticAccounts, accomplice.address],
+    }));
     await expectRefused(unused, /no instruction uses/);
     const twice = await rebuilt((message) => ({
       ...message,
@@ -234,7 +348,10 @@ describe('no co-signature for', () => {
       instructions: message.instructions.map((one, at) => {
         if (at !== 2) return one;
         const last = message.staticAccounts.length;
-        return { ...one, accountIndices: one.accountIndices!.map((index) => (index === mint(message.staticAccounts) ? last : index)) };
+        return {
+          ...one,
+          accountIndices: one.accountIndices!.map((index) => (index === mint(message.staticAccounts) ? last : index)),
+        };
       }),
     }));
     await expectRefused(twice, /names an account twice/);
@@ -245,7 +362,9 @@ describe('no co-signature for', () => {
     const accepted = { ...requirements, extra: { feePayer: accomplice.address } };
     const instructions = [...budget(), transfer({ from: treasury(), to: treasury(), amount: AMOUNT })];
     const transaction = await build(stage.twin, accomplice.address, [stage.treasury], instructions);
-    expect(() => remote.read({ x402Version: 2, accepted, payload: { transaction } })).toThrow(/paid by the treasury itself/);
+    expect(() => remote.read({ x402Version: 2, accepted, payload: { transaction } })).toThrow(
+      /paid by the treasury itself/,
+    );
   });
 
   test('a message that was changed after it was signed', async () => {
@@ -265,16 +384,27 @@ describe('no co-signature for', () => {
       programAddress: TOKEN_PROGRAM,
       executable: false,
     });
-    const instructions = [...budget(), transfer({ from: thief.address, to: treasury(), amount: AMOUNT, source: accomplice.address }), text()];
+    const instructions = [
+      ...budget(),
+      transfer({ from: thief.address, to: treasury(), amount: AMOUNT, source: accomplice.address }),
+      text(),
+    ];
     await expectRefused(await build(stage.twin, treasury(), [thief], instructions), /associated token account/);
   });
 
-  test.each(['', 'AA==', '%%%', 'A'.repeat(1_645), randomBytes(300).toString('base64'), 7, null, undefined, { length: 4 }])(
-    'garbage: %j',
-    async (garbage) => {
-      await expectRefused(garbage as string, /payload\.transaction/);
-    },
-  );
+  test.each([
+    '',
+    'AA==',
+    '%%%',
+    'A'.repeat(1_645),
+    randomBytes(300).toString('base64'),
+    7,
+    null,
+    undefined,
+    { length: 4 },
+  ])('garbage: %j', async (garbage) => {
+    await expectRefused(garbage as string, /payload\.transaction/);
+  });
 });
 
 describe('requirements that are not ours', () => {
@@ -296,11 +426,15 @@ describe('requirements that are not ours', () => {
       (changed['extra'] as { feePayer?: string } | null)?.feePayer === 'treasury'
         ? { extra: { ...(changed['extra'] as object), feePayer: treasury() } }
         : {};
-    expect(() => stage.chain.read({ x402Version: 2, accepted: { ...requirements, ...changed, ...extra }, payload })).toThrow(says);
+    expect(() =>
+      stage.chain.read({ x402Version: 2, accepted: { ...requirements, ...changed, ...extra }, payload }),
+    ).toThrow(says);
   });
 
   test('another version of the protocol', async () => {
-    expect(() => stage.chain.read({ x402Version: 1, accepted: requirements, payload: {} })).toThrow(/x402Version must be 2/);
+    expect(() => stage.chain.read({ x402Version: 1, accepted: requirements, payload: {} })).toThrow(
+      /x402Version must be 2/,
+    );
   });
 });
 
@@ -308,10 +442,16 @@ test('what wallets add to protect their owners is let pass, and the treasury los
   const { chain, twin } = stage;
   const wallet = await newPayer();
   twin.fundUsdc(wallet.address, AMOUNT);
-  const lighthouse: Instruction = { programAddress: LIGHTHOUSE, accounts: [account(ataOf(wallet.address), 0)], data: Uint8Array.of(0) };
+  const lighthouse: Instruction = {
+    programAddress: LIGHTHOUSE,
+    accounts: [account(ataOf(wallet.address), 0)],
+    data: Uint8Array.of(0),
+  };
   const instructions = [...budget(), transfer({ from: wallet.address, to: treasury(), amount: AMOUNT }), text()];
   const guarded = await build(twin, treasury(), [wallet], [...instructions, lighthouse], { version: 'legacy' });
-  expect(chain.read({ x402Version: 2, accepted: requirements, payload: { transaction: guarded } }).payer).toBe(wallet.address);
+  expect(chain.read({ x402Version: 2, accepted: requirements, payload: { transaction: guarded } }).payer).toBe(
+    wallet.address,
+  );
 
   const before = twin.chain.account(treasury())!.lamports;
   const payment = chain.read({

@@ -9,12 +9,17 @@ import { DEVNET } from '../../support/chain/solana-accounts.ts';
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
 import { newPayer, pay, send, transfer, type Payer } from '../../support/chain/solana-wallet.ts';
 
-/** A facilitator elsewhere: the x402 library's own behind HTTP. What it says is a hint; the chain decides, and is searched where the facilitator says nothing. */
+/**
+ * A facilitator elsewhere: the x402 library's own behind HTTP. What it says is a hint; the chain decides, and is
+ * searched where the facilitator says nothing.
+ */
 let stage: SolanaStage;
 let operator: Payer;
 let chain: Chain;
 /** Answers in the facilitator's place: a status and a body, after it has done its work or instead of it. */
-let spoil: ((path: string, work: () => Promise<unknown>) => Promise<{ status: number; body: unknown } | 'hang'>) | null = null;
+let spoil:
+  | ((path: string, work: () => Promise<unknown>) => Promise<{ status: number; body: unknown } | 'hang'>)
+  | null = null;
 let url: URL;
 const server = createServer((request, response) => {
   const answer = async () => {
@@ -26,7 +31,11 @@ const server = createServer((request, response) => {
     const scheme = new ExactSvmScheme(signer);
     const work = async (): Promise<unknown> => {
       if (path === 'settle') return scheme.settle(body.paymentPayload, body.paymentRequirements);
-      return { kinds: [{ x402Version: 2, scheme: 'exact', network: DEVNET, extra: { feePayer: operator.address } }], extensions: [], signers: {} };
+      return {
+        kinds: [{ x402Version: 2, scheme: 'exact', network: DEVNET, extra: { feePayer: operator.address } }],
+        extensions: [],
+        signers: {},
+      };
     };
     const reply = spoil === null ? { status: 200, body: await work() } : await spoil(path, work);
     if (reply === 'hang') return;
@@ -65,7 +74,10 @@ test('it pays the fee, verifies and settles', async () => {
   expect(payment.requirements.extra['feePayer']).toBe(operator.address);
   expect(await chain.verify(payment)).toEqual({ account: payment.payerAccount });
   const { transaction } = await chain.submit(payment);
-  expect(await chain.find(payment, transaction)).toMatchObject({ state: 'settled', event: { transaction, amount: 1_000n, final: false } });
+  expect(await chain.find(payment, transaction)).toMatchObject({
+    state: 'settled',
+    event: { transaction, amount: 1_000n, final: false },
+  });
   // No hint, or a wrong one: it is found among what the payer's account was in.
   const other = stage.twin.chain.landed[0]!.signature;
   for (const hint of [null, other, 'x'.repeat(100), ''])
@@ -79,7 +91,10 @@ test('it is shown nothing before a payment is kept: what is no good is refused w
   await expect(chain.verify(poor)).rejects.toMatchObject({ name: 'PaymentProblem', message: /holds less/ });
   const good = await paymentOf();
   expect(await chain.verify(good)).toEqual({ account: good.payerAccount });
-  const requirements = { ...good.requirements, extra: { ...good.requirements.extra, feePayer: stage.treasury.address } };
+  const requirements = {
+    ...good.requirements,
+    extra: { ...good.requirements.extra, feePayer: stage.treasury.address },
+  };
   await expect(chain.verify({ ...good, requirements })).rejects.toMatchObject({ name: 'PaymentProblem' });
   expect(asked).not.toContain('verify');
 });
@@ -131,7 +146,8 @@ test('a payer who was busy since does not hide a payment, and one who was busier
   expect(await chain.find(missing, null)).toEqual({ state: 'open' });
   await chain.submit(payment);
   const busy = async (times: number) => {
-    for (let at = 0; at < times; at += 1) await send(twin, payer, [transfer({ from: payer.address, to: payer.address, amount: BigInt(at + 1) })]);
+    for (let at = 0; at < times; at += 1)
+      await send(twin, payer, [transfer({ from: payer.address, to: payer.address, amount: BigInt(at + 1) })]);
   };
   await busy(120);
   expect(await chain.find(payment, null)).toMatchObject({ state: 'settled', event: { amount: 5n } });
@@ -146,7 +162,11 @@ test('it must settle on this network and name who pays the fee, who is not the t
   const bodies = [
     { kinds: [], extensions: [], signers: {} },
     { kinds: [{ x402Version: 2, scheme: 'exact', network: DEVNET }], extensions: [], signers: {} },
-    { kinds: [{ x402Version: 2, scheme: 'exact', network: DEVNET, extra: { feePayer: stage.treasury.address } }], extensions: [], signers: {} },
+    {
+      kinds: [{ x402Version: 2, scheme: 'exact', network: DEVNET, extra: { feePayer: stage.treasury.address } }],
+      extensions: [],
+      signers: {},
+    },
     { nonsense: true },
   ];
   const late = stage.another({ facilitator: url, timeoutMs: 400 });

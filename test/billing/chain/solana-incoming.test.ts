@@ -6,7 +6,10 @@ import { ataOf, mintBytes, TOKEN_PROGRAM, USDC } from '../../support/chain/solan
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
 import { memo, pay, plainTransfer, send, transfer, type Payer } from '../../support/chain/solana-wallet.ts';
 
-/** All that comes into the treasury is told once, in order, when it is final: payments, plain transfers, and what nobody can be found for. */
+/**
+ * All that comes into the treasury is told once, in order, when it is final: payments, plain transfers, and what
+ * nobody can be found for.
+ */
 const MANY = process.env['TOLLGATE_DEEP'] === '1' ? 300 : 47;
 
 let stage: SolanaStage;
@@ -40,7 +43,8 @@ async function all(from: string): Promise<{ events: Incoming[]; cursor: string; 
   return { events: pages.flatMap(({ events }) => events), cursor, pages };
 }
 
-const toTreasury = (amount: bigint, from = payer) => transfer({ from: from.address, to: stage.treasury.address, amount });
+const toTreasury = (amount: bigint, from = payer) =>
+  transfer({ from: from.address, to: stage.treasury.address, amount });
 
 test('signed payments and plain transfers with a memo arrive once each, when they are final', async () => {
   const { twin, chain } = stage;
@@ -60,7 +64,9 @@ test('signed payments and plain transfers with a memo arrive once each, when the
     { id: `${plain}:0`, transaction: plain, amount: 2_000n, sender: payer.address, memo: 'for solana:me' },
     { id: `${old}:0`, amount: 3_000n, sender: payer.address, memo: null },
   ]);
-  expect(events[0]!.id).toBe(`${((await chain.find(payment, null)) as { event: { transaction: string } }).event.transaction}:0`);
+  expect(events[0]!.id).toBe(
+    `${((await chain.find(payment, null)) as { event: { transaction: string } }).event.transaction}:0`,
+  );
   expect(await all(cursor)).toMatchObject({ events: [] });
 });
 
@@ -84,10 +90,17 @@ test('what a delegate moves comes from who owns it', async () => {
   twin.fundSol(owner.address);
   const authority = { address: owner.address, signTransactions: () => Promise.resolve([]) };
   await send(twin, owner, [
-    getApproveInstruction({ source: ataOf(owner.address) as Address, delegate: payer.address, owner: authority, amount: 50n }),
+    getApproveInstruction({
+      source: ataOf(owner.address) as Address,
+      delegate: payer.address,
+      owner: authority,
+      amount: 50n,
+    }),
   ]);
   const start = await begin();
-  await send(twin, payer, [transfer({ from: payer.address, to: stage.treasury.address, amount: 50n, source: ataOf(owner.address) })]);
+  await send(twin, payer, [
+    transfer({ from: payer.address, to: stage.treasury.address, amount: 50n, source: ataOf(owner.address) }),
+  ]);
   settle();
   expect((await all(start)).events).toMatchObject([{ amount: 50n, sender: owner.address }]);
 });
@@ -159,7 +172,10 @@ test('a cursor that the node’s history does not reach back to is an error, not
   settle();
   twin.advance(500);
   twin.faults.forgetBefore = twin.chain.slot - 100;
-  await expect(chain.incoming(start)).rejects.toMatchObject({ name: 'ChainUnavailable', message: /does not reach back/ });
+  await expect(chain.incoming(start)).rejects.toMatchObject({
+    name: 'ChainUnavailable',
+    message: /does not reach back/,
+  });
   twin.faults.forgetBefore = 0;
   expect((await chain.incoming(start)).events).toMatchObject([{ amount: 9n }]);
   // A node of a pool that has just begun: others have the history, it lists nothing.

@@ -4,7 +4,10 @@ import { startRpcFaultProxy, type RpcFault, type RpcFaultProxy } from '../../sup
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
 import { newPayer, pay, send, transfer } from '../../support/chain/solana-wallet.ts';
 
-/** Whatever a node answers, or does not, a payment is never settled that did not come, nor lost that did: nothing is known then. */
+/**
+ * Whatever a node answers, or does not, a payment is never settled that did not come, nor lost that did: nothing is
+ * known then.
+ */
 let stage: SolanaStage;
 let proxy: RpcFaultProxy;
 let chain: Chain;
@@ -42,10 +45,19 @@ afterAll(async () => {
   await stage.close();
 });
 
-const QUESTIONS: Readonly<Record<string, { readonly methods: readonly string[]; readonly ask: (chain: Chain) => Promise<unknown> }>> = {
+const QUESTIONS: Readonly<
+  Record<string, { readonly methods: readonly string[]; readonly ask: (chain: Chain) => Promise<unknown> }>
+> = {
   find: { methods: ['getSignatureStatuses', 'getTransaction'], ask: (of) => of.find(made, null) },
   'find what is lost': {
-    methods: ['getSignatureStatuses', 'getEpochInfo', 'isBlockhashValid', 'getHealth', 'getGenesisHash', 'getFirstAvailableBlock'],
+    methods: [
+      'getSignatureStatuses',
+      'getEpochInfo',
+      'isBlockhashValid',
+      'getHealth',
+      'getGenesisHash',
+      'getFirstAvailableBlock',
+    ],
     ask: (of) => of.find(absent, null),
   },
   findPayout: { methods: ['getSignatureStatuses'], ask: (of) => of.findPayout(payout, signed, null) },
@@ -60,7 +72,9 @@ const QUESTIONS: Readonly<Record<string, { readonly methods: readonly string[]; 
   sign: { methods: ['getLatestBlockhash', 'getAccountInfo', 'getEpochInfo'], ask: (of) => of.sign(payout, null) },
   open: { methods: ['getGenesisHash', 'getAccountInfo'], ask: (of) => of.open() },
 };
-const CASES = Object.entries(QUESTIONS).flatMap(([question, { methods, ask }]) => methods.map((method) => [question, method, ask] as const));
+const CASES = Object.entries(QUESTIONS).flatMap(([question, { methods, ask }]) =>
+  methods.map((method) => [question, method, ask] as const),
+);
 
 const NONSENSE: readonly unknown[] = [
   undefined,
@@ -80,7 +94,10 @@ const NONSENSE: readonly unknown[] = [
   { slot: 10_100, transaction: ['AAAA', 'base64'], meta: { err: null } },
   { absoluteSlot: 5, blockHeight: 9_000 },
 ];
-/** Nonsense that is a proper answer of some method: what it says then is as good as any node's word, and decides nothing alone. */
+/**
+ * Nonsense that is a proper answer of some method: what it says then is as good as any node's word, and decides
+ * nothing alone.
+ */
 const PROPER: Readonly<Record<string, readonly unknown[]>> = {
   'balanceAt, getSignaturesForAddress': [[]],
   'find what is lost, getFirstAvailableBlock': [7],
@@ -95,7 +112,8 @@ test.each(CASES)('%s, when %s is answered with nonsense', async (question, metho
       (error: Error) => error.name,
     );
     // The text of a hash is a hash: then it is another network.
-    const other = method === 'getGenesisHash' && result === 'text' && ask === QUESTIONS['open']!.ask ? 'Error' : 'ChainUnavailable';
+    const other =
+      method === 'getGenesisHash' && result === 'text' && ask === QUESTIONS['open']!.ask ? 'Error' : 'ChainUnavailable';
     expect(outcome, JSON.stringify(result)).toBe(other);
   }
 });
@@ -117,7 +135,9 @@ test.each(Object.entries(QUESTIONS))('%s, when nothing proper is answered at all
     if (fault.kind === 'hang' && question !== 'find' && !DEEP) continue;
     proxy.set({ fault });
     const began = performance.now();
-    await expect(ask(fault.kind === 'hang' ? hasty : chain), JSON.stringify(fault)).rejects.toMatchObject({ name: 'ChainUnavailable' });
+    await expect(ask(fault.kind === 'hang' ? hasty : chain), JSON.stringify(fault)).rejects.toMatchObject({
+      name: 'ChainUnavailable',
+    });
     expect(performance.now() - began).toBeLessThan(2_000);
     proxy.heal();
   }
@@ -153,7 +173,10 @@ test('a transaction that is told in another’s place, or does not agree with it
     await expect(chain.find(made, null)).rejects.toMatchObject({ name: 'ChainUnavailable' });
   }
   proxy.heal();
-  expect(await chain.find(made, null)).toMatchObject({ state: 'settled', event: { transaction: signature, amount: 1_000n, final: true } });
+  expect(await chain.find(made, null)).toMatchObject({
+    state: 'settled',
+    event: { transaction: signature, amount: 1_000n, final: true },
+  });
   expect(await chain.find(absent, null)).toMatchObject({ state: 'lost' });
 });
 

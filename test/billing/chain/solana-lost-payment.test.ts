@@ -87,7 +87,10 @@ test('a node that falls behind after it told of finality is not believed', async
     if (method !== 'getSignatureStatuses') return honest;
     return { context: { slot: 10_050 }, value: [null] };
   };
-  await expect(chain.find(payment, null)).rejects.toMatchObject({ name: 'ChainUnavailable', message: /after it had told of slot/ });
+  await expect(chain.find(payment, null)).rejects.toMatchObject({
+    name: 'ChainUnavailable',
+    message: /after it had told of slot/,
+  });
   twin.faults.lie = null;
   expect((await chain.find(payment, null)).state).toBe('settled');
   // The whole node is behind: it is asked for what it cannot know.
@@ -122,7 +125,11 @@ test('a made-up blockhash is never taken for an expired one at once', async () =
   const payer: Payer = await stage.payer();
   const requirements = await chain.requirements(1_000n, null);
   const { address } = await stage.payer();
-  const instructions = [...budget(), transfer({ from: payer.address, to: stage.treasury.address, amount: 1_000n }), memo('n')];
+  const instructions = [
+    ...budget(),
+    transfer({ from: payer.address, to: stage.treasury.address, amount: 1_000n }),
+    memo('n'),
+  ];
   const transaction = await build(twin, stage.treasury.address, [payer], instructions, { blockhash: address });
   const payment = chain.read({ x402Version: 2, accepted: requirements, payload: { transaction } });
   await expect(chain.verify(payment)).rejects.toMatchObject({ code: 'payment_expired' });

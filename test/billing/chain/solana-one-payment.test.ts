@@ -19,7 +19,12 @@ test('two gateways that submit the same payment at once, again and again, are pa
     const before = twin.chain.tokens(chain.treasury);
     const brought = await pay(twin, payer, await chain.requirements(1_000_000n, null));
     const [here, there] = [chain.read(brought), other.read(brought)];
-    const answers = await Promise.all([chain.submit(here), other.submit(there), chain.submit(here), other.submit(there)]);
+    const answers = await Promise.all([
+      chain.submit(here),
+      other.submit(there),
+      chain.submit(here),
+      other.submit(there),
+    ]);
     twin.finalize();
     answers.push(await other.submit(there));
     expect(new Set(answers.map(({ transaction }) => transaction)).size).toBe(1);
@@ -38,7 +43,10 @@ test('a transaction that is lost on its way is submitted again and lands as the 
   twin.advance(3);
   expect(await chain.find(payment, first.transaction)).toEqual({ state: 'open' });
   expect(await chain.submit(payment)).toEqual(first);
-  expect(await chain.find(payment, null)).toMatchObject({ state: 'settled', event: { transaction: first.transaction, amount: 700n } });
+  expect(await chain.find(payment, null)).toMatchObject({
+    state: 'settled',
+    event: { transaction: first.transaction, amount: 700n },
+  });
 });
 
 test('an answer that is lost says nothing about the payment', async () => {

@@ -53,7 +53,9 @@ test('an asset must be a mint of six decimals', async () => {
   put(mintBytes(treasury.address, 1n, 9));
   await expect(open({ asset: mint.address })).rejects.toThrow(/has 9 decimals: it must have 6/);
   put(mintBytes(treasury.address, 1n, 6), 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb');
-  await expect(open({ asset: mint.address })).rejects.toThrow(/no mint of the SPL Token program, but an account of TokenzQ/);
+  await expect(open({ asset: mint.address })).rejects.toThrow(
+    /no mint of the SPL Token program, but an account of TokenzQ/,
+  );
   put(tokenAccountBytes(USDC, treasury.address, 0n));
   await expect(open({ asset: mint.address })).rejects.toThrow(/no mint/);
 });
@@ -64,7 +66,12 @@ test('a treasury’s account that was frozen or given away is not opened', async
   const put = (owner: string, state: number) => {
     const data = tokenAccountBytes(USDC, owner, 0n);
     data[108] = state;
-    twin.chain.setAccount(ataOf(treasury.address), { lamports: twin.chain.rent(165), data, programAddress: TOKEN_PROGRAM, executable: false });
+    twin.chain.setAccount(ataOf(treasury.address), {
+      lamports: twin.chain.rent(165),
+      data,
+      programAddress: TOKEN_PROGRAM,
+      executable: false,
+    });
   };
   put(treasury.address, 2);
   await expect(open()).rejects.toThrow(/is frozen by the issuer/);
@@ -83,6 +90,8 @@ test('the node must be of the network, and be there', async () => {
 test('keys and settings that cannot be right are refused at once', async () => {
   const setup = setupOf(twin, treasury);
   expect(() => createSolanaChain({ ...setup, treasuryKey: randomBytes(32) })).toThrow(/keypair of 64 bytes, not 32/);
-  expect(() => createSolanaChain({ ...setup, treasuryKey: randomBytes(64) })).toThrow(/not the public key of its first 32/);
+  expect(() => createSolanaChain({ ...setup, treasuryKey: randomBytes(64) })).toThrow(
+    /not the public key of its first 32/,
+  );
   expect(() => createSolanaChain({ ...setup, finality: 12 })).toThrow(/finality in blocks is for EVM networks/);
 });

@@ -44,7 +44,10 @@ test('without an account the memo is the client’s own, so that two equal payme
   const payer = await stage.payer();
   const requirements = await chain.requirements(1_000n, null);
   expect(requirements.extra).not.toHaveProperty('memo');
-  const [one, other] = [chain.read(await pay(twin, payer, requirements)), chain.read(await pay(twin, payer, requirements))];
+  const [one, other] = [
+    chain.read(await pay(twin, payer, requirements)),
+    chain.read(await pay(twin, payer, requirements)),
+  ];
   expect(one.id).not.toBe(other.id);
   await Promise.all([chain.verify(one), chain.verify(other)]);
 });
@@ -53,7 +56,11 @@ test('a payment that would fail is not verified, and says why', async () => {
   const { twin, chain } = stage;
   const requirements = await chain.requirements(2_000_000n, null);
   const poor = chain.read(await pay(twin, await stage.payer(1_999_999n), requirements));
-  await expect(chain.verify(poor)).rejects.toMatchObject({ name: 'PaymentProblem', code: 'payment_verification_failed', message: /holds less/ });
+  await expect(chain.verify(poor)).rejects.toMatchObject({
+    name: 'PaymentProblem',
+    code: 'payment_verification_failed',
+    message: /holds less/,
+  });
   const late = chain.read(await pay(twin, await stage.payer(), requirements));
   twin.advance(151);
   await expect(chain.verify(late)).rejects.toMatchObject({ name: 'PaymentProblem', code: 'payment_expired' });

@@ -5,7 +5,9 @@ import { ataOf, tokenAccountBytes, TOKEN_PROGRAM, USDC } from '../../support/cha
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
 import { newPayer } from '../../support/chain/solana-wallet.ts';
 
-/** A payout pays once: what was signed is kept, sent as often as it takes, and signed anew only when it can pay no more. */
+/**
+ * A payout pays once: what was signed is kept, sent as often as it takes, and signed anew only when it can pay no more.
+ */
 let stage: SolanaStage;
 beforeEach(async () => {
   stage = await solanaStage();
@@ -24,11 +26,19 @@ test('it is sent as often as it takes and pays once, into an account that it mak
   const signed = await chain.sign(payout, null);
   expect(await chain.findPayout(payout, signed, null)).toEqual({ state: 'open' });
   twin.chain.confirmAfter = 2;
-  const sent = await Promise.all([chain.send(payout, signed), stage.another().send(payout, signed), chain.send(payout, signed)]);
+  const sent = await Promise.all([
+    chain.send(payout, signed),
+    stage.another().send(payout, signed),
+    chain.send(payout, signed),
+  ]);
   expect(new Set([...sent.map(({ transaction }) => transaction), signed.transaction]).size).toBe(1);
   expect(await chain.findPayout(payout, signed, null)).toEqual({ state: 'open' });
   twin.advance(2);
-  expect(await chain.findPayout(payout, signed, 'a wrong hint')).toMatchObject({ state: 'paid', transaction: signed.transaction, final: false });
+  expect(await chain.findPayout(payout, signed, 'a wrong hint')).toMatchObject({
+    state: 'paid',
+    transaction: signed.transaction,
+    final: false,
+  });
   twin.finalize();
   await chain.send(payout, signed);
   expect(await chain.findPayout(payout, signed, null)).toMatchObject({ state: 'paid', final: true });
@@ -101,9 +111,14 @@ test('a node that is stale, behind, forgetful, late in its pool or of another ne
   twin.faults.unhealthy = true;
   await expect(chain.findPayout(dropped, kept, null)).rejects.toMatchObject({ name: 'ChainUnavailable' });
   twin.faults.unhealthy = false;
-  twin.faults.lie = (method, honest) => (method === 'getGenesisHash' ? '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d' : honest);
-  await expect(chain.findPayout(dropped, kept, null)).rejects.toMatchObject({ name: 'ChainUnavailable', message: /is of solana:5eykt4/ });
-  twin.faults.lie = (method, honest) => (method === 'isBlockhashValid' ? { context: { slot: twin.chain.slot }, value: true } : honest);
+  twin.faults.lie = (method, honest) =>
+    method === 'getGenesisHash' ? '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d' : honest;
+  await expect(chain.findPayout(dropped, kept, null)).rejects.toMatchObject({
+    name: 'ChainUnavailable',
+    message: /is of solana:5eykt4/,
+  });
+  twin.faults.lie = (method, honest) =>
+    method === 'isBlockhashValid' ? { context: { slot: twin.chain.slot }, value: true } : honest;
   expect(await chain.findPayout(dropped, kept, null)).toEqual({ state: 'open' });
   twin.faults.lie = null;
   twin.faults.staleBy = 600;
@@ -134,7 +149,10 @@ test('what was kept must be this payout’s', async () => {
     [{ ...payout, id: 'withdrawal-2' }, signed],
     [{ ...payout, to: stage.treasury.address }, signed],
     [payout, { ...signed, text: '{}' }],
-    [payout, { ...signed, text: JSON.stringify({ ...JSON.parse(signed.text), signature: bs58.encode(new Uint8Array(64)) }) }],
+    [
+      payout,
+      { ...signed, text: JSON.stringify({ ...JSON.parse(signed.text), signature: bs58.encode(new Uint8Array(64)) }) },
+    ],
   ];
   for (const [other, kept] of wrong) {
     await expect(chain.send(other as never, kept)).rejects.toThrow(/no signed transaction of it/);
@@ -159,6 +177,10 @@ test('addresses that nobody could spend from are refused, and say why', async ()
     programAddress: TOKEN_PROGRAM,
     executable: false,
   });
-  await expect(chain.sign({ id: 'w', to: wallet.address, amount: 1n }, null)).rejects.toThrow(/is an account of the program Token/);
-  await expect(chain.sign({ id: 'w', to: (await newPayer()).address, amount: 0n }, null)).rejects.toThrow(/1 micro-USD or more/);
+  await expect(chain.sign({ id: 'w', to: wallet.address, amount: 1n }, null)).rejects.toThrow(
+    /is an account of the program Token/,
+  );
+  await expect(chain.sign({ id: 'w', to: (await newPayer()).address, amount: 0n }, null)).rejects.toThrow(
+    /1 micro-USD or more/,
+  );
 });

@@ -15,29 +15,32 @@ beforeAll(async () => {
 });
 afterAll(() => world.close());
 
-test.each(HOSTILE_MODES)('a token that %s: what reaches the treasury is credited, and nothing else', async (mode: HostileMode) => {
-  const gateway = await world.gateway({ waitMs: 300 });
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const payer = await world.payer();
-    const before = await world.balanceOf(world.treasury);
-    const { payment } = await gateway.sign(payer, PAID);
-    await world.chain.token.setMode(mode);
-    await gateway.chains.deposits.take(payment, { account: payer.account, request: null }).catch((error: unknown) => {
-      if (!(error instanceof PaymentProblem)) throw error;
-    });
-    await world.chain.token.setMode('honest');
-    await world.finalize();
-    await gateway.chains.audit();
-    await world.finalize();
-    await gateway.chains.audit();
-    const arrived = (await world.balanceOf(world.treasury)) - before;
-    expect(await world.available(escrowOf(payer.account))).toBe(arrived);
-  }
-  const [reserves] = await gateway.chains.audit();
-  expect(reserves!.reserves!.held).toBe(reserves!.reserves!.booked);
-  expect(reserves!.reserves!.held).toBe(await world.balanceOf(world.treasury));
-  await gateway.close();
-});
+test.each(HOSTILE_MODES)(
+  'a token that %s: what reaches the treasury is credited, and nothing else',
+  async (mode: HostileMode) => {
+    const gateway = await world.gateway({ waitMs: 300 });
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const payer = await world.payer();
+      const before = await world.balanceOf(world.treasury);
+      const { payment } = await gateway.sign(payer, PAID);
+      await world.chain.token.setMode(mode);
+      await gateway.chains.deposits.take(payment, { account: payer.account, request: null }).catch((error: unknown) => {
+        if (!(error instanceof PaymentProblem)) throw error;
+      });
+      await world.chain.token.setMode('honest');
+      await world.finalize();
+      await gateway.chains.audit();
+      await world.finalize();
+      await gateway.chains.audit();
+      const arrived = (await world.balanceOf(world.treasury)) - before;
+      expect(await world.available(escrowOf(payer.account))).toBe(arrived);
+    }
+    const [reserves] = await gateway.chains.audit();
+    expect(reserves!.reserves!.held).toBe(reserves!.reserves!.booked);
+    expect(reserves!.reserves!.held).toBe(await world.balanceOf(world.treasury));
+    await gateway.close();
+  },
+);
 
 test('another token of the same name is not taken for the asset', async () => {
   const gateway = await world.gateway();
@@ -48,7 +51,9 @@ test('another token of the same name is not taken for the asset', async () => {
     const terms = await gateway.chains.chain(world.network)!.requirements(PAID, null);
     const signed = await fake.authorize(world.chain.walletOf(payer), { to: world.treasury as Hex, value: PAID });
     const chain = gateway.chains.chain(world.network)!;
-    expect(() => chain.read({ x402Version: 2, accepted: { ...terms, asset: fake.address }, payload: signed })).toThrow(PaymentProblem);
+    expect(() => chain.read({ x402Version: 2, accepted: { ...terms, asset: fake.address }, payload: signed })).toThrow(
+      PaymentProblem,
+    );
     const payment = chain.read({ x402Version: 2, accepted: terms, payload: signed });
     await expect(chain.verify(payment)).rejects.toThrow(PaymentProblem);
     // Sent all the same, it moves what nobody here asks for.

@@ -61,7 +61,9 @@ test('a payment that is dropped until it expires failed, and costs its payer not
     await world.settle(gateway);
     expect(await world.available(escrowOf(payer.account))).toBe(0n);
     expect(await world.balanceOf(payer.address)).toBe(100_000_000n);
-    await expect(gateway.chains.deposits.take(payment, { account: payer.account, request: null })).rejects.toThrow('Sign a new one');
+    await expect(gateway.chains.deposits.take(payment, { account: payer.account, request: null })).rejects.toThrow(
+      'Sign a new one',
+    );
   }
 });
 
@@ -75,7 +77,10 @@ test('a payout that is dropped until it expires is signed anew, and paid once', 
     await withdraw(payer, id);
     await until(async () => (await gateway.chains.withdrawalRows.find(id))!.state === 'signed');
     const first = (await gateway.chains.withdrawalRows.find(id))!.signed!;
-    await until(async () => (await gateway.chains.withdrawalRows.find(id))!.signed!.text !== first.text, world.finalize);
+    await until(
+      async () => (await gateway.chains.withdrawalRows.find(id))!.signed!.text !== first.text,
+      world.finalize,
+    );
     world.chain.twin.faults.dropNext = 0;
     await world.settle(gateway);
     const row = (await gateway.chains.withdrawalRows.find(id))!;

@@ -42,7 +42,13 @@ test('what the treasury held before the books began is the operator’s own', as
 test('credit that the operator gave is spent here, and never goes out over a chain', async () => {
   const payer = await world.payer();
   const source = escrowOf(payer.account);
-  await gateway.ledger.transfer({ id: 'gift', from: OPERATOR_TREASURY, to: source, amount: 3_000_000n, memo: 'a gift' });
+  await gateway.ledger.transfer({
+    id: 'gift',
+    from: OPERATOR_TREASURY,
+    to: source,
+    amount: 3_000_000n,
+    memo: 'a gift',
+  });
   await expect(ask(payer, 'of-a-gift', 1n)).rejects.toMatchObject({
     code: 'insufficient_balance',
     message: /only what was paid in over chains .*: 0 USDC/,
@@ -75,7 +81,9 @@ test('what the operator sends to the treasury himself is his own, once he says s
 test('a withdrawal that its owner was to submit is submitted by the gateway when asked, and paid once', async () => {
   const payer = await world.payer();
   await fund(payer);
-  expect(await gateway.chains.withdrawals.submit((await ask(payer, 'mine', 1_000_000n, true)).id)).toMatchObject({ handedOut: false });
+  expect(await gateway.chains.withdrawals.submit((await ask(payer, 'mine', 1_000_000n, true)).id)).toMatchObject({
+    handedOut: false,
+  });
   await world.settle(gateway);
   expect((await gateway.chains.withdrawalRows.find('mine'))!.state).toBe('paid');
   expect(await gateway.chains.withdrawals.submit('mine')).toBeNull();

@@ -12,7 +12,13 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const use = (account: string) =>
-  gateway.ledger.transfer({ id: `use ${account}`, from: treasuryOf('other'), to: escrowOf(account), amount: 1n, memo: 'a first use' });
+  gateway.ledger.transfer({
+    id: `use ${account}`,
+    from: treasuryOf('other'),
+    to: escrowOf(account),
+    amount: 1n,
+    memo: 'a first use',
+  });
 const send = async (payer: Payer) => {
   await world.chain.token.transfer(world.chain.walletOf(payer), world.treasury as `0x${string}`, 5n);
   await world.settle(gateway);

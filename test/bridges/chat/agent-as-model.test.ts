@@ -4,13 +4,17 @@ import { said, startScriptedAgent, type ScriptedAgent } from './support/scripted
 import { agentToml, modelToml, UNHURRIED } from './support/toml.ts';
 import { startWorld, type World } from './support/world.ts';
 
-// An agent that is asked through the chat door as if it were a model: what it says, in the shapes of chat, at the agent's own price.
+// An agent that is asked through the chat door as if it were a model: what it says, in the shapes of chat, at the
+// agent's own price.
 
 let agent: ScriptedAgent;
 let world: World;
 beforeAll(async () => {
   agent = await startScriptedAgent();
-  world = await startWorld({ toml: agentToml(agent.url) + modelToml(agent.url, 'a2a/shadow') + UNHURRIED, agents: agent.speaker });
+  world = await startWorld({
+    toml: agentToml(agent.url) + modelToml(agent.url, 'a2a/shadow') + UNHURRIED,
+    agents: agent.speaker,
+  });
 });
 afterAll(async () => {
   await world.stop();
@@ -30,7 +34,10 @@ test('answers in one piece, with its task, its tokens and what it cost', async (
     said('It '),
     said('rains.'),
     { type: 'part', part: { kind: 'data', data: { mm: 3 } } },
-    { type: 'part', part: { kind: 'file', mediaType: 'image/png', name: 'radar', url: 'https://example.com/a (1).png', bytes: null } },
+    {
+      type: 'part',
+      part: { kind: 'file', mediaType: 'image/png', name: 'radar', url: 'https://example.com/a (1).png', bytes: null },
+    },
     { finish: 'stop', taskId: 't-1', contextId: 'c-1', promptTokens: 7, completionTokens: 9 },
   ]);
   const before = await world.balance();
@@ -51,7 +58,13 @@ test('answers in one piece, with its task, its tokens and what it cost', async (
         finish_reason: 'stop',
       },
     ],
-    usage: { prompt_tokens: 7, completion_tokens: 9, total_tokens: 16, cost: 0.002, cost_details: { charged_usd: '0.002' } },
+    usage: {
+      prompt_tokens: 7,
+      completion_tokens: 9,
+      total_tokens: 16,
+      cost: 0.002,
+      cost_details: { charged_usd: '0.002' },
+    },
     tollgate: { task_id: 't-1', context_id: 'c-1', state: 'completed' },
   });
   expect(response.headers.get('x-provider')).toBe('Agents');
@@ -158,7 +171,12 @@ test.each([false, true])('its failure is an error that costs nothing, streamed: 
     const { content, last } = await streamed(response);
     expect(content).toBe('I tried');
     expect(last).toMatchObject({ choices: [{ finish_reason: 'error' }], error, usage, tollgate: { state: 'failed' } });
-  } else expect(await whole(response)).toMatchObject({ choices: [{ message: { content: 'I tried' }, finish_reason: 'error' }], error, usage });
+  } else
+    expect(await whole(response)).toMatchObject({
+      choices: [{ message: { content: 'I tried' }, finish_reason: 'error' }],
+      error,
+      usage,
+    });
   expect((await world.balance()).available).toBe(before.available);
   expect(await world.lock(response.headers.get('x-generation-id'))).toMatchObject({ state: 'settled', charged: 0n });
 });
@@ -241,7 +259,9 @@ test('a model of exactly that name goes first', async () => {
   // The agent's server is no model: that it was asked as one shows who was called.
   expect(response.status).toBe(500);
   const details = await Promise.all(
-    (await world.locks()).map(async (id) => JSON.parse((await world.lock(id)).lockDetail) as { primitive: string; service: string }),
+    (await world.locks()).map(
+      async (id) => JSON.parse((await world.lock(id)).lockDetail) as { primitive: string; service: string },
+    ),
   );
   expect(details).toContainEqual(expect.objectContaining({ primitive: 'model', service: 'a2a/shadow' }));
 });
@@ -273,8 +293,16 @@ test.each([
     'messages[1].role',
   ],
   ['nothing', { messages: [{ role: 'user', content: '' }] }, 'messages[0].content'],
-  ['a stored file', { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'f-1' } }] }] }, 'messages[0].content[0].file'],
-  ['a part of no known type', { messages: [{ role: 'user', content: [{ type: 'hologram' }] }] }, 'messages[0].content[0].type'],
+  [
+    'a stored file',
+    { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'f-1' } }] }] },
+    'messages[0].content[0].file',
+  ],
+  [
+    'a part of no known type',
+    { messages: [{ role: 'user', content: [{ type: 'hologram' }] }] },
+    'messages[0].content[0].type',
+  ],
 ])('is not asked for what it cannot do: %s', async (_what, more, param) => {
   const response = await world.chat(ask(more));
   expect(response.status).toBe(400);
@@ -287,6 +315,9 @@ test('an unknown agent is not found, one that costs more than the client allows 
   expect(unknown.status).toBe(404);
   const dear = await world.chat(ask({ max_cost: '0.001' }));
   expect(dear.status).toBe(422);
-  expect((await whole(dear)).error).toMatchObject({ type: 'unprocessable', message: 'max_cost is 0.001 USD, but weather may cost 0.002 USD' });
+  expect((await whole(dear)).error).toMatchObject({
+    type: 'unprocessable',
+    message: 'max_cost is 0.001 USD, but weather may cost 0.002 USD',
+  });
   expect(agent.asked).toEqual([]);
 });

@@ -6,7 +6,8 @@ import { startScriptedModel, type ScriptedModel } from './support/scripted-model
 import { modelToml, UNHURRIED } from './support/toml.ts';
 import { startWorld, type World } from './support/world.ts';
 
-// A chat model that is spoken to in parts: the endings, estimates and accounts of a chat call, whatever door it is behind.
+// A chat model that is spoken to in parts: the endings, estimates and accounts of a chat call, whatever door it is
+// behind.
 
 let provider: TestProvider;
 let scripted: ScriptedModel;
@@ -35,7 +36,8 @@ const asking = (turns: readonly PartsTurn[], more: Partial<PartsAsk> = {}): Part
   stream: true,
   ...more,
 });
-const say = (text: string, more: Partial<PartsAsk> = {}) => world.say(world.speakers.model, 'test/model', asking([turn(text)], more));
+const say = (text: string, more: Partial<PartsAsk> = {}) =>
+  world.say(world.speakers.model, 'test/model', asking([turn(text)], more));
 const textOf = ({ events }: Awaited<ReturnType<typeof say>>) =>
   events.map((event) => (event.type === 'part' && event.part.kind === 'text' ? event.part.text : '')).join('');
 
@@ -45,10 +47,20 @@ test('says its words as parts, and what it used', async () => {
   expect(textOf(heard)).toBe('the toll is paid ');
   expect(heard.events.length).toBeGreaterThan(1);
   const { promptTokens } = provider.log.at(-1)!;
-  expect(heard.end).toEqual({ finish: 'stop', error: null, taskId: null, contextId: null, promptTokens, completionTokens: 4 });
+  expect(heard.end).toEqual({
+    finish: 'stop',
+    error: null,
+    taskId: null,
+    contextId: null,
+    promptTokens,
+    completionTokens: 4,
+  });
   expect(heard.charged).toBe(BigInt(promptTokens + 8));
   expect(before.available - (await world.balance()).available).toBe(heard.charged);
-  expect(JSON.parse((await world.lock(heard.id)).lockDetail)).toMatchObject({ primitive: 'model', service: 'test/model' });
+  expect(JSON.parse((await world.lock(heard.id)).lockDetail)).toMatchObject({
+    primitive: 'model',
+    service: 'test/model',
+  });
 });
 
 test.each([
@@ -59,17 +71,36 @@ test.each([
   expect(textOf(await say(`hello ${commands}`))).toBe('the toll is ');
 });
 
-const chunk = (delta: object, finish: string | null = null) => `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}`;
+const chunk = (delta: object, finish: string | null = null) =>
+  `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}`;
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
-const whole = { choices: [{ index: 0, message: { role: 'assistant', content: 'all at once' }, finish_reason: 'stop' }], usage };
+const whole = {
+  choices: [{ index: 0, message: { role: 'assistant', content: 'all at once' }, finish_reason: 'stop' }],
+  usage,
+};
 const PIXEL = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
 
 test.each([
   ['a reply in one piece', 'application/json', JSON.stringify(whole), 'all at once'],
-  ['words beside the finish', 'text/event-stream', `${chunk({ content: 'a ' })}\n\n${chunk({ content: 'b' }, 'stop')}\n\ndata: [DONE]\n\n`, 'a b'],
-  ['an end that is cut short', 'text/event-stream', `${chunk({ content: 'a ' })}\n\n${chunk({ content: 'b' }, 'stop')}`, 'a b'],
+  [
+    'words beside the finish',
+    'text/event-stream',
+    `${chunk({ content: 'a ' })}\n\n${chunk({ content: 'b' }, 'stop')}\n\ndata: [DONE]\n\n`,
+    'a b',
+  ],
+  [
+    'an end that is cut short',
+    'text/event-stream',
+    `${chunk({ content: 'a ' })}\n\n${chunk({ content: 'b' }, 'stop')}`,
+    'a b',
+  ],
   ['a refusal', 'text/event-stream', `${chunk({ refusal: 'no' }, 'stop')}\n\ndata: [DONE]\n\n`, 'no'],
-  ['thoughts, which are none of its words', 'text/event-stream', `${chunk({ reasoning: 'hm' })}\n\n${chunk({ content: 'b' }, 'stop')}\n\n`, 'b'],
+  [
+    'thoughts, which are none of its words',
+    'text/event-stream',
+    `${chunk({ reasoning: 'hm' })}\n\n${chunk({ content: 'b' }, 'stop')}\n\n`,
+    'b',
+  ],
 ])('whatever shape it comes in is told: %s', async (_what, type, text, told) => {
   scripted.says({ raw: { type, text } });
   const heard = await world.say(world.speakers.model, 'scripted/model', asking([turn('x')]));
@@ -78,9 +109,16 @@ test.each([
 });
 
 test('an image that it makes is a file', async () => {
-  scripted.says({ raw: { type: 'text/event-stream', text: `${chunk({ images: [PIXEL] })}\n\n${chunk({}, 'stop')}\n\ndata: [DONE]\n\n` } });
+  scripted.says({
+    raw: {
+      type: 'text/event-stream',
+      text: `${chunk({ images: [PIXEL] })}\n\n${chunk({}, 'stop')}\n\ndata: [DONE]\n\n`,
+    },
+  });
   const heard = await world.say(world.speakers.model, 'scripted/model', asking([turn('x')]));
-  expect(heard.events).toEqual([{ type: 'part', part: { kind: 'file', mediaType: 'image/png', name: null, url: null, bytes: 'AAAA' } }]);
+  expect(heard.events).toEqual([
+    { type: 'part', part: { kind: 'file', mediaType: 'image/png', name: null, url: null, bytes: 'AAAA' } },
+  ]);
 });
 
 test('is asked with all turns, data as JSON and images', async () => {
@@ -175,17 +213,26 @@ describe('ends as a chat call does', () => {
 
 test.each([
   ['a document', { kind: 'file', mediaType: 'application/pdf', name: 'a.pdf', url: null, bytes: 'AAAA' }],
-  ['an image that is not at a safe place', { kind: 'file', mediaType: 'image/png', name: null, url: 'http://example.com/a.png', bytes: null }],
+  [
+    'an image that is not at a safe place',
+    { kind: 'file', mediaType: 'image/png', name: null, url: 'http://example.com/a.png', bytes: null },
+  ],
   ['a file of no known kind', { kind: 'file', mediaType: null, name: null, url: 'https://example.com/a', bytes: null }],
 ] as const)('takes images alone: not %s', async (_what, part) => {
   const asked = world.say(world.speakers.model, 'test/model', asking([{ role: 'user', parts: [part] }]));
-  await expect(asked).rejects.toMatchObject({ code: 'unprocessable', message: expect.stringContaining('it takes images') as string });
+  await expect(asked).rejects.toMatchObject({
+    code: 'unprocessable',
+    message: expect.stringContaining('it takes images') as string,
+  });
 });
 
 test('names an image whose bytes are no base64', async () => {
   const part = { kind: 'file', mediaType: 'image/png', name: 'a.png', url: null, bytes: 'A"}' } as const;
   const asked = world.say(world.speakers.model, 'test/model', asking([{ role: 'user', parts: [part] }]));
-  await expect(asked).rejects.toMatchObject({ code: 'invalid_request', message: 'The bytes of the file "a.png", "image/png" are not base64' });
+  await expect(asked).rejects.toMatchObject({
+    code: 'invalid_request',
+    message: 'The bytes of the file "a.png", "image/png" are not base64',
+  });
 });
 
 test('is known by its name', async () => {

@@ -17,7 +17,10 @@ beforeAll(async () => {
   agent = await startScriptedAgent();
   model = await startScriptedModel();
   tools = await startScriptedTools({ hour: async () => 'noon' });
-  world = await startWorld({ toml: agentToml(agent.url) + modelToml(model.url) + toolToml(tools.url) + UNHURRIED, agents: agent.speaker });
+  world = await startWorld({
+    toml: agentToml(agent.url) + modelToml(model.url) + toolToml(tools.url) + UNHURRIED,
+    agents: agent.speaker,
+  });
   client = new OpenAI({ baseURL: world.url, apiKey: world.key, maxRetries: 0 });
 });
 afterAll(async () => {
@@ -42,9 +45,9 @@ test.each(['a2a/weather', 'mcp/kit/hour'])('%s, whole and streamed', async (name
 
 test('an agent that failed in a stream is an error', async () => {
   agent.says(() => [said('I '), { finish: 'failed', error: 'no clock' }]);
-  await expect(client.chat.completions.stream({ model: 'a2a/weather', messages }).finalChatCompletion()).rejects.toThrow(
-    'a2a/weather failed: no clock',
-  );
+  await expect(
+    client.chat.completions.stream({ model: 'a2a/weather', messages }).finalChatCompletion(),
+  ).rejects.toThrow('a2a/weather failed: no clock');
 });
 
 test('a run of tools, whole and streamed', async () => {
@@ -55,15 +58,26 @@ test('a run of tools, whole and streamed', async () => {
   expect((await client.chat.completions.create(ask)).choices[0]!.message.content).toBe('Let me look.\n\nIt is noon.');
   model.says(...turns);
   let words = '';
-  for await (const chunk of await client.chat.completions.create({ ...ask, stream: true })) words += chunk.choices[0]?.delta.content ?? '';
+  for await (const chunk of await client.chat.completions.create({ ...ask, stream: true }))
+    words += chunk.choices[0]?.delta.content ?? '';
   expect(words).toBe('Let me look.\n\nIt is noon.');
 });
 
 test('a function of its own that a run asks it to call, streamed', async () => {
-  const own: OpenAI.ChatCompletionTool = { type: 'function', function: { name: 'mine', parameters: { type: 'object', properties: {} } } };
+  const own: OpenAI.ChatCompletionTool = {
+    type: 'function',
+    function: { name: 'mine', parameters: { type: 'object', properties: {} } },
+  };
   const hours = { type: 'mcp', service: 'kit' } as unknown as OpenAI.ChatCompletionTool;
   model.says({ calls: [{ name: 'kit__hour', id: 'c0' }] }, { calls: [{ name: 'mine', id: 'c1', args: { at: 12 } }] });
-  const completion = await client.chat.completions.create({ model: 'test/model', messages, tools: [own, hours], max_tokens: 50 });
-  expect(completion.choices[0]!.message.tool_calls).toEqual([{ id: 'c1', type: 'function', function: { name: 'mine', arguments: '{"at":12}' } }]);
+  const completion = await client.chat.completions.create({
+    model: 'test/model',
+    messages,
+    tools: [own, hours],
+    max_tokens: 50,
+  });
+  expect(completion.choices[0]!.message.tool_calls).toEqual([
+    { id: 'c1', type: 'function', function: { name: 'mine', arguments: '{"at":12}' } },
+  ]);
   expect(completion.choices[0]!.finish_reason).toBe('tool_calls');
 });

@@ -34,20 +34,29 @@ async function paid(run: () => Promise<void>): Promise<bigint> {
   return before.available - (await world.balance()).available;
 }
 
-test.each([false, true])('its arguments are the JSON that it is told, its result is the answer; streamed: %s', async (stream) => {
-  const cost = await paid(async () => {
-    const response = await world.chat(ask('json_schema_2020_12_tool', '{"name":"Ada","email":"a@example.com"}', { stream }));
-    expect(response.status).toBe(200);
-    const id = response.headers.get('x-generation-id');
-    const { content, usage } = stream
-      ? await streamed(response).then((all) => ({ content: all.content, usage: all.last.usage! }))
-      : await whole(response).then((all) => ({ content: all.choices[0]!.message.content, usage: all.usage }));
-    expect(JSON.parse(content!)).toEqual({ name: 'Ada', email: 'a@example.com' });
-    expect(usage).toMatchObject({ prompt_tokens: 0, completion_tokens: 0, cost: 0.001 });
-    expect(JSON.parse((await world.lock(id)).lockDetail)).toMatchObject({ primitive: 'tool', service: 'kit', operation: 'json_schema_2020_12_tool' });
-  });
-  expect(cost).toBe(1_000n);
-});
+test.each([false, true])(
+  'its arguments are the JSON that it is told, its result is the answer; streamed: %s',
+  async (stream) => {
+    const cost = await paid(async () => {
+      const response = await world.chat(
+        ask('json_schema_2020_12_tool', '{"name":"Ada","email":"a@example.com"}', { stream }),
+      );
+      expect(response.status).toBe(200);
+      const id = response.headers.get('x-generation-id');
+      const { content, usage } = stream
+        ? await streamed(response).then((all) => ({ content: all.content, usage: all.last.usage! }))
+        : await whole(response).then((all) => ({ content: all.choices[0]!.message.content, usage: all.usage }));
+      expect(JSON.parse(content!)).toEqual({ name: 'Ada', email: 'a@example.com' });
+      expect(usage).toMatchObject({ prompt_tokens: 0, completion_tokens: 0, cost: 0.001 });
+      expect(JSON.parse((await world.lock(id)).lockDetail)).toMatchObject({
+        primitive: 'tool',
+        service: 'kit',
+        operation: 'json_schema_2020_12_tool',
+      });
+    });
+    expect(cost).toBe(1_000n);
+  },
+);
 
 test('an earlier request is not made again by a later text', async () => {
   const messages = [
@@ -55,7 +64,11 @@ test('an earlier request is not made again by a later text', async () => {
     { role: 'assistant', content: 'done' },
     { role: 'user', content: 'and again' },
   ];
-  expect(await paid(async () => expect((await world.chat({ ...ask('json_schema_2020_12_tool'), messages })).status).toBe(422))).toBe(0n);
+  expect(
+    await paid(async () =>
+      expect((await world.chat({ ...ask('json_schema_2020_12_tool'), messages })).status).toBe(422),
+    ),
+  ).toBe(0n);
 });
 
 test('an image is shown as one', async () => {
@@ -64,7 +77,9 @@ test('an image is shown as one', async () => {
 });
 
 test('progress is told where clients do not look', async () => {
-  const { content, comments } = await streamed(await world.chat(ask('test_tool_with_progress', '{}', { stream: true })));
+  const { content, comments } = await streamed(
+    await world.chat(ask('test_tool_with_progress', '{}', { stream: true })),
+  );
   expect(content).toBe('Done');
   expect(comments).toEqual(['0/100', '50/100', '100/100']);
 });

@@ -35,7 +35,8 @@ const ask = (more: object = {}) => ({
   max_tokens: 50,
   ...more,
 });
-const calls = (count: number, name = 'kit__wait') => Array.from({ length: count }, (_, index) => ({ id: `c${index}`, name, args: {} }));
+const calls = (count: number, name = 'kit__wait') =>
+  Array.from({ length: count }, (_, index) => ({ id: `c${index}`, name, args: {} }));
 
 test('at most eight tools run at once, and no more than 64 of one turn', async () => {
   model.says({ calls: calls(66) }, { text: 'ok' });
@@ -95,7 +96,11 @@ test('a key that may not use the service of a tool is told before anything is pa
 });
 
 test('the default budget is bounded, and never less than a turn', async () => {
-  const small = await startWorld({ toml: modelToml(model.url) + toolToml(tools.url) + UNHURRIED, credit: '0.01', budgetMax: '0.005' });
+  const small = await startWorld({
+    toml: modelToml(model.url) + toolToml(tools.url) + UNHURRIED,
+    credit: '0.01',
+    budgetMax: '0.005',
+  });
   model.says({ text: 'ok' });
   const response = await small.chat(ask());
   expect(response.status).toBe(200);

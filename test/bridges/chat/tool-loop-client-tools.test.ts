@@ -4,7 +4,8 @@ import type { ScriptedModel } from './support/scripted-model.ts';
 import { ADA, ask, call, ECHO, KIT, OWN, startToolWorld, TOOL, TURN, type ToolWorld } from './support/tool-world.ts';
 import type { World } from './support/world.ts';
 
-// A model that has tools of the client beside those that the gateway calls: the client gets what is its own, in a form that it can go on from.
+// A model that has tools of the client beside those that the gateway calls: the client gets what is its own, in a
+// form that it can go on from.
 
 let tools: ToolWorld;
 let model: ScriptedModel;
@@ -26,14 +27,23 @@ test('a tool that the client calls ends the run: the call is the answer, and wha
   model.says({ text: 'First.', calls: [call()] }, { calls: [call({ x: 1 }, 'mine', 'c1'), call(ADA, ECHO, 'c2')] });
   const { choices, tollgate } = await whole(await world.chat(ask({ tools: [OWN, KIT] })));
   expect(choices).toMatchObject([{ message: { content: 'First.' }, finish_reason: 'tool_calls' }]);
-  expect(choices[0]!.message.tool_calls).toEqual([{ id: 'c1', type: 'function', function: { name: 'mine', arguments: '{"x":1}' } }]);
+  expect(choices[0]!.message.tool_calls).toEqual([
+    { id: 'c1', type: 'function', function: { name: 'mine', arguments: '{"x":1}' } },
+  ]);
   expect(tollgate!.messages!.map(({ role }) => role)).toEqual(['assistant', 'tool']);
   // The gateway's tool of the same turn was not called.
   expect(await spent()).toBe(2n * TURN + TOOL);
 
   model.says({ text: 'Done.' });
-  const messages = [...ask().messages, ...tollgate!.messages!, choices[0]!.message, { role: 'tool', tool_call_id: 'c1', content: 'one' }];
-  expect((await whole(await world.chat(ask({ tools: [OWN, KIT], messages })))).choices[0]!.message.content).toBe('Done.');
+  const messages = [
+    ...ask().messages,
+    ...tollgate!.messages!,
+    choices[0]!.message,
+    { role: 'tool', tool_call_id: 'c1', content: 'one' },
+  ];
+  expect((await whole(await world.chat(ask({ tools: [OWN, KIT], messages })))).choices[0]!.message.content).toBe(
+    'Done.',
+  );
 });
 
 test('and as a stream: whole calls in one chunk', async () => {

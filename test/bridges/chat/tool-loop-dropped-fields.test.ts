@@ -4,7 +4,8 @@ import { startScriptedTools, type ScriptedTools } from './support/scripted-tools
 import { modelToml, toolToml, UNHURRIED } from './support/toml.ts';
 import { startWorld, type World } from './support/world.ts';
 
-// A model whose tools the gateway calls gets the fields that it would get without, in every turn, and its client is told of the others.
+// A model whose tools the gateway calls gets the fields that it would get without, in every turn, and its client is
+// told of the others.
 
 let tools: ScriptedTools;
 let model: ScriptedModel;

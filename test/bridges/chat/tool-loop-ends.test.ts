@@ -77,7 +77,10 @@ describe('the budget', () => {
   });
 
   test('that is no amount is refused', async () => {
-    expect((await whole(await world.chat(ask({ max_cost: 'much' })))).error).toMatchObject({ type: 'invalid_request', param: 'max_cost' });
+    expect((await whole(await world.chat(ask({ max_cost: 'much' })))).error).toMatchObject({
+      type: 'invalid_request',
+      param: 'max_cost',
+    });
   });
 });
 

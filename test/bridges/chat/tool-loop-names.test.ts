@@ -30,14 +30,28 @@ describe('names', () => {
     const tools = [own, { ...KIT, allowed_tools }, { type: 'mcp', service: 'other/kit', allowed_tools }];
     expect((await world.chat(ask({ tools }))).status).toBe(200);
     const names = model.asked[0]!.tools!.map(({ function: { name } }) => name);
-    expect(names).toEqual([ECHO, expect.stringMatching(/^kit__json_schema_2020_12_tool_[0-9a-f]{8}$/), 'other_kit__json_schema_2020_12_tool']);
+    expect(names).toEqual([
+      ECHO,
+      expect.stringMatching(/^kit__json_schema_2020_12_tool_[0-9a-f]{8}$/),
+      'other_kit__json_schema_2020_12_tool',
+    ]);
   });
 
   test.each<[string, object, number, string | undefined]>([
     ['no service', { tools: [{ type: 'mcp' }] }, 400, 'tools[0].service'],
     ['an unknown service', { tools: [OWN, { type: 'mcp', service: 'nobody' }] }, 404, 'tools[1].service'],
-    ['an unknown tool', { tools: [{ type: 'mcp', service: 'kit', allowed_tools: ['none'] }] }, 400, 'tools[0].allowed_tools[0]'],
-    ['a member that is not known', { tools: [{ type: 'mcp', service: 'kit', allowed: ['none'] }] }, 400, 'tools[0].allowed'],
+    [
+      'an unknown tool',
+      { tools: [{ type: 'mcp', service: 'kit', allowed_tools: ['none'] }] },
+      400,
+      'tools[0].allowed_tools[0]',
+    ],
+    [
+      'a member that is not known',
+      { tools: [{ type: 'mcp', service: 'kit', allowed: ['none'] }] },
+      400,
+      'tools[0].allowed',
+    ],
     ['several answers', { n: 2 }, 400, 'n'],
     ['functions of the old kind', { functions: [{ name: 'f' }] }, 400, 'functions'],
     ['too many rounds', { max_tool_rounds: 33 }, 400, 'max_tool_rounds'],

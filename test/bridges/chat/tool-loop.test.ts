@@ -34,15 +34,40 @@ describe('lets the model use a tool until it answers', () => {
       object: 'chat.completion',
       model: 'test/model',
       choices: [{ message: { role: 'assistant', content: 'Let me look.\n\nIt is Ada.' }, finish_reason: 'stop' }],
-      usage: { prompt_tokens: 20, completion_tokens: 10, total_tokens: 30, cost: 0.00104, cost_details: { charged_usd: '0.00104' } },
+      usage: {
+        prompt_tokens: 20,
+        completion_tokens: 10,
+        total_tokens: 30,
+        cost: 0.00104,
+        cost_details: { charged_usd: '0.00104' },
+      },
     });
     expect(body.choices[0]!.message).not.toHaveProperty('tool_calls');
     expect(response.headers.get('x-cost-usd')).toBe('0.00104');
     expect(response.headers.get('x-provider')).toBe('Models');
     expect(childrenOf(body)).toEqual([
-      { id: expect.any(String) as string, primitive: 'model', service: 'test/model', cost: 0.00002, charged_usd: '0.00002' },
-      { id: expect.any(String) as string, primitive: 'tool', service: 'kit', tool: 'json_schema_2020_12_tool', cost: 0.001, charged_usd: '0.001' },
-      { id: expect.any(String) as string, primitive: 'model', service: 'test/model', cost: 0.00002, charged_usd: '0.00002' },
+      {
+        id: expect.any(String) as string,
+        primitive: 'model',
+        service: 'test/model',
+        cost: 0.00002,
+        charged_usd: '0.00002',
+      },
+      {
+        id: expect.any(String) as string,
+        primitive: 'tool',
+        service: 'kit',
+        tool: 'json_schema_2020_12_tool',
+        cost: 0.001,
+        charged_usd: '0.001',
+      },
+      {
+        id: expect.any(String) as string,
+        primitive: 'model',
+        service: 'test/model',
+        cost: 0.00002,
+        charged_usd: '0.00002',
+      },
     ]);
     expect(await spent()).toBe(2n * TURN + TOOL);
     const children = await world.children(id);
@@ -56,7 +81,11 @@ describe('lets the model use a tool until it answers', () => {
     model.says({ text: 'Let me look.', calls: [call()] }, { text: 'It is Ada.' });
     await world.chat(ask());
     const [first, second] = model.asked;
-    expect(first!.tools!.map(({ function: { name } }) => name)).toEqual([ECHO, 'kit__test_error_handling', 'kit__test_image_content']);
+    expect(first!.tools!.map(({ function: { name } }) => name)).toEqual([
+      ECHO,
+      'kit__test_error_handling',
+      'kit__test_image_content',
+    ]);
     expect(first!.tools![0]!.function).toMatchObject({
       description: 'Has a rich schema',
       parameters: { type: 'object', additionalProperties: false },
@@ -70,7 +99,8 @@ describe('lets the model use a tool until it answers', () => {
       },
       { role: 'tool', tool_call_id: 'call_a', content: JSON.stringify(ADA) },
     ]);
-    for (const body of model.asked) for (const field of ['max_cost', 'max_tool_rounds']) expect(body).not.toHaveProperty(field);
+    for (const body of model.asked)
+      for (const field of ['max_cost', 'max_tool_rounds']) expect(body).not.toHaveProperty(field);
   });
 
   test('as a stream, whose words come as they are said', async () => {
@@ -90,7 +120,13 @@ describe('lets the model use a tool until it answers', () => {
     expect(chunks.some(({ choices }) => choices[0]!.delta.tool_calls)).toBe(false);
     expect(chunks.flatMap(({ tollgate }) => tollgate?.tool_calls ?? [])).toEqual([
       { id: 'call_a', service: 'kit', tool: 'json_schema_2020_12_tool', state: 'running', generation: null },
-      { id: 'call_a', service: 'kit', tool: 'json_schema_2020_12_tool', state: 'done', generation: childrenOf({ usage: last.usage! })[1]!.id },
+      {
+        id: 'call_a',
+        service: 'kit',
+        tool: 'json_schema_2020_12_tool',
+        state: 'done',
+        generation: childrenOf({ usage: last.usage! })[1]!.id,
+      },
     ]);
     expect(last).toMatchObject({ choices: [{ finish_reason: 'stop' }], usage: { total_tokens: 30, cost: 0.00104 } });
     expect(done).toBe(true);

@@ -26,31 +26,40 @@ const agents = (url: string) => ({
   weather: { url, perCall: 0.02, description: 'Forecasts of the weather' },
   'acme/travel': { url, perCall: 0.05, description: 'Books trips' },
 });
-const models = (url: string) => ({ 'acme/gpt': { url, perCall: 0.003, description: 'Writes poems about the weather' } });
+const models = (url: string) => ({
+  'acme/gpt': { url, perCall: 0.003, description: 'Writes poems about the weather' },
+});
 
 const CLIENTS = { 'a session': connectV1, 'the modern revision': connectV2 } as const;
 
-test.each(Object.entries(CLIENTS))('with %s, agents and models are asked by tools of the one address', async (_name, connect) => {
-  const { origin, charged, endings, faults } = await world((url) => ({ agents: agents(url), models: models(url) }));
-  const client = await connect(`${origin}/mcp`, 'alice');
-  expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['find_tools', 'ask_agent', 'ask_model']);
-  const asked = await client.callTool({ name: 'ask_agent', arguments: { agent: 'acme/travel', message: 'to Rome' } });
-  expect(asked).toMatchObject({
-    content: [{ text: 'acme/travel here' }],
-    structuredContent: { context_id: 'c', state: 'completed' },
-    _meta: { 'tollgate/generation': { cost: '0.05' } },
-  });
-  expect(textOf(await client.callTool({ name: 'ask_model', arguments: { model: 'acme/gpt', prompt: 'hi' } }))).toBe('acme/gpt here');
-  expect(await charged()).toBe(53_000n);
-  expect(endings).toEqual(['agent acme/travel: stop', 'model acme/gpt: stop']);
-  expect(await faults()).toEqual([]);
-});
+test.each(Object.entries(CLIENTS))(
+  'with %s, agents and models are asked by tools of the one address',
+  async (_name, connect) => {
+    const { origin, charged, endings, faults } = await world((url) => ({ agents: agents(url), models: models(url) }));
+    const client = await connect(`${origin}/mcp`, 'alice');
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['find_tools', 'ask_agent', 'ask_model']);
+    const asked = await client.callTool({ name: 'ask_agent', arguments: { agent: 'acme/travel', message: 'to Rome' } });
+    expect(asked).toMatchObject({
+      content: [{ text: 'acme/travel here' }],
+      structuredContent: { context_id: 'c', state: 'completed' },
+      _meta: { 'tollgate/generation': { cost: '0.05' } },
+    });
+    expect(textOf(await client.callTool({ name: 'ask_model', arguments: { model: 'acme/gpt', prompt: 'hi' } }))).toBe(
+      'acme/gpt here',
+    );
+    expect(await charged()).toBe(53_000n);
+    expect(endings).toEqual(['agent acme/travel: stop', 'model acme/gpt: stop']);
+    expect(await faults()).toEqual([]);
+  },
+);
 
 describe('what is listed', () => {
   test('a tool for agents where there are any, one for models where there are any', async () => {
     const none = await world(() => ({}));
     expect(await none.list()).toEqual([]);
-    expect((await none.post('tools/call', { name: 'ask_agent', arguments: { agent: 'weather', message: 'hi' } })).error).toMatchObject({
+    expect(
+      (await none.post('tools/call', { name: 'ask_agent', arguments: { agent: 'weather', message: 'hi' } })).error,
+    ).toMatchObject({
       code: -32602,
     });
     const some = await world((url) => ({ models: models(url) }));
@@ -59,7 +68,9 @@ describe('what is listed', () => {
 
   test('beside the tools of services, and beside find_tools where there are too many', async () => {
     const few = await startTools({ read: {} }, () => text('done'));
-    const many = await startTools(Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`t${i}`, {}])), () => text('done'));
+    const many = await startTools(Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`t${i}`, {}])), () =>
+      text('done'),
+    );
     const { list, mcp } = await world((url) => ({
       agents: agents(url),
       models: models(url),
@@ -84,7 +95,10 @@ describe('what is listed', () => {
     const ask = (agent: string, key: string, query = '') =>
       post('tools/call', { name: 'ask_agent', arguments: { agent, message: 'hi' } }, key, query);
     expect((await ask('weather', 'carol')).result.content).toMatchObject([{ text: 'weather here' }]);
-    expect((await ask('acme/travel', 'carol')).error).toMatchObject({ code: -32012, message: expect.stringContaining('may not use acme/travel') });
+    expect((await ask('acme/travel', 'carol')).error).toMatchObject({
+      code: -32012,
+      message: expect.stringContaining('may not use acme/travel'),
+    });
     // An address that selects another agent does not have this one.
     expect((await ask('weather', 'alice', '?services=a2a/acme/travel')).result).toMatchObject({
       isError: true,
@@ -95,7 +109,11 @@ describe('what is listed', () => {
 });
 
 test('find_tools finds agents and models, says what they cost and how they are asked', async () => {
-  const { find, post, list } = await world((url) => ({ agents: agents(url), models: models(url), allowed: { carol: ['acme/travel'] } }));
+  const { find, post, list } = await world((url) => ({
+    agents: agents(url),
+    models: models(url),
+    allowed: { carol: ['acme/travel'] },
+  }));
   const found = await find({ query: 'weather tomorrow' });
   expect(found).toEqual({
     tools: [],
@@ -119,7 +137,8 @@ test('find_tools finds agents and models, says what they cost and how they are a
       },
     ],
   });
-  const names = ({ agents: some }: Tree) => (some as unknown as { agent: string }[] | undefined)?.map(({ agent }) => agent);
+  const names = ({ agents: some }: Tree) =>
+    (some as unknown as { agent: string }[] | undefined)?.map(({ agent }) => agent);
   expect(names(await find({ query: '' }))).toEqual(['weather', 'acme/travel']);
   expect(names(await find({ query: '', limit: 1 }))).toEqual(['weather']);
   expect(names(await find({ query: '', services: ['a2a/acme/travel'] }))).toEqual(['acme/travel']);
@@ -128,7 +147,8 @@ test('find_tools finds agents and models, says what they cost and how they are a
   expect(names(await find({ query: '' }, 'alice', '?services=files'))).toBeUndefined();
 
   // What it says can be called as it says it.
-  const { name, arguments: args } = (found.agents as unknown as { call: { name: string; arguments: object } }[])[0]!.call;
+  const { name, arguments: args } = (found.agents as unknown as { call: { name: string; arguments: object } }[])[0]!
+    .call;
   const { result } = await post('tools/call', { name, arguments: { ...args, message: 'hi' } });
   expect(CallToolResultSchema.safeParse(result).error).toBeUndefined();
   expect(result.content).toMatchObject([{ text: 'weather here' }]);
@@ -136,7 +156,9 @@ test('find_tools finds agents and models, says what they cost and how they are a
 });
 
 test('what find_tools gives is what its schema says', async () => {
-  const many = await startTools(Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`t${i}`, {}])), () => text('done'));
+  const many = await startTools(Object.fromEntries(Array.from({ length: 201 }, (_, i) => [`t${i}`, {}])), () =>
+    text('done'),
+  );
   const { post, find, mcp } = await world((url) => ({ agents: agents(url), tools: { many: { url: many.url } } }));
   await mcp.toolsOf('many');
   const [tool] = (await post('tools/list')).result.tools as unknown as { outputSchema: object }[];
@@ -151,13 +173,21 @@ test('wrong arguments and names are told as errors of the tool, which a model ca
     expect({ isError, resultType }).toEqual({ isError: true, resultType: 'complete' });
     expect((content as unknown as { text: string }[])[0]!.text).toMatch(why);
   };
-  await fails('ask_agent', { agent: 'wether', message: 'hi' }, /^There is no agent wether here\. The nearest: weather$/);
+  await fails(
+    'ask_agent',
+    { agent: 'wether', message: 'hi' },
+    /^There is no agent wether here\. The nearest: weather$/,
+  );
   await fails('ask_model', { model: 'weather', prompt: 'hi' }, 'There is no model weather here.');
   await fails('ask_agent', { message: 'hi' }, 'agent must be the name of one');
   await fails('ask_agent', { agent: 'weather' }, 'message must be a string that is not empty');
   await fails('ask_agent', { agent: 'weather', message: '  ' }, 'message must be a string');
   await fails('ask_agent', { agent: 'weather', message: 'hi', task_id: 7 }, 'task_id must be an id');
-  await fails('ask_model', { model: 'acme/gpt', prompt: 'hi', max_tokens: 0 }, 'max_tokens must be an integer from 1 on');
+  await fails(
+    'ask_model',
+    { model: 'acme/gpt', prompt: 'hi', max_tokens: 0 },
+    'max_tokens must be an integer from 1 on',
+  );
   await fails('ask_model', { model: 'acme/gpt', prompt: 'hi', system: {} }, 'system must be a string');
   await fails(
     'ask_model',

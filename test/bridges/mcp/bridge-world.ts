@@ -3,7 +3,18 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { Database } from '#store';
 import { GatewayError } from '#wire';
-import { audit, createBill, createLedger, createPriceBook, createReceiptSigner, escrowOf, parseRates, parseUsd, priceId, treasuryOf } from '#billing';
+import {
+  audit,
+  createBill,
+  createLedger,
+  createPriceBook,
+  createReceiptSigner,
+  escrowOf,
+  parseRates,
+  parseUsd,
+  priceId,
+  treasuryOf,
+} from '#billing';
 import type { Config } from '#config';
 import {
   createArrivals,
@@ -61,8 +72,8 @@ const HELD = { name: 'test/bridge-locks-held', text: "SELECT id FROM locks WHERE
 const PER_CALL = 0.001;
 
 /**
- * Gateways of MCP in front of tools, agents and models, with a real database, ledger, pipeline and sockets. An account is its own key: `Bearer alice`;
- * `alice` and `bob` have 10 USD, everybody else has nothing.
+ * Gateways of MCP in front of tools, agents and models, with a real database, ledger, pipeline and sockets. An
+ * account is its own key: `Bearer alice`; `alice` and `bob` have 10 USD, everybody else has nothing.
  */
 export async function startBridgeWorld(options: WorldOptions) {
   const now = () => Date.now();
@@ -72,9 +83,17 @@ export async function startBridgeWorld(options: WorldOptions) {
   const offers = (['tool', 'agent', 'model'] as const).flatMap((primitive) =>
     Object.entries(options[`${primitive}s`] ?? {}).map(([name, service]) => toOffer(primitive, name, service)),
   );
-  await createPriceBook(database).remember(offers.map(({ price, provider, service }) => ({ ...price, provider: provider.id, service })));
+  await createPriceBook(database).remember(
+    offers.map(({ price, provider, service }) => ({ ...price, provider: provider.id, service })),
+  );
   for (const name of ['alice', 'bob', ...Object.keys(options.allowed ?? {})])
-    await ledger.transfer({ id: `credit ${name}`, from: treasuryOf('operator'), to: escrowOf(accountOf(name)), amount: parseUsd('10'), memo: '' });
+    await ledger.transfer({
+      id: `credit ${name}`,
+      from: treasuryOf('operator'),
+      to: escrowOf(accountOf(name)),
+      amount: parseUsd('10'),
+      memo: '',
+    });
   const gateway = () => startGateway(options, { now, database, ledger, offers });
   return {
     ...(await gateway()),
@@ -125,12 +144,15 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     drainMs: 50,
     drainBytes: 1024 * 1024,
     refuse: refuseLock,
-    receipt: (call, end, settlement) => (call.wantsReceipt ? signer.sign(receiptOfCall(call, end, settlement, now(), [])) : null),
+    receipt: (call, end, settlement) =>
+      call.wantsReceipt ? signer.sign(receiptOfCall(call, end, settlement, now(), [])) : null,
     onStarted: observer.started,
     onRefused: observer.failed,
     onResolved(call, resolution) {
       observer.resolved(call, resolution);
-      endings.push(`${call.primitive} ${call.service}: ${String(resolution.end?.detail['finishReason'] ?? resolution.state)}`);
+      endings.push(
+        `${call.primitive} ${call.service}: ${String(resolution.end?.detail['finishReason'] ?? resolution.state)}`,
+      );
     },
   });
   const requestsPerMinute = options.requestsPerMinute ?? 1e9;
@@ -255,7 +277,11 @@ function callerOf(name: string, { allowed }: WorldOptions): Caller {
   return { account: accountOf(name), key, wallet: null };
 }
 
-function toOffer(primitive: 'tool' | 'agent' | 'model', service: string, { url, perCall = PER_CALL, description = '' }: WorldService): Offer {
+function toOffer(
+  primitive: 'tool' | 'agent' | 'model',
+  service: string,
+  { url, perCall = PER_CALL, description = '' }: WorldService,
+): Offer {
   const provider = { id: `${primitive}-key`, name: 'acme' };
   const rates = parseRates({ call: perCall });
   return {

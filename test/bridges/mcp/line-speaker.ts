@@ -2,7 +2,16 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { GatewayError, UpstreamFailure } from '#wire';
-import { encodePartsEvent, NO_PREFERENCES, type Catalog, type Part, type PartsAsk, type PartsEnd, type ReplyEnd, type Speaker } from '#gateway';
+import {
+  encodePartsEvent,
+  NO_PREFERENCES,
+  type Catalog,
+  type Part,
+  type PartsAsk,
+  type PartsEnd,
+  type ReplyEnd,
+  type Speaker,
+} from '#gateway';
 
 /** What a line server is asked: the ask as it was given to the speaker, and the service. */
 export type LineAsk = PartsAsk & { readonly name: string };
@@ -52,7 +61,14 @@ export async function startLineServer(answer: (ask: LineAsk) => Iterable<Line>):
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked, left: left.promise };
 }
 
-const ENDED: PartsEnd = { finish: 'stop', error: null, taskId: null, contextId: null, promptTokens: 0, completionTokens: 0 };
+const ENDED: PartsEnd = {
+  finish: 'stop',
+  error: null,
+  taskId: null,
+  contextId: null,
+  promptTokens: 0,
+  completionTokens: 0,
+};
 
 /** Speaks to line servers. Each answer is one call. */
 export function createLineSpeaker(primitive: 'agent' | 'model', catalog: Catalog): Speaker {
@@ -71,7 +87,8 @@ export function createLineSpeaker(primitive: 'agent' | 'model', catalog: Catalog
         .slice(0, limit)
         .map(({ service, displayName, description }) => ({ name: service, displayName, description })),
     async toCall(name, ask, { caller, requestId, traceparent, wantsReceipt }) {
-      if (ask.maxTokens !== null && ask.maxTokens > 1_000) throw new GatewayError('unprocessable', `${name} gives at most 1000 tokens`);
+      if (ask.maxTokens !== null && ask.maxTokens > 1_000)
+        throw new GatewayError('unprocessable', `${name} gives at most 1000 tokens`);
       return {
         primitive,
         caller,
@@ -84,7 +101,12 @@ export function createLineSpeaker(primitive: 'agent' | 'model', catalog: Catalog
         exchange: {
           async *converse(_offer, send) {
             const body = JSON.stringify({ ...ask, name });
-            const reply = await send({ method: 'POST', path: '', headers: { 'content-type': 'application/json' }, body }).head;
+            const reply = await send({
+              method: 'POST',
+              path: '',
+              headers: { 'content-type': 'application/json' },
+              body,
+            }).head;
             let rest = '';
             for (;;) {
               const chunks = await reply.read();
@@ -112,5 +134,12 @@ export function createLineSpeaker(primitive: 'agent' | 'model', catalog: Catalog
 
 function ended(tail: PartsEnd): ReplyEnd {
   const failed = tail.finish === 'failed';
-  return { usage: failed ? null : { call: 1n }, outcome: failed ? 'free' : 'complete', estimated: false, finishReason: tail.finish, flags: [], tail };
+  return {
+    usage: failed ? null : { call: 1n },
+    outcome: failed ? 'free' : 'complete',
+    estimated: false,
+    finishReason: tail.finish,
+    flags: [],
+    tail,
+  };
 }

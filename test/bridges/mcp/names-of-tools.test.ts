@@ -5,7 +5,9 @@ import { startTools, text } from './raw-tools.ts';
 test('the longest service that there is has the name, the rest is its tool', async () => {
   const short = await startTools({ 'b/read': {}, read: {} }, ({ params }) => text(`short ${String(params['name'])}`));
   const long = await startTools({ read: {} }, ({ params }) => text(`long ${String(params['name'])}`));
-  const { say, mcp } = await startBridgeWorld({ tools: { a: { url: short.url }, 'a/b': { url: long.url }, slow: { url: short.url } } });
+  const { say, mcp } = await startBridgeWorld({
+    tools: { a: { url: short.url }, 'a/b': { url: long.url }, slow: { url: short.url } },
+  });
   await Promise.all(['a', 'a/b', 'slow'].map((service) => mcp.toolsOf(service)));
   const said = async (name: string) => (await say(name, '{}')).parts;
   expect(await said('a/read')).toEqual([{ kind: 'text', text: 'short read' }]);
@@ -15,7 +17,9 @@ test('the longest service that there is has the name, the rest is its tool', asy
   expect(await said('a:floor/read')).toEqual([{ kind: 'text', text: 'short read' }]);
 
   expect(['a/read', 'a/b/read', 'slow/b/read', 'a:floor/read'].map(mcp.speaker.has)).toEqual([true, true, true, true]);
-  expect(['a', 'a/', '/read', 'a/b/b/read', 'b/read', 'a/write', `a/${'x'.repeat(600)}`].map(mcp.speaker.has)).not.toContain(true);
+  expect(
+    ['a', 'a/', '/read', 'a/b/b/read', 'b/read', 'a/write', `a/${'x'.repeat(600)}`].map(mcp.speaker.has),
+  ).not.toContain(true);
 });
 
 test('a name that is wrong is answered with those that are nearest', async () => {
@@ -29,30 +33,50 @@ test('a name that is wrong is answered with those that are nearest', async () =>
 });
 
 test('all tools are listed by their names, with the first sentence of their server on each', async () => {
-  const server = await startTools({ b: { description: 'Reads a file.\nIt takes long.' }, a: { description: 'x'.repeat(900) }, c: {} }, () =>
-    text('done'),
+  const server = await startTools(
+    { b: { description: 'Reads a file.\nIt takes long.' }, a: { description: 'x'.repeat(900) }, c: {} },
+    () => text('done'),
   );
   const { mcp } = await startBridgeWorld({ tools: { files: { url: server.url }, 'acme/more': { url: server.url } } });
   await Promise.all(['files', 'acme/more'].map((service) => mcp.toolsOf(service)));
   const all = mcp.speaker.list(100);
-  expect(all.map(({ name }) => name)).toEqual(['acme/more/a', 'acme/more/b', 'acme/more/c', 'files/a', 'files/b', 'files/c']);
+  expect(all.map(({ name }) => name)).toEqual([
+    'acme/more/a',
+    'acme/more/b',
+    'acme/more/c',
+    'files/a',
+    'files/b',
+    'files/c',
+  ]);
   expect(all[1]).toEqual({ name: 'acme/more/b', displayName: 'b', description: 'Reads a file.' });
   expect(all[0]!.description).toHaveLength(200);
   expect(mcp.speaker.list(2)).toHaveLength(2);
 });
 
 test('what a service has is fetched where it is not known yet', async () => {
-  const server = await startTools({ read: { description: 'Reads.', properties: { path: { type: 'string' } } }, bare: {} }, () => text('done'));
-  const { mcp, say } = await startBridgeWorld({ tools: { files: { url: server.url }, gone: { url: 'http://127.0.0.1:9' } } });
+  const server = await startTools(
+    { read: { description: 'Reads.', properties: { path: { type: 'string' } } }, bare: {} },
+    () => text('done'),
+  );
+  const { mcp, say } = await startBridgeWorld({
+    tools: { files: { url: server.url }, gone: { url: 'http://127.0.0.1:9' } },
+  });
   // Nobody has listed anything before: the first text waits for the schema.
   expect((await say('files/read', '/etc/motd')).end.finish).toBe('stop');
   expect(server.asked.at(-1)!.params['arguments']).toEqual({ path: '/etc/motd' });
   expect(await mcp.toolsOf('files')).toEqual([
-    { name: 'read', description: 'Reads.', inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: [] } },
+    {
+      name: 'read',
+      description: 'Reads.',
+      inputSchema: { type: 'object', properties: { path: { type: 'string' } }, required: [] },
+    },
     { name: 'bare', description: '', inputSchema: { type: 'object', properties: {}, required: [] } },
   ]);
   await expect(mcp.toolsOf('files/read')).rejects.toMatchObject({ code: 'not_found' });
   // One that is not reached has nothing, and nobody waits for it for ever.
   expect(await mcp.toolsOf('gone')).toEqual([]);
-  await expect(say('gone/read', 'hello')).rejects.toMatchObject({ code: 'unprocessable', message: expect.stringContaining('not known yet') });
+  await expect(say('gone/read', 'hello')).rejects.toMatchObject({
+    code: 'unprocessable',
+    message: expect.stringContaining('not known yet'),
+  });
 });

@@ -5,7 +5,8 @@ import { toolBlock } from '../../mcp/conformance/tool-block.ts';
 import { modernPost } from '../../mcp/calls/modern-post.ts';
 import { agentBlock } from '../../support/a2a-agent/index.ts';
 
-// Whoever misspells a name, or calls a tool in a way that it refuses, is told so in words that it can act on, at the doors of MCP and A2A.
+// Whoever misspells a name, or calls a tool in a way that it refuses, is told so in words that it can act on, at
+// the doors of MCP and A2A.
 
 let fixture: McpFixture;
 let spine: Spine;
@@ -17,7 +18,9 @@ beforeAll(async () => {
     modelBlock({ name: 'acme/sage', provider: 'Sage', url: 'http://127.0.0.1:9/v1' });
   spine = await startSpine({ toml: UNHURRIED + toml });
   // The tools are known once their server was asked.
-  expect((await modernPost(spine, '/mcp/acme/kit', 'tools/list')).message.result).toMatchObject({ tools: expect.any(Array) });
+  expect((await modernPost(spine, '/mcp/acme/kit', 'tools/list')).message.result).toMatchObject({
+    tools: expect.any(Array),
+  });
 });
 afterAll(async () => {
   expect(await spine.faults()).toEqual([]);
@@ -36,7 +39,11 @@ test.each([
   expect([status, said.error]).toMatchObject([404, error]);
   const opened = await fetch(`${spine.origin}/mcp/${service}`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    headers: {
+      authorization: `Bearer ${spine.key}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
     body: JSON.stringify({
       jsonrpc: '2.0',
       id: 0,
@@ -64,7 +71,10 @@ const send = async (service: string, text: string) => {
 test.each([
   ['acme/wether', 'Agent not found: acme/wether. The nearest: acme/weather'],
   ['model/acme/sagge', 'Model not found: model/acme/sagge. The nearest: model/acme/sage'],
-  ['mcp/acme/kit/test_simple_txet', 'Tool not found: mcp/acme/kit/test_simple_txet. The nearest: mcp/acme/kit/test_simple_te'],
+  [
+    'mcp/acme/kit/test_simple_txet',
+    'Tool not found: mcp/acme/kit/test_simple_txet. The nearest: mcp/acme/kit/test_simple_te',
+  ],
   ['q', 'Agent not found: q. GET /api/v1/agents lists those that there are'],
 ])('A2A at /a2a/%s', async (service, message) => {
   expect((await send(service, 'hello')).message).toContain(message);

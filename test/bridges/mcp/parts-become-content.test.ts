@@ -13,7 +13,9 @@ async function resultOf(lines: readonly Line[], options: WorldOptions = {}) {
   return result;
 }
 
-const file = (of: Partial<FilePart>): Line => ({ part: { kind: 'file', mediaType: null, name: null, url: null, bytes: null, ...of } satisfies Part });
+const file = (of: Partial<FilePart>): Line => ({
+  part: { kind: 'file', mediaType: null, name: null, url: null, bytes: null, ...of } satisfies Part,
+});
 
 test('texts that follow each other are one, data is JSON, files are images, sounds, blobs and links', async () => {
   const { content } = await resultOf([
@@ -48,9 +50,15 @@ test('base64 that is none, or of another kind, is written as clients take it', a
 
 test('an answer that is longer than may be kept is cut, and says so', async () => {
   const line = 'x'.repeat(10_000);
-  const result = await resultOf([...Array.from({ length: 20 }, () => ({ text: line })), file({ bytes: 'eA==' }), { end: {} }], {
-    replyBytesMax: 100_500,
+  const result = await resultOf(
+    [...Array.from({ length: 20 }, () => ({ text: line })), file({ bytes: 'eA==' }), { end: {} }],
+    {
+      replyBytesMax: 100_500,
+    },
+  );
+  expect(result).toMatchObject({
+    content: [{ type: 'text', text: line.repeat(10) }],
+    _meta: { 'tollgate/finish': 'length' },
   });
-  expect(result).toMatchObject({ content: [{ type: 'text', text: line.repeat(10) }], _meta: { 'tollgate/finish': 'length' } });
   expect(result['content']).toHaveLength(1);
 });

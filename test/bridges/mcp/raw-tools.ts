@@ -3,7 +3,12 @@ import { startRawMcp, type RawAnswer, type RawMcp, type Asked } from '../../supp
 
 /** A modern server with these tools, each by its input schema, stopped with the test. */
 export async function startTools(
-  tools: Readonly<Record<string, { readonly description?: string; readonly properties?: object; readonly required?: readonly string[] }>>,
+  tools: Readonly<
+    Record<
+      string,
+      { readonly description?: string; readonly properties?: object; readonly required?: readonly string[] }
+    >
+  >,
   answer: (asked: Asked) => RawAnswer | Promise<RawAnswer>,
 ): Promise<RawMcp> {
   const listed = Object.entries(tools).map(([name, { description, properties = {}, required = [] }]) =>
@@ -15,6 +20,7 @@ export async function startTools(
 }
 
 /** A result of these elements of content. */
-export const result = (content: readonly object[], more: object = {}) => JSON.stringify({ resultType: 'complete', content, ...more });
+export const result = (content: readonly object[], more: object = {}) =>
+  JSON.stringify({ resultType: 'complete', content, ...more });
 
 export const text = (said: string) => result([{ type: 'text', text: said }]);

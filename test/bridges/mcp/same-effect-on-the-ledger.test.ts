@@ -14,27 +14,46 @@ const SAYS: Readonly<Record<string, readonly Line[]>> = {
 type Ask = (world: BridgeWorld, says: string, options?: PostOptions) => Promise<Reply>;
 const at = (world: BridgeWorld, key = 'alice') => ({ origin: world.origin, key });
 const DOORS: Readonly<Record<string, Ask>> = {
-  'an agent, by its own address': (world, message, options) => callTool(at(world), 'a2a/weather', 'send_message', { message }, options),
-  'a model, by its own address': (world, prompt, options) => callTool(at(world), 'model/gpt', 'chat', { prompt }, options),
+  'an agent, by its own address': (world, message, options) =>
+    callTool(at(world), 'a2a/weather', 'send_message', { message }, options),
+  'a model, by its own address': (world, prompt, options) =>
+    callTool(at(world), 'model/gpt', 'chat', { prompt }, options),
   'an agent, by the one address': (world, message, options) =>
-    modernPost(at(world), '/mcp', 'tools/call', { name: 'ask_agent', arguments: { agent: 'weather', message } }, options),
+    modernPost(
+      at(world),
+      '/mcp',
+      'tools/call',
+      { name: 'ask_agent', arguments: { agent: 'weather', message } },
+      options,
+    ),
   'a model, by the one address': (world, prompt, options) =>
     modernPost(at(world), '/mcp', 'tools/call', { name: 'ask_model', arguments: { model: 'gpt', prompt } }, options),
 };
 
 async function startWorld(options: WorldOptions = {}, says = SAYS) {
-  const { url, asked, left } = await startLineServer((ask) => says[(ask.turns.at(-1)!.parts[0] as { text: string }).text]!);
-  return { ...(await startBridgeWorld({ agents: { weather: { url } }, models: { gpt: { url } }, ...options })), asked, left };
+  const { url, asked, left } = await startLineServer(
+    (ask) => says[(ask.turns.at(-1)!.parts[0] as { text: string }).text]!,
+  );
+  return {
+    ...(await startBridgeWorld({ agents: { weather: { url } }, models: { gpt: { url } }, ...options })),
+    asked,
+    left,
+  };
 }
 
 describe.each(Object.entries(DOORS))('%s', (name, ask) => {
   test('is charged once for an answer, and nothing for a failure', async () => {
     const world = await startWorld();
     const ok = await ask(world, 'ok');
-    expect(ok.message.result).toMatchObject({ content: [{ text: 'done' }], _meta: { 'tollgate/generation': { cost: '0.001', currency: 'USDC' } } });
+    expect(ok.message.result).toMatchObject({
+      content: [{ text: 'done' }],
+      _meta: { 'tollgate/generation': { cost: '0.001', currency: 'USDC' } },
+    });
     expect(ok.message.result).not.toHaveProperty('isError');
     expect(ok.headers.get('x-cost-usd')).toBe('0.001');
-    expect(ok.headers.get('x-generation-id')).toBe((ok.message.result['_meta']!['tollgate/generation'] as unknown as { id: string }).id);
+    expect(ok.headers.get('x-generation-id')).toBe(
+      (ok.message.result['_meta']!['tollgate/generation'] as unknown as { id: string }).id,
+    );
     const failed = await ask(world, 'fails');
     expect(failed.message.result).toMatchObject({
       isError: true,
@@ -51,8 +70,14 @@ describe.each(Object.entries(DOORS))('%s', (name, ask) => {
     const world = await startWorld();
     const { message, status } = await ask(world, 'ok', { key: 'nobody' });
     expect(status).toBe(200);
-    expect(message.result).toMatchObject({ isError: true, resultType: 'complete', structuredContent: { x402Version: 2, accepts: [] } });
-    expect(JSON.parse((message.result['content'] as unknown as { text: string }[])[0]!.text)).toEqual(message.result['structuredContent']);
+    expect(message.result).toMatchObject({
+      isError: true,
+      resultType: 'complete',
+      structuredContent: { x402Version: 2, accepts: [] },
+    });
+    expect(JSON.parse((message.result['content'] as unknown as { text: string }[])[0]!.text)).toEqual(
+      message.result['structuredContent'],
+    );
     expect(world.asked).toEqual([]);
   });
 

@@ -6,11 +6,19 @@ import { startLineServer, type Line } from './line-speaker.ts';
 
 async function world(lines: readonly Line[] = [{ text: 'rain' }, { end: {} }], options: WorldOptions = {}) {
   const line = await startLineServer(() => lines);
-  const started = await startBridgeWorld({ agents: { weather: { url: line.url }, other: { url: line.url } }, ...options });
+  const started = await startBridgeWorld({
+    agents: { weather: { url: line.url }, other: { url: line.url } },
+    ...options,
+  });
   return { ...started, line, url: `${started.origin}/mcp/a2a/weather` };
 }
 
-const CALL = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'send_message', arguments: { message: 'hi' } } };
+const CALL = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name: 'send_message', arguments: { message: 'hi' } },
+};
 const request = (method: string, params = {}) => ({ jsonrpc: '2.0', id: 2, method, params });
 
 test('a session goes on at another gateway of the database, and is nobody elseâ€™s', async () => {
@@ -27,7 +35,10 @@ test('a session goes on at another gateway of the database, and is nobody elseâ€
     [url, 'alice', 'x'.repeat(43)],
   ] as const)
     expect((await post(address, account, session, CALL)).status).toBe(404);
-  const ended = await fetch(url, { method: 'DELETE', headers: { authorization: 'Bearer alice', 'mcp-session-id': id } });
+  const ended = await fetch(url, {
+    method: 'DELETE',
+    headers: { authorization: 'Bearer alice', 'mcp-session-id': id },
+  });
   expect(ended.status).toBe(204);
   expect((await post(url, 'alice', id, CALL)).status).toBe(404);
 });
@@ -45,21 +56,34 @@ test('the revision is the one that was asked for, where it is known', async () =
 test('there are only tools, no stream, and a ping is answered', async () => {
   const { url } = await world();
   const id = await open(url, 'alice');
-  expect(await messagesOf(await post(url, 'alice', id, request('ping')))).toEqual([{ jsonrpc: '2.0', id: 2, result: {} }]);
+  expect(await messagesOf(await post(url, 'alice', id, request('ping')))).toEqual([
+    { jsonrpc: '2.0', id: 2, result: {} },
+  ]);
   for (const method of ['prompts/list', 'logging/setLevel', 'resources/subscribe', 'no/such'])
-    expect(await messagesOf(await post(url, 'alice', id, request(method))), method).toMatchObject([{ error: { code: -32601 } }]);
-  const listening = await fetch(url, { headers: { authorization: 'Bearer alice', accept: 'text/event-stream', 'mcp-session-id': id } });
+    expect(await messagesOf(await post(url, 'alice', id, request(method))), method).toMatchObject([
+      { error: { code: -32601 } },
+    ]);
+  const listening = await fetch(url, {
+    headers: { authorization: 'Bearer alice', accept: 'text/event-stream', 'mcp-session-id': id },
+  });
   expect(listening.status).toBe(405);
-  expect(await messagesOf(await post(url, 'alice', id, request('tools/call', { name: 'nothing' })))).toMatchObject([{ error: { code: -32602 } }]);
+  expect(await messagesOf(await post(url, 'alice', id, request('tools/call', { name: 'nothing' })))).toMatchObject([
+    { error: { code: -32602 } },
+  ]);
 });
 
 test('a request that is cancelled ends, and is free', async () => {
-  const { url, line, charged, endings, inFlight, faults } = await world([{ text: 'well' }, { wait: new Promise(() => {}) }]);
+  const { url, line, charged, endings, inFlight, faults } = await world([
+    { text: 'well' },
+    { wait: new Promise(() => {}) },
+  ]);
   const client = await connectV1(url, 'alice');
   const cancel = new AbortController();
   // The text is heard before the call is cancelled.
   const options = { signal: cancel.signal, onprogress: () => cancel.abort() };
-  await expect(client.callTool({ name: 'send_message', arguments: { message: 'hi' } }, undefined, options)).rejects.toThrow(/abort/i);
+  await expect(
+    client.callTool({ name: 'send_message', arguments: { message: 'hi' } }, undefined, options),
+  ).rejects.toThrow(/abort/i);
   await line.left;
   await expect.poll(inFlight).toBe(0);
   // By the cancellation, not by the silence that followed.
@@ -92,8 +116,16 @@ test('two requests of one id do not run side by side', async () => {
 
 test('a batch is answered in one array, each call billed by itself', async () => {
   const { url, charged } = await world();
-  const id = await open(url, 'alice', { ...INITIALIZE, params: { ...INITIALIZE.params, protocolVersion: '2025-03-26' } });
-  const reply = await post(url, 'alice', id, JSON.stringify([CALL, { ...CALL, id: 9 }, { jsonrpc: '2.0', method: 'notifications/initialized' }]));
+  const id = await open(url, 'alice', {
+    ...INITIALIZE,
+    params: { ...INITIALIZE.params, protocolVersion: '2025-03-26' },
+  });
+  const reply = await post(
+    url,
+    'alice',
+    id,
+    JSON.stringify([CALL, { ...CALL, id: 9 }, { jsonrpc: '2.0', method: 'notifications/initialized' }]),
+  );
   expect(((await reply.json()) as { id: number }[]).map((one) => one.id)).toEqual([1, 9]);
   expect(await charged()).toBe(2_000n);
 });

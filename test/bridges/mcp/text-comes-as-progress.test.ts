@@ -54,7 +54,9 @@ describe.each(Object.entries(CLIENTS))('with %s', (name, connect) => {
     const { origin, asked, goOn } = await world();
     goOn();
     const client = await connect(`${origin}/mcp/a2a/weather`, 'alice');
-    expect(textOf(await client.callTool({ name: 'send_message', arguments: { message: 'tomorrow?' } }))).toBe('It will rain.');
+    expect(textOf(await client.callTool({ name: 'send_message', arguments: { message: 'tomorrow?' } }))).toBe(
+      'It will rain.',
+    );
     expect(asked).toMatchObject([{ stream: false }]);
   });
 });

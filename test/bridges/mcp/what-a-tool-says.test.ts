@@ -33,7 +33,9 @@ test('texts, images, sounds, embedded resources and links are parts, in their or
 
 test('structured content is data, unless a text says the same', async () => {
   const structured = { a: 1, b: [true, null] };
-  expect(await saidFor([{ type: 'text', text: ' {"b": [true, null], "a": 1.0}' }], { structuredContent: structured })).toHaveLength(1);
+  expect(
+    await saidFor([{ type: 'text', text: ' {"b": [true, null], "a": 1.0}' }], { structuredContent: structured }),
+  ).toHaveLength(1);
   expect(await saidFor([{ type: 'text', text: 'a is 1' }], { structuredContent: structured })).toEqual([
     { kind: 'text', text: 'a is 1' },
     { kind: 'data', data: structured },
@@ -42,7 +44,12 @@ test('structured content is data, unless a text says the same', async () => {
 });
 
 test('content of a kind that nobody knows is data, and what is no content is nothing', async () => {
-  const parts = await saidFor([{ type: 'hologram', x: 1 }, { type: 'text', text: 7 }, { type: 'image' }, { type: 'resource', resource: 3 }]);
+  const parts = await saidFor([
+    { type: 'hologram', x: 1 },
+    { type: 'text', text: 7 },
+    { type: 'image' },
+    { type: 'resource', resource: 3 },
+  ]);
   expect(parts).toEqual([{ kind: 'data', data: { type: 'hologram', x: 1 } }]);
 });
 
@@ -52,11 +59,20 @@ test('progress of the tool is told as it comes, to a door that streams', async (
     const event = (message: object) => `data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`;
     const progress = (more: object) => event({ method: 'notifications/progress', params: { progressToken, ...more } });
     response.writeHead(200, { 'content-type': 'text/event-stream' });
-    if (progressToken !== undefined) response.write(progress({ progress: 1, message: 'begun' }) + progress({ progress: 2, total: 3 }));
-    response.write(event({ method: 'notifications/progress', params: { progressToken: 'of another', progress: 3, message: 'not ours' } }));
+    if (progressToken !== undefined)
+      response.write(progress({ progress: 1, message: 'begun' }) + progress({ progress: 2, total: 3 }));
+    response.write(
+      event({
+        method: 'notifications/progress',
+        params: { progressToken: 'of another', progress: 3, message: 'not ours' },
+      }),
+    );
     response.end(`data: {"jsonrpc":"2.0","id":${idText},"result":${result([{ type: 'text', text: 'done' }])}}\n\n`);
   });
   const { say } = await startBridgeWorld({ tools: { files: { url: server.url } } });
-  expect(await say('files/say', { arguments: {}, stream: true })).toMatchObject({ progress: ['begun', '2/3'], parts: [{ text: 'done' }] });
+  expect(await say('files/say', { arguments: {}, stream: true })).toMatchObject({
+    progress: ['begun', '2/3'],
+    parts: [{ text: 'done' }],
+  });
   expect(await say('files/say', { arguments: {} })).toMatchObject({ progress: [], parts: [{ text: 'done' }] });
 });

@@ -34,7 +34,9 @@ test('arguments that the door has as an object go as they are', async () => {
 
 test('a text that is a JSON object is the arguments, by every character', async () => {
   const { given } = await world();
-  expect(await given('add', '{ "a": 1.0, "b": 12345678901234567890 }')).toEqual(args('{ "a": 1.0, "b": 12345678901234567890 }'));
+  expect(await given('add', '{ "a": 1.0, "b": 12345678901234567890 }')).toEqual(
+    args('{ "a": 1.0, "b": 12345678901234567890 }'),
+  );
   expect(await given('add', user({ kind: 'data', data: { a: 1, b: 2 } }))).toEqual(args('{"a":1,"b":2}'));
 });
 
@@ -42,7 +44,9 @@ test('a text for a tool with one text to fill in is that text', async () => {
   const { given } = await world();
   expect(await given('search', 'cats {and} "dogs"')).toEqual(args('{"query":"cats {and} \\"dogs\\""}'));
   expect(await given('echo', '{ no json')).toEqual(args('{"said":"{ no json"}'));
-  expect(await given('echo', user({ kind: 'text', text: 'a' }, { kind: 'text', text: 'b' }))).toEqual(args('{"said":"a\\nb"}'));
+  expect(await given('echo', user({ kind: 'text', text: 'a' }, { kind: 'text', text: 'b' }))).toEqual(
+    args('{"said":"a\\nb"}'),
+  );
   expect(await given('proto', 'x')).toEqual(args('{"__proto__":"x"}'));
 });
 
@@ -58,7 +62,8 @@ test('of what was said before, the last is what counts', async () => {
 
 test('what cannot be arguments is refused with what the tool takes, and nothing is asked', async () => {
   const { say, server, charged } = await world();
-  const refused = (tool: string, ask: Partial<PartsAsk> | string, how: object) => expect(say(`files/${tool}`, ask)).rejects.toMatchObject(how);
+  const refused = (tool: string, ask: Partial<PartsAsk> | string, how: object) =>
+    expect(say(`files/${tool}`, ask)).rejects.toMatchObject(how);
   await refused('add', 'one and two', {
     code: 'unprocessable',
     message: 'files/add takes its arguments as a JSON object: {"a": number (required), "b": number (required)}',

@@ -3,12 +3,24 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 const REFUSED_PAUSE_MS = 500;
 
-/** Posts JSON and reads the answer without keeping it. Resolves with its status, and with 0 where the connection broke. */
-export function post(agent: Agent, url: string, key: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<number> {
+/**
+ * Posts JSON and reads the answer without keeping it. Resolves with its status, and with 0 where the connection broke.
+ */
+export function post(
+  agent: Agent,
+  url: string,
+  key: string,
+  body: object,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<number> {
   return new Promise((resolve) => {
     const asked = request(
       url,
-      { method: 'POST', agent, headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers } },
+      {
+        method: 'POST',
+        agent,
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${key}`, ...headers },
+      },
       (response) => {
         response.resume();
         response.on('end', () => resolve(response.statusCode!));
@@ -20,7 +32,9 @@ export function post(agent: Agent, url: string, key: string, body: object, heade
   });
 }
 
-/** Does `call` again and again, so many at once, until `stop`, which resolves with how often each status was answered. */
+/**
+ * Does `call` again and again, so many at once, until `stop`, which resolves with how often each status was answered.
+ */
 export function crowd(width: number, call: () => Promise<number>): { stop(): Promise<ReadonlyMap<number, number>> } {
   const statuses = new Map<number, number>();
   let over = false;

@@ -12,7 +12,10 @@ export interface CrowdOrder {
   readonly width: number;
 }
 
-/** A provider of large answers and the crowds that ask for them, in a thread of their own: what they cost must not slow the clock of who stands by. */
+/**
+ * A provider of large answers and the crowds that ask for them, in a thread of their own: what they cost must not
+ * slow the clock of who stands by.
+ */
 const provider = await startLargeAnswers();
 const agent = new Agent({ keepAlive: true });
 let running: ReturnType<typeof crowd> | null = null;

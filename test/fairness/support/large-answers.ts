@@ -20,11 +20,17 @@ const filled = (open: string, close: string, bytes: number, pieceAt: (index: num
 const CHAT = '{"choices":[{"index":0,"message":{"role":"assistant","content":"';
 const CHAT_END = '"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}';
 
-/** Replies of a chat model in one piece, of the largest size that is let through or beyond it, in shapes that take long to read. */
+/**
+ * Replies of a chat model in one piece, of the largest size that is let through or beyond it, in shapes that take
+ * long to read.
+ */
 export const CHAT_ANSWERS = {
   text: () => filled(CHAT, `${CHAT_END}}`, 8 * MIB, () => 'Words, words, words. '.repeat(64)),
   escapes: () => filled(CHAT, `${CHAT_END}}`, 8 * MIB, () => '\\u00e9\\n\\"'.repeat(64)),
-  keys: () => filled(`${CHAT}x${CHAT_END},"more":{"first":0`, '}}', 7 * MIB, (index) => (index < 450_000 ? `,"k${index}":1` : ' '.repeat(4096))),
+  keys: () =>
+    filled(`${CHAT}x${CHAT_END},"more":{"first":0`, '}}', 7 * MIB, (index) =>
+      index < 450_000 ? `,"k${index}":1` : ' '.repeat(4096),
+    ),
   elements: () => filled(`${CHAT}x${CHAT_END},"more":[0`, ']}', 8 * MIB, () => ',0'.repeat(512)),
   'too large': () => filled(CHAT, `${CHAT_END}}`, 60 * MIB, () => 'Words, words, words. '.repeat(512)),
 } as const;
@@ -36,8 +42,11 @@ const RESULT_END = '"}]';
 export const TOOL_ANSWERS = {
   text: () => filled(RESULT, `${RESULT_END}}}`, 8 * MIB - 64, () => 'Words, words, words. '.repeat(64)),
   keys: () =>
-    filled(`${RESULT}x${RESULT_END},"structuredContent":{"a":0`, '}}}', MIB, (index) => (index < 19_000 ? `,"k${index}":1` : ' '.repeat(512))),
-  'too many keys': () => filled(`${RESULT}x${RESULT_END},"structuredContent":{"a":0`, '}}}', 3 * MIB, (index) => `,"k${index}":1`),
+    filled(`${RESULT}x${RESULT_END},"structuredContent":{"a":0`, '}}}', MIB, (index) =>
+      index < 19_000 ? `,"k${index}":1` : ' '.repeat(512),
+    ),
+  'too many keys': () =>
+    filled(`${RESULT}x${RESULT_END},"structuredContent":{"a":0`, '}}}', 3 * MIB, (index) => `,"k${index}":1`),
 } as const;
 
 export interface LargeAnswers {

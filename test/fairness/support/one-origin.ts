@@ -48,11 +48,16 @@ export async function startOneOrigin(): Promise<OneOrigin> {
     if (content === HOLD) return keep(held, response);
     reply(response, 'a'.repeat(sizeOf(content)));
   };
-  const agent = (body: { readonly id: unknown; readonly method: string; readonly params: { readonly id?: string } }, response: ServerResponse) => {
+  const agent = (
+    body: { readonly id: unknown; readonly method: string; readonly params: { readonly id?: string } },
+    response: ServerResponse,
+  ) => {
     const result = (value: object) => JSON.stringify({ jsonrpc: '2.0', id: body.id, result: value });
     const shown = (id: string) => ({ id, contextId: `context-of-${id}`, status: { state: 'TASK_STATE_WORKING' } });
     if (body.method === 'SubscribeToTask') {
-      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`data: ${result({ task: shown(body.params.id!) })}\n\n`);
+      response
+        .writeHead(200, { 'content-type': 'text/event-stream' })
+        .write(`data: ${result({ task: shown(body.params.id!) })}\n\n`);
       return keep(open, response);
     }
     json(response, result(body.params.id === undefined ? { task: shown(`task-${++tasks}`) } : shown(body.params.id)));
@@ -64,7 +69,8 @@ export async function startOneOrigin(): Promise<OneOrigin> {
       else agent(JSON.parse(text) as never, response);
     });
   });
-  // A thousand connect at once, to a process that has other things to do; and none is closed under a request that is on its way.
+  // A thousand connect at once, to a process that has other things to do; and none is closed under a request that
+  // is on its way.
   server.keepAliveTimeout = 60_000;
   server.listen({ port: 0, host: '127.0.0.1', backlog: 4_096 });
   await once(server, 'listening');
@@ -108,7 +114,8 @@ pricing = { per_call = 0.001 }
   };
 }
 
-const json = (response: ServerResponse, text: string) => void response.writeHead(200, { 'content-type': 'application/json' }).end(text);
+const json = (response: ServerResponse, text: string) =>
+  void response.writeHead(200, { 'content-type': 'application/json' }).end(text);
 
 function reply(response: ServerResponse, content: string): void {
   const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
@@ -160,7 +167,13 @@ export const honest = (gateway: Pick<Gateway, 'baseUrl'>, key: string) => async 
 };
 
 /** One request of A2A 1.0 to the shared agent. */
-export function askAgent(gateway: Pick<Gateway, 'baseUrl'>, key: string, method: string, params: object, signal?: AbortSignal): Promise<Response> {
+export function askAgent(
+  gateway: Pick<Gateway, 'baseUrl'>,
+  key: string,
+  method: string,
+  params: object,
+  signal?: AbortSignal,
+): Promise<Response> {
   return fetch(`${gateway.baseUrl}/a2a/shared/agent`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', 'a2a-version': '1.0' },

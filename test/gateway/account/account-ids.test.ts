@@ -58,7 +58,9 @@ describe('account ids', () => {
       fc.property(
         fc.oneof(
           fc.string({ unit: 'binary' }),
-          fc.tuple(fc.constantFrom('eip155:', 'solana:', 'tollgate:local:'), fc.string()).map((parts) => parts.join('')),
+          fc
+            .tuple(fc.constantFrom('eip155:', 'solana:', 'tollgate:local:'), fc.string())
+            .map((parts) => parts.join('')),
         ),
         (text) => {
           const id = parseAccountId(text);
@@ -86,7 +88,9 @@ describe('a contract wallet', () => {
   });
 
   it('is not taken for an ordinary one, nor the other way round, where it can sign in', () => {
-    expect(() => parseAccountId(`eip155:8453:${address}`, ['eip155:8453'])).toThrow(`contract:eip155:8453:${address} for the contract`);
+    expect(() => parseAccountId(`eip155:8453:${address}`, ['eip155:8453'])).toThrow(
+      `contract:eip155:8453:${address} for the contract`,
+    );
     expect(parseAccountId(`eip155:1:${address}`, ['eip155:8453'])).toBe(`eip155:${address}`);
     expect(parseAccountId(`eip155:${address}`, ['eip155:8453'])).toBe(`eip155:${address}`);
   });

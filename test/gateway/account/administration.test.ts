@@ -14,7 +14,8 @@ interface Credited {
 
 async function world() {
   const opened = await openWorld();
-  const admin = <T>(method: string, path: string, body?: unknown) => opened.call<T>(opened.adminKey, method, path, body);
+  const admin = <T>(method: string, path: string, body?: unknown) =>
+    opened.call<T>(opened.adminKey, method, path, body);
   return { ...opened, admin };
 }
 
@@ -36,32 +37,50 @@ describe('administration', () => {
     expect([again.status, again.body.data['label']]).toEqual([200, 'The Shop']);
 
     const wallet = await admin<One>('POST', ACCOUNTS, { account: `eip155:1:${WALLET}` });
-    expect(wallet.body.data).toMatchObject({ id: `eip155:${WALLET.toLowerCase()}`, caip_account_id: `eip155:8453:${WALLET.toLowerCase()}` });
+    expect(wallet.body.data).toMatchObject({
+      id: `eip155:${WALLET.toLowerCase()}`,
+      caip_account_id: `eip155:8453:${WALLET.toLowerCase()}`,
+    });
     expect((await admin('POST', ACCOUNTS, { account: `eip155:8453:${WALLET.toLowerCase()}` })).status).toBe(200);
 
     const list = await admin<{ data: readonly Account[] }>('GET', ACCOUNTS);
-    expect(list.body.data.map(({ id }) => id).toSorted()).toEqual([`eip155:${WALLET.toLowerCase()}`, 'tollgate:local:shop']);
-    expect((await admin<One>('GET', `${ACCOUNTS}/eip155:8453:${WALLET}`)).body.data['id']).toBe(`eip155:${WALLET.toLowerCase()}`);
+    expect(list.body.data.map(({ id }) => id).toSorted()).toEqual([
+      `eip155:${WALLET.toLowerCase()}`,
+      'tollgate:local:shop',
+    ]);
+    expect((await admin<One>('GET', `${ACCOUNTS}/eip155:8453:${WALLET}`)).body.data['id']).toBe(
+      `eip155:${WALLET.toLowerCase()}`,
+    );
   });
 
   it('credits an account once for each reference', async () => {
     const { admin, ledger } = await world();
     await admin('POST', ACCOUNTS, { name: 'shop' });
     await admin('POST', ACCOUNTS, { name: 'other' });
-    const credit = (body: unknown, name = 'shop') => admin<Credited & ErrorBody>('POST', `${ACCOUNTS}/tollgate:local:${name}/credit`, body);
+    const credit = (body: unknown, name = 'shop') =>
+      admin<Credited & ErrorBody>('POST', `${ACCOUNTS}/tollgate:local:${name}/credit`, body);
 
     const first = await credit({ amount_usd: '12.5', reference: 'invoice 1' });
-    expect(first.body.data).toMatchObject({ duplicate: false, amount_micro_usdc: 12_500_000, account: { balance_usd: '12.5' } });
+    expect(first.body.data).toMatchObject({
+      duplicate: false,
+      amount_micro_usdc: 12_500_000,
+      account: { balance_usd: '12.5' },
+    });
     const repeated = await Promise.all([
       credit({ amount_usd: 12.5, reference: 'invoice 1' }),
       credit({ amount_micro_usdc: 12_500_000, reference: 'invoice 1' }),
     ]);
-    for (const { status, body } of repeated) expect([status, body.data.duplicate, body.data.account['balance_usd']]).toEqual([200, true, '12.5']);
+    for (const { status, body } of repeated)
+      expect([status, body.data.duplicate, body.data.account['balance_usd']]).toEqual([200, true, '12.5']);
     for (const answer of [
       await credit({ amount_usd: 1, reference: 'invoice 1' }),
       await credit({ amount_usd: 12.5, reference: 'invoice 1' }, 'other'),
     ]) {
-      expect([answer.status, answer.body.error.type, answer.body.error.param]).toEqual([409, 'idempotency_conflict', 'reference']);
+      expect([answer.status, answer.body.error.type, answer.body.error.param]).toEqual([
+        409,
+        'idempotency_conflict',
+        'reference',
+      ]);
     }
     await credit({ amount_micro_usdc: 1, reference: 'invoice 2' });
     expect((await admin<One>('GET', `${ACCOUNTS}/tollgate:local:shop`)).body.data).toMatchObject({
@@ -74,11 +93,21 @@ describe('administration', () => {
 
   it.each([
     ['eip155:8453:0xAb5801a7D398351b8bE11C439e05C5B3259aeC9B', 'eip155:0xab5801a7d398351b8be11c439e05c5b3259aec9b'],
-    ['solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:So11111111111111111111111111111111111111112', 'solana:So11111111111111111111111111111111111111112'],
+    [
+      'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:So11111111111111111111111111111111111111112',
+      'solana:So11111111111111111111111111111111111111112',
+    ],
   ])('credits the wallet %s that was never made an account, and lists it from then on', async (wallet, id) => {
     const { admin } = await world();
-    expect((await admin<One>('GET', `${ACCOUNTS}/${wallet}`)).body.data).toMatchObject({ id, balance_usd: '0', created_at: null });
-    const { status, body } = await admin<Credited>('POST', `${ACCOUNTS}/${wallet}/credit`, { amount_usd: 2, reference: 'r' });
+    expect((await admin<One>('GET', `${ACCOUNTS}/${wallet}`)).body.data).toMatchObject({
+      id,
+      balance_usd: '0',
+      created_at: null,
+    });
+    const { status, body } = await admin<Credited>('POST', `${ACCOUNTS}/${wallet}/credit`, {
+      amount_usd: 2,
+      reference: 'r',
+    });
     expect([status, body.data.account]).toMatchObject([200, { id, balance_usd: '2', created_at: expect.any(String) }]);
     expect((await admin<{ data: Account[] }>('GET', ACCOUNTS)).body.data).toMatchObject([{ id, balance_usd: '2' }]);
     expect((await admin('POST', `${ACCOUNTS}/${wallet}/credit`, { amount_usd: 0, reference: 's' })).status).toBe(400);
@@ -125,7 +154,9 @@ describe('administration', () => {
     const live = (await admin<{ key: string; data: { hash: string } }>('POST', keys, { name: 'live', limit: 3 })).body;
     const development = (await admin<{ key: string }>('POST', keys, { development: true })).body;
     expect([live.key.slice(0, 10), development.key.slice(0, 11)]).toEqual(['svc-sk-v2-', 'svc-sk-dev-']);
-    expect((await call(live.key, 'GET', '/api/v1/session/balance')).body).toMatchObject({ caip_account_id: 'tollgate:local:shop' });
+    expect((await call(live.key, 'GET', '/api/v1/session/balance')).body).toMatchObject({
+      caip_account_id: 'tollgate:local:shop',
+    });
     expect((await admin<{ data: unknown[] }>('GET', keys)).body.data.length).toBe(2);
     expect((await admin('DELETE', `${keys}/${live.data.hash}`)).status).toBe(200);
     expect((await call(live.key, 'GET', '/api/v1/session/balance')).status).toBe(401);
@@ -141,7 +172,10 @@ describe('administration', () => {
   it('knows accounts that have money without having been made, and no others', async () => {
     const { admin, tenant } = await world();
     await tenant('funded');
-    expect((await admin<One>('GET', `${ACCOUNTS}/tollgate:local:funded`)).body.data).toMatchObject({ balance_usd: '10', created_at: null });
+    expect((await admin<One>('GET', `${ACCOUNTS}/tollgate:local:funded`)).body.data).toMatchObject({
+      balance_usd: '10',
+      created_at: null,
+    });
     for (const id of ['tollgate:local:nobody', 'nonsense', '%00', 'treasury:operator']) {
       expect((await admin('GET', `${ACCOUNTS}/${id}`)).status).toBe(404);
       expect((await admin('POST', `${ACCOUNTS}/${id}/credit`, { amount_usd: 1, reference: 'r' })).status).toBe(404);
@@ -171,7 +205,12 @@ describe('administration', () => {
     ] as const;
     for (const credential of [null, key, 'svc-admin-', '']) {
       for (const [method, path] of routes) {
-        const answer = await call<ErrorBody>(credential, method, path, method === 'POST' ? { name: 'x', amount_usd: 1, reference: 'r' } : undefined);
+        const answer = await call<ErrorBody>(
+          credential,
+          method,
+          path,
+          method === 'POST' ? { name: 'x', amount_usd: 1, reference: 'r' } : undefined,
+        );
         expect([method, path, answer.status, answer.body.error.type]).toEqual([method, path, 401, 'unauthorized']);
       }
     }

@@ -6,7 +6,11 @@ describe('balance and credits', () => {
   it('are 0 for an account that was never funded', async () => {
     const { call, tenant } = await openWorld();
     const { key, account } = await tenant('poor', 0n);
-    expect((await call(key, 'GET', '/api/v1/session/balance')).body).toEqual({ caip_account_id: account, balance_micro_usdc: 0, balance_usd: '0' });
+    expect((await call(key, 'GET', '/api/v1/session/balance')).body).toEqual({
+      caip_account_id: account,
+      balance_micro_usdc: 0,
+      balance_usd: '0',
+    });
     expect((await call(key, 'GET', '/api/v1/credits')).body).toEqual({ data: { total_credits: 0, total_usage: 0 } });
   });
 
@@ -14,8 +18,12 @@ describe('balance and credits', () => {
     const { call, tenant, ledger, price, clock } = await openWorld();
     const { key, account } = await tenant('rich', 10_000_001n);
     const figures = async () => {
-      const balance = (await call<{ balance_micro_usdc: number; balance_usd: string }>(key, 'GET', '/api/v1/session/balance')).body;
-      const credits = (await call<{ data: { total_credits: number; total_usage: number } }>(key, 'GET', '/api/v1/credits')).body.data;
+      const balance = (
+        await call<{ balance_micro_usdc: number; balance_usd: string }>(key, 'GET', '/api/v1/session/balance')
+      ).body;
+      const credits = (
+        await call<{ data: { total_credits: number; total_usage: number } }>(key, 'GET', '/api/v1/credits')
+      ).body.data;
       return [balance.balance_micro_usdc, balance.balance_usd, credits.total_credits, credits.total_usage];
     };
     expect(await figures()).toEqual([10_000_001, '10.000001', 10.000001, 0]);
@@ -25,12 +33,27 @@ describe('balance and credits', () => {
     await ledger.lock({ ...lock, id: 'gen-2' });
     expect(await figures()).toEqual([4_000_001, '4.000001', 10.000001, 0]);
 
-    await ledger.settle({ id: 'gen-1', price, provider: 'provider', charge: 123n, draw: false, feeBps: 1_000, usage: '{}', detail: '{}' });
+    await ledger.settle({
+      id: 'gen-1',
+      price,
+      provider: 'provider',
+      charge: 123n,
+      draw: false,
+      feeBps: 1_000,
+      usage: '{}',
+      detail: '{}',
+    });
     await ledger.release({ id: 'gen-2', detail: '{}' });
     expect(await figures()).toEqual([9_999_878, '9.999878', 10.000001, 0.000123]);
 
     await ledger.transfer({ id: 'more', from: treasuryOf('operator'), to: escrowOf(account), amount: 5n, memo: '' });
-    await ledger.transfer({ id: 'out', from: escrowOf(account), to: treasuryOf('operator'), amount: 1_000_000n, memo: '' });
+    await ledger.transfer({
+      id: 'out',
+      from: escrowOf(account),
+      to: treasuryOf('operator'),
+      amount: 1_000_000n,
+      memo: '',
+    });
     expect(await figures()).toEqual([8_999_883, '8.999883', 9.000006, 0.000123]);
   });
 
@@ -42,7 +65,11 @@ describe('balance and credits', () => {
     expect(first.headers.get('x-ratelimit-remaining-requests')).toBe('60');
     for (let round = 0; round < 79; round += 1) await call(key, 'GET', '/api/v1/session/balance');
     const last = await call<{ error: { type: string } }>(key, 'GET', '/api/v1/session/balance');
-    expect([last.status, last.body.error.type, last.headers.get('retry-after')]).toEqual([429, 'rate_limit_exceeded', '1']);
+    expect([last.status, last.body.error.type, last.headers.get('retry-after')]).toEqual([
+      429,
+      'rate_limit_exceeded',
+      '1',
+    ]);
     expect(last.headers.get('x-ratelimit-remaining-requests')).toBe('0');
   });
 });

@@ -1,6 +1,16 @@
 import { onTestFinished } from 'vitest';
 import type { OpenDatabase } from '#store';
-import { accountTotals, createLedger, createPriceBook, escrowOf, findLocks, findTransfer, priceId, treasuryOf, type Ledger } from '#billing';
+import {
+  accountTotals,
+  createLedger,
+  createPriceBook,
+  escrowOf,
+  findLocks,
+  findTransfer,
+  priceId,
+  treasuryOf,
+  type Ledger,
+} from '#billing';
 import type { LimitsConfig } from '#config';
 import { createRateLimiter, createRatePolicies, createServer } from '#gateway';
 import { createConsumerStore, createKeyStore, type KeyStore } from '#auth';
@@ -37,7 +47,12 @@ export interface Answer<T = unknown> {
 }
 
 export interface ErrorBody {
-  readonly error: { readonly message: string; readonly type: string; readonly code: number; readonly param: string | null };
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly code: number;
+    readonly param: string | null;
+  };
 }
 
 export interface World {
@@ -51,7 +66,10 @@ export interface World {
   readonly url: string;
   readonly call: <T = unknown>(key: string | null, method: string, path: string, body?: unknown) => Promise<Answer<T>>;
   /** A funded account with a key. */
-  readonly tenant: (name: string, amount?: bigint) => Promise<{ readonly account: string; readonly key: string; readonly hash: string }>;
+  readonly tenant: (
+    name: string,
+    amount?: bigint,
+  ) => Promise<{ readonly account: string; readonly key: string; readonly hash: string }>;
   /** A price that locks may carry. */
   readonly price: string;
 }
@@ -147,7 +165,14 @@ export async function openWorld(): Promise<World> {
     async tenant(name, amount = 10_000_000n) {
       const account = localAccount(name);
       const { text, record } = (await keys.create({ account, label: name, kind: 'live' }))!;
-      if (amount > 0n) await ledger.transfer({ id: `fund-${name}`, from: treasuryOf('operator'), to: escrowOf(account), amount, memo: '' });
+      if (amount > 0n)
+        await ledger.transfer({
+          id: `fund-${name}`,
+          from: treasuryOf('operator'),
+          to: escrowOf(account),
+          amount,
+          memo: '',
+        });
       return { account, key: text, hash: record.hash };
     },
   };

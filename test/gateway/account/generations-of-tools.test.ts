@@ -3,7 +3,8 @@ import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
 import { callTool, toolToml } from '../../mcp/calls/modern-post.ts';
 
-const ASKS = '{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"who?"}}},"requestState":"s"}';
+const ASKS =
+  '{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"who?"}}},"requestState":"s"}';
 const DONE = '{"resultType":"complete","content":[]}';
 
 it('each round of a tool call has a record: what it waits for, what went on with it, and what was charged', async () => {

@@ -3,10 +3,18 @@ import { viewForOtherClients } from '../../../src/pages/account/generation-for-o
 import { openWorld, type ErrorBody, type World } from './gateway-world.ts';
 
 interface Generation {
-  readonly data: Record<string, unknown> & { readonly entries: readonly { readonly type: string; readonly amount_micro_usdc: number }[] };
+  readonly data: Record<string, unknown> & {
+    readonly entries: readonly { readonly type: string; readonly amount_micro_usdc: number }[];
+  };
 }
 
-const DETAIL = JSON.stringify({ service: 'author/model', primitive: 'model', key: 'key-hash', requestId: 'req-1', stream: true });
+const DETAIL = JSON.stringify({
+  service: 'author/model',
+  primitive: 'model',
+  key: 'key-hash',
+  requestId: 'req-1',
+  stream: true,
+});
 
 async function lock({ ledger, price, clock }: World, id: string, account: string, detail = DETAIL) {
   await ledger.lock({ id, account, amount: 1_000n, prices: [price], expiresAt: clock.now + 1_000, detail });
@@ -94,10 +102,24 @@ describe('the record of a call', () => {
     const show = async (id: string) => (await world.call<Generation>(key, 'GET', `/api/v1/generation?id=${id}`)).body;
     for (const id of ['held', 'released', 'expired', 'drawn']) await lock(world, id, account);
     await world.ledger.release({ id: 'released', detail: '{"error":"the provider failed"}' });
-    await world.ledger.settle({ id: 'drawn', price: world.price, provider: 'p', charge: 1_200n, draw: true, feeBps: 0, usage: '{}', detail: '{}' });
+    await world.ledger.settle({
+      id: 'drawn',
+      price: world.price,
+      provider: 'p',
+      charge: 1_200n,
+      draw: true,
+      feeBps: 0,
+      usage: '{}',
+      detail: '{}',
+    });
 
     const held = await show('held');
-    expect([held.data['state'], held.data['total_cost'], held.data['resolved_at'], held.data['receipt']]).toEqual(['held', 0, null, null]);
+    expect([held.data['state'], held.data['total_cost'], held.data['resolved_at'], held.data['receipt']]).toEqual([
+      'held',
+      0,
+      null,
+      null,
+    ]);
     expect(lines(held)).toEqual([['lock', 1_000]]);
     const released = await show('released');
     expect([released.data['state'], released.data['error']]).toEqual(['released', 'the provider failed']);
@@ -120,15 +142,27 @@ describe('the record of a call', () => {
     ]);
   });
 
-  it.each(['', '{}', 'null', '[1]', 'no json', '{"key":7,"stream":"yes","flags":3}'])('can be shown though its details are %j', async (detail) => {
-    const world = await openWorld();
-    const { key, account } = await world.tenant('alice');
-    await lock(world, 'gen-1', account, detail);
-    await world.ledger.settle({ id: 'gen-1', price: world.price, provider: 'p', charge: 1n, draw: false, feeBps: 0, usage: detail, detail });
-    const { status, body } = await world.call<Generation>(key, 'GET', '/api/v1/generation?id=gen-1');
-    expect(status).toBe(200);
-    expect(body.data).toMatchObject({ id: 'gen-1', model: null, streamed: null, flags: [], usage_details: {} });
-  });
+  it.each(['', '{}', 'null', '[1]', 'no json', '{"key":7,"stream":"yes","flags":3}'])(
+    'can be shown though its details are %j',
+    async (detail) => {
+      const world = await openWorld();
+      const { key, account } = await world.tenant('alice');
+      await lock(world, 'gen-1', account, detail);
+      await world.ledger.settle({
+        id: 'gen-1',
+        price: world.price,
+        provider: 'p',
+        charge: 1n,
+        draw: false,
+        feeBps: 0,
+        usage: detail,
+        detail,
+      });
+      const { status, body } = await world.call<Generation>(key, 'GET', '/api/v1/generation?id=gen-1');
+      expect(status).toBe(200);
+      expect(body.data).toMatchObject({ id: 'gen-1', model: null, streamed: null, flags: [], usage_details: {} });
+    },
+  );
 
   it('is as unknown to others as one that does not exist', async () => {
     const world = await openWorld();

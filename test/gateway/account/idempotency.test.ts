@@ -3,7 +3,11 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { DatabaseError, type Database } from '#store';
 import { createLedger } from '#billing';
 import { toHttpError } from '../../../src/wire/errors-http.ts';
-import { createIdempotency, idempotencyError, parseIdempotencyKey } from '../../../src/gateway/idempotency/idempotency.ts';
+import {
+  createIdempotency,
+  idempotencyError,
+  parseIdempotencyKey,
+} from '../../../src/gateway/idempotency/idempotency.ts';
 import { ENGINES, openTestDatabase, type EngineName } from '../test-database.ts';
 
 const HOUR_MS = 3_600_000;
@@ -14,15 +18,36 @@ async function world(engine: EngineName) {
   let isAway = false;
   const away = (now: boolean) => void (isAway = now);
   const query: Database['query'] = (...args) =>
-    isAway ? Promise.reject(new DatabaseError('away', { code: 'connection', unavailable: true })) : database.query(...args);
-  const idempotency = createIdempotency({ ...database, query }, { now: () => clock.now, ttlMs: 24 * HOUR_MS, runningTtlMs: HOUR_MS });
+    isAway
+      ? Promise.reject(new DatabaseError('away', { code: 'connection', unavailable: true }))
+      : database.query(...args);
+  const idempotency = createIdempotency(
+    { ...database, query },
+    { now: () => clock.now, ttlMs: 24 * HOUR_MS, runningTtlMs: HOUR_MS },
+  );
   const use = { account: 'tollgate:local:alice', key: 'order 7', callId: 'gen-1' };
   const charge = async (id: string) => {
     const ledger = await createLedger({ database });
     onTestFinished(() => ledger.close());
     await ledger.transfer({ id: 'credit', from: 'treasury:test', to: `escrow:${use.account}`, amount: 10n, memo: '' });
-    await ledger.lock({ id, account: use.account, amount: 5n, prices: ['p'], expiresAt: Date.now() + HOUR_MS, detail: '{}' });
-    await ledger.settle({ id, price: 'p', provider: 'x', charge: 5n, draw: false, feeBps: 0, usage: '{}', detail: '{}' });
+    await ledger.lock({
+      id,
+      account: use.account,
+      amount: 5n,
+      prices: ['p'],
+      expiresAt: Date.now() + HOUR_MS,
+      detail: '{}',
+    });
+    await ledger.settle({
+      id,
+      price: 'p',
+      provider: 'x',
+      charge: 5n,
+      draw: false,
+      feeBps: 0,
+      usage: '{}',
+      detail: '{}',
+    });
   };
   return { clock, idempotency, use, charge, away };
 }
@@ -32,16 +57,26 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     const { idempotency, use } = await world(engine);
     expect(await idempotency.begin({ ...use, bodyHash: 'a' })).toEqual({ kind: 'new' });
     const body = Uint8Array.from({ length: 256 }, (_, n) => n);
-    expect(await idempotency.finish(use, { status: 402, headers: { 'content-type': 'x/y', 'x-note': '"ü"' }, body }, true)).toBe(true);
+    expect(
+      await idempotency.finish(use, { status: 402, headers: { 'content-type': 'x/y', 'x-note': '"ü"' }, body }, true),
+    ).toBe(true);
     const again = await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' });
-    expect(again).toEqual({ kind: 'replay', status: 402, headers: { 'content-type': 'x/y', 'x-note': '"ü"' }, body: Buffer.from(body) });
+    expect(again).toEqual({
+      kind: 'replay',
+      status: 402,
+      headers: { 'content-type': 'x/y', 'x-note': '"ü"' },
+      body: Buffer.from(body),
+    });
   });
 
   it('conflict with another body, finished or not', async () => {
     const { idempotency, use } = await world(engine);
     await idempotency.begin({ ...use, bodyHash: 'a' });
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'b' })).toEqual({ kind: 'conflict' });
-    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running', callId: 'gen-1' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({
+      kind: 'running',
+      callId: 'gen-1',
+    });
     await idempotency.finish(use, { status: 200, headers: {}, body: new Uint8Array() }, true);
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'b' })).toEqual({ kind: 'conflict' });
   });
@@ -54,7 +89,9 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
 
   it('let exactly one of many calls at once run', async () => {
     const { idempotency, use } = await world(engine);
-    const beginnings = await Promise.all(Array.from({ length: 50 }, (_, n) => idempotency.begin({ ...use, callId: `gen-${n}`, bodyHash: 'a' })));
+    const beginnings = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => idempotency.begin({ ...use, callId: `gen-${n}`, bodyHash: 'a' })),
+    );
     expect(beginnings.filter(({ kind }) => kind === 'new').length).toBe(1);
     expect(beginnings.filter(({ kind }) => kind === 'running').length).toBe(49);
   });
@@ -63,7 +100,10 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     const { idempotency, use } = await world(engine);
     await idempotency.begin({ ...use, bodyHash: 'a' });
     await idempotency.abandon({ ...use, callId: 'gen-2' });
-    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running', callId: 'gen-1' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({
+      kind: 'running',
+      callId: 'gen-1',
+    });
     await idempotency.abandon(use);
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'b' })).toEqual({ kind: 'new' });
   });
@@ -80,12 +120,24 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     const { clock, idempotency, use } = await world(engine);
     await idempotency.begin({ ...use, bodyHash: 'a' });
     clock.now += HOUR_MS - 1;
-    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running', callId: 'gen-1' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({
+      kind: 'running',
+      callId: 'gen-1',
+    });
     clock.now += 1;
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
     expect(await idempotency.finish(use, { status: 200, headers: {}, body: Buffer.from('late') }, true)).toBe(false);
-    expect(await idempotency.finish({ ...use, callId: 'gen-2' }, { status: 200, headers: {}, body: Buffer.from('own') }, true)).toBe(true);
-    expect(await idempotency.begin({ ...use, callId: 'gen-3', bodyHash: 'a' })).toMatchObject({ kind: 'replay', body: Buffer.from('own') });
+    expect(
+      await idempotency.finish(
+        { ...use, callId: 'gen-2' },
+        { status: 200, headers: {}, body: Buffer.from('own') },
+        true,
+      ),
+    ).toBe(true);
+    expect(await idempotency.begin({ ...use, callId: 'gen-3', bodyHash: 'a' })).toMatchObject({
+      kind: 'replay',
+      body: Buffer.from('own'),
+    });
   });
 
   it('of a call that was charged are not run again, though its reply was lost', async () => {
@@ -94,10 +146,16 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     await charge(use.callId);
     // Whoever could not hear that the settlement happened takes it for failed.
     await idempotency.abandon(use);
-    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running', callId: 'gen-1' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({
+      kind: 'running',
+      callId: 'gen-1',
+    });
     clock.now += HOUR_MS;
     expect(await idempotency.sweep()).toBe(0);
-    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'lost', callId: 'gen-1' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({
+      kind: 'lost',
+      callId: 'gen-1',
+    });
     clock.now += 24 * HOUR_MS;
     expect(await idempotency.sweep()).toBe(1);
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
@@ -110,7 +168,10 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     await charge('gen-9');
     await idempotency.endRunning();
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
-    expect(await idempotency.begin({ ...use, key: 'charged', callId: 'gen-3', bodyHash: 'a' })).toEqual({ kind: 'lost', callId: 'gen-9' });
+    expect(await idempotency.begin({ ...use, key: 'charged', callId: 'gen-3', bodyHash: 'a' })).toEqual({
+      kind: 'lost',
+      callId: 'gen-9',
+    });
   });
 
   it('that could not be freed while the database was away are freed by the sweep', async () => {
@@ -120,7 +181,10 @@ describe.each(ENGINES)('idempotency keys on %s', (engine) => {
     await idempotency.abandon(use);
     await expect(idempotency.sweep()).rejects.toMatchObject({ unavailable: true });
     away(false);
-    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'running', callId: 'gen-1' });
+    expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({
+      kind: 'running',
+      callId: 'gen-1',
+    });
     await idempotency.sweep();
     expect(await idempotency.begin({ ...use, callId: 'gen-2', bodyHash: 'a' })).toEqual({ kind: 'new' });
   });
@@ -163,7 +227,11 @@ describe('idempotency keys on the wire', () => {
     const conflict = toHttpError(idempotencyError('conflict'));
     expect([conflict.status, conflict.body.error.type, conflict.headers]).toEqual([409, 'idempotency_conflict', {}]);
     const running = toHttpError(idempotencyError('running'));
-    expect([running.status, running.body.error.type, running.headers]).toEqual([409, 'idempotency_conflict', { 'retry-after': '1' }]);
+    expect([running.status, running.body.error.type, running.headers]).toEqual([
+      409,
+      'idempotency_conflict',
+      { 'retry-after': '1' },
+    ]);
     const lost = toHttpError(idempotencyError('lost'));
     expect([lost.status, lost.body.error.type, lost.headers]).toEqual([409, 'idempotency_conflict', {}]);
   });

@@ -14,8 +14,13 @@ const KEPT = {
 async function world(engine: EngineName, keptRepliesBytesMax = MAX) {
   const clock = { now: 1_700_000_000_000 };
   const database = await openTestDatabase(engine);
-  const idempotency = createIdempotency(database, { now: () => clock.now, runningTtlMs: 3_600_000, keptRepliesBytesMax });
-  const ask = (key: string, account = 'alice') => idempotency.begin({ account, key, callId: `gen-${account}-${key}`, bodyHash: 'a' });
+  const idempotency = createIdempotency(database, {
+    now: () => clock.now,
+    runningTtlMs: 3_600_000,
+    keptRepliesBytesMax,
+  });
+  const ask = (key: string, account = 'alice') =>
+    idempotency.begin({ account, key, callId: `gen-${account}-${key}`, bodyHash: 'a' });
   return {
     ask,
     /** A call that was answered with so many bytes. */

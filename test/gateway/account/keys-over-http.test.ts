@@ -25,9 +25,24 @@ async function world() {
 }
 
 /** Spends through the budget of a key, as calls do. */
-async function spend({ ledger, price, clock }: World, id: string, account: string, budget: { id: string; limit: bigint }, charge: bigint) {
-  const locked = await ledger.lock({ id, account, amount: charge, prices: [price], expiresAt: clock.now + 1_000, detail: '{}', budget });
-  if (locked.ok) await ledger.settle({ id, price, provider: 'p', charge, draw: false, feeBps: 0, usage: '{}', detail: '{}' });
+async function spend(
+  { ledger, price, clock }: World,
+  id: string,
+  account: string,
+  budget: { id: string; limit: bigint },
+  charge: bigint,
+) {
+  const locked = await ledger.lock({
+    id,
+    account,
+    amount: charge,
+    prices: [price],
+    expiresAt: clock.now + 1_000,
+    detail: '{}',
+    budget,
+  });
+  if (locked.ok)
+    await ledger.settle({ id, price, provider: 'p', charge, draw: false, feeBps: 0, usage: '{}', detail: '{}' });
   return locked;
 }
 
@@ -76,7 +91,10 @@ describe('keys over HTTP', () => {
     const limited = (await make({ name: 'limited', limit: 1, limit_reset: 'daily' })).body;
     const day = { id: `${limited.data.hash}:daily-2026-03-04`, limit: 1_000_000n };
     expect(await spend(opened, 'gen-1', alice.account, day, 400_000n)).toMatchObject({ ok: true });
-    expect(await spend(opened, 'gen-2', alice.account, day, 700_000n)).toMatchObject({ ok: false, reason: 'budget_exceeded' });
+    expect(await spend(opened, 'gen-2', alice.account, day, 700_000n)).toMatchObject({
+      ok: false,
+      reason: 'budget_exceeded',
+    });
     expect((await call<One>(limited.key, 'GET', '/api/v1/key')).body.data).toMatchObject({
       usage: 0.4,
       usage_daily: 0.4,
@@ -96,10 +114,17 @@ describe('keys over HTTP', () => {
 
     // One without a limit is counted too.
     await spend(opened, 'gen-3', alice.account, { id: `${alice.hash}:all`, limit: 2n ** 61n }, 5n);
-    expect((await call<One>(alice.key, 'GET', '/api/v1/key')).body.data).toMatchObject({ usage: 0.000005, limit: null, limit_remaining: null });
+    expect((await call<One>(alice.key, 'GET', '/api/v1/key')).body.data).toMatchObject({
+      usage: 0.000005,
+      limit: null,
+      limit_remaining: null,
+    });
     // A limit below what is spent leaves nothing, not less.
     await keys.update(alice.account, alice.hash, { limit: 1n });
-    expect((await call<One>(alice.key, 'GET', '/api/v1/key')).body.data).toMatchObject({ limit: 0.000001, limit_remaining: 0 });
+    expect((await call<One>(alice.key, 'GET', '/api/v1/key')).body.data).toMatchObject({
+      limit: 0.000001,
+      limit_remaining: 0,
+    });
   });
 
   it('are changed, disabled, enabled and deleted, with effect at once', async () => {
@@ -108,10 +133,21 @@ describe('keys over HTTP', () => {
     const path = `${KEYS}/${data.hash}`;
     const works = async () => (await call(key, 'GET', '/api/v1/session/balance')).status;
     expect(await works()).toBe(200);
-    expect((await call<One>(alice.key, 'PATCH', path, { disabled: true })).body.data).toMatchObject({ disabled: true, name: 'robot', limit: 1 });
+    expect((await call<One>(alice.key, 'PATCH', path, { disabled: true })).body.data).toMatchObject({
+      disabled: true,
+      name: 'robot',
+      limit: 1,
+    });
     expect(await works()).toBe(401);
     expect(
-      (await call<One>(alice.key, 'PATCH', path, { disabled: false, name: 'android', limit: null, allowed_services: ['x'] })).body.data,
+      (
+        await call<One>(alice.key, 'PATCH', path, {
+          disabled: false,
+          name: 'android',
+          limit: null,
+          allowed_services: ['x'],
+        })
+      ).body.data,
     ).toMatchObject({
       disabled: false,
       name: 'android',
@@ -119,7 +155,10 @@ describe('keys over HTTP', () => {
       allowed_services: ['x'],
     });
     expect(await works()).toBe(200);
-    expect((await call(alice.key, 'DELETE', path)).body).toEqual({ deleted: true, data: { hash: data.hash, deleted: true } });
+    expect((await call(alice.key, 'DELETE', path)).body).toEqual({
+      deleted: true,
+      data: { hash: data.hash, deleted: true },
+    });
     expect(await works()).toBe(401);
     expect((await call(alice.key, 'DELETE', path)).status).toBe(404);
     expect((await call(alice.key, 'PATCH', path, {})).status).toBe(404);
@@ -131,10 +170,12 @@ describe('keys over HTTP', () => {
       clock.now += 1;
       await make({ name });
     }
-    const names = async (query: string) => (await call<List>(alice.key, 'GET', KEYS + query)).body.data.map((key) => key['name']);
+    const names = async (query: string) =>
+      (await call<List>(alice.key, 'GET', KEYS + query)).body.data.map((key) => key['name']);
     expect(await names('?offset=1&limit=2')).toEqual(['b', 'c']);
     expect(await names('?offset=3')).toEqual(['d']);
-    for (const query of ['?offset=-1', '?limit=0', '?limit=101', '?limit=x']) expect((await call(alice.key, 'GET', KEYS + query)).status).toBe(400);
+    for (const query of ['?offset=-1', '?limit=0', '?limit=101', '?limit=x'])
+      expect((await call(alice.key, 'GET', KEYS + query)).status).toBe(400);
   });
 
   it('refuse what cannot be meant, and say which field is wrong', async () => {
@@ -177,8 +218,13 @@ describe('keys over HTTP', () => {
     for (const limit of [{ limit: 1 }, { expires_at: '2027-01-01T00:00:00Z' }, { allowed_services: ['x'] }]) {
       const { key, data } = (await make({ name: 'limited', ...limit })).body;
       const own = `${KEYS}/${data.hash}`;
-      expect((await call<ErrorBody>(key, 'POST', KEYS, {})).body.error).toMatchObject({ code: 403, type: 'permission_denied' });
-      expect((await call(key, 'PATCH', own, { limit: null, expires_at: null, allowed_services: null })).status).toBe(403);
+      expect((await call<ErrorBody>(key, 'POST', KEYS, {})).body.error).toMatchObject({
+        code: 403,
+        type: 'permission_denied',
+      });
+      expect((await call(key, 'PATCH', own, { limit: null, expires_at: null, allowed_services: null })).status).toBe(
+        403,
+      );
       expect((await call(key, 'DELETE', `${KEYS}/${alice.hash}`)).status).toBe(403);
       expect((await call(key, 'GET', KEYS)).status).toBe(200);
       expect((await call(key, 'DELETE', own)).status).toBe(200);

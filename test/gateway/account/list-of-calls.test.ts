@@ -28,10 +28,20 @@ async function made(
   await ledger.lock({ id, account, amount: 10n, prices: [price], expiresAt: clock.now + 1_000_000, detail });
   if (charge === null) return;
   const run = JSON.stringify({ service, providerName: 'P', outcome, firstByteMs: 3, durationMs: 9 });
-  await ledger.settle({ id, price, provider: 'p', charge, draw: false, feeBps: 0, usage: '{"prompt":3,"completion":1}', detail: run });
+  await ledger.settle({
+    id,
+    price,
+    provider: 'p',
+    charge,
+    draw: false,
+    feeBps: 0,
+    usage: '{"prompt":3,"completion":1}',
+    detail: run,
+  });
 }
 
-const list = async (world: World, key: string, query = '') => (await world.call<Page>(key, 'GET', `/api/v1/generations${query}`)).body;
+const list = async (world: World, key: string, query = '') =>
+  (await world.call<Page>(key, 'GET', `/api/v1/generations${query}`)).body;
 const ids = ({ data }: Page) => data.map(({ id }) => id);
 
 test('the newest first, a page at a time to the end, also where many began in one millisecond', async () => {
@@ -103,13 +113,21 @@ test('by service, primitive, key, time, state and outcome', async () => {
     ['state=open', 'state'],
     ['key=abc', 'key'],
   ] as const)
-    expect((await world.call<ErrorBody>(key, 'GET', `/api/v1/generations?${query}`)).body.error).toMatchObject({ code: 400, param });
+    expect((await world.call<ErrorBody>(key, 'GET', `/api/v1/generations?${query}`)).body.error).toMatchObject({
+      code: 400,
+      param,
+    });
 });
 
 test('a key with limits sees its own calls alone', async () => {
   const world = await openWorld();
   const { account, key } = await world.tenant('alice');
-  const { text: limited, record } = (await world.keys.create({ account, label: 'limited', kind: 'live', limit: 1_000n }))!;
+  const { text: limited, record } = (await world.keys.create({
+    account,
+    label: 'limited',
+    kind: 'live',
+    limit: 1_000n,
+  }))!;
   await made(world, 'others', account);
   await made(world, 'own', account, { key: record.hash });
   expect(ids(await list(world, key))).toEqual(['own', 'others'].toSorted().toReversed());

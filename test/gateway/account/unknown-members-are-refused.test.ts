@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startSpine, type Spine } from '../../support/spine.ts';
 
 interface Described {
-  readonly paths: Record<string, Record<string, { requestBody?: { content: Record<string, { schema: { additionalProperties?: unknown } }> } }>>;
+  readonly paths: Record<
+    string,
+    Record<string, { requestBody?: { content: Record<string, { schema: { additionalProperties?: unknown } }> } }>
+  >;
 }
 interface Refused {
   readonly error: { readonly type: string; readonly message: string; readonly param: string };
@@ -23,7 +26,10 @@ describe('a body with a member that is not known', () => {
     const open = Object.entries(paths).flatMap(([path, verbs]) =>
       Object.entries(verbs)
         .filter(([verb]) => BEARING.test(path) && ['post', 'put', 'patch'].includes(verb))
-        .map(([verb, { requestBody }]) => [`${verb} ${path}`, requestBody?.content['application/json']?.schema.additionalProperties] as const),
+        .map(
+          ([verb, { requestBody }]) =>
+            [`${verb} ${path}`, requestBody?.content['application/json']?.schema.additionalProperties] as const,
+        ),
     );
     expect(open.length).toBeGreaterThanOrEqual(12);
     expect(open.filter(([, more]) => more !== false)).toEqual([]);
@@ -33,14 +39,26 @@ describe('a body with a member that is not known', () => {
     const admin = { authorization: `Bearer ${spine.adminKey}` };
     const at = `${spine.origin}/admin/v1/accounts`;
     const cases: [url: string, headers: Record<string, string>, body: object, param: string, says: RegExp][] = [
-      [`${spine.url}/keys`, {}, { limits: 5 }, 'limits', /limits is not known here; did you mean limit\? Known are name, label, limit/],
+      [
+        `${spine.url}/keys`,
+        {},
+        { limits: 5 },
+        'limits',
+        /limits is not known here; did you mean limit\? Known are name, label, limit/,
+      ],
       [`${spine.url}/keys`, {}, { allowed_servces: ['a/b'] }, 'allowed_servces', /did you mean allowed_services\?/],
       [`${spine.url}/keys`, {}, { name: 'x', 'zz\u0001zz': 1 }, 'zzzz', /^zzzz is not known here/],
       [`${spine.url}/topup`, {}, { amount: 5 }, 'amount', /amount is not known here/],
       [`${spine.url}/wallets`, {}, { sign_in: 'x', account: 'y' }, 'account', /account is not known here/],
       [`${spine.url}/deposits/claim`, {}, { account: 'y' }, 'account', /this request takes no members in its body/],
       [at, admin, { name: 'acme', lable: 'Acme' }, 'lable', /did you mean label\?/],
-      [`${at}/${spine.account}/credit`, admin, { amount_usd: 1, reference: 'r', currency: 'EUR' }, 'currency', /currency is not known here/],
+      [
+        `${at}/${spine.account}/credit`,
+        admin,
+        { amount_usd: 1, reference: 'r', currency: 'EUR' },
+        'currency',
+        /currency is not known here/,
+      ],
       [`${at}/${spine.account}/keys`, admin, { limits: 5 }, 'limits', /did you mean limit\?/],
     ];
     for (const [url, headers, body, param, says] of cases) {

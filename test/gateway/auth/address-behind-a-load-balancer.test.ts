@@ -6,7 +6,9 @@ test.each([
   ['counts failures by the address that a trusted load balancer names', '["127.0.0.1"]', 401],
   ['takes no stranger’s word for where it is', '[]', 429],
 ])('%s', async (_, trusted, other) => {
-  const spine = await startSpine({ toml: `[server]\ntrusted_proxies = ${trusted}\n[sign_in]\nfailures_per_minute = 3\n` });
+  const spine = await startSpine({
+    toml: `[server]\ntrusted_proxies = ${trusted}\n[sign_in]\nfailures_per_minute = 3\n`,
+  });
   try {
     const key = async (behind: string) => {
       // A well-formed key that nobody has: its look-up is what counts.

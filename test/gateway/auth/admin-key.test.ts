@@ -18,11 +18,14 @@ describe('the admin guard', () => {
     ['the key without a scheme', adminKey],
     ['an ordinary key', `Bearer ${createKey('live').text}`],
   ])('refuses %s', (_name, authorization) => {
-    expect(() => createAdminGuard(adminKey)({ authorization })).toThrow(expect.objectContaining({ code: 'unauthorized' }));
+    expect(() => createAdminGuard(adminKey)({ authorization })).toThrow(
+      expect.objectContaining({ code: 'unauthorized' }),
+    );
   });
 
   it('lets nothing pass when there is no admin key', () => {
-    for (const token of ['', 'null', 'undefined', adminKey]) expect(() => createAdminGuard(null)({ authorization: `Bearer ${token}` })).toThrow();
+    for (const token of ['', 'null', 'undefined', adminKey])
+      expect(() => createAdminGuard(null)({ authorization: `Bearer ${token}` })).toThrow();
   });
 
   it('does not read x-api-key', () => {

@@ -77,7 +77,9 @@ describe('credentials that fail', () => {
 
   it('hold up no number of good ones', async () => {
     const { outcome } = world(2);
-    const results = await Promise.all(Array.from({ length: 500 }, (_, index) => outcome('192.0.2.1', async () => index)));
+    const results = await Promise.all(
+      Array.from({ length: 500 }, (_, index) => outcome('192.0.2.1', async () => index)),
+    );
     expect(new Set(results)).toEqual(new Set(['passed']));
   });
 
@@ -85,7 +87,9 @@ describe('credentials that fail', () => {
     const { attempts, outcome } = world(1);
     for (let round = 0; round < 5; round += 1) {
       await expect(
-        attempts.check('192.0.2.1', () => Promise.reject(new DatabaseError('gone', { code: 'connection', unavailable: true }))),
+        attempts.check('192.0.2.1', () =>
+          Promise.reject(new DatabaseError('gone', { code: 'connection', unavailable: true })),
+        ),
       ).rejects.toThrow('gone');
     }
     expect(await outcome('192.0.2.1')).toBe('failed');
@@ -97,7 +101,8 @@ describe('credentials that fail', () => {
     clock.now -= 5_000;
     expect(await outcome('192.0.2.1', () => 'good')).toBe('passed');
     clock.now += 5_000;
-    for (let index = 0; index < 10_001; index += 1) expect(await outcome(`10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`)).toBe('failed');
+    for (let index = 0; index < 10_001; index += 1)
+      expect(await outcome(`10.${index >> 16}.${(index >> 8) & 255}.${index & 255}`)).toBe('failed');
     expect(await outcome('10.0.0.0')).toBe('failed');
     expect(await outcome('10.0.39.16')).toBe(60);
   });

@@ -10,7 +10,10 @@ const START = Date.parse('2026-03-04T23:59:00Z');
 const ALICE = 'tollgate:local:alice';
 const bearer = (text: string) => ({ authorization: `Bearer ${text}` });
 
-async function world({ acceptDevelopmentKeys = true, engine = 'sqlite' }: { acceptDevelopmentKeys?: boolean; engine?: EngineName } = {}) {
+async function world({
+  acceptDevelopmentKeys = true,
+  engine = 'sqlite',
+}: { acceptDevelopmentKeys?: boolean; engine?: EngineName } = {}) {
   const clock = { now: START };
   const now = () => clock.now;
   const database = await openTestDatabase(engine);
@@ -22,7 +25,8 @@ async function world({ acceptDevelopmentKeys = true, engine = 'sqlite' }: { acce
     return { keys, finds: () => finds, ...createKeyAuthenticator({ keys: counted, acceptDevelopmentKeys, now }) };
   };
   const first = gateway();
-  const create = async (fields: Partial<NewKeyFields> = {}) => (await first.keys.create({ account: ALICE, label: 'k', kind: 'live', ...fields }))!;
+  const create = async (fields: Partial<NewKeyFields> = {}) =>
+    (await first.keys.create({ account: ALICE, label: 'k', kind: 'live', ...fields }))!;
   return { clock, first, gateway, create };
 }
 
@@ -59,7 +63,15 @@ describe('authentication', () => {
     await first.keys.delete(ALICE, deleted.record.hash);
     await first.keys.update(ALICE, disabled.record.hash, { disabled: true });
     clock.now += 10;
-    const texts = [createKey('live').text, `${deleted.text}x`, 'siwx', createKey('admin').text, deleted.text, disabled.text, expired.text];
+    const texts = [
+      createKey('live').text,
+      `${deleted.text}x`,
+      'siwx',
+      createKey('admin').text,
+      deleted.text,
+      disabled.text,
+      expired.text,
+    ];
     for (const text of texts) await expect(first.authenticate(bearer(text))).rejects.toMatchObject(refused);
   });
 
@@ -89,18 +101,21 @@ describe('authentication', () => {
     expect((await first.authenticate(bearer(text))).key!.budget!.id).toBe(`${record.hash}:daily-2026-03-05`);
   });
 
-  it.each(ENGINES)('notices a revocation by another gateway on %s within a second, and its own at once', async (engine) => {
-    const { clock, first, gateway, create } = await world({ engine });
-    const second = gateway();
-    const { text, record } = await create();
-    await Promise.all([first.authenticate(bearer(text)), second.authenticate(bearer(text))]);
-    clock.now += 300;
-    await first.keys.delete(ALICE, record.hash);
-    await expect(first.authenticate(bearer(text))).rejects.toMatchObject(refused);
-    await second.authenticate(bearer(text));
-    clock.now += 1_000;
-    await expect(second.authenticate(bearer(text))).rejects.toMatchObject(refused);
-  });
+  it.each(ENGINES)(
+    'notices a revocation by another gateway on %s within a second, and its own at once',
+    async (engine) => {
+      const { clock, first, gateway, create } = await world({ engine });
+      const second = gateway();
+      const { text, record } = await create();
+      await Promise.all([first.authenticate(bearer(text)), second.authenticate(bearer(text))]);
+      clock.now += 300;
+      await first.keys.delete(ALICE, record.hash);
+      await expect(first.authenticate(bearer(text))).rejects.toMatchObject(refused);
+      await second.authenticate(bearer(text));
+      clock.now += 1_000;
+      await expect(second.authenticate(bearer(text))).rejects.toMatchObject(refused);
+    },
+  );
 
   it('notices a key disabled and enabled again', async () => {
     const { first, create } = await world();
@@ -123,7 +138,8 @@ describe('authentication', () => {
     expect(first.finds()).toBe(2);
 
     const unknown = createKey('live').text;
-    for (let round = 0; round < 5; round += 1) await expect(first.authenticate(bearer(unknown))).rejects.toMatchObject(refused);
+    for (let round = 0; round < 5; round += 1)
+      await expect(first.authenticate(bearer(unknown))).rejects.toMatchObject(refused);
     expect(first.finds()).toBe(3);
   });
 
@@ -217,7 +233,9 @@ describe('authentication while the database is slow or away', () => {
     );
     await fc.assert(
       fc.asyncProperty(header, header, async (authorization, key) => {
-        await expect(authenticate({ authorization, ...(key === undefined ? {} : { 'x-api-key': key }) })).rejects.toMatchObject({
+        await expect(
+          authenticate({ authorization, ...(key === undefined ? {} : { 'x-api-key': key }) }),
+        ).rejects.toMatchObject({
           code: 'unauthorized',
         });
       }),

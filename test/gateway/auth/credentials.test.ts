@@ -20,21 +20,28 @@ describe('the credential of a request', () => {
 
   it('is asked for, with the words to send, when it is missing', () => {
     expect(() => readCredential({})).toThrow(
-      expect.objectContaining({ code: 'unauthorized', message: expect.stringContaining('Authorization: Bearer svc-sk-') }),
+      expect.objectContaining({
+        code: 'unauthorized',
+        message: expect.stringContaining('Authorization: Bearer svc-sk-'),
+      }),
     );
     expect(() => readCredential({ authorization: 'Basic YTpi' })).toThrow(/not of the form "Bearer <key>"/);
   });
 
   it('may not be two different keys', () => {
-    expect(() => readCredential({ authorization: `Bearer ${one}`, 'x-api-key': two })).toThrow(/two different API keys/);
+    expect(() => readCredential({ authorization: `Bearer ${one}`, 'x-api-key': two })).toThrow(
+      /two different API keys/,
+    );
   });
 
   it('may not be sent twice in one header, in any case of its name', () => {
     const host = ['Host', 'x'];
-    expect(() => refuseRepeatedCredentials([...host, 'Authorization', `Bearer ${one}`, 'x-api-key', one])).not.toThrow();
-    expect(() => refuseRepeatedCredentials([...host, 'Authorization', `Bearer ${one}`, 'AUTHORIZATION', `Bearer ${two}`])).toThrow(
-      /sent more than once/,
-    );
+    expect(() =>
+      refuseRepeatedCredentials([...host, 'Authorization', `Bearer ${one}`, 'x-api-key', one]),
+    ).not.toThrow();
+    expect(() =>
+      refuseRepeatedCredentials([...host, 'Authorization', `Bearer ${one}`, 'AUTHORIZATION', `Bearer ${two}`]),
+    ).toThrow(/sent more than once/);
     expect(() => refuseRepeatedCredentials(['X-API-Key', one, 'x-api-key', one])).toThrow(/sent more than once/);
     // A value is no name.
     expect(() => refuseRepeatedCredentials(['x', 'authorization', 'y', 'authorization'])).not.toThrow();

@@ -35,7 +35,10 @@ describe('the key parser', () => {
       expect(parseKey(text.slice(0, at) + text.slice(at + 1)), `dropped at ${at}`).toBeNull();
       expect(parseKey(text.slice(0, at) + text[at] + text.slice(at)), `doubled at ${at}`).toBeNull();
       if (text[at] !== text[at + 1] && at + 1 < text.length) {
-        expect(parseKey(text.slice(0, at) + text[at + 1] + text[at] + text.slice(at + 2)), `exchanged at ${at}`).toBeNull();
+        expect(
+          parseKey(text.slice(0, at) + text[at + 1] + text[at] + text.slice(at + 2)),
+          `exchanged at ${at}`,
+        ).toBeNull();
       }
     }
   });
@@ -54,7 +57,10 @@ describe('the key parser', () => {
   });
 
   it('survives anything, and takes none of it for a key', () => {
-    const digits = fc.string({ unit: fc.constantFrom(...'123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'.split('')), maxLength: 60 });
+    const digits = fc.string({
+      unit: fc.constantFrom(...'123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'.split('')),
+      maxLength: 60,
+    });
     const prefixed = fc
       .tuple(fc.constantFrom(...Object.values(PREFIX)), fc.oneof(digits, fc.string({ unit: 'binary' })))
       .map((parts) => parts.join(''));

@@ -34,19 +34,45 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
     });
     expect(await keys.find(made!.record.hash)).toEqual(made!.record);
     const rows = await database.query({ name: 'test/all-keys', text: 'SELECT * FROM api_keys' });
-    expect(JSON.stringify(rows, (_name, value: unknown) => (typeof value === 'bigint' ? String(value) : value))).not.toContain(made!.text.slice(-20));
+    expect(
+      JSON.stringify(rows, (_name, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+    ).not.toContain(made!.text.slice(-20));
 
     const plain = await keys.create({ account: ALICE, label: 'plain', kind: 'development' });
-    expect(plain!.record).toMatchObject({ development: true, expiresAt: null, limit: null, limitReset: null, allowedServices: null });
+    expect(plain!.record).toMatchObject({
+      development: true,
+      expiresAt: null,
+      limit: null,
+      limitReset: null,
+      allowedServices: null,
+    });
   });
 
   it('changes only the fields it is given', async () => {
     const keys = createKeyStore(await openTestDatabase(engine), { now: () => NOW });
-    const { record } = (await keys.create({ account: ALICE, label: 'one', kind: 'live', limit: 7n, limitReset: 'daily', allowedServices: ['x'] }))!;
+    const { record } = (await keys.create({
+      account: ALICE,
+      label: 'one',
+      kind: 'live',
+      limit: 7n,
+      limitReset: 'daily',
+      allowedServices: ['x'],
+    }))!;
     expect(await keys.update(ALICE, record.hash, {})).toEqual(record);
     expect(await keys.update(ALICE, record.hash, { disabled: true })).toEqual({ ...record, disabled: true });
-    expect(await keys.update(ALICE, record.hash, { label: 'two' })).toEqual({ ...record, label: 'two', disabled: true });
-    const opened = { label: 'two', disabled: false, expiresAt: NOW + 5, limit: null, limitReset: null, allowedServices: null };
+    expect(await keys.update(ALICE, record.hash, { label: 'two' })).toEqual({
+      ...record,
+      label: 'two',
+      disabled: true,
+    });
+    const opened = {
+      label: 'two',
+      disabled: false,
+      expiresAt: NOW + 5,
+      limit: null,
+      limitReset: null,
+      allowedServices: null,
+    };
     expect(await keys.update(ALICE, record.hash, opened)).toEqual({ ...record, ...opened });
     expect(await keys.find(record.hash)).toEqual({ ...record, ...opened });
   });
@@ -54,7 +80,10 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
   it('lets two changes at once both count', async () => {
     const keys = createKeyStore(await openTestDatabase(engine), { now: () => NOW });
     const { record } = (await keys.create({ account: ALICE, label: 'one', kind: 'live' }))!;
-    await Promise.all([keys.update(ALICE, record.hash, { disabled: true }), keys.update(ALICE, record.hash, { label: 'two' })]);
+    await Promise.all([
+      keys.update(ALICE, record.hash, { disabled: true }),
+      keys.update(ALICE, record.hash, { label: 'two' }),
+    ]);
     expect(await keys.find(record.hash)).toMatchObject({ disabled: true, label: 'two' });
   });
 
@@ -71,8 +100,10 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
     let now = NOW;
     const keys = createKeyStore(await openTestDatabase(engine), { now: () => (now += 1) });
     const made = [];
-    for (const label of ['a', 'b', 'c', 'd', 'e']) made.push((await keys.create({ account: ALICE, label, kind: 'live' }))!.record);
-    const labels = async (offset: number, limit: number) => (await keys.list(ALICE, { offset, limit })).map((key) => key.label);
+    for (const label of ['a', 'b', 'c', 'd', 'e'])
+      made.push((await keys.create({ account: ALICE, label, kind: 'live' }))!.record);
+    const labels = async (offset: number, limit: number) =>
+      (await keys.list(ALICE, { offset, limit })).map((key) => key.label);
     expect(await labels(0, 2)).toEqual(['a', 'b']);
     expect(await labels(2, 2)).toEqual(['c', 'd']);
     expect(await labels(4, 2)).toEqual(['e']);

@@ -3,14 +3,29 @@ import { describe, expect, it } from 'vitest';
 import { LIMIT_RESETS, budgetAt, periodAt } from '../../../src/auth/accounts/spend-period.ts';
 
 const at = (text: string) => Date.parse(text);
-const iso = ({ start, end }: { start: number; end: number }) => [new Date(start).toISOString(), new Date(end).toISOString()];
+const iso = ({ start, end }: { start: number; end: number }) => [
+  new Date(start).toISOString(),
+  new Date(end).toISOString(),
+];
 
 describe('spending periods', () => {
   it('begin at midnight UTC, on Mondays, on the first of the month', () => {
-    expect(iso(periodAt('daily', at('2028-02-29T23:59:59.999Z')))).toEqual(['2028-02-29T00:00:00.000Z', '2028-03-01T00:00:00.000Z']);
-    expect(iso(periodAt('weekly', at('2027-01-03T23:59:59.999Z')))).toEqual(['2026-12-28T00:00:00.000Z', '2027-01-04T00:00:00.000Z']);
-    expect(iso(periodAt('weekly', at('2027-01-04T00:00:00Z')))).toEqual(['2027-01-04T00:00:00.000Z', '2027-01-11T00:00:00.000Z']);
-    expect(iso(periodAt('monthly', at('2026-12-31T23:59:59Z')))).toEqual(['2026-12-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z']);
+    expect(iso(periodAt('daily', at('2028-02-29T23:59:59.999Z')))).toEqual([
+      '2028-02-29T00:00:00.000Z',
+      '2028-03-01T00:00:00.000Z',
+    ]);
+    expect(iso(periodAt('weekly', at('2027-01-03T23:59:59.999Z')))).toEqual([
+      '2026-12-28T00:00:00.000Z',
+      '2027-01-04T00:00:00.000Z',
+    ]);
+    expect(iso(periodAt('weekly', at('2027-01-04T00:00:00Z')))).toEqual([
+      '2027-01-04T00:00:00.000Z',
+      '2027-01-11T00:00:00.000Z',
+    ]);
+    expect(iso(periodAt('monthly', at('2026-12-31T23:59:59Z')))).toEqual([
+      '2026-12-01T00:00:00.000Z',
+      '2027-01-01T00:00:00.000Z',
+    ]);
   });
 
   it('hold every instant in exactly one period', () => {

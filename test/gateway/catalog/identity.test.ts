@@ -1,5 +1,14 @@
 import { createHash, createPublicKey, sign, verify } from 'node:crypto';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import bs58 from 'bs58';
@@ -32,7 +41,9 @@ describe('from a seed', () => {
 
   test('secrets are one for each purpose and seed, the same for ever, and none of the other keys', () => {
     const identity = createIdentity({ seed: SEED });
-    expect(identity.secret('a').toString('hex')).toBe('3dc2ee57d9f0f07d922d056e8e107ce4ca79b83e40e5ec02e7419a5d68a5834f');
+    expect(identity.secret('a').toString('hex')).toBe(
+      '3dc2ee57d9f0f07d922d056e8e107ce4ca79b83e40e5ec02e7419a5d68a5834f',
+    );
     const others = [
       identity.secret('b'),
       identity.secret('receipts'),
@@ -86,12 +97,15 @@ describe('from a data directory', () => {
     expect(() => createIdentity({ dataDir })).not.toThrow();
   });
 
-  test.each(['', '{', '[]', 'null', '{"seed":1}', '{"seed":"00"}', 'x'.repeat(100_000)])('damaged as %j is refused and not replaced', (text) => {
-    createIdentity({ dataDir });
-    writeFileSync(file(), text);
-    expect(() => createIdentity({ dataDir })).toThrow(IdentityError);
-    expect(readFileSync(file(), 'utf8')).toBe(text);
-  });
+  test.each(['', '{', '[]', 'null', '{"seed":1}', '{"seed":"00"}', 'x'.repeat(100_000)])(
+    'damaged as %j is refused and not replaced',
+    (text) => {
+      createIdentity({ dataDir });
+      writeFileSync(file(), text);
+      expect(() => createIdentity({ dataDir })).toThrow(IdentityError);
+      expect(readFileSync(file(), 'utf8')).toBe(text);
+    },
+  );
 
   test('is refused where a directory stands in its place', () => {
     mkdirSync(file(), { recursive: true });

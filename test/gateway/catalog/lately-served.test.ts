@@ -11,14 +11,20 @@ function world() {
   const catalog = createCatalog(elapsed);
   const offers = (provider: string, count: number, createdAt = TODAY) => {
     const made = offer({ provider });
-    return Array.from({ length: count }, (_, i) => ({ ...made, id: `model/${provider}/${i}`, service: `${provider}/${i}`, createdAt }));
+    return Array.from({ length: count }, (_, i) => ({
+      ...made,
+      id: `model/${provider}/${i}`,
+      service: `${provider}/${i}`,
+      createdAt,
+    }));
   };
   const leaves = (provider: string, count: number, createdAt?: number) => {
     const its = offers(provider, count, createdAt);
     catalog.replace(provider, its);
     catalog.depart(provider, its, 0);
   };
-  const known = (provider: string, count: number) => offers(provider, count).filter(({ service }) => catalog.knows(service, 'model')).length;
+  const known = (provider: string, count: number) =>
+    offers(provider, count).filter(({ service }) => catalog.knows(service, 'model')).length;
   return { catalog, elapsed, leaves, known };
 }
 

@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { offersFromConfig } from '../../../src/gateway/catalog/offers.ts';
 import { load, modelBlock } from '../config/load.ts';
 
-const made = (text: string) => offersFromConfig(load(text).services, { providerId: (name) => `key-of-${name}`, createdAt: 42 });
+const made = (text: string) =>
+  offersFromConfig(load(text).services, { providerId: (name) => `key-of-${name}`, createdAt: 42 });
 
 test('a service of the file becomes an offer of its provider', () => {
   const rates = { prompt: 150_000n, completion: 600_000n };
@@ -20,7 +21,13 @@ test('a service of the file becomes an offer of its provider', () => {
       displayName: 'Small (Acme)',
       description: '',
       createdAt: 42,
-      model: { upstreamModel: 'small', contextLength: 9, maxOutputTokens: 3, inputModalities: ['text'], outputModalities: ['text'] },
+      model: {
+        upstreamModel: 'small',
+        contextLength: 9,
+        maxOutputTokens: 3,
+        inputModalities: ['text'],
+        outputModalities: ['text'],
+      },
       agent: null,
       media: null,
     },

@@ -83,7 +83,9 @@ describe('replacing the offers of a source', () => {
       const offers = services
         .filter(() => pick(2) === 0)
         .flatMap((service) =>
-          (['model', 'tool'] as const).filter(() => pick(3) > 0).map((primitive) => offer({ provider, service, primitive, price: pick(9) })),
+          (['model', 'tool'] as const)
+            .filter(() => pick(3) > 0)
+            .map((primitive) => offer({ provider, service, primitive, price: pick(9) })),
         );
       catalog.replace(source, offers);
       sources.delete(source);
@@ -94,7 +96,11 @@ describe('replacing the offers of a source', () => {
       for (const primitive of ['model', 'tool'] as const) {
         expect(catalog.offers(primitive)).toEqual(fresh.offers(primitive));
         for (const service of services)
-          for (const name of [service, `${service}:floor`, ...['source0', 'source1'].map((one) => `id-P-${one}:${service}`)])
+          for (const name of [
+            service,
+            `${service}:floor`,
+            ...['source0', 'source1'].map((one) => `id-P-${one}:${service}`),
+          ])
             expect(resolved(catalog, name, primitive)).toEqual(resolved(fresh, name, primitive));
       }
     }

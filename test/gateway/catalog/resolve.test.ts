@@ -25,12 +25,24 @@ describe('a name', () => {
   });
 
   test('may hold a colon', () => {
-    expect(catalog.resolve('llama3.2:3b', 'model')).toMatchObject({ service: 'llama3.2:3b', pinned: false, sort: null });
+    expect(catalog.resolve('llama3.2:3b', 'model')).toMatchObject({
+      service: 'llama3.2:3b',
+      pinned: false,
+      sort: null,
+    });
   });
 
   test('with a suffix chooses the sort', () => {
-    expect(catalog.resolve('llama3.2:3b:floor', 'model')).toMatchObject({ service: 'llama3.2:3b', sort: 'price', pinned: false });
-    expect(catalog.resolve('acme/small:nitro', 'model')).toMatchObject({ service: 'acme/small', sort: 'throughput', pinned: false });
+    expect(catalog.resolve('llama3.2:3b:floor', 'model')).toMatchObject({
+      service: 'llama3.2:3b',
+      sort: 'price',
+      pinned: false,
+    });
+    expect(catalog.resolve('acme/small:nitro', 'model')).toMatchObject({
+      service: 'acme/small',
+      sort: 'throughput',
+      pinned: false,
+    });
   });
 
   test('that is exact comes before the same with a suffix', () => {
@@ -42,9 +54,17 @@ describe('a name', () => {
     expect(found).toMatchObject({ service: 'acme/small', sort: null, pinned: true });
     expect(names(found.offers)).toEqual(['B']);
     expect(catalog.resolve('id-A:llama3.2:3b', 'model')).toMatchObject({ service: 'llama3.2:3b', pinned: true });
-    expect(catalog.resolve('id-B:acme/small:nitro', 'model')).toMatchObject({ service: 'acme/small', sort: 'throughput', pinned: true });
+    expect(catalog.resolve('id-B:acme/small:nitro', 'model')).toMatchObject({
+      service: 'acme/small',
+      sort: 'throughput',
+      pinned: true,
+    });
     // Exact before suffix here too: this provider offers a service of that whole name.
-    expect(catalog.resolve('id-A:acme/small:floor', 'model')).toMatchObject({ service: 'acme/small:floor', sort: null, pinned: true });
+    expect(catalog.resolve('id-A:acme/small:floor', 'model')).toMatchObject({
+      service: 'acme/small:floor',
+      sort: null,
+      pinned: true,
+    });
   });
 
   test('belongs to one primitive', () => {
@@ -95,6 +115,8 @@ describe('an unknown name', () => {
 
   test('is repeated short and printable', () => {
     expect(errorOf('x'.repeat(1_000_000)).message).toBe(`Model not found: ${'x'.repeat(128)}`);
-    expect(errorOf(`a\r\nset-cookie: b${String.fromCodePoint(0x202e)}c`).message).toBe('Model not found: aset-cookie: bc');
+    expect(errorOf(`a\r\nset-cookie: b${String.fromCodePoint(0x202e)}c`).message).toBe(
+      'Model not found: aset-cookie: bc',
+    );
   });
 });

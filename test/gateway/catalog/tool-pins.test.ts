@@ -11,7 +11,10 @@ afterEach(async () => {
 });
 
 /** Pins on a database, and how many steps were written. */
-async function startPins(engine: EngineName, options: { readonly serviceMax?: number; readonly providerMax?: number } = {}) {
+async function startPins(
+  engine: EngineName,
+  options: { readonly serviceMax?: number; readonly providerMax?: number } = {},
+) {
   const { database, dispose } = await openEngine(engine);
   disposals.push(dispose);
   const now = clock();
@@ -28,7 +31,8 @@ async function startPins(engine: EngineName, options: { readonly serviceMax?: nu
 }
 
 const sha = (text: string) => text.padEnd(64, '0');
-const of = (definitions: Readonly<Record<string, string>>) => new Map(Object.entries(definitions).map(([tool, text]) => [tool, sha(text)]));
+const of = (definitions: Readonly<Record<string, string>>) =>
+  new Map(Object.entries(definitions).map(([tool, text]) => [tool, sha(text)]));
 
 describe.each(ENGINES)('%s', (engine) => {
   test('a definition that changes is the next version, and one that does not is not written', async () => {
@@ -68,9 +72,11 @@ describe.each(ENGINES)('%s', (engine) => {
   test('gateways that see one change at once count it once', async () => {
     const { database, now } = await startPins(engine);
     const gateways = Array.from({ length: 4 }, () => createToolPins(database, { now }));
-    const noteAll = (text: string) => Promise.all(gateways.map((pins) => pins.note('p', 's', of({ a: text, b: text }))));
+    const noteAll = (text: string) =>
+      Promise.all(gateways.map((pins) => pins.note('p', 's', of({ a: text, b: text }))));
     for (const [index, text] of ['1', '2', '3'].entries())
-      for (const found of await noteAll(text)) expect([...found.values()].map(({ version }) => version)).toEqual([index + 1, index + 1]);
+      for (const found of await noteAll(text))
+        expect([...found.values()].map(({ version }) => version)).toEqual([index + 1, index + 1]);
   });
 
   test('names that no column holds are pinned like others, each for itself', async () => {
@@ -113,7 +119,11 @@ describe.each(ENGINES)('%s', (engine) => {
   test('2,000 tools that all change each time are 2,000 rows', async () => {
     const { pins, rows } = await startPins(engine);
     for (const text of ['1', '2', '3']) {
-      const noted = await pins.note('p', 's', of(Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`t${i}`, text]))));
+      const noted = await pins.note(
+        'p',
+        's',
+        of(Object.fromEntries(Array.from({ length: 2_000 }, (_, i) => [`t${i}`, text]))),
+      );
       expect(noted.get('t1999')).toMatchObject({ version: Number(text) });
     }
     expect(await rows()).toBe(2_000);

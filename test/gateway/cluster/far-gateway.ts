@@ -1,7 +1,18 @@
 import { once } from 'node:events';
-import { connect, createServer, type ClientHttp2Session, type ClientHttp2Stream, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import {
+  connect,
+  createServer,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import type { AddressInfo } from 'node:net';
-import { createPeerListener, type PeerListener, type PeerListenerOptions } from '../../../src/network/cluster/peer-listener.ts';
+import {
+  createPeerListener,
+  type PeerListener,
+  type PeerListenerOptions,
+} from '../../../src/network/cluster/peer-listener.ts';
 import { createPeers, type PeersOptions } from '../../../src/network/cluster/peers.ts';
 import { watchEnd } from '../../../src/network/tunnel/stream-end.ts';
 import { CONNECTION_HEADER, type Peers } from '../../../src/network/tunnel/tunnels.ts';
@@ -10,7 +21,11 @@ export const SECRET = Buffer.from('what the gateways of this test share');
 /** The connection that the far gateway holds. */
 export const CONNECTION = 'c1';
 
-export type OnStream = (stream: ServerHttp2Stream, headers: Record<string, string | string[] | undefined>, rawHeaders: readonly string[]) => void;
+export type OnStream = (
+  stream: ServerHttp2Stream,
+  headers: Record<string, string | string[] | undefined>,
+  rawHeaders: readonly string[],
+) => void;
 
 /** A gateway that holds a tunnel, as other gateways see it. The far end of the tunnel is a plain HTTP/2 server. */
 export interface FarGateway {
@@ -21,8 +36,16 @@ export interface FarGateway {
   stop(): Promise<void>;
 }
 
-export async function startFarGateway(onStream: OnStream, options: Partial<PeerListenerOptions> = {}): Promise<FarGateway> {
-  const proxy = createServer({ strictSingleValueFields: false, maxSessionMemory: 512, streamResetBurst: 1e6, streamResetRate: 1e6 });
+export async function startFarGateway(
+  onStream: OnStream,
+  options: Partial<PeerListenerOptions> = {},
+): Promise<FarGateway> {
+  const proxy = createServer({
+    strictSingleValueFields: false,
+    maxSessionMemory: 512,
+    streamResetBurst: 1e6,
+    streamResetRate: 1e6,
+  });
   proxy.on('stream', (stream: ServerHttp2Stream, headers, _flags, rawHeaders) => {
     stream.on('error', () => {});
     onStream(stream, headers, rawHeaders);
@@ -78,10 +101,18 @@ export function createScene() {
 }
 
 /** A stream to the far gateway's tunnel. */
-export function open(peers: Peers, url: string, headers: OutgoingHttpHeaders = {}, endStream = false): ClientHttp2Stream {
+export function open(
+  peers: Peers,
+  url: string,
+  headers: OutgoingHttpHeaders = {},
+  endStream = false,
+): ClientHttp2Stream {
   const stream = peers
     .session({ id: 'far', url })
-    .request({ ':method': 'POST', ':path': '/model/one/chat/completions', [CONNECTION_HEADER]: CONNECTION, ...headers }, { endStream });
+    .request(
+      { ':method': 'POST', ':path': '/model/one/chat/completions', [CONNECTION_HEADER]: CONNECTION, ...headers },
+      { endStream },
+    );
   stream.on('error', () => {});
   return stream;
 }
@@ -103,11 +134,15 @@ export async function reply(stream: ClientHttp2Stream): Promise<Reply> {
   const chunks: Buffer[] = [];
   stream.on('data', (chunk: Buffer) => chunks.push(chunk));
   await closed(stream);
-  if (stream.rstCode !== 0 || head === null || !(whole() || stream.endAfterHeaders)) throw new Error(`reset with code ${stream.rstCode}`);
+  if (stream.rstCode !== 0 || head === null || !(whole() || stream.endAfterHeaders))
+    throw new Error(`reset with code ${stream.rstCode}`);
   return { ...(head as Omit<Reply, 'body'>), body: Buffer.concat(chunks) };
 }
 
 /** Resolves when a stream or session is gone. */
-export async function closed(stream: { readonly destroyed: boolean; once(event: 'close', listener: () => void): unknown }): Promise<void> {
+export async function closed(stream: {
+  readonly destroyed: boolean;
+  once(event: 'close', listener: () => void): unknown;
+}): Promise<void> {
   if (!stream.destroyed) await new Promise<void>((resolve) => stream.once('close', () => resolve()));
 }

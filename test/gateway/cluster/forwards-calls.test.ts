@@ -47,7 +47,16 @@ describe('a call for a tunnel of another gateway', () => {
       });
     });
     const peers = scene.peers();
-    const sizes = [0, 1, 16_383, 16_385, 65_535, 65_537, 1_000_003, ...Array.from({ length: 60 }, () => randomInt(200_000))];
+    const sizes = [
+      0,
+      1,
+      16_383,
+      16_385,
+      65_535,
+      65_537,
+      1_000_003,
+      ...Array.from({ length: 60 }, () => randomInt(200_000)),
+    ];
     await Promise.all(
       sizes.map(async (size) => {
         const sent = randomBytes(size);

@@ -51,7 +51,9 @@ describe('between two gateways', () => {
     expect(counts).toHaveLength(STALLED);
     expect(Math.max(...counts.map(({ taken }) => taken))).toBeLessThan(HELD_MAX);
 
-    const replies = await Promise.all(Array.from({ length: BUSY }, () => reply(open(peers, far.listener.url, { ':path': '/busy' }, true))));
+    const replies = await Promise.all(
+      Array.from({ length: BUSY }, () => reply(open(peers, far.listener.url, { ':path': '/busy' }, true))),
+    );
     for (const { body } of replies) expect(body.byteLength).toBe(PIECE.byteLength);
 
     // The one that begins to read gets all of it.

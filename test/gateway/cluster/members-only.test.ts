@@ -23,7 +23,8 @@ function stranger(far: FarGateway): Socket {
   return socket.resume();
 }
 
-const serves = async (far: FarGateway) => String((await reply(open(scene.peers(), far.listener.url, {}, true))).body) === 'served';
+const serves = async (far: FarGateway) =>
+  String((await reply(open(scene.peers(), far.listener.url, {}, true))).body) === 'served';
 
 describe('the listener for gateways', () => {
   it.each([
@@ -44,16 +45,21 @@ describe('the listener for gateways', () => {
     const far = await scene.far(answer);
     const tls = (options: object) =>
       new Promise<string>((resolve) => {
-        const socket = connectTls({ port: far.port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'], ...options }, () => {
-          socket.destroy();
-          resolve('connected');
-        });
+        const socket = connectTls(
+          { port: far.port, host: '127.0.0.1', rejectUnauthorized: false, ALPNProtocols: ['h2'], ...options },
+          () => {
+            socket.destroy();
+            resolve('connected');
+          },
+        );
         socket.on('error', (error) => resolve(error.message));
       });
     expect(await tls({})).toMatch(/handshake failure|protocol version|no ciphers/i);
     expect(await tls({ maxVersion: 'TLSv1.2', ciphers: 'ALL' })).toMatch(/handshake failure/i);
     const psk = { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-PSK-CHACHA20-POLY1305', checkServerIdentity: () => undefined };
-    expect(await tls({ ...psk, pskCallback: () => ({ identity: 'another', psk: peerKey(SECRET).key }) })).toMatch(/unknown psk identity/i);
+    expect(await tls({ ...psk, pskCallback: () => ({ identity: 'another', psk: peerKey(SECRET).key }) })).toMatch(
+      /unknown psk identity/i,
+    );
     const plain = connectHttp2(`http://127.0.0.1:${far.port}`);
     plain.on('error', () => {});
     plain.request({ ':path': '/' }).on('error', () => {});
@@ -69,7 +75,9 @@ describe('the listener for gateways', () => {
       // The head of a TLS record that announces more than a record may hold.
       Buffer.from([22, 3, 1, 255, 255, 1]),
       ...Array.from({ length: 50 }, (_, index) => randomBytes(1 + index * 40)),
-      ...Array.from({ length: 50 }, (_, index) => Buffer.concat([Buffer.from([22, 3, 1, 0, 100 + index, 1]), randomBytes(99 + index)])),
+      ...Array.from({ length: 50 }, (_, index) =>
+        Buffer.concat([Buffer.from([22, 3, 1, 0, 100 + index, 1]), randomBytes(99 + index)]),
+      ),
     ];
     for (const bytes of garbage) {
       const socket = stranger(far);

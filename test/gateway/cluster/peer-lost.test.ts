@@ -42,7 +42,9 @@ describe('another gateway', () => {
     const between = await startFaultProxy({ port: far.port });
     scene.later(() => between.stop());
     const peers = scene.peers();
-    await Promise.all(Array.from({ length: 50 }, () => reply(open(peers, `https://127.0.0.1:${between.port}`, {}, true))));
+    await Promise.all(
+      Array.from({ length: 50 }, () => reply(open(peers, `https://127.0.0.1:${between.port}`, {}, true))),
+    );
     expect(between.connections).toBe(1);
   });
 
@@ -53,7 +55,9 @@ describe('another gateway', () => {
     nobody.close();
     await once(nobody, 'close');
     const failed = Promise.withResolvers<string>();
-    const peers = scene.peers({ onError: (node, error) => failed.resolve(`${node.id}: ${(error as NodeJS.ErrnoException).code}`) });
+    const peers = scene.peers({
+      onError: (node, error) => failed.resolve(`${node.id}: ${(error as NodeJS.ErrnoException).code}`),
+    });
     await expect(reply(open(peers, `https://127.0.0.1:${port}`, {}, true))).rejects.toThrow('reset with code');
     expect(await failed.promise).toBe('far: ECONNREFUSED');
   });
@@ -67,7 +71,8 @@ describe('another gateway', () => {
     const url = `https://127.0.0.1:${between.port}`;
     for (const times of [1, 2]) {
       between.refuse = true;
-      for (let call = 0; call < 3; call += 1) await expect(reply(open(peers, url, {}, true))).rejects.toThrow('reset with code');
+      for (let call = 0; call < 3; call += 1)
+        await expect(reply(open(peers, url, {}, true))).rejects.toThrow('reset with code');
       expect(told).toEqual(Array(times).fill(url));
       between.heal();
       expect(String((await reply(open(peers, url, {}, true))).body)).toBe('served');

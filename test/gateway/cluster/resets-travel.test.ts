@@ -8,7 +8,8 @@ import { closed, CONNECTION, createScene, open, reply } from './far-gateway.ts';
 const scene = createScene();
 afterEach(() => scene.end());
 
-const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
+const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } =
+  constants;
 const CODES = [NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_REFUSED_STREAM, NGHTTP2_ENHANCE_YOUR_CALM];
 const CANCELS = process.env['TOLLGATE_DEEP'] === '1' ? 100_000 : 4_000;
 
@@ -47,7 +48,9 @@ describe('a reset', () => {
     });
     const peers = scene.peers();
     for (const endStream of [false, true]) {
-      await expect(reply(open(peers, far.listener.url, { ':path': '/before' }, endStream))).rejects.toThrow(`reset with code ${code}`);
+      await expect(reply(open(peers, far.listener.url, { ':path': '/before' }, endStream))).rejects.toThrow(
+        `reset with code ${code}`,
+      );
       await expect(reply(open(peers, far.listener.url, {}, endStream))).rejects.toThrow(`reset with code ${code}`);
     }
   });

@@ -17,7 +17,8 @@ interface Case {
   readonly with?: Changes;
 }
 
-const media = ({ service }: ServiceConfig) => (service.primitive === 'image' || service.primitive === 'video' ? service.media : null);
+const media = ({ service }: ServiceConfig) =>
+  service.primitive === 'image' || service.primitive === 'video' ? service.media : null;
 const text = { wrong: ['3', '""', 'true'] };
 const names: Readonly<Record<string, Case>> = {
   name: { ...text, toml: '"b"', of: ({ service }) => service.name, is: 'b' },
@@ -31,7 +32,12 @@ const names: Readonly<Record<string, Case>> = {
     fallback: '',
   },
 };
-const model: Case = { toml: '"m"', wrong: ['3', '""', `"${'x'.repeat(257)}"`], of: (c) => media(c)?.upstreamModel, is: 'm' };
+const model: Case = {
+  toml: '"m"',
+  wrong: ['3', '""', `"${'x'.repeat(257)}"`],
+  of: (c) => media(c)?.upstreamModel,
+  is: 'm',
+};
 const base: Case = {
   toml: '"https://x.example/"',
   wrong: ['3', '"ftp://x"'],
@@ -45,7 +51,11 @@ const key: Case = {
   is: 'secret-1',
   fallback: null,
 };
-const list = (field: 'supportedParams' | 'aspectRatios' | 'formats' | 'resolutions' | 'durations', good: string, bad: string): Case => ({
+const list = (
+  field: 'supportedParams' | 'aspectRatios' | 'formats' | 'resolutions' | 'durations',
+  good: string,
+  bad: string,
+): Case => ({
   toml: `["${good}", "${good}"]`,
   wrong: ['"x"', '[3]', `["${bad}"]`, `[${'"x",'.repeat(200)}]`],
   of: (c) => media(c)?.[field],
@@ -87,9 +97,25 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       is: ['image'],
       fallback: ['text'],
     },
-    'pricing.prompt': { toml: '1', wrong: ['-1', '10_001', '0.0009'], of: ({ service }) => service.rates.prompt, is: 1_000_000n },
-    'pricing.completion': { toml: '1', wrong: ['-1', '10_001', '0.0009'], of: ({ service }) => service.rates.completion, is: 1_000_000n },
-    'pricing.image': { toml: '1', wrong: ['-1', '101'], of: ({ service }) => service.rates.image, is: 1_000_000_000_000n, fallback: undefined },
+    'pricing.prompt': {
+      toml: '1',
+      wrong: ['-1', '10_001', '0.0009'],
+      of: ({ service }) => service.rates.prompt,
+      is: 1_000_000n,
+    },
+    'pricing.completion': {
+      toml: '1',
+      wrong: ['-1', '10_001', '0.0009'],
+      of: ({ service }) => service.rates.completion,
+      is: 1_000_000n,
+    },
+    'pricing.image': {
+      toml: '1',
+      wrong: ['-1', '101'],
+      of: ({ service }) => service.rates.image,
+      is: 1_000_000_000_000n,
+      fallback: undefined,
+    },
     'params.model': { ...model, of: ({ service }) => service.primitive === 'model' && service.model.upstreamModel },
     'params.cap': {
       toml: '"max_completion_tokens"',
@@ -107,7 +133,15 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
     },
     'params.forward': {
       toml: '["top_n_sigma", "top_n_sigma"]',
-      wrong: ['"some"', '3', '[3]', '["a b"]', '[""]', '["__proto__ "]', `[${Array.from({ length: 65 }, (_, n) => `"f${n}"`).join(',')}]`],
+      wrong: [
+        '"some"',
+        '3',
+        '[3]',
+        '["a b"]',
+        '[""]',
+        '["__proto__ "]',
+        `[${Array.from({ length: 65 }, (_, n) => `"f${n}"`).join(',')}]`,
+      ],
       of: ({ service }) => service.primitive === 'model' && service.model.forward,
       is: ['top_n_sigma'],
       fallback: undefined,
@@ -132,7 +166,12 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
   },
   tools: {
     ...names,
-    'pricing.per_call': { toml: '"0.5"', wrong: ['-1', '1_001', '0.0000001'], of: ({ service }) => service.rates.call, is: 500_000_000_000n },
+    'pricing.per_call': {
+      toml: '"0.5"',
+      wrong: ['-1', '1_001', '0.0000001'],
+      of: ({ service }) => service.rates.call,
+      is: 500_000_000_000n,
+    },
     'pricing.per_second': {
       toml: '0.5',
       wrong: ['-1', '101', '0.00001'],
@@ -188,7 +227,14 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       fallback: undefined,
       with: { endpoint: null },
     },
-    args: { ...command, toml: '["-y", "x"]', wrong: ['"x"', '[1]', '["std::env::KEY"]'], of: (c) => ran(c)?.args, is: ['-y', 'x'], fallback: [] },
+    args: {
+      ...command,
+      toml: '["-y", "x"]',
+      wrong: ['"x"', '[1]', '["std::env::KEY"]'],
+      of: (c) => ran(c)?.args,
+      is: ['-y', 'x'],
+      fallback: [],
+    },
     env: {
       ...command,
       toml: '{ TOKEN = "std::env::KEY", MODE = "" }',
@@ -197,9 +243,23 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       is: { TOKEN: 'secret-1', MODE: '' },
       fallback: {},
     },
-    cwd: { ...command, toml: '"work"', wrong: ['3', '""'], of: (c) => ran(c)?.cwd, is: '/etc/acme/work', fallback: null },
+    cwd: {
+      ...command,
+      toml: '"work"',
+      wrong: ['3', '""'],
+      of: (c) => ran(c)?.cwd,
+      is: '/etc/acme/work',
+      fallback: null,
+    },
     shared: { ...command, toml: 'true', wrong: ['1', '"true"'], of: (c) => ran(c)?.shared, is: true, fallback: false },
-    sessions_max: { ...command, toml: '1000', wrong: ['0', '1001', '1.5', '"1"'], of: (c) => ran(c)?.sessionsMax, is: 1_000, fallback: 16 },
+    sessions_max: {
+      ...command,
+      toml: '1000',
+      wrong: ['0', '1001', '1.5', '"1"'],
+      of: (c) => ran(c)?.sessionsMax,
+      is: 1_000,
+      fallback: 16,
+    },
     session_idle_ms: {
       ...command,
       toml: '1000',
@@ -294,7 +354,12 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
     aspect_ratios: list('aspectRatios', '16:9', '16x9'),
     formats: list('formats', 'png', 'bmp'),
     resolutions: list('resolutions', '1K', '../1K'),
-    'pricing.generation': { toml: '1', wrong: ['-1', '101', '0.000001'], of: ({ service }) => service.rates.image, is: 1_000_000_000_000n },
+    'pricing.generation': {
+      toml: '1',
+      wrong: ['-1', '101', '0.000001'],
+      of: ({ service }) => service.rates.image,
+      is: 1_000_000_000_000n,
+    },
     'pricing.resolutions': {
       toml: '{ 1K = 0.5 }',
       wrong: ['3', '{ 1K = -1 }', '{ "1 K" = 1 }', '{ constructor = 1 }'],
@@ -317,7 +382,13 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       of: ({ service }) => service.variants['4k'],
       is: { second: 500_000_000_000n },
     },
-    'pricing.base': { toml: '1', wrong: ['-1', '1_001'], of: ({ service }) => service.rates.call, is: 1_000_000_000_000n, fallback: undefined },
+    'pricing.base': {
+      toml: '1',
+      wrong: ['-1', '1_001'],
+      of: ({ service }) => service.rates.call,
+      is: 1_000_000_000_000n,
+      fallback: undefined,
+    },
     'pricing.audio_multiplier': {
       toml: '1.5',
       wrong: ['0.9', '10.1', '-2', '"loud"', 'nan', 'true', '1.0000001'],
@@ -332,7 +403,8 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
 };
 
 const ROUTER = '[router]\nurl = "https://r.example"\napi_key = "k"\n';
-const load = (toml: string) => loadProviderFile({ file: '/etc/acme/provider.toml', text: ROUTER + toml, env: { KEY: 'secret-1' } }).services[0]!;
+const load = (toml: string) =>
+  loadProviderFile({ file: '/etc/acme/provider.toml', text: ROUTER + toml, env: { KEY: 'secret-1' } }).services[0]!;
 const problemsOf = (toml: string): readonly ConfigProblem[] => {
   try {
     load(toml);
@@ -366,7 +438,8 @@ describe.each(all)('%s.%s', (table, option, one) => {
   });
 
   test('has its default without it, or is missed', () => {
-    const absent = option === 'endpoint' && table === 'tools' ? block(table, { endpoint: null, command: '"x"' }) : written(null);
+    const absent =
+      option === 'endpoint' && table === 'tools' ? block(table, { endpoint: null, command: '"x"' }) : written(null);
     const usable = option === 'command' ? block(table) : absent;
     if ('fallback' in one) expect(one.of(load(usable))).toEqual(one.fallback);
     else expect(problemsOf(usable)).toMatchObject([{ key: `${table}[0].${option}`, wrong: 'is missing' }]);

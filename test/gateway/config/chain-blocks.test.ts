@@ -2,7 +2,8 @@ import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { load, problemsOf } from './load.ts';
 
-const chain = (network: string, url: string, more = '') => `[[chains]]\nnetwork = ${network}\nrpc_url = ${url}\n${more}\n`;
+const chain = (network: string, url: string, more = '') =>
+  `[[chains]]\nnetwork = ${network}\nrpc_url = ${url}\n${more}\n`;
 const URL = '"https://rpc.example/key"';
 const BASE = '"eip155:8453"';
 const OTHER = '"eip155:31337"';
@@ -36,7 +37,9 @@ describe('[[chains]]', () => {
 
   test('are whole, and stand once each', () => {
     expect(problemsOf('[[chains]]')).toMatchObject([{ key: 'chains[0].network' }, { key: 'chains[0].rpc_url' }]);
-    expect(problemsOf(chain('"eip155:1"', URL) + chain('"eip155:1"', URL))).toMatchObject([{ key: 'chains[1].network' }]);
+    expect(problemsOf(chain('"eip155:1"', URL) + chain('"eip155:1"', URL))).toMatchObject([
+      { key: 'chains[1].network' },
+    ]);
     expect(problemsOf('chains = 3')).toMatchObject([{ key: 'chains' }]);
     expect(problemsOf('chains = [3]')).toMatchObject([{ key: 'chains[0]' }]);
   });
@@ -71,7 +74,10 @@ describe('with a treasury, payments go over a chain', () => {
   });
 
   test('a file of the key lies beside the configuration', () => {
-    expect(load(chain(SOLANA, URL, 'keypair_file = "t.json"'), { file: '/etc/tollgate/tollgate.toml' }).chains[0]!.payments!.treasury).toEqual({
+    expect(
+      load(chain(SOLANA, URL, 'keypair_file = "t.json"'), { file: '/etc/tollgate/tollgate.toml' }).chains[0]!.payments!
+        .treasury,
+    ).toEqual({
       keypairFile: resolve('/etc/tollgate/t.json'),
     });
   });
@@ -100,17 +106,47 @@ unfinal_max = 0\nconfirmations = 3\nfinality = 64\nwithdrawal_min = 5\nwithdrawa
     ['of a Solana key on an EVM chain', BASE, SOLANA_KEY, 'private_key', '32 bytes in hex'],
     ['of an EVM key on Solana', SOLANA, EVM_KEY, 'private_key', 'base58'],
     ['of what is no key', BASE, 'private_key = "canary7f3a"', 'private_key', '32 bytes in hex'],
-    ['of a key in the place of its file', BASE, `keypair_file = "${'0123456789abcdef'.repeat(4)}"`, 'keypair_file', 'private_key'],
+    [
+      'of a key in the place of its file',
+      BASE,
+      `keypair_file = "${'0123456789abcdef'.repeat(4)}"`,
+      'keypair_file',
+      'private_key',
+    ],
     ['of a domain on Solana', SOLANA, `${SOLANA_KEY}\nasset_name = "USDC"`, 'asset_name', 'leave it out'],
     ['of blocks of finality on Solana', SOLANA, `${SOLANA_KEY}\nfinality = 3`, 'finality', 'leave it out'],
     ['of no asset where it is not known', OTHER, EVM_KEY, 'asset', 'eip155:8453'],
-    ['of an asset of the other family', BASE, `${EVM_KEY}\nasset = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"`, 'asset', '40 hex digits'],
+    [
+      'of an asset of the other family',
+      BASE,
+      `${EVM_KEY}\nasset = "EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"`,
+      'asset',
+      '40 hex digits',
+    ],
     ['of an asset on Solana that is of EVM', SOLANA, `${SOLANA_KEY}\n${TOKEN}`, 'asset', 'base58'],
-    ['of an asset with a wrong digit', BASE, `${EVM_KEY}\nasset = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02914"`, 'asset', 'address of a token'],
-    ['of a facilitator with a password', BASE, `${EVM_KEY}\nfacilitator = "https://u:p@f.example"`, 'facilitator', 'x402 facilitator'],
+    [
+      'of an asset with a wrong digit',
+      BASE,
+      `${EVM_KEY}\nasset = "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02914"`,
+      'asset',
+      'address of a token',
+    ],
+    [
+      'of a facilitator with a password',
+      BASE,
+      `${EVM_KEY}\nfacilitator = "https://u:p@f.example"`,
+      'facilitator',
+      'x402 facilitator',
+    ],
     ['of what is no facilitator', BASE, `${EVM_KEY}\nfacilitator = "mine"`, 'facilitator', 'x402 facilitator'],
     ['of a least payment above the most', BASE, `${EVM_KEY}\nmin_topup = 5\ntopup_max = 4`, 'min_topup', 'topup_max'],
-    ['of a least withdrawal above the most', BASE, `${EVM_KEY}\nwithdrawal_daily_max = 0.5`, 'withdrawal_min', 'withdrawal_daily_max'],
+    [
+      'of a least withdrawal above the most',
+      BASE,
+      `${EVM_KEY}\nwithdrawal_daily_max = 0.5`,
+      'withdrawal_min',
+      'withdrawal_daily_max',
+    ],
     ['of an amount finer than money is', BASE, `${EVM_KEY}\nmin_topup = 0.0000001`, 'min_topup', 'USD'],
     ['of a negative amount', BASE, `${EVM_KEY}\nunfinal_max = -1`, 'unfinal_max', 'USD'],
     ['of no block at all', BASE, `${EVM_KEY}\nfinality = 0`, 'finality', '1 to 100000'],

@@ -81,12 +81,14 @@ export const JSON_PIECES = [
 /** Right texts with up to four edits: pieces put in, characters taken out. */
 export function damaged(texts: readonly string[], pieces: readonly string[]): fc.Arbitrary<string> {
   const piece = fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: 'binary', maxLength: 4 }));
-  return fc.tuple(fc.constantFrom(...texts), fc.array(fc.tuple(fc.nat(), fc.nat({ max: 20 }), piece), { maxLength: 4 })).map(([text, edits]) =>
-    edits.reduce((now, [at, cut, put]) => {
-      const from = at % (now.length + 1);
-      return now.slice(0, from) + put + now.slice(from + cut);
-    }, text),
-  );
+  return fc
+    .tuple(fc.constantFrom(...texts), fc.array(fc.tuple(fc.nat(), fc.nat({ max: 20 }), piece), { maxLength: 4 }))
+    .map(([text, edits]) =>
+      edits.reduce((now, [at, cut, put]) => {
+        const from = at % (now.length + 1);
+        return now.slice(0, from) + put + now.slice(from + cut);
+      }, text),
+    );
 }
 
 /** Pieces and noise in any order. */

@@ -17,6 +17,8 @@ test('docs/configuration.md has a row for every option, as the schema says it, a
 test('it names every secret', () => {
   const sentence = page.split('\n').find((line) => line.startsWith('Secrets are '))!;
   const named = [...sentence.split('. ')[0]!.matchAll(/`([^`]+)`/g)].map(([, key]) => key);
-  const secrets = optionTables.flatMap(([prefix, options]) => Object.entries(options).flatMap(([key, { secret }]) => (secret ? [prefix + key] : [])));
+  const secrets = optionTables.flatMap(([prefix, options]) =>
+    Object.entries(options).flatMap(([key, { secret }]) => (secret ? [prefix + key] : [])),
+  );
   expect(named).toEqual(secrets);
 });

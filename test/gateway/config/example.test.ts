@@ -24,10 +24,13 @@ test('examples/tollgate.toml is right', () => {
 
 test('it needs nothing but the two keys, and what it has commented out is right too', () => {
   const text = readFileSync(file, 'utf8');
-  const missing = (problems: readonly ConfigProblem[]) => new Set(problems.map(({ wrong }) => /variable (\w+), which is not set/.exec(wrong)?.[1]));
+  const missing = (problems: readonly ConfigProblem[]) =>
+    new Set(problems.map(({ wrong }) => /variable (\w+), which is not set/.exec(wrong)?.[1]));
   expect(missing(problemsOf(text))).toEqual(new Set(['OPENAI_API_KEY', 'ACME_API_KEY']));
   const uncommented = text.replaceAll(/^# ((?:\[+[a-z]+\]+|[a-z_]+ = ).*)$/gm, '$1');
   expect(uncommented).not.toBe(text);
   const secrets = problemsOf(uncommented, { env: { OPENAI_API_KEY: 'key-1', ACME_API_KEY: 'key-2' } });
-  expect(missing(secrets)).toEqual(new Set(['TOLLGATE_ADMIN', 'POSTGRES_URL', 'REDIS_ADDRESS', 'BASE_RPC_URL', 'BASE_TREASURY_KEY']));
+  expect(missing(secrets)).toEqual(
+    new Set(['TOLLGATE_ADMIN', 'POSTGRES_URL', 'REDIS_ADDRESS', 'BASE_RPC_URL', 'BASE_TREASURY_KEY']),
+  );
 });

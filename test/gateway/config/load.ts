@@ -33,8 +33,18 @@ const DEFAULTS = {
   },
   tools: { endpoint: '"http://127.0.0.1:9/mcp"', 'pricing.per_call': '0.01' },
   agents: { endpoint: '"http://127.0.0.1:9/agent"', 'pricing.per_call': '0.02' },
-  images: { 'pricing.generation': '0.03', 'params.model': '"paint"', 'params.api_base': '"http://127.0.0.1:9/v1"', 'params.api_key': '"k"' },
-  videos: { 'params.model': '"film"', 'params.api_base': '"http://127.0.0.1:9/v1"', 'params.api_key': '"k"', 'pricing.per_second.720p': '0.1' },
+  images: {
+    'pricing.generation': '0.03',
+    'params.model': '"paint"',
+    'params.api_base': '"http://127.0.0.1:9/v1"',
+    'params.api_key': '"k"',
+  },
+  videos: {
+    'params.model': '"film"',
+    'params.api_base': '"http://127.0.0.1:9/v1"',
+    'params.api_key': '"k"',
+    'pricing.per_second.720p': '0.1',
+  },
 } as const satisfies Record<string, Lines>;
 
 export type BlockTable = keyof typeof DEFAULTS;
@@ -43,11 +53,14 @@ const NAMES: Lines = { name: '"acme/small"', display_name: '"Small (Acme)"', pro
 
 /** A right block of this kind, changed. A dot in a key stands for a table. */
 export function block(table: BlockTable, changes: Changes = {}): string {
-  const lines = Object.entries<string | null>({ ...NAMES, ...DEFAULTS[table], ...changes }).filter(([, value]) => value !== null);
+  const lines = Object.entries<string | null>({ ...NAMES, ...DEFAULTS[table], ...changes }).filter(
+    ([, value]) => value !== null,
+  );
   const tables = Map.groupBy(lines, ([key]) => key.slice(0, Math.max(0, key.lastIndexOf('.'))));
   const text = (tables.get('') ?? []).map(([key, value]) => `${key} = ${value}`);
   for (const [inner, entries] of tables) {
-    if (inner !== '') text.push(`[${table}.${inner}]`, ...entries.map(([key, value]) => `${key.slice(inner.length + 1)} = ${value}`));
+    if (inner !== '')
+      text.push(`[${table}.${inner}]`, ...entries.map(([key, value]) => `${key.slice(inner.length + 1)} = ${value}`));
   }
   return [`[[${table}]]`, ...text, ''].join('\n');
 }

@@ -41,22 +41,32 @@ describe('a [[models]] block', () => {
 
   test('needs only what it must', () => {
     const { service } = configOf({});
-    expect(service).toMatchObject({ description: '', model: { contextLength: 131_072, maxOutputTokens: null, inputModalities: ['text'] } });
+    expect(service).toMatchObject({
+      description: '',
+      model: { contextLength: 131_072, maxOutputTokens: null, inputModalities: ['text'] },
+    });
     expect(service.rates).toEqual({ prompt: 150_000n, completion: 600_000n });
   });
 
-  test.each(['name', 'pricing.prompt', 'pricing.completion', 'params.model', 'params.api_base'])('says that %s is missing', (key) => {
-    expect(problemsOf(modelBlock({ [key]: null }))).toMatchObject([{ key: `models[0].${key}`, wrong: 'is missing' }]);
-  });
+  test.each(['name', 'pricing.prompt', 'pricing.completion', 'params.model', 'params.api_base'])(
+    'says that %s is missing',
+    (key) => {
+      expect(problemsOf(modelBlock({ [key]: null }))).toMatchObject([{ key: `models[0].${key}`, wrong: 'is missing' }]);
+    },
+  );
 
   test('takes its names from the name of the service where it leaves them out', () => {
     expect(configOf({ name: '"acme/large"', display_name: null, provider_name: null }).service).toMatchObject({
       displayName: 'acme/large',
       providerName: 'acme',
     });
-    expect(problemsOf(modelBlock({ name: '"large"', provider_name: null }))).toMatchObject([{ key: 'models[0].provider_name', wrong: 'is missing' }]);
+    expect(problemsOf(modelBlock({ name: '"large"', provider_name: null }))).toMatchObject([
+      { key: 'models[0].provider_name', wrong: 'is missing' },
+    ]);
     // What would follow from the name is not asked for while the name is.
-    expect(problemsOf(modelBlock({ name: null, display_name: null, provider_name: null }))).toMatchObject([{ key: 'models[0].name' }]);
+    expect(problemsOf(modelBlock({ name: null, display_name: null, provider_name: null }))).toMatchObject([
+      { key: 'models[0].name' },
+    ]);
   });
 
   test('takes "" as no key', () => {
@@ -64,7 +74,9 @@ describe('a [[models]] block', () => {
   });
 
   test('refuses an answer longer than the context', () => {
-    expect(problemsOf(modelBlock({ context_length: '100', max_output_tokens: '101' }))).toMatchObject([{ key: 'models[0].max_output_tokens' }]);
+    expect(problemsOf(modelBlock({ context_length: '100', max_output_tokens: '101' }))).toMatchObject([
+      { key: 'models[0].max_output_tokens' },
+    ]);
   });
 
   test('takes the bound of an answer by either name, and by both where they are the same', () => {
@@ -121,7 +133,9 @@ describe('several blocks', () => {
   });
 
   test('may not spell a provider in two ways', () => {
-    expect(problemsOf(modelBlock() + modelBlock({ provider_name: '"ACME"', name: '"b"' }))).toMatchObject([{ key: 'models[1].provider_name' }]);
+    expect(problemsOf(modelBlock() + modelBlock({ provider_name: '"ACME"', name: '"b"' }))).toMatchObject([
+      { key: 'models[1].provider_name' },
+    ]);
   });
 });
 

@@ -5,12 +5,20 @@ const toml = (name: string) => JSON.stringify(name);
 const RTL = String.fromCodePoint(0x202e);
 
 describe('the name of a model', () => {
-  test.each(['gpt-4o', 'openai/gpt-4o-mini', 'llama3.2:3b', 'a', '_private', 'a.b', 'org/team/model', 'x'.repeat(128), 'floor', 'a:floor:b'])(
-    'may be %s',
-    (name) => {
-      expect(load(modelBlock({ name: toml(name) })).services[0]!.service.name).toBe(name);
-    },
-  );
+  test.each([
+    'gpt-4o',
+    'openai/gpt-4o-mini',
+    'llama3.2:3b',
+    'a',
+    '_private',
+    'a.b',
+    'org/team/model',
+    'x'.repeat(128),
+    'floor',
+    'a:floor:b',
+  ])('may be %s', (name) => {
+    expect(load(modelBlock({ name: toml(name) })).services[0]!.service.name).toBe(name);
+  });
 
   test.each([
     '',
@@ -76,7 +84,10 @@ describe('the name of a provider', () => {
     expect(load(modelBlock({ provider_name: toml(name) })).services[0]!.service.providerName).toBe(name);
   });
 
-  test.each(['', ' Acme', 'Acme ', 'a/b', 'a:b', 'a..b', 'Ä', `a${RTL}`, 'constructor', 'a\nb', 'x'.repeat(65)])('may not be %j', (name) => {
-    expect(problemsOf(modelBlock({ provider_name: toml(name) }))).toMatchObject([{ key: 'models[0].provider_name' }]);
-  });
+  test.each(['', ' Acme', 'Acme ', 'a/b', 'a:b', 'a..b', 'Ä', `a${RTL}`, 'constructor', 'a\nb', 'x'.repeat(65)])(
+    'may not be %j',
+    (name) => {
+      expect(problemsOf(modelBlock({ provider_name: toml(name) }))).toMatchObject([{ key: 'models[0].provider_name' }]);
+    },
+  );
 });

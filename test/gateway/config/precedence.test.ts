@@ -19,7 +19,9 @@ test('an empty variable counts as absent', () => {
 });
 
 test.each(['-1', '1e3', '80 ', '0x50', '99999', 'port'])('PORT=%s is refused by name', (PORT) => {
-  expect(problemsOf('', { env: { PORT } })).toMatchObject([{ file: null, line: null, key: 'environment variable PORT' }]);
+  expect(problemsOf('', { env: { PORT } })).toMatchObject([
+    { file: null, line: null, key: 'environment variable PORT' },
+  ]);
 });
 
 test('a flag is refused by the option it sets', () => {

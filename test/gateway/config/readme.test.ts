@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { loadConfig } from '#config';
 import { loadProviderFile } from '../../../src/provide/provider-file.ts';
 
-const blocks = [...readFileSync(new URL('../../../README.md', import.meta.url), 'utf8').matchAll(/^```toml\n([\s\S]*?)^```/gm)].map(
-  ([, text]) => text!,
-);
+const blocks = [
+  ...readFileSync(new URL('../../../README.md', import.meta.url), 'utf8').matchAll(/^```toml\n([\s\S]*?)^```/gm),
+].map(([, text]) => text!);
 
 test('the files in README.md are right as they are: that of a gateway', () => {
   const { services } = loadConfig({ file: null, text: blocks[0]!, env: { ACME_API_KEY: 'a-key' }, mode: 'production' });
@@ -18,5 +18,7 @@ test('the files in README.md are right as they are: that of a gateway', () => {
 
 test('and that of a provider', () => {
   expect(blocks).toHaveLength(2);
-  expect(loadProviderFile({ file: null, text: blocks[1]!, env: {} }).services.map(({ service }) => service.name)).toEqual(['acme/mock']);
+  expect(
+    loadProviderFile({ file: null, text: blocks[1]!, env: {} }).services.map(({ service }) => service.name),
+  ).toEqual(['acme/mock']);
 });

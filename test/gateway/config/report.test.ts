@@ -123,7 +123,10 @@ describe('a file', () => {
   });
 
   test('that does not exist, or is a directory, is said so', () => {
-    expect(problemOf(join(directory, 'absent.toml'))).toMatchObject({ file: join(directory, 'absent.toml'), wrong: 'does not exist' });
+    expect(problemOf(join(directory, 'absent.toml'))).toMatchObject({
+      file: join(directory, 'absent.toml'),
+      wrong: 'does not exist',
+    });
     expect(problemOf(directory)).toMatchObject({ wrong: 'is not a file' });
   });
 

@@ -6,22 +6,40 @@ import { modelBlock, problemsOf } from './load.ts';
 const CANARY = 'canary7f3a';
 
 /** Wrong in every secret field, whatever it asks for. */
-const HOSTILE = [`${CANARY} with spaces`, `${CANARY}\\nline`, `ftp://ü@${CANARY}`, `std::env::${CANARY}-9`, `env::${CANARY}`];
+const HOSTILE = [
+  `${CANARY} with spaces`,
+  `${CANARY}\\nline`,
+  `ftp://ü@${CANARY}`,
+  `std::env::${CANARY}-9`,
+  `env::${CANARY}`,
+];
 
 const secretKeys = Object.entries(OPTIONS).flatMap(([key, option]) => (option.secret ? [key] : []));
 
 test('there are secrets to test', () => {
-  expect(secretKeys).toEqual(['server.admin_key', 'server.identity_seed', 'cluster.secret', 'database.url', 'redis.url']);
+  expect(secretKeys).toEqual([
+    'server.admin_key',
+    'server.identity_seed',
+    'cluster.secret',
+    'database.url',
+    'redis.url',
+  ]);
 });
 
-test.each(secretKeys.flatMap((key) => HOSTILE.map((value) => [key, value] as const)))('%s = %j is refused without its value', (key, value) => {
-  const [section, name] = key.split('.');
-  expect(new ConfigError(problemsOf(`[${section}]\n${name} = "${value}"`)).message).not.toContain(CANARY);
-});
+test.each(secretKeys.flatMap((key) => HOSTILE.map((value) => [key, value] as const)))(
+  '%s = %j is refused without its value',
+  (key, value) => {
+    const [section, name] = key.split('.');
+    expect(new ConfigError(problemsOf(`[${section}]\n${name} = "${value}"`)).message).not.toContain(CANARY);
+  },
+);
 
-test.each(HOSTILE.filter((value) => !value.startsWith('ftp')))('models.params.api_key = %j is refused without its value', (value) => {
-  expect(new ConfigError(problemsOf(modelBlock({ 'params.api_key': `"${value}"` }))).message).not.toContain(CANARY);
-});
+test.each(HOSTILE.filter((value) => !value.startsWith('ftp')))(
+  'models.params.api_key = %j is refused without its value',
+  (value) => {
+    expect(new ConfigError(problemsOf(modelBlock({ 'params.api_key': `"${value}"` }))).message).not.toContain(CANARY);
+  },
+);
 
 test('a value that a reference leads to is not shown either', () => {
   const env = { LEAK: `${CANARY} with spaces`, DATABASE_URL: `mysql://u:${CANARY}@h` };
@@ -31,8 +49,11 @@ test('a value that a reference leads to is not shown either', () => {
   expect(new ConfigError(problems).message).not.toContain(CANARY);
 });
 
-test.each(['name', 'display_name', 'provider_name', 'params.model', 'params.api_base', 'pricing.prompt'])('%s follows no reference', (key) => {
-  const problems = problemsOf(modelBlock({ [key]: '"std::env::LEAK"' }), { env: { LEAK: CANARY } });
-  expect(problems).toMatchObject([{ key: `models[0].${key}`, right: expect.stringContaining('for secrets only') }]);
-  expect(new ConfigError(problems).message).not.toContain(CANARY);
-});
+test.each(['name', 'display_name', 'provider_name', 'params.model', 'params.api_base', 'pricing.prompt'])(
+  '%s follows no reference',
+  (key) => {
+    const problems = problemsOf(modelBlock({ [key]: '"std::env::LEAK"' }), { env: { LEAK: CANARY } });
+    expect(problems).toMatchObject([{ key: `models[0].${key}`, right: expect.stringContaining('for secrets only') }]);
+    expect(new ConfigError(problems).message).not.toContain(CANARY);
+  },
+);

@@ -4,7 +4,9 @@ import { block, load, problemsOf as gatewayProblemsOf } from './load.ts';
 
 describe('the tools of an MCP server', () => {
   test('have an address or a command', () => {
-    expect(problemsOf(block('tools', { endpoint: null }))).toMatchObject([{ key: 'tools[0].endpoint', wrong: 'is missing' }]);
+    expect(problemsOf(block('tools', { endpoint: null }))).toMatchObject([
+      { key: 'tools[0].endpoint', wrong: 'is missing' },
+    ]);
     expect(problemsOf(block('tools', { command: '"npx"' }))).toMatchObject([
       { key: 'tools[0].command', wrong: 'stands beside endpoint', right: 'one of the two' },
     ]);
@@ -19,17 +21,23 @@ describe('the tools of an MCP server', () => {
     ['session_idle_ms', '300000'],
     ['roots', 'false'],
   ])('have no %s without a command', (key, value) => {
-    expect(problemsOf(block('tools', { [key]: value }))).toMatchObject([{ key: `tools[0].${key}`, wrong: 'is there without command' }]);
+    expect(problemsOf(block('tools', { [key]: value }))).toMatchObject([
+      { key: `tools[0].${key}`, wrong: 'is there without command' },
+    ]);
   });
 
   test('have no api_key without an address', () => {
-    expect(problemsOf(block('tools', { endpoint: null, command: '"npx"', api_key: '"k"' }))).toMatchObject([{ key: 'tools[0].api_key' }]);
+    expect(problemsOf(block('tools', { endpoint: null, command: '"npx"', api_key: '"k"' }))).toMatchObject([
+      { key: 'tools[0].api_key' },
+    ]);
   });
 
   test('may not be a command in the file of a gateway', () => {
     const [problem] = gatewayProblemsOf(block('tools', { endpoint: null, command: '"npx"' }));
     expect(problem).toMatchObject({ key: 'tools[0].command', line: 5, right: 'run it behind `tollgate provide`' });
-    expect(load(block('tools')).services).toMatchObject([{ target: { kind: 'http', url: 'http://127.0.0.1:9/mcp', apiKey: null } }]);
+    expect(load(block('tools')).services).toMatchObject([
+      { target: { kind: 'http', url: 'http://127.0.0.1:9/mcp', apiKey: null } },
+    ]);
   });
 
   test('are told apart by problems of their own, all at once', () => {

@@ -24,7 +24,12 @@ describe('an option that does not exist', () => {
 
   test('is also one whose name has the dot that stands for a table', () => {
     const [problem] = problemsOf(modelBlock().replace('name =', '"pricing.image" = 1\nname ='));
-    expect(problem).toMatchObject({ line: 2, key: 'models[0].pricing.image', wrong: 'is not an option', right: 'did you mean "pricing.image"?' });
+    expect(problem).toMatchObject({
+      line: 2,
+      key: 'models[0].pricing.image',
+      wrong: 'is not an option',
+      right: 'did you mean "pricing.image"?',
+    });
   });
 
   test("the provider proxy's section is told from a mistake", () => {

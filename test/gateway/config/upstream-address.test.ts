@@ -38,6 +38,8 @@ describe('api_base', () => {
   });
 
   test('a whole endpoint is shortened in the hint', () => {
-    expect(problemsOf(blockWith('https://api.example.com/v2/chat/completions/'))[0]!.right).toContain('https://api.example.com/v2');
+    expect(problemsOf(blockWith('https://api.example.com/v2/chat/completions/'))[0]!.right).toContain(
+      'https://api.example.com/v2',
+    );
   });
 });

@@ -6,7 +6,11 @@ const videoOf = (changes: Readonly<Record<string, string>>) => load(block('video
 
 describe('the price of a video', () => {
   test('is one for each resolution, without and with sound, and the base once in each', () => {
-    const service = videoOf({ 'pricing.per_second.1080p': '0.2', 'pricing.base': '0.05', 'pricing.audio_multiplier': '"1.25"' });
+    const service = videoOf({
+      'pricing.per_second.1080p': '0.2',
+      'pricing.base': '0.05',
+      'pricing.audio_multiplier': '"1.25"',
+    });
     const call = 50_000_000_000n;
     expect(service.variants).toEqual({
       '720p': { second: 100_000_000_000n, call },
@@ -18,11 +22,15 @@ describe('the price of a video', () => {
   });
 
   test('is the dearest of them where no resolution is named', () => {
-    expect(videoOf({ 'pricing.per_second.480p': '0.05', 'pricing.audio_multiplier': '2' }).rates).toEqual({ second: 200_000_000_000n });
+    expect(videoOf({ 'pricing.per_second.480p': '0.05', 'pricing.audio_multiplier': '2' }).rates).toEqual({
+      second: 200_000_000_000n,
+    });
   });
 
   test('with sound is exact or refused', () => {
-    const [problem] = problemsOf(block('videos', { 'pricing.per_second.720p': '0.05', 'pricing.audio_multiplier': '1.333333' }));
+    const [problem] = problemsOf(
+      block('videos', { 'pricing.per_second.720p': '0.05', 'pricing.audio_multiplier': '1.333333' }),
+    );
     expect(problem).toMatchObject({ key: 'videos[0].pricing.audio_multiplier', line: 12 });
     expect(problem!.wrong).toBe('times 0.05 USD is finer than 0.000001 USD per second of 720p');
     fc.assert(
@@ -33,7 +41,10 @@ describe('the price of a video', () => {
         (price, thousandths, rest) => {
           // Mostly three decimals, so that many products are exact.
           const multiplier = Math.min(thousandths * 1_000 + Math.max(0, rest), 10_000_000);
-          const changes = { 'pricing.per_second.720p': decimal(price), 'pricing.audio_multiplier': `"${decimal(multiplier)}"` };
+          const changes = {
+            'pricing.per_second.720p': decimal(price),
+            'pricing.audio_multiplier': `"${decimal(multiplier)}"`,
+          };
           const product = BigInt(price) * BigInt(multiplier);
           if (product % 1_000_000n === 0n) expect(videoOf(changes).variants['720p+audio']).toEqual({ second: product });
           else expect(problemsOf(block('videos', changes))).toHaveLength(1);

@@ -30,18 +30,39 @@ test('one that is halted is wrong, whether or not it answers', async () => {
   expect(report).toMatchObject({
     ok: false,
     chains: [
-      { ok: false, halted: 'the treasury holds less', error: 'away', held: null, comparedAt: 5, open: { deposits: 0, unfinal: 0, withdrawals: 3 } },
+      {
+        ok: false,
+        halted: 'the treasury holds less',
+        error: 'away',
+        held: null,
+        comparedAt: 5,
+        open: { deposits: 0, unfinal: 0, withdrawals: 3 },
+      },
     ],
   });
 });
 
 test('one that does not answer, or does not tell, is neither right nor wrong', async () => {
   const of = (error: unknown) =>
-    audited({ audit: async () => [{ network: BASE, reserves: null, error }], books: async () => [book(null)], open: async () => [] });
+    audited({
+      audit: async () => [{ network: BASE, reserves: null, error }],
+      books: async () => [book(null)],
+      open: async () => [],
+    });
   expect(await of(new Error('away'))).toMatchObject({ ok: null, chains: [{ ok: null, error: 'away' }] });
-  expect(await of(null)).toMatchObject({ ok: null, chains: [{ ok: null, error: expect.stringContaining('does not tell') }] });
+  expect(await of(null)).toMatchObject({
+    ok: null,
+    chains: [{ ok: null, error: expect.stringContaining('does not tell') }],
+  });
 });
 
 test('without chains there is nothing wrong', async () => {
-  expect(await auditFunds(null, ledger)).toEqual({ ok: true, chains: [], suspense: 0n, fees: 0n, losses: 0n, operator: 0n });
+  expect(await auditFunds(null, ledger)).toEqual({
+    ok: true,
+    chains: [],
+    suspense: 0n,
+    fees: 0n,
+    losses: 0n,
+    operator: 0n,
+  });
 });

@@ -17,7 +17,11 @@ export interface FundsWorld {
   wallet(usdc?: bigint): Promise<TestWallet & { readonly signer: PrivateKeyAccount }>;
   /** Signs the terms of a 402. */
   pay(signer: PrivateKeyAccount, terms: Terms): Promise<Record<string, string>>;
-  call<T = Body>(method: string, path: string, options?: { readonly headers?: Record<string, string>; readonly body?: unknown }): Promise<Answer<T>>;
+  call<T = Body>(
+    method: string,
+    path: string,
+    options?: { readonly headers?: Record<string, string>; readonly body?: unknown },
+  ): Promise<Answer<T>>;
   /** As the operator, below `/admin/v1`. */
   admin<T = Body>(method: string, path: string, body?: unknown): Promise<Answer<T>>;
   /** Headers that sign a wallet in for something sensitive. */
@@ -47,7 +51,8 @@ export interface Body {
   readonly error?: { readonly message: string; readonly type: string; readonly param: string | null };
 }
 
-export const termsOf = (headers: Headers): Terms => JSON.parse(Buffer.from(headers.get('payment-required')!, 'base64').toString()) as Terms;
+export const termsOf = (headers: Headers): Terms =>
+  JSON.parse(Buffer.from(headers.get('payment-required')!, 'base64').toString()) as Terms;
 export const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 
 export interface FundsWorldOptions {
@@ -115,7 +120,10 @@ ${options.chain ?? ''}
     },
     call,
     admin: (method, path, body) =>
-      call(method, `/../../admin/v1${path}`, { headers: bearer(spine.adminKey), ...(body === undefined ? {} : { body }) }),
+      call(method, `/../../admin/v1${path}`, {
+        headers: bearer(spine.adminKey),
+        ...(body === undefined ? {} : { body }),
+      }),
     nonce,
     fresh: async (wallet) => signInHeaders(wallet, { nonce: await nonce() }),
     async until(ask, is) {

@@ -31,7 +31,9 @@ beforeAll(async () => {
   });
   // The first start makes the treasury's token account, and its books begin when that is final.
   for (let open = false; !open; await new Promise((resolve) => setTimeout(resolve, 25))) {
-    const { data } = (await call('GET', '/payments/chains', {})).body as unknown as { data: readonly { answers: boolean }[] };
+    const { data } = (await call('GET', '/payments/chains', {})).body as unknown as {
+      data: readonly { answers: boolean }[];
+    };
     open = data[0]!.answers;
   }
 });
@@ -61,10 +63,13 @@ test('a payment of the wallet that is signed in is credited, and is paid back to
   twin.fundUsdc(payer.address, 10_000_000n);
   twin.finalize();
   const headers = await signInHeaders(wallet);
-  const topup = (more: Record<string, string> = {}) => call('POST', '/topup', { ...headers, ...more }, { amount_usd: 3 });
+  const topup = (more: Record<string, string> = {}) =>
+    call('POST', '/topup', { ...headers, ...more }, { amount_usd: 3 });
   const [terms] = termsOf((await topup()).headers).accepts;
   expect(terms).toMatchObject({ network: DEVNET, payTo: treasury.address, amount: '3000000' });
-  const payment = { 'payment-signature': Buffer.from(JSON.stringify(await pay(twin, payer, terms!))).toString('base64') };
+  const payment = {
+    'payment-signature': Buffer.from(JSON.stringify(await pay(twin, payer, terms!))).toString('base64'),
+  };
   // It does not say that it is the key's.
   expect(await call('POST', '/topup', { ...bearer(spine.key), ...payment }, { amount_usd: 3 })).toMatchObject({
     status: 402,
@@ -72,7 +77,10 @@ test('a payment of the wallet that is signed in is credited, and is paid back to
   });
   let paid = await topup(payment);
   while (paid.status === 202) paid = await topup(payment);
-  expect(paid).toMatchObject({ status: 200, body: { data: { payer: wallet.address, credited_usd: '3', balance_usd: '3' } } });
+  expect(paid).toMatchObject({
+    status: 200,
+    body: { data: { payer: wallet.address, credited_usd: '3', balance_usd: '3' } },
+  });
 
   const { nonce } = (await call('GET', '/auth/nonce', {})).body as unknown as { nonce: string };
   const fresh = await signInHeaders(wallet, { nonce });
@@ -91,5 +99,7 @@ test('a payment of the wallet that is signed in is credited, and is paid back to
   expect(twin.chain.tokens(payer.address)).toBe(9_000_000n);
 
   const audit = await fetch(`${spine.origin}/admin/v1/audit?chain=true`, { headers: bearer(spine.adminKey) });
-  expect(await audit.json()).toMatchObject({ data: { chains: { ok: true, chains: [{ network: DEVNET, held: 1_000_000, booked: 1_000_000 }] } } });
+  expect(await audit.json()).toMatchObject({
+    data: { chains: { ok: true, chains: [{ network: DEVNET, held: 1_000_000, booked: 1_000_000 }] } },
+  });
 });

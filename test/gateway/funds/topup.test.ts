@@ -17,18 +17,24 @@ afterAll(async () => {
   await world.stop();
 });
 
-const topup = (headers: Record<string, string>, body: unknown = { amount_usd: '1.50' }) => world.call('POST', '/topup', { headers, body });
+const topup = (headers: Record<string, string>, body: unknown = { amount_usd: '1.50' }) =>
+  world.call('POST', '/topup', { headers, body });
 
 test('says how it can be paid', async () => {
   const { status, headers, body } = await topup(bearer(world.spine.key));
   expect([status, body.error!.type]).toEqual([402, 'insufficient_balance']);
   const terms = termsOf(headers);
-  expect(terms).toMatchObject({ x402Version: 2, accepts: [{ scheme: 'exact', network: world.network, amount: '1500000', payTo: world.treasury }] });
+  expect(terms).toMatchObject({
+    x402Version: 2,
+    accepts: [{ scheme: 'exact', network: world.network, amount: '1500000', payTo: world.treasury }],
+  });
   expect(body).toMatchObject({ x402Version: 2, accepts: terms.accepts, resource: { url: `${world.spine.url}/topup` } });
 });
 
 test('asks for no less than the minimum of the chain', async () => {
-  expect(termsOf((await topup(bearer(world.spine.key), { amount_micro_usdc: 1 })).headers).accepts[0]!.amount).toBe('500000');
+  expect(termsOf((await topup(bearer(world.spine.key), { amount_micro_usdc: 1 })).headers).accepts[0]!.amount).toBe(
+    '500000',
+  );
 });
 
 test.each([
@@ -39,7 +45,10 @@ test.each([
   ['more than is taken', { amount_usd: '50.000001' }, 'amount_usd'],
   ['more than is taken, otherwise', { amount_micro_usdc: 50_000_001 }, 'amount_micro_usdc'],
 ])('refuses %s', async (_what, body, param) => {
-  expect(await topup(bearer(world.spine.key), body)).toMatchObject({ status: 400, body: { error: { type: 'invalid_request', param } } });
+  expect(await topup(bearer(world.spine.key), body)).toMatchObject({
+    status: 400,
+    body: { error: { type: 'invalid_request', param } },
+  });
 });
 
 describe('credits', () => {
@@ -62,10 +71,18 @@ describe('credits', () => {
       },
     });
     const receipt = JSON.parse(Buffer.from(paid.headers.get('payment-response')!, 'base64').toString()) as object;
-    expect(receipt).toMatchObject({ success: true, network: world.network, transaction: paid.body.data['transaction'], amount: '1500000' });
+    expect(receipt).toMatchObject({
+      success: true,
+      network: world.network,
+      transaction: paid.body.data['transaction'],
+      amount: '1500000',
+    });
 
     const again = await topup({ ...bearer(world.spine.key), ...payment });
-    expect(again).toMatchObject({ status: 200, body: { data: { balance_micro_usdc: 1_500_000, transaction: paid.body.data['transaction'] } } });
+    expect(again).toMatchObject({
+      status: 200,
+      body: { data: { balance_micro_usdc: 1_500_000, transaction: paid.body.data['transaction'] } },
+    });
     expect(await world.token.balanceOf(world.treasury)).toBe(1_500_000n);
 
     const id = paid.body.data['deposit'] as string;
@@ -83,20 +100,35 @@ describe('credits', () => {
     const [payer, other] = [await world.wallet(), await world.wallet()];
     const signedIn = await signInHeaders(payer);
     const { accepts } = termsOf((await topup(signedIn)).headers);
-    const foreign = await topup({ ...signedIn, ...(await world.pay(other.signer, { x402Version: 2, error: '', accepts })) });
+    const foreign = await topup({
+      ...signedIn,
+      ...(await world.pay(other.signer, { x402Version: 2, error: '', accepts })),
+    });
     expect(foreign).toMatchObject({ status: 402, body: { error: { type: 'payment_verification_failed' } } });
     expect(termsOf(foreign.headers).accepts).toHaveLength(1);
-    const paid = await topup({ ...signedIn, ...(await world.pay(payer.signer, { x402Version: 2, error: '', accepts })) });
-    expect(paid).toMatchObject({ status: 200, body: { data: { account: `eip155:8453:${payer.address.toLowerCase()}`, balance_usd: '1.5' } } });
+    const paid = await topup({
+      ...signedIn,
+      ...(await world.pay(payer.signer, { x402Version: 2, error: '', accepts })),
+    });
+    expect(paid).toMatchObject({
+      status: 200,
+      body: { data: { account: `eip155:8453:${payer.address.toLowerCase()}`, balance_usd: '1.5' } },
+    });
   });
 
   test('the paying wallet where there is no credential, without telling what it has', async () => {
     const payer = await world.wallet();
     const payment = await world.pay(payer.signer, termsOf((await topup({})).headers));
     const paid = await topup(payment);
-    expect(paid).toMatchObject({ status: 200, body: { data: { credited_usd: '1.5', balance_micro_usdc: null, balance_usd: null } } });
+    expect(paid).toMatchObject({
+      status: 200,
+      body: { data: { credited_usd: '1.5', balance_micro_usdc: null, balance_usd: null } },
+    });
     // On the chain everybody can read it: with another request it is nobody's credential.
-    expect(await topup(payment, { amount_usd: 2 })).toMatchObject({ status: 402, body: { error: { type: 'payment_verification_failed' } } });
+    expect(await topup(payment, { amount_usd: 2 })).toMatchObject({
+      status: 402,
+      body: { error: { type: 'payment_verification_failed' } },
+    });
     const mine = await world.call('GET', '/session/balance', { headers: await signInHeaders(payer) });
     expect(mine.body).toMatchObject({ balance_usd: '1.5' });
   });
@@ -108,11 +140,24 @@ test('is not for an agent that acts under a call', async () => {
   const rates = { prompt: 1n };
   const price = priceId('p', 's', rates);
   await createPriceBook(world.spine.app.database).remember([{ id: price, provider: 'p', service: 's', rates }]);
-  const lock = { id: 'gen-running', account, amount: 10n, prices: [price], expiresAt: Date.now() + 60_000, detail: '{}' };
+  const lock = {
+    id: 'gen-running',
+    account,
+    amount: 10n,
+    prices: [price],
+    expiresAt: Date.now() + 60_000,
+    detail: '{}',
+  };
   expect((await ledger.lock(lock)).ok).toBe(true);
   const secret = createIdentity({ seed: IDENTITY_SEED }).secret('run tokens');
-  const token = createRunTokens({ secret, now: Date.now }).issue({ parent: lock.id, account, key: null }, lock.expiresAt);
-  expect(await topup(bearer(token))).toMatchObject({ status: 403, body: { error: { message: expect.stringContaining('run token') } } });
+  const token = createRunTokens({ secret, now: Date.now }).issue(
+    { parent: lock.id, account, key: null },
+    lock.expiresAt,
+  );
+  expect(await topup(bearer(token))).toMatchObject({
+    status: 403,
+    body: { error: { message: expect.stringContaining('run token') } },
+  });
   await ledger.release({ id: lock.id, detail: '{}' });
 });
 
@@ -120,9 +165,18 @@ test('a payment that is too small, damaged or of nobody is told what is wrong wi
   const payer = await world.wallet(0n);
   const terms = termsOf((await topup({})).headers);
   const poor = await topup(await world.pay(payer.signer, terms));
-  expect(poor).toMatchObject({ status: 402, body: { error: { type: 'payment_verification_failed' }, accepts: terms.accepts } });
+  expect(poor).toMatchObject({
+    status: 402,
+    body: { error: { type: 'payment_verification_failed' }, accepts: terms.accepts },
+  });
   const small = { ...terms, accepts: [{ ...terms.accepts[0]!, amount: '500000' }] };
   const rich = await world.wallet();
-  expect(await topup(await world.pay(rich.signer, small))).toMatchObject({ status: 402, body: { error: { type: 'insufficient_payment' } } });
-  expect(await topup({ 'payment-signature': 'not base64!' })).toMatchObject({ status: 400, body: { error: { param: 'payment-signature' } } });
+  expect(await topup(await world.pay(rich.signer, small))).toMatchObject({
+    status: 402,
+    body: { error: { type: 'insufficient_payment' } },
+  });
+  expect(await topup({ 'payment-signature': 'not base64!' })).toMatchObject({
+    status: 400,
+    body: { error: { param: 'payment-signature' } },
+  });
 });

@@ -18,8 +18,10 @@ interface List {
   readonly data: readonly Body['data'][];
 }
 
-const bind = (key: string, sign_in: string) => world.call('POST', '/wallets', { headers: bearer(key), body: { sign_in } });
-const envelope = async (wallet: TestWallet, fields: object = {}) => encodeEnvelope(await presign(wallet, { nonce: await world.nonce(), ...fields }));
+const bind = (key: string, sign_in: string) =>
+  world.call('POST', '/wallets', { headers: bearer(key), body: { sign_in } });
+const envelope = async (wallet: TestWallet, fields: object = {}) =>
+  encodeEnvelope(await presign(wallet, { nonce: await world.nonce(), ...fields }));
 const balanceOf = async (account: string) => (await world.spine.app.ledger.balance(escrowOf(account)))?.available ?? 0n;
 const suspended = async () => (await world.admin<List>('GET', '/deposits')).body.data;
 
@@ -60,16 +62,28 @@ test('a wallet is bound by its signature, and told with when it is paid', async 
 describe('nothing is bound', () => {
   test.each([
     ['without a nonce of the gateway', (wallet: TestWallet) => presign(wallet).then(encodeEnvelope), 'nonce'],
-    ['with a nonce of its own', (wallet: TestWallet) => presign(wallet, { nonce: 'abcdefgh12345678' }).then(encodeEnvelope), 'nonce'],
-    ['for another domain', async (wallet: TestWallet) => envelope(wallet, { domain: 'elsewhere.test' }), 'elsewhere.test'],
+    [
+      'with a nonce of its own',
+      (wallet: TestWallet) => presign(wallet, { nonce: 'abcdefgh12345678' }).then(encodeEnvelope),
+      'nonce',
+    ],
+    [
+      'for another domain',
+      async (wallet: TestWallet) => envelope(wallet, { domain: 'elsewhere.test' }),
+      'elsewhere.test',
+    ],
     [
       'that another wallet signed',
-      async (wallet: TestWallet) => encodeEnvelope({ ...(await presign(evmWallet(), { nonce: await world.nonce(), address: wallet.address })) }),
+      async (wallet: TestWallet) =>
+        encodeEnvelope({ ...(await presign(evmWallet(), { nonce: await world.nonce(), address: wallet.address })) }),
       'signed by',
     ],
     ['of what is no envelope', async () => '!', 'base64'],
   ])('%s', async (_what, made, says) => {
-    const { key } = await world.spine.tenant(`refused-${says.replace(/\W/g, '')}-${Math.random().toString(36).slice(2, 8)}`, '0');
+    const { key } = await world.spine.tenant(
+      `refused-${says.replace(/\W/g, '')}-${Math.random().toString(36).slice(2, 8)}`,
+      '0',
+    );
     expect(await bind(key, await made(evmWallet()))).toMatchObject({
       status: 400,
       body: { error: { param: 'sign_in', message: expect.stringContaining(says) } },
@@ -83,13 +97,22 @@ describe('nothing is bound', () => {
     const value = await envelope(wallet);
     await bind(key, value);
     await world.call('DELETE', `/wallets/${wallet.account}`, { headers: bearer(key) });
-    expect(await bind(key, value)).toMatchObject({ status: 400, body: { error: { message: expect.stringContaining('used before') } } });
+    expect(await bind(key, value)).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringContaining('used before') } },
+    });
   });
 
   test('to a wallet, or by a key with a limit', async () => {
     const wallet = evmWallet();
-    const asWallet = await world.call('POST', '/wallets', { headers: await signInHeaders(wallet), body: { sign_in: await envelope(evmWallet()) } });
-    expect(asWallet).toMatchObject({ status: 400, body: { error: { message: expect.stringContaining('This account is the wallet') } } });
+    const asWallet = await world.call('POST', '/wallets', {
+      headers: await signInHeaders(wallet),
+      body: { sign_in: await envelope(evmWallet()) },
+    });
+    expect(asWallet).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringContaining('This account is the wallet') } },
+    });
     const { key } = await world.spine.tenant('small', '0', { limit: 1n });
     expect((await bind(key, await envelope(wallet))).status).toBe(403);
   });
@@ -106,7 +129,9 @@ describe('what is sent by a plain transfer', () => {
       (available) => available === 3_000_000n,
     );
     const { body } = await world.call<List>('GET', '/deposits', { headers: bearer(key) });
-    expect(body.data).toMatchObject([{ status: 'final', payer: wallet.address, credited_micro_usdc: 3_000_000, account }]);
+    expect(body.data).toMatchObject([
+      { status: 'final', payer: wallet.address, credited_micro_usdc: 3_000_000, account },
+    ]);
   });
 
   test('waits in suspense where the wallet is not known, until the wallet claims it', async () => {
@@ -114,7 +139,8 @@ describe('what is sent by a plain transfer', () => {
     await world.token.transfer(wallet.signer, world.treasury, 2_000_000n);
     await world.until(suspended, (list) => list.some(({ payer }) => payer === wallet.address));
     const stranger = evmWallet();
-    const claim = async (by: TestWallet) => (await world.call<List>('POST', '/deposits/claim', { headers: await signInHeaders(by) })).body.data;
+    const claim = async (by: TestWallet) =>
+      (await world.call<List>('POST', '/deposits/claim', { headers: await signInHeaders(by) })).body.data;
     expect(await claim(stranger)).toEqual([]);
     expect(await claim(wallet)).toMatchObject([{ payer: wallet.address, credited_usd: '2' }]);
     expect(await claim(wallet)).toEqual([]);
@@ -140,7 +166,10 @@ describe('what is sent by a plain transfer', () => {
     });
     await world.admin('POST', '/accounts', { account });
     expect((await world.call('GET', `/deposits/${encodeURIComponent(id)}`, { headers: bearer(key) })).status).toBe(404);
-    expect(await world.admin('POST', path, { account })).toMatchObject({ status: 200, body: { data: { account, credited_usd: '4' } } });
+    expect(await world.admin('POST', path, { account })).toMatchObject({
+      status: 200,
+      body: { data: { account, credited_usd: '4' } },
+    });
     expect((await world.admin('POST', path, { account })).status).toBe(404);
     expect(await balanceOf(account)).toBe(4_000_000n);
   });

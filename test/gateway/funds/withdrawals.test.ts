@@ -19,17 +19,26 @@ const UNFINAL = {
   name: 'test/unfinal',
   text: "INSERT INTO deposits (id, network, account, payer, amount, state, credited, created_at, updated_at, looks) VALUES ('unfinal', 'none', $1, '', 1, 'credited', 1, 0, 0, 0)",
 };
-const FINAL = { name: 'test/final', text: "UPDATE deposits SET state = 'failed', credited = NULL WHERE account = $1 AND id = 'unfinal'" };
+const FINAL = {
+  name: 'test/final',
+  text: "UPDATE deposits SET state = 'failed', credited = NULL WHERE account = $1 AND id = 'unfinal'",
+};
 
 const withdraw = (headers: Record<string, string>, body: object = {}) =>
-  world.call('POST', '/withdrawals', { headers, body: { network: world.network, amount_usd: 1, source: 'balance', ...body } });
+  world.call('POST', '/withdrawals', {
+    headers,
+    body: { network: world.network, amount_usd: 1, source: 'balance', ...body },
+  });
 
 /** A wallet that has paid this much in. */
 async function funded(usd = '5') {
   const wallet = await world.wallet();
   const headers = await signInHeaders(wallet);
   const terms = termsOf((await world.call('POST', '/topup', { headers, body: { amount_usd: usd } })).headers);
-  const paid = await world.call('POST', '/topup', { headers: { ...headers, ...(await world.pay(wallet.signer, terms)) }, body: { amount_usd: usd } });
+  const paid = await world.call('POST', '/topup', {
+    headers: { ...headers, ...(await world.pay(wallet.signer, terms)) },
+    body: { amount_usd: usd },
+  });
   expect(paid.status).toBe(200);
   return { ...wallet, headers };
 }
@@ -60,15 +69,25 @@ describe('a wallet', () => {
         },
       },
     });
-    expect(await withdraw(headers)).toMatchObject({ status: 401, body: { error: { message: expect.stringContaining('was used before') } } });
-    expect(await paidOut(asked.body.data.id, wallet.headers)).toMatchObject({ transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) });
+    expect(await withdraw(headers)).toMatchObject({
+      status: 401,
+      body: { error: { message: expect.stringContaining('was used before') } },
+    });
+    expect(await paidOut(asked.body.data.id, wallet.headers)).toMatchObject({
+      transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/),
+    });
     expect(await world.token.balanceOf(wallet.signer.address)).toBe(before + 2_500_000n);
-    expect((await world.call('GET', '/session/balance', { headers: wallet.headers })).body).toMatchObject({ balance_usd: '2.5' });
+    expect((await world.call('GET', '/session/balance', { headers: wallet.headers })).body).toMatchObject({
+      balance_usd: '2.5',
+    });
   });
 
   test('needs such a nonce', async () => {
     const wallet = await funded();
-    expect(await withdraw(wallet.headers)).toMatchObject({ status: 401, body: { error: { message: expect.stringContaining('nonce') } } });
+    expect(await withdraw(wallet.headers)).toMatchObject({
+      status: 401,
+      body: { error: { message: expect.stringContaining('nonce') } },
+    });
   });
 
   test('is paid itself and nobody else', async () => {
@@ -81,29 +100,45 @@ describe('a wallet', () => {
 
   test('of another family of chains has nowhere to go here', async () => {
     const wallet = solanaWallet();
-    expect(await withdraw(await world.fresh(wallet))).toMatchObject({ status: 400, body: { error: { param: 'network' } } });
+    expect(await withdraw(await world.fresh(wallet))).toMatchObject({
+      status: 400,
+      body: { error: { param: 'network' } },
+    });
   });
 
   test('withdraws once for each idempotency key', async () => {
     const wallet = await funded();
-    const asked = async (key: string, body = {}) => withdraw({ ...(await world.fresh(wallet)), 'idempotency-key': key }, body);
+    const asked = async (key: string, body = {}) =>
+      withdraw({ ...(await world.fresh(wallet)), 'idempotency-key': key }, body);
     const [first, again] = [await asked('a'), await asked('a')];
     expect([first.status, again.status]).toEqual([201, 201]);
     expect(again.body.data.id).toBe(first.body.data.id);
-    expect(await asked('a', { amount_usd: 2 })).toMatchObject({ status: 409, body: { error: { type: 'idempotency_conflict' } } });
+    expect(await asked('a', { amount_usd: 2 })).toMatchObject({
+      status: 409,
+      body: { error: { type: 'idempotency_conflict' } },
+    });
     const other = await asked('b');
     expect(other.body.data.id).not.toBe(first.body.data.id);
-    const { body } = await world.call<{ data: Body['data'][]; next: string | null }>('GET', '/withdrawals?limit=1', { headers: wallet.headers });
-    const rest = await world.call<{ data: Body['data'][]; next: string | null }>('GET', `/withdrawals?limit=1&before=${body.next}`, {
+    const { body } = await world.call<{ data: Body['data'][]; next: string | null }>('GET', '/withdrawals?limit=1', {
       headers: wallet.headers,
     });
+    const rest = await world.call<{ data: Body['data'][]; next: string | null }>(
+      'GET',
+      `/withdrawals?limit=1&before=${body.next}`,
+      {
+        headers: wallet.headers,
+      },
+    );
     expect([...body.data, ...rest.body.data].map(({ id }) => id)).toEqual([other.body.data.id, first.body.data.id]);
   });
 
   test('is refused what it has not, too little and too much', async () => {
     const wallet = await funded();
     const asked = async (body: object) => withdraw(await world.fresh(wallet), body);
-    expect(await asked({ amount_usd: '5.000001' })).toMatchObject({ status: 402, body: { error: { type: 'insufficient_balance' } } });
+    expect(await asked({ amount_usd: '5.000001' })).toMatchObject({
+      status: 402,
+      body: { error: { type: 'insufficient_balance' } },
+    });
     expect(await asked({ amount_usd: '0.05' })).toMatchObject({
       status: 400,
       body: { error: { param: 'amount_usd', message: expect.stringContaining('0.1') } },
@@ -116,7 +151,9 @@ describe('a wallet', () => {
       body: { error: { param: 'network', message: expect.stringContaining(world.network) } },
     });
     expect(await asked({ source: 'fees' })).toMatchObject({ status: 400, body: { error: { param: 'source' } } });
-    expect((await world.call('GET', '/session/balance', { headers: wallet.headers })).body).toMatchObject({ balance_usd: '5' });
+    expect((await world.call('GET', '/session/balance', { headers: wallet.headers })).body).toMatchObject({
+      balance_usd: '5',
+    });
   });
 
   test('may submit the authorization itself', async () => {
@@ -127,10 +164,16 @@ describe('a wallet', () => {
       async () => (await world.call('GET', `/withdrawals/${body.data.id}`, { headers: wallet.headers })).body.data,
       ({ authorization }) => authorization !== null,
     );
-    expect(signed).toMatchObject({ status: 'processing', submit: 'self', authorization: { to: wallet.address, value: '1000000' } });
+    expect(signed).toMatchObject({
+      status: 'processing',
+      submit: 'self',
+      authorization: { to: wallet.address, value: '1000000' },
+    });
     expect(await world.token.balanceOf(wallet.signer.address)).toBe(before);
     const authorization = signed['authorization'] as Record<string, string>;
-    await world.token.batch([{ target: world.token.address, data: carryOutCall(authorization, authorization['signature'] as `0x${string}`) }]);
+    await world.token.batch([
+      { target: world.token.address, data: carryOutCall(authorization, authorization['signature'] as `0x${string}`) },
+    ]);
     await paidOut(body.data.id, wallet.headers);
     expect(await world.token.balanceOf(wallet.signer.address)).toBe(before + 1_000_000n);
   });
@@ -140,7 +183,10 @@ describe('a wallet', () => {
     const { id } = (await withdraw(await world.fresh(owner))).body.data;
     const headers = await signInHeaders(stranger);
     for (const path of [`/withdrawals/${id}`, '/withdrawals/nothing'])
-      expect(await world.call('GET', path, { headers })).toMatchObject({ status: 404, body: { error: { message: 'Withdrawal not found' } } });
+      expect(await world.call('GET', path, { headers })).toMatchObject({
+        status: 404,
+        body: { error: { message: 'Withdrawal not found' } },
+      });
     expect((await world.call('POST', `/withdrawals/${id}/cancel`, { headers })).status).toBe(404);
   });
 
@@ -159,7 +205,9 @@ describe('a wallet', () => {
     const kept = (await withdraw(await world.fresh(wallet))).body.data;
     const canceled = await world.call('POST', `/withdrawals/${kept.id}/cancel`, { headers: wallet.headers });
     expect(canceled).toMatchObject({ status: 200, body: { data: { status: 'canceled' } } });
-    expect((await world.call('GET', '/session/balance', { headers: wallet.headers })).body).toMatchObject({ balance_usd: '4' });
+    expect((await world.call('GET', '/session/balance', { headers: wallet.headers })).body).toMatchObject({
+      balance_usd: '4',
+    });
     await database.query(FINAL, [wallet.account]);
   });
 
@@ -180,7 +228,13 @@ test('a provider withdraws what it earned', async () => {
   const { ledger } = world.spine.app;
   // As if consumers had paid it for calls, with money that came in.
   const payer = await funded();
-  await ledger.transfer({ id: 'test-earned', from: escrowOf(payer.account), to: earningsOf(provider.providerId), amount: 3_000_000n, memo: '' });
+  await ledger.transfer({
+    id: 'test-earned',
+    from: escrowOf(payer.account),
+    to: earningsOf(provider.providerId),
+    amount: 3_000_000n,
+    memo: '',
+  });
   expect(await withdraw(await world.fresh(provider), { amount_usd: 1 })).toMatchObject({ status: 402 });
   const asked = await withdraw(await world.fresh(provider), { source: 'earnings', amount_usd: 3 });
   expect(asked).toMatchObject({ status: 201, body: { data: { source: 'earnings', address: provider.address } } });
@@ -218,7 +272,8 @@ test('the operator withdraws fees, and no more than there are', async () => {
   const { ledger } = world.spine.app;
   const [payer, vault] = [await funded(), await world.wallet(0n)];
   await ledger.transfer({ id: 'test-fees', from: escrowOf(payer.account), to: 'fees', amount: 2_000_000n, memo: '' });
-  const ask = (body: object) => world.admin('POST', '/withdrawals', { network: world.network, address: vault.address, amount_usd: 2, ...body });
+  const ask = (body: object) =>
+    world.admin('POST', '/withdrawals', { network: world.network, address: vault.address, amount_usd: 2, ...body });
   expect(await ask({ amount_usd: 3 })).toMatchObject({ status: 402 });
   expect(await ask({ address: world.treasury })).toMatchObject({ status: 400, body: { error: { param: 'address' } } });
   const asked = await ask({});
@@ -228,6 +283,8 @@ test('the operator withdraws fees, and no more than there are', async () => {
     (held) => held === 2_000_000n,
   );
   const list = await world.admin<{ data: Body['data'][] }>('GET', '/withdrawals');
-  expect(list.body.data.map(({ amount_micro_usdc, status }) => [amount_micro_usdc, status !== 'refused'])).toContainEqual([2_000_000, true]);
+  expect(
+    list.body.data.map(({ amount_micro_usdc, status }) => [amount_micro_usdc, status !== 'refused']),
+  ).toContainEqual([2_000_000, true]);
   expect(await ledger.balance(treasuryOf('operator'))).toBeNull();
 });

@@ -45,11 +45,13 @@ test.each([
 
 test('there is nothing to pay with, to compare or to measure', async () => {
   expect(await (await spine.get('/payments/chains')).json()).toEqual({ data: [] });
-  const audit = await fetch(`${spine.origin}/admin/v1/audit?chain=true`, { headers: { authorization: `Bearer ${spine.adminKey}` } });
+  const audit = await fetch(`${spine.origin}/admin/v1/audit?chain=true`, {
+    headers: { authorization: `Bearer ${spine.adminKey}` },
+  });
   expect(await audit.json()).toMatchObject({ data: { ok: true, chains: { ok: true, chains: [] } } });
-  expect(await (await fetch(`${spine.origin}/metrics`, { headers: { authorization: `Bearer ${spine.adminKey}` } })).text()).not.toContain(
-    'tollgate_treasury',
-  );
+  expect(
+    await (await fetch(`${spine.origin}/metrics`, { headers: { authorization: `Bearer ${spine.adminKey}` } })).text(),
+  ).not.toContain('tollgate_treasury');
 });
 
 /** Starts a gateway in a process that notes what it loads, and ends it. */
@@ -70,11 +72,16 @@ test('and nothing of the chains or their libraries is loaded', () => {
   const data = mkdtempSync(join(tmpdir(), 'tollgate-probe-'));
   try {
     const root = resolve(import.meta.dirname, '../../..');
-    const output = execFileSync(process.execPath, ['--input-type=module', '-e', PROBE, root, data], { encoding: 'utf8', cwd: root });
+    const output = execFileSync(process.execPath, ['--input-type=module', '-e', PROBE, root, data], {
+      encoding: 'utf8',
+      cwd: root,
+    });
     const loaded = JSON.parse(output.trim().split('\n').at(-1)!) as string[];
     expect(loaded.some((url) => url.endsWith('/src/app/payments.ts'))).toBe(true);
     expect(
-      loaded.filter((url) => /node_modules\/(@x402|@solana|@solana-program)\/|src\/chains\/(chains\.ts|evm|solana)|src\/provide\//.test(url)),
+      loaded.filter((url) =>
+        /node_modules\/(@x402|@solana|@solana-program)\/|src\/chains\/(chains\.ts|evm|solana)|src\/provide\//.test(url),
+      ),
     ).toEqual([]);
   } finally {
     rmSync(data, { recursive: true });

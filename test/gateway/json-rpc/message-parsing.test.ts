@@ -13,8 +13,16 @@ describe('parsing a JSON-RPC message of MCP', () => {
       '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"a":1}}',
       { kind: 'request', id: 1, idText: '1', method: 'tools/list', params: { a: 1 } },
     ],
-    ['a request with a string for an id', '{"id":"a\\u0062","method":"x","jsonrpc":"2.0"}', { kind: 'request', id: 'ab', idText: '"a\\u0062"' }],
-    ['an id that no double holds', '{"jsonrpc":"2.0","id":12345678901234567890,"method":"x"}', { kind: 'request', idText: '12345678901234567890' }],
+    [
+      'a request with a string for an id',
+      '{"id":"a\\u0062","method":"x","jsonrpc":"2.0"}',
+      { kind: 'request', id: 'ab', idText: '"a\\u0062"' },
+    ],
+    [
+      'an id that no double holds',
+      '{"jsonrpc":"2.0","id":12345678901234567890,"method":"x"}',
+      { kind: 'request', idText: '12345678901234567890' },
+    ],
     ['an id with a fraction', '{"jsonrpc":"2.0","id":1.50,"method":"x"}', { kind: 'request', id: 1.5, idText: '1.50' }],
     ['an empty id', '{"jsonrpc":"2.0","id":"","method":"x"}', { kind: 'request', id: '', idText: '""' }],
     [
@@ -22,9 +30,21 @@ describe('parsing a JSON-RPC message of MCP', () => {
       '{"jsonrpc":"2.0","id":1,"method":"x","trace":[1]}',
       { kind: 'request', value: { jsonrpc: '2.0', id: 1, method: 'x', trace: [1] } },
     ],
-    ['the same key in arguments', '{"jsonrpc":"2.0","id":1,"method":"x","params":{"arguments":{"a":1,"a":2}}}', { kind: 'request' }],
-    ['a notification', '{"jsonrpc":"2.0","method":"notifications/initialized"}', { kind: 'notification', method: 'notifications/initialized' }],
-    ['a result', '{"jsonrpc":"2.0","id":7,"result":{"tools":[]}}', { kind: 'response', id: 7, idText: '7', result: { tools: [] } }],
+    [
+      'the same key in arguments',
+      '{"jsonrpc":"2.0","id":1,"method":"x","params":{"arguments":{"a":1,"a":2}}}',
+      { kind: 'request' },
+    ],
+    [
+      'a notification',
+      '{"jsonrpc":"2.0","method":"notifications/initialized"}',
+      { kind: 'notification', method: 'notifications/initialized' },
+    ],
+    [
+      'a result',
+      '{"jsonrpc":"2.0","id":7,"result":{"tools":[]}}',
+      { kind: 'response', id: 7, idText: '7', result: { tools: [] } },
+    ],
     ['a result that is null', '{"jsonrpc":"2.0","id":7,"result":null}', { kind: 'response', id: 7, result: null }],
     [
       'an error',
@@ -36,7 +56,11 @@ describe('parsing a JSON-RPC message of MCP', () => {
       '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}',
       { kind: 'response', id: null, idText: 'null' },
     ],
-    ['an error without an id', '{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}', { kind: 'response', id: null, idText: 'null' }],
+    [
+      'an error without an id',
+      '{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}',
+      { kind: 'response', id: null, idText: 'null' },
+    ],
   ])('reads %s', (_name, text, wanted) => {
     expect(parseMessage(text)).toMatchObject({ text, ...wanted });
   });
@@ -78,7 +102,10 @@ describe('parsing a JSON-RPC message of MCP', () => {
     ['two methods', '{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call"}'],
     ['two methods, one of them escaped', '{"jsonrpc":"2.0","id":1,"method":"tools/list","m\\u0065thod":"tools/call"}'],
     ['two params', '{"jsonrpc":"2.0","id":1,"method":"x","params":{},"params":{}}'],
-    ['two names of a tool', '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"cheap","n\\u0061me":"dear"}}'],
+    [
+      'two names of a tool',
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"cheap","n\\u0061me":"dear"}}',
+    ],
     ['two _meta', '{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{},"_meta":{}}}'],
     ['a key twice in _meta', '{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"a":1,"a":1}}}'],
     ['a method that only the prototype has', '{"jsonrpc":"2.0","id":1,"__proto__":{"method":"x"}}'],
@@ -109,6 +136,8 @@ describe('parsing a JSON-RPC message of MCP', () => {
     });
     const error = { code: -32022, message: 'no "such" version', data: { supported: ['a'] } };
     expect(parseMessage(errorText('7', error))).toMatchObject({ kind: 'response', id: 7, error });
-    expect(errorText('null', { code: 1, message: 'm' })).toBe('{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}');
+    expect(errorText('null', { code: 1, message: 'm' })).toBe(
+      '{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}',
+    );
   });
 });

@@ -30,13 +30,17 @@ const character = fc.oneof(
 );
 const string = fc.array(character, { maxLength: 8 }).map((parts) => `"${parts.join('')}"`);
 /**
- * Parsing an object with a lone backslash for a key breaks JSON.parse for the rest of the process: it then takes every key that is one escape
- * for that backslash (nodejs/node issue 63785). No text with this may come to it where it is the judge.
+ * Parsing an object with a lone backslash for a key breaks JSON.parse for the rest of the process: it then takes
+ * every key that is one escape for that backslash (nodejs/node issue 63785). No text with this may come to it where
+ * it is the judge.
  */
 export const LONE_BACKSLASH = '"\\\\"';
 
 const key = fc
-  .oneof(string, fc.constantFrom('"name"', '"na\\u006de"', '"__proto__"', '"constructor"', '"0"', '"1"', '""', '"_meta"', '"id"'))
+  .oneof(
+    string,
+    fc.constantFrom('"name"', '"na\\u006de"', '"__proto__"', '"constructor"', '"0"', '"1"', '""', '"_meta"', '"id"'),
+  )
   .filter((text) => text !== LONE_BACKSLASH);
 const decoded = (text: string) => JSON.parse(text) as string;
 
@@ -47,8 +51,17 @@ export const { object, value } = fc.letrec<{ value: string; object: string; arra
     .tuple(space, fc.array(fc.tuple(space, tie('value'), space), { maxLength: 4 }))
     .map(([inside, items]) => `[${items.map((item) => item.join('')).join(',') || inside}]`),
   object: fc
-    .tuple(space, fc.uniqueArray(fc.tuple(space, key, space, space, tie('value'), space), { maxLength: 5, selector: (member) => decoded(member[1]) }))
-    .map(([inside, members]) => `{${members.map(([a, name, b, c, item, d]) => `${a}${name}${b}:${c}${item}${d}`).join(',') || inside}}`),
+    .tuple(
+      space,
+      fc.uniqueArray(fc.tuple(space, key, space, space, tie('value'), space), {
+        maxLength: 5,
+        selector: (member) => decoded(member[1]),
+      }),
+    )
+    .map(
+      ([inside, members]) =>
+        `{${members.map(([a, name, b, c, item, d]) => `${a}${name}${b}:${c}${item}${d}`).join(',') || inside}}`,
+    ),
 }));
 
 export { key, space };

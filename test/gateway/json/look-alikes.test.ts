@@ -3,14 +3,27 @@ import { actedOn, foldName, lookAlikeAt } from '#wire';
 import { findLookAlike } from '../../../src/wire/json/look-alikes.ts';
 import { spellingsOf } from '../../support/spellings.ts';
 
-const NAMES = ['max_tokens', 'model', 'stream_options', 'taskId', 'messageId', '_meta', 'requestState', 'jsonrpc', 'io.example/task-key', 'n', 'id'];
+const NAMES = [
+  'max_tokens',
+  'model',
+  'stream_options',
+  'taskId',
+  'messageId',
+  '_meta',
+  'requestState',
+  'jsonrpc',
+  'io.example/task-key',
+  'n',
+  'id',
+];
 const names = actedOn(NAMES);
 
 describe('a look-alike', () => {
   test.each(NAMES)('of %s is found however it is spelled', (name) => {
     const spellings = spellingsOf(name);
     expect(spellings.length).toBeGreaterThan(9);
-    for (const { how, text } of spellings) expect(findLookAlike([name, text], names), how).toEqual({ name: text, meant: name });
+    for (const { how, text } of spellings)
+      expect(findLookAlike([name, text], names), how).toEqual({ name: text, meant: name });
   });
 
   test('is every character that the simple folding of Unicode has for a letter', () => {
@@ -60,7 +73,12 @@ test('a name with U+0000 that begins with another one is a name of its own to no
 
 test('long names take no time', () => {
   const began = process.cpuUsage().user;
-  for (const long of ['\ufdfa'.repeat(3_000_000), '_'.repeat(9_000_000), 'x'.repeat(9_000_000), `${'\u200b'.repeat(3_000_000)}id`])
+  for (const long of [
+    '\ufdfa'.repeat(3_000_000),
+    '_'.repeat(9_000_000),
+    'x'.repeat(9_000_000),
+    `${'\u200b'.repeat(3_000_000)}id`,
+  ])
     findLookAlike([long], names);
   // What is longer than any name is refused unread.
   expect(findLookAlike([`${'_'.repeat(1_000_000)}id`], names)?.meant).toBeNull();
@@ -71,14 +89,29 @@ test('long names take no time', () => {
 test("what begins as the gateway's own names do, and is none of them, is found with those that there are", () => {
   const own = ['tollgate/max_cost', 'tollgate/receipt'];
   const names = actedOn([...own, 'progressToken']);
-  for (const name of ['tollgate/cap', 'Tollgate/max_costs', 'TOLL_GATE/x', '\uff54ollgate\uff0fbudget', 'tollgate\\limit', 'tollgate/'])
+  for (const name of [
+    'tollgate/cap',
+    'Tollgate/max_costs',
+    'TOLL_GATE/x',
+    '\uff54ollgate\uff0fbudget',
+    'tollgate\\limit',
+    'tollgate/',
+  ])
     expect(findLookAlike([...own, name], names), name).toEqual({ name, meant: null, own });
   const fault = lookAlikeAt({ _meta: { 'tollgate/cap': 1 } }, [[['_meta'], names]], 'params.');
   expect(fault).toEqual({
-    message: 'params._meta."tollgate/cap" is not known; what begins with tollgate/ can be tollgate/max_cost, tollgate/receipt',
+    message:
+      'params._meta."tollgate/cap" is not known; what begins with tollgate/ can be tollgate/max_cost, tollgate/receipt',
     param: 'params._meta',
   });
-  const others = ['tollgate', 'tollgateway/x', 'tollgate.example.com/x', 'example.com/tollgate/x', 'toll/gate', 'x402/y'];
+  const others = [
+    'tollgate',
+    'tollgateway/x',
+    'tollgate.example.com/x',
+    'example.com/tollgate/x',
+    'toll/gate',
+    'x402/y',
+  ];
   expect(findLookAlike(others, names)).toBeNull();
   // Where the gateway has no names of its own, none is kept for it.
   expect(findLookAlike(['tollgate/cap'], actedOn(['id']))).toBeNull();

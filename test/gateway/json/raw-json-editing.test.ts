@@ -70,18 +70,28 @@ describe('editing JSON text in place', () => {
 
   it('sets and removes several members at once', () => {
     fc.assert(
-      fc.property(object, fc.array(fc.tuple(decoded, fc.option(value))), fc.array(fc.boolean()), space, (text, others, removed, gap) => {
-        const names = [...membersOf(text).keys()];
-        const change = new Map([...others, ...names.flatMap((name, i) => (removed[i] ? [[name, null] as const] : []))]);
-        const after = edited(gap + text, (whole, at) => {
-          const end = at + gap.length + text.length;
-          return withMembers(whole, { start: at, end }, Object.fromEntries(change));
-        });
-        expectChanged(text, after, change);
-        if ([...change.values()].includes(null)) return;
-        const one = (whole: string, [name, to]: [string, string | null]) => splice(whole, [setMember(whole, 0, name, to!)]);
-        expect(after).toBe(Object.entries(Object.fromEntries(change)).reduce(one, gap + text));
-      }),
+      fc.property(
+        object,
+        fc.array(fc.tuple(decoded, fc.option(value))),
+        fc.array(fc.boolean()),
+        space,
+        (text, others, removed, gap) => {
+          const names = [...membersOf(text).keys()];
+          const change = new Map([
+            ...others,
+            ...names.flatMap((name, i) => (removed[i] ? [[name, null] as const] : [])),
+          ]);
+          const after = edited(gap + text, (whole, at) => {
+            const end = at + gap.length + text.length;
+            return withMembers(whole, { start: at, end }, Object.fromEntries(change));
+          });
+          expectChanged(text, after, change);
+          if ([...change.values()].includes(null)) return;
+          const one = (whole: string, [name, to]: [string, string | null]) =>
+            splice(whole, [setMember(whole, 0, name, to!)]);
+          expect(after).toBe(Object.entries(Object.fromEntries(change)).reduce(one, gap + text));
+        },
+      ),
       { numRuns },
     );
   });
@@ -97,7 +107,9 @@ describe('editing JSON text in place', () => {
     ['{"a":1, "b":2}', { b: '3', c: '4' }, '{"a":1, "b":3,"c":4}'],
     ['{"a":1}', { 'q"': '"\\n"' }, '{"a":1,"q\\"":"\\n"}'],
   ])('makes of %s with %j %s', (text, change, wanted) => {
-    expect(withMembers(text, { start: 0, end: text.length }, change as Record<string, string | null>).text).toBe(wanted);
+    expect(withMembers(text, { start: 0, end: text.length }, change as Record<string, string | null>).text).toBe(
+      wanted,
+    );
   });
 
   it('applies edits in any order', () => {

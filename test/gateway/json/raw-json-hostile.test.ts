@@ -1,7 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { elementsOf, membersOf, removeMember, setMember, splice, withMembers } from '../../../src/wire/json/raw-json.ts';
+import {
+  elementsOf,
+  membersOf,
+  removeMember,
+  setMember,
+  splice,
+  withMembers,
+} from '../../../src/wire/json/raw-json.ts';
 import { RawJsonError } from '../../../src/wire/json/json-scan.ts';
 import { entriesOf, LONE_BACKSLASH, object } from './json-text.ts';
 
@@ -62,17 +69,22 @@ describe('JSON text from a stranger', () => {
         outcome(() => elementsOf(text, 0));
         outcome(() => setMember(text, 0, 'a', '1'));
         outcome(() => removeMember(text, 0, 'a'));
-        const changed = outcome(() => splice(text, [withMembers(text, { start: 0, end: text.length }, { a: null, b: '1' })]));
+        const changed = outcome(() =>
+          splice(text, [withMembers(text, { start: 0, end: text.length }, { a: null, b: '1' })]),
+        );
         const value = parsed(text);
         if (members instanceof RawJsonError) {
           // It is no JSON, no object, or has a key twice.
-          if (value !== undefined && !Array.isArray(value) && typeof value === 'object' && value !== null) expect(members.message).toMatch(/twice/);
+          if (value !== undefined && !Array.isArray(value) && typeof value === 'object' && value !== null)
+            expect(members.message).toMatch(/twice/);
           return;
         }
         for (const { keyStart, start, end } of members.values())
           expect(0 < keyStart && keyStart < start && start < end && end < text.length).toBe(true);
         if (value === undefined) return;
-        const found = new Map([...members].map(([name, { start, end }]) => [name, JSON.parse(text.slice(start, end)) as unknown]));
+        const found = new Map(
+          [...members].map(([name, { start, end }]) => [name, JSON.parse(text.slice(start, end)) as unknown]),
+        );
         expect(isDeepStrictEqual(found, entriesOf(text))).toBe(true);
         expect(typeof changed).toBe('string');
       }),

@@ -14,9 +14,15 @@ describe('reading members of a JSON text in place', () => {
       fc.property(object, value, space, (text, before, gap) => {
         const whole = `[${before},${gap}${text}${gap}]`;
         const members = membersOf(whole, before.length + 2);
-        same(new Map([...members].map(([name, { start, end }]) => [name, JSON.parse(whole.slice(start, end))])), entriesOf(text));
+        same(
+          new Map([...members].map(([name, { start, end }]) => [name, JSON.parse(whole.slice(start, end))])),
+          entriesOf(text),
+        );
         for (const [name, { keyStart, start, end }] of members) {
-          same(JSON.parse(`{${whole.slice(keyStart, end)}}`), Object.fromEntries([[name, JSON.parse(whole.slice(start, end))]]));
+          same(
+            JSON.parse(`{${whole.slice(keyStart, end)}}`),
+            Object.fromEntries([[name, JSON.parse(whole.slice(start, end))]]),
+          );
           expect(whole.slice(start, end)).toBe(whole.slice(start, end).trim());
         }
       }),

@@ -18,7 +18,8 @@ function createOracle(policy: RatePolicy, start: number) {
   const level = { ...sizes };
   let last = start;
   return (at: number, amount: { requests: number; tokens: number }): boolean => {
-    for (const name of ['requests', 'tokens'] as const) level[name] = Math.min(sizes[name], level[name] + (at - last) * rates[name]);
+    for (const name of ['requests', 'tokens'] as const)
+      level[name] = Math.min(sizes[name], level[name] + (at - last) * rates[name]);
     last = at;
     const cost = { requests: Math.min(amount.requests, sizes.requests), tokens: Math.min(amount.tokens, sizes.tokens) };
     if (level.requests < cost.requests - 1e-6 || level.tokens < cost.tokens - 1e-6) return false;
@@ -61,7 +62,10 @@ describe('the limits of one process', () => {
 
   it('let a request that is larger than the bucket through when the bucket is full', () => {
     const { limiter } = world();
-    expect(limiter.take('key', POLICY, { requests: 1, tokens: 1_000_000 })).toMatchObject({ allowed: true, tokens: { remaining: 0 } });
+    expect(limiter.take('key', POLICY, { requests: 1, tokens: 1_000_000 })).toMatchObject({
+      allowed: true,
+      tokens: { remaining: 0 },
+    });
     expect(limiter.take('key', POLICY, { requests: 1, tokens: 1 }).allowed).toBe(false);
   });
 
@@ -79,7 +83,10 @@ describe('the limits of one process', () => {
       tokensPerMinute: fc.integer({ min: 1, max: 1_000_000 }),
     });
     // Whole fifths of a second, so that no decision hangs on the last bit of a division.
-    const steps = fc.array(fc.record({ waitMs: fc.nat(100).map((n) => n * 200), requests: fc.nat(2), tokens: fc.nat(20_000) }), { maxLength: 200 });
+    const steps = fc.array(
+      fc.record({ waitMs: fc.nat(100).map((n) => n * 200), requests: fc.nat(2), tokens: fc.nat(20_000) }),
+      { maxLength: 200 },
+    );
     fc.assert(
       fc.property(policies, steps, (policy, takes) => {
         const { clock, limiter } = world();
@@ -100,15 +107,18 @@ describe('the limits of one process', () => {
     );
   });
 
-  it.each([10 * 60_000, 3 * 86_400_000])('keep what they decided: a clock that was set back by %d ms costs an empty bucket, and no more', (shift) => {
-    const { clock, limiter } = world();
-    for (let round = 0; round < 80; round += 1) limiter.take('key', POLICY, ONE);
-    clock.now -= shift;
-    expect(limiter.take('key', POLICY, ONE)).toMatchObject({ allowed: false, retryAfterS: 1 });
-    clock.now += 1_000;
-    expect(limiter.take('key', POLICY, ONE).allowed).toBe(true);
-    expect(limiter.take('key', POLICY, ONE).allowed).toBe(false);
-  });
+  it.each([10 * 60_000, 3 * 86_400_000])(
+    'keep what they decided: a clock that was set back by %d ms costs an empty bucket, and no more',
+    (shift) => {
+      const { clock, limiter } = world();
+      for (let round = 0; round < 80; round += 1) limiter.take('key', POLICY, ONE);
+      clock.now -= shift;
+      expect(limiter.take('key', POLICY, ONE)).toMatchObject({ allowed: false, retryAfterS: 1 });
+      clock.now += 1_000;
+      expect(limiter.take('key', POLICY, ONE).allowed).toBe(true);
+      expect(limiter.take('key', POLICY, ONE).allowed).toBe(false);
+    },
+  );
 
   it('let a key whose policy has become smaller go on after one interval of the new one', () => {
     const { clock, limiter } = world();

@@ -37,7 +37,12 @@ describe('rate headers', () => {
 
 describe('rate policies', () => {
   it('give the development account its own rate, and are the same object each time', () => {
-    const limits = { requestsPerMinute: 60, burst: 20, developmentRequestsPerMinute: 6_000, tokensPerMinute: 9 } as LimitsConfig;
+    const limits = {
+      requestsPerMinute: 60,
+      burst: 20,
+      developmentRequestsPerMinute: 6_000,
+      tokensPerMinute: 9,
+    } as LimitsConfig;
     const policies = createRatePolicies(limits);
     const caller = (development: boolean) => ({ account: 'a', key: { development } as CallerKey, wallet: null });
     expect(policies.of(caller(false))).toEqual({ requestsPerMinute: 60, burst: 20, tokensPerMinute: 9 });

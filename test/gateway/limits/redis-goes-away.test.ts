@@ -66,7 +66,8 @@ describe('when Redis goes away', () => {
     server.thaw();
     await untilShared();
     let later = randomUUID();
-    for (let round = 0; round < 20 && (await redis.exists(`tollgate:rate:${later}`)) === 0; round += 1) await take((later = randomUUID()));
+    for (let round = 0; round < 20 && (await redis.exists(`tollgate:rate:${later}`)) === 0; round += 1)
+      await take((later = randomUUID()));
     expect(await redis.exists(`tollgate:rate:${later}`)).toBe(1);
   });
 

@@ -15,7 +15,12 @@ test('a Redis that answers but may not write is not taken back until it may', as
   await whenReady(redis);
   let clock = 1_000_000;
   const changes: boolean[] = [];
-  const limiter = createRateLimiter({ redis, now: () => clock, timeoutMs: 2_000, onChange: (shared) => changes.push(shared) });
+  const limiter = createRateLimiter({
+    redis,
+    now: () => clock,
+    timeoutMs: 2_000,
+    onChange: (shared) => changes.push(shared),
+  });
   const take = () => limiter.take('key', POLICY, { requests: 1, tokens: 0 });
 
   await take();

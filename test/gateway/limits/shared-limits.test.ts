@@ -8,7 +8,10 @@ import { whenReady } from './redis-ready.ts';
 const POLICY: RatePolicy = { requestsPerMinute: 60, burst: 20, tokensPerMinute: 6_000 };
 const ONE = { requests: 1, tokens: 0 };
 
-/** A gateway's limiter with a connection of its own. Redis may take long here: these tests are about the limits, on a busy machine. */
+/**
+ * A gateway's limiter with a connection of its own. Redis may take long here: these tests are about the limits, on
+ * a busy machine.
+ */
 async function gateway(now = Date.now) {
   const redis = await connectRedis(inject('redisUrl'), { commandTimeoutMs: 5_000 });
   onTestFinished(() => redis.disconnect());
@@ -20,7 +23,9 @@ describe('limits shared through Redis', () => {
   it('are one limit for all gateways', async () => {
     const gateways = await Promise.all([gateway(), gateway(), gateway()]);
     const key = randomUUID();
-    const decisions = await Promise.all(Array.from({ length: 200 }, async (_, n) => gateways[n % 3]!.limiter.take(key, POLICY, ONE)));
+    const decisions = await Promise.all(
+      Array.from({ length: 200 }, async (_, n) => gateways[n % 3]!.limiter.take(key, POLICY, ONE)),
+    );
     // 80, and one more for each second that this took.
     const allowed = decisions.filter((decision) => decision.allowed).length;
     expect(allowed).toBeGreaterThanOrEqual(80);
@@ -31,18 +36,21 @@ describe('limits shared through Redis', () => {
     expect(refused.requests).toMatchObject({ limit: 80, remaining: 0 });
   });
 
-  it.each([10 * 60, 3 * 86_400])('go on after one interval where the clock of Redis was set back by %d s', async (shiftS) => {
-    const { redis, limiter } = await gateway();
-    const key = randomUUID();
-    for (let round = 0; round < 79; round += 1) await limiter.take(key, POLICY, ONE);
-    const name = `tollgate:rate:${key}`;
-    // What such a clock leaves: a time that is as far ahead as the clock was.
-    const ahead = Number(await redis.hget(name, 'r')) + shiftS * 1_000_000;
-    await redis.hset(name, 'r', ahead);
-    expect(await limiter.take(key, POLICY, ONE)).toMatchObject({ allowed: false, retryAfterS: 1 });
-    const [s, us] = (await redis.time()).map(Number);
-    expect(Number(await redis.hget(name, 'r'))).toBeLessThanOrEqual(s! * 1_000_000 + us! + 80_000_000);
-  });
+  it.each([10 * 60, 3 * 86_400])(
+    'go on after one interval where the clock of Redis was set back by %d s',
+    async (shiftS) => {
+      const { redis, limiter } = await gateway();
+      const key = randomUUID();
+      for (let round = 0; round < 79; round += 1) await limiter.take(key, POLICY, ONE);
+      const name = `tollgate:rate:${key}`;
+      // What such a clock leaves: a time that is as far ahead as the clock was.
+      const ahead = Number(await redis.hget(name, 'r')) + shiftS * 1_000_000;
+      await redis.hset(name, 'r', ahead);
+      expect(await limiter.take(key, POLICY, ONE)).toMatchObject({ allowed: false, retryAfterS: 1 });
+      const [s, us] = (await redis.time()).map(Number);
+      expect(Number(await redis.hget(name, 'r'))).toBeLessThanOrEqual(s! * 1_000_000 + us! + 80_000_000);
+    },
+  );
 
   it('report what other gateways have taken', async () => {
     const [one, two] = await Promise.all([gateway(), gateway()]);
@@ -57,7 +65,10 @@ describe('limits shared through Redis', () => {
   });
 
   it('go by the clock of Redis, whatever the gateways think', async () => {
-    const [ahead, behind] = await Promise.all([gateway(() => Date.now() + 3_600_000), gateway(() => Date.now() - 3_600_000)]);
+    const [ahead, behind] = await Promise.all([
+      gateway(() => Date.now() + 3_600_000),
+      gateway(() => Date.now() - 3_600_000),
+    ]);
     const key = randomUUID();
     for (let round = 0; round < 40; round += 1) {
       expect((await ahead.limiter.take(key, POLICY, ONE)).allowed).toBe(true);
@@ -75,7 +86,8 @@ describe('limits shared through Redis', () => {
     const begun = performance.now();
     expect((await one.limiter.take(key, policy, { requests: 600, tokens: 0 })).allowed).toBe(true);
     expect((await two.limiter.take(key, policy, { requests: 3, tokens: 0 })).retryAfterS).toBeLessThanOrEqual(0.3);
-    while (!(await two.limiter.take(key, policy, { requests: 3, tokens: 0 })).allowed) expect(performance.now() - begun).toBeLessThan(2_000);
+    while (!(await two.limiter.take(key, policy, { requests: 3, tokens: 0 })).allowed)
+      expect(performance.now() - begun).toBeLessThan(2_000);
     expect(performance.now() - begun).toBeGreaterThan(295);
   });
 

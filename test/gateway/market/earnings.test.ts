@@ -1,6 +1,16 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OpenDatabase } from '#store';
-import { audit, createLedger, createPriceBook, earningsOf, escrowOf, parseRates, priceId, treasuryOf, type Ledger } from '#billing';
+import {
+  audit,
+  createLedger,
+  createPriceBook,
+  earningsOf,
+  escrowOf,
+  parseRates,
+  priceId,
+  treasuryOf,
+  type Ledger,
+} from '#billing';
 import { createEarnings, type EarningsEntry } from '../../../src/pages/market/earnings.ts';
 import { seeded } from '../routing/offers.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
@@ -30,7 +40,13 @@ describe.each(ENGINES)('earnings, by the ledger on %s', (engine) => {
   beforeEach(async () => {
     database = await openTestDatabase(engine);
     ledger = await createLedger({ database, now: () => now });
-    await ledger.transfer({ id: 'credit', from: treasuryOf('operator'), to: escrowOf('consumer'), amount: 1_000_000_000n, memo: '' });
+    await ledger.transfer({
+      id: 'credit',
+      from: treasuryOf('operator'),
+      to: escrowOf('consumer'),
+      amount: 1_000_000_000n,
+      memo: '',
+    });
   });
 
   /** Settles calls as billing does, those of one day together. */
@@ -39,24 +55,49 @@ describe.each(ENGINES)('earnings, by the ledger on %s', (engine) => {
     for (const group of Map.groupBy(served, ({ day }) => day).values()) {
       now = group[0]!.day * DAY_MS + 1_000 + (calls % 7) * 3_600_000;
       await Promise.all(
-        group.map(async ({ provider, service, primitive = 'model', price = 100, flags = [], usage = true, finishReason = 'stop' }) => {
-          const rates = parseRates({ call: price / 1e6 });
-          const version = priceId(provider, service, rates);
-          await prices.remember([{ id: version, provider, service, rates }]);
-          const id = `gen-${engine}-${calls++}`;
-          const lockDetail = JSON.stringify({ primitive, service, key: null, requestId: 'r', stream: false });
-          await ledger.lock({ id, account: 'consumer', amount: 1_000n, prices: [version], expiresAt: now + 60_000, detail: lockDetail });
-          await ledger.settle({
-            id,
-            price: version,
+        group.map(
+          async ({
             provider,
-            charge: usage ? BigInt(price) : 0n,
-            draw: false,
-            feeBps: FEE_BPS,
-            usage: usage ? '{"call":1}' : '{}',
-            detail: JSON.stringify({ service, providerName: 'x', outcome: 'complete', finishReason, flags, attempts: 1, clientGone: false }),
-          });
-        }),
+            service,
+            primitive = 'model',
+            price = 100,
+            flags = [],
+            usage = true,
+            finishReason = 'stop',
+          }) => {
+            const rates = parseRates({ call: price / 1e6 });
+            const version = priceId(provider, service, rates);
+            await prices.remember([{ id: version, provider, service, rates }]);
+            const id = `gen-${engine}-${calls++}`;
+            const lockDetail = JSON.stringify({ primitive, service, key: null, requestId: 'r', stream: false });
+            await ledger.lock({
+              id,
+              account: 'consumer',
+              amount: 1_000n,
+              prices: [version],
+              expiresAt: now + 60_000,
+              detail: lockDetail,
+            });
+            await ledger.settle({
+              id,
+              price: version,
+              provider,
+              charge: usage ? BigInt(price) : 0n,
+              draw: false,
+              feeBps: FEE_BPS,
+              usage: usage ? '{"call":1}' : '{}',
+              detail: JSON.stringify({
+                service,
+                providerName: 'x',
+                outcome: 'complete',
+                finishReason,
+                flags,
+                attempts: 1,
+                clientGone: false,
+              }),
+            });
+          },
+        ),
       );
     }
   };
@@ -84,7 +125,9 @@ describe.each(ENGINES)('earnings, by the ledger on %s', (engine) => {
     ]);
     expect([available, total]).toEqual([1_666n, 1_666n]);
     const later = await createEarnings(database)('p', { first: FIRST + 2, last: FIRST + 9 });
-    expect(later.entries).toEqual([{ day: FIRST + 3, service: 'small', primitive: 'model', requests: 1, earned: 0n, flags: {} }]);
+    expect(later.entries).toEqual([
+      { day: FIRST + 3, service: 'small', primitive: 'model', requests: 1, earned: 0n, flags: {} },
+    ]);
   });
 
   it('count a call without usage, with its flag and without a micro-USD', async () => {
@@ -99,7 +142,14 @@ describe.each(ENGINES)('earnings, by the ledger on %s', (engine) => {
     ]);
     const { entries, total } = await createEarnings(database)('p', { first: FIRST, last: FIRST });
     expect(entries).toEqual([
-      { day: FIRST, service: 's', primitive: 'model', requests: 6, earned: 4n * 98n, flags: { usage_missing: 2, usage_implausible: 1, over_cap: 1 } },
+      {
+        day: FIRST,
+        service: 's',
+        primitive: 'model',
+        requests: 6,
+        earned: 4n * 98n,
+        flags: { usage_missing: 2, usage_implausible: 1, over_cap: 1 },
+      },
     ]);
     expect(total).toBe(392n);
   });
@@ -134,7 +184,9 @@ describe.each(ENGINES)('earnings, by the ledger on %s', (engine) => {
       expect(sorted(sliced.entries)).toEqual(sorted(whole.entries));
       const own = served.filter((call) => call.provider === provider);
       expect(whole.entries.reduce((sum, entry) => sum + entry.requests, 0)).toBe(own.length);
-      expect(whole.entries.reduce((sum, { flags }) => sum + (flags['usage_missing'] ?? 0), 0)).toBe(own.filter(({ usage }) => !usage).length);
+      expect(whole.entries.reduce((sum, { flags }) => sum + (flags['usage_missing'] ?? 0), 0)).toBe(
+        own.filter(({ usage }) => !usage).length,
+      );
       expect(whole.entries.reduce((sum, { earned }) => sum + earned, 0n)).toBe(whole.total);
       expect(whole.available).toBe((await ledger.balance(earningsOf(provider)))!.available);
       expect(whole.total - whole.available).toBe(provider === 'a' ? 500n : 0n);
@@ -146,7 +198,11 @@ describe.each(ENGINES)('earnings, by the ledger on %s', (engine) => {
   });
 
   it('of nobody are nothing', async () => {
-    expect(await createEarnings(database)('nobody', { first: FIRST, last: FIRST + 365 })).toEqual({ available: 0n, total: 0n, entries: [] });
+    expect(await createEarnings(database)('nobody', { first: FIRST, last: FIRST + 365 })).toEqual({
+      available: 0n,
+      total: 0n,
+      entries: [],
+    });
   });
 
   it('asked for many times at once are read once, and a failed reading does not stop the next', async () => {

@@ -17,10 +17,15 @@ const listed = (name: string, more: Partial<ListedTool> = {}): ListedTool => ({
 /** What servers list, by the id of the provider; others are not known. */
 function listingsOf(tools: Record<string, readonly ListedTool[]>): ToolListings & { changed(): void } {
   let version = 0;
-  return { toolsOf: ({ provider }) => tools[provider.id] ?? null, version: () => version, changed: () => void version++ };
+  return {
+    toolsOf: ({ provider }) => tools[provider.id] ?? null,
+    version: () => version,
+    changed: () => void version++,
+  };
 }
 
-const tool = (provider: string, service: string, call: number) => offer({ provider, service, primitive: 'tool', pricing: { call } });
+const tool = (provider: string, service: string, call: number) =>
+  offer({ provider, service, primitive: 'tool', pricing: { call } });
 
 interface Entry {
   readonly id: string;
@@ -31,13 +36,20 @@ interface Entry {
 test('GET /tools has the tools of each service with prices and definitions, and null where they are not known', async () => {
   const tools: Record<string, readonly ListedTool[]> = {
     'id-A': [listed('search', { title: 'Search' }), listed('deep')],
-    'id-B': [listed('search', { definition: { sha256: 'cd', version: 3, changedAt: 1_700_000_000_000, remoteRef: true } }), listed('extra')],
+    'id-B': [
+      listed('search', { definition: { sha256: 'cd', version: 3, changedAt: 1_700_000_000_000, remoteRef: true } }),
+      listed('extra'),
+    ],
   };
   const listings = listingsOf(tools);
   const { catalog, data } = await startMarket({ listings });
   const dear = tool('B', 'acme/search', 0.02);
   const cheap = tool('A', 'acme/search', 0.001);
-  catalog.replace('config', [dear, { ...cheap, variants: variants(cheap, 'call', { deep: 0.5 }) }, tool('C', 'acme/unknown', 0)]);
+  catalog.replace('config', [
+    dear,
+    { ...cheap, variants: variants(cheap, 'call', { deep: 0.5 }) },
+    tool('C', 'acme/unknown', 0),
+  ]);
 
   const entries = await data<readonly Entry[]>('/tools');
   const definition = { sha256: 'ab', version: 1 };
@@ -45,9 +57,20 @@ test('GET /tools has the tools of each service with prices and definitions, and 
     {
       id: 'acme/search',
       tools: [
-        { name: 'deep', title: null, description: 'About deep', price: { per_call: '0.5', currency: 'USDC' }, definition },
+        {
+          name: 'deep',
+          title: null,
+          description: 'About deep',
+          price: { per_call: '0.5', currency: 'USDC' },
+          definition,
+        },
         { name: 'extra', price: { per_call: '0.02', currency: 'USDC' } },
-        { name: 'search', title: 'Search', price: { per_call: '0.001', per_call_max: '0.02', currency: 'USDC' }, definition },
+        {
+          name: 'search',
+          title: 'Search',
+          price: { per_call: '0.001', per_call_max: '0.02', currency: 'USDC' },
+          definition,
+        },
       ],
       tools_total: 3,
     },
@@ -74,7 +97,10 @@ test('GET /tools has the tools of each service with prices and definitions, and 
       input_schema: { type: 'object', of: 'search' },
     },
   ]);
-  const check = new Ajv({ allErrors: true, allowUnionTypes: true }).compile({ type: 'array', items: toolServiceSchema });
+  const check = new Ajv({ allErrors: true, allowUnionTypes: true }).compile({
+    type: 'array',
+    items: toolServiceSchema,
+  });
   for (const page of [entries, [pinned]]) {
     check(page);
     expect(check.errors).toBeNull();
@@ -82,7 +108,9 @@ test('GET /tools has the tools of each service with prices and definitions, and 
 
   tools['id-A'] = [listed('other')];
   listings.changed();
-  expect(await data('/tools?service=acme/search')).toMatchObject([{ tools: [{ name: 'extra' }, { name: 'other' }, { name: 'search' }] }]);
+  expect(await data('/tools?service=acme/search')).toMatchObject([
+    { tools: [{ name: 'extra' }, { name: 'other' }, { name: 'search' }] },
+  ]);
 });
 
 test('lists of many tools are cut, and the page of one service has all of it', async () => {
@@ -93,7 +121,10 @@ test('lists of many tools are cut, and the page of one service has all of it', a
     Array.from({ length: 60 }, (_, i) => tool('A', `acme/s${String(i).padStart(2, '0')}`, 0)),
   );
   const entries = await data<readonly Entry[]>('/tools');
-  expect(entries.map(({ tools }) => tools!.length)).toEqual([...Array<number>(50).fill(100), ...Array<number>(10).fill(0)]);
+  expect(entries.map(({ tools }) => tools!.length)).toEqual([
+    ...Array<number>(50).fill(100),
+    ...Array<number>(10).fill(0),
+  ]);
   expect(entries.at(-1)!.tools_total).toBe(300);
   expect(entries[0]!.tools![0]!['description']).toHaveLength(500);
   const [one] = await data<readonly Entry[]>('/tools?service=acme/s59');

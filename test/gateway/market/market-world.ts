@@ -16,14 +16,22 @@ export const LISTED_AT = Date.parse('2026-01-02T03:04:05.678Z');
 export function tunnelled(of: Offer, more: Partial<Offer> = {}): Offer {
   return {
     ...of,
-    endpoint: { kind: 'tunnel', provider: of.provider.id, basePath: `/${of.primitive}/${encodeURIComponent(of.service)}` },
+    endpoint: {
+      kind: 'tunnel',
+      provider: of.provider.id,
+      basePath: `/${of.primitive}/${encodeURIComponent(of.service)}`,
+    },
     createdAt: LISTED_AT,
     ...more,
   };
 }
 
 /** Prices of parts of an offer, in USD per unit of one meter. */
-export function variants(of: Offer, meter: 'call' | 'image' | 'second', prices: Readonly<Record<string, number>>): Offer['variants'] {
+export function variants(
+  of: Offer,
+  meter: 'call' | 'image' | 'second',
+  prices: Readonly<Record<string, number>>,
+): Offer['variants'] {
   return Object.fromEntries(
     Object.entries(prices).map(([name, usd]) => {
       const rates = parseRates({ [meter]: usd });
@@ -38,7 +46,8 @@ export async function startMarket(more: Pick<MarketDeps, 'listings'> = {}) {
   const now = clock();
   const health = createHealth({ now, cooldownMs: 30_000 });
   const connected = new Set<string>();
-  const locate = (provider: string): Location | null => (connected.has(provider) ? { kind: 'here', connection: `to-${provider}` } : null);
+  const locate = (provider: string): Location | null =>
+    connected.has(provider) ? { kind: 'here', connection: `to-${provider}` } : null;
   const server = Fastify({ routerOptions: { maxParamLength: 512 } });
   server.setErrorHandler((error, _request, reply) => {
     if (!(error instanceof GatewayError)) throw error;

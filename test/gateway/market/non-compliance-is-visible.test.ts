@@ -28,11 +28,13 @@ test('a provider that leaves usage out earns nothing for it, is flagged and coun
   };
   const calls = async (count: number, more: (index: number) => object) => {
     const responses: Response[] = [];
-    while (responses.length < count) responses.push(...(await Promise.all(Array.from({ length: 20 }, (_, index) => call(more(index))))));
+    while (responses.length < count)
+      responses.push(...(await Promise.all(Array.from({ length: 20 }, (_, index) => call(more(index))))));
     return responses;
   };
   /** How many of 100 routed calls come to the supplier. */
-  const share = async () => (await calls(100, () => ({}))).filter((response) => response.headers.get('x-provider') === 'Careless').length;
+  const share = async () =>
+    (await calls(100, () => ({}))).filter((response) => response.headers.get('x-provider') === 'Careless').length;
   // Both cost the same, so that each gets about half.
   const before = await share();
   expect(before).toBeGreaterThan(25);
@@ -55,7 +57,9 @@ test('a provider that leaves usage out earns nothing for it, is flagged and coun
   const flags = { usage_missing: 201 };
   const requests = before + 201;
   const compliance = 1 - 201 / (requests + 5);
-  const endpoints = (await (await spine.get('/models/shared/model/endpoints')).json()) as { data: { endpoints: { provider_name: string }[] } };
+  const endpoints = (await (await spine.get('/models/shared/model/endpoints')).json()) as {
+    data: { endpoints: { provider_name: string }[] };
+  };
   expect(endpoints.data.endpoints.find((one) => one.provider_name === 'Careless')).toMatchObject({
     provider_id: supplier.id,
     status: 0,
@@ -64,17 +68,29 @@ test('a provider that leaves usage out earns nothing for it, is flagged and coun
     flags,
     compliance,
   });
-  expect(endpoints.data.endpoints.find((one) => one.provider_name === 'Honest')).toMatchObject({ flags: {}, compliance: 1 });
+  expect(endpoints.data.endpoints.find((one) => one.provider_name === 'Honest')).toMatchObject({
+    flags: {},
+    compliance: 1,
+  });
   const { data } = (await (await spine.get('/providers')).json()) as { data: { name: string }[] };
-  expect(data.find(({ name }) => name === 'Careless')).toMatchObject({ id: supplier.id, status: 'healthy', requests, flags });
+  expect(data.find(({ name }) => name === 'Careless')).toMatchObject({
+    id: supplier.id,
+    status: 'healthy',
+    requests,
+    flags,
+  });
 
   // On its own pages: counted, and not paid.
   const earnings = await supplier.page<Earned>('/earnings');
   expect(earnings).toMatchObject({ available_micro_usdc: paid, total_earned_micro_usdc: paid });
   expect(earnings.by_day.reduce((sum, day) => sum + day.requests, 0)).toBe(requests);
-  expect(earnings.by_day.at(-1)!.services).toEqual([{ service: 'shared/model', primitive: 'model', requests, earned_micro_usdc: paid, flags }]);
+  expect(earnings.by_day.at(-1)!.services).toEqual([
+    { service: 'shared/model', primitive: 'model', requests, earned_micro_usdc: paid, flags },
+  ]);
   const { services } = await supplier.page<Served>('/services');
-  expect(services).toMatchObject([{ name: 'shared/model', status: 'healthy', compliance, last_hour: { requests, failures: 0, flags: 201 }, flags }]);
+  expect(services).toMatchObject([
+    { name: 'shared/model', status: 'healthy', compliance, last_hour: { requests, failures: 0, flags: 201 }, flags },
+  ]);
 
   // Good replies count again: its weight is low, not lost.
   expect(await share()).toBeLessThan(before / 2);

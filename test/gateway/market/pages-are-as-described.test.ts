@@ -8,7 +8,9 @@ function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
   const copy = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, closed(value)]));
-  return 'properties' in copy && !('additionalProperties' in copy) && 'type' in copy ? { ...copy, additionalProperties: false } : copy;
+  return 'properties' in copy && !('additionalProperties' in copy) && 'type' in copy
+    ? { ...copy, additionalProperties: false }
+    : copy;
 }
 
 test.each([

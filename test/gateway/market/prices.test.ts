@@ -6,7 +6,11 @@ import { offer, variants } from './market-world.ts';
 const of = (primitive: Primitive, pricing: Record<string, number>) => offer({ provider: 'p', primitive, pricing });
 
 test('models cost USD per 1M tokens, and per input image where that is charged', () => {
-  expect(viewPrice(of('model', { prompt: 0.15, completion: 0.6, image: 0.001 }))).toEqual({ prompt: 0.15, completion: 0.6, image: 0.001 });
+  expect(viewPrice(of('model', { prompt: 0.15, completion: 0.6, image: 0.001 }))).toEqual({
+    prompt: 0.15,
+    completion: 0.6,
+    image: 0.001,
+  });
   expect(viewPrice(of('model', {}))).toEqual({ prompt: 0, completion: 0, image: null });
 });
 
@@ -45,7 +49,12 @@ test('videos cost USD per second by resolution, on top of a base, times the mult
     audio_multiplier: 1.25,
   });
   // A free resolution does not tell the multiplier.
-  expect(viewPrice({ ...video, variants: variants(video, 'second', { '480p': 0, '480p+audio': 0, '720p': 0.1, '720p+audio': 0.2 }) })).toMatchObject({
+  expect(
+    viewPrice({
+      ...video,
+      variants: variants(video, 'second', { '480p': 0, '480p+audio': 0, '720p': 0.1, '720p+audio': 0.2 }),
+    }),
+  ).toMatchObject({
     per_second: { '480p': 0, '720p': 0.1 },
     audio_multiplier: 2,
   });

@@ -6,7 +6,11 @@ interface Provider {
   readonly status: string;
   readonly uptime: number | null;
   readonly flags: object;
-  readonly listings: readonly { readonly name: string; readonly status: string; readonly primitives: readonly string[] }[];
+  readonly listings: readonly {
+    readonly name: string;
+    readonly status: string;
+    readonly primitives: readonly string[];
+  }[];
 }
 
 test('GET /providers lists who serves, what, since when, how it is reached, and how well', async () => {
@@ -88,11 +92,22 @@ test('a provider whose proxy is not connected is away, and is back when it is', 
 test('GET /providers/{id} shows its services with prices and figures, one door for each primitive', async () => {
   const { catalog, health, data } = await startMarket();
   const model = offer({ provider: 'B', service: 'a/b', pricing: { prompt: 1.5, completion: 2 } });
-  const agent = { ...offer({ provider: 'B', service: 'a/b', primitive: 'agent', pricing: { call: 0.01 } }), description: 'Does it all.' };
+  const agent = {
+    ...offer({ provider: 'B', service: 'a/b', primitive: 'agent', pricing: { call: 0.01 } }),
+    description: 'Does it all.',
+  };
   catalog.replace('config', [model, agent, offer({ provider: 'A' })]);
   health.succeeded(model, { firstByteMs: 10, durationMs: 1_000, completionTokens: 50 });
   health.flagged(model, 'usage_missing');
-  const untouched = { uptime_last_1h: null, latency: null, throughput: null, requests: 0, flags: {}, compliance: 1, status: 'healthy' };
+  const untouched = {
+    uptime_last_1h: null,
+    latency: null,
+    throughput: null,
+    requests: 0,
+    flags: {},
+    compliance: 1,
+    status: 'healthy',
+  };
   expect(await data('/providers/id-B')).toMatchObject({
     id: 'id-B',
     name: 'B',
@@ -128,7 +143,8 @@ test('an EVM address is found in every spelling of its hex, a base58 key in its 
   const evm = { ...offer({ provider: 'E' }), provider: { id: address, name: 'E' } };
   const solana = { ...offer({ provider: 'S' }), id: 'other', provider: { id: 'SoLaNa', name: 'S' } };
   catalog.replace('config', [evm, solana]);
-  for (const id of [address, `0x${'AB12'.repeat(10)}`, `0X${'aB12'.repeat(10)}`]) expect((await get(`/providers/${id}`)).status).toBe(200);
+  for (const id of [address, `0x${'AB12'.repeat(10)}`, `0X${'aB12'.repeat(10)}`])
+    expect((await get(`/providers/${id}`)).status).toBe(200);
   for (const id of ['SoLaNa']) expect((await get(`/providers/${id}`)).status).toBe(200);
   for (const id of ['solana', 'E', `${address}0`, '__proto__', '%00', 'x'.repeat(400)]) {
     const response = await get(`/providers/${id}`);

@@ -19,8 +19,9 @@ export interface Supplier {
 }
 
 /**
- * A gateway, and providers that are connected to another one of the same database. Their models are listed as registered and served by the test
- * provider at its address: what the pages say depends on the calls alone, not on the way that they take.
+ * A gateway, and providers that are connected to another one of the same database. Their models are listed as
+ * registered and served by the test provider at its address: what the pages say depends on the calls alone, not on
+ * the way that they take.
  */
 export async function startSupplied(
   toml = '',
@@ -45,14 +46,17 @@ export async function startSupplied(
       const offer = offerOfTunnel({ service, createdAt: Date.now() }, id);
       const { catalog } = spine.app;
       await until(() => catalog.offers().some((one) => one.id === offer.id));
-      catalog.replace(`address of ${id}`, [{ ...offer, endpoint: { kind: 'direct', baseUrl: spine.provider.url, headers: {} } }]);
+      catalog.replace(`address of ${id}`, [
+        { ...offer, endpoint: { kind: 'direct', baseUrl: spine.provider.url, headers: {} } },
+      ]);
       return {
         wallet,
         id,
         service,
         async page<T>(path: string) {
           const response = await fetch(`${spine.url}/provider${path}`, { headers: await signInHeaders(wallet) });
-          if (response.status !== 200) throw new Error(`/provider${path} answered ${response.status}: ${await response.text()}`);
+          if (response.status !== 200)
+            throw new Error(`/provider${path} answered ${response.status}: ${await response.text()}`);
           return (await response.json()) as T;
         },
         async leave() {

@@ -20,7 +20,15 @@ test('GET /tools lists each tool service once, with everyone who offers it, thei
     offer({ provider: 'C', service: 'acme/abacus' }),
   ]);
   health.unreachable(plain);
-  const figures = { uptime_last_1h: null, latency: null, throughput: null, requests: 0, flags: {}, compliance: 1, price_raised: null };
+  const figures = {
+    uptime_last_1h: null,
+    latency: null,
+    throughput: null,
+    requests: 0,
+    flags: {},
+    compliance: 1,
+    price_raised: null,
+  };
   expect(await data('/tools')).toEqual([
     {
       id: 'acme/abacus',
@@ -29,7 +37,16 @@ test('GET /tools lists each tool service once, with everyone who offers it, thei
       description: '',
       primitives: ['tool'],
       status: 'healthy',
-      providers: [{ id: 'id-A', name: 'A', primitives: ['tool'], pricing: { per_call: 0, tools: {} }, status: 'healthy', ...figures }],
+      providers: [
+        {
+          id: 'id-A',
+          name: 'A',
+          primitives: ['tool'],
+          pricing: { per_call: 0, tools: {} },
+          status: 'healthy',
+          ...figures,
+        },
+      ],
     },
     {
       id: 'acme/search',
@@ -67,7 +84,12 @@ test('GET /tools lists each tool service once, with everyone who offers it, thei
 test('GET /agents lists agents, and GET /agents/{id} shows one by its name, encoded or not, or by the name at one provider', async () => {
   const { catalog, get, data } = await startMarket();
   const first = offer({ provider: 'A', service: 'acme/agents/research', primitive: 'agent', pricing: { call: 0.25 } });
-  const second = offer({ provider: 'B', service: 'acme/agents/research', primitive: 'agent', pricing: { prompt: 1, completion: 2.5 } });
+  const second = offer({
+    provider: 'B',
+    service: 'acme/agents/research',
+    primitive: 'agent',
+    pricing: { prompt: 1, completion: 2.5 },
+  });
   catalog.replace('config', [
     first,
     second,
@@ -87,7 +109,10 @@ test('GET /agents lists agents, and GET /agents/{id} shows one by its name, enco
   });
   for (const name of ['acme/agents/research', 'acme%2Fagents%2Fresearch', 'acme/agents%2Fresearch'])
     expect(await data(`/agents/${name}`)).toEqual(entry);
-  expect(await data('/agents/id-B:acme/agents/research')).toMatchObject({ primitives: ['agent'], providers: [{ id: 'id-B' }] });
+  expect(await data('/agents/id-B:acme/agents/research')).toMatchObject({
+    primitives: ['agent'],
+    providers: [{ id: 'id-B' }],
+  });
   for (const name of ['a-model', 'nowhere', 'acme', '__proto__', 'constructor', '%00', 'id-C:acme/agents/research']) {
     const response = await get(`/agents/${name}`);
     expect(response.status, name).toBe(404);

@@ -6,7 +6,10 @@ import { exampleCall, exampleOffer, logConfig, settledBy } from './example-call.
 function capture(now = () => 1_250) {
   const lines: string[] = [];
   const { logger } = createLogger(logConfig(), { write: (line) => lines.push(line) });
-  return { observer: createCallObserver([createCallLog(logger)], { now }), lines: () => lines.map((line) => JSON.parse(line)) };
+  return {
+    observer: createCallObserver([createCallLog(logger)], { now }),
+    lines: () => lines.map((line) => JSON.parse(line)),
+  };
 }
 
 describe('the log line of a call', () => {
@@ -52,9 +55,15 @@ describe('the log line of a call', () => {
     const { observer, lines } = capture();
     const first = exampleOffer('demo/sage', 'First');
     const second = exampleOffer('demo/sage', 'Second');
-    const call = exampleCall({ candidates: [first, second].map((offer) => ({ offer, price: offer.price, estimate: 1n })) });
+    const call = exampleCall({
+      candidates: [first, second].map((offer) => ({ offer, price: offer.price, estimate: 1n })),
+    });
     observer.started(call);
-    observer.attemptFailed(call, first, new UpstreamFailure('502', { status: 502, retryable: true, blame: 'provider' }));
+    observer.attemptFailed(
+      call,
+      first,
+      new UpstreamFailure('502', { status: 502, retryable: true, blame: 'provider' }),
+    );
     observer.flagged(call, second, ['usage_missing']);
     observer.resolved(call, settledBy(second));
     expect(lines().map(({ msg, level, provider }) => [msg, level, provider])).toEqual([
@@ -69,15 +78,28 @@ describe('the log line of a call', () => {
     const { observer, lines } = capture();
     const call = exampleCall();
     observer.started(call);
-    observer.failed(call, new GatewayError('insufficient_balance', 'Insufficient balance for estimated cost: 0.001 USDC'));
-    expect(lines()[0]).toMatchObject({ status: 402, error: 'insufficient_balance', lock: 'none', attempts: 0, provider: null, cost_micro_usd: 0 });
+    observer.failed(
+      call,
+      new GatewayError('insufficient_balance', 'Insufficient balance for estimated cost: 0.001 USDC'),
+    );
+    expect(lines()[0]).toMatchObject({
+      status: 402,
+      error: 'insufficient_balance',
+      lock: 'none',
+      attempts: 0,
+      provider: null,
+      cost_micro_usd: 0,
+    });
   });
 
   it('shows the stack of what nobody expected', () => {
     const { observer, lines } = capture();
     const call = exampleCall();
     observer.started(call);
-    observer.resolved(call, settledBy(exampleOffer(), { state: 'released', end: null, error: new TypeError('x is not a function') }));
+    observer.resolved(
+      call,
+      settledBy(exampleOffer(), { state: 'released', end: null, error: new TypeError('x is not a function') }),
+    );
     expect(lines()[0]).toMatchObject({
       status: 500,
       error: 'internal',
@@ -90,7 +112,15 @@ describe('the log line of a call', () => {
     const { observer, lines } = capture();
     const call = exampleCall();
     observer.started(call);
-    observer.resolved(call, settledBy(exampleOffer(), { state: 'released', end: null, clientGone: true, error: new Error('the client is gone') }));
+    observer.resolved(
+      call,
+      settledBy(exampleOffer(), {
+        state: 'released',
+        end: null,
+        clientGone: true,
+        error: new Error('the client is gone'),
+      }),
+    );
     expect(lines()[0]).toMatchObject({ status: 499, error: 'client_gone', client_gone: true });
     expect(lines()[0]).not.toHaveProperty('err');
   });

@@ -12,11 +12,21 @@ export function exampleOffer(service = 'demo/sage', provider = 'Demo'): Offer {
     price: { id: `price-of-${provider}-${service}`, rates: { prompt: 500_000n, completion: 1_500_000n } },
     variants: {},
     priceCap: null,
-    endpoint: { kind: 'direct', baseUrl: 'http://127.0.0.1:1/v1', headers: { authorization: 'Bearer the-key-of-the-provider' } },
+    endpoint: {
+      kind: 'direct',
+      baseUrl: 'http://127.0.0.1:1/v1',
+      headers: { authorization: 'Bearer the-key-of-the-provider' },
+    },
     displayName: service,
     description: '',
     createdAt: 0,
-    model: { upstreamModel: 'sage', contextLength: 8192, maxOutputTokens: 1024, inputModalities: ['text'], outputModalities: ['text'] },
+    model: {
+      upstreamModel: 'sage',
+      contextLength: 8192,
+      maxOutputTokens: 1024,
+      inputModalities: ['text'],
+      outputModalities: ['text'],
+    },
     agent: null,
     media: null,
   };
@@ -63,7 +73,14 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
 export function exampleTools(service = 'demo/weather', provider = 'Demo'): Offer {
   const price = { id: `price-of-${provider}-${service}`, rates: { call: 57_000_000n } };
   const variants = { dear: { id: `price-of-${provider}-${service}-dear`, rates: { call: 900_000_000n } } };
-  return { ...exampleOffer(service, provider), id: `tool/key-of-${provider}:${service}`, primitive: 'tool', price, variants, model: null };
+  return {
+    ...exampleOffer(service, provider),
+    id: `tool/key-of-${provider}:${service}`,
+    primitive: 'tool',
+    price,
+    variants,
+    model: null,
+  };
 }
 
 /** A call of a tool; with `free` set, a request of another method. */
@@ -112,7 +129,10 @@ export function settledBy(offer: Offer, changes: Partial<Resolution> = {}): Reso
   };
 }
 
-type LogConfig = Pick<Config, 'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl' | 'chains' | 'cluster'>;
+type LogConfig = Pick<
+  Config,
+  'mode' | 'logLevel' | 'adminKey' | 'services' | 'databaseUrl' | 'redisUrl' | 'chains' | 'cluster'
+>;
 
 export function logConfig(changes: Partial<LogConfig> = {}): LogConfig {
   return {

@@ -26,7 +26,8 @@ function world(logLevel: 'debug' | 'info' = 'debug', style: 'json' | 'text' = 'j
         yield end;
       });
       const call = exampleToolCall(OFFER, null, { free: method, ...(caller ? { caller } : {}) });
-      for await (const frame of handler(call, new AbortController().signal)) if (read === 'head' || frame.type === 'settled') break;
+      for await (const frame of handler(call, new AbortController().signal))
+        if (read === 'head' || frame.type === 'settled') break;
     },
   };
 }

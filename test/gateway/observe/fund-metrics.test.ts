@@ -49,7 +49,11 @@ test('money over chains is shown by chain', async () => {
 });
 
 test('each scrape asks anew, and one without an answer leaves the figures out', async () => {
-  const answers = [Promise.resolve(FIGURES), Promise.reject(new Error('the database is away')), Promise.resolve({ ...FIGURES, open: [] })];
+  const answers = [
+    Promise.resolve(FIGURES),
+    Promise.reject(new Error('the database is away')),
+    Promise.resolve({ ...FIGURES, open: [] }),
+  ];
   answers[1]!.catch(() => {});
   const metrics = createMetrics({ processMetrics: false, funds: () => answers.shift()!, now: () => 0 });
   expect(await metrics.text()).toContain(`tollgate_withdrawals_open{network="${BASE}"} 4`);
@@ -60,5 +64,7 @@ test('each scrape asks anew, and one without an answer leaves the figures out', 
 });
 
 test('a gateway without chains has none of them', async () => {
-  expect(await createMetrics({ processMetrics: false }).text()).not.toMatch(/tollgate_(treasury|chain_|withdrawals|deposits)/);
+  expect(await createMetrics({ processMetrics: false }).text()).not.toMatch(
+    /tollgate_(treasury|chain_|withdrawals|deposits)/,
+  );
 });

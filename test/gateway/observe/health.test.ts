@@ -24,12 +24,19 @@ describe('health', () => {
     let ready = true;
     const url = await serve(() => ({ ready, checks: { gateway: 'ok', database: ready ? 'ok' : 'cannot be reached' } }));
     const first = await fetch(`${url}/health/ready`);
-    expect([first.status, await first.json()]).toEqual([200, { status: 'ok', checks: { gateway: 'ok', database: 'ok' } }]);
+    expect([first.status, await first.json()]).toEqual([
+      200,
+      { status: 'ok', checks: { gateway: 'ok', database: 'ok' } },
+    ]);
     ready = false;
     const second = await fetch(`${url}/health/ready`);
     expect([second.status, await second.json()]).toEqual([
       503,
-      { status: 'unavailable', message: 'The database cannot be reached', checks: { gateway: 'ok', database: 'cannot be reached' } },
+      {
+        status: 'unavailable',
+        message: 'The database cannot be reached',
+        checks: { gateway: 'ok', database: 'cannot be reached' },
+      },
     ]);
     expect(second.headers.get('cache-control')).toBe('no-store');
   });
@@ -37,7 +44,10 @@ describe('health', () => {
   it('is not ready while the check does not answer, or fails', async () => {
     const silent = await serve(() => new Promise<never>(() => {}), 30);
     const late = await fetch(`${silent}/health/ready`);
-    expect([late.status, await late.json()]).toMatchObject([503, { message: 'The gateway did not finish its checks within 30 ms' }]);
+    expect([late.status, await late.json()]).toMatchObject([
+      503,
+      { message: 'The gateway did not finish its checks within 30 ms' },
+    ]);
     await close();
     const failing = await serve(() => Promise.reject(new Error('password of the database')));
     const response = await fetch(`${failing}/health/ready`);

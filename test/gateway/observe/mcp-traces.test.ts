@@ -40,8 +40,17 @@ describe('traces of MCP', () => {
     });
     expect(spans).toHaveLength(2);
     const [[server], [client]] = [ofKind(spans, SERVER), ofKind(spans, CLIENT)];
-    expect(server).toMatchObject({ name: 'tools/call forecast', parentSpanId: '00f067aa0ba902b7', status: { code: 0 } });
-    expect(client).toMatchObject({ name: 'tools/call forecast', traceId: server!.traceId, parentSpanId: server!.spanId, status: { code: 0 } });
+    expect(server).toMatchObject({
+      name: 'tools/call forecast',
+      parentSpanId: '00f067aa0ba902b7',
+      status: { code: 0 },
+    });
+    expect(client).toMatchObject({
+      name: 'tools/call forecast',
+      traceId: server!.traceId,
+      parentSpanId: server!.spanId,
+      status: { code: 0 },
+    });
     expect(headers).toEqual({ traceparent: `00-${server!.traceId}-${client!.spanId}-01` });
     expect([durationOf(server!), durationOf(client!)]).toEqual([500, 300]);
     const common = {
@@ -98,19 +107,22 @@ describe('traces of MCP', () => {
   it.each([
     ['isError', { 'error.type': 'tool_error' }],
     ['error -32602', { 'error.type': '-32602', 'rpc.response.status_code': '-32602' }],
-  ])('that are answered with %s are errors of that type, and have no name that nobody but the consumer knows', async (reason, error) => {
-    const spans = await spansThat((observer) => {
-      const call = exampleToolCall(OFFER, 'invented', { startedAt, begunAt: startedAt });
-      observer.started(call);
-      observer.attemptStarted(call, OFFER);
-      observer.resolved(call, settledBy(OFFER, { end: answeredBy(OFFER, reason) }));
-    });
-    expect(spans).toHaveLength(2);
-    for (const span of spans) {
-      expect(span).toMatchObject({ name: 'tools/call', status: { code: 2 } });
-      expect(attributesOf(span)).toMatchObject({ ...error, 'gen_ai.tool.name': 'invented' });
-    }
-  });
+  ])(
+    'that are answered with %s are errors of that type, and have no name that nobody but the consumer knows',
+    async (reason, error) => {
+      const spans = await spansThat((observer) => {
+        const call = exampleToolCall(OFFER, 'invented', { startedAt, begunAt: startedAt });
+        observer.started(call);
+        observer.attemptStarted(call, OFFER);
+        observer.resolved(call, settledBy(OFFER, { end: answeredBy(OFFER, reason) }));
+      });
+      expect(spans).toHaveLength(2);
+      for (const span of spans) {
+        expect(span).toMatchObject({ name: 'tools/call', status: { code: 2 } });
+        expect(attributesOf(span)).toMatchObject({ ...error, 'gen_ai.tool.name': 'invented' });
+      }
+    },
+  );
 
   it('have a span for each attempt, those that failed with the reason', async () => {
     const twin = exampleTools('demo/weather', 'Twin');
@@ -120,7 +132,11 @@ describe('traces of MCP', () => {
       observer.started(call);
       observer.attemptStarted(call, OFFER);
       clock.now = startedAt + 50;
-      observer.attemptFailed(call, OFFER, new UpstreamFailure('it is away', { retryable: true, blame: 'provider', unsent: true }));
+      observer.attemptFailed(
+        call,
+        OFFER,
+        new UpstreamFailure('it is away', { retryable: true, blame: 'provider', unsent: true }),
+      );
       observer.attemptStarted(call, twin);
       clock.now = startedAt + 200;
       observer.resolved(call, settledBy(twin, { end: answeredBy(twin, 'complete', 150) }));

@@ -14,7 +14,8 @@ const BASE = new Set(['seconds', 'bytes', 'celsius', 'kelvin']);
 
 /** What is wrong with the metrics of a text, as promtool says it or much alike. */
 function lint(text: string): string[] {
-  const of = (kind: string) => new Map([...text.matchAll(new RegExp(`^# ${kind} (\\S+) ?(.*)$`, 'gm'))].map(([, name, rest]) => [name!, rest!]));
+  const of = (kind: string) =>
+    new Map([...text.matchAll(new RegExp(`^# ${kind} (\\S+) ?(.*)$`, 'gm'))].map(([, name, rest]) => [name!, rest!]));
   const [helps, types] = [of('HELP'), of('TYPE')];
   const found: string[] = [];
   for (const [name, type] of types) {
@@ -25,7 +26,8 @@ function lint(text: string): string[] {
     if (/_(?:bucket|count|sum)$/.test(name)) say('has a suffix of histograms and summaries');
     if (/[:A-Z]/.test(name)) say('metric names should be in snake_case, without colons');
     for (const word of name.split('_')) {
-      if (['counter', 'gauge', 'histogram', 'summary', 'untyped'].includes(word)) say(`metric name should not include type '${word}'`);
+      if (['counter', 'gauge', 'histogram', 'summary', 'untyped'].includes(word))
+        say(`metric name should not include type '${word}'`);
       if (NOT_BASE.test(word) && !BASE.has(word)) say(`use base unit instead of "${word}"`);
     }
     const own = text.match(new RegExp(`^${name}\\{[^}]*\\b(?:le|quantile)="`, 'm'));
@@ -42,7 +44,10 @@ const promtool = (text: string) => {
 /** Everything that a gateway can show, with a call in it. */
 const everything = () => {
   const metrics = createMetrics({
-    funds: async () => ({ chains: [{ network: 'eip155:1', answers: true, held: 1n, booked: 1n, halted: false }], open: [] }),
+    funds: async () => ({
+      chains: [{ network: 'eip155:1', answers: true, held: 1n, booked: 1n, halted: false }],
+      open: [],
+    }),
   });
   const observer = createCallObserver([metrics.sink], { now: () => 1_000 });
   const call = exampleCall();

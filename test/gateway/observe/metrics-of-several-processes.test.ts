@@ -6,7 +6,10 @@ import { answeredBy, exampleToolCall, exampleTools, settledBy } from './example-
 const SERVICE = 'gen_ai_request_model="demo/weather",gen_ai_provider_name="Demo"';
 const CALL = `mcp_method_name="tools/call",gen_ai_operation_name="execute_tool",${SERVICE}`;
 
-/** A process that served these tools, and one tools/list. What it says of itself has gone through JSON, as between processes. */
+/**
+ * A process that served these tools, and one tools/list. What it says of itself has gone through JSON, as between
+ * processes.
+ */
 async function processThat(tools: readonly string[], open: McpCounts): Promise<readonly MetricSnapshot[]> {
   const metrics = createMetrics({ processMetrics: false, mcp: () => open });
   const observer = createCallObserver([metrics.sink], { now: () => 1_500 });

@@ -42,10 +42,16 @@ describe('metrics', () => {
     const observer = createCallObserver([metrics.sink], { now: () => 1_500 });
     const call = exampleCall();
     observer.started(call);
-    observer.attemptFailed(call, exampleOffer(), new UpstreamFailure('502', { status: 502, retryable: true, blame: 'provider' }));
+    observer.attemptFailed(
+      call,
+      exampleOffer(),
+      new UpstreamFailure('502', { status: 502, retryable: true, blame: 'provider' }),
+    );
     observer.failed(call, new GatewayError('provider_unavailable', 'Provider Demo failed'));
     const text = await metrics.text();
-    expect(text).toContain(`gen_ai_client_operation_duration_seconds_count{${LABELS},error_type="provider_unavailable"} 1`);
+    expect(text).toContain(
+      `gen_ai_client_operation_duration_seconds_count{${LABELS},error_type="provider_unavailable"} 1`,
+    );
     expect(text).toContain(`tollgate_attempts_failed_total{${LABELS},blame="provider"} 1`);
     expect(text).not.toContain(`gen_ai_client_operation_duration_seconds_count{${LABELS}} 1`);
   });

@@ -34,13 +34,18 @@ export interface OtlpPost {
 }
 
 /** A receiver of OTLP over HTTP, as a collector is one. Closed at the end of the test. */
-export async function startReceiver(answer = 200): Promise<{ readonly endpoint: string; readonly posts: readonly OtlpPost[] }> {
+export async function startReceiver(
+  answer = 200,
+): Promise<{ readonly endpoint: string; readonly posts: readonly OtlpPost[] }> {
   const posts: OtlpPost[] = [];
   const server = createServer((request: IncomingMessage, response) => {
     void (async () => {
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
-      posts.push({ path: `${request.method} ${request.url}`, body: JSON.parse(Buffer.concat(chunks).toString()) as OtlpPost['body'] });
+      posts.push({
+        path: `${request.method} ${request.url}`,
+        body: JSON.parse(Buffer.concat(chunks).toString()) as OtlpPost['body'],
+      });
       response.writeHead(answer, { 'content-type': 'application/json' }).end('{}');
     })();
   });
@@ -59,7 +64,10 @@ export const spansOf = (posts: readonly OtlpPost[]): readonly OtlpSpan[] =>
 
 export function attribute(span: OtlpSpan, key: string): string | number | boolean | undefined {
   const value = span.attributes.find((each) => each.key === key)?.value;
-  return value?.stringValue ?? (value?.intValue === undefined ? (value?.doubleValue ?? value?.boolValue) : Number(value.intValue));
+  return (
+    value?.stringValue ??
+    (value?.intValue === undefined ? (value?.doubleValue ?? value?.boolValue) : Number(value.intValue))
+  );
 }
 
 export const attributesOf = (span: OtlpSpan): Readonly<Record<string, unknown>> =>

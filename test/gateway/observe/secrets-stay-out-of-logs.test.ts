@@ -25,7 +25,13 @@ function capture(style: LoggerOptions['style'] = 'json') {
           description: '',
           rates: parseRates({}),
           variants: {},
-          model: { upstreamModel: 'b', contextLength: 1, maxOutputTokens: null, inputModalities: ['text'], outputModalities: ['text'] },
+          model: {
+            upstreamModel: 'b',
+            contextLength: 1,
+            maxOutputTokens: null,
+            inputModalities: ['text'],
+            outputModalities: ['text'],
+          },
         },
         target: { kind: 'http', url: 'http://127.0.0.1:1/v1', apiKey: PROVIDER_KEY },
       },
@@ -71,8 +77,13 @@ describe('no secret reaches a log', () => {
 
   it.each(['json', 'text'] as const)('as the message of an error, its cause or its own members (%s)', (style) => {
     const { logger, text } = capture(style);
-    const cause = Object.assign(new Error(`GET /v1 authorization: Bearer ${CANARY}`), { headers: { authorization: CANARY }, code: 'UND_ERR' });
-    const error = new Error(`could not reach postgres://gate:${CANARY}@db.internal/x with {"api_key":"${CANARY}"}`, { cause });
+    const cause = Object.assign(new Error(`GET /v1 authorization: Bearer ${CANARY}`), {
+      headers: { authorization: CANARY },
+      code: 'UND_ERR',
+    });
+    const error = new Error(`could not reach postgres://gate:${CANARY}@db.internal/x with {"api_key":"${CANARY}"}`, {
+      cause,
+    });
     logger.error(error);
     logger.error({ err: error, reason: `x-siwx: ${CANARY}` }, `while sending "X-Payment":"${CANARY}"`);
     expect(text()).not.toContain(CANARY);
@@ -88,7 +99,8 @@ describe('no secret reaches a log', () => {
   it('as a key that is known by its form', () => {
     const { logger, text } = capture();
     const digits = 'Q'.repeat(44);
-    for (const prefix of ['svc-sk-v2-', 'svc-sk-dev-', 'svc-admin-']) logger.info({ body: `{"x":"${prefix}${digits}"}` }, `${prefix}${digits}`);
+    for (const prefix of ['svc-sk-v2-', 'svc-sk-dev-', 'svc-admin-'])
+      logger.info({ body: `{"x":"${prefix}${digits}"}` }, `${prefix}${digits}`);
     logger.info(`sk-${digits}`);
     expect(text()).not.toContain(digits);
   });
@@ -97,7 +109,11 @@ describe('no secret reaches a log', () => {
     const { logger, text } = capture();
     const observer = createCallObserver([createCallLog(logger)], { now: () => 1_500 });
     const call = exampleCall({ metadata: { trace: 'kept', authorization: CANARY, nested: { api_key: CANARY } } });
-    const failure = new UpstreamFailure(`401: Bearer ${CANARY} is not known`, { status: 401, retryable: true, blame: 'provider' });
+    const failure = new UpstreamFailure(`401: Bearer ${CANARY} is not known`, {
+      status: 401,
+      retryable: true,
+      blame: 'provider',
+    });
     observer.started(call);
     observer.attemptFailed(call, exampleOffer(), failure);
     observer.failed(call, new GatewayError('provider_unavailable', `Provider failed: ${failure.message}`));
@@ -107,7 +123,15 @@ describe('no secret reaches a log', () => {
 
   it('through a request object of the server', () => {
     const { logger, text } = capture();
-    logger.info({ req: { method: 'POST', url: `/api/v1/models?api_key=${CANARY}`, id: 'r-1', headers: { authorization: CANARY }, raw: {} } });
+    logger.info({
+      req: {
+        method: 'POST',
+        url: `/api/v1/models?api_key=${CANARY}`,
+        id: 'r-1',
+        headers: { authorization: CANARY },
+        raw: {},
+      },
+    });
     expect(text()).not.toContain(CANARY);
     expect(text()).toContain('"path":"/api/v1/models"');
   });

@@ -27,7 +27,10 @@ describe('the metrics of tasks', () => {
     charge('gen-0');
     charge('gen-1', { state: 'pending', settlement: nothing, end: null });
     metrics.tasks.concluded!(
-      concludedCall({ usage: { prompt: 5n, completion: 7n }, settlement: { charged: 40n, fee: 1n, drawn: 0n, shortfall: 3n } }),
+      concludedCall({
+        usage: { prompt: 5n, completion: 7n },
+        settlement: { charged: 40n, fee: 1n, drawn: 0n, shortfall: 3n },
+      }),
     );
     const lines = await linesOf(metrics);
     for (const line of [

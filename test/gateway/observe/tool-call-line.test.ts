@@ -13,7 +13,10 @@ function lineOf(tool: string, reason: string, style: 'json' | 'text' = 'json'): 
   observer.started(call);
   const pending = reason === 'input_required';
   const paid = reason === 'complete' ? {} : { settlement: NOTHING };
-  observer.resolved(call, settledBy(OFFER, { end: answeredBy(OFFER, reason), state: pending ? 'pending' : 'settled', ...paid }));
+  observer.resolved(
+    call,
+    settledBy(OFFER, { end: answeredBy(OFFER, reason), state: pending ? 'pending' : 'settled', ...paid }),
+  );
   return lines[0]!;
 }
 const parse = (line: string) => JSON.parse(line) as Record<string, unknown>;
@@ -42,7 +45,11 @@ describe('the log line of a tool call', () => {
   });
 
   it('tells that the work waits for the consumer', () => {
-    expect(parse(lineOf('forecast', 'input_required'))).toMatchObject({ lock: 'pending', error: null, cost_micro_usd: 0 });
+    expect(parse(lineOf('forecast', 'input_required'))).toMatchObject({
+      lock: 'pending',
+      error: null,
+      cost_micro_usd: 0,
+    });
   });
 
   it('takes no name of any length, and none that draws on a terminal', () => {

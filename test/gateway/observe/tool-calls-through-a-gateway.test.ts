@@ -17,7 +17,10 @@ it('what a gateway does for a client of MCP is seen in its metrics, its log and 
   const server = await startRawMcp(({ method, params, idText }) => {
     if (method === 'tools/list') return '{"resultType":"complete","tools":[],"ttlMs":0,"cacheScope":"private"}';
     const error = `{"jsonrpc":"2.0","id":${idText},"error":{"code":-32602,"message":"Unknown tool"}}`;
-    return ENDINGS[String(params['name'])] ?? ((response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(error));
+    return (
+      ENDINGS[String(params['name'])] ??
+      ((response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(error))
+    );
   });
   onTestFinished(() => server.close());
   const spine = await startSpine({
@@ -31,7 +34,9 @@ it('what a gateway does for a client of MCP is seen in its metrics, its log and 
   await modernPost(spine, '/mcp/weather', 'resources/read', { uri: 'demo://nowhere' });
   for (const tool of ['forecast', 'asks', 'fails', 'invented']) await callTool(spine, 'weather', tool);
 
-  const text = await (await fetch(`${spine.origin}/metrics`, { headers: { authorization: `Bearer ${spine.adminKey}` } })).text();
+  const text = await (
+    await fetch(`${spine.origin}/metrics`, { headers: { authorization: `Bearer ${spine.adminKey}` } })
+  ).text();
   const received = 'mcp_server_operation_duration_seconds_count';
   for (const line of [
     `${received}{mcp_method_name="tools/list",${LABELS}} 1`,
@@ -50,8 +55,14 @@ it('what a gateway does for a client of MCP is seen in its metrics, its log and 
   expect(text).not.toContain('invented');
 
   // The gateway lists what the server has for itself, too.
-  const lines = spine.logs.map((line) => JSON.parse(line) as Record<string, unknown>).filter(({ account }) => account === spine.account);
-  expect(lines.filter(({ msg }) => msg === 'free call').map(({ method, provider, attempts }) => [method, provider, attempts])).toEqual([
+  const lines = spine.logs
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .filter(({ account }) => account === spine.account);
+  expect(
+    lines
+      .filter(({ msg }) => msg === 'free call')
+      .map(({ method, provider, attempts }) => [method, provider, attempts]),
+  ).toEqual([
     ['tools/list', 'Tools', 1],
     ['resources/read', 'Tools', 1],
   ]);
@@ -79,6 +90,8 @@ it('what a gateway does for a client of MCP is seen in its metrics, its log and 
   const ofProvider = spans.find(({ parentSpanId }) => parentSpanId === list.spanId)!;
   expect(ofProvider).toMatchObject({ kind: 3, name: 'tools/list' });
   expect(attributesOf(ofProvider)).toMatchObject({ 'mcp.method.name': 'tools/list', 'gen_ai.provider.name': 'Tools' });
-  expect(server.asked.map(({ headers }) => headers['traceparent'])).toContain(`00-${ofProvider.traceId}-${ofProvider.spanId}-01`);
+  expect(server.asked.map(({ headers }) => headers['traceparent'])).toContain(
+    `00-${ofProvider.traceId}-${ofProvider.spanId}-01`,
+  );
   expect(checks).toEqual([]);
 });

@@ -25,7 +25,11 @@ function call(observer: CallObserver, offer: Offer, tool: string, reason: string
   const settlement = { charged: paid ? 57n : 0n, fee: paid ? 2n : 0n, drawn: 0n, shortfall: 0n };
   observer.resolved(
     one,
-    settledBy(offer, { state: reason === 'input_required' ? 'pending' : 'settled', settlement, end: answeredBy(offer, reason) }),
+    settledBy(offer, {
+      state: reason === 'input_required' ? 'pending' : 'settled',
+      settlement,
+      end: answeredBy(offer, reason),
+    }),
   );
 }
 
@@ -55,19 +59,32 @@ describe('metrics of tools', () => {
   it('tell errors of a tool by their type', async () => {
     const { observer, lines } = world();
     const offer = exampleTools();
-    for (const reason of ['complete', 'isError', 'error -32602', 'error -31999', 'error 1e21']) call(observer, offer, 'forecast', reason);
+    for (const reason of ['complete', 'isError', 'error -32602', 'error -31999', 'error 1e21'])
+      call(observer, offer, 'forecast', reason);
     const refused = exampleToolCall(offer, 'forecast');
     observer.started(refused);
     observer.failed(refused, new GatewayError('insufficient_balance', 'no money'));
     const broken = exampleToolCall(offer, 'forecast', { id: 'gen-broken' });
     observer.started(broken);
     observer.attemptStarted(broken, offer);
-    observer.attemptFailed(broken, offer, new UpstreamFailure('away', { retryable: true, blame: 'provider', unsent: true }));
+    observer.attemptFailed(
+      broken,
+      offer,
+      new UpstreamFailure('away', { retryable: true, blame: 'provider', unsent: true }),
+    );
     observer.attemptStarted(broken, offer);
-    observer.attemptFailed(broken, offer, new UpstreamFailure('502', { status: 502, retryable: true, blame: 'provider' }));
-    observer.resolved(broken, settledBy(offer, { state: 'released', end: null, error: new GatewayError('provider_unavailable', 'broken') }));
+    observer.attemptFailed(
+      broken,
+      offer,
+      new UpstreamFailure('502', { status: 502, retryable: true, blame: 'provider' }),
+    );
+    observer.resolved(
+      broken,
+      settledBy(offer, { state: 'released', end: null, error: new GatewayError('provider_unavailable', 'broken') }),
+    );
     const text = await lines();
-    const count = (labels: string) => text.find((line) => line.startsWith(`${DURATION}_count{${CALL},gen_ai_tool_name="forecast"${labels}} `));
+    const count = (labels: string) =>
+      text.find((line) => line.startsWith(`${DURATION}_count{${CALL},gen_ai_tool_name="forecast"${labels}} `));
     for (const [labels, times] of [
       ['', 1],
       [',error_type="tool_error"', 1],
@@ -86,7 +103,8 @@ describe('metrics of tools', () => {
   it('have no series of a name that only a consumer knows', async () => {
     const { observer, lines, metrics } = world();
     const offer = exampleTools();
-    for (let index = 0; index < 50; index++) call(observer, offer, `invented-${index}`, index % 2 === 0 ? 'isError' : 'error -32602');
+    for (let index = 0; index < 50; index++)
+      call(observer, offer, `invented-${index}`, index % 2 === 0 ? 'isError' : 'error -32602');
     call(observer, offer, 'x'.repeat(129), 'complete');
     // What the provider prices by itself is known before it has answered; what waits for input is there.
     call(observer, offer, 'dear', 'isError');
@@ -94,7 +112,9 @@ describe('metrics of tools', () => {
     expect(await metrics.text()).not.toMatch(/invented|xxx/);
     const text = await lines();
     expect(text).toContain(`${DURATION}_count{${CALL},gen_ai_tool_name="other",error_type="tool_error"} 25`);
-    expect(text).toContain(`tollgate_charged_micro_usd_total{gen_ai_operation_name="execute_tool",${SERVICE},gen_ai_tool_name="other"} 57`);
+    expect(text).toContain(
+      `tollgate_charged_micro_usd_total{gen_ai_operation_name="execute_tool",${SERVICE},gen_ai_tool_name="other"} 57`,
+    );
     expect(text).toContain(`${DURATION}_count{${CALL},gen_ai_tool_name="dear",error_type="tool_error"} 1`);
     expect(text).toContain(`${DURATION}_count{${CALL},gen_ai_tool_name="asks"} 1`);
     expect(text).toContain('tollgate_calls_total{lock="pending"} 1');
@@ -102,7 +122,10 @@ describe('metrics of tools', () => {
 
   it('know the tools that a server lists, though it never served them', async () => {
     const metrics = createMetrics({ processMetrics: false });
-    const observer = createCallObserver([metrics.sink], { now: () => 1_500, hasOperation: (_offer, operation) => operation === 'listed' });
+    const observer = createCallObserver([metrics.sink], {
+      now: () => 1_500,
+      hasOperation: (_offer, operation) => operation === 'listed',
+    });
     for (const tool of ['listed', 'invented']) call(observer, exampleTools(), tool, 'isError');
     const text = (await metrics.text()).split('\n');
     expect(text).toContain(`${DURATION}_count{${CALL},gen_ai_tool_name="listed",error_type="tool_error"} 1`);
@@ -112,12 +135,15 @@ describe('metrics of tools', () => {
   it('have a bounded number of series, however many tools providers name', async () => {
     const { observer, lines } = world();
     for (let service = 0; service < 10; service++)
-      for (let tool = 0; tool < 300; tool++) call(observer, exampleTools(`demo/${service}`), `tool-${tool}`, 'complete');
+      for (let tool = 0; tool < 300; tool++)
+        call(observer, exampleTools(`demo/${service}`), `tool-${tool}`, 'complete');
     const text = await lines();
     const charged = text.filter((line) => line.startsWith('tollgate_charged_micro_usd_total{'));
     expect(charged).toHaveLength(101);
     expect(charged.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)).toBe(3_000 * 57);
-    expect(charged.at(-1)).toContain('gen_ai_request_model="other",gen_ai_provider_name="other",gen_ai_tool_name="other"');
+    expect(charged.at(-1)).toContain(
+      'gen_ai_request_model="other",gen_ai_provider_name="other",gen_ai_tool_name="other"',
+    );
   });
 
   it('show what is open, and how long sessions lasted', async () => {

@@ -66,7 +66,9 @@ describe('traces', () => {
     const observer = createCallObserver([tracer.sink], { now: Date.now });
     const call = exampleCall({ traceparent: PARENT.replace(/01$/, '00') });
     observer.started(call);
-    expect(observer.upstreamHeaders(call)?.['traceparent']).toMatch(/^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-00$/);
+    expect(observer.upstreamHeaders(call)?.['traceparent']).toMatch(
+      /^00-4bf92f3577b34da6a3ce929d0e0e4736-[0-9a-f]{16}-00$/,
+    );
     observer.resolved(call, settledBy(exampleOffer()));
     await tracer.close();
     expect(posts).toEqual([]);

@@ -33,15 +33,27 @@ afterAll(async () => {
 });
 
 function sdkOf(key: Uint8Array, defaultHeaders: Record<string, string | null>): OpenAI {
-  const client = new x402Client().register(chain.network as 'eip155:0', new ExactEvmScheme(privateKeyToAccount(toHex(key))));
-  return new OpenAI({ baseURL: spine.url, apiKey: 'none', defaultHeaders, fetch: wrapFetchWithPayment(fetch, client), maxRetries: 0 });
+  const client = new x402Client().register(
+    chain.network as 'eip155:0',
+    new ExactEvmScheme(privateKeyToAccount(toHex(key))),
+  );
+  return new OpenAI({
+    baseURL: spine.url,
+    apiKey: 'none',
+    defaultHeaders,
+    fetch: wrapFetchWithPayment(fetch, client),
+    maxRetries: 0,
+  });
 }
 
 test('the OpenAI SDK pays for whole answers and for streams', async () => {
   const wallet = evmWallet();
   await chain.mint(wallet.address, 5_000_000n);
   const sdk = sdkOf(wallet.secret, { authorization: null });
-  const body = { ...ask('hello !tokens:20', { model: 'test/dear' }), messages: [{ role: 'user' as const, content: 'hello !tokens:20' }] };
+  const body = {
+    ...ask('hello !tokens:20', { model: 'test/dear' }),
+    messages: [{ role: 'user' as const, content: 'hello !tokens:20' }],
+  };
   const whole = await sdk.chat.completions.create(body);
   expect(whole.choices[0]!.finish_reason).toBe('stop');
   const chunks: unknown[] = [];

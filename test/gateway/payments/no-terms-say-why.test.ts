@@ -40,6 +40,9 @@ test.each([
   });
   expect(answer.status).toBe(402);
   const body = (await answer.json()) as { error: { message: string } };
-  expect(body).toMatchObject({ accepts: [], error: { type: 'insufficient_balance', message: expect.stringMatching(right) as string } });
+  expect(body).toMatchObject({
+    accepts: [],
+    error: { type: 'insufficient_balance', message: expect.stringMatching(right) as string },
+  });
   expect(fromHeader(answer.headers.get('payment-required'))).toMatchObject({ accepts: [], error: body.error.message });
 });

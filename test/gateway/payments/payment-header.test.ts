@@ -26,7 +26,11 @@ test.each([
   ['no JSON', Buffer.from('hello').toString('base64'), /holds no JSON/],
   ['no UTF-8', Buffer.from([0x22, 0xff, 0x22]).toString('base64'), /holds no JSON/],
   ['too deep', Buffer.from(NESTED).toString('base64'), /holds no JSON/],
-  ['too wide', toHeader({ ...PAYMENT, payload: Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`k${i}`, 1])) }), /holds no JSON/],
+  [
+    'too wide',
+    toHeader({ ...PAYMENT, payload: Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`k${i}`, 1])) }),
+    /holds no JSON/,
+  ],
   ['too long', toHeader({ ...PAYMENT, more: 'x'.repeat(20_000) }), /longer than 16384/],
   ['a list', toHeader([PAYMENT]), /must be the PaymentPayload of x402 version 2/],
   ['null', toHeader(null), /must be the PaymentPayload/],
@@ -63,7 +67,9 @@ test('the key of a payment is that of its deposit, or else of what it says, in w
   const { x402Version, accepted, payload } = PAYMENT;
   const slip = (value: unknown) => paymentOf(value, 'here', () => '');
   const one = paymentKey(slip({ x402Version, accepted, payload }));
-  expect(paymentKey(slip({ payload, accepted: Object.fromEntries(Object.entries(accepted).toReversed()), x402Version }))).toBe(one);
+  expect(
+    paymentKey(slip({ payload, accepted: Object.fromEntries(Object.entries(accepted).toReversed()), x402Version })),
+  ).toBe(one);
   expect(paymentKey(slip(payWith({ wallet: 'w', nonce: 'another' })))).not.toBe(one);
   expect(one).toMatch(/^payment [0-9a-f]{64}$/);
   const known = (value: unknown) => paymentKey({ ...slip(value), id: 'deposit-1' });

@@ -34,7 +34,11 @@ const PUBLIC: readonly RegExp[] = [
 const PAID: readonly string[] = [
   'POST /api/v1/chat/completions',
   'POST /api/v1/topup',
-  ...['/mcp', '/mcp/*', '/api/v1/mcp', '/api/v1/mcp/*'].flatMap((path) => [`POST ${path}`, `GET ${path}`, `DELETE ${path}`]),
+  ...['/mcp', '/mcp/*', '/api/v1/mcp', '/api/v1/mcp/*'].flatMap((path) => [
+    `POST ${path}`,
+    `GET ${path}`,
+    `DELETE ${path}`,
+  ]),
   ...['/a2a', '/api/v1/a2a'].map((path) => `POST ${path}`),
   ...['/a2a/*', '/api/v1/a2a/*'].map((path) => `POST ${path}`),
 ];
@@ -111,10 +115,26 @@ test('of an agent a stranger gets its terms and nothing that is kept', async () 
     pushNotificationConfig: { url: 'https://example.org' },
   };
   for (const [version, methods] of Object.entries({
-    '0.3': ['tasks/get', 'tasks/cancel', 'tasks/resubscribe', 'tasks/pushNotificationConfig/set', 'tasks/pushNotificationConfig/get'],
-    '1.0': ['GetTask', 'ListTasks', 'CancelTask', 'SubscribeToTask', 'CreateTaskPushNotificationConfig', 'ListTaskPushNotificationConfigs'],
+    '0.3': [
+      'tasks/get',
+      'tasks/cancel',
+      'tasks/resubscribe',
+      'tasks/pushNotificationConfig/set',
+      'tasks/pushNotificationConfig/get',
+    ],
+    '1.0': [
+      'GetTask',
+      'ListTasks',
+      'CancelTask',
+      'SubscribeToTask',
+      'CreateTaskPushNotificationConfig',
+      'ListTaskPushNotificationConfigs',
+    ],
   }))
-    for (const method of [...methods, version === '1.0' ? 'GetExtendedAgentCard' : 'agent/getAuthenticatedExtendedCard']) {
+    for (const method of [
+      ...methods,
+      version === '1.0' ? 'GetExtendedAgentCard' : 'agent/getAuthenticatedExtendedCard',
+    ]) {
       const reply = await rpc(method, push, version);
       expect(reply.status, method).toBe(401);
       expect(reply.text, method).toContain('-32010');

@@ -8,7 +8,14 @@ import { startSpine } from '../../support/spine.ts';
 
 const run = promisify(execFile);
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
-const QUIET = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking'];
+const QUIET = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+];
 
 async function findBrowser(): Promise<string> {
   for (const name of NAMES) if (await run(name, ['--version']).catch(() => null)) return name;
@@ -30,7 +37,9 @@ test('/docs shows every chapter in a real browser, under its own content securit
     `${spine.origin}/docs`,
   ];
   const { stdout, stderr } = await run(browser, args, { maxBuffer: 64 * 1024 * 1024 });
-  const { tags } = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as { readonly tags: readonly { readonly name: string }[] };
+  const { tags } = (await (await fetch(`${spine.origin}/openapi.json`)).json()) as {
+    readonly tags: readonly { readonly name: string }[];
+  };
   for (const { name } of tags) expect(stdout, name).toContain(`data-tag="${name}"`);
   expect(stderr).not.toMatch(/Content Security Policy|Uncaught/);
 });

@@ -6,7 +6,9 @@ interface Document {
   readonly paths: Readonly<Record<string, unknown>>;
   readonly tags: readonly { readonly name: string }[];
   readonly components: {
-    readonly schemas: { readonly Error: { readonly properties: { readonly error: { readonly required: readonly string[] } } } };
+    readonly schemas: {
+      readonly Error: { readonly properties: { readonly error: { readonly required: readonly string[] } } };
+    };
   };
 }
 
@@ -15,10 +17,18 @@ let url: string;
 beforeAll(async () => {
   app = Fastify({ forceCloseConnections: true });
   await referenceRoutes(app, { version: '1.2.3', payable: false, exampleModel: () => null, publicUrl: null });
-  const body = { type: 'object', required: ['model'], properties: { model: { type: 'string', description: 'Which one.' } } };
+  const body = {
+    type: 'object',
+    required: ['model'],
+    properties: { model: { type: 'string', description: 'Which one.' } },
+  };
   await app.register(
     async (child) => {
-      child.post('/chat/completions', { schema: { tags: ['Chat'], summary: 'Create a chat completion', body } }, async () => ({}));
+      child.post(
+        '/chat/completions',
+        { schema: { tags: ['Chat'], summary: 'Create a chat completion', body } },
+        async () => ({}),
+      );
       const params = { type: 'object', properties: { '*': { type: 'string' } } };
       child.get('/models/*', { schema: { tags: ['Models'], summary: 'Show a model', params } }, async () => ({}));
       child.get('/models', { schema: { tags: ['Models'], security: [], summary: 'List models' } }, async () => ({}));
@@ -32,7 +42,10 @@ afterAll(() => app.close());
 const get = (path: string) => fetch(url + path);
 
 /** The document of a server whose only routes are `POST /chat/completions` and `GET /agents`. */
-async function documentOf(options: { readonly payable: boolean; readonly exampleModel: () => string | null }): Promise<string> {
+async function documentOf(options: {
+  readonly payable: boolean;
+  readonly exampleModel: () => string | null;
+}): Promise<string> {
   const own = Fastify();
   await referenceRoutes(own, { version: '1', publicUrl: null, ...options });
   const body = { type: 'object', properties: { model: { type: 'string' } }, examples: [{ model: EXAMPLE_MODEL }] };
@@ -42,7 +55,9 @@ async function documentOf(options: { readonly payable: boolean; readonly example
 }
 
 interface Operations {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly security?: readonly object[]; readonly operationId: string }>>>>;
+  readonly paths: Readonly<
+    Record<string, Readonly<Record<string, { readonly security?: readonly object[]; readonly operationId: string }>>>
+  >;
 }
 
 describe('the reference', () => {
@@ -97,15 +112,25 @@ describe('the reference', () => {
           post: {
             summary: 'Create a chat completion',
             requestBody: {
-              content: { 'application/json': { schema: { required: ['model'], properties: { model: { description: 'Which one.' } } } } },
+              content: {
+                'application/json': {
+                  schema: { required: ['model'], properties: { model: { description: 'Which one.' } } },
+                },
+              },
             },
-            responses: { default: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } } },
+            responses: {
+              default: { content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } },
+            },
           },
         },
         '/api/v1/models': { get: { security: [] } },
       },
     });
-    expect(Object.keys(document.paths)).toEqual(['/api/v1/chat/completions', '/api/v1/models/{name}', '/api/v1/models']);
+    expect(Object.keys(document.paths)).toEqual([
+      '/api/v1/chat/completions',
+      '/api/v1/models/{name}',
+      '/api/v1/models',
+    ]);
     expect(document.components.schemas.Error.properties.error.required).toEqual(['message', 'type', 'code']);
     expect(document.tags.map(({ name }) => name)).toEqual(['Chat', 'Models']);
   });
@@ -115,23 +140,28 @@ describe('the reference', () => {
     expect(text.startsWith('# tollgate\n')).toBe(true);
     expect(text).toContain('## Chat\n\n- POST /api/v1/chat/completions: Create a chat completion\n');
     expect(text).toContain('- GET /api/v1/models: List models\n');
-    for (const way of ['Authorization: Bearer', 'x-api-key', 'SIGN-IN-WITH-X', 'tollgate.mjs provide']) expect(text).toContain(way);
+    for (const way of ['Authorization: Bearer', 'x-api-key', 'SIGN-IN-WITH-X', 'tollgate.mjs provide'])
+      expect(text).toContain(way);
   });
 
-  it.each(['/docs', '/docs/', '/'])('is a page at %s that runs no inline script and takes nothing from elsewhere', async (path) => {
-    const response = await get(path);
-    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
-    const policy = response.headers.get('content-security-policy')!;
-    expect(policy).toContain("default-src 'none'");
-    expect(policy).toContain("frame-ancestors 'none'");
-    expect(policy).not.toMatch(/unsafe|https?:|\*/);
-    const page = await response.text();
-    expect(page).toContain('<title>tollgate');
-    expect(page).not.toMatch(/<script(?![^>]*\ssrc=)/);
-    expect(page).not.toMatch(/\son\w+=|javascript:/);
-    for (const [, address] of page.matchAll(/<(?:script|link|a)\s[^>]*(?:src|href)="([^"]+)"/g)) {
-      expect(address).toMatch(/^(?:\/(?!\/)|\.\/)/);
-      if (/\.(?:js|css|svg)$/.test(address!)) expect((await fetch(new URL(address!, response.url))).status, address).toBe(200);
-    }
-  });
+  it.each(['/docs', '/docs/', '/'])(
+    'is a page at %s that runs no inline script and takes nothing from elsewhere',
+    async (path) => {
+      const response = await get(path);
+      expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
+      const policy = response.headers.get('content-security-policy')!;
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("frame-ancestors 'none'");
+      expect(policy).not.toMatch(/unsafe|https?:|\*/);
+      const page = await response.text();
+      expect(page).toContain('<title>tollgate');
+      expect(page).not.toMatch(/<script(?![^>]*\ssrc=)/);
+      expect(page).not.toMatch(/\son\w+=|javascript:/);
+      for (const [, address] of page.matchAll(/<(?:script|link|a)\s[^>]*(?:src|href)="([^"]+)"/g)) {
+        expect(address).toMatch(/^(?:\/(?!\/)|\.\/)/);
+        if (/\.(?:js|css|svg)$/.test(address!))
+          expect((await fetch(new URL(address!, response.url))).status, address).toBe(200);
+      }
+    },
+  );
 });

@@ -22,8 +22,11 @@ function readsOrRefuses(text: string): boolean {
     const services = readRegistration(text, { servicesMax: 10 });
     expect(services.length).toBeGreaterThan(0);
     for (const { rates, variants } of services)
-      for (const of of [rates, ...Object.values(variants)]) for (const rate of Object.values(of)) expect(rate >= 0n && rate <= 10n ** 15n).toBe(true);
-    const said = toRegistrationDocument(services.map((service) => ({ service, target: { kind: 'http', url: '', apiKey: null } })));
+      for (const of of [rates, ...Object.values(variants)])
+        for (const rate of Object.values(of)) expect(rate >= 0n && rate <= 10n ** 15n).toBe(true);
+    const said = toRegistrationDocument(
+      services.map((service) => ({ service, target: { kind: 'http', url: '', apiKey: null } })),
+    );
     expect(readRegistration(JSON.stringify(said), { servicesMax: 10 })).toEqual(services);
     return true;
   } catch (error) {
@@ -79,7 +82,10 @@ test('any value in the place of any other is read or refused', () => {
     fc.double().map(String),
     fc.jsonValue({ maxDepth: 3 }),
   );
-  const edits = fc.array(fc.tuple(fc.nat(), fc.constantFrom('replace', 'remove', 'rename'), hostile), { minLength: 0, maxLength: 3 });
+  const edits = fc.array(fc.tuple(fc.nat(), fc.constantFrom('replace', 'remove', 'rename'), hostile), {
+    minLength: 0,
+    maxLength: 3,
+  });
   const texts = fc.tuple(fc.constantFrom(...documents), edits).map(([document, changes]) => {
     const copy = structuredClone(document);
     for (const [at, how, value] of changes) {
@@ -105,5 +111,8 @@ test('any value in the place of any other is read or refused', () => {
 function placesIn(value: unknown): [holder: Record<string, unknown>, key: string][] {
   if (typeof value !== 'object' || value === null) return [];
   const holder = value as Record<string, unknown>;
-  return Object.keys(holder).flatMap((key) => [[holder, key] as [Record<string, unknown>, string], ...placesIn(holder[key])]);
+  return Object.keys(holder).flatMap((key) => [
+    [holder, key] as [Record<string, unknown>, string],
+    ...placesIn(holder[key]),
+  ]);
 }

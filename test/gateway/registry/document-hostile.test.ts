@@ -23,10 +23,17 @@ function problemsOf(text: string, servicesMax = 100): readonly RegistrationProbl
 const ofModel = (changes: object) => problemsOf(JSON.stringify({ version: 1, models: [{ ...MODEL, ...changes }] }));
 /** Puts JSON text that JSON.stringify would not write in the place of a price. */
 const withPrice = (json: string) =>
-  problemsOf(JSON.stringify({ version: 1, models: [{ ...MODEL, pricing: { prompt: '?', completion: '1' } }] }).replace('"?"', json));
+  problemsOf(
+    JSON.stringify({ version: 1, models: [{ ...MODEL, pricing: { prompt: '?', completion: '1' } }] }).replace(
+      '"?"',
+      json,
+    ),
+  );
 
 test('a right one is read', () => {
-  expect(readRegistration(JSON.stringify({ version: 1, models: [MODEL], tools: [TOOL] }), { servicesMax: 2 })).toMatchObject([
+  expect(
+    readRegistration(JSON.stringify({ version: 1, models: [MODEL], tools: [TOOL] }), { servicesMax: 2 }),
+  ).toMatchObject([
     { primitive: 'model', name: 'acme/small', rates: { prompt: 150_000n, completion: 600_000n } },
     { primitive: 'tool', name: 'acme/search', rates: { call: 10_000_000_000n } },
   ]);
@@ -56,20 +63,26 @@ describe('a name', () => {
     expect(JSON.stringify(problems)).not.toContain(String.fromCodePoint(0x202e));
   });
 
-  test.each(['display_name', 'provider_name', 'description'])('of the other kind, %s, may not turn text around, nor be a megabyte', (key) => {
-    for (const text of [`a${String.fromCodePoint(0x202e)}b`, 'x'.repeat(1_000_000), 'a\u0000b', 3, null, {}, []])
-      expect(ofModel({ [key]: text })).toMatchObject([{ key: `models[0].${key}` }]);
-  });
+  test.each(['display_name', 'provider_name', 'description'])(
+    'of the other kind, %s, may not turn text around, nor be a megabyte',
+    (key) => {
+      for (const text of [`a${String.fromCodePoint(0x202e)}b`, 'x'.repeat(1_000_000), 'a\u0000b', 3, null, {}, []])
+        expect(ofModel({ [key]: text })).toMatchObject([{ key: `models[0].${key}` }]);
+    },
+  );
 
-  test.each(['__proto__', 'constructor', 'a b', '../x', 'x'.repeat(129), '\ud800'])('of a priced tool may not be %j', (name) => {
-    const text = JSON.stringify({ version: 1, tools: [{ ...TOOL, pricing: { per_call: '0', tools: { '?': '1' } } }] }).replace(
-      '"?"',
-      JSON.stringify(name),
-    );
-    const [problem, ...others] = problemsOf(text);
-    expect(problem!.key).toMatch(/^tools\[0\]\.pricing\.tools\./);
-    expect(others).toEqual([]);
-  });
+  test.each(['__proto__', 'constructor', 'a b', '../x', 'x'.repeat(129), '\ud800'])(
+    'of a priced tool may not be %j',
+    (name) => {
+      const text = JSON.stringify({
+        version: 1,
+        tools: [{ ...TOOL, pricing: { per_call: '0', tools: { '?': '1' } } }],
+      }).replace('"?"', JSON.stringify(name));
+      const [problem, ...others] = problemsOf(text);
+      expect(problem!.key).toMatch(/^tools\[0\]\.pricing\.tools\./);
+      expect(others).toEqual([]);
+    },
+  );
 });
 
 describe('a price', () => {
@@ -95,13 +108,19 @@ describe('a price', () => {
     '"١"',
   ])('may not be %s', (json) => {
     const [problem, ...others] = withPrice(json);
-    expect(problem).toMatchObject({ key: 'models[0].pricing.prompt', right: expect.stringContaining('USD per 1M prompt tokens') });
+    expect(problem).toMatchObject({
+      key: 'models[0].pricing.prompt',
+      right: expect.stringContaining('USD per 1M prompt tokens'),
+    });
     expect(others).toEqual([]);
   });
 
   test('may be 0, and need not be text', () => {
     expect(
-      readRegistration(JSON.stringify({ version: 1, models: [{ ...MODEL, pricing: { prompt: 0, completion: '0' } }] }), { servicesMax: 1 })[0]!.rates,
+      readRegistration(
+        JSON.stringify({ version: 1, models: [{ ...MODEL, pricing: { prompt: 0, completion: '0' } }] }),
+        { servicesMax: 1 },
+      )[0]!.rates,
     ).toEqual({
       prompt: 0n,
       completion: 0n,
@@ -123,7 +142,11 @@ describe('what says where a service runs', () => {
   ])('is refused: %s %j', (table, base, changes, key) => {
     const problems = problemsOf(JSON.stringify({ version: 1, [table]: [{ ...base, ...changes }] }));
     expect(problems).toEqual([
-      { key: `${table}[0].${key}`, wrong: 'says where the service runs', right: 'leave it out: a registration tells nobody' },
+      {
+        key: `${table}[0].${key}`,
+        wrong: 'says where the service runs',
+        right: 'leave it out: a registration tells nobody',
+      },
     ]);
   });
 });
@@ -150,14 +173,18 @@ describe('a document', () => {
 
   test('has one version', () => {
     expect(problemsOf(JSON.stringify({ models: [MODEL] }))).toMatchObject([{ key: 'version' }]);
-    expect(problemsOf(JSON.stringify({ version: 2, models: [MODEL] }))).toMatchObject([{ key: 'version', wrong: 'is 2' }]);
+    expect(problemsOf(JSON.stringify({ version: 2, models: [MODEL] }))).toMatchObject([
+      { key: 'version', wrong: 'is 2' },
+    ]);
   });
 
   test('offers at least one service, and at most what the gateway takes', () => {
     expect(problemsOf('{"version":1}')).toMatchObject([{ wrong: 'offers nothing' }]);
     expect(problemsOf('{"version":1,"models":[]}')).toMatchObject([{ wrong: 'offers nothing' }]);
     const many = JSON.stringify({ version: 1, models: [MODEL], tools: [TOOL, { ...TOOL, name: 'b' }] });
-    expect(problemsOf(many, 2)).toMatchObject([{ key: 'tools', wrong: 'brings the number of blocks to 3', right: 'at most 2 in all' }]);
+    expect(problemsOf(many, 2)).toMatchObject([
+      { key: 'tools', wrong: 'brings the number of blocks to 3', right: 'at most 2 in all' },
+    ]);
     expect(readRegistration(many, { servicesMax: 3 })).toHaveLength(3);
   });
 
@@ -166,9 +193,12 @@ describe('a document', () => {
     expect(problemsOf(`{"version":1,"models":${million}}`, 1_000)).toMatchObject([
       { key: 'models', wrong: 'brings the number of blocks to 1000000' },
     ]);
-    expect(problemsOf(JSON.stringify({ version: 1, models: [{ ...MODEL, input_modalities: '?' }] }).replace('"?"', million), 1_000)).toMatchObject([
-      { key: 'models[0].input_modalities', wrong: 'has 1000000 entries' },
-    ]);
+    expect(
+      problemsOf(
+        JSON.stringify({ version: 1, models: [{ ...MODEL, input_modalities: '?' }] }).replace('"?"', million),
+        1_000,
+      ),
+    ).toMatchObject([{ key: 'models[0].input_modalities', wrong: 'has 1000000 entries' }]);
   });
 
   test('with prices without end is refused before they are read: each would be kept for ever', () => {
@@ -176,7 +206,11 @@ describe('a document', () => {
     const tools = (count: number, each: number) =>
       JSON.stringify({
         version: 1,
-        tools: Array.from({ length: count }, (_, index) => ({ ...TOOL, name: `t${index}`, pricing: { per_call: '1', tools: prices(each) } })),
+        tools: Array.from({ length: count }, (_, index) => ({
+          ...TOOL,
+          name: `t${index}`,
+          pricing: { per_call: '1', tools: prices(each) },
+        })),
       });
     expect(readRegistration(tools(1, 1_000), { servicesMax: 1 })).toHaveLength(1);
     expect(readRegistration(tools(60, 100), { servicesMax: 1_000 })).toHaveLength(60);
@@ -187,7 +221,12 @@ describe('a document', () => {
 
   test('has no other keys, and changes nothing by them', () => {
     const text = `{"version":1,"__proto__":{"polluted":1},"model":[],"models":[{"__proto__":{"polluted":1},${JSON.stringify({ ...MODEL, constructor: { prototype: {} } }).slice(1)}]}`;
-    expect(problemsOf(text).map(({ key }) => key)).toEqual(['__proto__', 'model', 'models[0].__proto__', 'models[0].constructor']);
+    expect(problemsOf(text).map(({ key }) => key)).toEqual([
+      '__proto__',
+      'model',
+      'models[0].__proto__',
+      'models[0].constructor',
+    ]);
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 

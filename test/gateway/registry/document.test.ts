@@ -6,7 +6,8 @@ import { loadProviderText } from '../../provide/load.ts';
 import { block } from '../config/load.ts';
 
 const LIMITS = { servicesMax: 100 };
-const through = (services: readonly ServiceConfig[]) => readRegistration(JSON.stringify(toRegistrationDocument(services)), LIMITS);
+const through = (services: readonly ServiceConfig[]) =>
+  readRegistration(JSON.stringify(toRegistrationDocument(services)), LIMITS);
 const loadBlocks = (text: string, env = {}) => loadProviderText(text, { env }).services;
 
 const FULL = [
@@ -39,16 +40,33 @@ const FULL = [
     aspect_ratios: '["1:1"]',
     'pricing.resolutions.2K': '0.06',
   }),
-  block('videos', { durations: '["5s"]', 'pricing.per_second.4k': '0.2', 'pricing.base': '0.05', 'pricing.audio_multiplier': '1.25' }),
+  block('videos', {
+    durations: '["5s"]',
+    'pricing.per_second.4k': '0.2',
+    'pricing.base': '0.05',
+    'pricing.audio_multiplier': '1.25',
+  }),
 ].join('');
 
 describe('a registration', () => {
   test.each([
     ['full blocks', FULL],
-    ['blocks with no more than they must have', ['models', 'tools', 'agents', 'images', 'videos'].map((table) => block(table as 'models')).join('')],
-    ['a free video with a multiplier', block('videos', { 'pricing.per_second.720p': '0', 'pricing.audio_multiplier': '2' })],
-    ['a video of which one resolution is free', block('videos', { 'pricing.per_second.480p': '0', 'pricing.audio_multiplier': '2' })],
-    ['a model that takes all fields', block('models', { 'params.forward': '"all"', 'params.hidden_reasoning_max': '0' })],
+    [
+      'blocks with no more than they must have',
+      ['models', 'tools', 'agents', 'images', 'videos'].map((table) => block(table as 'models')).join(''),
+    ],
+    [
+      'a free video with a multiplier',
+      block('videos', { 'pricing.per_second.720p': '0', 'pricing.audio_multiplier': '2' }),
+    ],
+    [
+      'a video of which one resolution is free',
+      block('videos', { 'pricing.per_second.480p': '0', 'pricing.audio_multiplier': '2' }),
+    ],
+    [
+      'a model that takes all fields',
+      block('models', { 'params.forward': '"all"', 'params.hidden_reasoning_max': '0' }),
+    ],
     ['several of a kind', block('tools') + block('tools', { name: '"acme/b"' })],
   ])('of %s says what the file said', (_what, text) => {
     const services = loadBlocks(text);
@@ -82,7 +100,14 @@ describe('a registration', () => {
         block('videos', api),
         block('agents', { endpoint: `"http://${canary}.example"`, api_key: '"std::env::LEAK"' }),
         block('tools', { endpoint: `"http://${canary}.example"`, api_key: `"${canary}"` }),
-        block('tools', { name: '"b"', endpoint: null, command: `"${canary}"`, args: `["${canary}"]`, cwd: `"/${canary}"`, 'env.A': `"${canary}"` }),
+        block('tools', {
+          name: '"b"',
+          endpoint: null,
+          command: `"${canary}"`,
+          args: `["${canary}"]`,
+          cwd: `"/${canary}"`,
+          'env.A': `"${canary}"`,
+        }),
       ].join(''),
       { LEAK: canary },
     );

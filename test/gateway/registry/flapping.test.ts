@@ -18,11 +18,16 @@ describe.each(ENGINES)('%s: 200 providers that come and go', (engine) => {
     const ends = performance.now() + FLAPPING_MS;
     let changes = 0;
 
-    /** Connects, registers, moves to another gateway with or without saying good-bye, stays away: until the time is over. Returns where it ended. */
+    /**
+     * Connects, registers, moves to another gateway with or without saying good-bye, stays away: until the time is
+     * over. Returns where it ended.
+     */
     const flap = async (provider: string): Promise<{ readonly at: number; readonly connection: Connection } | null> => {
       let here: { at: number; connection: Connection } | null = null;
       const services = () =>
-        Array.from({ length: 1 + Math.floor(random() * 3) }, (_, index) => model(`${provider}/${index}`, { providerName: provider }));
+        Array.from({ length: 1 + Math.floor(random() * 3) }, (_, index) =>
+          model(`${provider}/${index}`, { providerName: provider }),
+        );
       for (;;) {
         const over = performance.now() > ends;
         const next = random();
@@ -31,7 +36,10 @@ describe.each(ENGINES)('%s: 200 providers that come and go', (engine) => {
           here = null;
         } else {
           const before = here;
-          const joining: { at: number; connection: Connection } = { at: pick(nodes.map((_, index) => index)), connection: connectionOf(provider) };
+          const joining: { at: number; connection: Connection } = {
+            at: pick(nodes.map((_, index) => index)),
+            connection: connectionOf(provider),
+          };
           await nodes[joining.at]!.registry.join(joining.connection);
           here = joining;
           await nodes[here.at]!.registry.register(here.connection, services());

@@ -78,7 +78,10 @@ describe('what the database says of this gateway', () => {
   test('is put right where a connection is not open here, or open and taken as ended', () => {
     const { presence, told } = world();
     presence.add({ id: 'open', provider: 'q', account: '' });
-    presence.apply([row({ node: 'me', connection: 'gone' }), row({ provider: 'q', node: 'me', connection: 'open', leftAt: 5 })]);
+    presence.apply([
+      row({ node: 'me', connection: 'gone' }),
+      row({ provider: 'q', node: 'me', connection: 'open', leftAt: 5 }),
+    ]);
     expect(told).toEqual(['stray gone', 'lapsed open']);
     expect(presence.locate('p')).toBeNull();
     expect(presence.locate('q')).toEqual({ kind: 'here', connection: 'open' });

@@ -54,7 +54,8 @@ describe.each(ENGINES)('%s: the name of a provider', (engine) => {
     const node = await startNode(await openTestDatabase(engine), { reservedNames: ['Demo'] });
     const standing = await joined(node, 'p');
     await node.registry.register(await joined(node, 'q'), [model('b', { providerName: 'Other' })]);
-    for (const name of ['OTHER', 'demo']) await expect(node.registry.join(connectionOf('p'), name)).rejects.toMatchObject(taken);
+    for (const name of ['OTHER', 'demo'])
+      await expect(node.registry.join(connectionOf('p'), name)).rejects.toMatchObject(taken);
     expect(node.registry.locate('p')).toEqual({ kind: 'here', connection: standing.id });
     expect(node.superseded).toEqual([]);
     // Its own and a free one do not stand in its way.

@@ -35,7 +35,14 @@ const RICH: readonly Service[] = [
     description: '',
     rates: { second: 5n },
     variants: { '720p+audio': { second: 6n } },
-    media: { upstreamModel: 'f', supportedParams: ['seed'], aspectRatios: ['16:9'], formats: [], resolutions: ['720p'], durations: ['5s'] },
+    media: {
+      upstreamModel: 'f',
+      supportedParams: ['seed'],
+      aspectRatios: ['16:9'],
+      formats: [],
+      resolutions: ['720p'],
+      durations: ['5s'],
+    },
   },
 ];
 

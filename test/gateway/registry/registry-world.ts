@@ -17,7 +17,10 @@ export interface TestNode {
   readonly restored: () => number;
 }
 
-export type NodeOptions = Partial<Omit<RegistryOptions, 'database' | 'node'>> & { readonly id?: string; readonly url?: string | null };
+export type NodeOptions = Partial<Omit<RegistryOptions, 'database' | 'node'>> & {
+  readonly id?: string;
+  readonly url?: string | null;
+};
 
 let nodes = 0;
 let connections = 0;
@@ -73,7 +76,13 @@ export function model(
     description: '',
     rates: parseRates({ prompt: price, completion: price }),
     variants: {},
-    model: { upstreamModel: name, contextLength: 1000, maxOutputTokens: null, inputModalities: ['text'], outputModalities: ['text'] },
+    model: {
+      upstreamModel: name,
+      contextLength: 1000,
+      maxOutputTokens: null,
+      inputModalities: ['text'],
+      outputModalities: ['text'],
+    },
   };
 }
 
@@ -94,7 +103,10 @@ export async function until(condition: () => boolean | Promise<boolean>, ms = 10
   return performance.now() - begun;
 }
 
-/** A database that can be cut off from one gateway, as by a network that parts them: whatever it asks fails, until it is healed. */
+/**
+ * A database that can be cut off from one gateway, as by a network that parts them: whatever it asks fails, until
+ * it is healed.
+ */
 export interface Severable extends Database {
   sever(): void;
   heal(): void;
@@ -106,7 +118,8 @@ export function severable(database: Database): Severable {
     if (severed) throw new DatabaseError('no route to the database', { code: 'connection', unavailable: true });
     const value = await run();
     // What was on its way is lost: it has happened, and this gateway does not know.
-    if (severed) throw new DatabaseError('the connection to the database was cut', { code: 'connection', unavailable: true });
+    if (severed)
+      throw new DatabaseError('the connection to the database was cut', { code: 'connection', unavailable: true });
     return value;
   };
   return {

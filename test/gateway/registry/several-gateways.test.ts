@@ -1,7 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import type { OpenDatabase } from '#store';
 import { openTestDatabase } from '../test-database.ts';
-import { connectionOf, joined, listed, model, startNode, until, type NodeOptions, type TestNode } from './registry-world.ts';
+import {
+  connectionOf,
+  joined,
+  listed,
+  model,
+  startNode,
+  until,
+  type NodeOptions,
+  type TestNode,
+} from './registry-world.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 
@@ -11,10 +20,16 @@ const gateways = (database: OpenDatabase, count: number, options?: NodeOptions):
 describe('gateways on one database', () => {
   test('know of a connection, of what it registers and of its end within half a second', async () => {
     // At the interval of production.
-    const [one, two, three] = (await gateways(await openTestDatabase('postgres'), 3, { pollMs: 200 })) as [TestNode, TestNode, TestNode];
+    const [one, two, three] = (await gateways(await openTestDatabase('postgres'), 3, { pollMs: 200 })) as [
+      TestNode,
+      TestNode,
+      TestNode,
+    ];
     const others = [two, three];
     const connection = await joined(one, 'p');
-    expect(await until(() => others.every(({ registry }) => registry.locate('p')?.connection === connection.id))).toBeLessThan(500);
+    expect(
+      await until(() => others.every(({ registry }) => registry.locate('p')?.connection === connection.id)),
+    ).toBeLessThan(500);
     expect(two.registry.locate('p')).toMatchObject({ kind: 'elsewhere', node: { id: one.id } });
     expect(two.returned).toEqual(['p']);
     await one.registry.register(connection, [model('a')]);
@@ -29,7 +44,10 @@ describe('gateways on one database', () => {
   });
 
   test('all drop the offers of a provider that stays away longer than the grace time', async () => {
-    const [one, two] = (await gateways(await openTestDatabase('postgres'), 2, { graceMs: 200 })) as [TestNode, TestNode];
+    const [one, two] = (await gateways(await openTestDatabase('postgres'), 2, { graceMs: 200 })) as [
+      TestNode,
+      TestNode,
+    ];
     const connection = await joined(one, 'p');
     await one.registry.register(connection, [model('a')]);
     await until(() => listed(two).length === 1);
@@ -95,13 +113,17 @@ describe('gateways on one database', () => {
   test('of 100 connections that race to join, one stands everywhere and every other is told once', async () => {
     for (let round = 0; round < (DEEP ? 100 : 3); round += 1) {
       const nodes = await gateways(await openTestDatabase('postgres'), 3);
-      const connections = Array.from({ length: 100 }, (_, index) => ({ node: nodes[index % 3]!, connection: connectionOf('p') }));
+      const connections = Array.from({ length: 100 }, (_, index) => ({
+        node: nodes[index % 3]!,
+        connection: connectionOf('p'),
+      }));
       await Promise.all(connections.map(({ node, connection }) => node.registry.join(connection)));
       const told = () => nodes.flatMap(({ superseded }) => superseded);
       await until(() => told().length >= 99);
       const [winner] = connections.filter(({ connection }) => !told().includes(connection.id));
       await until(() => nodes.every(({ registry }) => registry.locate('p')?.connection === winner!.connection.id));
-      for (const node of nodes) expect(node.registry.locate('p')!.kind).toBe(node === winner!.node ? 'here' : 'elsewhere');
+      for (const node of nodes)
+        expect(node.registry.locate('p')!.kind).toBe(node === winner!.node ? 'here' : 'elsewhere');
       // What is told late would be told by the next news.
       await joined(nodes[0]!, 'q');
       await until(() => nodes.every(({ registry }) => registry.locate('q') !== null));

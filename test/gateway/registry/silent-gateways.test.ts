@@ -9,7 +9,11 @@ describe('a gateway that says nothing any more', () => {
   test('counts as gone with its connections when its lease is over, and not before', async () => {
     const database = await openTestDatabase('postgres');
     const cut = severable(database);
-    const [killed, one, two] = [await startNode(cut, LEASE), await startNode(database, LEASE), await startNode(database, LEASE)];
+    const [killed, one, two] = [
+      await startNode(cut, LEASE),
+      await startNode(database, LEASE),
+      await startNode(database, LEASE),
+    ];
     const connection = await joined(killed, 'p');
     await killed.registry.register(connection, [model('a')]);
     await until(() => listed(one).length === 1 && listed(two).length === 1);

@@ -16,8 +16,16 @@ const HOSTILE: readonly (readonly [string, (size: number) => Buffer, number])[] 
   ['events ended by two kinds of line end', (size) => Buffer.alloc(size, 'data: x\r\n\n'), 1_000],
   ['many small events in one piece', (size) => Buffer.alloc(size, 'data: x\n\n'), TOTAL],
   // Smaller, so that a quadratic scan fails here and does not only hang.
-  ['line feeds before one carriage return', (size) => Buffer.concat([Buffer.alloc(size / 5, 'data:\n\n'), Buffer.from('\r')]), TOTAL],
-  ['carriage returns before one line feed', (size) => Buffer.concat([Buffer.alloc(size / 5, 'data:\r\r'), Buffer.from('\n')]), TOTAL],
+  [
+    'line feeds before one carriage return',
+    (size) => Buffer.concat([Buffer.alloc(size / 5, 'data:\n\n'), Buffer.from('\r')]),
+    TOTAL,
+  ],
+  [
+    'carriage returns before one line feed',
+    (size) => Buffer.concat([Buffer.alloc(size / 5, 'data:\r\r'), Buffer.from('\n')]),
+    TOTAL,
+  ],
   ['comments', (size) => Buffer.alloc(size, ':\n'), 65_536],
   ['comments, each by itself', (size) => Buffer.alloc(size, ':\n\n'), 65_536],
 ];

@@ -5,7 +5,10 @@ import { createEventReader, EventError, eventText, type SseEvent } from '../../.
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 
 /** The events, and whether the stream broke after them. */
-function read(chunks: readonly Uint8Array[], bytesMax = 1_000_000): { readonly events: SseEvent[]; readonly broken: boolean } {
+function read(
+  chunks: readonly Uint8Array[],
+  bytesMax = 1_000_000,
+): { readonly events: SseEvent[]; readonly broken: boolean } {
   const events: SseEvent[] = [];
   const reader = createEventReader({ bytesMax });
   try {
@@ -27,7 +30,11 @@ describe('reading server-sent events', () => {
     ['CRLF', 'data: a\r\n\r\ndata: b\r\n\r\n', [plain('a', 'data: a\r\n\r\n'), plain('b', 'data: b\r\n\r\n')]],
     ['CR', 'data: a\r\rdata: b\r\r', [plain('a', 'data: a\r\r'), plain('b', 'data: b\r\r')]],
     ['a byte order mark', '\uFEFFdata: a\n\n', [plain('a', 'data: a\n\n')]],
-    ['a byte order mark that is none', 'data: a\n\n\uFEFFdata: b\n\ndata: c\n\n', [plain('a', 'data: a\n\n'), plain('c', 'data: c\n\n')]],
+    [
+      'a byte order mark that is none',
+      'data: a\n\n\uFEFFdata: b\n\ndata: c\n\n',
+      [plain('a', 'data: a\n\n'), plain('c', 'data: c\n\n')],
+    ],
     ['a byte order mark after a line end', '\n\uFEFFdata: a\n\ndata: b\n\n', [plain('b', 'data: b\n\n')]],
     ['all fields', 'event: e\nid: 7\nretry: 100\ndata: a\n\n', [{ event: 'e', id: '7', retry: 100, data: 'a' }]],
     ['fields without space', 'event:e\nid:7\nretry:100\ndata:a\n\n', [{ event: 'e', id: '7', retry: 100, data: 'a' }]],
@@ -44,8 +51,16 @@ describe('reading server-sent events', () => {
     ['comments between events', ': ping\n\n:\n\ndata: a\n\n: ping\n\n', [plain('a', 'data: a\n\n')]],
     ['unknown fields', 'data: a\nx: 1\n\nx: 1\n\n', [plain('a', 'data: a\nx: 1\n\n')]],
     ['fields that only begin as one', 'database: x\n\nData: x\n\n', []],
-    ['blank lines', '\n\n\r\n\r\rdata: a\n\n\n\n\ndata: b\n\n\n', [plain('a', 'data: a\n\n'), plain('b', 'data: b\n\n')]],
-    ['a last event without its blank line', 'data: a\n\ndata: b\n', [plain('a', 'data: a\n\n'), plain('b', 'data: b\n\n')]],
+    [
+      'blank lines',
+      '\n\n\r\n\r\rdata: a\n\n\n\n\ndata: b\n\n\n',
+      [plain('a', 'data: a\n\n'), plain('b', 'data: b\n\n')],
+    ],
+    [
+      'a last event without its blank line',
+      'data: a\n\ndata: b\n',
+      [plain('a', 'data: a\n\n'), plain('b', 'data: b\n\n')],
+    ],
     ['a last line without its end', 'data: a', [plain('a', 'data: a\n\n')]],
     ['letters beyond ASCII', 'data: ü🌍\n\n', [plain('ü🌍', 'data: ü🌍\n\n')]],
     ['nothing', '', []],
@@ -112,12 +127,16 @@ describe('reading server-sent events', () => {
   ])('keeps every byte of a stream of %s', (_name, end) => {
     const line = fc.constantFrom('data: a', 'data', 'id: 1', 'event: e', 'retry: 5', ': c', 'x: ü');
     fc.assert(
-      fc.property(fc.array(fc.array(line, { minLength: 1, maxLength: 4 }), { maxLength: 8 }), fc.nat(), (blocks, cut) => {
-        const bytes = Buffer.from(blocks.map((lines) => ['data: first', ...lines, '', ''].join(end)).join(''));
-        const at = bytes.length ? cut % bytes.length : 0;
-        const { events } = read([bytes.subarray(0, at), bytes.subarray(at)]);
-        expect(events.map(({ raw }) => raw).join('')).toBe(bytes.toString());
-      }),
+      fc.property(
+        fc.array(fc.array(line, { minLength: 1, maxLength: 4 }), { maxLength: 8 }),
+        fc.nat(),
+        (blocks, cut) => {
+          const bytes = Buffer.from(blocks.map((lines) => ['data: first', ...lines, '', ''].join(end)).join(''));
+          const at = bytes.length ? cut % bytes.length : 0;
+          const { events } = read([bytes.subarray(0, at), bytes.subarray(at)]);
+          expect(events.map(({ raw }) => raw).join('')).toBe(bytes.toString());
+        },
+      ),
       { numRuns: deep ? 100_000 : 1_000 },
     );
   });
@@ -143,11 +162,16 @@ describe('reading server-sent events', () => {
 
   it('writes events that it reads', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary' }), fc.option(fc.constantFrom('7', 'a b')), fc.constantFrom('message', 'ping'), (data, id, event) => {
-        fc.pre(data.isWellFormed());
-        const text = eventText(data, id, event);
-        expect(whole(text)).toEqual([{ event, id, data: data.replaceAll(/\r\n?/g, '\n'), retry: null, raw: text }]);
-      }),
+      fc.property(
+        fc.string({ unit: 'binary' }),
+        fc.option(fc.constantFrom('7', 'a b')),
+        fc.constantFrom('message', 'ping'),
+        (data, id, event) => {
+          fc.pre(data.isWellFormed());
+          const text = eventText(data, id, event);
+          expect(whole(text)).toEqual([{ event, id, data: data.replaceAll(/\r\n?/g, '\n'), retry: null, raw: text }]);
+        },
+      ),
       { numRuns: deep ? 100_000 : 1_000 },
     );
     expect(eventText('{"a":1}')).toBe('event: message\ndata: {"a":1}\n\n');

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { createReplyMemory } from '#gateway';
 
 const KIB = 1024;
-const memory = (waitMs = 60_000) => createReplyMemory({ repliesBytesMax: 4_096 * KIB, replyBytesMax: 512 * KIB, waitMs });
+const memory = (waitMs = 60_000) =>
+  createReplyMemory({ repliesBytesMax: 4_096 * KIB, replyBytesMax: 512 * KIB, waitMs });
 
 describe('the memory of unfinished replies', () => {
   it('does not count small replies', () => {
@@ -43,6 +44,9 @@ describe('the memory of unfinished replies', () => {
   it('fails what waits for too long, as a failure of the gateway that may be retried', async () => {
     const all = memory(1);
     for (const provider of ['p1', 'p2']) expect(all.open('a', provider).keeps(512 * KIB)).toBeNull();
-    await expect(all.open('a', 'p3').keeps(512 * KIB)).rejects.toMatchObject({ code: 'service_unavailable', retryAfterS: 2 });
+    await expect(all.open('a', 'p3').keeps(512 * KIB)).rejects.toMatchObject({
+      code: 'service_unavailable',
+      retryAfterS: 2,
+    });
   });
 });

@@ -16,7 +16,14 @@ const NEVER = 3_600_000;
 async function start(database: Database, now: () => number, more: Partial<KeptFiguresOptions> = {}) {
   const health = createHealth({ now: () => now() - 1_234_567.5, epochOffsetMs: 1_234_567.5, cooldownMs: 1_000 });
   const errors: Error[] = [];
-  const kept = await openKeptFigures({ database, figures: health, now, saveMs: NEVER, onError: (error) => errors.push(error), ...more });
+  const kept = await openKeptFigures({
+    database,
+    figures: health,
+    now,
+    saveMs: NEVER,
+    onError: (error) => errors.push(error),
+    ...more,
+  });
   onTestFinished(() => kept.close());
   return { health, kept, errors };
 }
@@ -44,7 +51,12 @@ describe.each(ENGINES)('on %s', (engine) => {
 
     const second = await start(database, now);
     expect(second.health.stats(a)).toEqual({ ...before, latencyMs: null, throughput: null });
-    expect(second.health.stats(a)).toMatchObject({ requests: 4, failures: 1, flags: { usage_missing: 2, over_cap: 1 }, lastHour: { flags: 3 } });
+    expect(second.health.stats(a)).toMatchObject({
+      requests: 4,
+      failures: 1,
+      flags: { usage_missing: 2, over_cap: 1 },
+      lastHour: { flags: 3 },
+    });
     expect(second.health.compliance(a)).toBe(compliance);
     expect(second.health.available(a)).toBe(true);
     now.advance(31 * MINUTE);
@@ -81,7 +93,11 @@ describe.each(ENGINES)('on %s', (engine) => {
     expect(errors).toHaveLength(1);
     const { health: after } = await start(database, now);
     for (const one of [health, after])
-      expect(one.stats(a)).toMatchObject({ requests: 4, flags: { over_cap: 1 }, lastHour: { requests: 4, failures: 0, flags: 1 } });
+      expect(one.stats(a)).toMatchObject({
+        requests: 4,
+        flags: { over_cap: 1 },
+        lastHour: { requests: 4, failures: 0, flags: 1 },
+      });
   });
 
   test('minutes that are past the hour are removed, and what was counted ever is not', async () => {
@@ -115,7 +131,8 @@ test('gateways of one database add to the same figures, and see what the others 
     other.health.blamed(a, 'account', now(), false);
     other.health.flagged(b, 'usage_missing');
     // Both write in between.
-    if (call % 10 === 0) await until(() => one.health.unsaved.figures().length + other.health.unsaved.figures().length === 0);
+    if (call % 10 === 0)
+      await until(() => one.health.unsaved.figures().length + other.health.unsaved.figures().length === 0);
   }
   for (const { health } of [one, other]) {
     await until(() => health.stats(a).requests === 100 && health.stats(b).flags['usage_missing'] === 50);

@@ -35,7 +35,13 @@ export function offer({
     createdAt: 0,
     model:
       primitive === 'model'
-        ? { upstreamModel: service, contextLength: 1000, maxOutputTokens: null, inputModalities: ['text'], outputModalities: ['text'] }
+        ? {
+            upstreamModel: service,
+            contextLength: 1000,
+            maxOutputTokens: null,
+            inputModalities: ['text'],
+            outputModalities: ['text'],
+          }
         : null,
     agent: null,
     media: null,

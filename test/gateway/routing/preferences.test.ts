@@ -14,7 +14,8 @@ function setUp(attemptsMax = 3) {
   const now = clock();
   const health = createHealth({ now, cooldownMs: 30_000, failuresMax: 2 });
   const router = createRouter({ health, random: seeded(3), attemptsMax, now });
-  const choose = (preferences: Partial<RoutePreferences>, offers = ALL) => names(router.choose(offers, { ...NO_PREFERENCES, ...preferences }, null));
+  const choose = (preferences: Partial<RoutePreferences>, offers = ALL) =>
+    names(router.choose(offers, { ...NO_PREFERENCES, ...preferences }, null));
   return { now, health, choose };
 }
 

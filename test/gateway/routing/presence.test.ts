@@ -9,7 +9,12 @@ const SAMPLE = { firstByteMs: 1, durationMs: 1, completionTokens: 1 };
 
 function world(away: readonly string[]) {
   const now = clock();
-  const health = createHealth({ now, cooldownMs: 10_000, failuresMax: 10, present: ({ provider }) => !away.includes(provider.name) });
+  const health = createHealth({
+    now,
+    cooldownMs: 10_000,
+    failuresMax: 10,
+    present: ({ provider }) => !away.includes(provider.name),
+  });
   const router = createRouter({ health, random: seeded(1), attemptsMax: 3, now });
   return { now, health, choose: (offers = [a, b]) => names(router.choose(offers, NO_PREFERENCES, null)) };
 }

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { createRetryBudget } from '../../../src/gateway/routing/retry-budget.ts';
 import { clock } from './offers.ts';
 
-const granted = (budget: { take(): boolean }, wanted: number) => Array.from({ length: wanted }, () => budget.take()).filter(Boolean).length;
+const granted = (budget: { take(): boolean }, wanted: number) =>
+  Array.from({ length: wanted }, () => budget.take()).filter(Boolean).length;
 
 describe('the retry budget', () => {
   test('has a reserve for a quiet gateway', () => {

@@ -10,7 +10,11 @@ const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 200;
 
 describe('what is known of an offer', () => {
   const a = offer({ provider: 'A' });
-  const sample = (firstByteMs: number, durationMs = 1000, completionTokens = 10) => ({ firstByteMs, durationMs, completionTokens });
+  const sample = (firstByteMs: number, durationMs = 1000, completionTokens = 10) => ({
+    firstByteMs,
+    durationMs,
+    completionTokens,
+  });
 
   test('is nothing before its first call', () => {
     const health = createHealth({ now: clock(), cooldownMs: 1 });
@@ -36,7 +40,12 @@ describe('what is known of an offer', () => {
     health.unreachable(a);
     expect(health.stats(a).uptime).toBeCloseTo(3 / 5);
     now.advance(30 * MINUTE);
-    expect(health.stats(a)).toMatchObject({ requests: 5, failures: 2, uptime: 0, lastHour: { requests: 1, failures: 1 } });
+    expect(health.stats(a)).toMatchObject({
+      requests: 5,
+      failures: 2,
+      uptime: 0,
+      lastHour: { requests: 1, failures: 1 },
+    });
     now.advance(31 * MINUTE);
     expect(health.stats(a)).toMatchObject({ requests: 5, uptime: null });
   });
@@ -87,7 +96,9 @@ test('a sliding count equals a recount of what lies in its window', () => {
         count.add(kind, at);
         events.push({ at, kind });
         for (const one of [0, 1]) {
-          const wanted = events.filter((event) => event.kind === one && Math.floor(event.at / slotMs) > Math.floor(at / slotMs) - slots).length;
+          const wanted = events.filter(
+            (event) => event.kind === one && Math.floor(event.at / slotMs) > Math.floor(at / slotMs) - slots,
+          ).length;
           expect(count.total(one, at)).toBe(wanted);
         }
       }
@@ -106,12 +117,16 @@ test('a sliding count survives a clock that steps back', () => {
 
 test('a percentile is the nearest rank of the newest samples', () => {
   fc.assert(
-    fc.property(fc.array(fc.nat({ max: 1000 }), { minLength: 1, maxLength: 60 }), fc.double({ min: 0, max: 1, noNaN: true }), (values, p) => {
-      const samples = createSamples(16);
-      for (const value of values) samples.add(value);
-      const newest = values.slice(-16).sort((one, other) => one - other);
-      expect(samples.percentile(p)).toBe(newest[Math.max(0, Math.ceil(p * newest.length) - 1)]);
-    }),
+    fc.property(
+      fc.array(fc.nat({ max: 1000 }), { minLength: 1, maxLength: 60 }),
+      fc.double({ min: 0, max: 1, noNaN: true }),
+      (values, p) => {
+        const samples = createSamples(16);
+        for (const value of values) samples.add(value);
+        const newest = values.slice(-16).sort((one, other) => one - other);
+        expect(samples.percentile(p)).toBe(newest[Math.max(0, Math.ceil(p * newest.length) - 1)]);
+      },
+    ),
     { numRuns: RUNS },
   );
   expect(createSamples(4).percentile(0.5)).toBeNull();

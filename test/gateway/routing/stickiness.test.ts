@@ -12,7 +12,8 @@ function setUp(stickyMax = 100) {
   const now = clock();
   const health = createHealth({ now, cooldownMs: 30_000 });
   const router = createRouter({ health, random: seeded(5), attemptsMax: 3, now, stickyTtlMs: 60_000, stickyMax });
-  const first = (key: string | null, preferences = {}) => names(router.choose(OFFERS, { ...NO_PREFERENCES, ...preferences }, key))[0];
+  const first = (key: string | null, preferences = {}) =>
+    names(router.choose(OFFERS, { ...NO_PREFERENCES, ...preferences }, key))[0];
   return { now, health, router, first };
 }
 

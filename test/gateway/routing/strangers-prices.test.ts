@@ -17,7 +17,10 @@ const cheap = stranger('cheap', 0.5);
 function world() {
   const health = createHealth({ now: () => 1_000_000, cooldownMs: 30_000 });
   const router = createRouter({ health, random: seeded(1), attemptsMax: 3, priceSpreadMax: 10 });
-  return { health, choose: (offers: readonly Offer[], more = {}) => names(router.choose(offers, { ...NO_PREFERENCES, ...more }, null)) };
+  return {
+    health,
+    choose: (offers: readonly Offer[], more = {}) => names(router.choose(offers, { ...NO_PREFERENCES, ...more }, null)),
+  };
 }
 
 describe('what a stranger asks', () => {

@@ -24,7 +24,10 @@ function shares(offers: readonly Offer[], { router } = setUp()): Record<string, 
   return Object.fromEntries(Object.entries(first).map(([name, count]) => [name, count / ROUNDS]));
 }
 
-/** Five standard deviations of a share of this size: a right router fails one run in millions, and the seed makes it none. */
+/**
+ * Five standard deviations of a share of this size: a right router fails one run in millions, and the seed makes it
+ * none.
+ */
 const spread = (share: number) => 5 * Math.sqrt((share * (1 - share)) / ROUNDS);
 
 function expectShares(found: Record<string, number>, wanted: Readonly<Record<string, number>>): void {
@@ -37,7 +40,11 @@ function expectShares(found: Record<string, number>, wanted: Readonly<Record<str
 
 describe('offers are drawn', () => {
   test('with weight 1/price²', () => {
-    const offers = [offer({ provider: 'A', price: 1 }), offer({ provider: 'B', price: 2 }), offer({ provider: 'C', price: 3 })];
+    const offers = [
+      offer({ provider: 'A', price: 1 }),
+      offer({ provider: 'B', price: 2 }),
+      offer({ provider: 'C', price: 3 }),
+    ];
     expectShares(shares(offers), { A: 1, B: 1 / 4, C: 1 / 9 });
   });
 
@@ -53,7 +60,8 @@ describe('offers are drawn', () => {
     const cheap = offer({ provider: 'A', pricing: { prompt: 1, completion: 2, image: 0.001 } });
     const trap = offer({ provider: 'B', pricing: { prompt: 0, completion: 0, image: 100 } });
     const { router } = setUp();
-    for (let round = 0; round < 1_000; round++) expect(names(router.choose([trap, cheap], NO_PREFERENCES, null, 1))).toEqual(['A', 'B']);
+    for (let round = 0; round < 1_000; round++)
+      expect(names(router.choose([trap, cheap], NO_PREFERENCES, null, 1))).toEqual(['A', 'B']);
     expect(names(router.choose([trap, cheap], { ...NO_PREFERENCES, sort: 'price' }, null, 1))).toEqual(['A', 'B']);
     expect(names(router.choose([trap, cheap], { ...NO_PREFERENCES, sort: 'price' }, null, 0))).toEqual(['B', 'A']);
   });
@@ -73,13 +81,21 @@ describe('offers are drawn', () => {
 
   test('over the widest range of prices, without losing one to rounding', () => {
     const { router } = setUp();
-    const offers = [offer({ provider: 'A', price: 0.000001 }), offer({ provider: 'B', price: 10_000 }), offer({ provider: 'C', price: 0 })];
+    const offers = [
+      offer({ provider: 'A', price: 0.000001 }),
+      offer({ provider: 'B', price: 10_000 }),
+      offer({ provider: 'C', price: 0 }),
+    ];
     expect(names(router.choose(offers, NO_PREFERENCES, null)).sort()).toEqual(['A', 'B', 'C']);
   });
 
   test('second by the same weights among the rest', () => {
     const { router } = setUp();
-    const offers = [offer({ provider: 'A', price: 1 }), offer({ provider: 'B', price: 1 }), offer({ provider: 'C', price: 2 })];
+    const offers = [
+      offer({ provider: 'A', price: 1 }),
+      offer({ provider: 'B', price: 1 }),
+      offer({ provider: 'C', price: 2 }),
+    ];
     let afterA = 0;
     let bAfterA = 0;
     for (let round = 0; round < ROUNDS; round++) {

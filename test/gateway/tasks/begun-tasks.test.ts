@@ -1,6 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { ENGINES } from '../../support/engines.ts';
-import { alice, bob, completed, ESTIMATE, keyOf, MINUTE_MS, newTask, tasksWorld, TTL_MS, working } from './tasks-world.ts';
+import {
+  alice,
+  bob,
+  completed,
+  ESTIMATE,
+  keyOf,
+  MINUTE_MS,
+  newTask,
+  tasksWorld,
+  TTL_MS,
+  working,
+} from './tasks-world.ts';
 
 describe.each(ENGINES)('a task that begins, on %s', (engine) => {
   it('is known to every gateway, and keeps the lock of its call beyond the call', async () => {
@@ -86,19 +97,28 @@ describe.each(ENGINES)('a task that begins, on %s', (engine) => {
     const bobs = await lock('bobs', 'bob');
     expect(await two.tasks.begin(newTask('task-1', { ...bob, state: 'working' }), bobs)).toBe('taken');
     const others = await lock('others');
-    expect(await two.tasks.begin(newTask('task-1', { offerId: 'agent/provider-b:acme/agent', provider: 'provider-b' }), others)).toBe('taken');
+    expect(
+      await two.tasks.begin(
+        newTask('task-1', { offerId: 'agent/provider-b:acme/agent', provider: 'provider-b' }),
+        others,
+      ),
+    ).toBe('taken');
     expect(await one.tasks.find(keyOf('task-1'), alice)).toEqual(before);
     expect(await one.tasks.find(keyOf('task-1'), bob)).toBeNull();
     for (const id of ['bobs', 'others']) expect(await one.ledger.find(id)).toMatchObject({ kept: false });
     // Its end settles its own call alone.
-    expect((await one.tasks.saw(keyOf('task-1'), completed))!.settled.map(({ callId }) => callId)).toEqual([mine.callId]);
+    expect((await one.tasks.saw(keyOf('task-1'), completed))!.settled.map(({ callId }) => callId)).toEqual([
+      mine.callId,
+    ]);
     expect((await money('bob'))[1]).toBe(ESTIMATE);
   });
 
   it('has its id in its service alone', async () => {
     const { one, lock } = await tasksWorld(engine);
     await one.tasks.begin(newTask('task-1'), await lock());
-    expect(await one.tasks.begin(newTask('task-1', { ...bob, service: 'acme/other' }), await lock('bobs', 'bob'))).toBe('begun');
+    expect(await one.tasks.begin(newTask('task-1', { ...bob, service: 'acme/other' }), await lock('bobs', 'bob'))).toBe(
+      'begun',
+    );
   });
 
   it('is over for a call that comes after its end, which its own run settles', async () => {
@@ -115,7 +135,9 @@ describe.each(ENGINES)('a task that begins, on %s', (engine) => {
   it('is begun once by many at once, with the calls of all', async () => {
     const { one, two, lock, audited } = await tasksWorld(engine);
     const calls = await Promise.all(Array.from({ length: 20 }, () => lock()));
-    const results = await Promise.all(calls.map((call, index) => [one, two][index % 2]!.tasks.begin(newTask('task-1'), call)));
+    const results = await Promise.all(
+      calls.map((call, index) => [one, two][index % 2]!.tasks.begin(newTask('task-1'), call)),
+    );
     expect(results.toSorted()).toEqual(['begun', ...Array<string>(19).fill('known')]);
     const { settled } = (await one.tasks.saw(keyOf('task-1'), completed))!;
     expect(settled.map(({ callId }) => callId).toSorted()).toEqual(calls.map(({ callId }) => callId).toSorted());
@@ -132,6 +154,8 @@ describe.each(ENGINES)('a task that begins, on %s', (engine) => {
     }
     await one.tasks.begin(newTask('task-1', { contextId: 'a\0b', state: 'x'.repeat(5_000) }), null);
     expect(await one.tasks.find(keyOf('task-1'), alice)).toMatchObject({ contextId: null, state: 'unknown' });
-    expect((await one.tasks.saw(keyOf('task-1'), { ...working, contextId: 'y'.repeat(5_000) }))!.task).toMatchObject({ contextId: null });
+    expect((await one.tasks.saw(keyOf('task-1'), { ...working, contextId: 'y'.repeat(5_000) }))!.task).toMatchObject({
+      contextId: null,
+    });
   });
 });

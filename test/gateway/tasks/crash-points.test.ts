@@ -4,14 +4,21 @@ import { DatabaseError, type Database } from '#store';
 import { ENGINES } from '../../support/engines.ts';
 import { alice, completed, keyOf, MINUTE_MS, newTask, PRICE, tasksWorld, TTL_MS } from './tasks-world.ts';
 
-/** The database as a gateway sees it that is killed after so many of its statements: none of the rest has an effect, or an answer. */
+/**
+ * The database as a gateway sees it that is killed after so many of its statements: none of the rest has an effect,
+ * or an answer.
+ */
 function dyingAfter(database: Database, statements: number): Database {
   let left = statements;
   const alive = <T>(run: () => Promise<T>): Promise<T> => {
     left -= 1;
     return left >= 0 ? run() : Promise.reject(new DatabaseError('killed', { code: 'killed', unavailable: true }));
   };
-  return { ...database, query: (...of) => alive(() => database.query(...of)), batch: (...of) => alive(() => database.batch(...of)) };
+  return {
+    ...database,
+    query: (...of) => alive(() => database.query(...of)),
+    batch: (...of) => alive(() => database.batch(...of)),
+  };
 }
 
 /** More than any of these takes. */
@@ -29,7 +36,9 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
       const seen = await dying.tasks.saw(keyOf(taskId), completed).catch((error: unknown) => error);
       if (!(seen instanceof Error)) survived += 1;
       const { settled } = (await two.tasks.saw(keyOf(taskId), completed))!;
-      expect(settled.map(({ callId, settlement }) => [callId, settlement.charged])).toEqual(calls.map(({ callId }) => [callId, PRICE]));
+      expect(settled.map(({ callId, settlement }) => [callId, settlement.charged])).toEqual(
+        calls.map(({ callId }) => [callId, PRICE]),
+      );
       const told = [...dying.concluded, ...two.concluded].map(({ call }) => call.callId);
       for (const { callId } of calls) expect(told.filter((id) => id === callId)).toHaveLength(1);
     }
@@ -46,10 +55,13 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
     for (const call of calls) await one.tasks.begin(newTask('task-1'), call);
     // It reads the task and its calls, notes the end, and is gone before anything is settled.
     const conclude = () => Promise.reject(new LedgerUnavailable('killed'));
-    await expect(gatewayOn(one.database, { conclude }).tasks.saw(keyOf('task-1'), completed)).rejects.toThrow(LedgerUnavailable);
+    await expect(gatewayOn(one.database, { conclude }).tasks.saw(keyOf('task-1'), completed)).rejects.toThrow(
+      LedgerUnavailable,
+    );
     expect(await two.tasks.find(keyOf('task-1'), alice)).toMatchObject({ live: false, state: 'completed' });
     await two.tasks.settleRest(keyOf('task-1'));
-    for (const { callId } of calls) expect(await one.ledger.find(callId)).toMatchObject({ state: 'settled', charged: PRICE });
+    for (const { callId } of calls)
+      expect(await one.ledger.find(callId)).toMatchObject({ state: 'settled', charged: PRICE });
     await audited();
   });
 
@@ -58,8 +70,12 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
     const calls = [await lock(), await lock(), await lock()];
     for (const call of calls) await one.tasks.begin(newTask('task-1'), call);
     const conclude = (id: string) =>
-      id === calls[1]!.callId ? Promise.reject(new LedgerUnavailable('killed')) : one.ledger.release({ id, detail: '{}' }).then(() => null);
-    await expect(gatewayOn(one.database, { conclude }).tasks.saw(keyOf('task-1'), completed)).rejects.toThrow(LedgerUnavailable);
+      id === calls[1]!.callId
+        ? Promise.reject(new LedgerUnavailable('killed'))
+        : one.ledger.release({ id, detail: '{}' }).then(() => null);
+    await expect(gatewayOn(one.database, { conclude }).tasks.saw(keyOf('task-1'), completed)).rejects.toThrow(
+      LedgerUnavailable,
+    );
     await two.tasks.settleRest(keyOf('task-1'));
     expect(two.concluded.map(({ call }) => call.callId)).toEqual([calls[1]!.callId]);
     await audited();
@@ -69,9 +85,9 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
     const { one, two, gatewayOn, clock, lock, money, audited } = await tasksWorld(engine);
     const call = await lock();
     const keep = () => Promise.reject(new LedgerUnavailable('killed'));
-    await expect(gatewayOn(one.database, { ledger: { ...one.ledger, keep } }).tasks.begin(newTask('task-1'), call)).rejects.toThrow(
-      LedgerUnavailable,
-    );
+    await expect(
+      gatewayOn(one.database, { ledger: { ...one.ledger, keep } }).tasks.begin(newTask('task-1'), call),
+    ).rejects.toThrow(LedgerUnavailable);
     clock.now += MINUTE_MS;
     expect(await one.ledger.expire(clock.now)).toEqual([call.callId]);
     const { settled } = (await two.tasks.saw(keyOf('task-1'), completed))!;
@@ -82,7 +98,8 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
 
   it('while it gives a task up leaves what another gives back, once', async () => {
     const { one, two, gatewayOn, clock, lock, money, audited } = await tasksWorld(engine);
-    for (let statements = 0; statements < 6; statements++) await one.tasks.begin(newTask(`task-${statements}`), await lock());
+    for (let statements = 0; statements < 6; statements++)
+      await one.tasks.begin(newTask(`task-${statements}`), await lock());
     clock.now += TTL_MS;
     for (let statements = 0; statements < 6; statements++) {
       const taskId = `task-${statements}`;

@@ -55,7 +55,9 @@ describe.each(ENGINES)('a task whose time is over, on %s', (engine) => {
     const { one, two, clock, lock, money, audited } = await tasksWorld(engine);
     await one.tasks.begin(newTask('task-1'), await lock());
     clock.now += TTL_MS;
-    const given = await Promise.all(Array.from({ length: 20 }, (_, index) => [one, two][index % 2]!.tasks.giveUp(keyOf('task-1'))));
+    const given = await Promise.all(
+      Array.from({ length: 20 }, (_, index) => [one, two][index % 2]!.tasks.giveUp(keyOf('task-1'))),
+    );
     expect(given.filter((task) => task !== null)).toHaveLength(1);
     expect((await two.tasks.saw(keyOf('task-1'), completed))!.settled).toMatchObject([{ settlement: { charged: 0n } }]);
     expect(await money()).toEqual([1_000_000n, 0n, 0n]);
@@ -64,7 +66,8 @@ describe.each(ENGINES)('a task whose time is over, on %s', (engine) => {
 
   it('is forgotten a while after its end, with its calls, and its id is free again', async () => {
     const { one, two, clock, lock, audited } = await tasksWorld(engine);
-    for (const id of ['ended', 'live']) await one.tasks.begin(newTask(id, { ttlMs: 30 * 24 * 60 * MINUTE_MS }), await lock());
+    for (const id of ['ended', 'live'])
+      await one.tasks.begin(newTask(id, { ttlMs: 30 * 24 * 60 * MINUTE_MS }), await lock());
     await one.tasks.saw(keyOf('ended'), completed);
     const looks = countLooks(() => null);
     const day = 24 * 60 * MINUTE_MS;
@@ -84,7 +87,9 @@ describe.each(ENGINES)('a task whose time is over, on %s', (engine) => {
     const [first, second] = [await lock(), await lock()];
     for (const call of [first, second]) await one.tasks.begin(newTask('task-1'), call);
     const conclude = (id: string) =>
-      id === first.callId ? one.ledger.release({ id, detail: '{}' }).then(() => null) : Promise.reject(new Error('killed'));
+      id === first.callId
+        ? one.ledger.release({ id, detail: '{}' }).then(() => null)
+        : Promise.reject(new Error('killed'));
     await expect(gatewayOn(one.database, { conclude }).tasks.saw(keyOf('task-1'), completed)).rejects.toThrow('killed');
     const looks = countLooks(() => null);
     clock.now += MINUTE_MS;

@@ -24,7 +24,12 @@ describe.each(ENGINES)('a task that has given output, on %s', (engine) => {
     expect((await two.tasks.find(key, alice))!.output).toBe(true);
     await two.tasks.saw(key, canceled);
     expect((await money()).slice(0, 2)).toEqual([1_000_000n - 2n * PRICE, 0n]);
-    expect(await recordOf(one, calls[0]!.callId)).toMatchObject({ charged: PRICE, outcome: 'cut', finishReason: 'canceled', flags: [] });
+    expect(await recordOf(one, calls[0]!.callId)).toMatchObject({
+      charged: PRICE,
+      outcome: 'cut',
+      finishReason: 'canceled',
+      flags: [],
+    });
     await audited();
   });
 

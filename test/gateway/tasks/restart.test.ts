@@ -16,7 +16,8 @@ describe.each(ENGINES)('after a restart on %s', (engine) => {
     // Of one busy offer half of them: it is not asked for all at once, and the others do not wait for it.
     const offerOf = (n: number) => (n % 2 === 0 ? 'offer-0' : `offer-${n % 20}`);
     for (let from = 0; from < TASKS; from += 50) {
-      const begin = async (n: number) => one.tasks.begin(newTask(`task-${n}`, { offerId: offerOf(n) }), await lock(`call-${n}`));
+      const begin = async (n: number) =>
+        one.tasks.begin(newTask(`task-${n}`, { offerId: offerOf(n) }), await lock(`call-${n}`));
       await Promise.all(Array.from({ length: 50 }, (_, index) => begin(from + index)));
     }
     expect(await countLiveTasks(two.database)).toBe(TASKS);

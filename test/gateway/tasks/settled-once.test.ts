@@ -16,12 +16,16 @@ describe.each(ENGINES)('the calls of a task on %s', (engine) => {
     const calls = [await lock(), await lock(), await lock()];
     for (const call of calls) await one.tasks.begin(newTask('task-1'), call);
     clock.now += MINUTE_MS;
-    const seen = await Promise.all(Array.from({ length: 50 }, (_, index) => [one, two][index % 2]!.tasks.saw(keyOf('task-1'), completed)));
+    const seen = await Promise.all(
+      Array.from({ length: 50 }, (_, index) => [one, two][index % 2]!.tasks.saw(keyOf('task-1'), completed)),
+    );
     for (const each of seen) {
       expect(each!.task).toMatchObject({ live: false, state: 'completed' });
       expect(each!.settled).toEqual(calls.map(({ callId }) => ({ callId, settlement: paid })));
     }
-    expect([...one.concluded, ...two.concluded].map(({ call }) => call.callId).toSorted()).toEqual(calls.map(({ callId }) => callId).toSorted());
+    expect([...one.concluded, ...two.concluded].map(({ call }) => call.callId).toSorted()).toEqual(
+      calls.map(({ callId }) => callId).toSorted(),
+    );
     expect([...one.ended, ...two.ended]).toEqual([['completed', false]]);
     expect(await money()).toEqual([FUNDS - 3n * PRICE, 0n, 3n * (PRICE - FEE)]);
     await audited();
@@ -31,7 +35,9 @@ describe.each(ENGINES)('the calls of a task on %s', (engine) => {
     const { one, two, lock, money, audited } = await tasksWorld(engine);
     for (let n = 0; n < 10; n++) await one.tasks.begin(newTask('task-1'), await lock());
     const ends = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? completed : canceled));
-    const seen = await Promise.all(ends.map((end, index) => [one, two][(index >> 1) % 2]!.tasks.saw(keyOf('task-1'), end)));
+    const seen = await Promise.all(
+      ends.map((end, index) => [one, two][(index >> 1) % 2]!.tasks.saw(keyOf('task-1'), end)),
+    );
     expect(new Set(seen.map((each) => each!.task.state)).size).toBe(1);
     const charged = new Set(seen.flatMap((each) => each!.settled.map(({ settlement }) => settlement.charged)));
     expect([...charged]).toEqual([seen[0]!.task.state === 'completed' ? PRICE : 0n]);
@@ -61,7 +67,10 @@ describe.each(ENGINES)('the calls of a task on %s', (engine) => {
   it('cost no more than was locked', async () => {
     const { one, lock, audited } = await tasksWorld(engine);
     await one.tasks.begin(newTask('task-1'), await lock());
-    const { settled } = (await one.tasks.saw(keyOf('task-1'), { ...completed, usageOf: () => ({ usage: { call: 10n ** 30n }, flags: [] }) }))!;
+    const { settled } = (await one.tasks.saw(keyOf('task-1'), {
+      ...completed,
+      usageOf: () => ({ usage: { call: 10n ** 30n }, flags: [] }),
+    }))!;
     expect(settled[0]!.settlement).toMatchObject({ charged: ESTIMATE });
     expect(one.concluded[0]!.usage).toEqual({ call: 10n ** 30n });
     expect(await one.ledger.find(one.concluded[0]!.call.callId)).toMatchObject({ state: 'settled' });
@@ -72,7 +81,10 @@ describe.each(ENGINES)('the calls of a task on %s', (engine) => {
     const { one, lock, money, audited } = await tasksWorld(engine);
     const call = await lock();
     await one.tasks.begin(newTask('task-1'), call);
-    const { settled } = (await one.tasks.saw(keyOf('task-1'), { ...canceled, usageOf: () => ({ usage: { call: 1n }, flags: [] }) }))!;
+    const { settled } = (await one.tasks.saw(keyOf('task-1'), {
+      ...canceled,
+      usageOf: () => ({ usage: { call: 1n }, flags: [] }),
+    }))!;
     expect(settled).toEqual([{ callId: call.callId, settlement: nothing }]);
     expect(one.concluded).toMatchObject([{ outcome: 'free', usage: null, flags: [] }]);
     expect(await money()).toEqual([FUNDS, 0n, 0n]);
@@ -85,7 +97,9 @@ describe.each(ENGINES)('the calls of a task on %s', (engine) => {
     await one.tasks.begin(newTask('task-1'), call);
     clock.now += 1_234;
     await one.tasks.saw(keyOf('task-1'), { ...completed, usageOf: () => ({ usage: null, flags: ['usage_missing'] }) });
-    expect(one.concluded).toMatchObject([{ outcome: 'complete', usage: null, flags: ['usage_missing'], providerName: 'Acme', durationMs: 1_234 }]);
+    expect(one.concluded).toMatchObject([
+      { outcome: 'complete', usage: null, flags: ['usage_missing'], providerName: 'Acme', durationMs: 1_234 },
+    ]);
     expect(JSON.parse((await one.ledger.find(call.callId))!.detail!)).toEqual({
       service: 'acme/agent',
       providerName: 'Acme',
@@ -128,7 +142,9 @@ describe.each(ENGINES)('the calls of a task on %s', (engine) => {
       usage: '{"call":1}',
       detail: '{}',
     });
-    expect((await two.tasks.saw(keyOf('task-1'), completed))!.settled).toEqual([{ callId: 'own', settlement: { ...paid, fee: 0n } }]);
+    expect((await two.tasks.saw(keyOf('task-1'), completed))!.settled).toEqual([
+      { callId: 'own', settlement: { ...paid, fee: 0n } },
+    ]);
     expect(two.concluded).toEqual([]);
     await audited();
   });
@@ -151,7 +167,9 @@ describe.each(ENGINES)('the calls of a task on %s', (engine) => {
     await one.tasks.begin(newTask('task-1'), await lock());
     const begun = clock.now;
     clock.now += 1_000;
-    expect((await one.tasks.saw(keyOf('task-1'), { state: 'submitted', contextId: 'context-1', end: null }))!.task.updatedAt).toBe(begun);
+    expect(
+      (await one.tasks.saw(keyOf('task-1'), { state: 'submitted', contextId: 'context-1', end: null }))!.task.updatedAt,
+    ).toBe(begun);
     expect(await one.tasks.saw(keyOf('task-1'), { ...working, contextId: 'context-2' })).toMatchObject({
       task: { state: 'working', contextId: 'context-2', updatedAt: clock.now, live: true },
       settled: [],

@@ -10,7 +10,10 @@ describe.each(ENGINES)('the list of tasks on %s', (engine) => {
     for (let n = 0; n < 25; n++) {
       // Three at a time are of one moment.
       clock.now += n % 3 === 0 ? 1_000 : 0;
-      await one.tasks.begin(newTask(`task-${n}`, { service: n % 5 === 0 ? 'acme/other' : 'acme/agent', contextId: `context-${n % 2}` }), null);
+      await one.tasks.begin(
+        newTask(`task-${n}`, { service: n % 5 === 0 ? 'acme/other' : 'acme/agent', contextId: `context-${n % 2}` }),
+        null,
+      );
     }
     await one.tasks.begin(newTask('bobs', bob), null);
     return { tasks: one.tasks, clock };
@@ -33,7 +36,9 @@ describe.each(ENGINES)('the list of tasks on %s', (engine) => {
     expect(pages).toBe(7);
     expect(new Set(seen.map(({ taskId }) => taskId)).size).toBe(25);
     expect(seen[0]!.taskId).toBe('task-7');
-    expect(seen.map(({ updatedAt }) => updatedAt)).toEqual(seen.map(({ updatedAt }) => updatedAt).toSorted((a, b) => b - a));
+    expect(seen.map(({ updatedAt }) => updatedAt)).toEqual(
+      seen.map(({ updatedAt }) => updatedAt).toSorted((a, b) => b - a),
+    );
   });
 
   it('has no next page after a last one that is full', async () => {
@@ -49,7 +54,9 @@ describe.each(ENGINES)('the list of tasks on %s', (engine) => {
     await tasks.saw(keyOf('task-7'), working);
     expect((await tasks.list(alice, { ...all, service: 'acme/other' })).total).toBe(5);
     expect((await tasks.list(alice, { ...all, contextId: 'context-1' })).total).toBe(12);
-    expect((await tasks.list(alice, { ...all, state: 'working' })).tasks.map(({ taskId }) => taskId)).toEqual(['task-7']);
+    expect((await tasks.list(alice, { ...all, state: 'working' })).tasks.map(({ taskId }) => taskId)).toEqual([
+      'task-7',
+    ]);
     expect((await tasks.list(alice, { ...all, since: clock.now })).total).toBe(1);
     expect((await tasks.list(alice, { ...all, since: clock.now - 1_000 })).total).toBe(2);
     expect((await tasks.list(alice, { ...all, primitive: 'video' })).total).toBe(0);
@@ -72,7 +79,10 @@ describe.each(ENGINES)('the list of tasks on %s', (engine) => {
       encode([1, 'a\0', 'b']),
     ];
     for (const after of [...garbage, 'A'.repeat(1_000_000)])
-      await expect(tasks.list(alice, { ...all, after })).rejects.toMatchObject({ code: 'invalid_request', param: 'pageToken' });
+      await expect(tasks.list(alice, { ...all, after })).rejects.toMatchObject({
+        code: 'invalid_request',
+        param: 'pageToken',
+      });
     const { next } = await tasks.list(alice, { ...all, limit: 1 });
     expect((await tasks.list(bob, { ...all, after: next })).tasks.every(({ account }) => account === 'bob')).toBe(true);
   });

@@ -1,7 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
 import type { Database } from '#store';
-import { audit, createConclude, createLedger, createPriceBook, earningsOf, escrowOf, priceId, treasuryOf, type Ledger } from '#billing';
+import {
+  audit,
+  createConclude,
+  createLedger,
+  createPriceBook,
+  earningsOf,
+  escrowOf,
+  priceId,
+  treasuryOf,
+  type Ledger,
+} from '#billing';
 import { createTasks, type KeptTasks, type TasksOptions } from '../../../src/tasks/create-tasks.ts';
 import type { ConcludedCall } from '../../../src/tasks/task-sink.ts';
 import type { NewTask, Sight, Task, TaskCall, TaskKey, TaskOwner } from '../../../src/tasks/task.ts';
@@ -17,7 +27,12 @@ export const ESTIMATE = 200n;
 const FEE_BPS = 1_000;
 
 const rates = { call: PRICE * 1_000_000n };
-export const price = { id: priceId('provider-a', 'acme/agent', rates), rates, provider: 'provider-a', service: 'acme/agent' };
+export const price = {
+  id: priceId('provider-a', 'acme/agent', rates),
+  rates,
+  provider: 'provider-a',
+  service: 'acme/agent',
+};
 
 export const alice: TaskOwner = { account: 'alice', run: null };
 export const bob: TaskOwner = { account: 'bob', run: null };
@@ -39,7 +54,11 @@ export function newTask(taskId: string, changes: Partial<NewTask> = {}): NewTask
 }
 
 export const working: Sight = { state: 'working', end: null };
-export const completed: Sight = { state: 'completed', end: 'complete', usageOf: () => ({ usage: { call: 1n }, flags: [] }) };
+export const completed: Sight = {
+  state: 'completed',
+  end: 'complete',
+  usageOf: () => ({ usage: { call: 1n }, flags: [] }),
+};
 export const canceled: Sight = { state: 'canceled', end: 'cut', usageOf: () => ({ usage: { call: 1n }, flags: [] }) };
 
 export interface Gateway {
@@ -103,7 +122,13 @@ export async function tasksWorld(engine: EngineName): Promise<World> {
   const two = make(second, engine === 'postgres' ? await openLedger(second) : one.ledger);
   const { ledger } = one;
   for (const account of ['alice', 'bob'])
-    await ledger.transfer({ id: `fund-${account}`, from: treasuryOf('test'), to: escrowOf(account), amount: 1_000_000n, memo: 'test' });
+    await ledger.transfer({
+      id: `fund-${account}`,
+      from: treasuryOf('test'),
+      to: escrowOf(account),
+      amount: 1_000_000n,
+      memo: 'test',
+    });
 
   return {
     clock,

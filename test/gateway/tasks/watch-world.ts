@@ -17,7 +17,9 @@ export interface WatchedLooks {
 }
 
 /** Looks that are counted, over all the watches that are given them. */
-export function countLooks(see: (task: Task, signal: AbortSignal) => Promise<Sight | null> | Sight | null): WatchedLooks {
+export function countLooks(
+  see: (task: Task, signal: AbortSignal) => Promise<Sight | null> | Sight | null,
+): WatchedLooks {
   const looked: string[] = [];
   const running = new Map<string, number>();
   const most = { all: 0, offer: 0, task: 0 };
@@ -58,7 +60,12 @@ export function countLooks(see: (task: Task, signal: AbortSignal) => Promise<Sig
 }
 
 /** A watch of a gateway, closed with the test. Errors fail the test. */
-export function startWatch(gateway: Gateway, clock: { now: number }, look: Look, changes: Partial<TaskWatchOptions> = {}): TaskWatch {
+export function startWatch(
+  gateway: Gateway,
+  clock: { now: number },
+  look: Look,
+  changes: Partial<TaskWatchOptions> = {},
+): TaskWatch {
   const errors: unknown[] = [];
   const watch = createTaskWatch({
     database: gateway.database,

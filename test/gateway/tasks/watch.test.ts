@@ -51,7 +51,9 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     startWatch(one, clock, looks.look);
     clock.now += 2_000;
     await vi.waitFor(() => expect(one.concluded).toHaveLength(1));
-    await vi.waitFor(async () => expect(await one.tasks.find(keyOf('task-1'), alice)).toMatchObject({ live: false, state: 'completed' }));
+    await vi.waitFor(async () =>
+      expect(await one.tasks.find(keyOf('task-1'), alice)).toMatchObject({ live: false, state: 'completed' }),
+    );
     expect((await money()).slice(0, 2)).toEqual([1_000_000n - PRICE, 0n]);
     await audited();
   });
@@ -120,10 +122,15 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
   it('has at most 16 looks at once, and 4 at the tasks of one offer', async () => {
     const { one, clock } = await tasksWorld(engine);
     for (let n = 0; n < 60; n++)
-      await one.tasks.begin(newTask(`task-${n}`, { service: `acme/agent-${n % 6}`, offerId: `offer-${n < 40 ? 0 : n % 6}` }), null);
+      await one.tasks.begin(
+        newTask(`task-${n}`, { service: `acme/agent-${n % 6}`, offerId: `offer-${n < 40 ? 0 : n % 6}` }),
+        null,
+      );
     const held: (() => void)[] = [];
     let hold = true;
-    const looks = countLooks(() => (hold ? new Promise<Sight>((resolve) => held.push(() => resolve(completed))) : completed));
+    const looks = countLooks(() =>
+      hold ? new Promise<Sight>((resolve) => held.push(() => resolve(completed))) : completed,
+    );
     startWatch(one, clock, looks.look, { slowMs: 60_000 });
     clock.now += 2_000;
     await looks.reached(16);
@@ -137,7 +144,11 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
   it('has places for others however many offers hang, each with many tasks that are due before', async () => {
     const { one, clock } = await tasksWorld(engine);
     for (let n = 0; n < 20; n++)
-      await Promise.all(Array.from({ length: 10 }, (_, i) => one.tasks.begin(newTask(`hangs-${n}-${i}`, { offerId: `hanging-${n}` }), null)));
+      await Promise.all(
+        Array.from({ length: 10 }, (_, i) =>
+          one.tasks.begin(newTask(`hangs-${n}-${i}`, { offerId: `hanging-${n}` }), null),
+        ),
+      );
     clock.now += 1;
     for (let n = 0; n < 3; n++) await one.tasks.begin(newTask(`good-${n}`, { offerId: 'good' }), null);
     const ended: string[] = [];
@@ -189,7 +200,11 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     const { one, two, clock } = await tasksWorld(engine);
     await one.tasks.begin(newTask('task-1'), null);
     const silent = countLooks(() => new Promise(() => {}));
-    const dead = startWatch({ ...one, database: { ...one.database, batch: () => Promise.reject(new Error('dead')) } }, clock, silent.look);
+    const dead = startWatch(
+      { ...one, database: { ...one.database, batch: () => Promise.reject(new Error('dead')) } },
+      clock,
+      silent.look,
+    );
     clock.now += 2_000;
     await silent.reached(1);
     await dead.close();
@@ -207,7 +222,11 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     const { one, clock } = await tasksWorld(engine);
     await one.tasks.begin(newTask('task-1'), null);
     const silent = countLooks(() => new Promise(() => {}));
-    const dead = startWatch({ ...one, database: { ...one.database, batch: () => Promise.reject(new Error('dead')) } }, clock, silent.look);
+    const dead = startWatch(
+      { ...one, database: { ...one.database, batch: () => Promise.reject(new Error('dead')) } },
+      clock,
+      silent.look,
+    );
     clock.now += 2_000;
     await silent.reached(1);
     await dead.close();
@@ -220,7 +239,9 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     const { one, two, clock } = await tasksWorld(engine);
     for (let n = 0; n < 6; n++) await one.tasks.begin(newTask(`task-${n}`), null);
     const aborted: boolean[] = [];
-    const silent = countLooks((_task, signal) => new Promise(() => signal.addEventListener('abort', () => aborted.push(true))));
+    const silent = countLooks(
+      (_task, signal) => new Promise(() => signal.addEventListener('abort', () => aborted.push(true))),
+    );
     const watch = startWatch(one, clock, silent.look);
     clock.now += 2_000;
     await silent.reached(4);
@@ -249,12 +270,18 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
 const CLAIMED = adHoc('SELECT count(*) AS tasks FROM tasks WHERE open = 1 AND claimed_until > $1');
 
 /** No task is claimed any more. */
-async function released({ database }: { readonly database: Database }, { now }: { readonly now: number }): Promise<void> {
+async function released(
+  { database }: { readonly database: Database },
+  { now }: { readonly now: number },
+): Promise<void> {
   await vi.waitFor(async () => expect(await database.query(CLAIMED, [now])).toEqual([{ tasks: 0n }]));
 }
 
 const NEXT_LOOK = adHoc('SELECT min(next_look_at) AS at FROM tasks WHERE open = 1');
 
-async function untilNextLook({ database }: { readonly database: Database }, { now }: { readonly now: number }): Promise<number> {
+async function untilNextLook(
+  { database }: { readonly database: Database },
+  { now }: { readonly now: number },
+): Promise<number> {
   return Number((await database.query(NEXT_LOOK))[0]!['at']) - now;
 }

@@ -20,7 +20,12 @@ describe('a proxy that goes away', () => {
     const world = await startWorld();
     const peer = await world.peer({ serve: () => peer.kill() });
     const failure = await failed(world.send(peer.welcome.provider).head);
-    expect(failure).toMatchObject({ retryable: true, blame: 'provider', unsent: false, message: expect.stringMatching(/broke off before/) });
+    expect(failure).toMatchObject({
+      retryable: true,
+      blame: 'provider',
+      unsent: false,
+      message: expect.stringMatching(/broke off before/),
+    });
     await peer.closed;
     expect(world.told.at(-1)).toMatch(/^left/);
   });
@@ -79,7 +84,10 @@ describe('a stream that is reset', () => {
     });
     expect((await textOf(world.send(peer.welcome.provider))).text).toBe('third time');
     refused = -1_000;
-    expect(await failed(world.send(peer.welcome.provider, {}, false).head)).toMatchObject({ retryable: true, unsent: true });
+    expect(await failed(world.send(peer.welcome.provider, {}, false).head)).toMatchObject({
+      retryable: true,
+      unsent: true,
+    });
   });
 });
 
@@ -116,7 +124,10 @@ describe("the proxy's own words", () => {
     await asked.promise;
     old.say({ type: 'draining' });
     await (
-      await world.dial({ wallet, serve: (stream: ServerHttp2Stream) => (stream.respond({ ':status': 200 }), void stream.end('here')) })
+      await world.dial({
+        wallet,
+        serve: (stream: ServerHttp2Stream) => (stream.respond({ ':status': 200 }), void stream.end('here')),
+      })
     ).register();
     expect((await call).text).toBe('here');
   });
@@ -134,7 +145,11 @@ describe('a provider that is not connected', () => {
   test('is waited for no longer than may be, and not at all while another offer is left', async () => {
     const world = await startWorld({ upstream: { waitMs: 80 } });
     const begun = performance.now();
-    expect(await failed(world.send('nobody').head)).toMatchObject({ retryable: true, unsent: true, message: 'the provider is not connected' });
+    expect(await failed(world.send('nobody').head)).toMatchObject({
+      retryable: true,
+      unsent: true,
+      message: 'the provider is not connected',
+    });
     expect(performance.now() - begun).toBeGreaterThan(70);
     const again = performance.now();
     expect(await failed(world.send('nobody', {}, false).head)).toMatchObject({ unsent: true });
@@ -149,7 +164,10 @@ describe('a provider that is not connected', () => {
     const reason = new Error('the client is gone');
     exchange.abort(reason);
     await expect(exchange.head).rejects.toBe(reason);
-    const peer = await world.peer({ wallet, serve: (stream) => (calls++, stream.respond({ ':status': 200 }), void stream.end('x')) });
+    const peer = await world.peer({
+      wallet,
+      serve: (stream) => (calls++, stream.respond({ ':status': 200 }), void stream.end('x')),
+    });
     await textOf(world.send(peer.welcome.provider));
     expect(calls).toBe(1);
   });

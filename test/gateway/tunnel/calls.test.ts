@@ -45,6 +45,8 @@ test('a request without a body, and a reply without one', async () => {
       stream.respond({ ':status': 204 }, { endStream: true });
     },
   });
-  const { reply, text } = await textOf(world.send(peer.welcome.provider, { method: 'GET', path: '/.well-known/agent.json', body: null }));
+  const { reply, text } = await textOf(
+    world.send(peer.welcome.provider, { method: 'GET', path: '/.well-known/agent.json', body: null }),
+  );
   expect([reply.status, text]).toEqual([204, '']);
 });

@@ -4,7 +4,10 @@ import { CONTROL_LINE_BYTES_MAX, TUNNEL_MESSAGE_BYTES_MAX } from '../../../src/n
 import { documentOf, type TunnelPeer } from '../../support/tunnel-peer.ts';
 import { startWorld, textOf, type World } from './tunnel-world.ts';
 
-const serve = (stream: import('node:http2').ServerHttp2Stream) => (stream.respond({ ':status': 200 }), void stream.end('fine'));
+const serve = (stream: import('node:http2').ServerHttp2Stream) => (
+  stream.respond({ ':status': 200 }),
+  void stream.end('fine')
+);
 
 /** What is said ends this connection, with the reason, and no other. */
 async function endsOnlyItself(world: World, abuse: (peer: TunnelPeer) => void, reason: RegExp): Promise<void> {
@@ -22,7 +25,11 @@ test.each([
   ['a registration without a document', '{"type":"register","router":"x","signature":null}\n', /document/],
   ['bytes', Buffer.from([0, 255, 254, 10]), /not JSON/],
   ['nesting that is slow to parse', `{"type":"later","deep":${'['.repeat(100)}${']'.repeat(100)}}\n`, /more structure/],
-  ['keys that are slow to parse', `{"type":"later",${Array.from({ length: 2_000 }, (_, key) => `"${key}":0`).join()}}\n`, /more structure/],
+  [
+    'keys that are slow to parse',
+    `{"type":"later",${Array.from({ length: 2_000 }, (_, key) => `"${key}":0`).join()}}\n`,
+    /more structure/,
+  ],
 ])('%s on the control stream ends the connection', async (_what, said, reason) => {
   await endsOnlyItself(await startWorld(), (peer) => peer.say(said), reason);
 });
@@ -43,7 +50,13 @@ test('registration after registration ends the connection', async () => {
   await endsOnlyItself(
     world,
     (peer) => {
-      for (let i = 0; i < 50; i++) peer.say({ type: 'register', document: JSON.stringify(documentOf('a/b', `N${i}`)), router: 'x', signature: null });
+      for (let i = 0; i < 50; i++)
+        peer.say({
+          type: 'register',
+          document: JSON.stringify(documentOf('a/b', `N${i}`)),
+          router: 'x',
+          signature: null,
+        });
     },
     /too fast/,
   );

@@ -28,7 +28,11 @@ function ask(world: World, headers: Readonly<Record<string, string>>, path = TUN
       let text = '';
       response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
       response.on('end', () =>
-        resolve({ status: response.statusCode!, headers: response.headers, body: text.startsWith('{') ? JSON.parse(text) : text }),
+        resolve({
+          status: response.statusCode!,
+          headers: response.headers,
+          body: text.startsWith('{') ? JSON.parse(text) : text,
+        }),
       );
     });
     request.on('upgrade', (_response, socket) => {
@@ -49,10 +53,20 @@ describe('a dial is refused', () => {
   test('without a credential, and with a bad one', async () => {
     const world = await startWorld();
     expect(await ask(world, {})).toMatchObject(refusal(401, 'unauthorized', /API key/));
-    expect(await ask(world, { authorization: 'Bearer svc-sk-v2-nonsense' })).toMatchObject(refusal(401, 'unauthorized', /Invalid API key/));
-    const signed = JSON.parse(Buffer.from(await signInValue(solanaWallet()), 'base64').toString()) as { message: string; signature: string };
-    const other = JSON.parse(Buffer.from(await signInValue(solanaWallet()), 'base64').toString()) as { message: string; signature: string };
-    const forged = Buffer.from(JSON.stringify({ message: signed.message, signature: other.signature })).toString('base64');
+    expect(await ask(world, { authorization: 'Bearer svc-sk-v2-nonsense' })).toMatchObject(
+      refusal(401, 'unauthorized', /Invalid API key/),
+    );
+    const signed = JSON.parse(Buffer.from(await signInValue(solanaWallet()), 'base64').toString()) as {
+      message: string;
+      signature: string;
+    };
+    const other = JSON.parse(Buffer.from(await signInValue(solanaWallet()), 'base64').toString()) as {
+      message: string;
+      signature: string;
+    };
+    const forged = Buffer.from(JSON.stringify({ message: signed.message, signature: other.signature })).toString(
+      'base64',
+    );
     expect(await ask(world, { 'sign-in-with-x': forged })).toMatchObject(refusal(401, 'unauthorized', /signature/i));
     expect(world.told).toEqual(['rejected unauthorized', 'rejected unauthorized', 'rejected unauthorized']);
   });
@@ -60,7 +74,11 @@ describe('a dial is refused', () => {
   test('with its request id in the answer, which closes the connection and says what time it is', async () => {
     const world = await startWorld();
     const answer = await ask(world, { 'x-request-id': 'mine-7' });
-    expect(answer!.headers).toMatchObject({ 'x-request-id': 'mine-7', connection: 'close', 'www-authenticate': expect.any(String) });
+    expect(answer!.headers).toMatchObject({
+      'x-request-id': 'mine-7',
+      connection: 'close',
+      'www-authenticate': expect.any(String),
+    });
     expect(Math.abs(Date.parse(answer!.headers.date!) - Date.now())).toBeLessThan(5_000);
   });
 
@@ -77,14 +95,18 @@ describe('a dial is refused', () => {
   test('with a handshake that is none', async () => {
     const world = await startWorld();
     const headers = await signInHeaders(solanaWallet());
-    expect(await ask(world, { ...headers, 'sec-websocket-key': 'short' })).toMatchObject(refusal(400, 'invalid_request', /Sec-WebSocket-Key/));
+    expect(await ask(world, { ...headers, 'sec-websocket-key': 'short' })).toMatchObject(
+      refusal(400, 'invalid_request', /Sec-WebSocket-Key/),
+    );
   });
 
   test('with a key that may not do everything', async () => {
     const world = await startWorld();
     for (const restricted of [{ limit: 5_000_000n }, { allowedServices: ['one'] }]) {
       const key = await world.key(restricted);
-      expect(await ask(world, { authorization: `Bearer ${key}` })).toMatchObject(refusal(403, 'permission_denied', /restrictions/));
+      expect(await ask(world, { authorization: `Bearer ${key}` })).toMatchObject(
+        refusal(403, 'permission_denied', /restrictions/),
+      );
     }
     expect(await ask(world, { authorization: `Bearer ${await world.key()}` })).toBeNull();
   });
@@ -92,7 +114,9 @@ describe('a dial is refused', () => {
   test('with a key of a wallet’s account, which would take the place of the wallet', async () => {
     const world = await startWorld();
     const key = await world.key({ account: solanaWallet().account });
-    expect(await ask(world, { authorization: `Bearer ${key}` })).toMatchObject(refusal(403, 'permission_denied', /as the wallet itself/));
+    expect(await ask(world, { authorization: `Bearer ${key}` })).toMatchObject(
+      refusal(403, 'permission_denied', /as the wallet itself/),
+    );
   });
 
   test('to who is not on the list of providers', async () => {
@@ -100,7 +124,9 @@ describe('a dial is refused', () => {
     const world = await startWorld({ providers: [one.address, two.accountId] });
     expect(await ask(world, await signInHeaders(one))).toBeNull();
     expect(await ask(world, await signInHeaders(two))).toBeNull();
-    expect(await ask(world, await signInHeaders(three))).toMatchObject(refusal(403, 'permission_denied', /list of providers/));
+    expect(await ask(world, await signInHeaders(three))).toMatchObject(
+      refusal(403, 'permission_denied', /list of providers/),
+    );
   });
 
   test('when there are as many connections as may be', async () => {
@@ -114,7 +140,9 @@ describe('a dial is refused', () => {
   test('to one client that would take the places of all', async () => {
     const world = await startWorld({ connectionsPerAddressMax: 1 });
     const first = await world.dial();
-    expect(await ask(world, await signInHeaders(solanaWallet()))).toMatchObject(refusal(429, 'rate_limit_exceeded', /from your network/));
+    expect(await ask(world, await signInHeaders(solanaWallet()))).toMatchObject(
+      refusal(429, 'rate_limit_exceeded', /from your network/),
+    );
     first.kill();
     await until(() => world.told.some((line) => line.startsWith('left')));
     expect(await ask(world, await signInHeaders(solanaWallet()))).toBeNull();
@@ -125,7 +153,9 @@ describe('a dial is refused', () => {
     const wallet = solanaWallet();
     await world.dial({ wallet });
     const second = await world.dial({ wallet });
-    expect(await ask(world, await signInHeaders(wallet))).toMatchObject(refusal(429, 'rate_limit_exceeded', /registered nothing/));
+    expect(await ask(world, await signInHeaders(wallet))).toMatchObject(
+      refusal(429, 'rate_limit_exceeded', /registered nothing/),
+    );
     await second.register();
     expect(await ask(world, await signInHeaders(wallet))).toBeNull();
   });
@@ -133,7 +163,9 @@ describe('a dial is refused', () => {
   test('once the gateway shuts down', async () => {
     const world = await startWorld();
     await world.tunnels.close(0);
-    expect(await ask(world, await signInHeaders(solanaWallet()))).toMatchObject(refusal(503, 'internal', /shutting down/));
+    expect(await ask(world, await signInHeaders(solanaWallet()))).toMatchObject(
+      refusal(503, 'internal', /shutting down/),
+    );
   });
 });
 
@@ -150,7 +182,9 @@ test('a browser that comes to the address is told what it is for', async () => {
   const response = await fetch(world.url + TUNNEL_PATH);
   expect(response.status).toBe(426);
   expect(response.headers.get('upgrade')).toBe('websocket');
-  expect(await response.json()).toMatchObject({ error: { type: 'invalid_request', code: 426, message: expect.stringMatching(/tollgate provide/) } });
+  expect(await response.json()).toMatchObject({
+    error: { type: 'invalid_request', code: 426, message: expect.stringMatching(/tollgate provide/) },
+  });
 });
 
 test('a client that leaves while it is asked who it is leaves nothing behind', async () => {

@@ -35,7 +35,10 @@ test('a proxy that drains makes room for its successor, and keeps what runs', as
   const reply = await world.send(wallet.providerId).head;
   old.say({ type: 'draining' });
   await until(() => world.registry.locate(wallet.providerId) === null);
-  const young = await world.dial({ wallet, serve: (stream) => (stream.respond({ ':status': 200 }), void stream.end('young')) });
+  const young = await world.dial({
+    wallet,
+    serve: (stream) => (stream.respond({ ':status': 200 }), void stream.end('young')),
+  });
   await young.register();
   expect((await textOf(world.send(wallet.providerId))).text).toBe('young');
   streams[0]!.end('and whole');

@@ -44,8 +44,14 @@ test('a call for a provider that is connected to another gateway goes through th
   });
   const { provider } = peer.welcome;
   const here = world.registry.locate(provider)!;
-  const upstream = await upstreamElsewhere(world, (url) => ({ kind: 'elsewhere', node: { id: 'there', url }, connection: here.connection }));
-  const { text } = await textOf(upstream.send({ kind: 'tunnel', provider, basePath: '/model/x' }, REQUEST, 'tollgate:local:alice'));
+  const upstream = await upstreamElsewhere(world, (url) => ({
+    kind: 'elsewhere',
+    node: { id: 'there', url },
+    connection: here.connection,
+  }));
+  const { text } = await textOf(
+    upstream.send({ kind: 'tunnel', provider, basePath: '/model/x' }, REQUEST, 'tollgate:local:alice'),
+  );
   expect(text).toBe('from afar');
   expect(paths).toEqual(['/model/x/chat/completions', undefined]);
 });
@@ -61,13 +67,22 @@ test('a connection that the other gateway does not hold any more has not begun: 
     node: { id: 'there', url },
     connection: asked++ < 2 ? 'ended' : here.connection,
   }));
-  expect((await textOf(upstream.send({ kind: 'tunnel', provider, basePath: '/model/x' }, REQUEST, 'tollgate:local:alice'))).text).toBe('found');
+  expect(
+    (await textOf(upstream.send({ kind: 'tunnel', provider, basePath: '/model/x' }, REQUEST, 'tollgate:local:alice')))
+      .text,
+  ).toBe('found');
 });
 
 test('a gateway that cannot be reached is a failure that another offer may mend', async () => {
   const world = await startWorld();
-  const upstream = await upstreamElsewhere(world, () => ({ kind: 'elsewhere', node: { id: 'gone', url: 'https://127.0.0.1:1' }, connection: 'x' }));
-  await expect(upstream.send({ kind: 'tunnel', provider: 'p', basePath: '/model/x' }, REQUEST, 'tollgate:local:alice').head).rejects.toMatchObject({
+  const upstream = await upstreamElsewhere(world, () => ({
+    kind: 'elsewhere',
+    node: { id: 'gone', url: 'https://127.0.0.1:1' },
+    connection: 'x',
+  }));
+  await expect(
+    upstream.send({ kind: 'tunnel', provider: 'p', basePath: '/model/x' }, REQUEST, 'tollgate:local:alice').head,
+  ).rejects.toMatchObject({
     retryable: true,
     blame: 'provider',
   });

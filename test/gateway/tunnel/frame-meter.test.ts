@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { createFrameBudget, createFrameMeter } from '../../../src/network/tunnel/frame-meter.ts';
 
 const frame = (type: number, length: number) =>
-  Buffer.concat([Buffer.from([length >> 16, (length >> 8) & 255, length & 255, type, 0, 0, 0, 0, 1]), Buffer.alloc(length)]);
+  Buffer.concat([
+    Buffer.from([length >> 16, (length >> 8) & 255, length & 255, type, 0, 0, 0, 0, 1]),
+    Buffer.alloc(length),
+  ]);
 const many = (count: number, one: Buffer) => Buffer.concat(Array.from({ length: count }, () => one));
 
 describe('the meter of small frames', () => {

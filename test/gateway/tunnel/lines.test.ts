@@ -5,7 +5,11 @@ import { createLines } from '../../../src/wire/lines.ts';
 function cut(chunks: readonly Buffer[], bytesMax = 1_000): { lines: string[]; tooLong: string[] } {
   const lines: string[] = [];
   const tooLong: string[] = [];
-  const splitter = createLines({ bytesMax, line: (text) => lines.push(text), tooLong: (beginning) => tooLong.push(beginning) });
+  const splitter = createLines({
+    bytesMax,
+    line: (text) => lines.push(text),
+    tooLong: (beginning) => tooLong.push(beginning),
+  });
   for (const chunk of chunks) splitter.push(chunk);
   splitter.end();
   return { lines, tooLong };
@@ -14,13 +18,17 @@ function cut(chunks: readonly Buffer[], bytesMax = 1_000): { lines: string[]; to
 describe('bytes as lines', () => {
   it('are the same however they are cut, inside characters too', () => {
     fc.assert(
-      fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 20 })), fc.array(fc.nat(200), { maxLength: 20 }), (texts, cuts) => {
-        const wanted = texts.map((text) => text.replaceAll(/[\r\n]/g, '')).filter((text) => text !== '');
-        const bytes = Buffer.from(wanted.join('\n'));
-        const at = [0, ...cuts.map((place) => Math.min(place, bytes.length)).sort((a, b) => a - b), bytes.length];
-        const chunks = at.slice(1).map((to, index) => bytes.subarray(at[index], to));
-        expect(cut(chunks).lines).toEqual(wanted);
-      }),
+      fc.property(
+        fc.array(fc.string({ unit: 'grapheme', maxLength: 20 })),
+        fc.array(fc.nat(200), { maxLength: 20 }),
+        (texts, cuts) => {
+          const wanted = texts.map((text) => text.replaceAll(/[\r\n]/g, '')).filter((text) => text !== '');
+          const bytes = Buffer.from(wanted.join('\n'));
+          const at = [0, ...cuts.map((place) => Math.min(place, bytes.length)).sort((a, b) => a - b), bytes.length];
+          const chunks = at.slice(1).map((to, index) => bytes.subarray(at[index], to));
+          expect(cut(chunks).lines).toEqual(wanted);
+        },
+      ),
     );
   });
 

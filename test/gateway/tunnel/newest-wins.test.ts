@@ -7,7 +7,9 @@ import { restOf, startWorld, textOf, until } from './tunnel-world.ts';
 test('a newer connection of a provider takes over, the older one is told and ends', async () => {
   const world = await startWorld();
   const wallet = solanaWallet();
-  const answer = (text: string) => ({ serve: (stream: ServerHttp2Stream) => (stream.respond({ ':status': 200 }), void stream.end(text)) });
+  const answer = (text: string) => ({
+    serve: (stream: ServerHttp2Stream) => (stream.respond({ ':status': 200 }), void stream.end(text)),
+  });
   const old = await world.peer({ wallet, ...answer('old') });
   expect((await textOf(world.send(wallet.providerId))).text).toBe('old');
   const young = await world.dial({ wallet, ...answer('young') });
@@ -63,7 +65,10 @@ test('a reply that had arrived whole is read to its end although its connection 
   const world = await startWorld();
   const wallet = solanaWallet();
   const text = 'x'.repeat(50_000);
-  const old = await world.peer({ wallet, serve: (stream) => (stream.respond({ ':status': 200 }), void stream.end(text)) });
+  const old = await world.peer({
+    wallet,
+    serve: (stream) => (stream.respond({ ':status': 200 }), void stream.end(text)),
+  });
   const reply = await world.send(wallet.providerId).head;
   await until(() => world.tunnels.count().streams === 0);
   await (await world.dial({ wallet })).register();

@@ -5,35 +5,49 @@ import { dialPeer, documentOf } from '../../support/tunnel-peer.ts';
 import { DOMAIN, evmWallet, solanaWallet } from '../../support/wallets.ts';
 import { startWorld, textOf } from './tunnel-world.ts';
 
-const ECHO = { serve: (stream: import('node:http2').ServerHttp2Stream) => (stream.respond({ ':status': 200 }), void stream.end('ok')) };
+const ECHO = {
+  serve: (stream: import('node:http2').ServerHttp2Stream) => (
+    stream.respond({ ':status': 200 }),
+    void stream.end('ok')
+  ),
+};
 
 test.each([
   ['Solana', solanaWallet],
   ['EVM', evmWallet],
-])('a proxy with a wallet of %s is welcomed, registers with its signature, and can be called', async (_kind, makeWallet) => {
-  const world = await startWorld();
-  const wallet = makeWallet();
-  const peer = await world.dial({ wallet, ...ECHO });
-  expect(peer.welcome).toEqual({
-    type: 'welcome',
-    provider: wallet.providerId,
-    account: wallet.account,
-    version: '1.2.3',
-    challenge: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{40,44}$/),
-  });
-  expect(world.catalog.offers()).toEqual([]);
-  expect(await peer.register()).toEqual({ type: 'registered', revision: 1, services: ['peer/model'] });
-  expect(world.catalog.offers().map(({ id, endpoint }) => ({ id, endpoint }))).toEqual([
-    { id: `model/${wallet.providerId}:peer/model`, endpoint: { kind: 'tunnel', provider: wallet.providerId, basePath: '/model/peer%2Fmodel' } },
-  ]);
-  expect((await textOf(world.send(wallet.providerId))).text).toBe('ok');
-  expect(world.told).toEqual(['connected', 'registered 1']);
-});
+])(
+  'a proxy with a wallet of %s is welcomed, registers with its signature, and can be called',
+  async (_kind, makeWallet) => {
+    const world = await startWorld();
+    const wallet = makeWallet();
+    const peer = await world.dial({ wallet, ...ECHO });
+    expect(peer.welcome).toEqual({
+      type: 'welcome',
+      provider: wallet.providerId,
+      account: wallet.account,
+      version: '1.2.3',
+      challenge: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{40,44}$/),
+    });
+    expect(world.catalog.offers()).toEqual([]);
+    expect(await peer.register()).toEqual({ type: 'registered', revision: 1, services: ['peer/model'] });
+    expect(world.catalog.offers().map(({ id, endpoint }) => ({ id, endpoint }))).toEqual([
+      {
+        id: `model/${wallet.providerId}:peer/model`,
+        endpoint: { kind: 'tunnel', provider: wallet.providerId, basePath: '/model/peer%2Fmodel' },
+      },
+    ]);
+    expect((await textOf(world.send(wallet.providerId))).text).toBe('ok');
+    expect(world.told).toEqual(['connected', 'registered 1']);
+  },
+);
 
 test('a proxy with an API key registers without a signature', async () => {
   const world = await startWorld();
   const peer = await world.dial({ headers: { authorization: `Bearer ${await world.key()}` }, ...ECHO });
-  expect(peer.welcome).toMatchObject({ account: 'tollgate:local:acme', provider: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{43,44}$/) });
+  expect(peer.welcome).toMatchObject({
+    account: 'tollgate:local:acme',
+    provider: expect.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{43,44}$/),
+  });
   expect(await peer.register()).toMatchObject({ type: 'registered' });
   expect((await textOf(world.send(peer.welcome.provider))).text).toBe('ok');
 });
@@ -51,14 +65,20 @@ test('a document with problems is refused as a whole with all of them, and what 
   expect(await peer.register('no JSON')).toMatchObject({ type: 'refused', problems: [{ key: 'document' }] });
   expect(world.catalog.offers()).toHaveLength(1);
   expect((await textOf(world.send(peer.welcome.provider))).text).toBe('ok');
-  expect(await peer.register(documentOf('peer/other', 'Peer 1'))).toMatchObject({ type: 'registered', revision: 2, services: ['peer/other'] });
+  expect(await peer.register(documentOf('peer/other', 'Peer 1'))).toMatchObject({
+    type: 'registered',
+    revision: 2,
+    services: ['peer/other'],
+  });
 });
 
 test('more services than one provider may have are refused', async () => {
   const world = await startWorld({ servicesMax: 2 });
   const peer = await world.dial();
   const [model] = documentOf().models;
-  expect(await peer.register({ version: 1, models: [1, 2, 3].map((n) => ({ ...model, name: `m/${n}` })) })).toMatchObject({ type: 'refused' });
+  expect(
+    await peer.register({ version: 1, models: [1, 2, 3].map((n) => ({ ...model, name: `m/${n}` })) }),
+  ).toMatchObject({ type: 'refused' });
 });
 
 test('a registration that was heard on another connection is refused on this one', async () => {
@@ -67,10 +87,15 @@ test('a registration that was heard on another connection is refused on this one
   const first = await world.dial({ wallet });
   const document = JSON.stringify(documentOf());
   const digest = createHash('sha256').update(document).digest('hex');
-  const signature = await wallet.sign(registrationText({ router: DOMAIN, provider: wallet.providerId, challenge: first.welcome.challenge, digest }));
+  const signature = await wallet.sign(
+    registrationText({ router: DOMAIN, provider: wallet.providerId, challenge: first.welcome.challenge, digest }),
+  );
   const second = await world.dial({ wallet });
   expect(second.welcome.challenge).not.toBe(first.welcome.challenge);
-  expect(await second.register(document, { signature })).toMatchObject({ type: 'refused', problems: [{ key: 'signature' }] });
+  expect(await second.register(document, { signature })).toMatchObject({
+    type: 'refused',
+    problems: [{ key: 'signature' }],
+  });
   expect(await first.register(document, { signature })).toMatchObject({ type: 'registered' });
 });
 
@@ -93,7 +118,9 @@ test('a stolen sign-in does not take the place of a proxy: that takes a signed r
   const peer = await world.peer({ wallet, ...ECHO });
   // Whoever has the header of a sign-in and not the wallet.
   const thief = await world.dial({ wallet });
-  expect(await thief.register(documentOf(), { signature: await solanaWallet().sign('x') })).toMatchObject({ type: 'refused' });
+  expect(await thief.register(documentOf(), { signature: await solanaWallet().sign('x') })).toMatchObject({
+    type: 'refused',
+  });
   expect((await textOf(world.send(wallet.providerId))).text).toBe('ok');
   expect(peer.socket.readyState).toBe(peer.socket.OPEN);
 });
@@ -102,13 +129,18 @@ test('a name that another provider has is refused, and the connection given up',
   const world = await startWorld();
   await (await world.dial()).register(documentOf('a/model', 'Acme'));
   const second = await world.dial();
-  expect(await second.register(documentOf('b/model', 'acme'))).toMatchObject({ type: 'refused', problems: [{ key: 'provider_name' }] });
+  expect(await second.register(documentOf('b/model', 'acme'))).toMatchObject({
+    type: 'refused',
+    problems: [{ key: 'provider_name' }],
+  });
   expect((await second.closed).reason).toMatch(/refused/);
   expect(world.registry.locate(second.welcome.provider)).toBeNull();
 });
 
 test('a registry that cannot be reached sends the proxy away to come back', async () => {
-  const world = await startWorld({ registry: () => ({ join: () => Promise.reject(new Error('no route to the database')) }) });
+  const world = await startWorld({
+    registry: () => ({ join: () => Promise.reject(new Error('no route to the database')) }),
+  });
   const peer = await world.dial();
   await expect(peer.register()).rejects.toThrow(/1013/);
   expect((await peer.closed).reason).toMatch(/registry/);

@@ -9,11 +9,17 @@ const KIB = 1024;
 const MIB = 1024 * KIB;
 
 /** A stream on the client's end of a WebSocket that is not open yet, and the other end once it is. */
-async function startPair(): Promise<{ readonly stream: SocketStream; readonly client: WebSocket; readonly opened: Promise<WebSocket> }> {
+async function startPair(): Promise<{
+  readonly stream: SocketStream;
+  readonly client: WebSocket;
+  readonly opened: Promise<WebSocket>;
+}> {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
   await once(server, 'listening');
   const opened = once(server, 'connection').then(([socket]) => socket as WebSocket);
-  const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`, { perMessageDeflate: false });
+  const client = new WebSocket(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`, {
+    perMessageDeflate: false,
+  });
   const stream = createSocketStream(client);
   stream.on('error', () => {});
   onTestFinished(async () => {

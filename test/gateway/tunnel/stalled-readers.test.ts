@@ -58,7 +58,9 @@ test('what waits for its reader does not keep what came with it in memory', asyn
       stream.once('close', () => clearInterval(drip));
     },
   });
-  const stalled = await Promise.all(Array.from({ length: 4 }, () => world.send(peer.welcome.provider, { headers: { 'x-stalls': '1' } }).head));
+  const stalled = await Promise.all(
+    Array.from({ length: 4 }, () => world.send(peer.welcome.provider, { headers: { 'x-stalls': '1' } }).head),
+  );
   const busy = world.send(peer.welcome.provider);
   const reply = await busy.head;
   let read = 0;
@@ -88,7 +90,9 @@ test('a large request is held back by a proxy that does not read it, and 50 othe
   });
   const stalled = world.send(peer.welcome.provider, { headers: { 'x-stalls': '1' }, body: new Uint8Array(8_000_000) });
   stalled.head.catch(() => {});
-  const busy = await Promise.all(Array.from({ length: 50 }, () => textOf(world.send(peer.welcome.provider, { body: 'x'.repeat(100_000) }))));
+  const busy = await Promise.all(
+    Array.from({ length: 50 }, () => textOf(world.send(peer.welcome.provider, { body: 'x'.repeat(100_000) }))),
+  );
   expect(busy.every(({ text }) => text === 'taken')).toBe(true);
   expect(arrived).toBe(50 * 100_000);
   stalled.abort(new Error('enough'));

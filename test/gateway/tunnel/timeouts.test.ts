@@ -31,7 +31,9 @@ test('a reply that falls silent, however long it took before', async () => {
 
 test('a reader that takes its time is no silence of the provider', async () => {
   const world = await startWorld({ upstream: { idleTimeoutMs: 40 } });
-  const peer = await world.peer({ serve: (stream) => (stream.respond({ ':status': 200 }), void stream.end('x'.repeat(400_000))) });
+  const peer = await world.peer({
+    serve: (stream) => (stream.respond({ ':status': 200 }), void stream.end('x'.repeat(400_000))),
+  });
   const reply = await world.send(peer.welcome.provider).head;
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect((await restOf(reply)).byteLength).toBe(400_000);

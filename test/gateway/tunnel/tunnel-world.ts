@@ -1,8 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { createCatalog, createServer, type Catalog, type Caller, type TunnelEndpoint, type UpstreamRequest } from '#gateway';
-import { createAttempts, createAuthenticator, createIdentity, createKeyStore, createSignIn, type KeyStore } from '#auth';
+import {
+  createCatalog,
+  createServer,
+  type Catalog,
+  type Caller,
+  type TunnelEndpoint,
+  type UpstreamRequest,
+} from '#gateway';
+import {
+  createAttempts,
+  createAuthenticator,
+  createIdentity,
+  createKeyStore,
+  createSignIn,
+  type KeyStore,
+} from '#auth';
 import type { NewKeyFields } from '#auth/keys';
 import type { Registry, TunnelObserver, Tunnels } from '#network';
 import type { Authenticator } from '../../../src/auth/authenticator.ts';
@@ -40,7 +54,11 @@ export interface WorldOptions {
   readonly connectionsPerAddressMax?: number;
   readonly limits?: Partial<TunnelsLimits>;
   /** Comes before the authenticator. */
-  readonly authenticate?: (authenticate: Authenticator['authenticate'], headers: IncomingHttpHeaders, address: string) => Promise<Caller>;
+  readonly authenticate?: (
+    authenticate: Authenticator['authenticate'],
+    headers: IncomingHttpHeaders,
+    address: string,
+  ) => Promise<Caller>;
   readonly upstream?: Partial<TunnelUpstreamOptions>;
   /** In place of the registry's own methods. */
   readonly registry?: (registry: Registry) => Partial<Registry>;
@@ -61,7 +79,15 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const registry: Registry = { ...real, ...options.registry?.(real) };
   const keys = createKeyStore(database, { now });
   const attempts = createAttempts({ perMinute: 10_000, now });
-  const signIn = await createSignIn({ domains: [DOMAIN], lifetimeMsMax: 3_600_000, skewMs: 30_000, chains: [], attempts, now, elapsed: now });
+  const signIn = await createSignIn({
+    domains: [DOMAIN],
+    lifetimeMsMax: 3_600_000,
+    skewMs: 30_000,
+    chains: [],
+    attempts,
+    now,
+    elapsed: now,
+  });
   const authenticator = createAuthenticator({ keys, signIn, attempts, acceptDevelopmentKeys: true, now });
   const server = createServer({ limits: LIMITS, onError: () => {} });
   const told: string[] = [];
@@ -78,7 +104,8 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const tunnels = createTunnels({
     server,
     authenticate: (headers, address) =>
-      options.authenticate?.(authenticator.authenticate, headers, address) ?? authenticator.authenticate(headers, address),
+      options.authenticate?.(authenticator.authenticate, headers, address) ??
+      authenticator.authenticate(headers, address),
     identity: createIdentity({ seed: '07'.repeat(32) }),
     registry,
     config: {
@@ -128,7 +155,13 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     send: (provider, request, last) =>
       upstream.send(
         { kind: 'tunnel', provider, basePath: '/model/peer%2Fmodel' },
-        { method: 'POST', path: '/chat/completions', headers: { 'content-type': 'application/json' }, body: '{}', ...request },
+        {
+          method: 'POST',
+          path: '/chat/completions',
+          headers: { 'content-type': 'application/json' },
+          body: '{}',
+          ...request,
+        },
         'tollgate:local:alice',
         last,
       ),
@@ -161,7 +194,9 @@ export async function until(condition: () => boolean, ms = 10_000): Promise<void
 }
 
 /** A whole reply as text. */
-export async function textOf(exchange: UpstreamExchange): Promise<{ readonly reply: UpstreamReply; readonly text: string }> {
+export async function textOf(
+  exchange: UpstreamExchange,
+): Promise<{ readonly reply: UpstreamReply; readonly text: string }> {
   const reply = await exchange.head;
   return { reply, text: (await restOf(reply)).toString() };
 }

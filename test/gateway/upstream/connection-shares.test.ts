@@ -15,7 +15,13 @@ function world(max: number, waitMs = 1_000) {
       () => void begun.push(account),
       (failure) => void refused.push(failure),
     );
-  return { shares, begun, refused, enter, many: (account: string, count: number) => Array.from({ length: count }, () => enter(account)) };
+  return {
+    shares,
+    begun,
+    refused,
+    enter,
+    many: (account: string, count: number) => Array.from({ length: count }, () => enter(account)),
+  };
 }
 
 test('an account alone gets half of the connections, one that comes then half of what is left', () => {
@@ -57,7 +63,12 @@ test('a request that waits too long is refused, with words that say why, and is 
   expect(refused).toEqual([]);
   vi.advanceTimersByTime(1);
   expect(refused).toMatchObject([
-    { blame: 'account', unsent: true, retryable: true, message: expect.stringMatching(/^This account has 1 requests open/) as string },
+    {
+      blame: 'account',
+      unsent: true,
+      retryable: true,
+      message: expect.stringMatching(/^This account has 1 requests open/) as string,
+    },
   ]);
   expect(begun).toEqual(['a']);
 });
@@ -93,12 +104,15 @@ test('whoever waits is refused when all is closed, and nothing is left', () => {
 });
 
 test('whatever comes and goes: never more than there are, none held back that may go, nothing left', () => {
-  const steps = fc.array(fc.record({ account: fc.constantFrom('a', 'b', 'c', 'd'), leaves: fc.nat() }), { maxLength: 200 });
+  const steps = fc.array(fc.record({ account: fc.constantFrom('a', 'b', 'c', 'd'), leaves: fc.nat() }), {
+    maxLength: 200,
+  });
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), steps, (max, all) => {
       const shares = createConnectionShares({ max, waitMs: 1e6 });
       const open: { readonly account: string; readonly entry: Entry; state: string }[] = [];
-      const held = (account?: string) => open.filter((each) => each.state === 'held' && (account === undefined || each.account === account)).length;
+      const held = (account?: string) =>
+        open.filter((each) => each.state === 'held' && (account === undefined || each.account === account)).length;
       const remove = (index: number) => {
         const [gone] = open.splice(index, 1);
         gone!.entry.leave();
@@ -113,7 +127,8 @@ test('whatever comes and goes: never more than there are, none held back that ma
           () => void (made.state = 'refused'),
         );
         expect(held()).toBeLessThanOrEqual(max);
-        for (const each of open) if (each.state === 'waits') expect(held(each.account)).toBeGreaterThanOrEqual(max - held());
+        for (const each of open)
+          if (each.state === 'waits') expect(held(each.account)).toBeGreaterThanOrEqual(max - held());
       }
       while (open.length > 0) remove(0);
       expect(shares.idle).toBe(true);

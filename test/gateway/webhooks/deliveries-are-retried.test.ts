@@ -7,7 +7,9 @@ const MINUTE_MS = 60_000;
 
 test('what a status means', () => {
   const meaning = (outcome: string) =>
-    [200, 202, 204, 301, 308, 400, 401, 404, 408, 410, 422, 425, 429, 500, 502, 503, 504].filter((status) => outcomeOf(status) === outcome);
+    [200, 202, 204, 301, 308, 400, 401, 404, 408, 410, 422, 425, 429, 500, 502, 503, 504].filter(
+      (status) => outcomeOf(status) === outcome,
+    );
   expect(meaning('delivered')).toEqual([200, 202, 204]);
   expect(meaning('again')).toEqual([408, 425, 429, 500, 502, 503, 504]);
   expect(meaning('never')).toEqual([301, 308, 400, 401, 404, 422]);
@@ -22,7 +24,8 @@ test('waits grow, differ from one to the next, and heed the receiver within reas
   expect(delayAfter(1, () => 0.5, '60')).toBe(60_000);
   expect(delayAfter(1, () => 0.5, '1')).toBe(5_000);
   expect(delayAfter(1, () => 0.5, '999999')).toBe(600_000);
-  for (const strange of ['', '-5', 'Fri, 20 Nov 2026 10:00:00 GMT', '1e9', ['60'], 60, null]) expect(delayAfter(1, () => 0.5, strange)).toBe(5_000);
+  for (const strange of ['', '-5', 'Fri, 20 Nov 2026 10:00:00 GMT', '1e9', ['60'], 60, null])
+    expect(delayAfter(1, () => 0.5, strange)).toBe(5_000);
 });
 
 describe('a receiver that fails', () => {
@@ -73,7 +76,9 @@ describe('a receiver that fails', () => {
   test.each([400, 401, 404, 302])('with %i is not asked again, and gets what follows', async (status) => {
     const { gateway, clock, lost } = await openWorld('sqlite');
     const webhooks = gateway();
-    const receiver = await listenForNews(({ body }, response) => void response.writeHead(body === 'one' ? status : 200, { location: '/else' }).end());
+    const receiver = await listenForNews(
+      ({ body }, response) => void response.writeHead(body === 'one' ? status : 200, { location: '/else' }).end(),
+    );
     await webhooks.set(KEY, ALICE, hook(receiver.url));
     for (const body of ['one', 'two']) await webhooks.deliver(KEY, event(body));
     await webhooks.run();

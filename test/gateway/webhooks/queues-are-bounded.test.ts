@@ -33,7 +33,9 @@ describe.each(ENGINES)('what waits on %s', (engine) => {
     await webhooks.run();
     expect(await webhooks.deliver(KEY, event('two'))).toBe(1);
     expect(await webhooks.deliver(KEY, event('three'))).toBe(0);
-    expect(lost).toMatchObject([{ account: 'alice', receiver: null, reason: 'too much waits for the receivers of the account' }]);
+    expect(lost).toMatchObject([
+      { account: 'alice', receiver: null, reason: 'too much waits for the receivers of the account' },
+    ]);
     expect(await webhooks.deliver(bob, event('b'.repeat(1_000)))).toBe(1);
     await webhooks.run();
     expect(await webhooks.deliver(bob, event('c'))).toBe(0);

@@ -7,7 +7,11 @@ describe.each(ENGINES)('a delivery on %s', (engine) => {
     const { gateway } = await openWorld(engine);
     const webhooks = gateway();
     const receiver = await listenForNews();
-    await webhooks.set(KEY, ALICE, hook(`${receiver.url}?a=1`, { headers: { authorization: 'Bearer b', 'x-token': 't' } }));
+    await webhooks.set(
+      KEY,
+      ALICE,
+      hook(`${receiver.url}?a=1`, { headers: { authorization: 'Bearer b', 'x-token': 't' } }),
+    );
     expect(await webhooks.deliver(KEY, event('{"n":1}'))).toBe(1);
     await webhooks.run();
     expect(receiver.got).toHaveLength(1);
@@ -22,7 +26,8 @@ describe.each(ENGINES)('a delivery on %s', (engine) => {
     const { gateway } = await openWorld(engine);
     const webhooks = gateway();
     const receivers = await Promise.all([listenForNews(), listenForNews(), listenForNews()]);
-    for (const [index, form] of ['x', 'y', 'z'].entries()) await webhooks.set(KEY, ALICE, hook(receivers[index]!.url, { name: form, form }));
+    for (const [index, form] of ['x', 'y', 'z'].entries())
+      await webhooks.set(KEY, ALICE, hook(receivers[index]!.url, { name: form, form }));
     const told = await webhooks.deliver(KEY, {
       identity: 'one',
       contentOf: (form) => (form === 'z' ? null : { contentType: `text/${form}`, body: form }),
@@ -50,10 +55,14 @@ describe.each(ENGINES)('a delivery on %s', (engine) => {
   test('happens once, however often and by however many gateways the same is seen', async () => {
     const { gateway, again } = await openWorld(engine);
     const webhooks = gateway();
-    const others = engine === 'postgres' ? [gateway({ database: await again() }), gateway({ database: await again() })] : [gateway(), gateway()];
+    const others =
+      engine === 'postgres'
+        ? [gateway({ database: await again() }), gateway({ database: await again() })]
+        : [gateway(), gateway()];
     const receiver = await listenForNews();
     await webhooks.set(KEY, ALICE, hook(receiver.url));
-    // Whoever is late queues what another gateway is just done with: the two must not wait for each other in the database.
+    // Whoever is late queues what another gateway is just done with: the two must not wait for each other in the
+    // database.
     const rounds = Array.from({ length: 25 }, (_, round) => `${round}`);
     for (const round of rounds) {
       await Promise.all([webhooks, ...others].map((one) => one.deliver(KEY, event(round))));

@@ -36,8 +36,14 @@ describe.each(ENGINES)('webhooks on %s', (engine) => {
   test('are each owner’s own, also those of a run and those of its account', async () => {
     const { gateway } = await openWorld(engine);
     const webhooks = gateway();
-    const owners = [ALICE, { account: 'bob', run: null }, { account: 'alice', run: 'gen-1' }, { account: 'alice', run: 'gen-2' }];
-    for (const [index, owner] of owners.entries()) await webhooks.set(KEY, owner, hook(`https://${index}.example.com/`));
+    const owners = [
+      ALICE,
+      { account: 'bob', run: null },
+      { account: 'alice', run: 'gen-1' },
+      { account: 'alice', run: 'gen-2' },
+    ];
+    for (const [index, owner] of owners.entries())
+      await webhooks.set(KEY, owner, hook(`https://${index}.example.com/`));
     for (const [index, owner] of owners.entries()) {
       expect((await webhooks.list(KEY, owner)).map(({ url }) => url)).toEqual([`https://${index}.example.com/`]);
     }
@@ -48,7 +54,8 @@ describe.each(ENGINES)('webhooks on %s', (engine) => {
   test('are so many for a task, and one of them can still be replaced', async () => {
     const { gateway } = await openWorld(engine);
     const webhooks = gateway();
-    for (let n = 0; n < WEBHOOKS_PER_TASK_MAX; n += 1) expect(await webhooks.set(KEY, ALICE, hook(URL_A, { name: `${n}` }))).toBe(true);
+    for (let n = 0; n < WEBHOOKS_PER_TASK_MAX; n += 1)
+      expect(await webhooks.set(KEY, ALICE, hook(URL_A, { name: `${n}` }))).toBe(true);
     expect(await webhooks.set(KEY, ALICE, hook(URL_A, { name: 'more' }))).toBe(false);
     expect(await webhooks.set(KEY, ALICE, hook(URL_A, { name: '3', form: 'other' }))).toBe(true);
     expect(await webhooks.list(KEY, ALICE)).toHaveLength(WEBHOOKS_PER_TASK_MAX);
@@ -72,7 +79,9 @@ describe.each(ENGINES)('webhooks on %s', (engine) => {
     const webhooks = gateway();
     await webhooks.set(KEY, ALICE, hook(URL_A, { headers: SECRET, notes: '{"token":"secret-token"}' }));
     const rows = await database.query(adHoc('SELECT * FROM webhooks'));
-    expect(JSON.stringify(rows, (_key, value: unknown) => (typeof value === 'bigint' ? Number(value) : value))).not.toContain('secret');
+    expect(
+      JSON.stringify(rows, (_key, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)),
+    ).not.toContain('secret');
     await database.query(adHoc("UPDATE webhooks SET account = 'bob'"));
     expect(await webhooks.list(KEY, { account: 'bob', run: null })).toEqual([]);
     await database.query(adHoc("UPDATE webhooks SET account = 'alice'"));

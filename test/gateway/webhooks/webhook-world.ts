@@ -48,12 +48,25 @@ export async function listenForNews(answer: Answer = (_got, response) => void re
 export const KEY = { primitive: 'agent', service: 'acme/agent', taskId: 'task-1' } as const;
 export const ALICE = { account: 'alice', run: null };
 
-export const hook = (url: string, change: Partial<Webhook> = {}): Webhook => ({ name: 'a', form: 'plain', url, headers: {}, notes: '{}', ...change });
+export const hook = (url: string, change: Partial<Webhook> = {}): Webhook => ({
+  name: 'a',
+  form: 'plain',
+  url,
+  headers: {},
+  notes: '{}',
+  ...change,
+});
 
 /** An event with this text, told to every form. */
-export const event = (body: string, identity: string | null = body) => ({ identity, contentOf: () => ({ contentType: 'application/json', body }) });
+export const event = (body: string, identity: string | null = body) => ({
+  identity,
+  contentOf: () => ({ contentType: 'application/json', body }),
+});
 
-/** A database with as many gateways as are asked for, whose clock is the test's: nothing is sent but by `run`, or where something is delivered. */
+/**
+ * A database with as many gateways as are asked for, whose clock is the test's: nothing is sent but by `run`, or
+ * where something is delivered.
+ */
 export async function openWorld(engine: EngineName) {
   const clock = { now: 1_700_000_000_000 };
   const opened = await openEngine(engine);

@@ -22,8 +22,14 @@ export interface SendOptions {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** A gateway with services at these addresses, whose lists it knows. `toml` begins among its `[limits]`. Stopped with the test. */
-export async function startAggregateSpine(services: Readonly<Record<string, string>>, options: SpineOptions = {}): Promise<AggregateSpine> {
+/**
+ * A gateway with services at these addresses, whose lists it knows. `toml` begins among its `[limits]`. Stopped
+ * with the test.
+ */
+export async function startAggregateSpine(
+  services: Readonly<Record<string, string>>,
+  options: SpineOptions = {},
+): Promise<AggregateSpine> {
   const blocks = Object.entries(services).map(([name, url]) => toolToml({ name, url }));
   const spine = await startSpine({ ...options, toml: UNHURRIED + (options.toml ?? '') + blocks.join('') });
   onTestFinished(() => spine.stop());
@@ -35,7 +41,11 @@ export async function startAggregateSpine(services: Readonly<Record<string, stri
 /** A gateway, and how its aggregate is spoken to. */
 export function withAggregate(spine: Spine): AggregateSpine & { known(services: readonly string[]): Promise<void> } {
   const mcp = `${spine.origin}/mcp`;
-  const send: AggregateSpine['send'] = (message, session = null, { key = spine.key, accept = BOTH, url = mcp, headers = {} } = {}) =>
+  const send: AggregateSpine['send'] = (
+    message,
+    session = null,
+    { key = spine.key, accept = BOTH, url = mcp, headers = {} } = {},
+  ) =>
     fetch(url, {
       method: 'POST',
       headers: {
@@ -66,7 +76,12 @@ export function withAggregate(spine: Spine): AggregateSpine & { known(services: 
       for (const name of services)
         for (;;) {
           const [found] = await messagesOf(
-            await send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'find_tools', arguments: { query: '', services: [name] } } }),
+            await send({
+              jsonrpc: '2.0',
+              id: 1,
+              method: 'tools/call',
+              params: { name: 'find_tools', arguments: { query: '', services: [name] } },
+            }),
           );
           if ((found!['result'] as { structuredContent: { searched: number } }).structuredContent.searched > 0) break;
           if (Date.now() > until) throw new Error(`${name} was not listed within 20 s`);
@@ -81,10 +96,16 @@ const INFO = { name: 'test', version: '1' };
 const CAPABILITIES = { sampling: {}, elicitation: { form: {} }, roots: { listChanged: true } };
 
 /** A connected client of the SDK v1, which has a session; closed with the test. */
-export async function connectV1(url: string, key: string, prepare: (client: Client) => void = () => {}): Promise<Client> {
+export async function connectV1(
+  url: string,
+  key: string,
+  prepare: (client: Client) => void = () => {},
+): Promise<Client> {
   const client = new Client(INFO, { capabilities: { ...CAPABILITIES, elicitation: {} } });
   prepare(client);
-  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { authorization: `Bearer ${key}` } } });
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers: { authorization: `Bearer ${key}` } },
+  });
   await client.connect(transport);
   onTestFinished(async () => {
     await transport.terminateSession().catch(() => {});
@@ -94,15 +115,22 @@ export async function connectV1(url: string, key: string, prepare: (client: Clie
 }
 
 /** A connected client of the SDK v2, which speaks the modern revision; closed with the test. */
-export async function connectV2(url: string, key: string, prepare: (client: ModernClient) => void = () => {}): Promise<ModernClient> {
+export async function connectV2(
+  url: string,
+  key: string,
+  prepare: (client: ModernClient) => void = () => {},
+): Promise<ModernClient> {
   const client = new ModernClient(INFO, { capabilities: CAPABILITIES });
   prepare(client);
-  await client.connect(new ModernTransport(new URL(url), { requestInit: { headers: { authorization: `Bearer ${key}` } } }));
+  await client.connect(
+    new ModernTransport(new URL(url), { requestInit: { headers: { authorization: `Bearer ${key}` } } }),
+  );
   onTestFinished(() => client.close());
   return client;
 }
 
-export const textOf = (result: unknown): string => (result as { content: readonly { text?: string }[] }).content.map(({ text }) => text).join('\n');
+export const textOf = (result: unknown): string =>
+  (result as { content: readonly { text?: string }[] }).content.map(({ text }) => text).join('\n');
 
 export const call = (id: number | string, name: string, args: object = {}) => ({
   jsonrpc: '2.0',
@@ -114,7 +142,8 @@ export const call = (id: number | string, name: string, args: object = {}) => ({
 /** The JSON-RPC messages of a reply, JSON or events. */
 export async function messagesOf(reply: Response): Promise<Record<string, unknown>[]> {
   const text = await reply.text();
-  if (!reply.headers.get('content-type')?.includes('event-stream')) return text === '' ? [] : [JSON.parse(text) as Record<string, unknown>];
+  if (!reply.headers.get('content-type')?.includes('event-stream'))
+    return text === '' ? [] : [JSON.parse(text) as Record<string, unknown>];
   return [...text.matchAll(/^data: ?(\{.*)$/gm)].map(([, data]) => JSON.parse(data!) as Record<string, unknown>);
 }
 
@@ -158,9 +187,18 @@ export function streamOf(reply: Response): MessageStream {
 }
 
 /** Opens the stream of a session. */
-export async function listenTo(spine: AggregateSpine, session: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+export async function listenTo(
+  spine: AggregateSpine,
+  session: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
   return fetch(spine.mcp, {
-    headers: { authorization: `Bearer ${spine.key}`, 'mcp-session-id': session, accept: 'text/event-stream', ...headers },
+    headers: {
+      authorization: `Bearer ${spine.key}`,
+      'mcp-session-id': session,
+      accept: 'text/event-stream',
+      ...headers,
+    },
   });
 }
 

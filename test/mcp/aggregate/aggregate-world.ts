@@ -17,7 +17,10 @@ export interface AggregateWorld extends CatalogueWorld {
 }
 
 /** An aggregate over real servers, by the names of their services. */
-export async function startAggregate(services: Readonly<Record<string, Lists>>, options: Partial<AggregateOptions> = {}): Promise<AggregateWorld> {
+export async function startAggregate(
+  services: Readonly<Record<string, Lists>>,
+  options: Partial<AggregateOptions> = {},
+): Promise<AggregateWorld> {
   const offers = await Promise.all(
     Object.entries(services).map(async ([service, lists]) => {
       const { url } = await serveRaw((method) => {
@@ -69,4 +72,5 @@ export function resultOf(answer: ReturnType<Aggregate['list']>): Record<string, 
   return JSON.parse(answer.result) as Record<string, unknown>;
 }
 
-export const namesIn = (items: unknown, key = 'name') => (items as readonly Record<string, string>[]).map((item) => item[key]);
+export const namesIn = (items: unknown, key = 'name') =>
+  (items as readonly Record<string, string>[]).map((item) => item[key]);

@@ -3,7 +3,12 @@ import { Ajv } from 'ajv';
 import { expect, test } from 'vitest';
 import { ANYONE, keyFor, namesIn, request, resultOf, startAggregate } from './aggregate-world.ts';
 
-const tool = (name: string, description = '') => ({ name, title: `The ${name}`, description, inputSchema: { type: 'object', 'x-kept': 1.0 } });
+const tool = (name: string, description = '') => ({
+  name,
+  title: `The ${name}`,
+  description,
+  inputSchema: { type: 'object', 'x-kept': 1.0 },
+});
 const SERVICES = {
   'acme/many': { tools: Array.from({ length: 250 }, (_, i) => tool(`thing_${i}`, 'Does a thing')) },
   'acme/weather': { tools: [tool('forecast', 'Weather of the next days')] },
@@ -18,13 +23,18 @@ const found = (result: string) => (JSON.parse(result) as { structuredContent: Fo
 
 test('above 200 tools, two of the gateway are listed in their stead; a selection with fewer is listed', async () => {
   const { aggregate } = await startAggregate(SERVICES);
-  const list = (selection: string | null) => resultOf(aggregate.list('tools/list', undefined, aggregate.scope(ANYONE, selection), true));
+  const list = (selection: string | null) =>
+    resultOf(aggregate.list('tools/list', undefined, aggregate.scope(ANYONE, selection), true));
   expect(namesIn(list(null)['tools'])).toEqual(['find_tools', 'call_tool']);
   expect(ListToolsResultSchema.safeParse(list(null)).error).toBeUndefined();
   expect(list(null)['tools']).toMatchObject([{ _meta: { 'tollgate/price': { per_call: '0', currency: 'USDC' } } }, {}]);
   expect(namesIn(list('acme/weather')['tools'])).toEqual(['acme_weather__forecast']);
   expect(
-    namesIn(resultOf(aggregate.list('tools/list', undefined, aggregate.scope(keyFor('acme/weather', 'acme/secret'), null), true))['tools']),
+    namesIn(
+      resultOf(
+        aggregate.list('tools/list', undefined, aggregate.scope(keyFor('acme/weather', 'acme/secret'), null), true),
+      )['tools'],
+    ),
   ).toHaveLength(2);
 });
 
@@ -49,7 +59,9 @@ test('find_tools gives what the words say with schema and price, of the services
   });
   const { content } = JSON.parse(result) as { content: { text: string }[] };
   expect(JSON.parse(content[0]!.text)).toEqual(found(result));
-  const { tools } = resultOf(aggregate.list('tools/list', undefined, aggregate.scope(ANYONE, null), true)) as { tools: { outputSchema: object }[] };
+  const { tools } = resultOf(aggregate.list('tools/list', undefined, aggregate.scope(ANYONE, null), true)) as {
+    tools: { outputSchema: object }[];
+  };
   expect(new Ajv().validate(tools[0]!.outputSchema, found(result))).toBe(true);
 
   // What it names can be called.
@@ -86,5 +98,8 @@ test.each([
 ])('%j is an error of the tool, in words', async (args) => {
   const { aggregate } = await startAggregate({});
   const result = JSON.parse(aggregate.find(args, aggregate.scope(ANYONE, null), false)) as Record<string, unknown>;
-  expect(result).toEqual({ content: [{ type: 'text', text: expect.stringContaining('must be') as string }], isError: true });
+  expect(result).toEqual({
+    content: [{ type: 'text', text: expect.stringContaining('must be') as string }],
+    isError: true,
+  });
 });

@@ -26,15 +26,25 @@ test('a client with a session uses two services with the same names, and pays fo
 
   for (const service of ['acme_old', 'acme_new']) {
     const slug = service.replace('_', '--');
-    expect(textOf(await client.callTool({ name: `${service}__test_simple_text`, arguments: {} })), service).toMatch(/simple text response/);
+    expect(textOf(await client.callTool({ name: `${service}__test_simple_text`, arguments: {} })), service).toMatch(
+      /simple text response/,
+    );
     const { contents } = await client.readResource({ uri: `${slug}+test://static-text` });
-    expect(contents).toMatchObject([{ uri: `${slug}+test://static-text`, text: expect.stringContaining('static text') }]);
-    const prompt = await client.getPrompt({ name: `${service}__test_prompt_with_arguments`, arguments: { arg1: 'a', arg2: 'b' } });
+    expect(contents).toMatchObject([
+      { uri: `${slug}+test://static-text`, text: expect.stringContaining('static text') },
+    ]);
+    const prompt = await client.getPrompt({
+      name: `${service}__test_prompt_with_arguments`,
+      arguments: { arg1: 'a', arg2: 'b' },
+    });
     expect(prompt.messages).toHaveLength(1);
     const ref = { type: 'ref/prompt', name: `${service}__test_prompt_with_arguments` } as const;
     const { completion } = await client.complete({ ref, argument: { name: 'arg1', value: 'par' } });
     expect(completion.values).toEqual(['paris', 'park', 'party']);
-    const wrapped = await client.callTool({ name: 'call_tool', arguments: { name: `${service}__test_simple_text`, arguments: {} } });
+    const wrapped = await client.callTool({
+      name: 'call_tool',
+      arguments: { name: `${service}__test_simple_text`, arguments: {} },
+    });
     expect(wrapped._meta).toMatchObject({ 'tollgate/generation': { cost: '0.001' } });
     await expect(client.readResource({ uri: `${slug}+test://not-there` })).rejects.toThrow();
   }
@@ -56,15 +66,22 @@ test('progress comes while a tool works, and what a server asks is answered by t
       role: 'assistant',
       content: { type: 'text', text: `said ${JSON.stringify(params.messages[0]!.content)}` },
     }));
-    made.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { username: 'me', email: 'me@example.com' } }));
+    made.setRequestHandler(ElicitRequestSchema, () => ({
+      action: 'accept',
+      content: { username: 'me', email: 'me@example.com' },
+    }));
   });
   const ask = async (service: string) => {
     const progress: number[] = [];
     const options = { onprogress: ({ progress: at }: { progress: number }) => void progress.push(at) };
     await client.callTool({ name: `${service}__test_tool_with_progress`, arguments: {} }, undefined, options);
     expect(progress, service).toEqual([0, 50, 100]);
-    expect(textOf(await client.callTool({ name: `${service}__test_sampling`, arguments: { prompt: `of ${service}` } }))).toContain(`of ${service}`);
-    expect(textOf(await client.callTool({ name: `${service}__test_elicitation`, arguments: { message: 'who?' } }))).toContain('me@example.com');
+    expect(
+      textOf(await client.callTool({ name: `${service}__test_sampling`, arguments: { prompt: `of ${service}` } })),
+    ).toContain(`of ${service}`);
+    expect(
+      textOf(await client.callTool({ name: `${service}__test_elicitation`, arguments: { message: 'who?' } })),
+    ).toContain('me@example.com');
   };
   // Both servers number what they ask from 0.
   await Promise.all(['acme_old', 'acme_new'].map(ask));

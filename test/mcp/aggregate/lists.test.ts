@@ -20,7 +20,10 @@ const SERVICES = {
     resourceTemplates: [{ uriTemplate: 'file:///{path}', name: 'any' }],
     prompts: [{ name: 'tidy up', description: 'Tidies' }],
   },
-  'acme/web': { tools: [{ name: 'read', inputSchema: { type: 'object' } }], resources: [{ uri: 'http://x/', name: 'x' }] },
+  'acme/web': {
+    tools: [{ name: 'read', inputSchema: { type: 'object' } }],
+    resources: [{ uri: 'http://x/', name: 'x' }],
+  },
 } as const;
 
 test('the lists of all services are one, by names of the aggregate, as every client reads them', async () => {
@@ -42,7 +45,11 @@ test('the lists of all services are one, by names of the aggregate, as every cli
   expect(tools).not.toHaveProperty('nextCursor');
 
   const resources = resultOf(aggregate.list('resources/list', null, scope, true));
-  expect(namesIn(resources['resources'], 'uri')).toEqual(['acme--files+file:///b', 'ui://acme--files/files/view', 'acme--web+http://x/']);
+  expect(namesIn(resources['resources'], 'uri')).toEqual([
+    'acme--files+file:///b',
+    'ui://acme--files/files/view',
+    'acme--web+http://x/',
+  ]);
   const templates = resultOf(aggregate.list('resources/templates/list', null, scope, true));
   expect(namesIn(templates['resourceTemplates'], 'uriTemplate')).toEqual(['acme--files+file:///{path}']);
   const prompts = resultOf(aggregate.list('prompts/list', null, scope, true));
@@ -76,7 +83,10 @@ const resources = (count: number, from = 0) =>
   Array.from({ length: count }, (_, i) => ({ uri: `r://${String(from + i).padStart(4, '0')}`, name: 'r' }));
 
 test('a long list comes in pages, whose cursors stand whatever comes and goes meanwhile', async () => {
-  const lists: Record<string, Lists> = { 'acme/a': { resources: resources(450) }, 'acme/b': { resources: resources(3) } };
+  const lists: Record<string, Lists> = {
+    'acme/a': { resources: resources(450) },
+    'acme/b': { resources: resources(3) },
+  };
   const { aggregate, refreshed, catalog } = await startAggregate(lists);
   const scope = () => aggregate.scope(ANYONE, null);
   const page = (cursor?: string) => resultOf(aggregate.list('resources/list', cursor, scope(), true));
@@ -116,7 +126,12 @@ test('a page has an end in bytes as well', async () => {
   expect(resultOf(answer).nextCursor).toEqual(expect.any(String));
 });
 
-test.each(['', 'x', '!', 'bnVsbA', 'WzEsMl0', 'WyJhIl0', 'x'.repeat(20_000), 7, {}, []])('the cursor %j is refused', async (cursor) => {
-  const { aggregate } = await startAggregate({});
-  expect(aggregate.list('resources/list', cursor, aggregate.scope(ANYONE, null), true)).toMatchObject({ error: { code: -32602 } });
-});
+test.each(['', 'x', '!', 'bnVsbA', 'WzEsMl0', 'WyJhIl0', 'x'.repeat(20_000), 7, {}, []])(
+  'the cursor %j is refused',
+  async (cursor) => {
+    const { aggregate } = await startAggregate({});
+    expect(aggregate.list('resources/list', cursor, aggregate.scope(ANYONE, null), true)).toMatchObject({
+      error: { code: -32602 },
+    });
+  },
+);

@@ -20,7 +20,9 @@ export interface PartServer extends ScriptedServer {
 }
 
 /** A legacy server with one tool, whose stream stays open; everything else is the test's. */
-export async function startPartServer(answer: (asked: Asked, response: ServerResponse) => unknown = () => undefined): Promise<PartServer> {
+export async function startPartServer(
+  answer: (asked: Asked, response: ServerResponse) => unknown = () => undefined,
+): Promise<PartServer> {
   const streams = new Set<ServerResponse>();
   const tools = ['ask'];
   const resources = ['a'];
@@ -39,10 +41,13 @@ export async function startPartServer(answer: (asked: Asked, response: ServerRes
         response.on('close', () => streams.delete(response));
         return;
       }
-      if (method === 'tools/list') return result({ tools: tools.map((name) => ({ name, inputSchema: { type: 'object' } })) });
-      if (method === 'resources/list') return result({ resources: resources.map((name) => ({ uri: `file:///${name}`, name })) });
+      if (method === 'tools/list')
+        return result({ tools: tools.map((name) => ({ name, inputSchema: { type: 'object' } })) });
+      if (method === 'resources/list')
+        return result({ resources: resources.map((name) => ({ uri: `file:///${name}`, name })) });
       if (method === 'resources/templates/list') return result({ resourceTemplates: [] });
-      if (method === 'logging/setLevel' || method === 'resources/subscribe' || method === 'resources/unsubscribe') return result({});
+      if (method === 'logging/setLevel' || method === 'resources/subscribe' || method === 'resources/unsubscribe')
+        return result({});
       return answer(asked, response);
     },
   });
@@ -51,7 +56,8 @@ export async function startPartServer(answer: (asked: Asked, response: ServerRes
     streamDelayMs: 0,
     tools,
     resources,
-    heard: (method: string) => scripted.asked.filter(({ http, message }) => http === 'POST' && (message.method ?? 'response') === method),
+    heard: (method: string) =>
+      scripted.asked.filter(({ http, message }) => http === 'POST' && (message.method ?? 'response') === method),
   });
   return server;
 }

@@ -40,7 +40,8 @@ test('a name is that of the service, and everything else in the message stays as
 test('a tool is called by its name of before as well: clients store names', async () => {
   const { resolve } = await start();
   const to = (name: string) => ({ kind: 'service', service: 'acme/files', text: request('tools/call', { name }).text });
-  for (const name of ['acme--files__write', 'acme_files__write']) expect(resolve('tools/call', { name })).toEqual(to('write'));
+  for (const name of ['acme--files__write', 'acme_files__write'])
+    expect(resolve('tools/call', { name })).toEqual(to('write'));
   expect(resolve('tools/call', { name: 'acme--files__read.file' })).toEqual(to('read.file'));
   expect(resolve('tools/call', { name: 'acme--files__no_such_thing' })).toMatchObject({ kind: 'refused' });
   // Its digest had 24 bits, which another name can be made to have.
@@ -49,7 +50,10 @@ test('a tool is called by its name of before as well: clients store names', asyn
 
 test('a service whose short digest is that of another takes no call from it', async () => {
   const [victim, evil] = ['acme/search-engine-with-a-long-name', 'evil/search-engine-6at9v'];
-  const { aggregate } = await startAggregate({ [evil]: { tools: [{ name: 'find' }] }, [victim]: { tools: [{ name: 'find' }] } });
+  const { aggregate } = await startAggregate({
+    [evil]: { tools: [{ name: 'find' }] },
+    [victim]: { tools: [{ name: 'find' }] },
+  });
   const scope = aggregate.scope(ANYONE, null);
   const serviceOf = (name: string) => {
     const resolution = aggregate.resolve(request('tools/call', { name }), scope);
@@ -72,8 +76,14 @@ test('prompts, resources, subscriptions and completions are those of their servi
   const prompt = /acme_files__tidy_up_[0-9][0-9a-z]{12}/.exec(
     JSON.stringify(aggregate.list('prompts/list', null, aggregate.scope(ANYONE, null), false)),
   )![0];
-  const to = (method: string, params: object) => ({ kind: 'service', service: 'acme/files', text: request(method, params).text });
-  expect(resolve('prompts/get', { name: prompt, arguments: {} })).toEqual(to('prompts/get', { name: 'tidy up', arguments: {} }));
+  const to = (method: string, params: object) => ({
+    kind: 'service',
+    service: 'acme/files',
+    text: request(method, params).text,
+  });
+  expect(resolve('prompts/get', { name: prompt, arguments: {} })).toEqual(
+    to('prompts/get', { name: 'tidy up', arguments: {} }),
+  );
   for (const method of ['resources/read', 'resources/subscribe', 'resources/unsubscribe']) {
     expect(resolve(method, { uri: 'acme--files+file:///a' })).toEqual(to(method, { uri: 'file:///a' }));
     // Servers know more than they list.
@@ -90,7 +100,8 @@ test('prompts, resources, subscriptions and completions are those of their servi
 describe('call_tool', () => {
   test('is the call of the tool that it names', async () => {
     const { resolve } = await start();
-    const wrapped = '{"name":"call_tool","_meta":{"a":1.0},"arguments":{"arguments":{ "x" : 1.50 },"name":"acme_web__read"}}';
+    const wrapped =
+      '{"name":"call_tool","_meta":{"a":1.0},"arguments":{"arguments":{ "x" : 1.50 },"name":"acme_web__read"}}';
     expect(resolve('tools/call', wrapped)).toEqual({
       kind: 'service',
       service: 'acme/web',
@@ -99,7 +110,9 @@ describe('call_tool', () => {
     expect(resolve('tools/call', '{"name":"call_tool","arguments":{"name":"acme_web__read"}}')).toMatchObject({
       text: request('tools/call', '{"name":"read"}').text,
     });
-    expect(resolve('tools/call', { name: 'call_tool', arguments: { name: 'find_tools', arguments: { query: 'x' } } })).toEqual({
+    expect(
+      resolve('tools/call', { name: 'call_tool', arguments: { name: 'find_tools', arguments: { query: 'x' } } }),
+    ).toEqual({
       kind: 'find',
       arguments: { query: 'x' },
     });
@@ -132,7 +145,10 @@ test('find_tools is always callable', async () => {
 
 test('a name that there is not is refused with the nearest', async () => {
   const { aggregate, resolve } = await start();
-  expect(errorOf(resolve('tools/call', { name: 'acme_web__raed' }))).toMatchObject({ code: -32602, data: { nearest: ['acme_web__read'] } });
+  expect(errorOf(resolve('tools/call', { name: 'acme_web__raed' }))).toMatchObject({
+    code: -32602,
+    data: { nearest: ['acme_web__read'] },
+  });
   expect(errorOf(resolve('tools/call', { name: 'acme-web__read' }))?.message).toContain('The nearest: acme_web__read');
   expect(errorOf(resolve('tools/call', { name: 'find_tool' }))).toMatchObject({ data: { nearest: ['find_tools'] } });
   expect(errorOf(resolve('tools/call', { name: 'zzz\u0007' }))).toEqual({
@@ -150,16 +166,32 @@ test('a name that there is not is refused with the nearest', async () => {
 
   // What a key may not use is not there for it, and is not named to it.
   const scope = aggregate.scope(keyFor('acme/files'), null);
-  expect(errorOf(aggregate.resolve(request('tools/call', { name: 'acme_web__read' }), scope))?.message).not.toContain('web__read,');
-  expect(errorOf(aggregate.resolve(request('resources/read', { uri: 'acme--web+x:y' }), scope))).toMatchObject({ code: -32602 });
+  expect(errorOf(aggregate.resolve(request('tools/call', { name: 'acme_web__read' }), scope))?.message).not.toContain(
+    'web__read,',
+  );
+  expect(errorOf(aggregate.resolve(request('resources/read', { uri: 'acme--web+x:y' }), scope))).toMatchObject({
+    code: -32602,
+  });
 });
 
 test('a tool of a service whose list is not known may be there', async () => {
   const { aggregate, catalog } = await start();
   const [first] = catalog.offers('tool');
   catalog.replace('new', [
-    { ...first!, id: 'tool/id-A:acme/new', service: 'acme/new', endpoint: { kind: 'direct', baseUrl: 'http://127.0.0.1:9/mcp', headers: {} } },
+    {
+      ...first!,
+      id: 'tool/id-A:acme/new',
+      service: 'acme/new',
+      endpoint: { kind: 'direct', baseUrl: 'http://127.0.0.1:9/mcp', headers: {} },
+    },
   ]);
-  const resolution = aggregate.resolve(request('tools/call', { name: 'acme_new__anything' }), aggregate.scope(ANYONE, null));
-  expect(resolution).toMatchObject({ kind: 'service', service: 'acme/new', text: request('tools/call', { name: 'anything' }).text });
+  const resolution = aggregate.resolve(
+    request('tools/call', { name: 'acme_new__anything' }),
+    aggregate.scope(ANYONE, null),
+  );
+  expect(resolution).toMatchObject({
+    kind: 'service',
+    service: 'acme/new',
+    text: request('tools/call', { name: 'anything' }).text,
+  });
 });

@@ -22,7 +22,8 @@ async function asking(idText: string) {
 }
 
 const answer = (id: unknown, who: string) => ({ jsonrpc: '2.0', id, result: { action: 'accept', content: { who } } });
-const tell = async (spine: AggregateSpine, session: string, message: unknown) => (await spine.send(message, session)).status;
+const tell = async (spine: AggregateSpine, session: string, message: unknown) =>
+  (await spine.send(message, session)).status;
 
 test.each([
   ['0', '0'],
@@ -42,17 +43,27 @@ test.each([
   expect(first).not.toBe(second);
   // The second is answered first; its progress is told to it alone.
   const token = (asked[1]!['params'] as { _meta: { progressToken: unknown } })._meta.progressToken;
-  expect(await tell(spine, session, { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: token, progress: 1 } })).toBe(202);
+  expect(
+    await tell(spine, session, {
+      jsonrpc: '2.0',
+      method: 'notifications/progress',
+      params: { progressToken: token, progress: 1 },
+    }),
+  ).toBe(202);
   expect(await tell(spine, session, answer(second, 'two'))).toBe(202);
   expect(await tell(spine, session, answer(first, 'one'))).toBe(202);
   for (const [i, stream] of streams.entries()) {
     const { id, result } = (await stream.rest()).at(-1) as { id: number; result: { content: [{ text: string }] } };
     expect(id).toBe(i);
     const idText = [one, other][i]!;
-    expect(result.content[0].text).toBe(`{"jsonrpc":"2.0","id":${idText},"result":{"action":"accept","content":{"who":"${['one', 'two'][i]}"}}}`);
+    expect(result.content[0].text).toBe(
+      `{"jsonrpc":"2.0","id":${idText},"result":{"action":"accept","content":{"who":"${['one', 'two'][i]}"}}}`,
+    );
   }
   expect(servers['acme/one'].heard('notifications/progress')).toEqual([]);
-  expect(servers['acme/two'].heard('notifications/progress')).toMatchObject([{ text: expect.stringContaining(`"progressToken":${other}`) }]);
+  expect(servers['acme/two'].heard('notifications/progress')).toMatchObject([
+    { text: expect.stringContaining(`"progressToken":${other}`) },
+  ]);
   expect(before - (await spine.balance()).available).toBe(2_000n);
   expect(await spine.faults()).toEqual([]);
 });

@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest';
 import { json } from '../sessions/scripted-server.ts';
 import { startSdkServer } from '../sessions/sdk-server.ts';
-import { call, connectV1, listenTo, messagesOf, startAggregateSpine, streamOf, textOf, until } from './aggregate-spine.ts';
+import {
+  call,
+  connectV1,
+  listenTo,
+  messagesOf,
+  startAggregateSpine,
+  streamOf,
+  textOf,
+  until,
+} from './aggregate-spine.ts';
 import { startPartServer } from './part-server.ts';
 
 const world = async (options: Parameters<typeof startAggregateSpine>[1] = {}) => {
@@ -12,26 +21,36 @@ const world = async (options: Parameters<typeof startAggregateSpine>[1] = {}) =>
   const session = await spine.initialize();
   const ask = async (message: object) => messagesOf(await spine.send({ jsonrpc: '2.0', id: 1, ...message }, session));
   const say = (message: object) => {
-    for (const stream of server.streams) stream.write(`id: 1\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`);
+    for (const stream of server.streams)
+      stream.write(`id: 1\ndata: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`);
   };
   return { server, spine, session, ask, say };
 };
 
 test('what the servers of open parts say comes with the URIs of the aggregate, also of parts that are opened later', async () => {
   const { server, spine, session, ask, say } = await world();
-  expect((await ask({ method: 'resources/subscribe', params: { uri: 'acme--one+file:///a' } }))[0]).toMatchObject({ result: {} });
+  expect((await ask({ method: 'resources/subscribe', params: { uri: 'acme--one+file:///a' } }))[0]).toMatchObject({
+    result: {},
+  });
   expect(server.heard('resources/subscribe')).toMatchObject([{ message: { params: { uri: 'file:///a' } } }]);
   const stream = streamOf(await listenTo(spine, session));
   await until(() => server.streams.size === 1);
   say({ method: 'notifications/resources/updated', params: { uri: 'file:///a' } });
-  expect(await stream.next()).toEqual({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: 'acme--one+file:///a' } });
+  expect(await stream.next()).toEqual({
+    jsonrpc: '2.0',
+    method: 'notifications/resources/updated',
+    params: { uri: 'acme--one+file:///a' },
+  });
 
   // Its stream is there before the call is made, however long that takes: what a server asks before would be lost.
   server.streamDelayMs = 300;
   await ask(call(2, 'acme_two__ask'));
   expect(server.streams.size).toBe(2);
   say({ method: 'notifications/message', params: { level: 'info', data: 'hello' } });
-  expect([await stream.next(), await stream.next()]).toMatchObject([{ params: { data: 'hello' } }, { params: { data: 'hello' } }]);
+  expect([await stream.next(), await stream.next()]).toMatchObject([
+    { params: { data: 'hello' } },
+    { params: { data: 'hello' } },
+  ]);
   say({ id: 3, method: 'ping' });
   const pings = [await stream.next(), await stream.next()].map(({ id }) => id);
   expect(new Set(pings)).toEqual(new Set(['acme/one 3', 'acme/two 3']));
@@ -46,7 +65,10 @@ test('a change in the lists of a service in scope is told once the list that is 
     if (message.method === 'tools/call') json(response, { jsonrpc: '2.0', id: message.id, result: { content: [] } });
   });
   const other = await startPartServer();
-  const spine = await startAggregateSpine({ 'acme/one': server.url, 'acme/two': other.url }, { now: () => Date.now() + clock.ahead });
+  const spine = await startAggregateSpine(
+    { 'acme/one': server.url, 'acme/two': other.url },
+    { now: () => Date.now() + clock.ahead },
+  );
   const session = await spine.initialize({ url: `${spine.mcp}?services=acme/one` });
   await messagesOf(await spine.send(call(1, 'acme_one__ask'), session));
   const stream = streamOf(await listenTo(spine, session));
@@ -54,10 +76,14 @@ test('a change in the lists of a service in scope is told once the list that is 
   server.tools.push('more');
   other.tools.push('unseen');
   clock.ahead = 20_000;
-  for (const open of server.streams) open.write('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n');
+  for (const open of server.streams)
+    open.write('data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n');
   expect(await stream.next()).toEqual({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
   const [listed] = await messagesOf(await spine.send({ jsonrpc: '2.0', id: 2, method: 'tools/list' }, session));
-  expect((listed!['result'] as { tools: { name: string }[] }).tools.map(({ name }) => name)).toEqual(['acme_one__ask', 'acme_one__more']);
+  expect((listed!['result'] as { tools: { name: string }[] }).tools.map(({ name }) => name)).toEqual([
+    'acme_one__ask',
+    'acme_one__more',
+  ]);
   await stream.cancel();
 });
 
@@ -66,12 +92,18 @@ test('a server that asks beside its requests is answered by the client', async (
   const spine = await startAggregateSpine({ 'acme/one': server.url, 'acme/two': server.url });
   const { CreateMessageRequestSchema } = await import('@modelcontextprotocol/sdk/types.js');
   const client = await connectV1(spine.mcp, spine.key, (made) =>
-    made.setRequestHandler(CreateMessageRequestSchema, () => ({ model: 'm', role: 'assistant', content: { type: 'text', text: 'well said' } })),
+    made.setRequestHandler(CreateMessageRequestSchema, () => ({
+      model: 'm',
+      role: 'assistant',
+      content: { type: 'text', text: 'well said' },
+    })),
   );
   for (const name of ['one', 'two']) await client.callTool({ name: `acme_${name}__echo`, arguments: { text: '' } });
   // What is asked before a client listens is lost, as it is without a gateway.
   await until(() => server.requests.filter((line) => line.startsWith('GET')).length === 2);
-  const said = await Promise.all(['one', 'two'].map((name) => client.callTool({ name: `acme_${name}__sample`, arguments: {} })));
+  const said = await Promise.all(
+    ['one', 'two'].map((name) => client.callTool({ name: `acme_${name}__sample`, arguments: {} })),
+  );
   for (const result of said) expect(textOf(result)).toContain('well said');
   expect(await spine.faults()).toEqual([]);
 });
@@ -96,7 +128,10 @@ test('a stream ends with its session and with the gateway, is kept alive, and an
   const refused = await listenTo(spine, await spine.initialize());
   expect([refused.status, await refused.text()]).toEqual([429, expect.stringContaining('2 streams')]);
   await until(() => server.streams.size === 1);
-  await fetch(spine.mcp, { method: 'DELETE', headers: { authorization: `Bearer ${spine.key}`, 'mcp-session-id': session } });
+  await fetch(spine.mcp, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${spine.key}`, 'mcp-session-id': session },
+  });
   expect(await reply.text()).toMatch(/^: listening\n\n/);
   const kept = other.clone().body!.getReader();
   let text = '';

@@ -8,10 +8,14 @@ import { call, messagesOf, startAggregateSpine, until } from './aggregate-spine.
 import { startPartServer } from './part-server.ts';
 
 const answering = ({ message, session }: Asked, response: ServerResponse) => {
-  if (message.method === 'tools/call') json(response, { jsonrpc: '2.0', id: message.id, result: { content: [{ type: 'text', text: session }] } });
+  if (message.method === 'tools/call')
+    json(response, { jsonrpc: '2.0', id: message.id, result: { content: [{ type: 'text', text: session }] } });
 };
 interface Answered {
-  readonly result: { readonly content: readonly [{ readonly text: string }]; readonly tools: readonly { readonly name: string }[] };
+  readonly result: {
+    readonly content: readonly [{ readonly text: string }];
+    readonly tools: readonly { readonly name: string }[];
+  };
   readonly error?: { readonly code: number; readonly message: string };
 }
 const resultOf = async (reply: Promise<Response>) => (await messagesOf(await reply))[0] as unknown as Answered;
@@ -44,7 +48,8 @@ test('a session and its parts go on after a restart, for its account alone, and 
   expect((await second.send(LIST, session, { url: `${second.mcp}/acme/one` })).status).toBe(404);
 
   expect(server.open).toContain(one);
-  const end = (key: string) => fetch(second.mcp, { method: 'DELETE', headers: { authorization: `Bearer ${key}`, 'mcp-session-id': session } });
+  const end = (key: string) =>
+    fetch(second.mcp, { method: 'DELETE', headers: { authorization: `Bearer ${key}`, 'mcp-session-id': session } });
   expect((await end(stranger.key)).status).toBe(404);
   expect((await end(second.key)).status).toBe(204);
   expect(server.open).not.toContain(one);
@@ -57,7 +62,8 @@ test('sessions share no part, and requests that come at once open one', async ()
   const server = await startPartServer(answering);
   const spine = await startAggregateSpine({ 'acme/one': server.url });
   const [alice, bob] = [await spine.initialize(), await spine.initialize()];
-  const ask = async (session: string, id: number) => (await resultOf(spine.send(call(id, 'acme_one__ask'), session))).result.content[0].text;
+  const ask = async (session: string, id: number) =>
+    (await resultOf(spine.send(call(id, 'acme_one__ask'), session))).result.content[0].text;
   const [a, b] = await Promise.all([alice, bob].map((session) => Promise.all([1, 2, 3].map((id) => ask(session, id)))));
   expect(new Set(a).size).toBe(1);
   expect(new Set(b).size).toBe(1);
@@ -70,12 +76,19 @@ test('the level that was set is told to a part that is opened later, and a part 
   const server = await startPartServer(answering);
   const spine = await startAggregateSpine({ 'acme/one': server.url });
   const session = await spine.initialize();
-  expect((await resultOf(spine.send({ jsonrpc: '2.0', id: 1, method: 'logging/setLevel', params: { level: 'warning' } }, session))).result).toEqual(
-    {},
-  );
-  const ask = async (id: number) => (await resultOf(spine.send(call(id, 'acme_one__ask'), session))).result.content[0].text;
+  expect(
+    (
+      await resultOf(
+        spine.send({ jsonrpc: '2.0', id: 1, method: 'logging/setLevel', params: { level: 'warning' } }, session),
+      )
+    ).result,
+  ).toEqual({});
+  const ask = async (id: number) =>
+    (await resultOf(spine.send(call(id, 'acme_one__ask'), session))).result.content[0].text;
   const first = await ask(2);
-  expect(server.heard('logging/setLevel')).toMatchObject([{ session: first, message: { params: { level: 'warning' } } }]);
+  expect(server.heard('logging/setLevel')).toMatchObject([
+    { session: first, message: { params: { level: 'warning' } } },
+  ]);
   server.open.clear();
   expect(await ask(3)).not.toBe(first);
   expect(await spine.faults()).toEqual([]);
@@ -96,7 +109,10 @@ test('a session whose time is over ends with its parts', async () => {
 test('an account has as many sessions as it may, and the oldest that nobody uses makes room', async () => {
   const clock = { ahead: 0 };
   const server = await startPartServer(answering);
-  const spine = await startAggregateSpine({ 'acme/one': server.url }, { toml: '[mcp]\nsessions_max = 2\n', now: () => Date.now() + clock.ahead });
+  const spine = await startAggregateSpine(
+    { 'acme/one': server.url },
+    { toml: '[mcp]\nsessions_max = 2\n', now: () => Date.now() + clock.ahead },
+  );
   const first = await spine.initialize();
   await spine.initialize();
   await expect(spine.initialize()).rejects.toThrow(/429.*2 sessions/);
@@ -109,7 +125,8 @@ test('what is not there is refused in the words of the era', async () => {
   const server = await startPartServer(answering);
   const spine = await startAggregateSpine({ 'acme/one': server.url });
   const session = await spine.initialize();
-  const ask = (id: number, method: string, params: object = {}) => resultOf(spine.send({ jsonrpc: '2.0', id, method, params }, session));
+  const ask = (id: number, method: string, params: object = {}) =>
+    resultOf(spine.send({ jsonrpc: '2.0', id, method, params }, session));
   expect((await ask(1, 'resources/read', { uri: 'nowhere+file:///a' })).error?.code).toBe(-32002);
   expect((await ask(2, 'tools/call', { name: 'acme_one__aks' })).error).toMatchObject({
     code: -32602,

@@ -25,14 +25,20 @@ test('a modern client uses two services with the same names, and pays for the ca
   expect(tools[0]!._meta).toMatchObject({ 'tollgate/price': { per_call: '0.001', currency: 'USDC' } });
   for (const service of ['acme_old', 'acme_new']) {
     const slug = service.replace('_', '--');
-    expect(textOf(await client.callTool({ name: `${service}__test_simple_text`, arguments: {} })), service).toMatch(/simple text response/);
+    expect(textOf(await client.callTool({ name: `${service}__test_simple_text`, arguments: {} })), service).toMatch(
+      /simple text response/,
+    );
     const uri = `${slug}+test://template/7/data`;
-    expect((await client.readResource({ uri })).contents).toMatchObject([{ uri, text: expect.stringContaining('"7"') }]);
+    expect((await client.readResource({ uri })).contents).toMatchObject([
+      { uri, text: expect.stringContaining('"7"') },
+    ]);
     const embedded = await client.callTool({ name: `${service}__test_embedded_resource`, arguments: {} });
     expect(embedded.content).toMatchObject([{ resource: { uri: `${slug}+test://embedded-resource` } }]);
     expect((await client.getPrompt({ name: `${service}__test_simple_prompt` })).messages).toHaveLength(1);
     const ref = { type: 'ref/prompt', name: `${service}__test_prompt_with_arguments` } as const;
-    expect((await client.complete({ ref, argument: { name: 'arg1', value: 'par' } })).completion.values).toHaveLength(3);
+    expect((await client.complete({ ref, argument: { name: 'arg1', value: 'par' } })).completion.values).toHaveLength(
+      3,
+    );
     const progress: number[] = [];
     await client.callTool(
       { name: `${service}__test_tool_with_progress`, arguments: {} },
@@ -42,11 +48,15 @@ test('a modern client uses two services with the same names, and pays for the ca
   }
   expect((await client.listResources()).resources.map(({ uri }) => uri)).toContain('acme--new+test://static-text');
   expect((await client.listPrompts()).prompts.map(({ name }) => name)).toContain('acme_old__test_simple_prompt');
-  expect((await client.callTool({ name: 'find_tools', arguments: { query: 'progress' } })).structuredContent).toMatchObject({
+  expect(
+    (await client.callTool({ name: 'find_tools', arguments: { query: 'progress' } })).structuredContent,
+  ).toMatchObject({
     // Beside the two of the gateway's own that are there for the model.
     searched: tools.length - 2,
   });
-  await expect(client.callTool({ name: 'acme_old__test_simple_txt', arguments: {} })).rejects.toThrow(/test_simple_text/);
+  await expect(client.callTool({ name: 'acme_old__test_simple_txt', arguments: {} })).rejects.toThrow(
+    /test_simple_text/,
+  );
   expect(before - (await spine.balance()).available).toBe(6_000n);
   expect(await spine.faults()).toEqual([]);
 });
@@ -54,22 +64,32 @@ test('a modern client uses two services with the same names, and pays for the ca
 const ASKS =
   '{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"who?"}}},"requestState":"mine"}';
 const DONE = '{"resultType":"complete","content":[{"type":"text","text":"done"}]}';
-const TOOL = '{"name":"ask","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}';
+const TOOL =
+  '{"name":"ask","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}';
 
 test.each(['directly', 'through call_tool'])('a call of two rounds is one call, %s', async (how) => {
   const server = await startRawMcp(({ params }) => (params['requestState'] === 'mine' ? DONE : ASKS), [TOOL]);
   const spine = await startAggregateSpine({ 'acme/asks': server.url, 'acme/new': modern.url });
   const direct = how === 'directly';
   const args = { region: 'eu' };
-  const params = direct ? { name: 'acme_asks__ask', arguments: args } : { name: 'call_tool', arguments: { name: 'acme_asks__ask', arguments: args } };
+  const params = direct
+    ? { name: 'acme_asks__ask', arguments: args }
+    : { name: 'call_tool', arguments: { name: 'acme_asks__ask', arguments: args } };
   const headers: Record<string, string> = direct ? { 'mcp-param-region': 'eu' } : {};
   const before = await spine.balance();
   const first = await modernPost(spine, '/mcp', 'tools/call', params, { headers });
   expect(first.message.result).toMatchObject({ resultType: 'input_required' });
   expect((await spine.balance()).locked - before.locked).toBe(1_000n);
-  const round = { ...params, requestState: first.message.result.requestState, inputResponses: { who: { action: 'decline' } } };
+  const round = {
+    ...params,
+    requestState: first.message.result.requestState,
+    inputResponses: { who: { action: 'decline' } },
+  };
   const second = await modernPost(spine, '/mcp', 'tools/call', round, { headers });
-  expect(second.message.result).toMatchObject({ content: [{ text: 'done' }], _meta: { 'tollgate/generation': { cost: '0.001' } } });
+  expect(second.message.result).toMatchObject({
+    content: [{ text: 'done' }],
+    _meta: { 'tollgate/generation': { cost: '0.001' } },
+  });
   expect(await spine.balance()).toEqual({ available: before.available - 1_000n, locked: before.locked });
   // The server knows its own name and nothing of the other, and gets the headers that its schema asks for.
   for (const { params: seen, headers: sent } of server.asked) {
@@ -77,7 +97,8 @@ test.each(['directly', 'through call_tool'])('a call of two rounds is one call, 
     expect(sent).toMatchObject({ 'mcp-name': 'ask', 'mcp-param-region': 'eu' });
   }
   expect(server.asked).toHaveLength(2);
-  if (direct) expect((await modernPost(spine, '/mcp', 'tools/call', params)).message.error).toMatchObject({ code: -32020 });
+  if (direct)
+    expect((await modernPost(spine, '/mcp', 'tools/call', params)).message.error).toMatchObject({ code: -32020 });
   expect(await spine.faults()).toEqual([]);
   await spine.stop();
   await server.close();
@@ -102,7 +123,10 @@ test('a bare client lists, finds, calls and reads', async () => {
     expect((await ask('resources/read', { uri })).message['result']).toMatchObject({ contents: [{ uri }] });
   }
   expect((await ask('ping')).message['result']).toEqual({});
-  expect(await ask('tools/call', { name: 'nowhere__x' })).toMatchObject({ status: 200, message: { error: { code: -32602 } } });
+  expect(await ask('tools/call', { name: 'nowhere__x' })).toMatchObject({
+    status: 200,
+    message: { error: { code: -32602 } },
+  });
   expect(before - (await spine.balance()).available).toBe(2_000n);
   expect(await spine.faults()).toEqual([]);
 });
@@ -130,7 +154,10 @@ test('above 200 tools they are found and not listed, unless the address or the k
   let pages = 0;
   do {
     const { message } = await modernPost(spine, '/mcp', 'resources/list', cursor === undefined ? {} : { cursor });
-    const page = message.result as unknown as { readonly resources: readonly { readonly uri: string }[]; readonly nextCursor?: string };
+    const page = message.result as unknown as {
+      readonly resources: readonly { readonly uri: string }[];
+      readonly nextCursor?: string;
+    };
     uris.push(...page.resources.map(({ uri }) => uri));
     cursor = page.nextCursor;
     pages++;

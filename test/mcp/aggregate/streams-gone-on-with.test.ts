@@ -9,8 +9,15 @@ test('a stream that broke is gone on with, though another server gives its event
   const start = (name: string) =>
     startPartServer(({ message }, response) => {
       if (message.method !== 'tools/call') return;
-      const progress = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: `id: of ${name}\u2028id: 3` } };
-      waiting.set(name, { response: events(response, `id: 1\r\ndata: ${JSON.stringify(progress)}\r\n\r\n`), id: message.id });
+      const progress = {
+        jsonrpc: '2.0',
+        method: 'notifications/message',
+        params: { level: 'info', data: `id: of ${name}\u2028id: 3` },
+      };
+      waiting.set(name, {
+        response: events(response, `id: 1\r\ndata: ${JSON.stringify(progress)}\r\n\r\n`),
+        id: message.id,
+      });
     });
   const [one, two] = [await start('one'), await start('two')];
   const spine = await startAggregateSpine({ 'acme/one': one.url, 'acme/two': two.url });
@@ -30,7 +37,9 @@ test('a stream that broke is gone on with, though another server gives its event
   for (const [i, name] of ['one', 'two'].entries()) {
     const resumed = listenTo(spine, session, { 'last-event-id': ids[i]! });
     const { response, id } = waiting.get(name)!;
-    response.end(`id: 2\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: name }] } })}\n\n`);
+    response.end(
+      `id: 2\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: name }] } })}\n\n`,
+    );
     expect(await messagesOf(await resumed)).toMatchObject([{ id: i, result: { content: [{ text: name }] } }]);
   }
   await spine.quiet();

@@ -10,9 +10,16 @@ const LISTEN = {
   params: {
     notifications: {
       toolsListChanged: true,
-      resourceSubscriptions: ['acme--old+test://watched-resource', 'acme--new+test://watched-resource', 'nowhere+test://x'],
+      resourceSubscriptions: [
+        'acme--old+test://watched-resource',
+        'acme--new+test://watched-resource',
+        'nowhere+test://x',
+      ],
     },
-    _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} },
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': {},
+    },
   },
 };
 const HEADERS = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' };
@@ -23,7 +30,10 @@ test('a modern client hears of resources of several services under its own subsc
   const reply = await spine.send(LISTEN, null, { headers: HEADERS });
   const stream = streamOf(reply);
   const _meta = { 'io.modelcontextprotocol/subscriptionId': 'mine' };
-  const acknowledged = (await stream.next()) as { method: string; params: { notifications: { resourceSubscriptions: string[] } } };
+  const acknowledged = (await stream.next()) as {
+    method: string;
+    params: { notifications: { resourceSubscriptions: string[] } };
+  };
   expect(acknowledged).toMatchObject({
     method: 'notifications/subscriptions/acknowledged',
     params: { _meta, notifications: { toolsListChanged: true } },
@@ -63,19 +73,31 @@ test('a service that ends its stream is asked again, and one that refuses is not
   const start = (refuses: boolean) =>
     startRawServer(({ id, method, params }, reply) => {
       if (method === 'tools/list')
-        return reply.result('{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"t","inputSchema":{"type":"object"}}]}');
+        return reply.result(
+          '{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"t","inputSchema":{"type":"object"}}]}',
+        );
       if (method !== 'subscriptions/listen')
         return reply.json(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32601,"message":"no"}}`, 404);
       asked.push(refuses ? 'refused' : 'taken');
-      if (refuses) return reply.json(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32601,"message":"no"}}`, 404);
+      if (refuses)
+        return reply.json(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32601,"message":"no"}}`, 404);
       reply.event(
-        JSON.stringify({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { notifications: params['notifications'] } }),
+        JSON.stringify({
+          jsonrpc: '2.0',
+          method: 'notifications/subscriptions/acknowledged',
+          params: { notifications: params['notifications'] },
+        }),
       );
-      reply.event(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://watched-resource"}}`);
+      reply.event(
+        `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"test://watched-resource"}}`,
+      );
       reply.event(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"resultType":"complete"}}`);
       return reply.end();
     });
-  const spine = await startAggregateSpine({ 'acme/old': (await start(true)).url, 'acme/new': (await start(false)).url });
+  const spine = await startAggregateSpine({
+    'acme/old': (await start(true)).url,
+    'acme/new': (await start(false)).url,
+  });
   const stream = streamOf(await spine.send(LISTEN, null, { headers: HEADERS }));
   const updated = { method: 'notifications/resources/updated', params: { uri: 'acme--new+test://watched-resource' } };
   const messages = [await stream.next(), await stream.next(), await stream.next()];

@@ -10,14 +10,22 @@ async function world() {
     if (message.method !== 'tools/call') return;
     if ((message.params!['arguments'] as { wait?: boolean }).wait) {
       waiting.push(
-        events(response, ': begun\n\n', 'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}\n\n'),
+        events(
+          response,
+          ': begun\n\n',
+          'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}\n\n',
+        ),
       );
     } else json(response, { jsonrpc: '2.0', id: message.id, result: { content: [] } });
   };
   const [one, two] = [await startPartServer(answer), await startPartServer(answer)];
-  const spine = await startAggregateSpine({ 'acme/one': one.url, 'acme/two': two.url }, { toml: '[billing]\ndrain_ms = 200\n' });
+  const spine = await startAggregateSpine(
+    { 'acme/one': one.url, 'acme/two': two.url },
+    { toml: '[billing]\ndrain_ms = 200\n' },
+  );
   const session = await spine.initialize();
-  const tell = async (method: string, params?: object) => (await spine.send({ jsonrpc: '2.0', method, params }, session)).status;
+  const tell = async (method: string, params?: object) =>
+    (await spine.send({ jsonrpc: '2.0', method, params }, session)).status;
   return { one, two, waiting, spine, session, tell };
 }
 
@@ -29,7 +37,9 @@ test('a request is cancelled at the part that it runs in, and costs nothing', as
   await stream.next();
   expect(await tell('notifications/cancelled', { requestId: 'x', reason: 'enough' })).toBe(202);
   expect(await stream.rest()).toEqual([]);
-  expect(one.heard('notifications/cancelled')).toMatchObject([{ message: { params: { requestId: 'x', reason: 'enough' } } }]);
+  expect(one.heard('notifications/cancelled')).toMatchObject([
+    { message: { params: { requestId: 'x', reason: 'enough' } } },
+  ]);
   expect(two.heard('notifications/cancelled')).toEqual([]);
   await spine.quiet();
   expect((await spine.balance()).available).toBe(before);
@@ -44,7 +54,9 @@ test('changed roots are told to all open parts, a level as well, and both to no 
   await messagesOf(await spine.send(call(1, 'acme_one__ask'), session));
   expect(await tell('notifications/roots/list_changed')).toBe(202);
   expect(
-    await messagesOf(await spine.send({ jsonrpc: '2.0', id: 2, method: 'logging/setLevel', params: { level: 'debug' } }, session)),
+    await messagesOf(
+      await spine.send({ jsonrpc: '2.0', id: 2, method: 'logging/setLevel', params: { level: 'debug' } }, session),
+    ),
   ).toMatchObject([{ result: {} }]);
   expect(one.heard('notifications/roots/list_changed')).toHaveLength(1);
   expect(one.heard('logging/setLevel')).toHaveLength(1);
@@ -70,7 +82,12 @@ test('each message of a batch is for its own part, and the responses come in one
   expect(await reply.json()).toMatchObject([
     { id: 1, result: { content: [] } },
     { id: '2', result: { content: [] } },
-    { id: 3, result: { tools: [{ name: 'acme_one__ask' }, { name: 'acme_two__ask' }, { name: 'find_tools' }, { name: 'ask_model' }] } },
+    {
+      id: 3,
+      result: {
+        tools: [{ name: 'acme_one__ask' }, { name: 'acme_two__ask' }, { name: 'find_tools' }, { name: 'ask_model' }],
+      },
+    },
     { id: 4, error: { code: -32602 } },
   ]);
   expect(one.heard('tools/call')).toHaveLength(1);

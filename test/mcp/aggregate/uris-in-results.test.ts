@@ -11,7 +11,11 @@ test.each([
     '{"contents":[{"uri":"file:///a","text":"uri"},{ "uri" : "ui://x/y" }]}',
     '{"contents":[{"uri":"acme--fs+file:///a","text":"uri"},{ "uri" : "ui://acme--fs/x/y" }]}',
   ],
-  ['a link', '{"content":[{"type":"resource_link","uri":"file:///a"}]}', '{"content":[{"type":"resource_link","uri":"acme--fs+file:///a"}]}'],
+  [
+    'a link',
+    '{"content":[{"type":"resource_link","uri":"file:///a"}]}',
+    '{"content":[{"type":"resource_link","uri":"acme--fs+file:///a"}]}',
+  ],
   [
     'an embedded resource',
     '{"content":[{"resource":{"uri":"\\u0066ile:///a"},"type":"resource"}]}',
@@ -38,15 +42,20 @@ test.each([
     '{"content":[],"_meta":{"ui":{"resourceUri":"ui://x"},"ui/resourceUri":"ui://x"}}',
     '{"content":[],"_meta":{"ui":{"resourceUri":"ui://acme--fs/x"},"ui/resourceUri":"ui://acme--fs/x"}}',
   ],
-])('%s has URIs of the aggregate, and nothing else changes', (_, before, after) => expect(sees(result(before))).toBe(result(after)));
+])('%s has URIs of the aggregate, and nothing else changes', (_, before, after) =>
+  expect(sees(result(before))).toBe(result(after)),
+);
 
 test('notifications of a resource have them too, other messages have none', () => {
-  const updated = (uri: string) => `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${uri}"}}`;
+  const updated = (uri: string) =>
+    `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${uri}"}}`;
   expect(sees(updated('a:b'))).toBe(updated('acme--fs+a:b'));
   for (const same of [
     '{"jsonrpc":"2.0","method":"notifications/message","params":{"uri":"a:b"}}',
     result('{"content":[{"type":"text","text":"uri","uri":"a:b"}],"structuredContent":{"uri":"a:b"}}'),
-    result('{"contents":[{"uri":7},{"uri":null},7,null,{"uri":"a","uri":"b"}],"content":{"uri":"x"},"messages":{"uri":"a"},"_meta":{"ui":"uri"}}'),
+    result(
+      '{"contents":[{"uri":7},{"uri":null},7,null,{"uri":"a","uri":"b"}],"content":{"uri":"x"},"messages":{"uri":"a"},"_meta":{"ui":"uri"}}',
+    ),
     '{"error":{"code":1,"message":"uri"}}',
     '{"result":{},"result":{"contents":[{"uri":"a:b"}]}}',
     'uri',
@@ -67,7 +76,13 @@ test('a result of anything keeps all but the URIs', () => {
             {
               jsonrpc: '2.0',
               id: 1,
-              result: { ...more, content: [], messages: 1, _meta: 1, contents: contents.map(({ uri, rest }) => ({ rest, uri: of(uri) })) },
+              result: {
+                ...more,
+                content: [],
+                messages: 1,
+                _meta: 1,
+                contents: contents.map(({ uri, rest }) => ({ rest, uri: of(uri) })),
+              },
             },
             null,
             space,

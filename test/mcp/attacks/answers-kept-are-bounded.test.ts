@@ -3,7 +3,10 @@ import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
 import { callTool, toolToml } from '../calls/modern-post.ts';
 
-const ROWS = { name: 'test/kept-answers', text: 'SELECT length(body) AS chars FROM idempotency WHERE body IS NOT NULL' };
+const ROWS = {
+  name: 'test/kept-answers',
+  text: 'SELECT length(body) AS chars FROM idempotency WHERE body IS NOT NULL',
+};
 
 test('of an answer that is too long, its key keeps that it was given, and the tool does not run again', async () => {
   const server = await startRawMcp(({ params }) => {
@@ -11,7 +14,9 @@ test('of an answer that is too long, its key keeps that it was given, and the to
     return `{"content":[{"type":"text","text":"${'a'.repeat(chars)}"}],"resultType":"complete"}`;
   });
   const spine = await startSpine({
-    toml: toolToml({ name: 'acme', url: server.url }) + toolToml({ name: 'gratis', url: server.url, pricing: 'per_call = 0', provider: 'Other' }),
+    toml:
+      toolToml({ name: 'acme', url: server.url }) +
+      toolToml({ name: 'gratis', url: server.url, pricing: 'per_call = 0', provider: 'Other' }),
   });
   for (const [service, chars, replayed] of [
     ['acme', 100_000, true],
@@ -19,7 +24,8 @@ test('of an answer that is too long, its key keeps that it was given, and the to
     ['gratis', 10_000, true],
     ['gratis', 100_000, false],
   ] as const) {
-    const once = () => callTool(spine, service, 'long', { chars }, { meta: { 'tollgate/idempotency-key': `${service} ${chars}` } });
+    const once = () =>
+      callTool(spine, service, 'long', { chars }, { meta: { 'tollgate/idempotency-key': `${service} ${chars}` } });
     expect((await once()).text.length).toBeGreaterThan(chars);
     const again = await once();
     expect(again.headers.get('idempotent-replayed')).toBe('true');

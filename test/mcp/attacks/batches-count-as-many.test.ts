@@ -10,7 +10,9 @@ test('each message of a batch counts against the rate', async () => {
   const server = await startScripted({
     answer: ({ message }, response) => json(response, { jsonrpc: '2.0', id: message.id, result: { content: [] } }),
   });
-  const spine = await startSpine({ toml: `${toolToml({ name: 'acme', url: server.url })}\n[limits]\nrequests_per_minute = 30\nburst = 10\n` });
+  const spine = await startSpine({
+    toml: `${toolToml({ name: 'acme', url: server.url })}\n[limits]\nrequests_per_minute = 30\nburst = 10\n`,
+  });
   const headers = { accept: 'application/json, text/event-stream' };
   const opened = await spine.post(
     '/mcp/acme',

@@ -17,7 +17,9 @@ test('a tool of a modern server that acts at once and answers late is paid, thou
   const before = (await spine.balance()).available;
   const client = new Client({ name: 'test', version: '1' });
   const headers = { authorization: `Bearer ${spine.key}` };
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${spine.origin}/mcp/acts`), { requestInit: { headers } }));
+  await client.connect(
+    new StreamableHTTPClientTransport(new URL(`${spine.origin}/mcp/acts`), { requestInit: { headers } }),
+  );
   void client.callTool({ name: 'any', arguments: {} }).catch(() => {});
   await acted.promise;
   // Its ids begin with 0, which is that of `initialize`. Taken by the gateway when this resolves.

@@ -12,7 +12,10 @@ function createRandom(seed: number) {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return state / 2 ** 32;
   };
-  return { below: (n: number) => Math.floor(next() * n), pick: <T>(of: readonly T[]): T => of[Math.floor(next() * of.length)]! };
+  return {
+    below: (n: number) => Math.floor(next() * n),
+    pick: <T>(of: readonly T[]): T => of[Math.floor(next() * of.length)]!,
+  };
 }
 
 const VALUES = [
@@ -84,7 +87,9 @@ const NOTES = [
   '[]',
   '7',
 ];
-const STATUSES = [200, 200, 200, 200, 200, 200, 202, 204, 302, 400, 400, 401, 404, 405, 406, 409, 410, 429, 500, 503, 599];
+const STATUSES = [
+  200, 200, 200, 200, 200, 200, 202, 204, 302, 400, 400, 401, 404, 405, 406, 409, 410, 429, 500, 503, 599,
+];
 const TYPES = [
   'application/json',
   'application/json',
@@ -101,7 +106,9 @@ async function startHostile(seed: number): Promise<string> {
   const { below, pick } = createRandom(seed);
   const answer = (id: string) => {
     const own = below(6) === 0 ? pick(['null', '7', '"x"', '{}', '1e400']) : id;
-    return below(4) === 0 ? `{"jsonrpc":"2.0","id":${own},"error":${pick(ERRORS)}}` : `{"jsonrpc":"2.0","id":${own},"result":${pick(VALUES)}}`;
+    return below(4) === 0
+      ? `{"jsonrpc":"2.0","id":${own},"error":${pick(ERRORS)}}`
+      : `{"jsonrpc":"2.0","id":${own},"result":${pick(VALUES)}}`;
   };
   const reply = async (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = [];
@@ -114,7 +121,9 @@ async function startHostile(seed: number): Promise<string> {
     const session = below(2) === 0 ? { 'mcp-session-id': pick(['s', 'é', 'a b', 'x'.repeat(2_000)]) } : {};
     if (honest && method === 'server/discover') {
       const result = seed % 2 === 0 ? `"result":${VALUES[29]!}` : `"error":${ERRORS[0]!}`;
-      return response.writeHead(200, { 'content-type': 'application/json' }).end(`{"jsonrpc":"2.0","id":${idText},${result}}`);
+      return response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(`{"jsonrpc":"2.0","id":${idText},${result}}`);
     }
     if (honest && method === 'initialize')
       return response
@@ -123,7 +132,10 @@ async function startHostile(seed: number): Promise<string> {
     if (honest && id === undefined && request.method === 'POST') return response.writeHead(202).end();
     if (below(12) === 0) return request.socket.destroy();
     response.writeHead(honest ? 200 : pick(STATUSES), { 'content-type': pick(TYPES), ...session });
-    if (below(3) === 0) return response.end(pick([answer(idText), answer(idText), '', 'no json', '\ufeff{}', '[[[[', '{"jsonrpc":"2.0"}']));
+    if (below(3) === 0)
+      return response.end(
+        pick([answer(idText), answer(idText), '', 'no json', '\ufeff{}', '[[[[', '{"jsonrpc":"2.0"}']),
+      );
     const events = Array.from(
       { length: below(4) },
       () =>
@@ -157,75 +169,89 @@ const REQUESTS: readonly (readonly [string, object])[] = [
   ['completion/complete', { ref: { type: 'ref/prompt', name: 'p' } }],
 ];
 
-test.each([2, 3, 4, 5])('whatever a server answers (%s), nothing breaks, and the books are right', { timeout: 120_000 }, async (seed) => {
-  const rejections: unknown[] = [];
-  const onRejection = (reason: unknown) => void rejections.push(reason);
-  process.on('unhandledRejection', onRejection);
-  onTestFinished(() => void process.off('unhandledRejection', onRejection));
-  const url = await startHostile(seed);
-  const toml = `${toolToml({ name: 'acme', url })}${UNHURRIED}[upstream]\ncooldown_ms = 0\nhead_timeout_ms = 500\nidle_timeout_ms = 500\ncall_timeout_ms = 1500\n[billing]\ndrain_ms = 50\n`;
-  const spine = await startSpine({ toml });
-  const { below, pick } = createRandom(seed * 7);
-  let sessions: string[] = [];
-  let served = 0;
+test.each([2, 3, 4, 5])(
+  'whatever a server answers (%s), nothing breaks, and the books are right',
+  { timeout: 120_000 },
+  async (seed) => {
+    const rejections: unknown[] = [];
+    const onRejection = (reason: unknown) => void rejections.push(reason);
+    process.on('unhandledRejection', onRejection);
+    onTestFinished(() => void process.off('unhandledRejection', onRejection));
+    const url = await startHostile(seed);
+    const toml = `${toolToml({ name: 'acme', url })}${UNHURRIED}[upstream]\ncooldown_ms = 0\nhead_timeout_ms = 500\nidle_timeout_ms = 500\ncall_timeout_ms = 1500\n[billing]\ndrain_ms = 50\n`;
+    const spine = await startSpine({ toml });
+    const { below, pick } = createRandom(seed * 7);
+    let sessions: string[] = [];
+    let served = 0;
 
-  const send = async (body: object, headers: Record<string, string>, method = 'POST') => {
-    try {
-      const response = await fetch(`${spine.origin}/mcp/acme`, {
-        method,
-        headers: {
-          authorization: `Bearer ${spine.key}`,
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-          ...headers,
-        },
-        signal: AbortSignal.timeout(pick([30, 3_000, 3_000, 3_000])),
-        ...(method === 'POST' ? { body: JSON.stringify(body) } : {}),
-      });
-      const text = await response.text();
-      served++;
-      expect(text).not.toContain('Internal error');
-      return response;
-    } catch (error) {
-      if (!(error instanceof DOMException)) throw error;
-      return null;
-    }
-  };
+    const send = async (body: object, headers: Record<string, string>, method = 'POST') => {
+      try {
+        const response = await fetch(`${spine.origin}/mcp/acme`, {
+          method,
+          headers: {
+            authorization: `Bearer ${spine.key}`,
+            'content-type': 'application/json',
+            accept: 'application/json, text/event-stream',
+            ...headers,
+          },
+          signal: AbortSignal.timeout(pick([30, 3_000, 3_000, 3_000])),
+          ...(method === 'POST' ? { body: JSON.stringify(body) } : {}),
+        });
+        const text = await response.text();
+        served++;
+        expect(text).not.toContain('Internal error');
+        return response;
+      } catch (error) {
+        if (!(error instanceof DOMException)) throw error;
+        return null;
+      }
+    };
 
-  const one = async (id: number) => {
-    const [method, params] = pick(REQUESTS);
-    const kind = below(4);
-    if (kind === 0) return send({ jsonrpc: '2.0', id, method, params }, {});
-    if (kind === 1) {
-      const name = (params as { name?: string; uri?: string }).name ?? (params as { uri?: string }).uri;
-      const head = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method, ...(name === undefined ? {} : { 'mcp-name': name }) };
-      return send({ jsonrpc: '2.0', id, method, params: { ...params, _meta: ENVELOPE } }, head);
-    }
-    const session = sessions.length > 0 && below(4) > 0 ? pick(sessions) : null;
-    if (session === null) {
-      const opened = await send(
-        {
-          jsonrpc: '2.0',
-          id,
-          method: 'initialize',
-          params: { protocolVersion: '2025-11-25', capabilities: { sampling: {} }, clientInfo: { name: 'c', version: '1' } },
-        },
-        {},
-      );
-      const given = opened?.headers.get('mcp-session-id');
-      if (given) sessions = [...sessions, given].slice(-4);
-      return opened;
-    }
-    const head = { 'mcp-session-id': session };
-    if (below(8) === 0) return send({}, { ...head, ...(below(2) === 0 ? { 'last-event-id': '1' } : {}) }, 'GET');
-    if (below(8) === 0) return send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id - 1 } }, head);
-    return send({ jsonrpc: '2.0', id, method, params: { ...params, _meta: { progressToken: 1 } } }, head);
-  };
-  for (let round = 0; round < 40; round++) await Promise.all(Array.from({ length: 8 }, (_, i) => one(round * 8 + i + 1)));
+    const one = async (id: number) => {
+      const [method, params] = pick(REQUESTS);
+      const kind = below(4);
+      if (kind === 0) return send({ jsonrpc: '2.0', id, method, params }, {});
+      if (kind === 1) {
+        const name = (params as { name?: string; uri?: string }).name ?? (params as { uri?: string }).uri;
+        const head = {
+          'mcp-protocol-version': '2026-07-28',
+          'mcp-method': method,
+          ...(name === undefined ? {} : { 'mcp-name': name }),
+        };
+        return send({ jsonrpc: '2.0', id, method, params: { ...params, _meta: ENVELOPE } }, head);
+      }
+      const session = sessions.length > 0 && below(4) > 0 ? pick(sessions) : null;
+      if (session === null) {
+        const opened = await send(
+          {
+            jsonrpc: '2.0',
+            id,
+            method: 'initialize',
+            params: {
+              protocolVersion: '2025-11-25',
+              capabilities: { sampling: {} },
+              clientInfo: { name: 'c', version: '1' },
+            },
+          },
+          {},
+        );
+        const given = opened?.headers.get('mcp-session-id');
+        if (given) sessions = [...sessions, given].slice(-4);
+        return opened;
+      }
+      const head = { 'mcp-session-id': session };
+      if (below(8) === 0) return send({}, { ...head, ...(below(2) === 0 ? { 'last-event-id': '1' } : {}) }, 'GET');
+      if (below(8) === 0)
+        return send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id - 1 } }, head);
+      return send({ jsonrpc: '2.0', id, method, params: { ...params, _meta: { progressToken: 1 } } }, head);
+    };
+    for (let round = 0; round < 40; round++)
+      await Promise.all(Array.from({ length: 8 }, (_, i) => one(round * 8 + i + 1)));
 
-  expect(served).toBeGreaterThan(100);
-  expect(rejections).toEqual([]);
-  expect(spine.logs.filter((line) => line.includes('"level":"error"'))).toEqual([]);
-  expect((await spine.app.audit()).checks.filter((check) => !check.ok)).toEqual([]);
-  await spine.stop();
-});
+    expect(served).toBeGreaterThan(100);
+    expect(rejections).toEqual([]);
+    expect(spine.logs.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+    expect((await spine.app.audit()).checks.filter((check) => !check.ok)).toEqual([]);
+    await spine.stop();
+  },
+);

@@ -17,7 +17,9 @@ test('an account has so many streams at services and no more, longer than a call
   const toml = `${toolToml({ name: 'acme', url: server.url })}\n[limits]\nlistens_max = 12\n[upstream]\ncall_timeout_ms = 1000\n`;
   const spine = await startSpine({ toml });
   const leave = new AbortController();
-  const streams = Array.from({ length: 12 }, () => modernPost(spine, '/mcp/acme', 'subscriptions/listen', LISTEN, { signal: leave.signal }));
+  const streams = Array.from({ length: 12 }, () =>
+    modernPost(spine, '/mcp/acme', 'subscriptions/listen', LISTEN, { signal: leave.signal }),
+  );
   const ended = Promise.race(streams).then(
     () => 'ended',
     () => 'left',
@@ -39,7 +41,12 @@ test('an account has so many streams at services and no more, longer than a call
 test('a place is free again when its stream is over, however that ends', async () => {
   const account = { account: 'tollgate:local:alice', key: null, wallet: null };
   const knock = { caller: account, requestId: 'r', headers: {}, selection: null, gone: new AbortController().signal };
-  const request = { client: 'modern', message: { id: 1, idText: '1', method: 'subscriptions/listen' }, capabilities: {}, events: true } as never;
+  const request = {
+    client: 'modern',
+    message: { id: 1, idText: '1', method: 'subscriptions/listen' },
+    capabilities: {},
+    events: true,
+  } as never;
   let runs = 0;
   const places = createListenPlaces({ max: 1, lastsMs: 5 });
   const run = boundedListens(async (_service, _request, { gone }, within) => {
@@ -49,12 +56,20 @@ test('a place is free again when its stream is over, however that ends', async (
     within.close();
   }, places);
   const said: string[] = [];
-  const answer = { events: async () => {}, end: (text: string) => void said.push(text), close: () => void said.push('closed') };
+  const answer = {
+    events: async () => {},
+    end: (text: string) => void said.push(text),
+    close: () => void said.push('closed'),
+  };
   await expect(run('acme', request, knock, answer)).rejects.toThrow('broken');
   expect(places.count).toBe(0);
   await run('acme', request, knock, answer);
   expect(said.map((text) => JSON.parse(text) as object)).toEqual([
-    { jsonrpc: '2.0', id: 1, result: { resultType: 'complete', _meta: { 'io.modelcontextprotocol/subscriptionId': 1 } } },
+    {
+      jsonrpc: '2.0',
+      id: 1,
+      result: { resultType: 'complete', _meta: { 'io.modelcontextprotocol/subscriptionId': 1 } },
+    },
   ]);
   expect(places.count).toBe(0);
 });
@@ -65,7 +80,9 @@ test('a call that a consumer lets run into the clock is not counted against its 
       ? (response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': begun\n\n')
       : '{"content":[],"resultType":"complete"}',
   );
-  const spine = await startSpine({ toml: `${toolToml({ name: 'acme', url: server.url })}\n[upstream]\ncall_timeout_ms = 1000\n` });
+  const spine = await startSpine({
+    toml: `${toolToml({ name: 'acme', url: server.url })}\n[upstream]\ncall_timeout_ms = 1000\n`,
+  });
   const slow = await Promise.all(Array.from({ length: 12 }, () => callTool(spine, 'acme', 'slow')));
   for (const { status } of slow) expect(status).toBe(502);
   expect((await callTool(spine, 'acme', 'quick')).status).toBe(200);

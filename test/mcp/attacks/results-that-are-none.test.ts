@@ -11,7 +11,8 @@ const whole =
   (response) =>
     void response.writeHead(status, { 'content-type': 'application/json' }).end(text(idText));
 const resultWith = (status: number) => whole((id) => `{"jsonrpc":"2.0","id":${id},"result":${RESULT}}`, status);
-const errorWith = (status: number) => whole((id) => `{"jsonrpc":"2.0","id":${id},"error":{"code":-32000,"message":"no key"}}`, status);
+const errorWith = (status: number) =>
+  whole((id) => `{"jsonrpc":"2.0","id":${id},"error":{"code":-32000,"message":"no key"}}`, status);
 
 /** Each tool answers in its own way. */
 const ANSWERS: Readonly<Record<string, (asked: Asked) => RawAnswer>> = {
@@ -27,14 +28,18 @@ const ANSWERS: Readonly<Record<string, (asked: Asked) => RawAnswer>> = {
   'an error with 400': errorWith(400),
   'an error with 299': errorWith(299),
   'a key twice': () => '{"content":[],"content":[],"resultType":"complete"}',
-  'a key twice, and _meta': () => '{"content":[],"content":[],"_meta":{"tollgate/generation":{"cost":"0"}},"resultType":"complete"}',
-  'a key twice, asking': () => '{"inputRequests":{},"inputRequests":{},"requestState":"s","resultType":"input_required"}',
+  'a key twice, and _meta': () =>
+    '{"content":[],"content":[],"_meta":{"tollgate/generation":{"cost":"0"}},"resultType":"complete"}',
+  'a key twice, asking': () =>
+    '{"inputRequests":{},"inputRequests":{},"requestState":"s","resultType":"input_required"}',
   'two types':
     ({ idText }) =>
     ({ socket }) => {
       const body = `{"jsonrpc":"2.0","id":${idText},"result":${RESULT}}`;
       const type = 'content-type: application/json\r\n';
-      socket!.end(`HTTP/1.1 200 OK\r\n${type}${type}content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`);
+      socket!.end(
+        `HTTP/1.1 200 OK\r\n${type}${type}content-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+      );
     },
 };
 
@@ -76,7 +81,8 @@ test.each([
   expect(before - (await spine.balance()).available).toBe(micro);
   expect(reply.status).toBe(status);
   // Whoever pays has the result.
-  if (micro > 0n) expect(reply.message.result).toMatchObject({ content: [], _meta: { 'tollgate/generation': { cost: '0.001' } } });
+  if (micro > 0n)
+    expect(reply.message.result).toMatchObject({ content: [], _meta: { 'tollgate/generation': { cost: '0.001' } } });
   else expect(reply.message.error?.code).not.toBe(-32_603);
 });
 

@@ -31,7 +31,10 @@ test('a server whose stream ends at once again and again is asked again slowly',
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      const { id, method } = (request.method === 'POST' ? JSON.parse(Buffer.concat(chunks).toString()) : {}) as { id?: unknown; method?: string };
+      const { id, method } = (request.method === 'POST' ? JSON.parse(Buffer.concat(chunks).toString()) : {}) as {
+        id?: unknown;
+        method?: string;
+      };
       const json = (body: object, status = 200) =>
         response
           .writeHead(status, { 'content-type': 'application/json', 'mcp-session-id': 's' })
@@ -43,7 +46,9 @@ test('a server whose stream ends at once again and again is asked again slowly',
       if (method === 'server/discover') return json({ error: { code: -32_601, message: 'no' } }, 400);
       const capabilities = { tools: { listChanged: true } };
       if (method === 'initialize')
-        return json({ result: { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 'busy', version: '1' } } });
+        return json({
+          result: { protocolVersion: '2025-11-25', capabilities, serverInfo: { name: 'busy', version: '1' } },
+        });
       if (id === undefined) return response.writeHead(202).end();
       return json({ result: { tools: [] } });
     });
@@ -72,9 +77,21 @@ test('a server whose stream ends at once again and again is asked again slowly',
 test('calls that wait for input hold so much of what is asked and no more', () => {
   const ask = (chars: number) => {
     const questions = createQuestions();
-    const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'elicitation/create', params: { message: 'a'.repeat(chars) } });
+    const text = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'elicitation/create',
+      params: { message: 'a'.repeat(chars) },
+    });
     questions.add(parseMessage(text) as RequestMessage);
-    return { account: 'alice', offerId: 'o', method: 'tools/call', name: 't', call: { cancel() {} } as never, questions };
+    return {
+      account: 'alice',
+      offerId: 'o',
+      method: 'tools/call',
+      name: 't',
+      call: { cancel() {} } as never,
+      questions,
+    };
   };
   const held = createHeldCalls({ nodeId: 'node', charsMax: 10_000 });
   const id = held.hold(ask(6_000));

@@ -10,12 +10,18 @@ test('a client that does not read until the clock ends its call is no failure, o
     params['name'] === 'chatty'
       ? async (response, { left }) => {
           response.writeHead(200, { 'content-type': 'text/event-stream' });
-          while (!left.aborted && !response.destroyed) if (!response.write(note)) await new Promise((resolve) => setTimeout(resolve, 5));
+          while (!left.aborted && !response.destroyed)
+            if (!response.write(note)) await new Promise((resolve) => setTimeout(resolve, 5));
         }
       : '{"content":[],"resultType":"complete"}',
   );
-  const spine = await startSpine({ toml: `${toolToml({ name: 'acme', url: server.url })}\n[upstream]\ncall_timeout_ms = 1000\n` });
-  const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+  const spine = await startSpine({
+    toml: `${toolToml({ name: 'acme', url: server.url })}\n[upstream]\ncall_timeout_ms = 1000\n`,
+  });
+  const meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'chatty', _meta: meta } });
   const { port } = new URL(spine.origin);
   const clients = Array.from({ length: 4 }, () => {

@@ -26,7 +26,8 @@ afterAll(async () => {
   await server.close();
 });
 
-const stateOf = async (service: string, tool: string) => (await callTool(spine, service, tool)).message.result['requestState'];
+const stateOf = async (service: string, tool: string) =>
+  (await callTool(spine, service, tool)).message.result['requestState'];
 
 /** What a call that goes on with a state costs, in micro-USD; and its answer. */
 async function goOn(service: string, tool: string, requestState: unknown, options: PostOptions = {}) {
@@ -44,14 +45,17 @@ async function goOn(service: string, tool: string, requestState: unknown, option
 test.each([
   ['cheap', 'dear', 1_000n],
   ['dear', 'cheap', 500_000n],
-])('the state of a call of %s is refused for %s, which costs something else, and stays good for its own', async (asked, named, cost) => {
-  const requestState = await stateOf('acme', asked);
-  const seen = server.asked.length;
-  const refused = await callTool(spine, 'acme', named, {}, { params: { requestState, inputResponses: {} } });
-  expect(refused.message.error?.code).toBe(-32_602);
-  expect(server.asked.length).toBe(seen);
-  expect((await goOn('acme', asked, requestState)).cost).toBe(cost);
-});
+])(
+  'the state of a call of %s is refused for %s, which costs something else, and stays good for its own',
+  async (asked, named, cost) => {
+    const requestState = await stateOf('acme', asked);
+    const seen = server.asked.length;
+    const refused = await callTool(spine, 'acme', named, {}, { params: { requestState, inputResponses: {} } });
+    expect(refused.message.error?.code).toBe(-32_602);
+    expect(server.asked.length).toBe(seen);
+    expect((await goOn('acme', asked, requestState)).cost).toBe(cost);
+  },
+);
 
 test('the service is the one that asked, at its price, wherever the state is sent', async () => {
   expect((await goOn('gratis', 'dear', await stateOf('acme', 'dear'))).cost).toBe(500_000n);
@@ -77,7 +81,9 @@ test('a call that is wrapped costs what the tool costs', async () => {
   await spine.quiet();
   expect(before - (await spine.balance()).available).toBe(500_000n);
   for (const name of ['call_tool', '__proto__', 'constructor__x', 'acme____proto__', 'acme__toString'])
-    expect((await modernPost(spine, '/mcp', 'tools/call', { ...wrapped, arguments: { name } })).message.error?.code).toBe(-32_602);
+    expect(
+      (await modernPost(spine, '/mcp', 'tools/call', { ...wrapped, arguments: { name } })).message.error?.code,
+    ).toBe(-32_602);
   expect(before - (await spine.balance()).available).toBe(500_000n);
   expect(await spine.faults()).toEqual([]);
 });

@@ -16,10 +16,19 @@ test('a call that is told as a notification reaches no server: it would act, and
   const gateway = await world.gateway();
   const id = await open(gateway.url, 'alice');
   for (const method of ['tools/call', 'resources/read', 'notifications/odd'])
-    expect((await post(gateway.url, 'alice', id, { jsonrpc: '2.0', method, params: { name: 't', arguments: {} } })).status).toBe(202);
-  expect((await post(gateway.url, 'alice', id, `[${JSON.stringify({ jsonrpc: '2.0', method: 'tools/call', params: { name: 't' } })}]`)).status).toBe(
-    202,
-  );
+    expect(
+      (await post(gateway.url, 'alice', id, { jsonrpc: '2.0', method, params: { name: 't', arguments: {} } })).status,
+    ).toBe(202);
+  expect(
+    (
+      await post(
+        gateway.url,
+        'alice',
+        id,
+        `[${JSON.stringify({ jsonrpc: '2.0', method: 'tools/call', params: { name: 't' } })}]`,
+      )
+    ).status,
+  ).toBe(202);
   await post(gateway.url, 'alice', id, { jsonrpc: '2.0', method: 'notifications/roots/list_changed' });
   const told = server.asked.filter(({ session }) => session === 'upstream-2').map(({ message }) => message.method);
   expect(told).toEqual(['notifications/roots/list_changed']);
@@ -40,7 +49,9 @@ test('a tool is called as if params.task was not there, since nobody here would 
   const id = await open(gateway.url, 'alice');
   const reply = await post(gateway.url, 'alice', id, call(1, 't', { task: { ttl: 60_000 } }));
   expect(await reply.json()).toMatchObject({ id: 1, result: { content: [] } });
-  expect(server.asked.findLast(({ message }) => message.method === 'tools/call')!.message.params).not.toHaveProperty('task');
+  expect(server.asked.findLast(({ message }) => message.method === 'tools/call')!.message.params).not.toHaveProperty(
+    'task',
+  );
   expect(await world.charged('alice')).toBeGreaterThan(0n);
   expect(await world.faults()).toEqual([]);
 });
@@ -58,7 +69,12 @@ test('the answer of a call that was left is not had by another request with its 
     accept: 'application/json, text/event-stream',
     'mcp-session-id': id,
   };
-  const left = fetch(gateway.url, { method: 'POST', signal: leave.signal, headers, body: JSON.stringify(call(5, 'wait')) }).catch(() => null);
+  const left = fetch(gateway.url, {
+    method: 'POST',
+    signal: leave.signal,
+    headers,
+    body: JSON.stringify(call(5, 'wait')),
+  }).catch(() => null);
   await server.waiting(1);
   leave.abort();
   await left;

@@ -7,7 +7,8 @@ import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
 import { callTool, toolToml } from './modern-post.ts';
 
-const ASKS = '{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{}}},"requestState":"s"}';
+const ASKS =
+  '{"resultType":"input_required","inputRequests":{"who":{"method":"elicitation/create","params":{}}},"requestState":"s"}';
 const DONE = '{"resultType":"complete","content":[]}';
 const ANSWERS = { inputResponses: { who: { action: 'accept', content: {} } } };
 
@@ -17,10 +18,23 @@ test('a call goes on at no other price than that at which it began', async () =>
   const cheap = await startSpine({ dataDir, toml: toolToml({ name: 'asks', url: server.url }) });
   const first = await callTool(cheap, 'asks', 'ask');
   await cheap.stop();
-  const dear = await startSpine({ dataDir, credit: '0', toml: toolToml({ name: 'asks', url: server.url, pricing: 'per_call = 0.5' }) });
+  const dear = await startSpine({
+    dataDir,
+    credit: '0',
+    toml: toolToml({ name: 'asks', url: server.url, pricing: 'per_call = 0.5' }),
+  });
   const before = (await dear.balance()).available;
-  const second = await callTool(dear, 'asks', 'ask', {}, { params: { ...ANSWERS, requestState: first.message.result['requestState'] } });
-  expect(second.message.error).toMatchObject({ code: -32602, message: expect.stringMatching(/price of this tool has changed/) as unknown });
+  const second = await callTool(
+    dear,
+    'asks',
+    'ask',
+    {},
+    { params: { ...ANSWERS, requestState: first.message.result['requestState'] } },
+  );
+  expect(second.message.error).toMatchObject({
+    code: -32602,
+    message: expect.stringMatching(/price of this tool has changed/) as unknown,
+  });
   expect((await dear.balance()).available).toBe(before);
   expect(await dear.faults()).toEqual([]);
   await dear.stop();

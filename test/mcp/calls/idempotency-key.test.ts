@@ -20,7 +20,10 @@ afterAll(async () => {
   await server.close();
 });
 
-const keyed = (key: string, options: PostOptions = {}): PostOptions => ({ ...options, meta: { 'tollgate/idempotency-key': key } });
+const keyed = (key: string, options: PostOptions = {}): PostOptions => ({
+  ...options,
+  meta: { 'tollgate/idempotency-key': key },
+});
 
 test('the same key and call give the same result under the id of whoever asks, charged once', async () => {
   const before = (await spine.balance()).available;
@@ -80,7 +83,11 @@ test('a run whose client left goes to its end, and the retry finds it', async ()
 });
 
 test('a call without a tool is refused, with a key as without', async () => {
-  const headers = { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json', 'idempotency-key': 'k-none' };
+  const headers = {
+    authorization: `Bearer ${spine.key}`,
+    'content-type': 'application/json',
+    'idempotency-key': 'k-none',
+  };
   for (const params of ['', ',"params":{}', ',"params":{"name":7}']) {
     const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call"${params}}`;
     const response = await fetch(`${spine.origin}/mcp/once`, { method: 'POST', headers, body });

@@ -85,7 +85,12 @@ export async function toReply(response: Response): Promise<Reply> {
   const text = await response.text();
   const events = text.split('\n').filter((line) => line.startsWith('data: '));
   const last = response.headers.get('content-type')?.startsWith('text/event-stream') ? events.at(-1)!.slice(6) : text;
-  return { status: response.status, headers: response.headers, text, message: JSON.parse(last === '' ? '{}' : last) as Reply['message'] };
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    message: JSON.parse(last === '' ? '{}' : last) as Reply['message'],
+  };
 }
 
 /** Calls a tool of a service. */
@@ -96,5 +101,11 @@ export function callTool(
   args: object = {},
   options: PostOptions & { readonly params?: object } = {},
 ): Promise<Reply> {
-  return modernPost(spine, `/mcp/${service}`, 'tools/call', { name: tool, arguments: args, ...options.params }, options);
+  return modernPost(
+    spine,
+    `/mcp/${service}`,
+    'tools/call',
+    { name: tool, arguments: args, ...options.params },
+    options,
+  );
 }

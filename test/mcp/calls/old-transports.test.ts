@@ -3,7 +3,8 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSpine, type Spine } from '../../support/spine.ts';
 
-// HTTP+SSE, the transport of MCP 2024-11-05, is not served. A client that tries it, and whoever looks with curl, is told which one is.
+// HTTP+SSE, the transport of MCP 2024-11-05, is not served. A client that tries it, and whoever looks with curl, is
+// told which one is.
 
 let spine: Spine;
 beforeAll(async () => {
@@ -26,11 +27,16 @@ test.each(['/mcp', '/mcp/acme/search', '/api/v1/mcp'])('GET %s names the transpo
 });
 
 test.each(['/sse', '/api/v1/sse'])('%s says where to go', async (path) => {
-  expect(await get(path, 'text/event-stream')).toMatchObject({ status: 404, text: expect.stringContaining('connect to /mcp') });
+  expect(await get(path, 'text/event-stream')).toMatchObject({
+    status: 404,
+    text: expect.stringContaining('connect to /mcp'),
+  });
 });
 
 test('a client of the old transport is told by the error that it shows', async () => {
   const requestInit = { headers: { authorization: `Bearer ${spine.key}` } };
   const client = new Client({ name: 'test', version: '1' });
-  await expect(client.connect(new SSEClientTransport(new URL(`${spine.origin}/mcp`), { requestInit }))).rejects.toThrow('405');
+  await expect(client.connect(new SSEClientTransport(new URL(`${spine.origin}/mcp`), { requestInit }))).rejects.toThrow(
+    '405',
+  );
 });

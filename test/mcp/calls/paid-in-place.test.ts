@@ -46,10 +46,13 @@ afterEach(async () => {
   expect(spine.logs.join('\n')).not.toContain('paper-canary');
 });
 
-const with_ = (payment: Partial<PaperPayment> & { wallet: string }) => ({ meta: { 'x402/payment': payWith({ amount: PRICE, ...payment }) } });
+const with_ = (payment: Partial<PaperPayment> & { wallet: string }) => ({
+  meta: { 'x402/payment': payWith({ amount: PRICE, ...payment }) },
+});
 const call = (tool: string, options: object = {}) => callTool(spine, 'paid', tool, { n: 1 }, { key: null, ...options });
 const calls = () => server.asked.filter(({ method }) => method === 'tools/call').length;
-const balanceOf = async (wallet: string) => (await spine.app.ledger.balance(escrowOf(accountOf(wallet))))?.available ?? null;
+const balanceOf = async (wallet: string) =>
+  (await spine.app.ledger.balance(escrowOf(accountOf(wallet))))?.available ?? null;
 
 test('a stranger looks around, is told the terms of a tool, pays, and has its result and receipt', async () => {
   expect((await modernPost(spine, '/mcp/paid', 'tools/list', {}, { key: null })).message.result.tools).toEqual([]);
@@ -57,14 +60,19 @@ test('a stranger looks around, is told the terms of a tool, pays, and has its re
   const before = calls();
   const { status, message } = await call('any');
   expect(status).toBe(200);
-  expect(message.result).toMatchObject({ isError: true, structuredContent: { x402Version: 2, accepts: [{ amount: String(PRICE) }] } });
+  expect(message.result).toMatchObject({
+    isError: true,
+    structuredContent: { x402Version: 2, accepts: [{ amount: String(PRICE) }] },
+  });
   expect(JSON.parse(String(message.result.content?.['0']?.['text']))).toEqual(message.result.structuredContent);
   expect(calls()).toBe(before);
 
   const paid = await call('any', with_({ wallet: 'alice', nonce: 'alice-1' }));
   expect(paid.message.result).toMatchObject({
     content: [{ text: 'done' }],
-    _meta: { 'x402/payment-response': { success: true, transaction: 'tx-alice-1', payer: 'alice', amount: String(PRICE) } },
+    _meta: {
+      'x402/payment-response': { success: true, transaction: 'tx-alice-1', payer: 'alice', amount: String(PRICE) },
+    },
   });
   expect(await balanceOf('alice')).toBe(0n);
   expect(calls()).toBe(before + 1);
@@ -88,7 +96,10 @@ test('the same payment with the same call is one run and its kept result; with a
   expect(again.headers.get('idempotent-replayed')).toBe('true');
   expect(calls()).toBe(before + 1);
   const other = await callTool(spine, 'paid', 'any', { n: 2 }, { key: null, ...payment });
-  expect(other.message.result).toMatchObject({ isError: true, structuredContent: { error: 'This payment was used for something else' } });
+  expect(other.message.result).toMatchObject({
+    isError: true,
+    structuredContent: { error: 'This payment was used for something else' },
+  });
   expect(calls()).toBe(before + 1);
 });
 
@@ -103,9 +114,20 @@ test('whoever reads a payment on the chain, and knows the call, cannot have it r
 });
 
 test('a tool whose name is no text can be named in terms', async () => {
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: '\ud800', arguments: {} } });
-  const answer = await fetch(`${spine.origin}/mcp/paid`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-  expect(await answer.json()).toMatchObject({ result: { isError: true, structuredContent: { accepts: [{ amount: String(PRICE) }] } } });
+  const body = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: '\ud800', arguments: {} },
+  });
+  const answer = await fetch(`${spine.origin}/mcp/paid`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
+  expect(await answer.json()).toMatchObject({
+    result: { isError: true, structuredContent: { accepts: [{ amount: String(PRICE) }] } },
+  });
 });
 
 test('a payment that is not known to be settled is an error that says to repeat, and never new terms', async () => {
@@ -122,7 +144,9 @@ test('a payment that is not known to be settled is an error that says to repeat,
 test('a tool that fails after its payment leaves the balance, which its retry is made from', async () => {
   const payment = with_({ wallet: 'unlucky', nonce: 'unlucky' });
   const failed = await call('breaks', payment);
-  expect(failed.message.error).toMatchObject({ data: { type: 'provider_unavailable', 'x402/payment-response': { transaction: 'tx-unlucky' } } });
+  expect(failed.message.error).toMatchObject({
+    data: { type: 'provider_unavailable', 'x402/payment-response': { transaction: 'tx-unlucky' } },
+  });
   expect(await balanceOf('unlucky')).toBe(PRICE);
   await call('breaks', payment);
   expect(chain.credited.has('unlucky')).toBe(true);
@@ -136,7 +160,10 @@ test('a payment that is wrong is told, with the terms where another one would do
     structuredContent: { accepts: [{}], error: expect.stringMatching(/signature/) as string },
   });
   const small = await call('any', with_({ wallet: 'small', amount: PAPER_LEAST }));
-  expect(small.message.result).toMatchObject({ isError: true, structuredContent: { error: expect.stringMatching(/0\.5 USDC/) as string } });
+  expect(small.message.result).toMatchObject({
+    isError: true,
+    structuredContent: { error: expect.stringMatching(/0\.5 USDC/) as string },
+  });
   const malformed = await call('any', { meta: { 'x402/payment': { x402Version: 1 } } });
   expect(malformed.message.error).toMatchObject({ code: -32602, data: { param: 'params._meta["x402/payment"]' } });
   expect(await balanceOf('small')).toBeNull();
@@ -155,7 +182,10 @@ test('the rounds of a call are one call, and one payment is for all of them', as
   const payment = with_({ wallet: 'rounds', nonce: 'rounds' });
   const first = await call('asks', payment);
   expect(first.message.result.resultType).toBe('input_required');
-  const answers = { inputResponses: { who: { action: 'accept', content: {} } }, requestState: first.message.result.requestState };
+  const answers = {
+    inputResponses: { who: { action: 'accept', content: {} } },
+    requestState: first.message.result.requestState,
+  };
   // Nobody goes on with it but whoever pays.
   expect((await call('asks', { params: answers })).message.error).toMatchObject({ code: -32602 });
   // What is not paid yet ends nothing that was begun.
@@ -205,14 +235,21 @@ test('real clients with a session: each has its own, bound to where it comes fro
       method: 'POST',
       url: '/mcp/fixture',
       remoteAddress,
-      headers: { accept: 'application/json, text/event-stream', 'mcp-session-id': id, 'mcp-protocol-version': '2025-11-25', ...headers },
+      headers: {
+        accept: 'application/json, text/event-stream',
+        'mcp-session-id': id,
+        'mcp-protocol-version': '2025-11-25',
+        ...headers,
+      },
       payload: { jsonrpc: '2.0', id: 1, method: 'ping' },
     });
   expect((await ping('127.0.0.1')).statusCode).toBe(200);
   expect((await ping('192.0.2.1')).statusCode).toBe(404);
   expect((await ping('127.0.0.1', { authorization: `Bearer ${spine.key}` })).statusCode).toBe(404);
   // Nothing is told in it outside of calls.
-  const listen = await fetch(`${spine.origin}/mcp/fixture`, { headers: { accept: 'text/event-stream', 'mcp-session-id': id } });
+  const listen = await fetch(`${spine.origin}/mcp/fixture`, {
+    headers: { accept: 'text/event-stream', 'mcp-session-id': id },
+  });
   expect(listen.status).toBe(405);
   await transport.terminateSession();
   await client.close();

@@ -21,8 +21,12 @@ afterAll(async () => {
 });
 
 /** A member of `_meta` that the gateway spliced in, with its comma, or the whole `_meta` where it made it. */
-const GENERATION = { made: /,"_meta":\{"tollgate\/generation":\{[^}]*\}\}/, spliced: /,?"tollgate\/generation":\{[^}]*\}/ } as const;
-const TOOL = /(?:,?"_meta":\{(?:"tollgate\/(?:price|definition)":\{[^}]*\},?)+\}|(?:,?"tollgate\/(?:price|definition)":\{[^}]*\})+)/g;
+const GENERATION = {
+  made: /,"_meta":\{"tollgate\/generation":\{[^}]*\}\}/,
+  spliced: /,?"tollgate\/generation":\{[^}]*\}/,
+} as const;
+const TOOL =
+  /(?:,?"_meta":\{(?:"tollgate\/(?:price|definition)":\{[^}]*\},?)+\}|(?:,?"tollgate\/(?:price|definition)":\{[^}]*\})+)/g;
 
 /** Where a call is charged and a list is a list, whatever else is in there. */
 const others = fc
@@ -34,11 +38,16 @@ const others = fc
 
 const block = fc
   .tuple(others, value, object)
-  .map(([more, type, annotations]) => `{${['"type" :"of-tomorrow"', `"annotations":${annotations}`, `"v":${type}`, ...more].join(' , ')}}`);
-const callResult = fc.tuple(fc.array(block, { maxLength: 3 }), others, object, fc.boolean()).map(([blocks, more, meta, hasMeta]) => ({
-  made: hasMeta ? ('spliced' as const) : ('made' as const),
-  text: `{ "resultType":"complete",${['"content": [' + blocks.join(',\n') + ']', ...more, ...(hasMeta ? [`"_meta":${meta}`] : [])].join(',')}\n}`,
-}));
+  .map(
+    ([more, type, annotations]) =>
+      `{${['"type" :"of-tomorrow"', `"annotations":${annotations}`, `"v":${type}`, ...more].join(' , ')}}`,
+  );
+const callResult = fc
+  .tuple(fc.array(block, { maxLength: 3 }), others, object, fc.boolean())
+  .map(([blocks, more, meta, hasMeta]) => ({
+    made: hasMeta ? ('spliced' as const) : ('made' as const),
+    text: `{ "resultType":"complete",${['"content": [' + blocks.join(',\n') + ']', ...more, ...(hasMeta ? [`"_meta":${meta}`] : [])].join(',')}\n}`,
+  }));
 
 test('a result with unknown members everywhere comes back as it was written', async () => {
   await fc.assert(

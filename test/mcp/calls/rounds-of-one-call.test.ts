@@ -10,11 +10,14 @@ const DONE = '{"resultType":"complete","content":[{"type":"text","text":"done"}]
 /** A server that asks twice, and knows its own states only. */
 const asking = (own: string) =>
   startRawMcp(({ params }) => {
-    if (params['name'] === 'stateless') return params['inputResponses'] ? DONE : ASKS.replace(',"requestState":"round-1"', '');
+    if (params['name'] === 'stateless')
+      return params['inputResponses'] ? DONE : ASKS.replace(',"requestState":"round-1"', '');
     const state = params['requestState'];
     if (state === undefined) return ASKS.replace('round', own);
     if (state === `${own}-1`) return ASKS.replace('round-1', `${own}-2`);
-    return state === `${own}-2` ? DONE : '{"resultType":"complete","isError":true,"content":[{"type":"text","text":"whose state is this?"}]}';
+    return state === `${own}-2`
+      ? DONE
+      : '{"resultType":"complete","isError":true,"content":[{"type":"text","text":"whose state is this?"}]}';
   });
 
 let server: RawMcp;
@@ -37,12 +40,16 @@ afterAll(async () => {
 });
 
 const ANSWERS = { inputResponses: { who: { action: 'accept', content: { name: 'me' } } } };
-const round = (state: unknown, tool = 'ask') => callTool(spine, 'asks', tool, {}, { params: { ...ANSWERS, requestState: state } });
+const round = (state: unknown, tool = 'ask') =>
+  callTool(spine, 'asks', tool, {}, { params: { ...ANSWERS, requestState: state } });
 
 test('a call of three rounds holds one lock at a time and is charged once, at its end', async () => {
   const before = await spine.balance();
   const first = await callTool(spine, 'asks', 'ask');
-  expect(first.message.result).toMatchObject({ resultType: 'input_required', inputRequests: { who: { method: 'elicitation/create' } } });
+  expect(first.message.result).toMatchObject({
+    resultType: 'input_required',
+    inputRequests: { who: { method: 'elicitation/create' } },
+  });
   expect(first.message.result.requestState).not.toBe('round-1');
   // What it will cost is not said before it is charged.
   const generation = first.message.result['_meta']!['tollgate/generation'] as unknown as { readonly id: string };
@@ -108,7 +115,13 @@ test('every round goes to the provider of the first', async () => {
     // Without the preference for whoever served last, each account begins where the draw falls.
     const { key } = await spine.tenant(`rounds-${i}`, '1');
     const at = (state?: unknown) =>
-      callTool(spine, 'two', 'ask', {}, { key, params: state === undefined ? {} : { ...ANSWERS, requestState: state } });
+      callTool(
+        spine,
+        'two',
+        'ask',
+        {},
+        { key, params: state === undefined ? {} : { ...ANSWERS, requestState: state } },
+      );
     const first = await at();
     const second = await at(first.message.result['requestState']);
     const third = await at(second.message.result['requestState']);

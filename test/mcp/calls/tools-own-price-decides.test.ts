@@ -9,7 +9,10 @@ import { callTool, toolToml } from './modern-post.ts';
 test("a stranger whose service is cheap and whose tool is dear gets no call of the operator's", async () => {
   const server = await startRawMcp(() => '{"resultType":"complete","content":[]}');
   const stranger = await startRawMcp(() => '{"resultType":"complete","content":[]}');
-  const spine = await startSpine({ toml: toolToml({ name: 'search', url: server.url, pricing: 'per_call = 0.01' }), credit: '100' });
+  const spine = await startSpine({
+    toml: toolToml({ name: 'search', url: server.url, pricing: 'per_call = 0.01' }),
+    credit: '100',
+  });
   const services = toolToml({
     name: 'search',
     url: stranger.url,
@@ -33,7 +36,9 @@ test("a stranger whose service is cheap and whose tool is dear gets no call of t
     await client.close();
   }
   // What is cheap there is called there.
-  expect((await callTool(spine, 'search', 'other')).message.result['_meta']?.['tollgate/generation']).toMatchObject({ cost: '0.000001' });
+  expect((await callTool(spine, 'search', 'other')).message.result['_meta']?.['tollgate/generation']).toMatchObject({
+    cost: '0.000001',
+  });
   expect(stranger.asked.map(({ params }) => params['name'])).toEqual(['other']);
   expect(await spine.faults()).toEqual([]);
   await proxy.close();

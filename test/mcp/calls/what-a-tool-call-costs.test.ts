@@ -17,9 +17,12 @@ const ENDINGS: Readonly<Record<string, (asked: Asked) => RawAnswer>> = {
         .writeHead(200, { 'content-type': 'application/json' })
         .end(`{"jsonrpc":"2.0","id":${idText},"error":{"code":-32602,"message":"no"}}`),
   broken: () => (response) =>
-    void response.writeHead(200, { 'content-type': 'application/json', 'content-length': 999 }).write('{', () => response.destroy()),
+    void response
+      .writeHead(200, { 'content-type': 'application/json', 'content-length': 999 })
+      .write('{', () => response.destroy()),
   garbage: () => (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end('no json'),
-  silent: () => (response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': nothing\n\n'),
+  silent: () => (response) =>
+    void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(': nothing\n\n'),
   used: () => '{"resultType":"complete","content":[],"_meta":{"tollgate/usage":{"completion":1000,"second":1.5}}}',
   unused: () => '{"resultType":"complete","content":[],"_meta":{"tollgate/usage":{"completion":0,"second":0}}}',
   greedy: () => '{"resultType":"complete","content":[],"_meta":{"tollgate/usage":{"completion":1000000000}}}',
@@ -34,7 +37,11 @@ beforeAll(async () => {
   spine = await startSpine({
     toml:
       toolToml({ name: 'flat', url: server.url, pricing: 'per_call = 0.001\n[tools.pricing.tools]\ndear = 0.02' }) +
-      toolToml({ name: 'used', url: server.url, pricing: 'per_call = 0.001\ncompletion = 10\nper_second = 0.001\nper_call_max = 0.05' }) +
+      toolToml({
+        name: 'used',
+        url: server.url,
+        pricing: 'per_call = 0.001\ncompletion = 10\nper_second = 0.001\nper_call_max = 0.05',
+      }) +
       toolToml({ name: 'free', url: server.url, pricing: 'per_call = 0' }),
   });
 });
@@ -44,7 +51,10 @@ afterAll(async () => {
 });
 
 /** What the account pays for one call. */
-async function costOf(service: string, tool: string): Promise<{ cost: bigint; reply: Awaited<ReturnType<typeof callTool>> }> {
+async function costOf(
+  service: string,
+  tool: string,
+): Promise<{ cost: bigint; reply: Awaited<ReturnType<typeof callTool>> }> {
   await spine.quiet();
   const before = (await spine.balance()).available;
   const reply = await callTool(spine, service, tool);

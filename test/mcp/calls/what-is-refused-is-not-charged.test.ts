@@ -16,11 +16,16 @@ let spine: Spine;
 beforeAll(async () => {
   modern = await startRawMcp(({ params }) => {
     const body = { other: OTHER, unread: UNREAD }[String(params['name'])];
-    return body === undefined ? RESULT : (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+    return body === undefined
+      ? RESULT
+      : (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(body);
   });
   legacy = await openRawServer(({ message }) => {
     const { id, params } = message;
-    return { other: OTHER, unread: UNREAD }[String(params?.['name'])] ?? `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[]}}`;
+    return (
+      { other: OTHER, unread: UNREAD }[String(params?.['name'])] ??
+      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[]}}`
+    );
   });
   spine = await startSpine({
     toml: `${toolToml({ name: 'modern', url: modern.url })}${toolToml({ name: 'legacy', url: legacy.url })}\n[upstream]\ncooldown_ms = 0\n`,
@@ -39,7 +44,11 @@ const session = async (service: string, params: object) => {
     accept: 'application/json, text/event-stream',
   };
   const post = (message: object) =>
-    fetch(`${spine.origin}/mcp/${service}`, { method: 'POST', headers, body: JSON.stringify({ jsonrpc: '2.0', ...message }) });
+    fetch(`${spine.origin}/mcp/${service}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ jsonrpc: '2.0', ...message }),
+    });
   const initialize = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } };
   const opened = await post({ id: 0, method: 'initialize', params: initialize });
   headers['mcp-session-id'] = opened.headers.get('mcp-session-id')!;
@@ -48,7 +57,9 @@ const session = async (service: string, params: object) => {
 };
 
 const tools = () =>
-  [...modern.asked.map(({ method }) => method), ...legacy.seen.map(({ message }) => message.method)].filter((m) => m === 'tools/call');
+  [...modern.asked.map(({ method }) => method), ...legacy.seen.map(({ message }) => message.method)].filter(
+    (m) => m === 'tools/call',
+  );
 
 test.each([
   ['a string', '"x"'],
@@ -76,16 +87,24 @@ test.each([
 });
 
 test('a call without arguments is made', async () => {
-  expect((await modernPost(spine, '/mcp/modern', 'tools/call', { name: 'any' })).message.result).toMatchObject({ content: [] });
+  expect((await modernPost(spine, '/mcp/modern', 'tools/call', { name: 'any' })).message.result).toMatchObject({
+    content: [],
+  });
 });
 
-test.each(['modern', 'legacy'])('an answer of a %s server with the id of another request is malformed', async (service) => {
-  const before = (await spine.balance()).available;
-  const { status, message } = await callTool(spine, service, 'other');
-  expect([status, message.error?.code]).toEqual([502, -32017]);
-  expect(message.error?.message).toContain('answered another request than it was asked: its id is "another"');
-  expect((await session('legacy', { name: 'other', arguments: {} })).text).toContain('-32017');
-  // Which request could not be read, its server does not know.
-  expect((await callTool(spine, service, 'unread')).message.error).toMatchObject({ code: -32700, message: 'Parse error' });
-  expect((await spine.balance()).available).toBe(before);
-});
+test.each(['modern', 'legacy'])(
+  'an answer of a %s server with the id of another request is malformed',
+  async (service) => {
+    const before = (await spine.balance()).available;
+    const { status, message } = await callTool(spine, service, 'other');
+    expect([status, message.error?.code]).toEqual([502, -32017]);
+    expect(message.error?.message).toContain('answered another request than it was asked: its id is "another"');
+    expect((await session('legacy', { name: 'other', arguments: {} })).text).toContain('-32017');
+    // Which request could not be read, its server does not know.
+    expect((await callTool(spine, service, 'unread')).message.error).toMatchObject({
+      code: -32700,
+      message: 'Parse error',
+    });
+    expect((await spine.balance()).available).toBe(before);
+  },
+);

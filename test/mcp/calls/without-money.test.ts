@@ -9,7 +9,8 @@ beforeAll(async () => {
   server = await startRawMcp(() => '{"resultType":"complete","content":[],"tools":[]}');
   spine = await startSpine({
     toml:
-      toolToml({ name: 'paid', url: server.url, pricing: 'per_call = 0.5' }) + toolToml({ name: 'free', url: server.url, pricing: 'per_call = 0' }),
+      toolToml({ name: 'paid', url: server.url, pricing: 'per_call = 0.5' }) +
+      toolToml({ name: 'free', url: server.url, pricing: 'per_call = 0' }),
   });
 });
 afterAll(async () => {
@@ -20,19 +21,25 @@ afterAll(async () => {
 test.each([
   ['little', '0.4', /Insufficient balance for estimated cost: 0\.5 USDC/],
   ['nothing', '0', /Insufficient balance|Escrow account not set up/],
-] as const)('an account with %s gets the terms of payment as a tool result, and the tool is not asked', async (name, usd, message) => {
-  const { key } = await spine.tenant(name, usd);
-  const seen = server.asked.length;
-  const { status, message: reply } = await callTool(spine, 'paid', 'any', {}, { key, id: 'pay-1' });
-  expect(status).toBe(200);
-  expect(reply.id).toBe('pay-1');
-  expect(reply.result).toMatchObject({ isError: true, structuredContent: { x402Version: 2, accepts: [], resource: { url: 'mcp://tool/any' } } });
-  const { structuredContent: terms, content } = reply.result;
-  expect(terms?.['error']).toMatch(message);
-  expect(JSON.parse(String(content?.['0']?.['text']))).toEqual(terms);
-  expect(server.asked.length).toBe(seen);
-  expect(await spine.faults()).toEqual([]);
-});
+] as const)(
+  'an account with %s gets the terms of payment as a tool result, and the tool is not asked',
+  async (name, usd, message) => {
+    const { key } = await spine.tenant(name, usd);
+    const seen = server.asked.length;
+    const { status, message: reply } = await callTool(spine, 'paid', 'any', {}, { key, id: 'pay-1' });
+    expect(status).toBe(200);
+    expect(reply.id).toBe('pay-1');
+    expect(reply.result).toMatchObject({
+      isError: true,
+      structuredContent: { x402Version: 2, accepts: [], resource: { url: 'mcp://tool/any' } },
+    });
+    const { structuredContent: terms, content } = reply.result;
+    expect(terms?.['error']).toMatch(message);
+    expect(JSON.parse(String(content?.['0']?.['text']))).toEqual(terms);
+    expect(server.asked.length).toBe(seen);
+    expect(await spine.faults()).toEqual([]);
+  },
+);
 
 test('what is free needs no money: lists, and tools without a price', async () => {
   const { key } = await spine.tenant('poor', '0.000001');
@@ -45,7 +52,11 @@ test('without a key nobody gets in, and is told how', async () => {
   const reply = await callTool(spine, 'paid', 'any', {}, { key: null });
   expect(reply.status).toBe(401);
   expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer realm="tollgate"/);
-  expect(reply.message).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32010, data: { type: 'unauthorized' } } });
+  expect(reply.message).toMatchObject({
+    jsonrpc: '2.0',
+    id: null,
+    error: { code: -32010, data: { type: 'unauthorized' } },
+  });
 });
 
 test('a key may be limited to services', async () => {

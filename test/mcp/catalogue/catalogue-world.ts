@@ -7,7 +7,12 @@ import { onTestFinished } from 'vitest';
 import type { Database } from '#store';
 import { createCatalog, createToolPins, type Catalog, type Offer } from '#gateway';
 import type { FetchDeps } from '../../../src/mcp/catalogue/fetch-lists.ts';
-import { createToolCatalogue, type Change, type ToolCatalogue, type ToolCatalogueOptions } from '../../../src/mcp/catalogue/tool-catalogue.ts';
+import {
+  createToolCatalogue,
+  type Change,
+  type ToolCatalogue,
+  type ToolCatalogueOptions,
+} from '../../../src/mcp/catalogue/tool-catalogue.ts';
 import { parseMessage } from '../../../src/wire/json/message.ts';
 import { META, MODERN } from '../../../src/mcp/wire/revisions.ts';
 import { openEngine } from '../../support/engines.ts';
@@ -39,14 +44,21 @@ export interface RawServer {
 export type RawAnswer = string | null | Promise<string | null>;
 
 /** A server that answers each request with a result of this JSON text; null is an unknown method. */
-export async function serveRaw(answer: (method: string, params: Readonly<Record<string, unknown>>) => RawAnswer): Promise<RawServer> {
+export async function serveRaw(
+  answer: (method: string, params: Readonly<Record<string, unknown>>) => RawAnswer,
+): Promise<RawServer> {
   const asked: string[] = [];
   const waiting: { readonly method: string; readonly count: number; readonly resolve: () => void }[] = [];
   const server = createServer((request, response) => {
     void (async () => {
-      const { id, method, params } = JSON.parse(await bodyOf(request)) as { id: string; method: string; params: Record<string, unknown> };
+      const { id, method, params } = JSON.parse(await bodyOf(request)) as {
+        id: string;
+        method: string;
+        params: Record<string, unknown>;
+      };
       asked.push(method);
-      for (const { method: of, count, resolve } of waiting) if (asked.filter((one) => one === of).length >= count) resolve();
+      for (const { method: of, count, resolve } of waiting)
+        if (asked.filter((one) => one === of).length >= count) resolve();
       const text = method === 'server/discover' ? DISCOVERED : await answer(method, params);
       const of = text === null ? '"error":{"code":-32601,"message":"unknown"}' : `"result":${text}`;
       response.setHeader('content-type', 'application/json').end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${of}}`);
@@ -63,7 +75,11 @@ export async function serveRaw(answer: (method: string, params: Readonly<Record<
   };
 }
 
-const DISCOVERED = JSON.stringify({ supportedVersions: [MODERN], capabilities: { tools: {}, resources: {}, prompts: {} }, resultType: 'complete' });
+const DISCOVERED = JSON.stringify({
+  supportedVersions: [MODERN],
+  capabilities: { tools: {}, resources: {}, prompts: {} },
+  resultType: 'complete',
+});
 
 async function listen(server: ReturnType<typeof createServer>): Promise<string> {
   server.listen(0, '127.0.0.1');
@@ -82,7 +98,12 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 }
 
 /** Asks a modern server over HTTP, and cuts the result out of its answer as it stands there. */
-async function ask(of: Offer, method: string, params: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<string | null> {
+async function ask(
+  of: Offer,
+  method: string,
+  params: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+): Promise<string | null> {
   if (of.endpoint.kind !== 'direct') throw new Error('no address');
   const response = await fetch(of.endpoint.baseUrl, {
     method: 'POST',
@@ -92,7 +113,12 @@ async function ask(of: Offer, method: string, params: Readonly<Record<string, un
       'mcp-protocol-version': MODERN,
       'mcp-method': method,
     },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 'g', method, params: { ...params, _meta: { [META.version]: MODERN, [META.capabilities]: {} } } }),
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 'g',
+      method,
+      params: { ...params, _meta: { [META.version]: MODERN, [META.capabilities]: {} } },
+    }),
     signal,
   });
   const body = await response.text();
@@ -126,7 +152,10 @@ export interface CatalogueWorld {
 }
 
 /** A catalogue over a real database that asks real servers. */
-export async function startCatalogue(offers: readonly Offer[] = [], options: Partial<ToolCatalogueOptions> = {}): Promise<CatalogueWorld> {
+export async function startCatalogue(
+  offers: readonly Offer[] = [],
+  options: Partial<ToolCatalogueOptions> = {},
+): Promise<CatalogueWorld> {
   const { database, dispose } = await openEngine('sqlite');
   const catalog = createCatalog();
   const now = clock();

@@ -12,7 +12,8 @@ const decorate = createDecorate({ catalogue: { listingOf: () => null, stale: () 
 interface Decorated {
   readonly tools: readonly { readonly name?: string; readonly _meta?: Readonly<Record<string, unknown>> }[];
 }
-const decorated = (text: string, of: Offer = offer, all?: readonly Offer[]) => JSON.parse(decorate(text, of, all)) as Decorated;
+const decorated = (text: string, of: Offer = offer, all?: readonly Offer[]) =>
+  JSON.parse(decorate(text, of, all)) as Decorated;
 const pricesOf = ({ tools }: Decorated) => tools.map(({ _meta }) => _meta?.['tollgate/price']);
 
 const SPLICED = /,?"tollgate\/(?:price|definition)":\{[^{}]*\}/g;
@@ -34,8 +35,11 @@ test('everything but the spliced members comes back byte for byte', () => {
       );
       const before = `{ "x" : ${JSON.stringify(rest)} ,"tools":[ ${written.join(' ,\n')} ], "nextCursor" : "a\\u0062" }`;
       const after = decorate(before, offer);
-      expect(pricesOf(JSON.parse(after) as Decorated)).toEqual(tools.map(() => ({ per_call: '0.001', currency: 'USDC' })));
-      // Where there was a `_meta`, taking out what came in leaves what was there; where there was none, it goes with them.
+      expect(pricesOf(JSON.parse(after) as Decorated)).toEqual(
+        tools.map(() => ({ per_call: '0.001', currency: 'USDC' })),
+      );
+      // Where there was a `_meta`, taking out what came in leaves what was there; where there was none, it goes
+      // with them.
       expect(after.replaceAll(SPLICED, '').replaceAll(/,"_meta":\{\}/g, '')).toBe(before);
     }),
     { numRuns: 300 },
@@ -46,15 +50,32 @@ test('prices are exact texts: of the tool itself, by use, and the most that a pr
   const list = '{"tools":[{"name":"plain"},{"name":"deep"},{"name":"ping"},{"name":"constructor"}]}';
   const own = { ...offer, variants: variants(offer, 'call', { deep: 0.05, ping: 0 }) };
   const plain = { per_call: '0.001', currency: 'USDC' };
-  expect(pricesOf(decorated(list, own))).toEqual([plain, { ...plain, per_call: '0.05' }, { ...plain, per_call: '0' }, plain]);
+  expect(pricesOf(decorated(list, own))).toEqual([
+    plain,
+    { ...plain, per_call: '0.05' },
+    { ...plain, per_call: '0' },
+    plain,
+  ]);
 
   const byUse: Offer = {
     ...own,
     price: { id: 'by-use', rates: parseRates({ call: 0.000001, second: 0.0001, prompt: 0.15, completion: 0.6 }) },
     priceCap: 250_000n,
   };
-  const use = { per_call: '0.000001', per_second: '0.0001', prompt: '0.15', completion: '0.6', per_call_max: '0.25', currency: 'USDC' };
-  expect(pricesOf(decorated(list, byUse))).toEqual([use, { ...plain, per_call: '0.05' }, { ...plain, per_call: '0' }, use]);
+  const use = {
+    per_call: '0.000001',
+    per_second: '0.0001',
+    prompt: '0.15',
+    completion: '0.6',
+    per_call_max: '0.25',
+    currency: 'USDC',
+  };
+  expect(pricesOf(decorated(list, byUse))).toEqual([
+    use,
+    { ...plain, per_call: '0.05' },
+    { ...plain, per_call: '0' },
+    use,
+  ]);
 
   const dear = toolOffer('http://127.0.0.1:9/mcp', { provider: 'B', call: 0.02 });
   expect(pricesOf(decorated(list, own, [own, dear]))).toEqual([

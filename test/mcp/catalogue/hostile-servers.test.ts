@@ -1,7 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { serveRaw, startCatalogue, toolOffer, toolsText } from './catalogue-world.ts';
 
-const tool = (name: string, more: object = {}) => ({ name, description: `About ${name}`, inputSchema: { type: 'object' }, ...more });
+const tool = (name: string, more: object = {}) => ({
+  name,
+  description: `About ${name}`,
+  inputSchema: { type: 'object' },
+  ...more,
+});
 const many = (count: number) => Array.from({ length: count }, (_, i) => tool(`tool_${i}`));
 
 describe('what a hostile server lists is cut', () => {
@@ -16,7 +21,9 @@ describe('what a hostile server lists is cut', () => {
 
   test('a definition of a megabyte is left out, and those beside it are not', async () => {
     const big = tool('big', { description: 'x'.repeat(1024 * 1024) });
-    const { url } = await serveRaw((method) => (method === 'tools/list' ? toolsText([tool('before'), big, tool('after')]) : null));
+    const { url } = await serveRaw((method) =>
+      method === 'tools/list' ? toolsText([tool('before'), big, tool('after')]) : null,
+    );
     const offer = toolOffer(url);
     const { catalogue } = await startCatalogue([offer]);
     expect([...catalogue.listingOf(offer)!.tools.keys()]).toEqual(['before', 'after']);
@@ -37,11 +44,16 @@ describe('what a hostile server lists is cut', () => {
 
   test('cursors without end end after 50 pages, or where one comes again', async () => {
     let page = 0;
-    const endless = await serveRaw((method) => (method === 'tools/list' ? toolsText([tool(`tool_${page}`)], `page-${page++}`) : null));
+    const endless = await serveRaw((method) =>
+      method === 'tools/list' ? toolsText([tool(`tool_${page}`)], `page-${page++}`) : null,
+    );
     const circular = await serveRaw((method, { cursor = '0' }) =>
       method === 'tools/list' ? toolsText([tool(`tool_${cursor}`)], cursor === '1' ? '2' : '1') : null,
     );
-    const [one, other] = [toolOffer(endless.url, { service: 'acme/endless' }), toolOffer(circular.url, { service: 'acme/circular' })];
+    const [one, other] = [
+      toolOffer(endless.url, { service: 'acme/endless' }),
+      toolOffer(circular.url, { service: 'acme/circular' }),
+    ];
     const { catalogue } = await startCatalogue([one, other]);
     expect(endless.asked.filter((method) => method === 'tools/list')).toHaveLength(50);
     expect(catalogue.listingOf(one)!.tools.size).toBe(50);
@@ -52,7 +64,18 @@ describe('what a hostile server lists is cut', () => {
 });
 
 test('names of any characters are kept as they are, of two that are the same the first, and elements that are no tool are passed over', async () => {
-  const odd = ['a\u0000b', 'new\nline', 'ünïcödé', '💥', '../../etc', '__proto__', 'constructor', 'with "quotes"', 'a__b', ' '];
+  const odd = [
+    'a\u0000b',
+    'new\nline',
+    'ünïcödé',
+    '💥',
+    '../../etc',
+    '__proto__',
+    'constructor',
+    'with "quotes"',
+    'a__b',
+    ' ',
+  ];
   const text = `{"tools":[${[
     ...odd.map((name) => JSON.stringify(tool(name))),
     '{"name":"twice","description":"first"}',
@@ -74,7 +97,9 @@ test('names of any characters are kept as they are, of two that are the same the
   expect([...listing.tools.keys()]).toEqual([...odd, 'twice']);
   expect(listing.tools.get('twice')!.description).toBe('first');
   for (const entry of listing.tools.values()) expect(entry.definition.version, entry.name).toBe(1);
-  expect(await database.query({ name: 'count', text: 'SELECT COUNT(*) AS pins FROM tool_pins' })).toEqual([{ pins: BigInt(odd.length + 1) }]);
+  expect(await database.query({ name: 'count', text: 'SELECT COUNT(*) AS pins FROM tool_pins' })).toEqual([
+    { pins: BigInt(odd.length + 1) },
+  ]);
 });
 
 test.each([

@@ -9,9 +9,15 @@ function makeServer(): McpServer {
     { name: 'searcher', version: '1.2.3' },
     { capabilities: { tools: {}, resources: {}, prompts: {} }, instructions: 'Search first' },
   );
-  server.registerTool('search', { title: 'Search', description: 'Searches the web', inputSchema: fromJsonSchema(schema) }, () => ({ content: [] }));
+  server.registerTool(
+    'search',
+    { title: 'Search', description: 'Searches the web', inputSchema: fromJsonSchema(schema) },
+    () => ({ content: [] }),
+  );
   server.registerResource('readme', 'file:///readme', {}, () => ({ contents: [] }));
-  server.registerResource('page', new ResourceTemplate('page://{name}', { list: undefined }), {}, () => ({ contents: [] }));
+  server.registerResource('page', new ResourceTemplate('page://{name}', { list: undefined }), {}, () => ({
+    contents: [],
+  }));
   server.registerPrompt('greet', { description: 'Greets' }, () => ({ messages: [] }));
   return server;
 }
@@ -31,9 +37,14 @@ test('what a real server lists is known as soon as its offer appears, and forgot
   expect(listing.fetchedAt).toBe(now());
   expect(listing.truncated).toBe(false);
   expect(listing.facts.text).toContain('Search first');
-  expect([...listing.tools.values()].map(({ name, title, description, inputSchema }) => ({ name, title, description, inputSchema }))).toEqual([
-    { name: 'search', title: 'Search', description: 'Searches the web', inputSchema: schema },
-  ]);
+  expect(
+    [...listing.tools.values()].map(({ name, title, description, inputSchema }) => ({
+      name,
+      title,
+      description,
+      inputSchema,
+    })),
+  ).toEqual([{ name: 'search', title: 'Search', description: 'Searches the web', inputSchema: schema }]);
   expect(JSON.parse(listing.tools.get('search')!.text)).toMatchObject({ name: 'search', inputSchema: schema });
   expect(catalogue.schemaOf(offer, 'search')).toBe(catalogue.schemaOf(offer, 'search'));
   expect(catalogue.schemaOf(offer, 'constructor')).toBeNull();

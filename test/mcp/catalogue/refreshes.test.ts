@@ -3,7 +3,11 @@ import { expect, test } from 'vitest';
 import { overHttp, serveRaw, startCatalogue, toolOffer, toolsText } from './catalogue-world.ts';
 
 async function serveChanging() {
-  const state: { tools: readonly string[]; prompts: readonly string[]; down: boolean } = { tools: ['one'], prompts: [], down: false };
+  const state: { tools: readonly string[]; prompts: readonly string[]; down: boolean } = {
+    tools: ['one'],
+    prompts: [],
+    down: false,
+  };
   const server = await serveRaw((method) => {
     if (state.down) return '"broken"';
     if (method === 'tools/list') return toolsText(state.tools.map((name) => ({ name })));

@@ -8,8 +8,8 @@ import { installStranger } from '../../support/stranger.ts';
 import { startScriptedModel, type ScriptedModel } from './scripted-model.ts';
 
 /*
- * Claude Code and Codex as they are on npm, set up as docs/mcp.md says, with an agent as their MCP server's tool. Only their model is played: it asks for the
- * tool, and repeats what the program shows it of the answer.
+ * Claude Code and Codex as they are on npm, set up as docs/mcp.md says, with an agent as their MCP server's tool.
+ * Only their model is played: it asks for the tool, and repeats what the program shows it of the answer.
  */
 
 const INSTALL_MS = 300_000;
@@ -44,7 +44,12 @@ interface Program {
 
 const CLAUDE_CODE: Program = {
   script: '@anthropic-ai/claude-code/cli-wrapper.cjs',
-  env: () => ({ ANTHROPIC_BASE_URL: model.url, ANTHROPIC_API_KEY: 'k', CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_AUTOUPDATER: '1' }),
+  env: () => ({
+    ANTHROPIC_BASE_URL: model.url,
+    ANTHROPIC_API_KEY: 'k',
+    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+    DISABLE_AUTOUPDATER: '1',
+  }),
   add: (url, key) => ['mcp', 'add', '--transport', 'http', 'tollgate', url, '--header', `Authorization: Bearer ${key}`],
   work: (tools) => ['-p', 'Do it.', '--allowedTools', tools.map((tool) => `mcp__tollgate__${tool}`).join(',')],
 };
@@ -64,7 +69,13 @@ wire_api = "responses"
 `,
   }),
   add: (url) => ['mcp', 'add', 'tollgate', '--url', url, '--bearer-token-env-var', 'KEY'],
-  work: () => ['exec', '--skip-git-repo-check', '-c', 'mcp_servers.tollgate.default_tools_approval_mode="approve"', 'Do it.'],
+  work: () => [
+    'exec',
+    '--skip-git-repo-check',
+    '-c',
+    'mcp_servers.tollgate.default_tools_approval_mode="approve"',
+    'Do it.',
+  ],
 };
 
 interface Session {
@@ -89,7 +100,12 @@ describe.each([
     const env = { PATH: process.env['PATH'], HOME: home, KEY: key, ...program.env(home) };
     const cwd = join(home, 'project');
     const run = async (args: readonly string[]): Promise<ServerProcess> => {
-      const child = keeper.start({ file: process.execPath, args: [join(folder, 'node_modules', program.script), ...args], cwd, env });
+      const child = keeper.start({
+        file: process.execPath,
+        args: [join(folder, 'node_modules', program.script), ...args],
+        cwd,
+        env,
+      });
       await child.exited;
       expect(child.exitCode, child.output()).toBe(0);
       return child;
@@ -117,7 +133,10 @@ describe.each([
     async () => {
       model.follow(
         () => ({ name: 'find_tools', arguments: { query: 'fixture agent' } }),
-        ([found]) => ({ name: 'ask_agent', arguments: { agent: /fixture\/agent-\d+/.exec(found!)![0], message: 'echo good morning' } }),
+        ([found]) => ({
+          name: 'ask_agent',
+          arguments: { agent: /fixture\/agent-\d+/.exec(found!)![0], message: 'echo good morning' },
+        }),
       );
       const cost = await charged(async () => {
         expect(await work({ path: '/mcp', tools: ['find_tools', 'ask_agent'] })).toMatch(/^RESULT<.*good morning.*>$/s);
@@ -132,10 +151,15 @@ describe.each([
     async () => {
       model.follow(
         () => ({ name: 'send_message', arguments: { message: 'ask' } }),
-        ([asked]) => ({ name: 'send_message', arguments: { message: 'the red one', task_id: /"task_id":\s*"([^"]+)"/.exec(asked!)![1] } }),
+        ([asked]) => ({
+          name: 'send_message',
+          arguments: { message: 'the red one', task_id: /"task_id":\s*"([^"]+)"/.exec(asked!)![1] },
+        }),
       );
       const cost = await charged(async () => {
-        expect(await work({ path: `/mcp/a2a/${served.service}`, tools: ['send_message'] })).toMatch(/^RESULT<.*answered: the red one.*>$/s);
+        expect(await work({ path: `/mcp/a2a/${served.service}`, tools: ['send_message'] })).toMatch(
+          /^RESULT<.*answered: the red one.*>$/s,
+        );
       });
       expect(model.asked.join()).toMatch(/Which one\?.*input-required/s);
       expect(cost).toBe(40_000n);
@@ -148,7 +172,9 @@ describe.each([
     async () => {
       model.follow(() => ({ name: 'send_message', arguments: { message: 'fail' } }));
       const cost = await charged(async () => {
-        expect(await work({ path: `/mcp/a2a/${served.service}`, tools: ['send_message'] })).toMatch(/^RESULT<.*it did not work.*>$/s);
+        expect(await work({ path: `/mcp/a2a/${served.service}`, tools: ['send_message'] })).toMatch(
+          /^RESULT<.*it did not work.*>$/s,
+        );
       });
       expect(cost).toBe(0n);
     },

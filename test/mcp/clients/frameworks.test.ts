@@ -84,21 +84,41 @@ test('mcporter asks an agent, and it is paid', { timeout: RUN_MS }, async () => 
   const folder = installStranger('mcporter');
   const program = join(folder, 'node_modules/mcporter/dist/cli.js');
   await expectAgentPaid(async () => {
-    const where = [`--http-url`, `${world.spine.origin}/mcp`, '--allow-http', '--header', `Authorization=Bearer ${world.spine.key}`];
-    const said = await runNode(folder, [program, 'call', ...where, 'ask_agent', `agent=${served.service}`, 'message=echo good morning']);
+    const where = [
+      `--http-url`,
+      `${world.spine.origin}/mcp`,
+      '--allow-http',
+      '--header',
+      `Authorization=Bearer ${world.spine.key}`,
+    ];
+    const said = await runNode(folder, [
+      program,
+      'call',
+      ...where,
+      'ask_agent',
+      `agent=${served.service}`,
+      'message=echo good morning',
+    ]);
     expect(said).toContain('good morning');
   });
 });
 
 test('mcp-remote brings programs that only know commands to the gateway', { timeout: RUN_MS }, async () => {
-  const program = createRequire(join(installStranger('mcp-remote'), 'package.json')).resolve('mcp-remote/dist/proxy.js');
+  const program = createRequire(join(installStranger('mcp-remote'), 'package.json')).resolve(
+    'mcp-remote/dist/proxy.js',
+  );
   const args = [program, `${world.spine.origin}/mcp`, '--header', 'Authorization: Bearer ${KEY}'];
   const client = new Client({ name: 'test', version: '1' });
-  await client.connect(new StdioClientTransport({ command: process.execPath, args, env: environment(), stderr: 'ignore' }));
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args, env: environment(), stderr: 'ignore' }),
+  );
   try {
     expect((await client.listTools()).tools.map(({ name }) => name)).toContain('ask_agent');
     await expectAgentPaid(async () => {
-      const result = await client.callTool({ name: 'ask_agent', arguments: { agent: served.service, message: 'echo good morning' } });
+      const result = await client.callTool({
+        name: 'ask_agent',
+        arguments: { agent: served.service, message: 'echo good morning' },
+      });
       expect(result).toMatchObject({ content: [{ type: 'text', text: 'good morning' }] });
     });
   } finally {

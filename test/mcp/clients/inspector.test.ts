@@ -36,17 +36,30 @@ async function inspect(path: string, ...args: readonly string[]): Promise<unknow
     `Authorization: Bearer ${world.spine.key}`,
     ...args,
   ];
-  const { stdout } = await run(process.execPath, command, { env: { PATH: process.env['PATH'], HOME: home }, timeout: 60_000 });
+  const { stdout } = await run(process.execPath, command, {
+    env: { PATH: process.env['PATH'], HOME: home },
+    timeout: 60_000,
+  });
   return JSON.parse(stdout) as unknown;
 }
 
 test('the inspector lists tools with their prices and calls one, and the call is charged', async () => {
   const price = { 'tollgate/price': expect.objectContaining({ per_call: '0.001' }) as unknown };
   expect(await inspect('/mcp/real/everything', '--method', 'tools/list')).toMatchObject({
-    tools: expect.arrayContaining([expect.objectContaining({ name: 'echo', _meta: expect.objectContaining(price) as unknown })]) as unknown,
+    tools: expect.arrayContaining([
+      expect.objectContaining({ name: 'echo', _meta: expect.objectContaining(price) as unknown }),
+    ]) as unknown,
   });
   const before = (await world.spine.balance()).available;
-  const result = await inspect('/mcp/real/everything', '--method', 'tools/call', '--tool-name', 'echo', '--tool-arg', 'message=hi');
+  const result = await inspect(
+    '/mcp/real/everything',
+    '--method',
+    'tools/call',
+    '--tool-name',
+    'echo',
+    '--tool-arg',
+    'message=hi',
+  );
   expect(result).toMatchObject({ content: [{ type: 'text', text: 'Echo: hi' }] });
   expect((await world.spine.balance()).available).toBe(before - 1_000n);
   expect(await world.spine.faults()).toEqual([]);

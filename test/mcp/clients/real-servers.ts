@@ -14,7 +14,10 @@ export interface RealServers {
 }
 
 const server = (name: string) =>
-  join(dirname(createRequire(import.meta.url).resolve(`@modelcontextprotocol/server-${name}/package.json`)), 'dist/index.js');
+  join(
+    dirname(createRequire(import.meta.url).resolve(`@modelcontextprotocol/server-${name}/package.json`)),
+    'dist/index.js',
+  );
 
 export async function startRealServers(): Promise<RealServers> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-files-'));

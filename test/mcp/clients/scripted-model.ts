@@ -30,7 +30,10 @@ interface Request {
 }
 type Turn = { readonly text: string } | { readonly id: string; readonly tool: object; readonly arguments: object };
 
-/** A model for programs that bring their own loop of tools: it speaks Anthropic's Messages and OpenAI's Responses, both as streams. */
+/**
+ * A model for programs that bring their own loop of tools: it speaks Anthropic's Messages and OpenAI's Responses,
+ * both as streams.
+ */
 export async function startScriptedModel(): Promise<ScriptedModel> {
   let steps: readonly Step[] = [];
   let asked: string[] = [];
@@ -86,9 +89,17 @@ const SEARCH = 'ToolSearch';
 const USAGE = { input_tokens: 1, output_tokens: 1 };
 
 interface Json {
-  readonly tools?: readonly { readonly type?: string; readonly name?: string; readonly tools?: readonly { readonly name: string }[] }[];
+  readonly tools?: readonly {
+    readonly type?: string;
+    readonly name?: string;
+    readonly tools?: readonly { readonly name: string }[];
+  }[];
   readonly messages?: readonly { readonly content: string | readonly Block[] }[];
-  readonly input?: readonly { readonly type?: string; readonly call_id?: string; readonly output?: string | readonly Block[] }[];
+  readonly input?: readonly {
+    readonly type?: string;
+    readonly call_id?: string;
+    readonly output?: string | readonly Block[];
+  }[];
 }
 interface Block {
   readonly type: string;
@@ -97,7 +108,10 @@ interface Block {
   readonly content?: string | readonly Block[];
 }
 
-const WIRES: Readonly<Record<string, (body: Json) => Request>> = { '/v1/messages': readMessages, '/v1/responses': readResponses };
+const WIRES: Readonly<Record<string, (body: Json) => Request>> = {
+  '/v1/messages': readMessages,
+  '/v1/responses': readResponses,
+};
 const textOf = (content: string | readonly Block[] = []): string =>
   typeof content === 'string' ? content : content.map(({ text }) => text ?? '').join('');
 const sender = (response: ServerResponse) => (event: { readonly type: string; readonly [more: string]: unknown }) =>
@@ -110,7 +124,9 @@ function readMessages(body: Json): Request {
       const found = body.tools?.find(({ name }) => name === tool || name === `mcp__tollgate__${tool}`);
       return found ? { name: found.name } : null;
     },
-    results: blocks.filter((block) => block.type === 'tool_result' && block.tool_use_id !== 'search').map(({ content }) => textOf(content)),
+    results: blocks
+      .filter((block) => block.type === 'tool_result' && block.tool_use_id !== 'search')
+      .map(({ content }) => textOf(content)),
     write(response, turn) {
       const send = sender(response);
       const [block, delta, reason] =
@@ -121,7 +137,10 @@ function readMessages(body: Json): Request {
               { type: 'input_json_delta', partial_json: JSON.stringify(turn.arguments) },
               'tool_use',
             ];
-      send({ type: 'message_start', message: { id: 'msg_1', type: 'message', role: 'assistant', model: 'scripted', content: [], usage: USAGE } });
+      send({
+        type: 'message_start',
+        message: { id: 'msg_1', type: 'message', role: 'assistant', model: 'scripted', content: [], usage: USAGE },
+      });
       send({ type: 'content_block_start', index: 0, content_block: block });
       send({ type: 'content_block_delta', index: 0, delta });
       send({ type: 'content_block_stop', index: 0 });
@@ -138,13 +157,27 @@ function readResponses(body: Json): Request {
       const namespace = body.tools?.find(({ tools }) => tools?.some(({ name }) => name === tool));
       return namespace ? { name: tool, namespace: namespace.name } : null;
     },
-    results: (body.input ?? []).filter(({ type }) => type === 'function_call_output').map(({ output }) => textOf(output)),
+    results: (body.input ?? [])
+      .filter(({ type }) => type === 'function_call_output')
+      .map(({ output }) => textOf(output)),
     write(response, turn) {
       const send = sender(response);
       const item =
         'text' in turn
-          ? { type: 'message', id: 'msg_1', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: turn.text }] }
-          : { type: 'function_call', id: 'fc_1', call_id: turn.id, ...turn.tool, arguments: JSON.stringify(turn.arguments) };
+          ? {
+              type: 'message',
+              id: 'msg_1',
+              role: 'assistant',
+              status: 'completed',
+              content: [{ type: 'output_text', text: turn.text }],
+            }
+          : {
+              type: 'function_call',
+              id: 'fc_1',
+              call_id: turn.id,
+              ...turn.tool,
+              arguments: JSON.stringify(turn.arguments),
+            };
       send({ type: 'response.created', response: { id: 'resp_1' } });
       send({ type: 'response.output_item.added', output_index: 0, item });
       send({ type: 'response.output_item.done', output_index: 0, item });

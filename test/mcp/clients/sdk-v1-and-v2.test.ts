@@ -32,7 +32,8 @@ const CLIENTS = {
   },
 } as const;
 
-const textOf = (result: unknown) => (result as { content: readonly { text?: string }[] }).content.map(({ text }) => text).join('\n');
+const textOf = (result: unknown) =>
+  (result as { content: readonly { text?: string }[] }).content.map(({ text }) => text).join('\n');
 
 describe.each(Object.entries(CLIENTS))('%s', (_name, connect) => {
   test('reads a file through server-filesystem, and pays for it', async () => {
@@ -41,7 +42,10 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, connect) => {
     const { tools } = await client.listTools();
     const read = tools.find(({ name }) => name === 'read_text_file')!;
     expect(read._meta).toMatchObject({ 'tollgate/price': { per_call: '0.001', currency: 'USDC' } });
-    const result = await client.callTool({ name: 'read_text_file', arguments: { path: join(world.directory, 'note.txt') } });
+    const result = await client.callTool({
+      name: 'read_text_file',
+      arguments: { path: join(world.directory, 'note.txt') },
+    });
     expect(textOf(result)).toContain('a note');
     expect(result._meta).toMatchObject({ 'tollgate/generation': { cost: '0.001' } });
     expect((await world.spine.balance()).available).toBe(before - 1_000n);
@@ -55,7 +59,10 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, connect) => {
 
   test('keeps a graph in server-memory', async () => {
     const client = await connect('real/memory');
-    await client.callTool({ name: 'create_entities', arguments: { entities: [{ name: `n-${_name}`, entityType: 'note', observations: ['kept'] }] } });
+    await client.callTool({
+      name: 'create_entities',
+      arguments: { entities: [{ name: `n-${_name}`, entityType: 'note', observations: ['kept'] }] },
+    });
     expect(textOf(await client.callTool({ name: 'read_graph', arguments: {} }))).toContain(`n-${_name}`);
     expect(await readFile(join(world.directory, 'memory.json'), 'utf8')).toContain(`n-${_name}`);
     await client.close();
@@ -76,7 +83,11 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, connect) => {
     const long = tools.find(({ name }) => /long/i.test(name))!;
     const options = { onprogress: ({ progress: at }: { progress: number }) => void progress.push(at) };
     // The second argument of the one SDK is the third of the other.
-    await client.callTool({ name: long.name, arguments: { duration: 0.4, steps: 4 } }, (_name === 'SDK v1' ? undefined : options) as never, options);
+    await client.callTool(
+      { name: long.name, arguments: { duration: 0.4, steps: 4 } },
+      (_name === 'SDK v1' ? undefined : options) as never,
+      options,
+    );
     expect(progress.length).toBeGreaterThan(1);
     await client.close();
     expect(await world.spine.faults()).toEqual([]);
@@ -87,10 +98,16 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, connect) => {
     const before = (await world.spine.balance()).available;
     const { tools } = await client.listTools();
     const names = tools.map(({ name }) => name);
-    expect(names).toEqual(expect.arrayContaining(['real_everything__echo', 'real_filesystem__read_text_file', 'real_memory__read_graph']));
-    expect(textOf(await client.callTool({ name: 'real_everything__echo', arguments: { message: 'all' } }))).toBe('Echo: all');
+    expect(names).toEqual(
+      expect.arrayContaining(['real_everything__echo', 'real_filesystem__read_text_file', 'real_memory__read_graph']),
+    );
+    expect(textOf(await client.callTool({ name: 'real_everything__echo', arguments: { message: 'all' } }))).toBe(
+      'Echo: all',
+    );
     const path = join(world.directory, 'note.txt');
-    expect(textOf(await client.callTool({ name: 'real_filesystem__read_text_file', arguments: { path } }))).toContain('a note');
+    expect(textOf(await client.callTool({ name: 'real_filesystem__read_text_file', arguments: { path } }))).toContain(
+      'a note',
+    );
     await client.callTool({ name: 'real_memory__read_graph', arguments: {} });
     expect((await world.spine.balance()).available).toBe(before - 3_000n);
     await client.close();
@@ -100,7 +117,11 @@ describe.each(Object.entries(CLIENTS))('%s', (_name, connect) => {
 
 test('at one address, tools that a server has only for clients that it can ask are there, and ask', async () => {
   const client = new Client(INFO, { capabilities: { sampling: {}, elicitation: {}, roots: {} } });
-  client.setRequestHandler(CreateMessageRequestSchema, () => ({ model: 'm', role: 'assistant', content: { type: 'text', text: 'as you like' } }));
+  client.setRequestHandler(CreateMessageRequestSchema, () => ({
+    model: 'm',
+    role: 'assistant',
+    content: { type: 'text', text: 'as you like' },
+  }));
   client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [] }));
   await client.connect(new StreamableHTTPClientTransport(address(''), { requestInit: requestInit() }));
   const { tools } = await client.listTools();

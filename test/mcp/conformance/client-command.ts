@@ -2,14 +2,17 @@ import { Client, SdkError, SdkErrorCode, StreamableHTTPClientTransport } from '@
 import { toolBlock } from './tool-block.ts';
 
 /*
- * The client that the conformance tool runs against a server of its own: `--command "node <this file>"`, with the server's
- * URL as the last argument. It starts a gateway in front of that server and drives it, so the tool judges what the gateway
- * sends. With TOLLGATE_DIRECT=1 it talks to the server itself, which shows that it does all that the scenarios want.
+ * The client that the conformance tool runs against a server of its own: `--command "node <this file>"`, with the
+ * server's URL as the last argument. It starts a gateway in front of that server and drives it, so the tool judges
+ * what the gateway sends. With TOLLGATE_DIRECT=1 it talks to the server itself, which shows that it does all that
+ * the scenarios want.
  */
 const url = process.argv.at(-1) ?? '';
 const scenario = process.env['MCP_CONFORMANCE_SCENARIO'] ?? '';
 const version = process.env['MCP_CONFORMANCE_PROTOCOL_VERSION'] ?? '2026-07-28';
-const given = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as { readonly toolCalls?: readonly ToolCall[] };
+const given = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}') as {
+  readonly toolCalls?: readonly ToolCall[];
+};
 
 interface ToolCall {
   readonly name: string;
@@ -48,7 +51,8 @@ const PLAYS: Readonly<Record<string, Play>> = {
 
   // The SDK leaves tools with bad headers out of the list; what is left must work.
   async 'http-invalid-tool-headers'(client) {
-    for (const { name } of (await client.listTools()).tools) await client.callTool({ name, arguments: { region: 'eu' } });
+    for (const { name } of (await client.listTools()).tools)
+      await client.callTool({ name, arguments: { region: 'eu' } });
   },
 
   async 'sep-2322-client-request-state'(client) {
@@ -83,7 +87,8 @@ async function play(at: string, headers: Readonly<Record<string, string>>): Prom
   );
   await client.connect(new StreamableHTTPClientTransport(new URL(at), { requestInit: { headers } }));
   try {
-    if (client.getNegotiatedProtocolVersion() !== version) throw new Error(`speaks ${client.getNegotiatedProtocolVersion()}, not ${version}`);
+    if (client.getNegotiatedProtocolVersion() !== version)
+      throw new Error(`speaks ${client.getNegotiatedProtocolVersion()}, not ${version}`);
     await run(client);
   } finally {
     await client.close();

@@ -34,8 +34,10 @@ export const THROUGH_THE_GATEWAY: Readonly<Record<Combination, Expected>> = {
     'tasks-dispatch-and-envelope': NO_TASKS,
     'tasks-required-task-error': NO_TASKS,
     'tasks-mrtr-composition': NO_TASKS,
-    'server-stateless': 'A legacy server does not refuse a call for what the client cannot do: it asks in the middle of it, and is told then.',
-    'input-required-result-basic-elicitation': 'A modern server names what it asks; a legacy one has no such names, and the gateway makes them up.',
+    'server-stateless':
+      'A legacy server does not refuse a call for what the client cannot do: it asks in the middle of it, and is told then.',
+    'input-required-result-basic-elicitation':
+      'A modern server names what it asks; a legacy one has no such names, and the gateway makes them up.',
   },
   'legacy, modern': { 'server-sse-polling': ONE_STREAM },
 };
@@ -52,7 +54,13 @@ export const CLIENT_SCENARIOS: Readonly<Record<Revision, readonly string[]>> = {
     'json-schema-ref-no-deref',
     'json-schema-2020-12-preservation',
   ],
-  '2025-11-25': ['initialize', 'tools_call', 'elicitation-sep1034-client-defaults', 'sse-retry', 'json-schema-2020-12-preservation'],
+  '2025-11-25': [
+    'initialize',
+    'tools_call',
+    'elicitation-sep1034-client-defaults',
+    'sse-retry',
+    'json-schema-2020-12-preservation',
+  ],
 };
 
 /** What the tool finds wrong with the gateway as a client. */
@@ -66,15 +74,24 @@ export function expectOnly(result: ConformanceResult, expected: Expected): void 
   if (surprises.length + stale.length + unknown.length === 0) return;
   const lines = surprises.flatMap(({ name, scored, checks }) => [
     `${name} failed${scored ? '' : ' (not scored)'}${checks.some((check) => check.status === 'FAILURE') ? '' : ': no check of it was made'}`,
-    ...checks.filter((check) => check.status === 'FAILURE').map((check) => `  ${check.id}: ${check.errorMessage ?? 'no message'}`),
+    ...checks
+      .filter((check) => check.status === 'FAILURE')
+      .map((check) => `  ${check.id}: ${check.errorMessage ?? 'no message'}`),
   ]);
-  lines.push(...stale.map((name) => `${name} passes: take it off the list`), ...unknown.map((name) => `${name} did not run: take it off the list`));
+  lines.push(
+    ...stale.map((name) => `${name} passes: take it off the list`),
+    ...unknown.map((name) => `${name} did not run: take it off the list`),
+  );
   throw new Error(lines.join('\n'));
 }
 
-/** Checks that did not fail a scenario and are not in order, as `scenario: check`: what a server should do and does not. */
+/**
+ * Checks that did not fail a scenario and are not in order, as `scenario: check`: what a server should do and does not.
+ */
 export function warningsOf({ scenarios }: ConformanceResult): string[] {
   return scenarios.flatMap(({ name, passed, checks }) =>
-    passed ? checks.filter((check) => check.status !== 'SUCCESS').map((check) => `${name}: ${check.id} ${check.status}`) : [],
+    passed
+      ? checks.filter((check) => check.status !== 'SUCCESS').map((check) => `${name}: ${check.id} ${check.status}`)
+      : [],
   );
 }

@@ -9,14 +9,21 @@ const ERAS = ['both', 'modern', 'legacy'] as const;
 const REVISIONS: Readonly<Record<string, Revision>> = { modern: '2026-07-28', legacy: '2025-11-25' };
 
 /** How many scenarios that count pass at least; where both sides speak one era, all of them. */
-const FLOORS: Readonly<Record<Combination, number>> = { 'modern, both': 37, 'legacy, both': 30, 'modern, legacy': 34, 'legacy, modern': 26 };
+const FLOORS: Readonly<Record<Combination, number>> = {
+  'modern, both': 37,
+  'legacy, both': 30,
+  'modern, legacy': 34,
+  'legacy, modern': 26,
+};
 
 let fixtures: McpFixture[];
 let spine: Spine;
 beforeAll(async () => {
   // A server of both eras has tools of old, which ask in a way that only a client of their era understands.
   fixtures = await Promise.all(ERAS.map((eras) => startMcpFixture({ eras, pushing: eras === 'both' })));
-  spine = await startSpine({ toml: UNHURRIED + ERAS.map((eras, index) => toolBlock(eras, fixtures[index]!.url)).join('') });
+  spine = await startSpine({
+    toml: UNHURRIED + ERAS.map((eras, index) => toolBlock(eras, fixtures[index]!.url)).join(''),
+  });
 });
 afterAll(async () => {
   await spine.stop();
@@ -28,7 +35,11 @@ test.each(Object.entries(FLOORS) as [Combination, number][])(
   async (combination, floor) => {
     const [downstream = '', upstream = ''] = combination.split(', ');
     const before = (await spine.locks()).length;
-    const result = await runConformance({ url: `${spine.origin}/mcp/${upstream}`, key: spine.key, requirements: REVISIONS[downstream]! });
+    const result = await runConformance({
+      url: `${spine.origin}/mcp/${upstream}`,
+      key: spine.key,
+      requirements: REVISIONS[downstream]!,
+    });
     expectOnly(result, THROUGH_THE_GATEWAY[combination]);
     expect(result.scored.passed).toBeGreaterThanOrEqual(floor);
     // What the server does of its own will, the gateway does not lose either.

@@ -26,7 +26,9 @@ beforeAll(async () => {
     },
     ['do', 'wait', 'stop'].map((name) => `{"name":"${name}","inputSchema":{"type":"object"}}`),
   );
-  spine = await startSpine({ toml: `${UNHURRIED}\n[billing]\ndrain_ms = 300\n${toolToml({ name: 'tools', url: server.url })}` });
+  spine = await startSpine({
+    toml: `${UNHURRIED}\n[billing]\ndrain_ms = 300\n${toolToml({ name: 'tools', url: server.url })}`,
+  });
 });
 afterAll(async () => {
   await spine.stop();
@@ -99,7 +101,9 @@ test('with an idempotency key, while the tool runs: it runs to its end, a retry 
 
 test('with an idempotency key, after the result: the retry gets it again, unpaid', async () => {
   await leaveAfterResult({ 'idempotency-key': 'ended' });
-  expect((await callTool(spine, 'tools', 'do', {}, { meta: keyed('ended') })).headers.get('idempotent-replayed')).toBe('true');
+  expect((await callTool(spine, 'tools', 'do', {}, { meta: keyed('ended') })).headers.get('idempotent-replayed')).toBe(
+    'true',
+  );
   expect(await paid()).toBe(PRICE);
 });
 
@@ -112,7 +116,10 @@ test('after the result, without a key: it is paid, and a retry is paid again', a
 /** Takes the head of the answer, which is after the settlement, and leaves. */
 async function leaveAfterResult(headers: Record<string, string> = {}): Promise<void> {
   const leaving = new AbortController();
-  const envelope = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+  const envelope = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
   const response = await fetch(`${spine.origin}/mcp/tools`, {
     method: 'POST',
     headers: {
@@ -169,7 +176,9 @@ test('a client with a session that says notifications/cancelled: the tool is tol
   const session = await openSession(spine, 'tools');
   const reply = send(session, callMessage('stop', {}, 7));
   await until(() => begun.length === 1);
-  expect((await send(session, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } })).status).toBe(202);
+  expect(
+    (await send(session, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } })).status,
+  ).toBe(202);
   expect(await (await reply).text()).toBe('');
   await until(() => begun[0]!.left.aborted);
   await spine.quiet();

@@ -33,7 +33,11 @@ export const INITIALIZE = {
   jsonrpc: '2.0',
   id: 0,
   method: 'initialize',
-  params: { protocolVersion: '2025-11-25', capabilities: { elicitation: {} }, clientInfo: { name: 'old', version: '1' } },
+  params: {
+    protocolVersion: '2025-11-25',
+    capabilities: { elicitation: {} },
+    clientInfo: { name: 'old', version: '1' },
+  },
 };
 
 /** Opens a session, and says that it is initialized. */
@@ -51,7 +55,13 @@ export async function openSession(door: Door, service: string): Promise<OldSessi
 export const send = (session: OldSession, message: object, signal?: AbortSignal): Promise<Response> =>
   post(session.door, session.service, message, { 'mcp-session-id': session.id }, signal);
 
-export function post(door: Door, service: string, message: object, headers: Record<string, string> = {}, signal?: AbortSignal): Promise<Response> {
+export function post(
+  door: Door,
+  service: string,
+  message: object,
+  headers: Record<string, string> = {},
+  signal?: AbortSignal,
+): Promise<Response> {
   return fetch(`${door.origin}/mcp/${service}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${door.key}`, 'content-type': 'application/json', accept: BOTH, ...headers },
@@ -71,7 +81,13 @@ export const callMessage = (tool: string, args: object = {}, id: string | number
 let lastId = 100;
 
 /** Calls a tool in a session; the response message and its HTTP status. */
-export async function callIn(session: OldSession, tool: string, args: object = {}, id: string | number = ++lastId, meta?: object) {
+export async function callIn(
+  session: OldSession,
+  tool: string,
+  args: object = {},
+  id: string | number = ++lastId,
+  meta?: object,
+) {
   const reply = await send(session, callMessage(tool, args, id, meta));
   return { status: reply.status, message: await lastOf(reply) };
 }
@@ -97,12 +113,22 @@ export async function endSession({ id, door, service }: OldSession): Promise<num
 }
 
 /** `subscriptions/listen` of a modern client. */
-export async function listenModern(door: Door, service: string, notifications: object = { toolsListChanged: true }): Promise<Listening> {
+export async function listenModern(
+  door: Door,
+  service: string,
+  notifications: object = { toolsListChanged: true },
+): Promise<Listening> {
   const left = new AbortController();
   const method = 'subscriptions/listen';
-  const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
   const message = { jsonrpc: '2.0', id: 'listen', method, params: { notifications, _meta } };
-  return follow(await post(door, service, message, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method }, left.signal), left);
+  return follow(
+    await post(door, service, message, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method }, left.signal),
+    left,
+  );
 }
 
 /** Reads a reply on as it comes. */

@@ -6,8 +6,8 @@ import { callTool, toolToml } from '../calls/modern-post.ts';
 import { callIn, openSession, type OldSession, type Said } from './clients.ts';
 import { startCutServer, type Cut, type CutServer } from './cut-server.ts';
 
-// The connection of a client or of a server is cut at any byte of a call, in either direction, JSON or events: its lock is resolved at once, and
-// what is charged is nothing or the price.
+// The connection of a client or of a server is cut at any byte of a call, in either direction, JSON or events: its
+// lock is resolved at once, and what is charged is nothing or the price.
 
 const POSITIONS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 128;
 const PRICE = 1_000n;
@@ -67,7 +67,10 @@ async function call({ client, server }: Pair, cut: Cut): Promise<{ readonly stat
 
 const open = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
 
-/** Ends connections to the servers that are only kept for the next request. The one that this process calls the gateway with stays. */
+/**
+ * Ends connections to the servers that are only kept for the next request. The one that this process calls the
+ * gateway with stays.
+ */
 async function closed(): Promise<void> {
   servers.modern.closeConnections();
   servers.legacy.closeConnections();
@@ -75,7 +78,9 @@ async function closed(): Promise<void> {
 }
 
 /** Positions from 0 to `bytes`, both among them. */
-const spread = (bytes: number) => [...new Set(Array.from({ length: EACH }, (_, index) => Math.round((index * bytes) / (EACH - 1))))];
+const spread = (bytes: number) => [
+  ...new Set(Array.from({ length: EACH }, (_, index) => Math.round((index * bytes) / (EACH - 1)))),
+];
 
 /** What was charged meanwhile; the locks are resolved within the time, and nothing stays open. */
 async function paid(run: () => Promise<unknown>): Promise<bigint> {
@@ -107,24 +112,30 @@ test.each(CASES)(
   },
 );
 
-test.each(CASES)('the server breaks off while it is asked ($client to $server, $format): free, and not asked again', async ({ format, ...pair }) => {
-  await call(pair, { format, at: null });
-  const server = servers[pair.server];
-  for (const at of spread(server.requestBytes)) {
-    const { asked } = server;
-    server.cutRequestAt = Math.max(1, at);
-    const amount = await paid(async () => {
-      const { message } = await call(pair, { format, at: null });
-      expect([at, 'error' in message]).toEqual([at, true]);
-    });
-    expect([at, amount, server.asked]).toEqual([at, 0n, asked]);
-    done += 1;
-  }
-});
+test.each(CASES)(
+  'the server breaks off while it is asked ($client to $server, $format): free, and not asked again',
+  async ({ format, ...pair }) => {
+    await call(pair, { format, at: null });
+    const server = servers[pair.server];
+    for (const at of spread(server.requestBytes)) {
+      const { asked } = server;
+      server.cutRequestAt = Math.max(1, at);
+      const amount = await paid(async () => {
+        const { message } = await call(pair, { format, at: null });
+        expect([at, 'error' in message]).toEqual([at, true]);
+      });
+      expect([at, amount, server.asked]).toEqual([at, 0n, asked]);
+      done += 1;
+    }
+  },
+);
 
 /** The bytes of a client's request. */
 function requestOf({ client, server }: Pair, cut: Cut, id: number): Buffer {
-  const envelope = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+  const envelope = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
   const params = { name: 'cut', arguments: cut, ...(client === 'modern' ? { _meta: envelope } : {}) };
   const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params });
   const own =

@@ -51,22 +51,40 @@ export async function startCutServer(era: 'modern' | 'legacy'): Promise<CutServe
 
   function respond(socket: Socket, text: string, method: string): void {
     const write = (status: string, body: string, more = '') =>
-      socket.write(`HTTP/1.1 ${status}\r\n${more}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+      socket.write(
+        `HTTP/1.1 ${status}\r\n${more}content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      );
     if (method === 'DELETE') return void write('200 OK', '{}');
     if (method !== 'POST') return void write('405 Method Not Allowed', '');
     const message = JSON.parse(text) as { id?: unknown; method: string; params?: { arguments?: Cut } };
     const idText = JSON.stringify(message.id);
-    const result = (given: object, more = '') => void write('200 OK', `{"jsonrpc":"2.0","id":${idText},"result":${JSON.stringify(given)}}`, more);
+    const result = (given: object, more = '') =>
+      void write('200 OK', `{"jsonrpc":"2.0","id":${idText},"result":${JSON.stringify(given)}}`, more);
     if (message.id === undefined) return void write('202 Accepted', '');
     const about = { capabilities: { tools: {} }, serverInfo: { name: 'cut', version: '1' } };
     switch (message.method) {
       case 'server/discover':
-        if (era === 'modern') return result({ supportedVersions: ['2026-07-28'], resultType: 'complete', ttlMs: 0, cacheScope: 'private', ...about });
-        return void write('400 Bad Request', `{"jsonrpc":"2.0","id":${idText},"error":{"code":-32601,"message":"Method not found"}}`);
+        if (era === 'modern')
+          return result({
+            supportedVersions: ['2026-07-28'],
+            resultType: 'complete',
+            ttlMs: 0,
+            cacheScope: 'private',
+            ...about,
+          });
+        return void write(
+          '400 Bad Request',
+          `{"jsonrpc":"2.0","id":${idText},"error":{"code":-32601,"message":"Method not found"}}`,
+        );
       case 'initialize':
         return result({ protocolVersion: '2025-11-25', ...about }, 'mcp-session-id: its-own\r\n');
       case 'tools/list':
-        return result({ resultType: 'complete', ttlMs: 0, cacheScope: 'private', tools: [{ name: 'cut', inputSchema: { type: 'object' } }] });
+        return result({
+          resultType: 'complete',
+          ttlMs: 0,
+          cacheScope: 'private',
+          tools: [{ name: 'cut', inputSchema: { type: 'object' } }],
+        });
       default:
     }
     state.asked += 1;

@@ -31,9 +31,15 @@ export function commandTool(name: string, more = '', script = SERVER_SCRIPT): Co
   };
   const command = `command = ${JSON.stringify(process.execPath)}\nargs = ${JSON.stringify([script, `journal=${journal}`])}\n${more}`;
   return {
-    toml: toolToml({ name, url: 'http://replaced', provider: 'Tunnel' }).replace('endpoint = "http://replaced"', command),
+    toml: toolToml({ name, url: 'http://replaced', provider: 'Tunnel' }).replace(
+      'endpoint = "http://replaced"',
+      command,
+    ),
     got: (text) => lines().filter((line) => line.startsWith('line ') && line.includes(text)),
-    running: () => lines().flatMap((line) => (line.startsWith('pid ') && isRunning(Number(line.slice(4))) ? [Number(line.slice(4))] : [])),
+    running: () =>
+      lines().flatMap((line) =>
+        line.startsWith('pid ') && isRunning(Number(line.slice(4))) ? [Number(line.slice(4))] : [],
+      ),
   };
 }
 

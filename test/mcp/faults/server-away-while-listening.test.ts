@@ -4,7 +4,8 @@ import { toolToml } from '../calls/modern-post.ts';
 import { events, startScripted } from '../sessions/scripted-server.ts';
 import { listenModern } from './clients.ts';
 
-// What a legacy server tells outside of replies, while a modern client listens: the server breaks off, is away, loses its sessions, and comes back.
+// What a legacy server tells outside of replies, while a modern client listens: the server breaks off, is away,
+// loses its sessions, and comes back.
 
 /** `breaks`: with a word first, of how soon it is to be opened again. `drops`: without any. */
 type Stream = 'opens' | 'breaks' | 'drops' | 'busy';

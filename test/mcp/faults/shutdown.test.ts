@@ -10,7 +10,8 @@ import { events, startScripted } from '../sessions/scripted-server.ts';
 import { callIn, listenIn, listenModern, openSession, type Listening } from './clients.ts';
 import { commandTool } from './offered-tools.ts';
 
-// SIGTERM with everything open that MCP can have open: calls finish, those who only listen are sent away, what is held is let go.
+// SIGTERM with everything open that MCP can have open: calls finish, those who only listen are sent away, what is
+// held is let go.
 
 /** Processes are started, on a machine that may be busy. */
 const SLOW = { timeout: 90_000 };
@@ -31,7 +32,9 @@ async function startModern() {
         listeners.push(asked);
         return (response) => {
           response.writeHead(200, { 'content-type': 'text/event-stream' });
-          response.write('data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}\n\n');
+          response.write(
+            'data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{}}}\n\n',
+          );
         };
       }
       waiting.push(asked);
@@ -55,95 +58,111 @@ async function startWorld(drainMs: number, more = '') {
   onTestFinished(() => gateway.stop());
   const { key, account } = await gateway.openAccount('caller', 10);
   const door = { origin: gateway.baseUrl, key };
-  const money = async () => ((await gateway.admin('GET', `/accounts/${encodeURIComponent(account)}`)) as { data: Record<string, number> }).data;
+  const money = async () =>
+    ((await gateway.admin('GET', `/accounts/${encodeURIComponent(account)}`)) as { data: Record<string, number> }).data;
   return { legacy, modern, gateway, door, money };
 }
 
-test('calls finish and are paid, listeners and held calls hold nothing up, and sessions go on after the restart', SLOW, async () => {
-  const { legacy, modern, gateway, door, money } = await startWorld(DRAIN_MS);
-  const command = commandTool('tunnel/command');
-  const proxy = await dialIn({ router: door.origin, services: command.toml, limits: { toolStop: { termMs: 100, killMs: 500 } } });
-  onTestFinished(() => proxy.kill());
-  const ofLegacy = await openSession(door, 'legacy');
-  const ofModern = await openSession(door, 'modern');
-  const ofCommand = await openSession(door, 'tunnel/command');
-  const streams: Listening[] = [
-    await listenIn(ofLegacy),
-    await listenIn(ofModern),
-    await listenIn(ofCommand),
-    await listenModern(door, 'legacy'),
-    await listenModern(door, 'modern'),
-    await listenModern(door, 'tunnel/command'),
-  ];
-  await Promise.all(streams.map((stream, index) => stream.has(index < 3 ? ':' : 'acknowledged')));
-  const held = [await callTool(door, 'legacy', 'ask'), await callTool(door, 'tunnel/command', 'elicit')];
-  for (const { message } of held) expect(message.result.resultType).toBe('input_required');
-  const cancelled = new Promise((resolve) => legacy.events.once('cancelled-message', resolve));
-  const calls = [callTool(door, 'modern', 'wait'), callIn(ofModern, 'wait')];
-  await until(() => modern.waiting.length === 2);
-  expect(await money()).toMatchObject({ locked_micro_usdc: 4_000 });
+test(
+  'calls finish and are paid, listeners and held calls hold nothing up, and sessions go on after the restart',
+  SLOW,
+  async () => {
+    const { legacy, modern, gateway, door, money } = await startWorld(DRAIN_MS);
+    const command = commandTool('tunnel/command');
+    const proxy = await dialIn({
+      router: door.origin,
+      services: command.toml,
+      limits: { toolStop: { termMs: 100, killMs: 500 } },
+    });
+    onTestFinished(() => proxy.kill());
+    const ofLegacy = await openSession(door, 'legacy');
+    const ofModern = await openSession(door, 'modern');
+    const ofCommand = await openSession(door, 'tunnel/command');
+    const streams: Listening[] = [
+      await listenIn(ofLegacy),
+      await listenIn(ofModern),
+      await listenIn(ofCommand),
+      await listenModern(door, 'legacy'),
+      await listenModern(door, 'modern'),
+      await listenModern(door, 'tunnel/command'),
+    ];
+    await Promise.all(streams.map((stream, index) => stream.has(index < 3 ? ':' : 'acknowledged')));
+    const held = [await callTool(door, 'legacy', 'ask'), await callTool(door, 'tunnel/command', 'elicit')];
+    for (const { message } of held) expect(message.result.resultType).toBe('input_required');
+    const cancelled = new Promise((resolve) => legacy.events.once('cancelled-message', resolve));
+    const calls = [callTool(door, 'modern', 'wait'), callIn(ofModern, 'wait')];
+    await until(() => modern.waiting.length === 2);
+    expect(await money()).toMatchObject({ locked_micro_usdc: 4_000 });
 
-  const begun = performance.now();
-  const exit = gateway.term();
-  for (const stream of streams) await stream.over;
-  expect(modern.waiting.some(({ left }) => left.aborted)).toBe(false);
-  modern.finish();
-  for (const { message } of await Promise.all(calls)) expect(message.result).toMatchObject({ content: [{ text: 'done' }] });
-  await cancelled;
-  expect(await exit).toBe(0);
-  expect(performance.now() - begun).toBeLessThan(DRAIN_MS / 2);
-  expect(gateway.logs()).not.toMatch(COMPLAINT);
-  await until(() => modern.listeners.every(({ left }) => left.aborted));
+    const begun = performance.now();
+    const exit = gateway.term();
+    for (const stream of streams) await stream.over;
+    expect(modern.waiting.some(({ left }) => left.aborted)).toBe(false);
+    modern.finish();
+    for (const { message } of await Promise.all(calls))
+      expect(message.result).toMatchObject({ content: [{ text: 'done' }] });
+    await cancelled;
+    expect(await exit).toBe(0);
+    expect(performance.now() - begun).toBeLessThan(DRAIN_MS / 2);
+    expect(gateway.logs()).not.toMatch(COMPLAINT);
+    await until(() => modern.listeners.every(({ left }) => left.aborted));
 
-  await gateway.restart();
-  await proxy.logged('ready: calls can come', 2);
-  expect(await money()).toMatchObject({ locked_micro_usdc: 0, balance_micro_usdc: 9_998_000 });
-  expect((await callIn(ofLegacy, 'echo', { text: 'a' })).message.result).toMatchObject({ content: [{ text: 'a' }] });
-  expect((await callIn(ofModern, 'wait', {}, 2)).message.result).toMatchObject({ content: [{ text: 'done' }] });
-  expect((await callIn(ofCommand, 'count')).message.result).toMatchObject({ content: [{ text: '1' }] });
-  const { data } = (await gateway.admin('GET', '/audit')) as { data: { checks: { ok: boolean }[] } };
-  expect(data.checks.filter(({ ok }) => !ok)).toEqual([]);
-});
+    await gateway.restart();
+    await proxy.logged('ready: calls can come', 2);
+    expect(await money()).toMatchObject({ locked_micro_usdc: 0, balance_micro_usdc: 9_998_000 });
+    expect((await callIn(ofLegacy, 'echo', { text: 'a' })).message.result).toMatchObject({ content: [{ text: 'a' }] });
+    expect((await callIn(ofModern, 'wait', {}, 2)).message.result).toMatchObject({ content: [{ text: 'done' }] });
+    expect((await callIn(ofCommand, 'count')).message.result).toMatchObject({ content: [{ text: '1' }] });
+    const { data } = (await gateway.admin('GET', '/audit')) as { data: { checks: { ok: boolean }[] } };
+    expect(data.checks.filter(({ ok }) => !ok)).toEqual([]);
+  },
+);
 
-test('calls past the limit are cut and not charged; one that asks its client meanwhile is an error at once', SLOW, async () => {
-  const [called, ask] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const question = {
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'elicitation/create',
-    params: { message: '?', requestedSchema: { type: 'object', properties: {} } },
-  };
-  const asking = await startScripted({
-    async answer({ message }, response) {
-      if (message.method !== 'tools/call') return;
-      events(response).flushHeaders();
-      called.resolve();
-      await ask.promise;
-      response.write(`data: ${JSON.stringify(question)}\n\n`);
-    },
-  });
-  const { legacy, gateway, door, money } = await startWorld(1_500, toolToml({ name: 'asking', url: asking.url }));
-  const session = await openSession(door, 'legacy');
-  const hanging = new Promise<void>((resolve) => {
-    let begun = 0;
-    legacy.events.on('hanging', () => ++begun === 2 && resolve());
-  });
-  const calls = [callIn(session, 'hang'), callTool(door, 'legacy', 'hang')];
-  const ends = Promise.allSettled(calls);
-  const asked = callTool(door, 'asking', 'ask');
-  await Promise.all([hanging, called.promise]);
-  const begun = performance.now();
-  const exit = gateway.term();
-  await until(async () => (await fetch(`${door.origin}/health/ready`)).status === 503);
-  ask.resolve();
-  const { status, message } = await asked;
-  expect([status, message.error?.message]).toEqual([503, expect.stringContaining('shutting down')]);
-  expect(asking.asked.some(({ message: told }) => told.method === 'notifications/cancelled')).toBe(true);
-  await ends;
-  expect(await exit).toBe(0);
-  expect(performance.now() - begun).toBeLessThan(8_000);
-  expect(gateway.logs()).not.toMatch(/unhandled|"level":"fatal"/i);
-  await gateway.restart();
-  expect(await money()).toMatchObject({ locked_micro_usdc: 0, balance_micro_usdc: 10_000_000 });
-  expect((await callIn(session, 'echo', { text: 'a' }, 2)).message.result).toMatchObject({ content: [{ text: 'a' }] });
-});
+test(
+  'calls past the limit are cut and not charged; one that asks its client meanwhile is an error at once',
+  SLOW,
+  async () => {
+    const [called, ask] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const question = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'elicitation/create',
+      params: { message: '?', requestedSchema: { type: 'object', properties: {} } },
+    };
+    const asking = await startScripted({
+      async answer({ message }, response) {
+        if (message.method !== 'tools/call') return;
+        events(response).flushHeaders();
+        called.resolve();
+        await ask.promise;
+        response.write(`data: ${JSON.stringify(question)}\n\n`);
+      },
+    });
+    const { legacy, gateway, door, money } = await startWorld(1_500, toolToml({ name: 'asking', url: asking.url }));
+    const session = await openSession(door, 'legacy');
+    const hanging = new Promise<void>((resolve) => {
+      let begun = 0;
+      legacy.events.on('hanging', () => ++begun === 2 && resolve());
+    });
+    const calls = [callIn(session, 'hang'), callTool(door, 'legacy', 'hang')];
+    const ends = Promise.allSettled(calls);
+    const asked = callTool(door, 'asking', 'ask');
+    await Promise.all([hanging, called.promise]);
+    const begun = performance.now();
+    const exit = gateway.term();
+    await until(async () => (await fetch(`${door.origin}/health/ready`)).status === 503);
+    ask.resolve();
+    const { status, message } = await asked;
+    expect([status, message.error?.message]).toEqual([503, expect.stringContaining('shutting down')]);
+    expect(asking.asked.some(({ message: told }) => told.method === 'notifications/cancelled')).toBe(true);
+    await ends;
+    expect(await exit).toBe(0);
+    expect(performance.now() - begun).toBeLessThan(8_000);
+    expect(gateway.logs()).not.toMatch(/unhandled|"level":"fatal"/i);
+    await gateway.restart();
+    expect(await money()).toMatchObject({ locked_micro_usdc: 0, balance_micro_usdc: 10_000_000 });
+    expect((await callIn(session, 'echo', { text: 'a' }, 2)).message.result).toMatchObject({
+      content: [{ text: 'a' }],
+    });
+  },
+);

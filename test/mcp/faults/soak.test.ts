@@ -6,9 +6,20 @@ import { startSpine, UNHURRIED } from '../../support/spine.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import { callTool, toolToml, type Door } from '../calls/modern-post.ts';
 import { events, json, startScripted, type Asked } from '../sessions/scripted-server.ts';
-import { callIn, callMessage, endSession, listenIn, listenModern, openSession, send, type OldSession, type Said } from './clients.ts';
+import {
+  callIn,
+  callMessage,
+  endSession,
+  listenIn,
+  listenModern,
+  openSession,
+  send,
+  type OldSession,
+  type Said,
+} from './clients.ts';
 
-// Clients of both eras, at servers of both, do everything that MCP has, leave in the middle of it, and come back. Afterwards nothing is left of them.
+// Clients of both eras, at servers of both, do everything that MCP has, leave in the middle of it, and come back.
+// Afterwards nothing is left of them.
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const CLIENTS = 200;
@@ -21,7 +32,8 @@ const GROWTH_BYTES_MAX = 12 * 1024 * 1024;
 const AFTER_ALL_TTLS_MS = 3 * 3_600_000;
 
 const NOTE = 'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"working"}}\n\n';
-const QUESTION = '"method":"elicitation/create","params":{"message":"who?","requestedSchema":{"type":"object","properties":{}}}';
+const QUESTION =
+  '"method":"elicitation/create","params":{"message":"who?","requestedSchema":{"type":"object","properties":{}}}';
 const ANSWER = { action: 'accept', content: {} };
 const RESULT = '{"resultType":"complete","content":[{"type":"text","text":"done"}]}';
 const ASKS = `{"resultType":"input_required","inputRequests":{"who":{${QUESTION}}},"requestState":"round-1"}`;
@@ -32,7 +44,9 @@ async function startServers() {
     ({ method, params }) => {
       if (method === 'subscriptions/listen')
         return (response) =>
-          void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(NOTE.replace('message', 'subscriptions/acknowledged'));
+          void response
+            .writeHead(200, { 'content-type': 'text/event-stream' })
+            .write(NOTE.replace('message', 'subscriptions/acknowledged'));
       if (params['name'] === 'stop') return () => {};
       if (params['name'] === 'ask') return params['requestState'] === 'round-1' ? RESULT : ASKS;
       if (params['name'] !== 'note') return RESULT;
@@ -51,7 +65,8 @@ async function startServers() {
       const { id, method, params } = message;
       if (http === 'GET') return events(response).flushHeaders();
       if (method === undefined) return asking.get(`${session} ${String(id)}`)?.();
-      if (method !== 'tools/call') return id === undefined ? undefined : json(response, { jsonrpc: '2.0', id, result: { tools: [] } });
+      if (method !== 'tools/call')
+        return id === undefined ? undefined : json(response, { jsonrpc: '2.0', id, result: { tools: [] } });
       const whole = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${RESULT}}`;
       if (params!['name'] === 'do') return json(response, whole);
       events(response, NOTE);
@@ -69,59 +84,63 @@ async function startServers() {
   return { modern, legacy, asking };
 }
 
-test(`${CLIENTS} clients: the books are in order, every gauge goes back to 0, and the memory does not grow`, { timeout: 3_600_000 }, async () => {
-  const clock = { ahead: 0 };
-  const { modern, legacy, asking } = await startServers();
-  const spine = await startSpine({
-    now: () => Date.now() + clock.ahead,
-    credit: '10000',
-    toml:
-      `${UNHURRIED}listens_max = 1000\n[billing]\ndrain_ms = 50\nsweep_ms = 100\n[upstream]\ncooldown_ms = 0\n[mcp]\nsessions_max = 10000\n` +
-      toolToml({ name: 'modern', url: modern.url }) +
-      toolToml({ name: 'legacy', url: legacy.url }),
-  });
-  onTestFinished(() => spine.stop());
-  const tally = { done: 0, left: 0, odd: [] as unknown[] };
-  const limits = { at: 0, abandon: false };
+test(
+  `${CLIENTS} clients: the books are in order, every gauge goes back to 0, and the memory does not grow`,
+  { timeout: 3_600_000 },
+  async () => {
+    const clock = { ahead: 0 };
+    const { modern, legacy, asking } = await startServers();
+    const spine = await startSpine({
+      now: () => Date.now() + clock.ahead,
+      credit: '10000',
+      toml:
+        `${UNHURRIED}listens_max = 1000\n[billing]\ndrain_ms = 50\nsweep_ms = 100\n[upstream]\ncooldown_ms = 0\n[mcp]\nsessions_max = 10000\n` +
+        toolToml({ name: 'modern', url: modern.url }) +
+        toolToml({ name: 'legacy', url: legacy.url }),
+    });
+    onTestFinished(() => spine.stop());
+    const tally = { done: 0, left: 0, odd: [] as unknown[] };
+    const limits = { at: 0, abandon: false };
 
-  const clients = Array.from({ length: CLIENTS }, (_, index) => async () => {
-    const service = index % 2 === 0 ? 'modern' : 'legacy';
-    await (index % 4 < 2 ? runModern(spine, service, tally, limits) : runLegacy(spine, service, tally, limits));
-  });
-  const heaps: number[] = [];
-  for (let phase = 1; phase <= PHASES; phase++) {
-    limits.at = performance.now() + PHASE_MS;
-    // The last leave their sessions as they are.
-    limits.abandon = phase === PHASES;
-    await Promise.all(clients.map((run) => run()));
-    await spine.quiet();
-    spine.logs.length = modern.asked.length = (legacy.asked as Asked[]).length = 0;
-    heaps.push(heapAfterGc());
-  }
-  expect(tally.odd.slice(0, 5)).toEqual([]);
-  const paid = 10_000_000_000n - (await spine.balance()).available;
-  // Of a call whose client left, the answer may have come within the drain time.
-  expect(paid).toBeGreaterThanOrEqual(BigInt(tally.done) * PRICE);
-  expect(paid).toBeLessThanOrEqual(BigInt(tally.done + tally.left) * PRICE);
+    const clients = Array.from({ length: CLIENTS }, (_, index) => async () => {
+      const service = index % 2 === 0 ? 'modern' : 'legacy';
+      await (index % 4 < 2 ? runModern(spine, service, tally, limits) : runLegacy(spine, service, tally, limits));
+    });
+    const heaps: number[] = [];
+    for (let phase = 1; phase <= PHASES; phase++) {
+      limits.at = performance.now() + PHASE_MS;
+      // The last leave their sessions as they are.
+      limits.abandon = phase === PHASES;
+      await Promise.all(clients.map((run) => run()));
+      await spine.quiet();
+      spine.logs.length = modern.asked.length = (legacy.asked as Asked[]).length = 0;
+      heaps.push(heapAfterGc());
+    }
+    expect(tally.odd.slice(0, 5)).toEqual([]);
+    const paid = 10_000_000_000n - (await spine.balance()).available;
+    // Of a call whose client left, the answer may have come within the drain time.
+    expect(paid).toBeGreaterThanOrEqual(BigInt(tally.done) * PRICE);
+    expect(paid).toBeLessThanOrEqual(BigInt(tally.done + tally.left) * PRICE);
 
-  expect(await gauge('sessions')).toBeGreaterThan(0);
-  clock.ahead += AFTER_ALL_TTLS_MS;
-  await until(async () => (await gauge('sessions')) === 0);
-  expect([await gauge('held_calls'), await gauge('listens'), asking.size]).toEqual([0, 0, 0]);
-  expect(await spine.app.metrics.text()).toMatch(/^tollgate_calls_in_flight 0$/m);
-  // What is left at the legacy server are sessions that the gateway keeps for clients without one.
-  await until(() => legacy.open.size <= 3);
-  expect(await spine.faults()).toEqual([]);
-  const growth = heaps.at(-1)! - heaps[0]!;
-  console.log(
-    `  ${tally.done} calls, ${tally.left} left; heap ${heaps.map((bytes) => Math.round(bytes / 1024 / 1024)).join(', ')} MiB after the phases`,
-  );
-  expect(growth).toBeLessThan(GROWTH_BYTES_MAX);
+    expect(await gauge('sessions')).toBeGreaterThan(0);
+    clock.ahead += AFTER_ALL_TTLS_MS;
+    await until(async () => (await gauge('sessions')) === 0);
+    expect([await gauge('held_calls'), await gauge('listens'), asking.size]).toEqual([0, 0, 0]);
+    expect(await spine.app.metrics.text()).toMatch(/^tollgate_calls_in_flight 0$/m);
+    // What is left at the legacy server are sessions that the gateway keeps for clients without one.
+    await until(() => legacy.open.size <= 3);
+    expect(await spine.faults()).toEqual([]);
+    const growth = heaps.at(-1)! - heaps[0]!;
+    console.log(
+      `  ${tally.done} calls, ${tally.left} left; heap ${heaps.map((bytes) => Math.round(bytes / 1024 / 1024)).join(', ')} MiB after the phases`,
+    );
+    expect(growth).toBeLessThan(GROWTH_BYTES_MAX);
 
-  async function gauge(name: string): Promise<number> {
-    return Number(new RegExp(`^tollgate_mcp_${name} (\\d+)$`, 'm').exec(await spine.app.metrics.text())![1]);
-  }
-});
+    async function gauge(name: string): Promise<number> {
+      return Number(new RegExp(`^tollgate_mcp_${name} (\\d+)$`, 'm').exec(await spine.app.metrics.text())![1]);
+    }
+  },
+);
 
 interface Tally {
   done: number;
@@ -183,10 +202,15 @@ async function runLegacy(door: Door, service: string, tally: Tally, end: Until):
       tally.left++;
       const running = send(session, callMessage('stop', {}, ++id)).then((reply) => reply.text());
       await pause();
-      await (await send(session, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } })).text();
+      await (
+        await send(session, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } })
+      ).text();
       // It may have come before the call that it is about.
       const late = setInterval(
-        () => void send(session, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } }).then((reply) => reply.text()),
+        () =>
+          void send(session, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } }).then(
+            (reply) => reply.text(),
+          ),
         500,
       );
       await running;

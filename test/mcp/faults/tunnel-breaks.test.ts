@@ -5,17 +5,23 @@ import { callTool } from '../calls/modern-post.ts';
 import { callIn, endSession, listenIn, openSession } from './clients.ts';
 import { commandTool } from './offered-tools.ts';
 
-// The connection between a proxy and its gateway is cut; both live on, and so do the processes of the tool. The proxy dials in again.
+// The connection between a proxy and its gateway is cut; both live on, and so do the processes of the tool. The
+// proxy dials in again.
 
 test('what ran is not charged, sessions go on with the processes that they had, and the proxy keeps nothing of what was cut', async () => {
   const { spine, dialIn } = await startTunnelSpine();
   const line = await startFaultProxy({ port: Number(new URL(spine.origin).port) });
   onTestFinished(() => line.stop());
   const command = commandTool('tunnel/command');
-  const proxy = await dialIn({ router: `http://127.0.0.1:${line.port}`, services: command.toml, limits: { toolStop: { termMs: 100, killMs: 500 } } });
+  const proxy = await dialIn({
+    router: `http://127.0.0.1:${line.port}`,
+    services: command.toml,
+    limits: { toolStop: { termMs: 100, killMs: 500 } },
+  });
   const session = await openSession(spine, 'tunnel/command');
   const idle = await openSession(spine, 'tunnel/command');
-  for (const one of [session, idle]) expect((await callIn(one, 'count', {}, 'first')).message.result).toMatchObject({ content: [{ text: '1' }] });
+  for (const one of [session, idle])
+    expect((await callIn(one, 'count', {}, 'first')).message.result).toMatchObject({ content: [{ text: '1' }] });
   const held = await callTool(spine, 'tunnel/command', 'elicit');
   expect(held.message.result.resultType).toBe('input_required');
   const stream = await listenIn(session);
@@ -32,7 +38,8 @@ test('what ran is not charged, sessions go on with the processes that they had, 
   expect((await stream.over).how).toBe('whole');
   await proxy.logged('ready: calls can come', 2);
 
-  for (const one of [session, idle]) expect((await callIn(one, 'count', {}, 'second')).message.result).toMatchObject({ content: [{ text: '2' }] });
+  for (const one of [session, idle])
+    expect((await callIn(one, 'count', {}, 'second')).message.result).toMatchObject({ content: [{ text: '2' }] });
   const again = await listenIn(session);
   await again.has(':');
   again.leave();

@@ -56,23 +56,29 @@ async function paid(run: () => Promise<unknown>): Promise<bigint> {
   return before - (await here.balance()).available;
 }
 
-test.each(['old', 'new'])('a session that was opened at one is used at the other, and at both in turn (server: %s)', async (service) => {
-  const tool = service === 'old' ? 'test_simple_text' : 'do';
-  const charged = await paid(async () => {
-    const session = await openSession(at(here), service);
-    const upstream = legacy.sessions;
-    for (const spine of [there, here, there])
-      expect((await callIn(moved(session, spine), tool)).message.result).toMatchObject({ content: [{ type: 'text' }] });
-    // Still one session at its server.
-    if (service === 'old') await until(() => legacy.sessions === upstream);
-    await endSession(session);
-  });
-  expect(charged).toBe(3n * PRICE);
-});
+test.each(['old', 'new'])(
+  'a session that was opened at one is used at the other, and at both in turn (server: %s)',
+  async (service) => {
+    const tool = service === 'old' ? 'test_simple_text' : 'do';
+    const charged = await paid(async () => {
+      const session = await openSession(at(here), service);
+      const upstream = legacy.sessions;
+      for (const spine of [there, here, there])
+        expect((await callIn(moved(session, spine), tool)).message.result).toMatchObject({
+          content: [{ type: 'text' }],
+        });
+      // Still one session at its server.
+      if (service === 'old') await until(() => legacy.sessions === upstream);
+      await endSession(session);
+    });
+    expect(charged).toBe(3n * PRICE);
+  },
+);
 
 test('one that is ended at the other is over at both, and its stream ends with it', async () => {
   const session = await openSession(at(here), 'old');
-  const listens = ({ headers }: McpFixture) => headers.filter((one) => one.get('accept') === 'text/event-stream').length;
+  const listens = ({ headers }: McpFixture) =>
+    headers.filter((one) => one.get('accept') === 'text/event-stream').length;
   const before = listens(legacy);
   // This server sends the head of a stream with its first event.
   const stream = listenIn(session);
@@ -104,7 +110,10 @@ test('rounds with a legacy server are held where they began: elsewhere they are 
     const first = await callTool(at(here), 'old', tool);
     expect((await there.balance()).locked).toBe(PRICE);
     const wrong = await callTool(at(there), 'old', tool, {}, { params: answer(first) });
-    expect(wrong.message.error).toMatchObject({ code: -32_602, message: expect.stringContaining('another gateway of this installation') });
+    expect(wrong.message.error).toMatchObject({
+      code: -32_602,
+      message: expect.stringContaining('another gateway of this installation'),
+    });
     const right = await callTool(at(here), 'old', tool, {}, { params: answer(first) });
     expect(right.message.result.content).toEqual([{ type: 'text', text: 'Hello, Ada!' }]);
   });
@@ -142,21 +151,32 @@ test('and while it runs at one, the other says that it does', async () => {
 test('the definition of a tool is pinned once: both show the same hash, version and time', async () => {
   const pins = async (spine: Spine) => {
     const { message } = await modernPost(at(spine), '/mcp/old', 'tools/list');
-    return (message.result.tools as unknown as { readonly name: string; readonly _meta: object }[]).map(({ name, _meta }) => [name, _meta]);
+    return (message.result.tools as unknown as { readonly name: string; readonly _meta: object }[]).map(
+      ({ name, _meta }) => [name, _meta],
+    );
   };
-  await until(async () => JSON.stringify(await pins(here)).includes('sha256') && JSON.stringify(await pins(there)).includes('sha256'));
+  await until(
+    async () =>
+      JSON.stringify(await pins(here)).includes('sha256') && JSON.stringify(await pins(there)).includes('sha256'),
+  );
   expect(await pins(here)).toEqual(await pins(there));
 });
 
 test('behind a proxy that is connected to the other gateway: calls, questions, streams and the end of a session go all the way', async () => {
   const command = commandTool('tunnel/command');
-  const proxy = await dialIn({ router: there.origin, services: command.toml, limits: { toolStop: { termMs: 100, killMs: 500 } } });
+  const proxy = await dialIn({
+    router: there.origin,
+    services: command.toml,
+    limits: { toolStop: { termMs: 100, killMs: 500 } },
+  });
   onTestFinished(() => proxy.kill());
   await until(async () => (await modernPost(at(here), '/mcp/tunnel/command', 'tools/list')).status === 200);
   const charged = await paid(async () => {
     const session = await openSession(at(here), 'tunnel/command');
     expect((await callIn(session, 'count', {}, 1)).message.result).toMatchObject({ content: [{ text: '1' }] });
-    expect((await callIn(moved(session, there), 'count', {}, 2)).message.result).toMatchObject({ content: [{ text: '2' }] });
+    expect((await callIn(moved(session, there), 'count', {}, 2)).message.result).toMatchObject({
+      content: [{ text: '2' }],
+    });
     const stream = await listenIn(session);
     await stream.has(':');
     const first = await callTool(at(here), 'tunnel/command', 'elicit');
@@ -166,7 +186,9 @@ test('behind a proxy that is connected to the other gateway: calls, questions, s
     expect(JSON.stringify(last.message.result.content)).toContain('Ada');
     const running = callIn(session, 'never', {}, 3);
     await until(() => command.got('"never"').length === 1);
-    expect((await send(session, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 3 } })).status).toBe(202);
+    expect(
+      (await send(session, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 3 } })).status,
+    ).toBe(202);
     await running;
     const { length } = command.running();
     expect(await endSession(moved(session, there))).toBe(204);

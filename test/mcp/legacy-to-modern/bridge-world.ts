@@ -1,6 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import { audit, createBill, createLedger, createPriceBook, escrowOf, parseRates, parseUsd, priceId, treasuryOf, type Frame } from '#billing';
+import {
+  audit,
+  createBill,
+  createLedger,
+  createPriceBook,
+  escrowOf,
+  parseRates,
+  parseUsd,
+  priceId,
+  treasuryOf,
+  type Frame,
+} from '#billing';
 import {
   createExecute,
   createFree,
@@ -37,10 +48,18 @@ export interface BridgeWorld {
   session(initialize?: InitializeParams): LegacySession;
   /** The InitializeResult for a client, from what the server tells of itself. */
   initialize(requested: string | null): Promise<string>;
-  /** Runs a request of a session as one call. `events`: those that were given out, each as its message; `onEvent` hears of them at once. */
+  /**
+   * Runs a request of a session as one call. `events`: those that were given out, each as its message; `onEvent`
+   * hears of them at once.
+   */
   ask(session: LegacySession, message: string | object, options?: AskOptions): Promise<Answer>;
   /** Listens as a GET does, until `signal` aborts or the stream ends. */
-  listen(session: LegacySession, onMessage: (message: string) => void, signal: AbortSignal, onOpen?: () => void): Promise<ReplyEnd | null>;
+  listen(
+    session: LegacySession,
+    onMessage: (message: string) => void,
+    signal: AbortSignal,
+    onOpen?: () => void,
+  ): Promise<ReplyEnd | null>;
   /** How calls ended, in order: `operation: finish reason, micro-USD`. */
   readonly endings: readonly string[];
   /** What the audit finds wrong, and locks that are still held. */
@@ -88,7 +107,13 @@ export async function startBridge(
   const ledger = await createLedger({ database, now });
   const offer = toolOffer(serverUrl);
   await createPriceBook(database).remember([{ ...offer.price, provider: offer.provider.id, service: offer.service }]);
-  await ledger.transfer({ id: 'credit', from: treasuryOf('operator'), to: escrowOf(CALLER.account), amount: parseUsd('10'), memo: '' });
+  await ledger.transfer({
+    id: 'credit',
+    from: treasuryOf('operator'),
+    to: escrowOf(CALLER.account),
+    amount: parseUsd('10'),
+    memo: '',
+  });
 
   const observer = createCallObserver([], { now });
   const direct = createHttpUpstream({ headTimeoutMs: 10_000, idleTimeoutMs: 10_000, connectionsMax: 64 });
@@ -124,7 +149,11 @@ export async function startBridge(
   const replyBytesMax = options.replyBytesMax ?? 1024 * 1024;
   const clientRequests = createClientRequests(options.answerMs === undefined ? {} : { timeoutMs: options.answerMs });
   const schemas = new Map<string, unknown>();
-  const bridge = createLegacyToModern({ clientRequests, schemaOf: (_offer, tool) => schemas.get(tool) ?? null, replyBytesMax });
+  const bridge = createLegacyToModern({
+    clientRequests,
+    schemaOf: (_offer, tool) => schemas.get(tool) ?? null,
+    replyBytesMax,
+  });
   const servers = createServers({ version: '1', replyBytesMax, now });
 
   function run(
@@ -164,7 +193,11 @@ export async function startBridge(
     return (as.free === null ? handlers.billed : handlers.free)(call, gone);
   }
 
-  async function read(frames: AsyncIterable<Frame>, onEvent: (message: string) => void, onComment = () => {}): Promise<Answer> {
+  async function read(
+    frames: AsyncIterable<Frame>,
+    onEvent: (message: string) => void,
+    onComment = () => {},
+  ): Promise<Answer> {
     const events: string[] = [];
     for await (const frame of frames) {
       if (frame.type === 'data' && frame.bytes[0] === COLON) onComment();
@@ -206,8 +239,14 @@ export async function startBridge(
       );
       return (await read(frames, () => {})).text!;
     },
-    ask(session, message, { events = true, onEvent = () => {}, gone = never, toClient = (text: string) => text, timeoutMs } = {}) {
-      const request = parseMessage(typeof message === 'string' ? message : JSON.stringify({ jsonrpc: '2.0', ...message })) as RequestMessage;
+    ask(
+      session,
+      message,
+      { events = true, onEvent = () => {}, gone = never, toClient = (text: string) => text, timeoutMs } = {},
+    ) {
+      const request = parseMessage(
+        typeof message === 'string' ? message : JSON.stringify({ jsonrpc: '2.0', ...message }),
+      ) as RequestMessage;
       const billed = request.method === 'tools/call';
       const turn: Omit<Turn, 'callId'> = {
         message: request,
@@ -270,7 +309,12 @@ function newSession(offer: Offer, params: InitializeParams): LegacySession {
     offer,
     era: 'modern',
     revision: protocolVersion,
-    initialize: JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params: { protocolVersion, capabilities, clientInfo } }),
+    initialize: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 0,
+      method: 'initialize',
+      params: { protocolVersion, capabilities, clientInfo },
+    }),
     clientCapabilities: capabilities as Readonly<Record<string, unknown>>,
     openedAt: 0,
     upstreamId: null,

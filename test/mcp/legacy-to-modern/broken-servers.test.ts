@@ -14,7 +14,8 @@ const BROKEN: Readonly<Record<string, (got: Got, reply: Reply) => void>> = {
     reply.end();
   },
   'a connection that breaks': (_got, reply) => void reply.raw.destroy(),
-  'a status of credentials': (got, reply) => reply.json(`{"jsonrpc":"2.0","id":${own(got)},"error":{"code":-32001,"message":"no"}}`, 401),
+  'a status of credentials': (got, reply) =>
+    reply.json(`{"jsonrpc":"2.0","id":${own(got)},"error":{"code":-32001,"message":"no"}}`, 401),
   'input that is asked in no way': (_got, reply) => reply.result('{"resultType":"input_required"}'),
   'input of an unknown kind': (_got, reply) =>
     reply.result('{"resultType":"input_required","inputRequests":{"a":{"method":"files/delete","params":{}}}}'),
@@ -25,24 +26,31 @@ const BROKEN: Readonly<Record<string, (got: Got, reply: Reply) => void>> = {
   'a state that is no text': (_got, reply) => reply.result('{"resultType":"input_required","requestState":{}}'),
 };
 
-test.each(Object.entries(BROKEN))('%s is the failure of the provider: it is asked once, and nothing is charged', async (_what, answer) => {
-  const server = await startRawServer(answer);
-  const world = await startBridge(server.url, { replyBytesMax: 4_096 });
-  await expect(world.ask(world.session({ capabilities: { elicitation: {} } }), toolCall('1'))).rejects.toMatchObject({
-    code: 'provider_unavailable',
-  });
-  expect(server.got).toHaveLength(1);
-  expect(world.endings).toEqual(['tool: released, 0']);
-  expect([world.bridge.running, world.clientRequests.count]).toEqual([0, 0]);
-  expect(await world.faults()).toEqual([]);
-});
+test.each(Object.entries(BROKEN))(
+  '%s is the failure of the provider: it is asked once, and nothing is charged',
+  async (_what, answer) => {
+    const server = await startRawServer(answer);
+    const world = await startBridge(server.url, { replyBytesMax: 4_096 });
+    await expect(world.ask(world.session({ capabilities: { elicitation: {} } }), toolCall('1'))).rejects.toMatchObject({
+      code: 'provider_unavailable',
+    });
+    expect(server.got).toHaveLength(1);
+    expect(world.endings).toEqual(['tool: released, 0']);
+    expect([world.bridge.running, world.clientRequests.count]).toEqual([0, 0]);
+    expect(await world.faults()).toEqual([]);
+  },
+);
 
 test('what is free, and what never reached the server, may be tried at another', async () => {
   const server = await startRawServer((_got, reply) => void reply.raw.destroy());
   const world = await startBridge(server.url);
-  await expect(world.ask(world.session(), { id: 1, method: 'tools/list' })).rejects.toMatchObject({ cause: { retryable: true } });
+  await expect(world.ask(world.session(), { id: 1, method: 'tools/list' })).rejects.toMatchObject({
+    cause: { retryable: true },
+  });
   await server.stop();
-  await expect(world.ask(world.session(), toolCall('1'))).rejects.toMatchObject({ cause: { retryable: true, unsent: true } });
+  await expect(world.ask(world.session(), toolCall('1'))).rejects.toMatchObject({
+    cause: { retryable: true, unsent: true },
+  });
   expect(await world.faults()).toEqual([]);
 });
 
@@ -52,23 +60,31 @@ test('a later round is never tried at another server', async () => {
     else reply.raw.destroy();
   });
   const world = await startBridge(server.url);
-  await expect(world.ask(world.session(), { id: 1, method: 'prompts/get', params: { name: 'p' } })).rejects.toMatchObject({
+  await expect(
+    world.ask(world.session(), { id: 1, method: 'prompts/get', params: { name: 'p' } }),
+  ).rejects.toMatchObject({
     cause: { retryable: false },
   });
   expect(server.got).toHaveLength(2);
 });
 
 test('a list cannot ask for input', async () => {
-  const server = await startRawServer((_got, reply) => reply.result('{"resultType":"input_required","requestState":"s"}'));
+  const server = await startRawServer((_got, reply) =>
+    reply.result('{"resultType":"input_required","requestState":"s"}'),
+  );
   const world = await startBridge(server.url);
-  await expect(world.ask(world.session(), { id: 1, method: 'tools/list' })).rejects.toMatchObject({ code: 'provider_unavailable' });
+  await expect(world.ask(world.session(), { id: 1, method: 'tools/list' })).rejects.toMatchObject({
+    code: 'provider_unavailable',
+  });
 });
 
 test('a result of a type that no client with a session knows is an error, and free', async () => {
   const server = await startRawServer((_got, reply) => reply.result('{"resultType":"task","task":{"taskId":"1"}}'));
   const world = await startBridge(server.url);
   const { text, charged } = await world.ask(world.session(), toolCall('1'));
-  expect(JSON.parse(text!)).toMatchObject({ error: { code: -32_603, message: expect.stringContaining('"task"') as string } });
+  expect(JSON.parse(text!)).toMatchObject({
+    error: { code: -32_603, message: expect.stringContaining('"task"') as string },
+  });
   expect(charged).toBe(0n);
   expect(await world.faults()).toEqual([]);
 });
@@ -81,6 +97,9 @@ test('requests of a server, and what it says of the exchange, are not handed on'
     reply.event(`{"jsonrpc":"2.0","id":${own(got)},"result":{"content":[]}}`);
   });
   const world = await startBridge(server.url);
-  expect(await world.ask(world.session(), toolCall('1'))).toMatchObject({ events: [], text: '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}' });
+  expect(await world.ask(world.session(), toolCall('1'))).toMatchObject({
+    events: [],
+    text: '{"jsonrpc":"2.0","id":1,"result":{"content":[]}}',
+  });
   expect(await world.faults()).toEqual([]);
 });

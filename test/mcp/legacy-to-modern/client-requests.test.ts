@@ -2,7 +2,8 @@ import { expect, test, vi } from 'vitest';
 import { createClientRequests, NoAnswer } from '../../../src/mcp/turn/client-requests.ts';
 import { parseMessage, type ResponseMessage } from '../../../src/wire/json/message.ts';
 
-const response = (id: unknown, rest: object = { result: {} }) => parseMessage(JSON.stringify({ jsonrpc: '2.0', id, ...rest })) as ResponseMessage;
+const response = (id: unknown, rest: object = { result: {} }) =>
+  parseMessage(JSON.stringify({ jsonrpc: '2.0', id, ...rest })) as ResponseMessage;
 const signal = new AbortController().signal;
 
 test('a response reaches who waits for it, once', async () => {
@@ -72,6 +73,11 @@ test('so many wait in one session, and so many in all', async () => {
   requests.resolve('s', response('a'));
   waiting.push(requests.register('u', 'a', signal));
   for (const session of ['s', 't', 'u']) requests.end(session);
-  expect((await Promise.allSettled(waiting)).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected', 'rejected']);
+  expect((await Promise.allSettled(waiting)).map(({ status }) => status)).toEqual([
+    'fulfilled',
+    'rejected',
+    'rejected',
+    'rejected',
+  ]);
   expect(requests.count).toBe(0);
 });

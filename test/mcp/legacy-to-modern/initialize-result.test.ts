@@ -31,7 +31,9 @@ test.each([
 });
 
 test('logging that the server offers stays as the server offers it', () => {
-  expect(JSON.parse(initialized('{"capabilities":{"logging":{"own":1}}}'))).toMatchObject({ capabilities: { logging: { own: 1 } } });
+  expect(JSON.parse(initialized('{"capabilities":{"logging":{"own":1}}}'))).toMatchObject({
+    capabilities: { logging: { own: 1 } },
+  });
 });
 
 test('a server without a name is given one, since a legacy server has one', () => {
@@ -52,7 +54,10 @@ test('a discovery that two readers would take for different ones is the failure 
 });
 
 test('a client is given what the server itself says', async () => {
-  const server = await startRawServer(() => {}, '{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"prompts":{"n":1.0}}}');
+  const server = await startRawServer(
+    () => {},
+    '{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"prompts":{"n":1.0}}}',
+  );
   const world = await startBridge(server.url);
   expect(await world.initialize('2025-03-26')).toContain('"capabilities":{"prompts":{"n":1.0},"logging":{}}');
   expect(await world.faults()).toEqual([]);

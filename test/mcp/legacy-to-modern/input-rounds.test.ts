@@ -13,11 +13,14 @@ interface Question {
 }
 
 /** Answers what comes as a client that posts its responses. */
-const answering = (world: BridgeWorld, session: { readonly id: string }, result: (question: Question) => string) => (event: string) => {
-  const question = JSON.parse(event) as Question;
-  const posted = parseMessage(`{"jsonrpc":"2.0","id":${JSON.stringify(question.id)},"result":${result(question)}}`) as ResponseMessage;
-  if (!world.clientRequests.resolve(session.id, posted)) throw new Error('nobody waits for this answer');
-};
+const answering =
+  (world: BridgeWorld, session: { readonly id: string }, result: (question: Question) => string) => (event: string) => {
+    const question = JSON.parse(event) as Question;
+    const posted = parseMessage(
+      `{"jsonrpc":"2.0","id":${JSON.stringify(question.id)},"result":${result(question)}}`,
+    ) as ResponseMessage;
+    if (!world.clientRequests.resolve(session.id, posted)) throw new Error('nobody waits for this answer');
+  };
 
 const ANSWERS: Readonly<Record<string, string>> = {
   'elicitation/create': '{"action":"accept","content":{"name":"Ada","color":"blue","ok":true}}',
@@ -40,7 +43,10 @@ test.each([
   const { events, text, charged } = await world.ask(session, toolCall('"mine"', tool), {
     onEvent: answering(world, session, ({ method }) => ANSWERS[method]!),
   });
-  expect(JSON.parse(text!)).toMatchObject({ id: 'mine', result: { content: [{ text: expect.stringContaining(words) as string }] } });
+  expect(JSON.parse(text!)).toMatchObject({
+    id: 'mine',
+    result: { content: [{ text: expect.stringContaining(words) as string }] },
+  });
   expect(events).toHaveLength(questions);
   expect(charged).toBe(1_000n);
   expect(world.endings).toEqual([`${tool}: complete, 1000`]);
@@ -54,14 +60,17 @@ test('a prompt that needs input gets it, and costs nothing', async () => {
   const world = await startBridge(fixture.url);
   const session = world.session({ capabilities: ALL });
   const request = { id: 1, method: 'prompts/get', params: { name: 'test_input_required_result_prompt' } };
-  const { text } = await world.ask(session, request, { onEvent: answering(world, session, () => '{"action":"accept","content":{"context":"c1"}}') });
+  const { text } = await world.ask(session, request, {
+    onEvent: answering(world, session, () => '{"action":"accept","content":{"context":"c1"}}'),
+  });
   expect(text).toContain('Use this context: c1');
   expect(world.endings).toEqual([]);
   expect(await world.faults()).toEqual([]);
 });
 
 test('questions, answers and states pass byte by byte, and each round has an id of its own', async () => {
-  const params = '{"message":"q", "requestedSchema":{"type":"object","properties":{"n":{"default":1.0}}},"later":[12345678901234567890]}';
+  const params =
+    '{"message":"q", "requestedSchema":{"type":"object","properties":{"n":{"default":1.0}}},"later":[12345678901234567890]}';
   const server = await startRawServer(({ params: { requestState } }, reply) => {
     if (requestState === undefined)
       return reply.result(
@@ -96,7 +105,9 @@ test('a URL that the user shall open has the id that legacy clients know it by',
   );
   const world = await startBridge(server.url);
   const session = world.session({ capabilities: { elicitation: { url: {} } } });
-  const { events } = await world.ask(session, toolCall('1'), { onEvent: answering(world, session, () => '{"action":"accept"}') });
+  const { events } = await world.ask(session, toolCall('1'), {
+    onEvent: answering(world, session, () => '{"action":"accept"}'),
+  });
   const { id, params } = JSON.parse(events[0]!) as Question;
   expect(params).toEqual({ mode: 'url', message: 'm', url: 'https://a.example/', elicitationId: id });
   expect(await world.faults()).toEqual([]);

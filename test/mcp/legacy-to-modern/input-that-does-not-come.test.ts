@@ -3,7 +3,8 @@ import { parseMessage, type ResponseMessage } from '../../../src/wire/json/messa
 import { startBridge } from './bridge-world.ts';
 import { startRawServer, toolCall } from './raw-server.ts';
 
-const FORM = '{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}';
+const FORM =
+  '{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}';
 const URL_FORM = '{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://a.example/"}}';
 const SAMPLE = '{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}';
 const SAMPLE_TOOLS = '{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1,"tools":[]}}';
@@ -37,13 +38,17 @@ test('what is no tool says so with an error', async () => {
   const server = await startRawServer((_got, reply) => reply.result(asks(FORM)));
   const world = await startBridge(server.url);
   const { text } = await world.ask(world.session(), { id: 1, method: 'prompts/get', params: { name: 'p' } });
-  expect(JSON.parse(text!)).toMatchObject({ error: { code: -32_603, message: expect.stringContaining('elicitation') as string } });
+  expect(JSON.parse(text!)).toMatchObject({
+    error: { code: -32_603, message: expect.stringContaining('elicitation') as string },
+  });
 });
 
 test('a client without an event stream is told to take one', async () => {
   const server = await startRawServer((_got, reply) => reply.result(asks(FORM)));
   const world = await startBridge(server.url);
-  const { text, charged } = await world.ask(world.session({ capabilities: { elicitation: {} } }), toolCall('1'), { events: false });
+  const { text, charged } = await world.ask(world.session({ capabilities: { elicitation: {} } }), toolCall('1'), {
+    events: false,
+  });
   expect(text).toContain('text/event-stream');
   expect(charged).toBe(0n);
   expect(await world.faults()).toEqual([]);
@@ -63,7 +68,10 @@ test('an error that the client answers ends the call, and takes the other questi
     },
   });
   expect(text).toContain('the error -1: User rejected');
-  expect(JSON.parse(events[2]!)).toMatchObject({ method: 'notifications/cancelled', params: { requestId: idOf(asked[1]!) } });
+  expect(JSON.parse(events[2]!)).toMatchObject({
+    method: 'notifications/cancelled',
+    params: { requestId: idOf(asked[1]!) },
+  });
   expect([events.length, charged, server.got.length, world.clientRequests.count]).toEqual([3, 0n, 1, 0]);
   expect(await world.faults()).toEqual([]);
 });
@@ -71,9 +79,15 @@ test('an error that the client answers ends the call, and takes the other questi
 test('a client that does not answer in time is told, and its question is taken back', async () => {
   const server = await startRawServer((_got, reply) => reply.result(asks(FORM)));
   const world = await startBridge(server.url, { answerMs: 20 });
-  const { events, text, charged } = await world.ask(world.session({ capabilities: { elicitation: {} } }), toolCall('1'));
+  const { events, text, charged } = await world.ask(
+    world.session({ capabilities: { elicitation: {} } }),
+    toolCall('1'),
+  );
   expect(text).toContain('the client did not answer within 0.02 s');
-  expect(JSON.parse(events[1]!)).toMatchObject({ method: 'notifications/cancelled', params: { requestId: idOf(events[0]!) } });
+  expect(JSON.parse(events[1]!)).toMatchObject({
+    method: 'notifications/cancelled',
+    params: { requestId: idOf(events[0]!) },
+  });
   expect([charged, world.clientRequests.count]).toEqual([0n, 0]);
   expect(await world.faults()).toEqual([]);
 });
@@ -85,7 +99,9 @@ test('an answer from another session is not taken', async () => {
   const { text } = await world.ask(world.session({ capabilities: { elicitation: {} } }), toolCall('1'), {
     onEvent(event) {
       if (taken.length > 0) return;
-      const answer = parseMessage(JSON.stringify({ jsonrpc: '2.0', id: idOf(event), result: { action: 'accept' } })) as ResponseMessage;
+      const answer = parseMessage(
+        JSON.stringify({ jsonrpc: '2.0', id: idOf(event), result: { action: 'accept' } }),
+      ) as ResponseMessage;
       taken.push(world.clientRequests.resolve(world.session().id, answer));
     },
   });
@@ -114,7 +130,9 @@ test('a server that always asks for more is not asked for ever', async () => {
 test('a call that is over while its client is asked ends free, and does not speak against the provider', async () => {
   const server = await startRawServer((_got, reply) => reply.result(asks(FORM)));
   const world = await startBridge(server.url);
-  const { text, charged } = await world.ask(world.session({ capabilities: { elicitation: {} } }), toolCall('1'), { timeoutMs: 300 });
+  const { text, charged } = await world.ask(world.session({ capabilities: { elicitation: {} } }), toolCall('1'), {
+    timeoutMs: 300,
+  });
   expect(text).toContain('the call ended before the client answered');
   expect([charged, world.clientRequests.count, world.bridge.running]).toEqual([0n, 0, 0]);
   expect(await world.faults()).toEqual([]);
@@ -124,7 +142,10 @@ test('a client that leaves while it is asked leaves nothing behind', async () =>
   const server = await startRawServer((_got, reply) => reply.result(asks(FORM)));
   const world = await startBridge(server.url);
   const gone = new AbortController();
-  await world.ask(world.session({ capabilities: { elicitation: {} } }), toolCall('1'), { onEvent: () => gone.abort(), gone: gone.signal });
+  await world.ask(world.session({ capabilities: { elicitation: {} } }), toolCall('1'), {
+    onEvent: () => gone.abort(),
+    gone: gone.signal,
+  });
   expect([world.clientRequests.count, world.bridge.running]).toEqual([0, 0]);
   expect(world.endings).toHaveLength(1);
   expect(await world.faults()).toEqual([]);

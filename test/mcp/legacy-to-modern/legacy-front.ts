@@ -9,10 +9,17 @@ import type { LegacySession } from '../../../src/mcp/turn/session.ts';
 import type { BridgeWorld, InitializeParams } from './bridge-world.ts';
 
 /** The Streamable HTTP of a legacy server on a real socket, as little of it as clients need, over the bridge. */
-export async function startLegacyFront(world: BridgeWorld): Promise<{ readonly url: string; readonly sessions: ReadonlyMap<string, LegacySession> }> {
+export async function startLegacyFront(
+  world: BridgeWorld,
+): Promise<{ readonly url: string; readonly sessions: ReadonlyMap<string, LegacySession> }> {
   const sessions = new Map<string, LegacySession>();
 
-  async function post(session: LegacySession | undefined, body: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function post(
+    session: LegacySession | undefined,
+    body: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const message = parseMessage(body);
     if (!message) return void response.writeHead(400).end();
     if (message.kind === 'request' && message.method === 'initialize') {
@@ -30,7 +37,12 @@ export async function startLegacyFront(world: BridgeWorld): Promise<{ readonly u
     response.writeHead(202).end();
   }
 
-  async function call(session: LegacySession, message: RequestMessage, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async function call(
+    session: LegacySession,
+    message: RequestMessage,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const begin = () => {
       if (response.headersSent) return;
       response.writeHead(200, EVENTS_TYPE).flushHeaders();

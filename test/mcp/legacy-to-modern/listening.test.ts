@@ -16,7 +16,8 @@ const acknowledge = ({ id, params }: Got, reply: Reply, notifications = params['
     }),
   );
 const filterOf = ({ params }: Got) => params['notifications'];
-const updated = (uri: string, meta = '') => `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${uri}", "n":1.0${meta}}}`;
+const updated = (uri: string, meta = '') =>
+  `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"${uri}", "n":1.0${meta}}}`;
 
 /** Messages as they come; `next` waits for one. */
 function createHeard() {
@@ -42,13 +43,17 @@ test('changes of lists and of the resources that the session subscribed to come 
   const world = await startBridge(fixture.url);
   const [session, other] = [world.session(), world.session()];
   const [heard, heardByOther, stop] = [createHeard(), createHeard(), new AbortController()];
-  const listening = [world.listen(session, heard.push, stop.signal), world.listen(other, heardByOther.push, stop.signal)];
+  const listening = [
+    world.listen(session, heard.push, stop.signal),
+    world.listen(other, heardByOther.push, stop.signal),
+  ];
   expect((await world.ask(session, subscribe('test://watched-resource'))).text).toBe(DONE);
   // The other session's stream stands as well once this is answered.
   await world.ask(other, subscribe('test://static-text'));
   await world.ask(session, toolCall('1', 'test_trigger_resource_update'));
   await world.ask(session, toolCall('1', 'test_trigger_tool_change'));
-  const methods = (messages: readonly string[]) => messages.map((message) => (JSON.parse(message) as { readonly method: string }).method);
+  const methods = (messages: readonly string[]) =>
+    messages.map((message) => (JSON.parse(message) as { readonly method: string }).method);
   expect(methods(await heard.next(2))).toEqual(['notifications/resources/updated', 'notifications/tools/list_changed']);
   expect(methods(await heardByOther.next(1))).toEqual(['notifications/tools/list_changed']);
   expect(heard.messages.join()).not.toContain('subscriptionId');
@@ -72,8 +77,15 @@ test('a notification loses the mark of its subscription, and no other byte', asy
   const world = await startBridge(server.url);
   const [heard, stop] = [createHeard(), new AbortController()];
   const listening = world.listen(world.session(), heard.push, stop.signal);
-  expect(await heard.next(3)).toEqual([updated('test://a'), updated('test://b', ',"_meta":{"x":1e2}'), updated('test://c')]);
-  expect(server.got[0]!.headers).toMatchObject({ 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' });
+  expect(await heard.next(3)).toEqual([
+    updated('test://a'),
+    updated('test://b', ',"_meta":{"x":1e2}'),
+    updated('test://c'),
+  ]);
+  expect(server.got[0]!.headers).toMatchObject({
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': 'subscriptions/listen',
+  });
   expect(server.got[0]!.text).toContain('"io.modelcontextprotocol/protocolVersion":"2026-07-28"');
   stop.abort();
   await listening;
@@ -194,7 +206,8 @@ test('where the server offers nothing to tell, the stream stays open and asks fo
 test.each([
   [
     'refuses to be listened to',
-    ({ id }: Got, reply: Reply) => reply.json(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32601,"message":"no"}}`, 404),
+    ({ id }: Got, reply: Reply) =>
+      reply.json(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32601,"message":"no"}}`, 404),
   ],
   [
     'has nothing to tell of what it was asked',
@@ -225,19 +238,25 @@ test('the stream ends when the server ends its own', async () => {
     reply.end();
   });
   const world = await startBridge(server.url);
-  expect(await world.listen(world.session(), () => {}, new AbortController().signal)).toMatchObject({ outcome: 'free', finishReason: 'closed' });
+  expect(await world.listen(world.session(), () => {}, new AbortController().signal)).toMatchObject({
+    outcome: 'free',
+    finishReason: 'closed',
+  });
 });
 
 test('a stream that breaks before it stands is the failure of the provider', async () => {
   const server = await startRawServer((_got, reply) => void reply.raw.destroy());
   const world = await startBridge(server.url);
-  await expect(world.listen(world.session(), () => {}, new AbortController().signal)).rejects.toMatchObject({ code: 'provider_unavailable' });
+  await expect(world.listen(world.session(), () => {}, new AbortController().signal)).rejects.toMatchObject({
+    code: 'provider_unavailable',
+  });
 });
 
 test('subscriptions that the server does not offer, that name nothing, or are too many are refused', async () => {
   const bare = await startRawServer(() => {}, '{"supportedVersions":["2026-07-28"],"capabilities":{"resources":{}}}');
   const none = await startBridge(bare.url);
-  const code = (text: string | null) => (JSON.parse(text!) as { readonly error?: { readonly code: number } }).error?.code;
+  const code = (text: string | null) =>
+    (JSON.parse(text!) as { readonly error?: { readonly code: number } }).error?.code;
   expect(code((await none.ask(none.session(), subscribe('test://a'))).text)).toBe(-32_601);
   const server = await startRawServer(() => {});
   const world = await startBridge(server.url);

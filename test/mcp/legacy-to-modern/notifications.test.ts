@@ -10,14 +10,17 @@ async function startFixture() {
 }
 
 const setLevel = (level: unknown) => ({ id: 1, method: 'logging/setLevel', params: { level } });
-const methods = (events: readonly string[]) => events.map((event) => (JSON.parse(event) as { readonly method: string }).method);
+const methods = (events: readonly string[]) =>
+  events.map((event) => (JSON.parse(event) as { readonly method: string }).method);
 
 test('log messages come from the level on that the client set for its session', async () => {
   const world = await startFixture();
   const [session, other] = [world.session(), world.session()];
   expect((await world.ask(session, toolCall('1', 'test_tool_with_logging'))).events).toEqual([]);
   expect((await world.ask(session, setLevel('info'))).text).toBe('{"jsonrpc":"2.0","id":1,"result":{}}');
-  expect(methods((await world.ask(session, toolCall('1', 'test_tool_with_logging'))).events)).toEqual(Array(3).fill('notifications/message'));
+  expect(methods((await world.ask(session, toolCall('1', 'test_tool_with_logging'))).events)).toEqual(
+    Array(3).fill('notifications/message'),
+  );
   expect((await world.ask(other, toolCall('1', 'test_tool_with_logging'))).events).toEqual([]);
   await world.ask(session, setLevel('error'));
   expect((await world.ask(session, toolCall('1', 'test_tool_with_logging'))).events).toEqual([]);
@@ -27,13 +30,19 @@ test('log messages come from the level on that the client set for its session', 
 test.each(['loud', 3, undefined])('the level %j is refused and changes nothing', async (level) => {
   const world = await startFixture();
   const session = world.session();
-  expect(JSON.parse((await world.ask(session, setLevel(level))).text!)).toMatchObject({ id: 1, error: { code: -32_602 } });
+  expect(JSON.parse((await world.ask(session, setLevel(level))).text!)).toMatchObject({
+    id: 1,
+    error: { code: -32_602 },
+  });
   expect(session.logLevel).toBe(null);
 });
 
 test('progress comes under the token that the client gave', async () => {
   const world = await startFixture();
-  const { events } = await world.ask(world.session(), toolCall('1', 'test_tool_with_progress', ',"_meta":{"progressToken":"mine"}'));
+  const { events } = await world.ask(
+    world.session(),
+    toolCall('1', 'test_tool_with_progress', ',"_meta":{"progressToken":"mine"}'),
+  );
   expect(events.map((event) => (JSON.parse(event) as { params: unknown }).params)).toEqual(
     [0, 50, 100].map((progress) => expect.objectContaining({ progressToken: 'mine', progress, total: 100 }) as unknown),
   );
@@ -41,7 +50,8 @@ test('progress comes under the token that the client gave', async () => {
 });
 
 test('notifications come as they are written, one by one as the server sends them', async () => {
-  const note = '{"params":{"n":1.0,"z":{"b":1,"a":12345678901234567890}}, "method":"notifications/future","jsonrpc":"2.0"}';
+  const note =
+    '{"params":{"n":1.0,"z":{"b":1,"a":12345678901234567890}}, "method":"notifications/future","jsonrpc":"2.0"}';
   const heard = Promise.withResolvers<void>();
   const server = await startRawServer(async ({ id }, reply) => {
     reply.event(note);
@@ -56,7 +66,11 @@ test('notifications come as they are written, one by one as the server sends the
 
 test('a client without an event stream is given the response alone', async () => {
   const world = await startFixture();
-  const answer = await world.ask(world.session(), toolCall('1', 'test_tool_with_progress', ',"_meta":{"progressToken":1}'), { events: false });
+  const answer = await world.ask(
+    world.session(),
+    toolCall('1', 'test_tool_with_progress', ',"_meta":{"progressToken":1}'),
+    { events: false },
+  );
   expect(answer.events).toEqual([]);
   expect(answer.text).toContain('"Done"');
   expect(await world.faults()).toEqual([]);
@@ -65,6 +79,8 @@ test('a client without an event stream is given the response alone', async () =>
 test('a ping is answered without the server', async () => {
   const server = await startRawServer(() => {});
   const world = await startBridge(server.url);
-  expect((await world.ask(world.session(), { id: 'p', method: 'ping' })).text).toBe('{"jsonrpc":"2.0","id":"p","result":{}}');
+  expect((await world.ask(world.session(), { id: 'p', method: 'ping' })).text).toBe(
+    '{"jsonrpc":"2.0","id":"p","result":{}}',
+  );
   expect(server.got).toEqual([]);
 });

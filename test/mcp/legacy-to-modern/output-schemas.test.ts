@@ -7,15 +7,25 @@ import { startRawServer, toolCall } from './raw-server.ts';
 
 const tool = (name: string, outputSchema: string) =>
   `{"name":"${name}", "n":1.0,"inputSchema":{"type":"object"},"outputSchema":${outputSchema},"z":[1e2]}`;
-const wrapped = (schema: string, dialect = '') => `{${dialect}"type":"object","properties":{"result":${schema}},"required":["result"]}`;
+const wrapped = (schema: string, dialect = '') =>
+  `{${dialect}"type":"object","properties":{"result":${schema}},"required":["result"]}`;
 const bare = (name: string) => `{"name":"${name}", "n":1.0,"inputSchema":{"type":"object"},"z":[1e2]}`;
 
 /** As the server lists a tool, and as a legacy client sees it. */
 const TOOLS: readonly (readonly [string, string])[] = [
   [tool('object', '{"type":"object","x":1.0}'), tool('object', '{"type":"object","x":1.0}')],
-  [tool('list', '{"type":"array","items":{"type":"string"},"x":1.0}'), tool('list', wrapped('{"type":"array","items":{"type":"string"},"x":1.0}'))],
-  [tool('numbers', '{"type":"array","items":{"type":"number"}}'), tool('numbers', wrapped('{"type":"array","items":{"type":"number"}}'))],
-  [tool('dialect', '{"$schema":"urn:d","type":"string"}'), tool('dialect', wrapped('{"$schema":"urn:d","type":"string"}', '"$schema":"urn:d",'))],
+  [
+    tool('list', '{"type":"array","items":{"type":"string"},"x":1.0}'),
+    tool('list', wrapped('{"type":"array","items":{"type":"string"},"x":1.0}')),
+  ],
+  [
+    tool('numbers', '{"type":"array","items":{"type":"number"}}'),
+    tool('numbers', wrapped('{"type":"array","items":{"type":"number"}}')),
+  ],
+  [
+    tool('dialect', '{"$schema":"urn:d","type":"string"}'),
+    tool('dialect', wrapped('{"$schema":"urn:d","type":"string"}', '"$schema":"urn:d",')),
+  ],
   [tool('both', '{"type":["string","null"]}'), tool('both', wrapped('{"type":["string","null"]}'))],
   [tool('maybe', '{"type":["object","null"]}'), bare('maybe')],
   [tool('any', '{"anyOf":[{"type":"object"},{"type":"string"}]}'), bare('any')],
@@ -28,7 +38,9 @@ const listed = (index: 0 | 1) => `{"tools":[ ${TOOLS.map((pair) => pair[index]).
 test('outputs that are no objects are listed as the objects that they come in, and nothing else changes', async () => {
   const server = await startRawServer((_got, reply) => reply.result(listed(0)));
   const world = await startBridge(server.url);
-  expect((await world.ask(world.session(), { id: 1, method: 'tools/list' })).text).toBe(`{"jsonrpc":"2.0","id":1,"result":${listed(1)}}`);
+  expect((await world.ask(world.session(), { id: 1, method: 'tools/list' })).text).toBe(
+    `{"jsonrpc":"2.0","id":1,"result":${listed(1)}}`,
+  );
 });
 
 test.each([
@@ -37,7 +49,9 @@ test.each([
   ['"\\u0061"', '{"result":"\\u0061"}'],
   ['{"a":1.0}', '{"a":1.0}'],
 ])('structuredContent %s comes as %s', async (content, expected) => {
-  const server = await startRawServer((_got, reply) => reply.result(`{"content":[],"structuredContent":${content}, "resultType":"complete"}`));
+  const server = await startRawServer((_got, reply) =>
+    reply.result(`{"content":[],"structuredContent":${content}, "resultType":"complete"}`),
+  );
   const world = await startBridge(server.url);
   expect((await world.ask(world.session(), toolCall('1'))).text).toBe(
     `{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":${expected}}}`,

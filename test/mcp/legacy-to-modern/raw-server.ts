@@ -39,7 +39,10 @@ const DISCOVER =
   '{"resultType":"complete","ttlMs":0,"cacheScope":"public","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}}}';
 
 /** A server that answers every request but `server/discover` as the test says. */
-export async function startRawServer(answer: (got: Got, reply: Reply) => void | Promise<void>, discover = DISCOVER): Promise<RawServer> {
+export async function startRawServer(
+  answer: (got: Got, reply: Reply) => void | Promise<void>,
+  discover = DISCOVER,
+): Promise<RawServer> {
   const got: Got[] = [];
   const server = createServer((request, response) => {
     let text = '';

@@ -26,12 +26,18 @@ test('the older library: questions, progress, subscriptions, and a session that 
   client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => updated.resolve(params.uri));
   await client.connect(new TransportV1(url));
   expect(client.getServerVersion()?.name).toBe('tollgate-mcp-fixture');
-  expect(await client.callTool({ name: 'test_input_required_result_multi_round' })).toMatchObject({ content: [{ text: 'Ada likes blue' }] });
+  expect(await client.callTool({ name: 'test_input_required_result_multi_round' })).toMatchObject({
+    content: [{ text: 'Ada likes blue' }],
+  });
   const progress: number[] = [];
-  await client.callTool({ name: 'test_tool_with_progress' }, undefined, { onprogress: (each) => progress.push(each.progress) });
+  await client.callTool({ name: 'test_tool_with_progress' }, undefined, {
+    onprogress: (each) => progress.push(each.progress),
+  });
   expect(progress).toEqual([0, 50, 100]);
   // The library opens its stream behind the scenes.
-  await expect.poll(() => fixture.headers.some((headers) => headers.get('mcp-method') === 'subscriptions/listen')).toBe(true);
+  await expect
+    .poll(() => fixture.headers.some((headers) => headers.get('mcp-method') === 'subscriptions/listen'))
+    .toBe(true);
   await client.subscribeResource({ uri: 'test://watched-resource' });
   await client.callTool({ name: 'test_trigger_resource_update' });
   expect(await updated.promise).toBe('test://watched-resource');
@@ -51,7 +57,9 @@ test('the newer library in its older mode: questions, and a call that its user s
     return new Promise<never>(() => {});
   });
   await client.connect(new TransportV2(url));
-  expect(await client.callTool({ name: 'test_input_required_result_elicitation' })).toMatchObject({ content: [{ text: 'Hello, Ada!' }] });
+  expect(await client.callTool({ name: 'test_input_required_result_elicitation' })).toMatchObject({
+    content: [{ text: 'Hello, Ada!' }],
+  });
   answers = false;
   const stop = new AbortController();
   const call = client.callTool({ name: 'test_streaming_elicitation' }, { signal: stop.signal });

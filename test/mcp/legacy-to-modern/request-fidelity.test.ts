@@ -17,7 +17,11 @@ const envelope = (capabilities: string, more = '') =>
   `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":${capabilities},` +
   `"io.modelcontextprotocol/clientInfo":{"name":"c","version":"2","extra":1}${more}`;
 
-async function forward(text: string, prepare: (world: Awaited<ReturnType<typeof startBridge>>) => void = () => {}, events = true) {
+async function forward(
+  text: string,
+  prepare: (world: Awaited<ReturnType<typeof startBridge>>) => void = () => {},
+  events = true,
+) {
   const server = await startRawServer((_got, reply) => reply.result(OK));
   const world = await startBridge(server.url);
   prepare(world);
@@ -52,11 +56,16 @@ test('a client without an event stream declares nothing that it would be asked o
 });
 
 test('the headers say what the body says, and the credentials are the provider’s own', async () => {
-  const { headers } = await forward(toolCall('1', 'tool', ',"arguments":{"region":"grün","count":3,"other":"x"}'), ({ schemas }) =>
-    schemas.set('tool', {
-      type: 'object',
-      properties: { region: { type: 'string', 'x-mcp-header': 'Region' }, count: { type: 'integer', 'x-mcp-header': 'Count' } },
-    }),
+  const { headers } = await forward(
+    toolCall('1', 'tool', ',"arguments":{"region":"grün","count":3,"other":"x"}'),
+    ({ schemas }) =>
+      schemas.set('tool', {
+        type: 'object',
+        properties: {
+          region: { type: 'string', 'x-mcp-header': 'Region' },
+          count: { type: 'integer', 'x-mcp-header': 'Count' },
+        },
+      }),
   );
   expect(headers).toMatchObject({
     'content-type': 'application/json',
@@ -80,7 +89,9 @@ test('the Mcp-Name header is the URI of a resource and the name of a prompt', as
 });
 
 test('an envelope of the client’s own does not stand beside the bridge’s', async () => {
-  const got = await forward(toolCall('1', 'tool', ',"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"other","version":"0"}}'));
+  const got = await forward(
+    toolCall('1', 'tool', ',"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"other","version":"0"}}'),
+  );
   expect(got.text).not.toContain('"other"');
   expect(got.text.split('io.modelcontextprotocol/clientInfo')).toHaveLength(2);
 });
@@ -88,7 +99,8 @@ test('an envelope of the client’s own does not stand beside the bridge’s', a
 test('capabilities in which a key stands twice are sent as they are gone by', async () => {
   const server = await startRawServer((_got, reply) => reply.result(OK));
   const world = await startBridge(server.url);
-  const initialize = '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"roots":{},"sampling":{"a":1},"sampling":{"b":1}}}}';
+  const initialize =
+    '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"roots":{},"sampling":{"a":1},"sampling":{"b":1}}}}';
   await world.ask({ ...world.session(), initialize }, toolCall('1'));
   expect(server.got[0]!.text).toContain('"io.modelcontextprotocol/clientCapabilities":{"roots":{},"sampling":{"b":1}}');
   expect(await world.faults()).toEqual([]);

@@ -6,7 +6,9 @@ import { value } from '../../gateway/json/json-text.ts';
 
 test('results come back byte by byte, whatever stands in them', async () => {
   let result = '';
-  const server = await startRawServer(({ id }, reply) => reply.json(`{"result": ${result},"id":${JSON.stringify(id)} ,"jsonrpc":"2.0","z":1.0}`));
+  const server = await startRawServer(({ id }, reply) =>
+    reply.json(`{"result": ${result},"id":${JSON.stringify(id)} ,"jsonrpc":"2.0","z":1.0}`),
+  );
   const world = await startBridge(server.url);
   const session = world.session();
   await fc.assert(
@@ -50,6 +52,8 @@ test('names that the turn changes are changed in notifications and in the respon
     reply.event(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"resultType":"complete","content":["theirs"]}}`);
   });
   const world = await startBridge(server.url);
-  const { events, text } = await world.ask(world.session(), toolCall('1'), { toClient: (message) => message.replaceAll('theirs', 'ours') });
+  const { events, text } = await world.ask(world.session(), toolCall('1'), {
+    toClient: (message) => message.replaceAll('theirs', 'ours'),
+  });
   expect([...events, text].every((message) => message!.includes('ours'))).toBe(true);
 });

@@ -2,7 +2,18 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { audit, createBill, createLedger, createPriceBook, escrowOf, parseRates, parseUsd, priceId, treasuryOf, type Frame } from '#billing';
+import {
+  audit,
+  createBill,
+  createLedger,
+  createPriceBook,
+  escrowOf,
+  parseRates,
+  parseUsd,
+  priceId,
+  treasuryOf,
+  type Frame,
+} from '#billing';
 import {
   createExecute,
   createFree,
@@ -29,10 +40,17 @@ import { META, MODERN } from '../../../src/mcp/wire/revisions.ts';
 import { createSeals } from '../../../src/wire/seal.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
 import type { Continued, McpTail, Turn } from '../../../src/mcp/turn/turn.ts';
-import { createUpstreamSessions, type UpstreamSessions, type UpstreamSessionsOptions } from '../../../src/mcp/servers/upstream-sessions.ts';
+import {
+  createUpstreamSessions,
+  type UpstreamSessions,
+  type UpstreamSessionsOptions,
+} from '../../../src/mcp/servers/upstream-sessions.ts';
 import { openEngine } from '../../support/engines.ts';
 
-/** The bridge behind a small door of HTTP, in front of one server, with real billing and real execution. Each tool call costs 1,000 micro-USD. */
+/**
+ * The bridge behind a small door of HTTP, in front of one server, with real billing and real execution. Each tool
+ * call costs 1,000 micro-USD.
+ */
 export interface Bridge {
   readonly url: string;
   readonly sessions: UpstreamSessions;
@@ -95,9 +113,17 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
   const ledger = await createLedger({ database, now });
   const offer = toolOffer('acme', serverUrl);
   const offers = options.fallbackUrl === undefined ? [offer] : [offer, toolOffer('backup', options.fallbackUrl)];
-  await createPriceBook(database).remember(offers.map(({ price, provider, service }) => ({ ...price, provider: provider.id, service })));
+  await createPriceBook(database).remember(
+    offers.map(({ price, provider, service }) => ({ ...price, provider: provider.id, service })),
+  );
   for (const account of [ACCOUNT, OTHER_ACCOUNT])
-    await ledger.transfer({ id: `credit ${account}`, from: treasuryOf('operator'), to: escrowOf(account), amount: parseUsd('10'), memo: '' });
+    await ledger.transfer({
+      id: `credit ${account}`,
+      from: treasuryOf('operator'),
+      to: escrowOf(account),
+      amount: parseUsd('10'),
+      memo: '',
+    });
 
   const observer = createCallObserver([], { now });
   const direct = createHttpUpstream({ headTimeoutMs: 10_000, idleTimeoutMs: 10_000, connectionsMax: 1_024 });
@@ -178,7 +204,8 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const header = (name: string) => (request.headers[name] as string | undefined) ?? null;
-    const json = (status: number, text: string) => response.writeHead(status, { 'content-type': 'application/json' }).end(text);
+    const json = (status: number, text: string) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(text);
     if (!/^(?:127\.0\.0\.1|localhost)(?::\d+)?$/.test(header('host') ?? '')) return void json(403, '{}');
     if (request.method !== 'POST') return void json(405, '{}');
     const inbound: Inbound = classify(Buffer.concat(chunks).toString(), {
@@ -260,7 +287,11 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
     held,
     endings,
     raw,
-    async post(method, params = {}, { capabilities = {}, meta = {}, account = ACCOUNT, accept, signal, id = lastId++ } = {}) {
+    async post(
+      method,
+      params = {},
+      { capabilities = {}, meta = {}, account = ACCOUNT, accept, signal, id = lastId++ } = {},
+    ) {
       const envelope = { [META.version]: MODERN, [META.capabilities]: capabilities, ...meta };
       const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta: envelope } });
       const name = (params as { name?: string; uri?: string }).name ?? (params as { uri?: string }).uri;

@@ -13,7 +13,8 @@ const called = ({ seen }: RawServer) =>
   seen.filter(({ message }) => message.method?.startsWith('tools/') || message.method?.startsWith('resources/'));
 
 /** A server whose results are `result`, under ids that it writes with spaces. */
-const resulting = (result: string) => startRawServer(({ message }) => `{ "result" : ${result}, "id" : ${message.id}, "jsonrpc":"2.0" }`);
+const resulting = (result: string) =>
+  startRawServer(({ message }) => `{ "result" : ${result}, "id" : ${message.id}, "jsonrpc":"2.0" }`);
 
 test('a request goes out with its own characters, less the envelope', async () => {
   const server = await resulting('{"content":[]}');
@@ -41,9 +42,16 @@ test('a result comes back with its own characters, and with what the modern revi
   const server = await resulting(result);
   const bridge = await startBridge(server.url);
   const post = async (method: string, params: string, name?: string) =>
-    (await bridge.raw(`{"jsonrpc":"2.0","id":7.0,"method":"${method}","params":{${params}"_meta":{${ENVELOPE}}}}`, headers(method, name))).text();
+    (
+      await bridge.raw(
+        `{"jsonrpc":"2.0","id":7.0,"method":"${method}","params":{${params}"_meta":{${ENVELOPE}}}}`,
+        headers(method, name),
+      )
+    ).text();
   const inner = result.slice(0, -1);
-  expect(await post('tools/call', '"name":"t",', 't')).toBe(`{ "result" : ${inner},"resultType":"complete"}, "id" : 7.0, "jsonrpc":"2.0" }`);
+  expect(await post('tools/call', '"name":"t",', 't')).toBe(
+    `{ "result" : ${inner},"resultType":"complete"}, "id" : 7.0, "jsonrpc":"2.0" }`,
+  );
   const cached = `{ "result" : ${inner},"resultType":"complete","ttlMs":0,"cacheScope":"private"}, "id" : 7.0, "jsonrpc":"2.0" }`;
   expect(await post('tools/list', '')).toBe(cached);
   expect(await post('resources/read', '"uri":"a:b",', 'a:b')).toBe(cached);

@@ -15,7 +15,9 @@ test('a client that closes its stream cancels its call at the server, and pays n
   await expect(call).rejects.toThrow();
   await cancelled;
   const { message } = server.seen.find((seen) => seen.message.method === 'tools/call')!;
-  expect(server.seen.find((seen) => seen.message.method === 'notifications/cancelled')?.message.params?.['requestId']).toBe(message.id);
+  expect(
+    server.seen.find((seen) => seen.message.method === 'notifications/cancelled')?.message.params?.['requestId'],
+  ).toBe(message.id);
   await bridge.until(() => bridge.endings.length > 0);
   expect(bridge.endings).toEqual(['hang: cancelled, 0']);
   expect(await bridge.heldLocks()).toBe(0);

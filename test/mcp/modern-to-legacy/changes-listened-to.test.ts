@@ -11,7 +11,11 @@ async function listen(bridge: Bridge, notifications: object) {
   onTestFinished(() => client.abort());
   const params = { notifications, _meta: { [META.version]: MODERN, [META.capabilities]: {} } };
   const headers = { 'mcp-protocol-version': MODERN, 'mcp-method': 'subscriptions/listen' };
-  const response = await bridge.raw(JSON.stringify({ jsonrpc: '2.0', id: 'sub', method: 'subscriptions/listen', params }), headers, client.signal);
+  const response = await bridge.raw(
+    JSON.stringify({ jsonrpc: '2.0', id: 'sub', method: 'subscriptions/listen', params }),
+    headers,
+    client.signal,
+  );
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
   return {
@@ -38,12 +42,20 @@ const WATCHED = { uri: 'test://watched' };
 test('a subscription is acknowledged, told of what it asked for, and ended at the server', async () => {
   const server = await startLegacyServer();
   const bridge = await startBridge(server.url);
-  const wanted = { toolsListChanged: true, promptsListChanged: false, resourcesListChanged: true, resourceSubscriptions: [WATCHED.uri] };
+  const wanted = {
+    toolsListChanged: true,
+    promptsListChanged: false,
+    resourcesListChanged: true,
+    resourceSubscriptions: [WATCHED.uri],
+  };
   const changes = await listen(bridge, wanted);
   expect(await changes.next()).toEqual({
     jsonrpc: '2.0',
     method: 'notifications/subscriptions/acknowledged',
-    params: { notifications: { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: [WATCHED.uri] }, _meta: subscription },
+    params: {
+      notifications: { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: [WATCHED.uri] },
+      _meta: subscription,
+    },
   });
   await bridge.post('tools/call', { name: 'touch' });
   const heard = [await changes.next(), await changes.next()];
@@ -60,7 +72,10 @@ test('a subscription is acknowledged, told of what it asked for, and ended at th
 test('a resource stays subscribed to while one of two wants it', async () => {
   const server = await startLegacyServer();
   const bridge = await startBridge(server.url);
-  const [one, two] = [await listen(bridge, { resourceSubscriptions: [WATCHED.uri] }), await listen(bridge, { resourceSubscriptions: [WATCHED.uri] })];
+  const [one, two] = [
+    await listen(bridge, { resourceSubscriptions: [WATCHED.uri] }),
+    await listen(bridge, { resourceSubscriptions: [WATCHED.uri] }),
+  ];
   await one.next();
   await two.next();
   one.leave();
@@ -75,10 +90,15 @@ test('a resource stays subscribed to while one of two wants it', async () => {
 
 test('a server without a stream of its own acknowledges nothing, and the subscription ends', async () => {
   const server = await startRawServer(() => '{}', {
-    initialized: '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"1"}}',
+    initialized:
+      '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"1"}}',
   });
   const bridge = await startBridge(server.url);
-  const { events, message } = await bridge.post('subscriptions/listen', { notifications: { toolsListChanged: true } }, { id: 'sub' });
+  const { events, message } = await bridge.post(
+    'subscriptions/listen',
+    { notifications: { toolsListChanged: true } },
+    { id: 'sub' },
+  );
   expect(events.map(({ params }) => params)).toEqual([{ notifications: {}, _meta: subscription }]);
   expect(message).toEqual({ jsonrpc: '2.0', id: 'sub', result: { resultType: 'complete', _meta: subscription } });
 });
@@ -87,7 +107,8 @@ test('a stream that the server ends is opened again behind its last event', asyn
   const changed = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' });
   const gets: (string | undefined)[] = [];
   const server = await startRawServer(() => '{}', {
-    initialized: '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"1"}}',
+    initialized:
+      '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"1"}}',
     get({ headers }, response) {
       gets.push(headers['last-event-id'] as string | undefined);
       const id = `e${gets.length}`;
@@ -102,11 +123,16 @@ test('a stream that the server ends is opened again behind its last event', asyn
         jsonrpc: '2.0',
         id: 'sub',
         method: 'subscriptions/listen',
-        params: { notifications: { toolsListChanged: true }, _meta: { [META.version]: MODERN, [META.capabilities]: {} } },
+        params: {
+          notifications: { toolsListChanged: true },
+          _meta: { [META.version]: MODERN, [META.capabilities]: {} },
+        },
       }),
       { 'mcp-protocol-version': MODERN, 'mcp-method': 'subscriptions/listen' },
     ),
   );
   expect(gets).toEqual([undefined, 'e1', 'e2', 'e3']);
-  expect(reply.events.slice(1).map(({ method }) => method)).toEqual(Array.from({ length: 3 }, () => 'notifications/tools/list_changed'));
+  expect(reply.events.slice(1).map(({ method }) => method)).toEqual(
+    Array.from({ length: 3 }, () => 'notifications/tools/list_changed'),
+  );
 });

@@ -5,7 +5,8 @@ import { startBridge } from './bridge.ts';
 
 /** What no bridge can do. */
 const IMPOSSIBLE: readonly string[] = [
-  // A legacy server that lacks a capability of the client fails by words of its own, not with the error of the modern revision.
+  // A legacy server that lacks a capability of the client fails by words of its own, not with the error of the
+  // modern revision.
   'server-stateless',
   // A legacy server gives its questions no names, and the scenario wants the one that its tool would have given.
   'input-required-result-basic-elicitation',

@@ -12,11 +12,14 @@ test.each([
   ['that asks for URLs and names none is one of the server', -32_042, -32_603, 200],
 ])('an error %s', async (_what, code, expected, status) => {
   const server = await startRawServer(
-    ({ message }) => `{"jsonrpc":"2.0","id":${message.id},"error":{"code":${code},"message":"no","data":{"uri":"a:b", "n":1.0}}}`,
+    ({ message }) =>
+      `{"jsonrpc":"2.0","id":${message.id},"error":{"code":${code},"message":"no","data":{"uri":"a:b", "n":1.0}}}`,
   );
   const bridge = await startBridge(server.url);
   const reply = await bridge.post(...CALL);
-  expect(reply.text).toBe(`{"jsonrpc":"2.0","id":0,"error":{"code":${expected},"message":"no","data":{"uri":"a:b", "n":1.0}}}`);
+  expect(reply.text).toBe(
+    `{"jsonrpc":"2.0","id":0,"error":{"code":${expected},"message":"no","data":{"uri":"a:b", "n":1.0}}}`,
+  );
   expect(reply.status).toBe(status);
   expect(bridge.endings).toEqual([`t: error ${code}, 0`]);
   expect(await bridge.faults()).toEqual([]);
@@ -24,7 +27,9 @@ test.each([
 
 test('an error status with a message of JSON-RPC is relayed, and free', async () => {
   const server = await startRawServer((_request, response) => {
-    response.writeHead(418, { 'content-type': 'application/json' }).end('{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"a teapot"}}');
+    response
+      .writeHead(418, { 'content-type': 'application/json' })
+      .end('{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"a teapot"}}');
     return null;
   });
   const bridge = await startBridge(server.url);
@@ -80,7 +85,9 @@ test('a tool that fails by its own words is free', async () => {
 });
 
 test('a legacy result cannot call itself unfinished', async () => {
-  const server = await startRawServer(({ message }) => `{"jsonrpc":"2.0","id":${message.id},"result":{"resultType":"input_required","content":[]}}`);
+  const server = await startRawServer(
+    ({ message }) => `{"jsonrpc":"2.0","id":${message.id},"result":{"resultType":"input_required","content":[]}}`,
+  );
   const bridge = await startBridge(server.url);
   expect((await bridge.post(...CALL)).message.result?.['resultType']).toBe('complete');
   expect(bridge.endings).toEqual(['t: complete, 1000']);

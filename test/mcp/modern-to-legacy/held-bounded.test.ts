@@ -7,7 +7,11 @@ import { startLegacyServer, textOf, type Seen } from './legacy-server.ts';
 const capabilities = { elicitation: {} };
 const answer = (result: Record<string, unknown>, name: string) => {
   const [key] = Object.keys(result['inputRequests'] as object);
-  return { name: 'ask', inputResponses: { [key!]: { action: 'accept', content: { name } } }, requestState: result['requestState'] };
+  return {
+    name: 'ask',
+    inputResponses: { [key!]: { action: 'accept', content: { name } } },
+    requestState: result['requestState'],
+  };
 };
 
 test('a call that nobody goes on with is cancelled at the server, and its state is of no use', async () => {
@@ -86,7 +90,10 @@ test('a server that goes away while its call is held costs nothing', async () =>
 test('a server that does not take the answer to its question costs nothing', async () => {
   const server = await startRawServer(({ message }, response) => {
     if (message.method === undefined) response.writeHead(400).end();
-    else response.writeHead(200, EVENTS).write('data: {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{}}\n\n');
+    else
+      response
+        .writeHead(200, EVENTS)
+        .write('data: {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{}}\n\n');
     return null;
   });
   const bridge = await startBridge(server.url);

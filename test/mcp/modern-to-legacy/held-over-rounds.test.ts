@@ -11,7 +11,10 @@ const accept = (content: object) => ({ action: 'accept', content });
 /** The one key that is asked for, with the question. */
 function askedOf({ result }: Message): [string, { method: string; params: Record<string, unknown> }] {
   expect(result?.['resultType']).toBe('input_required');
-  return Object.entries(result!['inputRequests'] as object)[0] as [string, { method: string; params: Record<string, unknown> }];
+  return Object.entries(result!['inputRequests'] as object)[0] as [
+    string,
+    { method: string; params: Record<string, unknown> },
+  ];
 }
 
 test('a call that asks twice is held twice, goes on where it was, and is charged once', async () => {
@@ -19,7 +22,10 @@ test('a call that asks twice is held twice, goes on where it was, and is charged
   const bridge = await startBridge(server.url);
   const first = await bridge.post('tools/call', { name: 'interview' }, { capabilities });
   const [firstKey, question] = askedOf(first.message);
-  expect(question).toMatchObject({ method: 'elicitation/create', params: { message: 'Your name?', requestedSchema: { required: ['name'] } } });
+  expect(question).toMatchObject({
+    method: 'elicitation/create',
+    params: { message: 'Your name?', requestedSchema: { required: ['name'] } },
+  });
   expect(bridge.held.size).toBe(1);
   expect(await bridge.heldLocks()).toBe(1);
 
@@ -33,12 +39,19 @@ test('a call that asks twice is held twice, goes on where it was, and is charged
   expect(second.message.result!['requestState']).not.toBe(requestState);
   expect(await bridge.heldLocks()).toBe(1);
 
-  const round = { inputResponses: { [secondKey]: accept({ color: 'blue' }) }, requestState: second.message.result!['requestState'] };
+  const round = {
+    inputResponses: { [secondKey]: accept({ color: 'blue' }) },
+    requestState: second.message.result!['requestState'],
+  };
   const third = await bridge.post('tools/call', { name: 'interview', ...round }, { capabilities, id: 'the-last' });
   expect(third.message.id).toBe('the-last');
   expect(third.message.result).toEqual({ content: [{ type: 'text', text: 'Ann likes blue' }], resultType: 'complete' });
   expect(server.seen.filter(({ message }) => message.method === 'tools/call')).toHaveLength(1);
-  expect(bridge.endings).toEqual(['interview: input_required, 0', 'interview: input_required, 0', 'interview: complete, 1000']);
+  expect(bridge.endings).toEqual([
+    'interview: input_required, 0',
+    'interview: input_required, 0',
+    'interview: complete, 1000',
+  ]);
   expect(bridge.held.size).toBe(0);
   expect(await bridge.heldLocks()).toBe(0);
   expect(await bridge.faults()).toEqual([]);
@@ -59,13 +72,19 @@ test('what a server asks together is asked together', async () => {
       .map(({ method }) => method)
       .toSorted(),
   ).toEqual(Object.keys(answers).toSorted());
-  const inputResponses = Object.fromEntries(Object.entries(requests).map(([key, { method }]) => [key, answers[method]]));
+  const inputResponses = Object.fromEntries(
+    Object.entries(requests).map(([key, { method }]) => [key, answers[method]]),
+  );
   const done = await bridge.post(
     'tools/call',
     { name: 'everything', inputResponses, requestState: asked.message.result!['requestState'] },
     { capabilities },
   );
-  expect(JSON.parse(textOf(done.message.result))).toEqual([{ name: 'Ann' }, { type: 'text', text: 'Hello' }, [{ uri: 'file:///a' }]]);
+  expect(JSON.parse(textOf(done.message.result))).toEqual([
+    { name: 'Ann' },
+    { type: 'text', text: 'Hello' },
+    [{ uri: 'file:///a' }],
+  ]);
   expect(await bridge.faults()).toEqual([]);
 });
 
@@ -79,7 +98,10 @@ test('what a server asks soon after is asked together too', async () => {
   });
   const bridge = await startBridge(server.url);
   const { message } = await bridge.post('tools/call', { name: 't' }, { capabilities });
-  expect(message.result!['inputRequests']).toEqual({ 'input-1': { method: 'roots/list' }, 'input-2': { method: 'roots/list' } });
+  expect(message.result!['inputRequests']).toEqual({
+    'input-1': { method: 'roots/list' },
+    'input-2': { method: 'roots/list' },
+  });
   expect(await bridge.faults()).toEqual([]);
 });
 
@@ -88,11 +110,17 @@ test('what is not answered is asked again', async () => {
   const bridge = await startBridge(server.url);
   const first = await bridge.post('tools/call', { name: 'ask' }, { capabilities });
   const [key] = askedOf(first.message);
-  const wrong = { inputResponses: { other: accept({}), [key]: 12 }, requestState: first.message.result!['requestState'] };
+  const wrong = {
+    inputResponses: { other: accept({}), [key]: 12 },
+    requestState: first.message.result!['requestState'],
+  };
   const second = await bridge.post('tools/call', { name: 'ask', ...wrong }, { capabilities });
   const [again] = askedOf(second.message);
   expect(again).toBe(key);
-  const right = { inputResponses: { [key]: { action: 'decline' } }, requestState: second.message.result!['requestState'] };
+  const right = {
+    inputResponses: { [key]: { action: 'decline' } },
+    requestState: second.message.result!['requestState'],
+  };
   const third = await bridge.post('tools/call', { name: 'ask', ...right }, { capabilities });
   expect(textOf(third.message.result)).toBe('decline undefined');
   expect(await bridge.faults()).toEqual([]);
@@ -103,7 +131,10 @@ test('a server that asks beside the request that runs is heard', async () => {
   const bridge = await startBridge(server.url);
   const first = await bridge.post('tools/call', { name: 'ask-beside' }, { capabilities });
   const [key] = askedOf(first.message);
-  const round = { inputResponses: { [key]: accept({ name: 'Ann' }) }, requestState: first.message.result!['requestState'] };
+  const round = {
+    inputResponses: { [key]: accept({ name: 'Ann' }) },
+    requestState: first.message.result!['requestState'],
+  };
   const done = await bridge.post('tools/call', { name: 'ask-beside', ...round }, { capabilities });
   expect(textOf(done.message.result)).toBe('accept Ann');
   expect(await bridge.faults()).toEqual([]);
@@ -119,7 +150,10 @@ test('a server that asks beside the request, before it has begun to answer that,
         waiting?.(message.result);
         return null;
       }
-      waiting = (said) => response.writeHead(200, JSON_HEAD).end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: { content: [], said } }));
+      waiting = (said) =>
+        response
+          .writeHead(200, JSON_HEAD)
+          .end(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: { content: [], said } }));
       stream!.writeHead(200, EVENTS).write('data: {"jsonrpc":"2.0","id":0,"method":"roots/list"}\n\n');
       return null;
     },

@@ -25,7 +25,10 @@ export interface LegacyServer {
   readonly sessions: ReadonlyMap<string, Session>;
   /** Every message that came, with the session and method it came by. */
   readonly seen: readonly Seen[];
-  /** `opened`, `deleted`, `hanging` and `cancelled` with the session's id, `cancelled-message` with the request's, `seen` with a Seen. */
+  /**
+   * `opened`, `deleted`, `hanging` and `cancelled` with the session's id, `cancelled-message` with the request's,
+   * `seen` with a Seen.
+   */
   readonly events: EventEmitter;
   /** Forgets all sessions, as a server does that starts anew. */
   forget(): void;
@@ -56,16 +59,27 @@ export interface Seen {
 
 type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
-const FORM = (field: string) => ({ type: 'object' as const, properties: { [field]: { type: 'string' as const } }, required: [field] });
+const FORM = (field: string) => ({
+  type: 'object' as const,
+  properties: { [field]: { type: 'string' as const } },
+  required: [field],
+});
 const says = (text: string) => ({ content: [{ type: 'text' as const, text }] });
 
 const askFor = (extra: Extra, field: string) =>
-  extra.sendRequest({ method: 'elicitation/create', params: { message: `Your ${field}?`, requestedSchema: FORM(field) } }, ElicitResultSchema, {
-    timeout: 60_000,
-  });
+  extra.sendRequest(
+    { method: 'elicitation/create', params: { message: `Your ${field}?`, requestedSchema: FORM(field) } },
+    ElicitResultSchema,
+    {
+      timeout: 60_000,
+    },
+  );
 const askModel = (extra: Extra) =>
   extra.sendRequest(
-    { method: 'sampling/createMessage', params: { messages: [{ role: 'user', content: { type: 'text', text: 'Say hello' } }], maxTokens: 9 } },
+    {
+      method: 'sampling/createMessage',
+      params: { messages: [{ role: 'user', content: { type: 'text', text: 'Say hello' } }], maxTokens: 9 },
+    },
     CreateMessageResultSchema,
   );
 const askRoots = (extra: Extra) => extra.sendRequest({ method: 'roots/list' }, ListRootsResultSchema);
@@ -78,7 +92,9 @@ function createFixture(events: EventEmitter, transport: StreamableHTTPServerTran
   const tool = (name: string, run: (extra: Extra) => Promise<ReturnType<typeof says>>) =>
     server.registerTool(name, { description: name }, (extra) => run(extra));
 
-  server.registerTool('echo', { description: 'Says what it is given', inputSchema: { text: z.string() } }, ({ text }) => says(text));
+  server.registerTool('echo', { description: 'Says what it is given', inputSchema: { text: z.string() } }, ({ text }) =>
+    says(text),
+  );
   tool('fail', async () => ({ ...says('it failed'), isError: true }));
   tool('ask', async (extra) => {
     const { action, content } = await askFor(extra, 'name');
@@ -97,19 +113,24 @@ function createFixture(events: EventEmitter, transport: StreamableHTTPServerTran
   tool('roots', async (extra) => says(JSON.stringify((await askRoots(extra)).roots)));
   // As many servers do: not as a part of the request that runs.
   tool('ask-beside', async () => {
-    const { action, content } = await server.server.elicitInput({ message: 'Your name?', requestedSchema: FORM('name') });
+    const { action, content } = await server.server.elicitInput({
+      message: 'Your name?',
+      requestedSchema: FORM('name'),
+    });
     return says(`${action} ${String(content?.['name'])}`);
   });
   tool('progress', async ({ _meta: meta, sendNotification }) => {
     const { progressToken } = meta ?? {};
     if (progressToken !== undefined)
-      for (const progress of [1, 2]) await sendNotification({ method: 'notifications/progress', params: { progressToken, progress, total: 2 } });
+      for (const progress of [1, 2])
+        await sendNotification({ method: 'notifications/progress', params: { progressToken, progress, total: 2 } });
     return says('done');
   });
   tool('progress-and-ask', async (extra) => {
     const { progressToken } = extra._meta ?? {};
     const report = async (progress: number) =>
-      progressToken === undefined || extra.sendNotification({ method: 'notifications/progress', params: { progressToken, progress } });
+      progressToken === undefined ||
+      extra.sendNotification({ method: 'notifications/progress', params: { progressToken, progress } });
     await report(1);
     await askFor(extra, 'name');
     await report(2);
@@ -130,18 +151,24 @@ function createFixture(events: EventEmitter, transport: StreamableHTTPServerTran
     });
   });
   tool('open-page', async () => {
-    throw new UrlElicitationRequiredError([{ mode: 'url', message: 'Sign in', elicitationId: 'e1', url: 'https://example.com/sign-in' }]);
+    throw new UrlElicitationRequiredError([
+      { mode: 'url', message: 'Sign in', elicitationId: 'e1', url: 'https://example.com/sign-in' },
+    ]);
   });
   tool('touch', async () => {
     await server.server.sendResourceUpdated({ uri: 'test://watched' });
     server.sendResourceListChanged();
     return says('touched');
   });
-  server.registerResource('watched', 'test://watched', {}, () => ({ contents: [{ uri: 'test://watched', text: 'here' }] }));
+  server.registerResource('watched', 'test://watched', {}, () => ({
+    contents: [{ uri: 'test://watched', text: 'here' }],
+  }));
   server.registerResource('any', new ResourceTemplate('test://any/{id}', { list: undefined }), {}, ({ href }) => ({
     contents: [{ uri: href, text: 'any' }],
   }));
-  server.registerPrompt('greet', { description: 'Greets' }, async () => ({ messages: [{ role: 'user', content: { type: 'text', text: 'Hello' } }] }));
+  server.registerPrompt('greet', { description: 'Greets' }, async () => ({
+    messages: [{ role: 'user', content: { type: 'text', text: 'Hello' } }],
+  }));
   return server;
 }
 
@@ -194,7 +221,8 @@ export async function startLegacyServer(options: { readonly stateless?: boolean 
         .end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_000, message: why } }));
     if (known) await known.transport.handleRequest(request, response, text === '' ? undefined : message);
     else if (id !== undefined) refuse(404, 'Session not found');
-    else if (message.method === 'initialize' || options.stateless) await (await open()).handleRequest(request, response, message);
+    else if (message.method === 'initialize' || options.stateless)
+      await (await open()).handleRequest(request, response, message);
     else refuse(400, 'No session');
   }
 

@@ -8,7 +8,10 @@ test('a client of the second SDK, pinned to the modern revision, uses a server o
   const bridge = await startBridge(server.url);
   const client = new Client(
     { name: 'modern', version: '1' },
-    { capabilities: { elicitation: { form: {} }, sampling: {}, roots: {} }, versionNegotiation: { mode: { pin: '2026-07-28' } } },
+    {
+      capabilities: { elicitation: { form: {} }, sampling: {}, roots: {} },
+      versionNegotiation: { mode: { pin: '2026-07-28' } },
+    },
   );
   onTestFinished(() => client.close());
   const names = ['Ann', 'blue'];
@@ -16,7 +19,11 @@ test('a client of the second SDK, pinned to the modern revision, uses a server o
     const [field] = Object.keys((params as { requestedSchema: { properties: object } }).requestedSchema.properties);
     return { action: 'accept', content: { [field!]: names.shift()! } };
   });
-  client.setRequestHandler('sampling/createMessage', () => ({ role: 'assistant', content: { type: 'text', text: 'Hello' }, model: 'm' }));
+  client.setRequestHandler('sampling/createMessage', () => ({
+    role: 'assistant',
+    content: { type: 'text', text: 'Hello' },
+    model: 'm',
+  }));
   client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///a' }] }));
   await client.connect(new StreamableHTTPClientTransport(new URL(bridge.url)));
 
@@ -29,7 +36,10 @@ test('a client of the second SDK, pinned to the modern revision, uses a server o
   expect(textOf(await client.callTool({ name: 'sample', arguments: {} }))).toContain('Hello');
   expect(textOf(await client.callTool({ name: 'roots', arguments: {} }))).toContain('file:///a');
   const progress: number[] = [];
-  await client.callTool({ name: 'progress', arguments: {} }, { onprogress: (report) => void progress.push(report.progress) });
+  await client.callTool(
+    { name: 'progress', arguments: {} },
+    { onprogress: (report) => void progress.push(report.progress) },
+  );
   expect(progress).toEqual([1, 2]);
 
   expect(bridge.held.size).toBe(0);

@@ -16,13 +16,19 @@ test('sessions that were opened and calls that were held, and that nobody came b
     server.events.on('seen', ({ http }: RawRequest) => http === 'DELETE' && ++deleted === SESSIONS + 1 && resolve()),
   );
   const bounds = { perAccountMax: SESSIONS, perOfferMax: SESSIONS };
-  const bridge = await startBridge(server.url, { sessions: { idleMs: 500, ...bounds }, held: { ttlMs: 500, ...bounds } });
+  const bridge = await startBridge(server.url, {
+    sessions: { idleMs: 500, ...bounds },
+    held: { ttlMs: 500, ...bounds },
+  });
   for (let client = 0; client < SESSIONS; client += 10) {
     const round = Array.from({ length: 10 }, (_, index) =>
       bridge.post(
         'tools/call',
         { name: 't' },
-        { capabilities: { roots: {} }, meta: { [META.clientInfo]: { name: `client-${client + index}`, version: '1' } } },
+        {
+          capabilities: { roots: {} },
+          meta: { [META.clientInfo]: { name: `client-${client + index}`, version: '1' } },
+        },
       ),
     );
     for (const { message } of await Promise.all(round)) expect(message.result?.['resultType']).toBe('input_required');

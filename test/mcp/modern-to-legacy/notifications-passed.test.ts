@@ -25,7 +25,9 @@ test('progress comes under the token of the client, however many use the same', 
     [1, 2],
     [1, 2],
   ]);
-  const asked = server.seen.filter(({ message }) => message.method === 'tools/call').map(({ message }) => metaOf(message.params).progressToken);
+  const asked = server.seen
+    .filter(({ message }) => message.method === 'tools/call')
+    .map(({ message }) => metaOf(message.params).progressToken);
   expect(new Set(asked).size).toBe(3);
   expect(await bridge.faults()).toEqual([]);
 });
@@ -34,11 +36,22 @@ test('progress after a round comes under the token of that round', async () => {
   const server = await startLegacyServer();
   const bridge = await startBridge(server.url);
   const capabilities = { elicitation: {} };
-  const first = await bridge.post('tools/call', { name: 'progress-and-ask' }, { capabilities, meta: { progressToken: 'one' } });
+  const first = await bridge.post(
+    'tools/call',
+    { name: 'progress-and-ask' },
+    { capabilities, meta: { progressToken: 'one' } },
+  );
   expect(tokens(first)).toEqual(['one']);
   const [key] = Object.keys(first.message.result!['inputRequests'] as object);
-  const round = { inputResponses: { [key!]: { action: 'accept', content: { name: 'Ann' } } }, requestState: first.message.result!['requestState'] };
-  const second = await bridge.post('tools/call', { name: 'progress-and-ask', ...round }, { capabilities, meta: { progressToken: 'two' } });
+  const round = {
+    inputResponses: { [key!]: { action: 'accept', content: { name: 'Ann' } } },
+    requestState: first.message.result!['requestState'],
+  };
+  const second = await bridge.post(
+    'tools/call',
+    { name: 'progress-and-ask', ...round },
+    { capabilities, meta: { progressToken: 'two' } },
+  );
   expect(tokens(second)).toEqual(['two']);
   expect(await bridge.faults()).toEqual([]);
 });
@@ -46,7 +59,8 @@ test('progress after a round comes under the token of that round', async () => {
 test('log messages come from the level on that the client asked for, and none without', async () => {
   const server = await startLegacyServer();
   const bridge = await startBridge(server.url);
-  const log = (level?: string) => bridge.post('tools/call', { name: 'log' }, { meta: level === undefined ? {} : { [META.logLevel]: level } });
+  const log = (level?: string) =>
+    bridge.post('tools/call', { name: 'log' }, { meta: level === undefined ? {} : { [META.logLevel]: level } });
   expect(levels(await log())).toEqual([]);
   expect(setTo(server)).toEqual([]);
   expect(levels(await log('warning'))).toEqual(['warning', 'error']);
@@ -60,7 +74,11 @@ test('log messages come from the level on that the client asked for, and none wi
 test('a client that takes no events gets the response alone', async () => {
   const server = await startLegacyServer();
   const bridge = await startBridge(server.url);
-  const reply = await bridge.post('tools/call', { name: 'progress' }, { meta: { progressToken: 1 }, accept: 'application/json' });
+  const reply = await bridge.post(
+    'tools/call',
+    { name: 'progress' },
+    { meta: { progressToken: 1 }, accept: 'application/json' },
+  );
   expect(reply.events).toEqual([]);
   expect(reply.message.result?.['content']).toHaveLength(1);
   expect(await bridge.faults()).toEqual([]);

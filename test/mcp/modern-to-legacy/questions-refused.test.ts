@@ -13,7 +13,9 @@ function askingServer(method: string, params: object = {}): Promise<RawServer> {
     }
     const { id } = message;
     respond = (said) =>
-      response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [], said: JSON.parse(said) as unknown } })}\n\n`);
+      response.end(
+        `data: ${JSON.stringify({ jsonrpc: '2.0', id, result: { content: [], said: JSON.parse(said) as unknown } })}\n\n`,
+      );
     response.writeHead(200, EVENTS).write(`data: ${JSON.stringify({ jsonrpc: '2.0', id: 'q1', method, params })}\n\n`);
     return null;
   });
@@ -34,7 +36,11 @@ test.each([
   const server = await askingServer(method, params);
   const bridge = await startBridge(server.url);
   const { message } = await bridge.post('tools/call', { name: 't' }, { capabilities });
-  expect(message.result?.['said']).toEqual({ jsonrpc: '2.0', id: 'q1', error: { code: -32_601, message: expect.stringContaining(method) } });
+  expect(message.result?.['said']).toEqual({
+    jsonrpc: '2.0',
+    id: 'q1',
+    error: { code: -32_601, message: expect.stringContaining(method) },
+  });
   expect(bridge.endings).toEqual(['t: complete, 1000']);
   expect(await bridge.faults()).toEqual([]);
 });

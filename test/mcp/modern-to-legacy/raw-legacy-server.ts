@@ -23,7 +23,10 @@ export interface RawServer {
   readonly events: EventEmitter;
 }
 
-/** Answers a request that is no handshake; what it returns is the JSON body, and null means that it has answered by itself. */
+/**
+ * Answers a request that is no handshake; what it returns is the JSON body, and null means that it has answered by
+ * itself.
+ */
 export type RawAnswer = (request: RawRequest, response: ServerResponse) => string | null;
 
 export interface RawOptions {
@@ -35,7 +38,8 @@ export interface RawOptions {
   readonly get?: (request: RawRequest, response: ServerResponse) => void;
 }
 
-export const INITIALIZED = '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}';
+export const INITIALIZED =
+  '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}';
 export const EVENTS = { 'content-type': 'text/event-stream' } as const;
 
 /** A legacy server that says what a test wants, to the letter, until that test is over. */
@@ -75,7 +79,9 @@ export async function openRawServer(
         session === null ? {} : { 'mcp-session-id': session },
       );
     if (message.method === 'server/discover')
-      return void json(`{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"error":{"code":-32601,"message":"Method not found"}}`);
+      return void json(
+        `{"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"error":{"code":-32601,"message":"Method not found"}}`,
+      );
     if (message.id === undefined) return void response.writeHead(202).end();
     const body = answer(one, response);
     if (body !== null) json(body);

@@ -28,7 +28,9 @@ test('an endpoint that knows neither handshake gets the request alone', async ()
         method === 'tools/call'
           ? { result: { content: [{ type: 'text', text: 'bare' }] } }
           : { error: { code: -32_601, message: 'Method not found' } };
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
     });
   });
   http.listen(0, '127.0.0.1');

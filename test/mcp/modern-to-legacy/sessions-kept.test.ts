@@ -7,7 +7,8 @@ import { startLegacyServer, textOf, type LegacyServer } from './legacy-server.ts
 
 const call = { name: 'echo', arguments: { text: 'hello' } };
 /** Sessions that calls ran in, one per call. */
-const usedBy = ({ seen }: LegacyServer) => seen.filter(({ message }) => message.method === 'tools/call').map(({ session }) => session);
+const usedBy = ({ seen }: LegacyServer) =>
+  seen.filter(({ message }) => message.method === 'tools/call').map(({ session }) => session);
 const opened = ({ seen }: LegacyServer) => seen.filter(({ message }) => message.method === 'initialize').slice(1);
 
 test('calls of one account that declare the same share a session, and others have their own', async () => {
@@ -53,7 +54,9 @@ test('a server hears who the client is and what it can do', async () => {
 test('a session that nobody uses is deleted', async () => {
   const server = await startLegacyServer();
   const bridge = await startBridge(server.url, { sessions: { idleMs: 100 } });
-  const deleted = new Promise<string>((resolve) => server.events.on('deleted', (id: string) => usedBy(server).includes(id) && resolve(id)));
+  const deleted = new Promise<string>((resolve) =>
+    server.events.on('deleted', (id: string) => usedBy(server).includes(id) && resolve(id)),
+  );
   await bridge.post('tools/call', call, { capabilities: { elicitation: {} } });
   expect(await deleted).toBe(usedBy(server)[0]);
   expect(bridge.sessions.size).toBe(0);
@@ -70,8 +73,13 @@ test('a session that a call is held in is not deleted', async () => {
   await bridge.post('tools/call', call, { account: OTHER_ACCOUNT });
   await deleted;
   const [key] = Object.keys(message.result!['inputRequests'] as object);
-  const round = { inputResponses: { [key!]: { action: 'accept', content: { name: 'Ann' } } }, requestState: message.result!['requestState'] };
-  expect(textOf((await bridge.post('tools/call', { name: 'ask', ...round }, { capabilities })).message.result)).toBe('accept Ann');
+  const round = {
+    inputResponses: { [key!]: { action: 'accept', content: { name: 'Ann' } } },
+    requestState: message.result!['requestState'],
+  };
+  expect(textOf((await bridge.post('tools/call', { name: 'ask', ...round }, { capabilities })).message.result)).toBe(
+    'accept Ann',
+  );
   expect(await bridge.faults()).toEqual([]);
 });
 
@@ -91,7 +99,8 @@ test('a server that says with 400 that it knows no such session has lost it', as
   let calls = 0;
   const server = await startRawServer(({ message }, response) => {
     if (++calls > 1) return `{"jsonrpc":"2.0","id":${message.id},"result":{"content":[]}}`;
-    const error = '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}';
+    const error =
+      '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}';
     response.writeHead(400, { 'content-type': 'application/json' }).end(error);
     return null;
   });

@@ -12,17 +12,27 @@ async function heldCall(server: LegacyServer, bridge: Bridge) {
   const { message } = await bridge.post('tools/call', { name: 'ask' }, { capabilities });
   const [key] = Object.keys(message.result!['inputRequests'] as object);
   expect(server.seen.at(-1)?.message.method).toBe('tools/call');
-  return { inputResponses: { [key!]: { action: 'accept', content: { name: 'Ann' } } }, requestState: message.result!['requestState'] as string };
+  return {
+    inputResponses: { [key!]: { action: 'accept', content: { name: 'Ann' } } },
+    requestState: message.result!['requestState'] as string,
+  };
 }
 
 test('a state that is used twice gets work once', async () => {
   const server = await startLegacyServer();
   const bridge = await startBridge(server.url);
   const round = await heldCall(server, bridge);
-  const both = await Promise.all([1, 2].map(() => bridge.post('tools/call', { name: 'ask', ...round }, { capabilities })));
-  expect(both.filter(({ message }) => message.result !== undefined).map(({ message }) => textOf(message.result))).toEqual(['accept Ann']);
+  const both = await Promise.all(
+    [1, 2].map(() => bridge.post('tools/call', { name: 'ask', ...round }, { capabilities })),
+  );
+  expect(
+    both.filter(({ message }) => message.result !== undefined).map(({ message }) => textOf(message.result)),
+  ).toEqual(['accept Ann']);
   const refused = both.find(({ message }) => message.error)!;
-  expect(refused.message.error).toMatchObject({ code: -32_602, message: expect.stringContaining('was used or has expired') });
+  expect(refused.message.error).toMatchObject({
+    code: -32_602,
+    message: expect.stringContaining('was used or has expired'),
+  });
   expect(server.seen.filter(({ message }) => message.result !== undefined)).toHaveLength(1);
   expect(bridge.endings.toSorted()).toEqual(['ask: complete, 1000', 'ask: error -32602, 0', 'ask: input_required, 0']);
   expect(await bridge.heldLocks()).toBe(0);
@@ -66,7 +76,10 @@ test('the state of one tool does not go on with another', async () => {
 
 test('a call that another gateway holds is told from one that is gone', async () => {
   const server = await startLegacyServer();
-  const [here, there] = await Promise.all([startBridge(server.url), startBridge(server.url, { held: { nodeId: 'node-2' } })]);
+  const [here, there] = await Promise.all([
+    startBridge(server.url),
+    startBridge(server.url, { held: { nodeId: 'node-2' } }),
+  ]);
   const round = await heldCall(server, here);
   const { message } = await there.post('tools/call', { name: 'ask', ...round }, { capabilities });
   expect(message.error).toMatchObject({ code: -32_602, message: expect.stringContaining('another gateway') });

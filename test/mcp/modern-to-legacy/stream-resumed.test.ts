@@ -32,7 +32,9 @@ test('a stream that ends without the response is asked for again behind its last
 
 test('a stream without events that can be asked for again is broken, and costs nothing', async () => {
   const server = await startRawServer((_request, response) => {
-    response.writeHead(200, EVENTS).end('data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}\n\n');
+    response
+      .writeHead(200, EVENTS)
+      .end('data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}\n\n');
     return null;
   });
   const bridge = await startBridge(server.url);

@@ -12,7 +12,9 @@ const PING = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 async function world(mcp: Parameters<typeof startWorld>[0]['mcp'] = {}) {
   const server = await startScripted({
     answer: ({ message }, response) =>
-      message.method === 'tools/list' ? json(response, { jsonrpc: '2.0', id: message.id, result: { tools: [] } }) : undefined,
+      message.method === 'tools/list'
+        ? json(response, { jsonrpc: '2.0', id: message.id, result: { tools: [] } })
+        : undefined,
   });
   const started = await startWorld({ url: server.url, standing: true, mcp: { sessionsMax: 100_000, ...mcp } });
   return { server, world: started, gateway: await started.gateway() };
@@ -34,7 +36,13 @@ test('sessions that are opened and abandoned leave nothing: not in memory, not i
   let swept = 0;
   for (let of = -1; of !== 0; swept += of) of = await gateway.sessions.sweep();
   expect(swept).toBe(SESSIONS);
-  expect([gateway.sessions.count, await started.rows(), server.open.size, gateway.listens.count, gateway.replays.bytes]).toEqual([0, 0, 0, 0, 0]);
+  expect([
+    gateway.sessions.count,
+    await started.rows(),
+    server.open.size,
+    gateway.listens.count,
+    gateway.replays.bytes,
+  ]).toEqual([0, 0, 0, 0, 0]);
   expect(server.asked.filter(({ http }) => http === 'DELETE').length).toBe(SESSIONS + 1);
   expect(gateway.inFlight()).toBe(0);
   expect(gateway.errors).toEqual([]);
@@ -89,18 +97,22 @@ test('one gateway does not end what another one uses', async () => {
   expect((await post(gateway.url, 'alice', id, PING)).status).toBe(200);
 });
 
-test('a server that is asked to end a session and says nothing is not taken for broken', { timeout: 20_000 }, async () => {
-  const { server, world: started, gateway } = await world();
-  await open(gateway.url, 'alice');
-  const other = await open(gateway.url, 'bob');
-  server.silent = true;
-  started.clock.ahead += GONE_MS;
-  expect(await gateway.sessions.sweep(1)).toBe(1);
-  server.silent = false;
-  expect(await gateway.sessions.sweep()).toBe(1);
-  expect(server.open.size).toBe(1);
-  expect((await post(gateway.url, 'bob', other, PING)).status).toBe(404);
-  const again = await open(gateway.url, 'bob');
-  expect((await post(gateway.url, 'bob', again, PING)).status).toBe(200);
-  expect(gateway.failures()).toBe(0);
-});
+test(
+  'a server that is asked to end a session and says nothing is not taken for broken',
+  { timeout: 20_000 },
+  async () => {
+    const { server, world: started, gateway } = await world();
+    await open(gateway.url, 'alice');
+    const other = await open(gateway.url, 'bob');
+    server.silent = true;
+    started.clock.ahead += GONE_MS;
+    expect(await gateway.sessions.sweep(1)).toBe(1);
+    server.silent = false;
+    expect(await gateway.sessions.sweep()).toBe(1);
+    expect(server.open.size).toBe(1);
+    expect((await post(gateway.url, 'bob', other, PING)).status).toBe(404);
+    const again = await open(gateway.url, 'bob');
+    expect((await post(gateway.url, 'bob', again, PING)).status).toBe(200);
+    expect(gateway.failures()).toBe(0);
+  },
+);

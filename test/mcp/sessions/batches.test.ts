@@ -2,7 +2,12 @@ import { expect, test } from 'vitest';
 import { events, json, startScripted } from './scripted-server.ts';
 import { open, post, PRICE, startWorld } from './session-world.ts';
 
-const call = (id: number | string) => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 't', arguments: {} } });
+const call = (id: number | string) => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name: 't', arguments: {} },
+});
 const note = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, progress: 1 } };
 
 async function world() {
@@ -25,7 +30,13 @@ async function world() {
 
 test('each message of a batch is a call of its own, and the responses come in one array', async () => {
   const { server, world: money, gateway, id } = await world();
-  const reply = await post(gateway.url, 'alice', id, [call(1), note, call('streams'), call('fails'), { jsonrpc: '2.0', id: 'p', method: 'ping' }]);
+  const reply = await post(gateway.url, 'alice', id, [
+    call(1),
+    note,
+    call('streams'),
+    call('fails'),
+    { jsonrpc: '2.0', id: 'p', method: 'ping' },
+  ]);
   expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'application/json']);
   expect(await reply.json()).toMatchObject([
     { id: 1, result: {} },

@@ -20,7 +20,12 @@ test.each<[string, (response: ServerResponse) => unknown, number, object]>([
   ['status 202', (response) => response.writeHead(202).end(), 200, FAILED],
   ['response to another request', (response) => json(response, { jsonrpc: '2.0', id: 8, result: {} }), 200, FAILED],
   ['stream without a response', (response) => events(response).end(': nothing\n\n'), 200, FAILED],
-  ['stream with a response to another request', (response) => events(response).end('data: {"jsonrpc":"2.0","id":"7","result":{}}\n\n'), 200, FAILED],
+  [
+    'stream with a response to another request',
+    (response) => events(response).end('data: {"jsonrpc":"2.0","id":"7","result":{}}\n\n'),
+    200,
+    FAILED,
+  ],
   ['broken connection', (response) => response.destroy(), 200, FAILED],
 ])('a %s costs nothing', async (_name, answer, status, message) => {
   const server = await startScripted({
@@ -43,7 +48,9 @@ test.each<[string, (response: ServerResponse) => unknown]>([
   [
     'stream',
     (response) =>
-      events(response).end(`${'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n'.repeat(2_000)}data: {"jsonrpc":"2.0","id":7,"result":{}}\n\n`),
+      events(response).end(
+        `${'data: {"jsonrpc":"2.0","method":"notifications/x"}\n\n'.repeat(2_000)}data: {"jsonrpc":"2.0","id":7,"result":{}}\n\n`,
+      ),
   ],
 ])('a %s that is too large is charged, as the tool has run, and its client is told so', async (_name, answer) => {
   const server = await startScripted({
@@ -65,7 +72,8 @@ test('a client that takes no events gets the response alone, and the server hear
   const told = Promise.withResolvers<string>();
   const server = await startScripted({
     answer({ message, text }, response) {
-      if (message.method === 'tools/call') held.resolve(events(response, 'data: {"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage"}\n\n'));
+      if (message.method === 'tools/call')
+        held.resolve(events(response, 'data: {"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage"}\n\n'));
       else if (message.id === 's1') told.resolve(text);
     },
   });
@@ -84,7 +92,11 @@ test('a client that takes no events gets the response alone, and the server hear
 
 test.each([
   ['refuses it', (response: ServerResponse, id: unknown) => json(response, { ...error(-32_602), id }, 400), 400],
-  ['answers without a revision', (response: ServerResponse, id: unknown) => json(response, { jsonrpc: '2.0', id, result: {} }), 502],
+  [
+    'answers without a revision',
+    (response: ServerResponse, id: unknown) => json(response, { jsonrpc: '2.0', id, result: {} }),
+    502,
+  ],
 ])('initialize at a server that %s opens nothing', async (_name, answer, status) => {
   let probed = false;
   const { createServer } = await import('node:http');
@@ -102,7 +114,9 @@ test.each([
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const world = await startWorld({ url: `http://127.0.0.1:${(server.address() as import('node:net').AddressInfo).port}/` });
+  const world = await startWorld({
+    url: `http://127.0.0.1:${(server.address() as import('node:net').AddressInfo).port}/`,
+  });
   const gateway = await world.gateway();
   const reply = await post(gateway.url, 'alice', null, INITIALIZE);
   expect([reply.status, reply.headers.get('mcp-session-id')]).toEqual([status, null]);

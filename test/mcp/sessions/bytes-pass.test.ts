@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { events, json, startScripted } from './scripted-server.ts';
 import { INITIALIZE, open, post, startWorld } from './session-world.ts';
 
-const CALL = '{ "jsonrpc":"2.0","params":{"arguments":{"n":1.0,"big":12345678901234567890},"name":"t","x":[ ]} ,"id" : 7,"method":"tools/call"}';
+const CALL =
+  '{ "jsonrpc":"2.0","params":{"arguments":{"n":1.0,"big":12345678901234567890},"name":"t","x":[ ]} ,"id" : 7,"method":"tools/call"}';
 
 test('messages reach the server as they were written, with its session and the revision that was agreed on', async () => {
   const result =
@@ -10,7 +11,9 @@ test('messages reach the server as they were written, with its session and the r
   const server = await startScripted({
     initializeResult: result,
     answer: ({ message }, response) =>
-      message.method === 'tools/call' ? json(response, `{"result":{"content":[] ,"z":1e2},"jsonrpc":"2.0" ,"id":7}`) : undefined,
+      message.method === 'tools/call'
+        ? json(response, `{"result":{"content":[] ,"z":1e2},"jsonrpc":"2.0" ,"id":7}`)
+        : undefined,
   });
   const world = await startWorld({ url: server.url });
   const gateway = await world.gateway();
@@ -24,7 +27,8 @@ test('messages reach the server as they were written, with its session and the r
   expect(await answer.text()).toMatch(
     /^\{"result":\{"content":\[\] ,"z":1e2,"_meta":\{"tollgate\/generation":\{[^}]+\}\}\},"jsonrpc":"2\.0" ,"id":7\}$/,
   );
-  const notification = '{"method":"notifications/progress" ,"params":{"progress":1.0,"progressToken":"x"},"jsonrpc":"2.0"}';
+  const notification =
+    '{"method":"notifications/progress" ,"params":{"progress":1.0,"progressToken":"x"},"jsonrpc":"2.0"}';
   expect((await post(gateway.url, 'alice', id, notification)).status).toBe(202);
   const response = '{"id" :3,"result":{"roots":[ ]},"jsonrpc":"2.0"}';
   expect((await post(gateway.url, 'alice', id, response)).status).toBe(202);
@@ -50,7 +54,9 @@ test('a word for tasks is taken back, of the client and of the server, and nothi
     '"capabilities":{"tasks":{"list":{}},"extensions":{"io.modelcontextprotocol/tasks":{}},',
   );
   const text = await (await post(gateway.url, 'alice', null, declared)).text();
-  expect(JSON.stringify(server.asked.findLast(({ message }) => message.method === 'initialize')!.message)).not.toContain('tasks');
+  expect(
+    JSON.stringify(server.asked.findLast(({ message }) => message.method === 'initialize')!.message),
+  ).not.toContain('tasks');
   expect(text).toBe(
     '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{ "tools":{},"odd":1},"serverInfo":{"name":"s","version":"1"}}}',
   );
@@ -58,8 +64,10 @@ test('a word for tasks is taken back, of the client and of the server, and nothi
 
 test('events come back as they were written, one by one, with their ids', async () => {
   const first = 'id: 1\nretry: 20\ndata: \n\n';
-  const second = 'data:{"jsonrpc":"2.0", "method":"notifications/message","params":{"level":"info","data":1.0}}\nid: a b\nevent: message\nodd: x\n\n';
-  const third = 'event: message\r\nid: ü\r\ndata: {"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{}}\r\n\r\n';
+  const second =
+    'data:{"jsonrpc":"2.0", "method":"notifications/message","params":{"level":"info","data":1.0}}\nid: a b\nevent: message\nodd: x\n\n';
+  const third =
+    'event: message\r\nid: ü\r\ndata: {"jsonrpc":"2.0","id":"s1","method":"sampling/createMessage","params":{}}\r\n\r\n';
   const go = Promise.withResolvers<void>();
   const server = await startScripted({
     async answer({ message }, response) {

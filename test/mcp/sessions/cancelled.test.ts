@@ -47,13 +47,15 @@ test('a tool that answers all the same, soon enough, is paid', async () => {
 
 test('one that does not answer is not waited for: the reply ends without a response', async () => {
   const server = await startScripted({
-    answer: ({ message }, response) => (message.method === 'tools/call' ? void events(response, ': begun\n\n') : undefined),
+    answer: ({ message }, response) =>
+      message.method === 'tools/call' ? void events(response, ': begun\n\n') : undefined,
   });
   const world = await startWorld({ url: server.url });
   const gateway = await world.gateway();
   const id = await open(gateway.url, 'alice');
   const answer = post(gateway.url, 'alice', id, CALL);
-  while (!server.asked.some(({ message }) => message.method === 'tools/call')) await new Promise((resolve) => setImmediate(resolve));
+  while (!server.asked.some(({ message }) => message.method === 'tools/call'))
+    await new Promise((resolve) => setImmediate(resolve));
   await post(gateway.url, 'alice', id, CANCEL);
   expect([(await answer).status, await (await answer).text()]).toEqual([202, '']);
   expect(gateway.endings).toEqual(['t: cancelled, 0']);

@@ -3,7 +3,8 @@ import { events, startScripted } from './scripted-server.ts';
 import { open, post, PRICE, startWorld } from './session-world.ts';
 
 const CALL = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 't', arguments: {} } };
-const note = (n: number) => `id: ${n}\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":${n}}}\n\n`;
+const note = (n: number) =>
+  `id: ${n}\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":${n}}}\n\n`;
 const PRIMING = 'id: 0\nretry: 10\ndata: \n\n';
 
 /** A server whose tool says 1 and 2, waits, says 3, waits, and answers. */
@@ -12,14 +13,18 @@ async function world(withIds = true) {
   const server = await startScripted({
     async answer({ message, http }, response) {
       if (http === 'GET')
-        return void events(response).write('id: 9\ndata: {"jsonrpc":"2.0","id":7,"result":{"content":[],"unpaid":true}}\n\n' + note(10));
+        return void events(response).write(
+          'id: 9\ndata: {"jsonrpc":"2.0","id":7,"result":{"content":[],"unpaid":true}}\n\n' + note(10),
+        );
       if (message.method !== 'tools/call') return;
       const text = withIds ? note : (n: number) => note(n).replace(/^id.*\n/, '');
       events(response, ...(withIds ? [PRIMING] : []), text(1), text(2));
       await middle.promise;
       response.write(text(3));
       await last.promise;
-      response.end(`${withIds ? 'id: 4\n' : ''}data: {"jsonrpc":"2.0","id":7,"result":{"content":[],"whole":true}}\n\n`);
+      response.end(
+        `${withIds ? 'id: 4\n' : ''}data: {"jsonrpc":"2.0","id":7,"result":{"content":[],"whole":true}}\n\n`,
+      );
     },
   });
   const started = await startWorld({ url: server.url, drainMs: 0 });
@@ -27,7 +32,12 @@ async function world(withIds = true) {
   const id = await open(gateway.url, 'alice');
   const listen = (lastEventId: string, account = 'alice') =>
     fetch(gateway.url, {
-      headers: { authorization: `Bearer ${account}`, 'mcp-session-id': id, accept: 'text/event-stream', 'last-event-id': lastEventId },
+      headers: {
+        authorization: `Bearer ${account}`,
+        'mcp-session-id': id,
+        accept: 'text/event-stream',
+        'last-event-id': lastEventId,
+      },
     });
   /** Makes the call and reads until it has seen `until`. Then the connection breaks. */
   const callUntil = async (until: string) => {
@@ -96,7 +106,12 @@ test('nobody else can come back for it', async () => {
   expect((await listen('1', 'bob')).status).toBe(404);
   const other = await open(gateway.url, 'alice');
   const reply = await fetch(gateway.url, {
-    headers: { authorization: 'Bearer alice', 'mcp-session-id': other, accept: 'text/event-stream', 'last-event-id': '1' },
+    headers: {
+      authorization: 'Bearer alice',
+      'mcp-session-id': other,
+      accept: 'text/event-stream',
+      'last-event-id': '1',
+    },
   });
   const { value } = await reply.body!.getReader().read();
   expect(Buffer.from(value ?? []).toString()).toMatch(/^: listening/);

@@ -7,7 +7,8 @@ import { startSpine, UNHURRIED } from '../../support/spine.ts';
 import { toolBlock } from '../conformance/tool-block.ts';
 import { messagesOf, open, post, startWorld } from './session-world.ts';
 
-// A server that speaks both eras is met by each client in its own, so that nothing is translated. A session stays in the era that it was opened in.
+// A server that speaks both eras is met by each client in its own, so that nothing is translated. A session stays
+// in the era that it was opened in.
 
 const SIMPLE = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'test_simple_text', arguments: {} } };
 
@@ -45,7 +46,9 @@ test('a session that was opened through the bridge stays there when its server l
   const both = await startMcpFixture({ eras: 'both', port });
   // Another gateway asks the server anew.
   const other = await world.gateway();
-  expect(await messagesOf(await post(other.url, 'alice', id, SIMPLE))).toMatchObject([{ id: 7, result: { content: [{ type: 'text' }] } }]);
+  expect(await messagesOf(await post(other.url, 'alice', id, SIMPLE))).toMatchObject([
+    { id: 7, result: { content: [{ type: 'text' }] } },
+  ]);
   expect(both.sessions).toBe(0);
   expect(await world.faults()).toEqual([]);
   await gateway.stop();

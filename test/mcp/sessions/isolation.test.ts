@@ -7,7 +7,9 @@ const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 async function world() {
   const server = await startScripted({
     answer: ({ session, message }, response) =>
-      message.method === 'tools/list' ? json(response, { jsonrpc: '2.0', id: message.id, result: { tools: [], of: session } }) : undefined,
+      message.method === 'tools/list'
+        ? json(response, { jsonrpc: '2.0', id: message.id, result: { tools: [], of: session } })
+        : undefined,
   });
   const started = await startWorld({ url: server.url });
   return { server, world: started, gateway: await started.gateway() };
@@ -20,7 +22,10 @@ test('every session has one of its own at the server, whose id no client sees', 
   for (const id of sessions) expect(id).toMatch(/^[\w-]{43}$/);
   const accounts = ['alice', 'alice', 'bob'];
   const seen = await Promise.all(
-    sessions.map(async (id, n) => ((await (await post(gateway.url, accounts[n]!, id, LIST)).json()) as { result: { of: string } }).result.of),
+    sessions.map(
+      async (id, n) =>
+        ((await (await post(gateway.url, accounts[n]!, id, LIST)).json()) as { result: { of: string } }).result.of,
+    ),
   );
   // The first one was the gateway's own question who is there.
   expect(seen).toEqual(['upstream-2', 'upstream-3', 'upstream-4']);
@@ -36,9 +41,18 @@ test('the session of another account, an unknown one, one that has ended and no 
   const answers = [];
   for (const id of [alices, 'A'.repeat(43), ended, 'upstream-1', `${alices}'--`]) {
     const reply = await post(gateway.url, 'bob', id, LIST);
-    const listening = await fetch(gateway.url, { headers: { authorization: 'Bearer bob', 'mcp-session-id': id, accept: 'text/event-stream' } });
+    const listening = await fetch(gateway.url, {
+      headers: { authorization: 'Bearer bob', 'mcp-session-id': id, accept: 'text/event-stream' },
+    });
     const ending = await fetch(gateway.url, { ...asBob, headers: { ...asBob.headers, 'mcp-session-id': id } });
-    answers.push([reply.status, await reply.text(), listening.status, await listening.text(), ending.status, await ending.text()]);
+    answers.push([
+      reply.status,
+      await reply.text(),
+      listening.status,
+      await listening.text(),
+      ending.status,
+      await ending.text(),
+    ]);
   }
   expect(answers[0]!.slice(0, 2)).toEqual([
     404,
@@ -62,7 +76,11 @@ test('what a client came with does not reach the server', async () => {
   const own = { cookie: 'secret=1', 'x-own': 'secret', 'idempotency-key': 'secret' };
   await post(gateway.url, 'alice', id, LIST, own);
   await post(gateway.url, 'alice', id, { jsonrpc: '2.0', method: 'notifications/initialized' }, own);
-  await (await fetch(gateway.url, { headers: { ...own, authorization: 'Bearer alice', 'mcp-session-id': id, accept: 'text/event-stream' } })).text();
+  await (
+    await fetch(gateway.url, {
+      headers: { ...own, authorization: 'Bearer alice', 'mcp-session-id': id, accept: 'text/event-stream' },
+    })
+  ).text();
   expect(server.asked.length).toBeGreaterThan(4);
   for (const { headers } of server.asked) {
     expect(headers.authorization).toBe('Bearer providers-own');

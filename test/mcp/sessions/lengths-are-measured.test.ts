@@ -13,7 +13,8 @@ test('a session that ends is in the figures with its revision', async () => {
   });
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(transport);
-  const figures = async () => (await fetch(`${spine.origin}/metrics`, { headers: { authorization: `Bearer ${spine.adminKey}` } })).text();
+  const figures = async () =>
+    (await fetch(`${spine.origin}/metrics`, { headers: { authorization: `Bearer ${spine.adminKey}` } })).text();
   expect(await figures()).toContain('tollgate_mcp_sessions 1');
   await transport.terminateSession();
   // They are made once a second.

@@ -7,7 +7,8 @@ const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 async function world(mcp: NonNullable<Parameters<typeof startWorld>[0]['mcp']>, listensMax = 32) {
   const server = await startScripted({
     answer({ message, http }, response) {
-      if (message.method === 'tools/list') return json(response, { jsonrpc: '2.0', id: message.id, result: { tools: [] } });
+      if (message.method === 'tools/list')
+        return json(response, { jsonrpc: '2.0', id: message.id, result: { tools: [] } });
       return http === 'GET' ? events(response).flushHeaders() : undefined;
     },
   });
@@ -19,12 +20,22 @@ async function world(mcp: NonNullable<Parameters<typeof startWorld>[0]['mcp']>, 
 
 test('one session too many ends the one that was not used for longest, at its server too', async () => {
   const { server, world: started, gateway, list } = await world({ sessionsMax: 3 });
-  const [first, second, third] = [await open(gateway.url, 'alice'), await open(gateway.url, 'alice'), await open(gateway.url, 'alice')];
+  const [first, second, third] = [
+    await open(gateway.url, 'alice'),
+    await open(gateway.url, 'alice'),
+    await open(gateway.url, 'alice'),
+  ];
   const bobs = await open(gateway.url, 'bob');
   started.clock.ahead += 121_000;
   expect(await list(first)).toBe(200);
   const fourth = await open(gateway.url, 'alice');
-  expect([await list(first), await list(second), await list(third), await list(fourth), await list(bobs, 'bob')]).toEqual([200, 404, 200, 200, 200]);
+  expect([
+    await list(first),
+    await list(second),
+    await list(third),
+    await list(fourth),
+    await list(bobs, 'bob'),
+  ]).toEqual([200, 404, 200, 200, 200]);
   while (server.open.size > 4) await new Promise((resolve) => setImmediate(resolve));
   expect(await started.rows()).toBe(4);
 });
@@ -63,7 +74,10 @@ test('memory holds so many and no more, and the others are taken up when they ar
 
 test('an initialize that is too long to be kept is refused', async () => {
   const { server, gateway } = await world({});
-  const reply = await post(gateway.url, 'alice', null, { ...INITIALIZE, params: { ...INITIALIZE.params, _meta: { x: 'y'.repeat(64 * 1024) } } });
+  const reply = await post(gateway.url, 'alice', null, {
+    ...INITIALIZE,
+    params: { ...INITIALIZE.params, _meta: { x: 'y'.repeat(64 * 1024) } },
+  });
   expect([reply.status, await reply.json()]).toMatchObject([400, { id: 0, error: { code: -32_600 } }]);
   expect(server.open.size).toBe(0);
 });

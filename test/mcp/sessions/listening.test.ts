@@ -7,15 +7,21 @@ const NOTE = 'event: message\nid: 5\ndata: {"jsonrpc":"2.0" ,"method":"notificat
 const ASKS = 'data:{"jsonrpc":"2.0","id":"s1","method":"roots/list"}\r\n\r\n';
 const PRIMING = 'id: 4\nretry: 50\ndata: \n\n';
 
-async function world(get: (response: ServerResponse, lastEventId: string | undefined) => unknown, options: { listensMs?: number } = {}) {
+async function world(
+  get: (response: ServerResponse, lastEventId: string | undefined) => unknown,
+  options: { listensMs?: number } = {},
+) {
   const server = await startScripted({
-    answer: ({ http, headers }, response) => (http === 'GET' ? get(response, headers['last-event-id'] as string | undefined) : undefined),
+    answer: ({ http, headers }, response) =>
+      http === 'GET' ? get(response, headers['last-event-id'] as string | undefined) : undefined,
   });
   const started = await startWorld({ url: server.url, ...options });
   const gateway = await started.gateway();
   const id = await open(gateway.url, 'alice');
   const listen = (more: Record<string, string> = {}) =>
-    fetch(gateway.url, { headers: { authorization: 'Bearer alice', 'mcp-session-id': id, accept: 'text/event-stream', ...more } });
+    fetch(gateway.url, {
+      headers: { authorization: 'Bearer alice', 'mcp-session-id': id, accept: 'text/event-stream', ...more },
+    });
   const isOver = async () => {
     while (gateway.listens.count > 0 || gateway.inFlight() > 0) await new Promise((resolve) => setImmediate(resolve));
   };
@@ -24,7 +30,9 @@ async function world(get: (response: ServerResponse, lastEventId: string | undef
 
 test('what the server sends comes as it was written, and responses do not', async () => {
   const { listen, isOver, gateway } = await world((response) =>
-    events(response, PRIMING, NOTE.slice(0, 20)).end(`${NOTE.slice(20)}${ASKS}data: {"jsonrpc":"2.0","id":1,"result":{}}\n\ndata: no JSON\n\n`),
+    events(response, PRIMING, NOTE.slice(0, 20)).end(
+      `${NOTE.slice(20)}${ASKS}data: {"jsonrpc":"2.0","id":1,"result":{}}\n\ndata: no JSON\n\n`,
+    ),
   );
   const reply = await listen();
   expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'text/event-stream']);
@@ -77,7 +85,10 @@ test('a stream of a session that its server lost is opened in a new one', async 
 test('a stream ends with its session, with the gateway, and after its time', async () => {
   const ended = await world((response) => events(response).flushHeaders());
   const first = await ended.listen();
-  await fetch(ended.gateway.url, { method: 'DELETE', headers: { authorization: 'Bearer alice', 'mcp-session-id': ended.id } });
+  await fetch(ended.gateway.url, {
+    method: 'DELETE',
+    headers: { authorization: 'Bearer alice', 'mcp-session-id': ended.id },
+  });
   expect(await first.text()).toBe(': listening\n\n');
   await ended.isOver();
 
@@ -94,7 +105,9 @@ test('a stream ends with its session, with the gateway, and after its time', asy
 });
 
 test('a stream whose server breaks off ends, so that its client comes back', async () => {
-  const { listen, isOver, gateway } = await world((response) => events(response, NOTE).write(': more', () => response.destroy()));
+  const { listen, isOver, gateway } = await world((response) =>
+    events(response, NOTE).write(': more', () => response.destroy()),
+  );
   expect(await (await listen()).text()).toBe(`: listening\n\n${NOTE}`);
   await isOver();
   expect(gateway.errors).toEqual([]);

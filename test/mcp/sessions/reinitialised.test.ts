@@ -7,7 +7,9 @@ const CALL = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/call', params
 async function world(script: Script = {}) {
   const server = await startScripted({
     answer: ({ message, session }, response) =>
-      message.method === 'tools/call' ? json(response, { jsonrpc: '2.0', id: message.id, result: { content: [], of: session } }) : undefined,
+      message.method === 'tools/call'
+        ? json(response, { jsonrpc: '2.0', id: message.id, result: { content: [], of: session } })
+        : undefined,
     ...script,
   });
   const started = await startWorld({ url: server.url });
@@ -54,7 +56,11 @@ test('many requests that find out at once open one new session', async () => {
 test('servers that say 400 in words are understood as well', async () => {
   const { server, call } = await world({
     unknownSession: (response) =>
-      json(response, { jsonrpc: '2.0', error: { code: -32_000, message: 'Bad Request: No valid session ID provided' }, id: null }, 400),
+      json(
+        response,
+        { jsonrpc: '2.0', error: { code: -32_000, message: 'Bad Request: No valid session ID provided' }, id: null },
+        400,
+      ),
   });
   server.open.clear();
   expect((await call(1)).of).toBe('upstream-3');
@@ -87,7 +93,12 @@ test('a server that comes back with another revision ends the session', async ()
     world: money,
     call,
   } = await world({
-    initializeResult: () => JSON.stringify({ protocolVersion: revision, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }),
+    initializeResult: () =>
+      JSON.stringify({
+        protocolVersion: revision,
+        capabilities: { tools: {} },
+        serverInfo: { name: 's', version: '1' },
+      }),
   });
   revision = '2025-06-18';
   server.open.clear();

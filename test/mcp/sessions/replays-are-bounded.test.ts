@@ -13,7 +13,8 @@ function keeping() {
   return { answer, written };
 }
 
-const event = (id: string | null, length = 0) => Buffer.from(`${id === null ? '' : `id: ${id}\n`}data: ${'x'.repeat(length)}\n\n`);
+const event = (id: string | null, length = 0) =>
+  Buffer.from(`${id === null ? '' : `id: ${id}\n`}data: ${'x'.repeat(length)}\n\n`);
 
 test('an answer without ids is not held', async () => {
   const replays = createReplays({ now: () => 0 });
@@ -76,7 +77,13 @@ test('what comes while the missed part is written comes behind it', async () => 
   recording.end('{"done":true}', 200, {}, '5');
   await live;
   expect(await resumed).toBe(true);
-  expect(slow.written).toEqual([': resumed\n\n', 'id: 2\ndata: \n\n', 'id: 3\ndata: \n\n', 'id: 4\ndata: \n\n', 'end {"done":true}']);
+  expect(slow.written).toEqual([
+    ': resumed\n\n',
+    'id: 2\ndata: \n\n',
+    'id: 3\ndata: \n\n',
+    'id: 4\ndata: \n\n',
+    'end {"done":true}',
+  ]);
 });
 
 test('a client that comes back twice has one stream', async () => {

@@ -6,7 +6,8 @@ import { events, startScripted, type Asked } from './scripted-server.ts';
 import { messagesOf, open, post, PRICE, startWorld } from './session-world.ts';
 
 const CALL = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 't', arguments: {} } };
-const note = (n: number) => `id: ${n}\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":${n}}}\n\n`;
+const note = (n: number) =>
+  `id: ${n}\ndata: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":${n}}}\n\n`;
 const RESULT = 'id: last\ndata: {"jsonrpc":"2.0","id":7,"result":{"content":[],"whole":true}}\n\n';
 const RETRY = 'id: 0\nretry: 10\ndata: \n\n';
 
@@ -61,15 +62,24 @@ test('a stream that ends, and one whose connection breaks, are gone on with from
     ],
   );
   const messages = await ask();
-  expect(messages.map((message) => (message['params'] as { data: number } | undefined)?.data ?? 'result')).toEqual([1, 2, 3, 'result']);
+  expect(messages.map((message) => (message['params'] as { data: number } | undefined)?.data ?? 'result')).toEqual([
+    1,
+    2,
+    3,
+    'result',
+  ]);
   expect(resumed.map(({ headers }) => headers['last-event-id'])).toEqual(['1', '2', '2', '3']);
-  for (const { session, headers } of resumed) expect([session, headers.accept]).toEqual(['upstream-2', 'text/event-stream']);
+  for (const { session, headers } of resumed)
+    expect([session, headers.accept]).toEqual(['upstream-2', 'text/event-stream']);
   expect(await world.charged('alice')).toBe(PRICE);
   expect(await world.faults()).toEqual([]);
 });
 
 test('tries end after some that fail, and the call is free', async () => {
-  const { world, gateway, resumed, ask } = await scripted((response) => events(response, RETRY).end(), [(response) => response.writeHead(500).end()]);
+  const { world, gateway, resumed, ask } = await scripted(
+    (response) => events(response, RETRY).end(),
+    [(response) => response.writeHead(500).end()],
+  );
   expect(await ask()).toMatchObject([{ id: 7, error: { message: expect.stringContaining('broke off its answer') } }]);
   expect(resumed).toHaveLength(3);
   expect(await world.charged('alice')).toBe(0n);
@@ -82,7 +92,10 @@ test('a stream without ids is not asked for again', async () => {
     (response) => events(response, note(1).replace('id: 1\n', '')).end(),
     [(response) => response.writeHead(500).end()],
   );
-  expect((await ask()).at(-1)).toMatchObject({ id: 7, error: { message: expect.stringContaining('without a response') } });
+  expect((await ask()).at(-1)).toMatchObject({
+    id: 7,
+    error: { message: expect.stringContaining('without a response') },
+  });
   expect(resumed).toHaveLength(0);
   expect(await world.charged('alice')).toBe(0n);
   expect(await world.faults()).toEqual([]);

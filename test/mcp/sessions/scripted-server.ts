@@ -10,7 +10,11 @@ export interface Asked {
   /** Empty where there was none. */
   readonly text: string;
   /** The parsed body; an empty object where there was none. */
-  readonly message: { readonly id?: string | number; readonly method?: string; readonly params?: Readonly<Record<string, unknown>> };
+  readonly message: {
+    readonly id?: string | number;
+    readonly method?: string;
+    readonly params?: Readonly<Record<string, unknown>>;
+  };
   readonly session: string | undefined;
 }
 
@@ -40,7 +44,9 @@ const INITIALIZE_RESULT = JSON.stringify({
   serverInfo: { name: 'scripted', version: '1' },
 });
 
-/** A legacy MCP server of node:http alone: its handshake is done, the rest is the test's. It knows no `server/discover`. */
+/**
+ * A legacy MCP server of node:http alone: its handshake is done, the rest is the test's. It knows no `server/discover`.
+ */
 export async function startScripted({
   initializeResult = INITIALIZE_RESULT,
   answer,
@@ -55,10 +61,17 @@ export async function startScripted({
     void (async () => {
       const text = await readText(request);
       const session = request.headers['mcp-session-id'] as string | undefined;
-      const one: Asked = { http: request.method as Asked['http'], headers: request.headers, text, message: parsed(text), session };
+      const one: Asked = {
+        http: request.method as Asked['http'],
+        headers: request.headers,
+        text,
+        message: parsed(text),
+        session,
+      };
       asked.push(one);
       const { id, method } = one.message;
-      if (method === 'server/discover') return json(response, { jsonrpc: '2.0', id, error: { code: -32_601, message: 'Method not found' } }, 400);
+      if (method === 'server/discover')
+        return json(response, { jsonrpc: '2.0', id, error: { code: -32_601, message: 'Method not found' } }, 400);
       if (method === 'initialize') {
         if (sessionId !== null) {
           const own = sessionId(++made);
@@ -72,7 +85,11 @@ export async function startScripted({
       }
       if (session !== undefined && !open.has(session)) {
         if (unknownSession) return unknownSession(response);
-        return json(response, { jsonrpc: '2.0', id: null, error: { code: -32_001, message: 'Session not found' } }, 404);
+        return json(
+          response,
+          { jsonrpc: '2.0', id: null, error: { code: -32_001, message: 'Session not found' } },
+          404,
+        );
       }
       if (one.http === 'DELETE' && session !== undefined) {
         if (scripted.silent) return undefined;

@@ -40,7 +40,11 @@ export interface SdkServer {
 }
 
 /** A stateful server of the v1 SDK, one McpServer per session, as its own examples build it. */
-export async function startSdkServer({ resumable = false, json = false, retryMs = 10 }: SdkServerOptions = {}): Promise<SdkServer> {
+export async function startSdkServer({
+  resumable = false,
+  json = false,
+  retryMs = 10,
+}: SdkServerOptions = {}): Promise<SdkServer> {
   const open = new Map<string, Session>();
   const deleted: string[] = [];
   const requests: string[] = [];
@@ -49,8 +53,13 @@ export async function startSdkServer({ resumable = false, json = false, retryMs 
   let waiting = 0;
 
   const makeServer = () => {
-    const server = new McpServer({ name: 'sdk', version: '1' }, { capabilities: { logging: {}, tools: { listChanged: true } } });
-    server.registerTool('echo', { inputSchema: { text: z.string() } }, ({ text }) => ({ content: [{ type: 'text', text }] }));
+    const server = new McpServer(
+      { name: 'sdk', version: '1' },
+      { capabilities: { logging: {}, tools: { listChanged: true } } },
+    );
+    server.registerTool('echo', { inputSchema: { text: z.string() } }, ({ text }) => ({
+      content: [{ type: 'text', text }],
+    }));
     server.registerTool('fails', {}, () => ({ isError: true, content: [{ type: 'text', text: 'no' }] }));
     server.registerTool('wait', {}, async ({ signal }) => {
       waiting++;
@@ -60,11 +69,17 @@ export async function startSdkServer({ resumable = false, json = false, retryMs 
     });
     server.registerTool('progress', {}, async ({ _meta, sendNotification }) => {
       for (const progress of [1, 2, 3])
-        await sendNotification({ method: 'notifications/progress', params: { progressToken: _meta!.progressToken!, progress, total: 3 } });
+        await sendNotification({
+          method: 'notifications/progress',
+          params: { progressToken: _meta!.progressToken!, progress, total: 3 },
+        });
       return { content: [{ type: 'text', text: 'done' }] };
     });
     server.registerTool('sample', {}, async () => {
-      const said = await server.server.createMessage({ messages: [{ role: 'user', content: { type: 'text', text: 'hi' } }], maxTokens: 5 });
+      const said = await server.server.createMessage({
+        messages: [{ role: 'user', content: { type: 'text', text: 'hi' } }],
+        maxTokens: 5,
+      });
       return { content: [{ type: 'text', text: JSON.stringify(said.content) }] };
     });
     server.registerTool('elicit', {}, async () => {
@@ -74,7 +89,9 @@ export async function startSdkServer({ resumable = false, json = false, retryMs 
       });
       return { content: [{ type: 'text', text: JSON.stringify(said) }] };
     });
-    server.registerTool('roots', {}, async () => ({ content: [{ type: 'text', text: JSON.stringify(await server.server.listRoots()) }] }));
+    server.registerTool('roots', {}, async () => ({
+      content: [{ type: 'text', text: JSON.stringify(await server.server.listRoots()) }],
+    }));
     server.registerTool('breaks-off', {}, async ({ closeSSEStream }) => {
       closeSSEStream?.();
       waiting++;
@@ -94,7 +111,9 @@ export async function startSdkServer({ resumable = false, json = false, retryMs 
       if (known) return known.transport.handleRequest(request, response, body);
       if (id !== undefined) {
         response.writeHead(404, { 'content-type': 'application/json' });
-        return response.end(JSON.stringify({ jsonrpc: '2.0', error: { code: -32_001, message: 'Session not found' }, id: null }));
+        return response.end(
+          JSON.stringify({ jsonrpc: '2.0', error: { code: -32_001, message: 'Session not found' }, id: null }),
+        );
       }
       const own = makeServer();
       const transport = new StreamableHTTPServerTransport({
@@ -148,7 +167,8 @@ function createEventStore(): EventStore {
     async replayEventsAfter(id, { send }) {
       const stream = events[placeOf(id)]?.stream ?? '';
       for (const [place, event] of events.entries())
-        if (place > placeOf(id) && event.stream === stream && 'jsonrpc' in event.message) await send(`${stream}/${place}`, event.message);
+        if (place > placeOf(id) && event.stream === stream && 'jsonrpc' in event.message)
+          await send(`${stream}/${place}`, event.message);
       return stream;
     },
   };

@@ -1,4 +1,8 @@
-import { CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, test } from 'vitest';
 import { connect, textOf } from './sdk-client.ts';
 import { startSdkServer } from './sdk-server.ts';
@@ -52,7 +56,11 @@ describe.each([
     const world = await startWorld({ url: server.url });
     const gateway = await world.gateway();
     const { client } = await connect(gateway.url, 'alice', (own) => {
-      own.setRequestHandler(CreateMessageRequestSchema, () => ({ model: 'm', role: 'assistant', content: { type: 'text', text: 'sampled' } }));
+      own.setRequestHandler(CreateMessageRequestSchema, () => ({
+        model: 'm',
+        role: 'assistant',
+        content: { type: 'text', text: 'sampled' },
+      }));
       own.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { name: 'Ada' } }));
       own.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: 'file:///home', name: 'home' }] }));
     });
@@ -69,7 +77,9 @@ describe.each([
     const gateway = await world.gateway();
     const { client } = await connect(gateway.url, 'alice');
     const seen: number[] = [];
-    const result = client.callTool({ name: 'progress', arguments: {} }, undefined, { onprogress: ({ progress }) => void seen.push(progress) });
+    const result = client.callTool({ name: 'progress', arguments: {} }, undefined, {
+      onprogress: ({ progress }) => void seen.push(progress),
+    });
     expect(await textOf(result)).toBe('done');
     expect(seen).toEqual([1, 2, 3]);
     expect(await world.faults()).toEqual([]);

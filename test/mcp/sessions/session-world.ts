@@ -2,7 +2,17 @@ import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import type { Database } from '#store';
 import { createKeepAlive, GatewayError } from '#wire';
-import { audit, createBill, createLedger, createPriceBook, escrowOf, parseRates, parseUsd, priceId, treasuryOf } from '#billing';
+import {
+  audit,
+  createBill,
+  createLedger,
+  createPriceBook,
+  escrowOf,
+  parseRates,
+  parseUsd,
+  priceId,
+  treasuryOf,
+} from '#billing';
 import type { Config } from '#config';
 import {
   createArrivals,
@@ -64,8 +74,8 @@ const HELD = { name: 'test/session-locks-held', text: "SELECT id FROM locks WHER
 const ROWS = { name: 'test/session-rows', text: 'SELECT id FROM sessions' };
 
 /**
- * Legacy sessions in front of one server, with a real database, ledger, pipeline and sockets. An account is its own key: `Bearer alice`. Every call of
- * a tool costs PRICE. Gateways share the database and the clock.
+ * Legacy sessions in front of one server, with a real database, ledger, pipeline and sockets. An account is its own
+ * key: `Bearer alice`. Every call of a tool costs PRICE. Gateways share the database and the clock.
  */
 export async function startWorld(options: WorldOptions) {
   const clock = { ahead: 0 };
@@ -107,7 +117,12 @@ export type TestGateway = Awaited<ReturnType<typeof startGateway>>;
 
 async function startGateway(
   options: WorldOptions,
-  { now, database, ledger, offer }: { now: () => number; database: Database; ledger: Awaited<ReturnType<typeof createLedger>>; offer: Offer },
+  {
+    now,
+    database,
+    ledger,
+    offer,
+  }: { now: () => number; database: Database; ledger: Awaited<ReturnType<typeof createLedger>>; offer: Offer },
 ) {
   const observer = createCallObserver([], { now });
   const direct = createHttpUpstream({ headTimeoutMs: 10_000, idleTimeoutMs: 10_000, connectionsMax: 256 });
@@ -136,7 +151,9 @@ async function startGateway(
     onRefused: observer.failed,
     onResolved: (call, resolution) => {
       observer.resolved(call, resolution);
-      endings.push(`${call.operation}: ${String(resolution.end?.detail['finishReason'] ?? resolution.state)}, ${resolution.settlement.charged}`);
+      endings.push(
+        `${call.operation}: ${String(resolution.end?.detail['finishReason'] ?? resolution.state)}, ${resolution.settlement.charged}`,
+      );
     },
   });
   const pipeline = createPipeline({
@@ -176,12 +193,21 @@ async function startGateway(
   });
   const clientRequests = createClientRequests();
   const bridge = createLegacyToModern({ clientRequests, schemaOf: () => null, replyBytesMax });
-  const raw = createLegacyToLegacy({ replyBytesMax, renew: sessions.renew, cancelGraceMs: options.cancelGraceMs ?? 50 });
+  const raw = createLegacyToLegacy({
+    replyBytesMax,
+    renew: sessions.renew,
+    cancelGraceMs: options.cancelGraceMs ?? 50,
+  });
   const listens = createListenPlaces({
     max: options.listensMax ?? 32,
     ...(options.listensMs === undefined ? {} : { lastsMs: options.listensMs }),
   });
-  const listen = createListen({ places: listens, bytesMax: replyBytesMax, renew: sessions.renew, listenModern: bridge.listenModern });
+  const listen = createListen({
+    places: listens,
+    bytesMax: replyBytesMax,
+    renew: sessions.renew,
+    listenModern: bridge.listenModern,
+  });
   const replays = createReplays({ now });
   const none = () => {
     throw new Error('there are only sessions here');
@@ -191,7 +217,11 @@ async function startGateway(
     answerCall: createAnswerCall({ pipeline, idempotency, payments: NO_PAYMENTS, onError }),
     keepTask: { tasks: NO_TASKS, ttlMs: 0 },
     servers,
-    legs: { modern: { modern: none, legacy: none }, bare: { modern: none, legacy: none }, legacy: { modern: bridge.leg, legacy: raw.leg } },
+    legs: {
+      modern: { modern: none, legacy: none },
+      bare: { modern: none, legacy: none },
+      legacy: { modern: bridge.leg, legacy: raw.leg },
+    },
     schemaOf: () => null,
     lacks: () => false,
     decorate: (result) => result,
@@ -299,7 +329,11 @@ export const INITIALIZE = {
   jsonrpc: '2.0',
   id: 0,
   method: 'initialize',
-  params: { protocolVersion: '2025-11-25', capabilities: { sampling: {}, elicitation: {}, roots: {} }, clientInfo: { name: 'test', version: '1' } },
+  params: {
+    protocolVersion: '2025-11-25',
+    capabilities: { sampling: {}, elicitation: {}, roots: {} },
+    clientInfo: { name: 'test', version: '1' },
+  },
 };
 
 /** Opens a session; its id. */
@@ -314,6 +348,7 @@ export async function open(url: string, account: string, message: object = INITI
 /** The JSON-RPC messages of a reply, JSON or events. */
 export async function messagesOf(reply: Response): Promise<Record<string, unknown>[]> {
   const text = await reply.text();
-  if (!reply.headers.get('content-type')?.includes('event-stream')) return text === '' ? [] : [JSON.parse(text) as Record<string, unknown>];
+  if (!reply.headers.get('content-type')?.includes('event-stream'))
+    return text === '' ? [] : [JSON.parse(text) as Record<string, unknown>];
   return [...text.matchAll(/^data: ?(\{.*)$/gm)].map(([, data]) => JSON.parse(data!) as Record<string, unknown>);
 }

@@ -1,11 +1,18 @@
 import type { InboundHeaders } from '../../../src/mcp/wire/inbound-headers.ts';
 
-export const ENVELOPE = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': {} };
+export const ENVELOPE = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
 
 export const NO_HEADERS: InboundHeaders = { version: null, method: null, name: null, session: null, accept: null };
 
 /** The text of a request; `_meta` is the modern envelope unless another is given, null for none. */
-export function requestText(method: string, params: Readonly<Record<string, unknown>> = {}, meta: unknown = ENVELOPE): string {
+export function requestText(
+  method: string,
+  params: Readonly<Record<string, unknown>> = {},
+  meta: unknown = ENVELOPE,
+): string {
   return JSON.stringify({ jsonrpc: '2.0', id: 7, method, params: meta === null ? params : { ...params, _meta: meta } });
 }
 

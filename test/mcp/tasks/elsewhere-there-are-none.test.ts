@@ -21,9 +21,14 @@ let spine: Spine;
 beforeAll(async () => {
   fixture = await startMcpFixture();
   const tools = `{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[${TOOLS.join(',')}]}`;
-  raw = await startRawMcp(({ method }) => (method === 'tools/list' ? tools : '{"resultType":"complete","content":[]}'), TOOLS);
+  raw = await startRawMcp(
+    ({ method }) => (method === 'tools/list' ? tools : '{"resultType":"complete","content":[]}'),
+    TOOLS,
+  );
   insisting = await startTaskServer();
-  legacy = await openRawServer(({ message }) => JSON.stringify({ jsonrpc: '2.0', id: message.id, result: answerOf(message.method) }));
+  legacy = await openRawServer(({ message }) =>
+    JSON.stringify({ jsonrpc: '2.0', id: message.id, result: answerOf(message.method) }),
+  );
   const toml =
     toolToml({ name: 'fixture', url: fixture.url }) +
     toolToml({ name: 'raw', url: raw.url }) +
@@ -44,7 +49,8 @@ function answerOf(method: string | undefined): object {
   return { content: [{ type: 'text', text: 'at once' }] };
 }
 
-const namesOf = (result: unknown) => (result as { readonly tools: readonly { readonly name: string }[] }).tools.map(({ name }) => name);
+const namesOf = (result: unknown) =>
+  (result as { readonly tools: readonly { readonly name: string }[] }).tools.map(({ name }) => name);
 const bare = async (path: string, method: string, params: object = {}) => {
   const response = await spine.post(path, { jsonrpc: '2.0', id: 1, method, params });
   return (await response.json()) as { readonly result: Record<string, unknown> };
@@ -66,7 +72,11 @@ test('what a modern server declares reaches modern clients as it is, and no clie
 });
 
 test('tools that can be called as a task alone are listed where tasks are carried', async () => {
-  expect(namesOf((await modernPost(spine, '/mcp/raw', 'tools/list')).message.result)).toEqual(['plain', 'either', 'needs']);
+  expect(namesOf((await modernPost(spine, '/mcp/raw', 'tools/list')).message.result)).toEqual([
+    'plain',
+    'either',
+    'needs',
+  ]);
   expect(namesOf((await bare('/mcp/raw', 'tools/list')).result)).toEqual(['plain', 'either']);
   expect(namesOf((await modernPost(spine, '/mcp/legacy', 'tools/list')).message.result)).toEqual(['plain', 'either']);
   expect(namesOf((await bare('/mcp/legacy', 'tools/list')).result)).toEqual(['plain', 'either']);
@@ -78,7 +88,9 @@ test('tools that can be called as a task alone are listed where tasks are carrie
 test.each(['raw', 'legacy'])('params.task is nothing to a server: %s', async (service) => {
   const params = { name: 'plain', arguments: { task: 1 }, task: { ttl: 60_000 } };
   expect((await bare(`/mcp/${service}`, 'tools/call', params)).result).toMatchObject({ content: expect.any(Array) });
-  expect((await callDeclared(spine, service, { task: 1 }, { params: { task: { ttl: 60_000 } } }, 'plain')).message.result).toMatchObject({
+  expect(
+    (await callDeclared(spine, service, { task: 1 }, { params: { task: { ttl: 60_000 } } }, 'plain')).message.result,
+  ).toMatchObject({
     content: expect.any(Array),
   });
   const calls = service === 'raw' ? raw.asked.map(({ text }) => text) : legacy.seen.map(({ text }) => text);
@@ -120,7 +132,9 @@ test('nobody listens to tasks: their ids do not reach the server, and what it te
     return (response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(told.join(''));
   });
   const other = await startSpine({ toml: toolToml({ name: 'told', url: server.url }) });
-  const { text } = await modernPost(other, '/mcp/told', 'subscriptions/listen', { notifications: { toolsListChanged: true, taskIds: ['somebody'] } });
+  const { text } = await modernPost(other, '/mcp/told', 'subscriptions/listen', {
+    notifications: { toolsListChanged: true, taskIds: ['somebody'] },
+  });
   expect(text).toContain('acknowledged');
   expect(text).not.toContain('somebody');
   expect(server.asked.at(-1)!.params['notifications']).toEqual({ toolsListChanged: true });
@@ -136,13 +150,21 @@ test.each([
   ['JSON-RPC', '/rpc', rpc('tools/call', { service: 'insisting', name: 'job', arguments: {} })],
   ['as a chat model', '/chat/completions', { model: 'mcp/insisting/job', messages: [{ role: 'user', content: '{}' }] }],
   ['as an agent', '/a2a/mcp/insisting/job', rpc('SendMessage', A2A_MESSAGE)],
-])('called %s, a server is not told of tasks; one that begins a task nevertheless has failed, which is free', async (_name, path, body) => {
-  await spine.quiet();
-  const before = await spine.balance();
-  const response = await spine.post(path, body, { 'a2a-version': '1.0', accept: 'application/json, text/event-stream' });
-  expect(await response.text()).toContain('Provider Insisting failed: it answered with a task, though the request did not say that tasks are taken');
-  expect(insisting.asked.at(-1)!.text).not.toContain('io.modelcontextprotocol/tasks');
-  await spine.quiet();
-  expect(await spine.balance()).toEqual(before);
-  expect(await spine.faults()).toEqual([]);
-});
+])(
+  'called %s, a server is not told of tasks; one that begins a task nevertheless has failed, which is free',
+  async (_name, path, body) => {
+    await spine.quiet();
+    const before = await spine.balance();
+    const response = await spine.post(path, body, {
+      'a2a-version': '1.0',
+      accept: 'application/json, text/event-stream',
+    });
+    expect(await response.text()).toContain(
+      'Provider Insisting failed: it answered with a task, though the request did not say that tasks are taken',
+    );
+    expect(insisting.asked.at(-1)!.text).not.toContain('io.modelcontextprotocol/tasks');
+    await spine.quiet();
+    expect(await spine.balance()).toEqual(before);
+    expect(await spine.faults()).toEqual([]);
+  },
+);

@@ -12,18 +12,24 @@ async function inGroups<T>(count: number, run: (index: number) => Promise<T>): P
   const done: T[] = [];
   for (let from = 0; from < count; from += AT_ONCE)
     // oxlint-disable-next-line no-await-in-loop -- so many at once
-    done.push(...(await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, index) => run(from + index)))));
+    done.push(
+      ...(await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, index) => run(from + index)))),
+    );
   return done;
 }
 
 test(`${MANY} tasks of one account that nobody asks for are each settled once`, { timeout: 120_000 }, async () => {
   const server = await startTaskServer();
   let ahead = 0;
-  const spine = await startSpine({ toml: UNHURRIED + toolToml({ name: 'slow', url: server.url }), now: () => Date.now() + ahead });
+  const spine = await startSpine({
+    toml: UNHURRIED + toolToml({ name: 'slow', url: server.url }),
+    now: () => Date.now() + ahead,
+  });
   const before = await spine.balance();
   await inGroups(MANY, () => beginTask(spine, 'slow'));
   expect((await spine.balance()).locked).toBe(1_000n * BigInt(MANY));
-  for (const [index, id] of server.ids.entries()) server.says(id, index % 2 === 0 ? DONE : { status: 'failed', error: { code: 1, message: 'no' } });
+  for (const [index, id] of server.ids.entries())
+    server.says(id, index % 2 === 0 ? DONE : { status: 'failed', error: { code: 1, message: 'no' } });
   ahead += 60_000;
   expect(await spine.faults()).toEqual([]);
   expect(await spine.balance()).toEqual({ available: before.available - 500n * BigInt(MANY), locked: 0n });
@@ -79,12 +85,17 @@ test('while its server is away a task goes on, and its client is told that the p
 
 test('an account has so many tasks at once: a call that could begin another is not made, and others are', async () => {
   const server = await startTaskServer();
-  const spine = await startSpine({ toml: `${UNHURRIED}[tasks]\nlive_max = 2\n${toolToml({ name: 'slow', url: server.url })}` });
+  const spine = await startSpine({
+    toml: `${UNHURRIED}[tasks]\nlive_max = 2\n${toolToml({ name: 'slow', url: server.url })}`,
+  });
   const other = await spine.tenant('other', '1');
   const first = await beginTask(spine, 'slow');
   await beginTask(spine, 'slow');
   const refused = await callDeclared(spine, 'slow');
-  expect([refused.status, refused.message.error]).toMatchObject([429, { message: expect.stringContaining('2 tasks of this account go on') }]);
+  expect([refused.status, refused.message.error]).toMatchObject([
+    429,
+    { message: expect.stringContaining('2 tasks of this account go on') },
+  ]);
   expect(server.ids.length).toBe(2);
   expect((await spine.balance()).locked).toBe(2_000n);
   await beginTask({ ...spine, key: other.key }, 'slow');

@@ -49,7 +49,8 @@ test('a second task of the same id is refused, whoever calls', async () => {
   const stranger = { origin: spine.origin, key: (await spine.tenant('stranger', '1')).key };
   const spent = await spentOn(async () => {
     const { id } = await beginTask(spine, 'liar', { taskId: 'same' });
-    for (const door of [spine, stranger]) expect((await callDeclared(door, 'liar', { taskId: 'same' })).status).toBe(502);
+    for (const door of [spine, stranger])
+      expect((await callDeclared(door, 'liar', { taskId: 'same' })).status).toBe(502);
     server.says('same', DONE);
     await getTask(spine, 'liar', id);
   });
@@ -61,7 +62,9 @@ test('the answer of another task is not passed on, and changes nothing', async (
     const { id } = await beginTask(spine, 'liar');
     const own = server.ids.at(-1)!;
     server.instead = ({ method }) =>
-      method === 'tasks/get' ? JSON.stringify({ resultType: 'complete', ...DONE, taskId: 'another', secret: 1 }) : undefined;
+      method === 'tasks/get'
+        ? JSON.stringify({ resultType: 'complete', ...DONE, taskId: 'another', secret: 1 })
+        : undefined;
     const { status, text } = await getTask(spine, 'liar', id);
     expect(status).toBe(502);
     expect(text).not.toContain('secret');
@@ -101,7 +104,10 @@ test('a result that is larger than the gateway takes is charged, and its client 
   expect(
     await spentOn(async () => {
       const { id } = await beginTask(spine, 'liar');
-      server.says(server.ids.at(-1)!, { status: 'completed', result: { content: [{ type: 'text', text: 'x'.repeat(2_000_000) }] } });
+      server.says(server.ids.at(-1)!, {
+        status: 'completed',
+        result: { content: [{ type: 'text', text: 'x'.repeat(2_000_000) }] },
+      });
       const { message } = await getTask(spine, 'liar', id);
       expect(message.result).toMatchObject({
         taskId: id,
@@ -124,7 +130,9 @@ test('what a server writes of money is replaced, and a key that stands twice hid
           : undefined;
       const { message } = await getTask(spine, 'liar', id);
       expect(message.result).toMatchObject({ taskId: id });
-      expect(message.result['result']!['_meta']).toEqual({ 'tollgate/generation': { id: call, cost: '0.001', currency: 'USDC' } });
+      expect(message.result['result']!['_meta']).toEqual({
+        'tollgate/generation': { id: call, cost: '0.001', currency: 'USDC' },
+      });
     }),
   ).toBe(1_000n);
 });
@@ -150,7 +158,12 @@ test.each([
 test('a task for a client that takes none is no answer that is charged', async () => {
   expect(
     await spentOn(async () => {
-      const { message } = await callDeclared(spine, 'liar', {}, { meta: { 'io.modelcontextprotocol/clientCapabilities': {} } });
+      const { message } = await callDeclared(
+        spine,
+        'liar',
+        {},
+        { meta: { 'io.modelcontextprotocol/clientCapabilities': {} } },
+      );
       expect(message.error?.data).toMatchObject({ type: 'provider_unavailable' });
     }),
   ).toBe(0n);
@@ -163,7 +176,9 @@ test('a server that answers no cancellation does not hold its client up', async 
       const own = server.ids.at(-1)!;
       // The look after the cancellation is never answered.
       server.instead = ({ method }) => (method === 'tasks/get' ? () => {} : undefined);
-      expect((await askTask(spine, '/mcp/liar', 'tasks/cancel', id)).message.result).toEqual({ resultType: 'complete' });
+      expect((await askTask(spine, '/mcp/liar', 'tasks/cancel', id)).message.result).toEqual({
+        resultType: 'complete',
+      });
       server.instead = () => undefined;
       server.says(own, { status: 'cancelled' });
       await getTask(spine, 'liar', id);

@@ -12,7 +12,8 @@ let spine: Spine;
 let ahead = 0;
 beforeAll(async () => {
   server = await startTaskServer();
-  const toml = toolToml({ name: 'slow', url: server.url }) + toolToml({ name: 'metered', url: server.url, pricing: BY_USE });
+  const toml =
+    toolToml({ name: 'slow', url: server.url }) + toolToml({ name: 'metered', url: server.url, pricing: BY_USE });
   spine = await startSpine({ toml: UNHURRIED + toml, now: () => Date.now() + ahead });
 });
 afterAll(async () => {
@@ -31,7 +32,12 @@ const spentOn = async (run: () => Promise<unknown>) => {
 test('a task keeps one lock from its creation, which tells the call and no cost', async () => {
   const before = await spine.balance();
   const { id, call, created } = await beginTask(spine, 'slow');
-  expect(created).toMatchObject({ resultType: 'task', status: 'working', ttlMs: 3_600_000, _meta: { 'tollgate/generation': { id: call } } });
+  expect(created).toMatchObject({
+    resultType: 'task',
+    status: 'working',
+    ttlMs: 3_600_000,
+    _meta: { 'tollgate/generation': { id: call } },
+  });
   expect(created['_meta']!['tollgate/generation']).toEqual({ id: call });
   const { message } = await getTask(spine, 'slow', id);
   expect(message.result).toMatchObject({ resultType: 'complete', taskId: id, status: 'working' });
@@ -40,7 +46,11 @@ test('a task keeps one lock from its creation, which tells the call and no cost'
   expect(await spine.generation(call)).toMatchObject({ state: 'held' });
   await askTask(spine, '/mcp/slow', 'tasks/cancel', id);
   expect(await spine.balance()).toEqual({ ...before, locked: 0n });
-  expect(await spine.generation(call)).toMatchObject({ state: 'settled', cost_micro_usdc: 0, finish_reason: 'cancelled' });
+  expect(await spine.generation(call)).toMatchObject({
+    state: 'settled',
+    cost_micro_usdc: 0,
+    finish_reason: 'cancelled',
+  });
 });
 
 test('the reply that has the result has its cost and its receipt, each time', async () => {
@@ -60,7 +70,11 @@ test('the reply that has the result has its cost and its receipt, each time', as
     expect(again.message.result['result']!['_meta']).toEqual(cost('0.001', call));
   });
   expect(spent).toBe(1_000n);
-  expect(await spine.generation(call)).toMatchObject({ state: 'settled', finish_reason: 'completed', cost_micro_usdc: 1_000 });
+  expect(await spine.generation(call)).toMatchObject({
+    state: 'settled',
+    finish_reason: 'completed',
+    cost_micro_usdc: 1_000,
+  });
 });
 
 test.each([
@@ -161,7 +175,14 @@ test('an update reaches the server as it came, and what speaks to the gateway do
   const { id } = await beginTask(spine, 'slow');
   const own = server.ids.at(-1)!;
   const inputResponses = { 'a key': { action: 'accept', content: { tollgate: 1 } } };
-  const { message } = await askTask(spine, '/mcp/slow', 'tasks/update', id, { inputResponses }, { meta: { 'tollgate/receipt': true } });
+  const { message } = await askTask(
+    spine,
+    '/mcp/slow',
+    'tasks/update',
+    id,
+    { inputResponses },
+    { meta: { 'tollgate/receipt': true } },
+  );
   expect(message.result).toEqual({ resultType: 'complete' });
   const got = server.asked.findLast(({ method }) => method === 'tasks/update')!;
   expect(got.params).toMatchObject({ taskId: own, inputResponses });

@@ -1,14 +1,24 @@
 import { callTool, modernPost, type Door, type PostOptions, type Reply, type Tree } from '../calls/modern-post.ts';
 
-const DECLARED = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} }, extensions: { 'io.modelcontextprotocol/tasks': {} } } };
+const DECLARED = {
+  'io.modelcontextprotocol/clientCapabilities': {
+    elicitation: { form: {} },
+    extensions: { 'io.modelcontextprotocol/tasks': {} },
+  },
+};
 
 type Options = PostOptions & { readonly params?: object };
 
 const declared = (options: Options): Options => ({ ...options, meta: { ...DECLARED, ...options.meta } });
 
 /** Calls a tool as a client that takes tasks. */
-export const callDeclared = (door: Door, service: string, args: object = {}, options: Options = {}, tool = 'job'): Promise<Reply> =>
-  callTool(door, service, tool, args, declared(options));
+export const callDeclared = (
+  door: Door,
+  service: string,
+  args: object = {},
+  options: Options = {},
+  tool = 'job',
+): Promise<Reply> => callTool(door, service, tool, args, declared(options));
 
 /** Begins a task: the id that the client is given, and that of its call. */
 export async function beginTask(
@@ -25,7 +35,14 @@ export async function beginTask(
 }
 
 /** Asks for a task, or something of it, at an address: that of a service, or `/mcp`. */
-export function askTask(door: Door, path: string, method: string, taskId: string, params: object = {}, options: Options = {}): Promise<Reply> {
+export function askTask(
+  door: Door,
+  path: string,
+  method: string,
+  taskId: string,
+  params: object = {},
+  options: Options = {},
+): Promise<Reply> {
   const encoded = /^[\x21-\x7e]+$/.test(taskId) ? taskId : `=?base64?${Buffer.from(taskId).toString('base64')}?=`;
   const headers = { 'mcp-name': encoded, ...options.headers };
   return modernPost(door, path, method, { taskId, ...params }, declared({ ...options, headers }));

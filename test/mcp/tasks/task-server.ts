@@ -44,7 +44,9 @@ export async function startTaskServer(): Promise<TaskServer> {
     const id = String(params['taskId']);
     if (!tasks.has(id)) return refused(idText);
     if (method === 'tasks/cancel' && tasks.get(id)!['status'] === 'working') says(id, { status: 'cancelled' });
-    return JSON.stringify(method === 'tasks/get' ? { resultType: 'complete', ...tasks.get(id) } : { resultType: 'complete' });
+    return JSON.stringify(
+      method === 'tasks/get' ? { resultType: 'complete', ...tasks.get(id) } : { resultType: 'complete' },
+    );
   };
   const says = (taskId: string, fields: TaskFields | null) => {
     if (fields === null) tasks.delete(taskId);
@@ -59,7 +61,9 @@ export async function startTaskServer(): Promise<TaskServer> {
       return [...tasks.keys()];
     },
     askedOf: (taskId, method) =>
-      raw.asked.filter(({ method: one, params }) => params['taskId'] === taskId && (method === undefined || one === method)).length,
+      raw.asked.filter(
+        ({ method: one, params }) => params['taskId'] === taskId && (method === undefined || one === method),
+      ).length,
   };
   return server;
 }

@@ -42,20 +42,31 @@ test("another account's task is not found, by whatever request, and its server i
   await finish('/mcp/one', [id]);
 });
 
-test.each(['the id that its server has', 'no id of a task', 'a text with NUL', 'a very long text'])('%s names no task', async (what) => {
-  const { id } = await beginTask(spine, 'one');
-  const named = {
-    'the id that its server has': servers[0]!.ids.at(-1)!,
-    'no id of a task': 'x',
-    'a text with NUL': 'a\0b',
-    'a very long text': 'x'.repeat(5_000),
-  }[what]!;
-  const { message } = await modernPost(spine, '/mcp/one', 'tasks/get', { taskId: named }, { headers: nameHeader(named), meta: DECLARED });
-  expect(message.error?.code).toBe(-32_602);
-  await finish('/mcp/one', [id]);
-});
+test.each(['the id that its server has', 'no id of a task', 'a text with NUL', 'a very long text'])(
+  '%s names no task',
+  async (what) => {
+    const { id } = await beginTask(spine, 'one');
+    const named = {
+      'the id that its server has': servers[0]!.ids.at(-1)!,
+      'no id of a task': 'x',
+      'a text with NUL': 'a\0b',
+      'a very long text': 'x'.repeat(5_000),
+    }[what]!;
+    const { message } = await modernPost(
+      spine,
+      '/mcp/one',
+      'tasks/get',
+      { taskId: named },
+      { headers: nameHeader(named), meta: DECLARED },
+    );
+    expect(message.error?.code).toBe(-32_602);
+    await finish('/mcp/one', [id]);
+  },
+);
 
-const DECLARED = { 'io.modelcontextprotocol/clientCapabilities': { extensions: { 'io.modelcontextprotocol/tasks': {} } } };
+const DECLARED = {
+  'io.modelcontextprotocol/clientCapabilities': { extensions: { 'io.modelcontextprotocol/tasks': {} } },
+};
 const nameHeader = (name: string) => ({ 'mcp-name': `=?base64?${Buffer.from(name).toString('base64')}?=` });
 
 test('a task is found at the address of its service and at that of all, and at no other', async () => {
@@ -69,11 +80,23 @@ test('a task is found at the address of its service and at that of all, and at n
 });
 
 test('a task that begins at the address of all services is asked for there, and its result has the URIs of that', async () => {
-  const { message } = await modernPost(spine, '/mcp', 'tools/call', { name: 'one__job', arguments: {} }, { meta: DECLARED });
+  const { message } = await modernPost(
+    spine,
+    '/mcp',
+    'tools/call',
+    { name: 'one__job', arguments: {} },
+    { meta: DECLARED },
+  );
   const id = message.result['taskId'] as unknown as string;
-  server0().says(server0().ids.at(-1)!, { status: 'completed', result: { content: [{ type: 'resource_link', name: 'a', uri: 'file:///a' }] } });
+  server0().says(server0().ids.at(-1)!, {
+    status: 'completed',
+    result: { content: [{ type: 'resource_link', name: 'a', uri: 'file:///a' }] },
+  });
   const shown = (await askTask(spine, '/mcp', 'tasks/get', id)).message.result;
-  expect(shown).toMatchObject({ taskId: id, result: { content: [{ uri: 'one+file:///a' }], _meta: { 'tollgate/generation': { cost: '0.001' } } } });
+  expect(shown).toMatchObject({
+    taskId: id,
+    result: { content: [{ uri: 'one+file:///a' }], _meta: { 'tollgate/generation': { cost: '0.001' } } },
+  });
   expect(await spine.faults()).toEqual([]);
 });
 
@@ -85,18 +108,29 @@ test('a key that may not use the service does not reach a task of it', async () 
 });
 
 test('servers that choose the same id have each their own task', async () => {
-  const begun = await Promise.all([beginTask(spine, 'one', { taskId: 'task-1' }), beginTask(spine, 'two', { taskId: 'task-1' })]);
+  const begun = await Promise.all([
+    beginTask(spine, 'one', { taskId: 'task-1' }),
+    beginTask(spine, 'two', { taskId: 'task-1' }),
+  ]);
   const [one, two] = begun.map(({ id }) => id) as [string, string];
   expect(one).not.toBe(two);
   servers[0]!.says('task-1', DONE);
-  expect((await askTask(spine, '/mcp', 'tasks/get', one)).message.result).toMatchObject({ taskId: one, status: 'completed' });
-  expect((await askTask(spine, '/mcp', 'tasks/get', two)).message.result).toMatchObject({ taskId: two, status: 'working' });
+  expect((await askTask(spine, '/mcp', 'tasks/get', one)).message.result).toMatchObject({
+    taskId: one,
+    status: 'completed',
+  });
+  expect((await askTask(spine, '/mcp', 'tasks/get', two)).message.result).toMatchObject({
+    taskId: two,
+    status: 'working',
+  });
   await finish('/mcp', [two]);
 });
 
 test('so have two providers of one service', async () => {
   const offers = await Promise.all(['First', 'Second'].map(async (name) => idOf(name)));
-  const [one, two] = await Promise.all(offers.map((provider) => beginTask(spine, `${provider}:both`, { taskId: 'task-2' })));
+  const [one, two] = await Promise.all(
+    offers.map((provider) => beginTask(spine, `${provider}:both`, { taskId: 'task-2' })),
+  );
   servers[1]!.says('task-2', DONE);
   expect((await getTask(spine, 'both', one!.id)).message.result).toMatchObject({ status: 'working' });
   expect((await getTask(spine, 'both', two!.id)).message.result).toMatchObject({ status: 'completed' });
@@ -131,9 +165,18 @@ test('a header that names another task is refused', async () => {
 
 test('a client that does not declare the extension is told what it lacks', async () => {
   for (const method of OF_TASKS) {
-    const { status, message } = await modernPost(spine, '/mcp/one', method, { taskId: 'x' }, { headers: { 'mcp-name': 'x' } });
+    const { status, message } = await modernPost(
+      spine,
+      '/mcp/one',
+      method,
+      { taskId: 'x' },
+      { headers: { 'mcp-name': 'x' } },
+    );
     expect(status).toBe(400);
-    expect(message.error).toMatchObject({ code: -32_021, data: { requiredCapabilities: { extensions: { 'io.modelcontextprotocol/tasks': {} } } } });
+    expect(message.error).toMatchObject({
+      code: -32_021,
+      data: { requiredCapabilities: { extensions: { 'io.modelcontextprotocol/tasks': {} } } },
+    });
   }
 });
 

@@ -2,7 +2,15 @@ import type { AddressInfo } from 'node:net';
 import { GatewayError, UpstreamFailure } from '#wire';
 import type { Frame } from '#billing';
 import type { Config, LimitsConfig } from '#config';
-import { createServer, type Call, type Caller, type Idempotency, type Offer, type Pipeline, type UpstreamRequest } from '#gateway';
+import {
+  createServer,
+  type Call,
+  type Caller,
+  type Idempotency,
+  type Offer,
+  type Pipeline,
+  type UpstreamRequest,
+} from '#gateway';
 import type { RateDecision } from '../../../src/gateway/limits/limiter.ts';
 import { chatRoutes } from '../../../src/openai/chat-routes.ts';
 import { makeOffer } from './offers.ts';
@@ -53,11 +61,17 @@ const rate: RateDecision = {
 
 /** Repeated requests need a database, so they are tested where there is one. */
 const refuse = () => Promise.reject(new Error('there are no idempotency keys here'));
-const NO_IDEMPOTENCY: Idempotency = { begin: refuse, finish: refuse, abandon: refuse, endRunning: refuse, sweep: refuse };
+const NO_IDEMPOTENCY: Idempotency = {
+  begin: refuse,
+  finish: refuse,
+  abandon: refuse,
+  endRunning: refuse,
+  sweep: refuse,
+};
 
 /**
- * The routes on a real server, over a pipeline that does no more than carry frames: it authenticates one key, sends every call
- * to one scripted provider and settles it for a fixed amount.
+ * The routes on a real server, over a pipeline that does no more than carry frames: it authenticates one key, sends
+ * every call to one scripted provider and settles it for a fixed amount.
  */
 export async function startGateway(options: GatewayOptions) {
   const offer = options.offer ?? makeOffer();
@@ -91,7 +105,14 @@ export async function startGateway(options: GatewayOptions) {
       await options.settle?.();
       state.settled.push(call.id);
       const settlement = { charged: options.charged ?? 123n, fee: 3n, drawn: 0n, shortfall: 0n };
-      yield { type: 'settled', settlement, usage: end.usage, provider: offer.provider.id, receipt: options.receipt ?? null, tail: end.tail };
+      yield {
+        type: 'settled',
+        settlement,
+        usage: end.usage,
+        provider: offer.provider.id,
+        receipt: options.receipt ?? null,
+        tail: end.tail,
+      };
     } catch (error) {
       if (error instanceof UpstreamFailure)
         throw new GatewayError('provider_unavailable', `Provider acme failed: ${error.message}`, { cause: error });

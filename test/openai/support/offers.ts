@@ -26,7 +26,11 @@ export function makeOffer({
     price: { id: `price-${provider}-${service}`, rates: parseRates(pricing) },
     variants: {},
     priceCap: null,
-    endpoint: { kind: 'direct', baseUrl: 'http://127.0.0.1:1/v1', headers: { authorization: 'Bearer provider-secret' } },
+    endpoint: {
+      kind: 'direct',
+      baseUrl: 'http://127.0.0.1:1/v1',
+      headers: { authorization: 'Bearer provider-secret' },
+    },
     displayName: `${provider} ${service}`,
     description: '',
     createdAt,

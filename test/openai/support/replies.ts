@@ -14,11 +14,25 @@ export const CONTEXT: ReplyContext = {
 };
 
 /** A provider's chunk with the given choices. */
-export function chunkOf(choices: readonly unknown[], rest: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
-  return { id: 'chatcmpl-9', object: 'chat.completion.chunk', created: 1_700_000_000, model: 'upstream-small', choices, ...rest };
+export function chunkOf(
+  choices: readonly unknown[],
+  rest: Readonly<Record<string, unknown>> = {},
+): Record<string, unknown> {
+  return {
+    id: 'chatcmpl-9',
+    object: 'chat.completion.chunk',
+    created: 1_700_000_000,
+    model: 'upstream-small',
+    choices,
+    ...rest,
+  };
 }
 
-export const delta = (content: string, finish: string | null = null, index = 0) => ({ index, delta: { content }, finish_reason: finish });
+export const delta = (content: string, finish: string | null = null, index = 0) => ({
+  index,
+  delta: { content },
+  finish_reason: finish,
+});
 
 export const USAGE = { prompt_tokens: 12, completion_tokens: 5, total_tokens: 17 };
 
@@ -66,7 +80,11 @@ export function feed(
   }
 }
 
-export function stream(text: string | Buffer, context: ReplyContext = CONTEXT, options: StreamReaderOptions = {}): Outcome {
+export function stream(
+  text: string | Buffer,
+  context: ReplyContext = CONTEXT,
+  options: StreamReaderOptions = {},
+): Outcome {
   return feed(createChatStreamReader(context, options), [Buffer.from(text)]);
 }
 

@@ -90,7 +90,10 @@ describe('a keypair file', () => {
       const { readKeypairFile } = await import(${JSON.stringify(new URL('../../../src/provide/wallet/keypair-file.ts', import.meta.url).href)});
       for (const mode of ${JSON.stringify(modes)})
         console.log(await readKeypairFile(${JSON.stringify(mount)} + '/' + mode).then((text) => (text.trim() === ${JSON.stringify(GOOD)} ? 'ok' : text), (error) => error.message));`;
-    const out = execFileSync('unshare', ['-rm', 'sh', '-c', script], { env: { ...process.env, READ: read }, encoding: 'utf8' });
+    const out = execFileSync('unshare', ['-rm', 'sh', '-c', script], {
+      env: { ...process.env, READ: read },
+      encoding: 'utf8',
+    });
     const lines = out.trim().split('\n');
     for (const [index, mode] of modes.entries()) expect(lines[index], mode).toMatch(expected[mode]!);
     expect(lines).toHaveLength(modes.length);
@@ -125,8 +128,14 @@ describe('a keypair file', () => {
       await writeKeypairFile(path, fileText);
       expect((await stat(path)).mode & 0o777).toBe(0o600);
       const { address, accountId, providerId } = await loadWallet({ chainId: wallet.chainId, keypairFile: path });
-      expect({ address, accountId, providerId }).toEqual({ address: wallet.address, accountId: wallet.accountId, providerId: wallet.providerId });
-      await expect(writeKeypairFile(path, 'other')).rejects.toThrow(`${path} exists already and may hold a wallet: nothing was written`);
+      expect({ address, accountId, providerId }).toEqual({
+        address: wallet.address,
+        accountId: wallet.accountId,
+        providerId: wallet.providerId,
+      });
+      await expect(writeKeypairFile(path, 'other')).rejects.toThrow(
+        `${path} exists already and may hold a wallet: nothing was written`,
+      );
       expect(await readFile(path, 'utf8')).toBe(fileText);
     }
     await symlink(join(dir, 'dangling-target'), join(dir, 'dangling'));

@@ -34,9 +34,19 @@ const base58 = bs58.encode(pair);
 
 describe('a wallet', () => {
   it('of Solana is read from a JSON array and from base58', async () => {
-    const forms = [array, `${array}\n`, JSON.stringify([...pair], null, 2), base58, `${base58}\n`, JSON.stringify(base58)];
+    const forms = [
+      array,
+      `${array}\n`,
+      JSON.stringify([...pair], null, 2),
+      base58,
+      `${base58}\n`,
+      JSON.stringify(base58),
+    ];
     for (const form of forms) {
-      for (const wallet of [await loadFile(SOLANA_MAINNET, form), await loadWallet({ chainId: SOLANA_MAINNET, privateKey: form })]) {
+      for (const wallet of [
+        await loadFile(SOLANA_MAINNET, form),
+        await loadWallet({ chainId: SOLANA_MAINNET, privateKey: form }),
+      ]) {
         expect(wallet).toMatchObject({
           namespace: 'solana',
           chainId: SOLANA_MAINNET,
@@ -49,9 +59,18 @@ describe('a wallet', () => {
   });
 
   it('of EVM is read from hex, with and without 0x', async () => {
-    const forms = [EVM_SECRET, `${EVM_SECRET}\n`, EVM_SECRET.slice(2), `0x${EVM_SECRET.slice(2).toUpperCase()}`, JSON.stringify(EVM_SECRET)];
+    const forms = [
+      EVM_SECRET,
+      `${EVM_SECRET}\n`,
+      EVM_SECRET.slice(2),
+      `0x${EVM_SECRET.slice(2).toUpperCase()}`,
+      JSON.stringify(EVM_SECRET),
+    ];
     for (const form of forms) {
-      for (const wallet of [await loadFile('eip155:8453', form), await loadWallet({ chainId: 'eip155:8453', privateKey: form })]) {
+      for (const wallet of [
+        await loadFile('eip155:8453', form),
+        await loadWallet({ chainId: 'eip155:8453', privateKey: form }),
+      ]) {
         expect(wallet).toMatchObject({
           namespace: 'eip155',
           chainId: 'eip155:8453',
@@ -84,7 +103,13 @@ describe('a wallet', () => {
     ];
     for (const wallet of wallets) {
       const shown = inspect(wallet, { depth: 9, showHidden: true }) + JSON.stringify(wallet);
-      for (const secret of [EVM_SECRET.slice(2), SEED.toString('hex'), base58, [...SEED].join(', '), [...SEED].join(',')])
+      for (const secret of [
+        EVM_SECRET.slice(2),
+        SEED.toString('hex'),
+        base58,
+        [...SEED].join(', '),
+        [...SEED].join(','),
+      ])
         expect(shown).not.toContain(secret);
     }
   });
@@ -101,7 +126,9 @@ describe('a wallet', () => {
       const error = await loadWallet({ chainId, privateKey: EVM_SECRET }).catch((reason: unknown) => reason);
       expect(error, chainId).toBeInstanceOf(WalletError);
       expect((error as Error).message, chainId).toContain('Give it as CAIP-2: eip155:<number>');
-      expect((error as Error).message, chainId).not.toMatch(new RegExp(`${EVM_SECRET.slice(4, 40)}|${base58.slice(4, 40)}`));
+      expect((error as Error).message, chainId).not.toMatch(
+        new RegExp(`${EVM_SECRET.slice(4, 40)}|${base58.slice(4, 40)}`),
+      );
     }
   });
 });
@@ -111,10 +138,19 @@ describe('a key that cannot be used is refused with what would be right, and wit
   const mixed = Buffer.concat([SEED, other.secret.subarray(32)]);
   const solana = (content: string): [string, string] => ['solana:mainnet', content];
   const evm = (content: string): [string, string] => ['eip155:8453', content];
-  const changed = (at: number, value: unknown) => JSON.stringify([...pair].map((byte, index) => (index === at ? value : byte)));
+  const changed = (at: number, value: unknown) =>
+    JSON.stringify([...pair].map((byte, index) => (index === at ? value : byte)));
   const cases: [name: string, input: [chainId: string, content: string], says: string][] = [
-    ['halves of two pairs', solana(JSON.stringify([...mixed])), 'holds a public key that is not the one of its secret key'],
-    ['halves of two pairs in base58', solana(bs58.encode(mixed)), 'holds a public key that is not the one of its secret key'],
+    [
+      'halves of two pairs',
+      solana(JSON.stringify([...mixed])),
+      'holds a public key that is not the one of its secret key',
+    ],
+    [
+      'halves of two pairs in base58',
+      solana(bs58.encode(mixed)),
+      'holds a public key that is not the one of its secret key',
+    ],
     ['one flipped bit of the seed', solana(changed(5, pair[5]! ^ 1)), 'holds a public key that is not'],
     ['one flipped bit of the public key', solana(changed(60, pair[60]! ^ 1)), 'holds a public key that is not'],
     ['nothing', solana(''), 'a JSON array of 64 numbers'],
@@ -131,7 +167,11 @@ describe('a key that cannot be used is refused with what would be right, and wit
     ['base58 of 32 bytes', solana(bs58.encode(SEED)), 'a JSON array of 64 numbers'],
     ['base58 with a wrong letter', solana(`0${base58.slice(1)}`), 'a JSON array of 64 numbers'],
     ['60 KB of base58', solana('z'.repeat(60_000)), 'a JSON array of 64 numbers'],
-    ['the key of an EVM account', solana(EVM_SECRET), 'is one of EVM, but the chain id solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp is not'],
+    [
+      'the key of an EVM account',
+      solana(EVM_SECRET),
+      'is one of EVM, but the chain id solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp is not',
+    ],
     ['a Solana pair', evm(array), 'is one of Solana, but the chain id eip155:8453 is not'],
     ['a Solana pair in base58', evm(base58), 'is one of Solana'],
     ['nothing', evm(''), '32 bytes in hex'],
@@ -141,7 +181,11 @@ describe('a key that cannot be used is refused with what would be right, and wit
     ['no hex', evm(`0x${'g'.repeat(64)}`), '32 bytes in hex'],
     ['two keys', evm(`${EVM_SECRET}\n${EVM_SECRET}`), '32 bytes in hex'],
     ['zero', evm(`0x${'0'.repeat(64)}`), 'no private key of an EVM account'],
-    ['the order of the group', evm('0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141'), 'no private key of an EVM account'],
+    [
+      'the order of the group',
+      evm('0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141'),
+      'no private key of an EVM account',
+    ],
     ['the largest number', evm(`0x${'f'.repeat(64)}`), 'no private key of an EVM account'],
   ];
   it.each(cases)('%s', async (_name, [chainId, content], says) => {
@@ -151,13 +195,16 @@ describe('a key that cannot be used is refused with what would be right, and wit
       expect(error.message).toContain(says);
       const told = inspect(error, { depth: 9, showHidden: true });
       // Any run of the content that is long enough to be a part of a key.
-      for (let at = 0; at + 12 <= Math.min(content.length, 300); at += 1) expect(told).not.toContain(content.slice(at, at + 12));
+      for (let at = 0; at + 12 <= Math.min(content.length, 300); at += 1)
+        expect(told).not.toContain(content.slice(at, at + 12));
     }
   });
 
   it('and one that is given as the path of its file', async () => {
     for (const keypairFile of [EVM_SECRET, EVM_SECRET.slice(2), base58, array, ` ${array}\n`]) {
-      const error = (await loadWallet({ chainId: 'solana:mainnet', keypairFile }).catch((reason: unknown) => reason)) as Error;
+      const error = (await loadWallet({ chainId: 'solana:mainnet', keypairFile }).catch(
+        (reason: unknown) => reason,
+      )) as Error;
       expect(error.message).toContain('Give the path of a file');
       expect(inspect(error)).not.toContain(keypairFile.trim().slice(2, 14));
     }
@@ -165,6 +212,8 @@ describe('a key that cannot be used is refused with what would be right, and wit
 
   it('the largest key that there is works', async () => {
     const largest = '0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364140';
-    expect((await loadWallet({ chainId: 'eip155:1', privateKey: largest })).address).toBe(evmWallet(Buffer.from(largest.slice(2), 'hex')).address);
+    expect((await loadWallet({ chainId: 'eip155:1', privateKey: largest })).address).toBe(
+      evmWallet(Buffer.from(largest.slice(2), 'hex')).address,
+    );
   });
 });

@@ -10,7 +10,8 @@ const solana = solanaWallet();
 const evm = evmWallet();
 const now = Date.UTC(2030, 0, 31, 12, 0, 0, 5);
 const signIn = { domain: 'gateway.example:8443', uri: 'https://gateway.example:8443/api/v1', now, lifetimeMs: 90_000 };
-const decode = (value: string) => JSON.parse(Buffer.from(value, 'base64').toString('utf8')) as { message: string; signature: string };
+const decode = (value: string) =>
+  JSON.parse(Buffer.from(value, 'base64').toString('utf8')) as { message: string; signature: string };
 
 describe('a sign-in header', () => {
   it('is base64 of a CAIP-122 message and its signature', async () => {
@@ -26,11 +27,15 @@ Version: 1
 Chain ID: solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp
 Issued At: 2030-01-31T12:00:00.005Z
 Expiration Time: 2030-01-31T12:01:30.005Z`);
-    expect(nacl.sign.detached.verify(Buffer.from(message), bs58.decode(signature), bs58.decode(solana.address))).toBe(true);
+    expect(nacl.sign.detached.verify(Buffer.from(message), bs58.decode(signature), bs58.decode(solana.address))).toBe(
+      true,
+    );
   });
 
   it('has the statement and the nonce in their places', async () => {
-    const { message, signature } = decode(await signInHeader(evm, { ...signIn, statement: 'I act for Acme.', nonce: 'abcDEF123' }));
+    const { message, signature } = decode(
+      await signInHeader(evm, { ...signIn, statement: 'I act for Acme.', nonce: 'abcDEF123' }),
+    );
     expect(message).toBe(`gateway.example:8443 wants you to sign in with your Ethereum account:
 ${evm.address}
 

@@ -33,27 +33,33 @@ const wallets = {
     const wallet = solanaWallet();
     const signer = await createKeyPairSignerFromBytes(wallet.secret);
     const { network, url } = world.solana;
-    return { wallet, signer: new SvmClientSigner({ signer, chainId: network as `solana:${string}`, config: { rpcUrl: url } }) };
+    return {
+      wallet,
+      signer: new SvmClientSigner({ signer, chainId: network as `solana:${string}`, config: { rpcUrl: url } }),
+    };
   },
 };
 
-test.for(['evm', 'solana'] as const)('on %s it signs in, calls and streams, and pays when its balance ends', async (family) => {
-  const { wallet, signer } = await wallets[family]();
-  await world[family].mint(wallet.address, 5_000_000n);
-  const client = new AimoClient({ signer, baseUrl: world.spine.origin, siwxDomain: DOMAIN });
-  expect(await client.sessionBalance()).toMatchObject({ balance_micro_usdc: 0 });
+test.for(['evm', 'solana'] as const)(
+  'on %s it signs in, calls and streams, and pays when its balance ends',
+  async (family) => {
+    const { wallet, signer } = await wallets[family]();
+    await world[family].mint(wallet.address, 5_000_000n);
+    const client = new AimoClient({ signer, baseUrl: world.spine.origin, siwxDomain: DOMAIN });
+    expect(await client.sessionBalance()).toMatchObject({ balance_micro_usdc: 0 });
 
-  const paid: boolean[] = [];
-  for (const stream of [false, true, false, true]) {
-    const answer = await client.chatCompletions(ask('hello !tokens:20', { model: 'delphi/oracle', stream }));
-    const text = await answer.text();
-    expect(answer.status, text).toBe(200);
-    if (stream) expect(events(text).at(-1)).toBe('[DONE]');
-    else expect(JSON.parse(text)).toMatchObject({ usage: { cost: 0.1 } });
-    paid.push(answer.headers.has('payment-response'));
-    await world.spine.quiet();
-  }
-  // 0.2 are left before the fourth, which asks for 0.25.
-  expect(paid).toEqual([true, false, false, true]);
-  expect(await client.sessionBalance()).toMatchObject({ balance_micro_usdc: Number(2n * LEAST - 4n * COST) });
-});
+    const paid: boolean[] = [];
+    for (const stream of [false, true, false, true]) {
+      const answer = await client.chatCompletions(ask('hello !tokens:20', { model: 'delphi/oracle', stream }));
+      const text = await answer.text();
+      expect(answer.status, text).toBe(200);
+      if (stream) expect(events(text).at(-1)).toBe('[DONE]');
+      else expect(JSON.parse(text)).toMatchObject({ usage: { cost: 0.1 } });
+      paid.push(answer.headers.has('payment-response'));
+      await world.spine.quiet();
+    }
+    // 0.2 are left before the fourth, which asks for 0.25.
+    expect(paid).toEqual([true, false, false, true]);
+    expect(await client.sessionBalance()).toMatchObject({ balance_micro_usdc: Number(2n * LEAST - 4n * COST) });
+  },
+);

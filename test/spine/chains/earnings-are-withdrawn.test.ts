@@ -8,7 +8,8 @@ import { later } from './support/books.ts';
 import { type ChainsSpine, freshSignIn, startChainsSpine } from './support/chains-spine.ts';
 import { fundPayer } from './support/payer.ts';
 
-// Providers dial in at once, are called by wallets that pay in place, and have what they earned paid out: on two real chains.
+// Providers dial in at once, are called by wallets that pay in place, and have what they earned paid out: on two
+// real chains.
 
 /** 20 tokens. */
 const EARNED = 100_000;
@@ -37,13 +38,21 @@ afterAll(async () => {
 });
 
 /** A provider that a wallet of this family has paid for one call. */
-async function serveAndEarn(name: string, family: 'evm' | 'solana', as: Pick<Parameters<typeof dialIn>[0], 'wallet' | 'apiKey'>): Promise<void> {
+async function serveAndEarn(
+  name: string,
+  family: 'evm' | 'solana',
+  as: Pick<Parameters<typeof dialIn>[0], 'wallet' | 'apiKey'>,
+): Promise<void> {
   const model = `${name}/oracle`;
   const services = offeredModel({ url: upstream.url, name: model, provider: name, prompt: 0, completion: 5_000 });
   proxies.push(await dialIn({ router: world.spine.origin, services, ...as }));
   const payer = await fundPayer(world[family]);
   const body = JSON.stringify(ask('hello !tokens:20', { model }));
-  const answer = await payer.ask(`${world.spine.url}/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  const answer = await payer.ask(`${world.spine.url}/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
   expect(answer.status, await answer.text()).toBe(200);
   await world.spine.quiet();
 }
@@ -54,10 +63,19 @@ const request = async <T>(method: string, path: string, headers: Record<string, 
     headers: { ...headers, ...(body ? { 'content-type': 'application/json' } : {}) },
     ...(body ? { body: JSON.stringify(body) } : {}),
   });
-  return { status: response.status, text: await response.clone().text(), data: ((await response.json()) as { data: T }).data };
+  return {
+    status: response.status,
+    text: await response.clone().text(),
+    data: ((await response.json()) as { data: T }).data,
+  };
 };
 const withdraw = (headers: Record<string, string>, network: string, more: object = {}) =>
-  request<Withdrawal>('POST', '/withdrawals', headers, { network, source: 'earnings', amount_micro_usdc: EARNED, ...more });
+  request<Withdrawal>('POST', '/withdrawals', headers, {
+    network,
+    source: 'earnings',
+    amount_micro_usdc: EARNED,
+    ...more,
+  });
 /** Shows it until it is so, while blocks come. */
 const seen = (id: string, headers: () => Promise<Record<string, string>>, is: (withdrawal: Withdrawal) => boolean) =>
   later(world.chains, `withdrawal ${id} is so`, async () => {
@@ -68,7 +86,8 @@ const isPaid = ({ status }: Withdrawal) => status === 'paid';
 const walletOf = { evm: evmWallet, solana: solanaWallet };
 /** Wallets of Solana have a token account before they are paid. */
 const ready = (family: 'evm' | 'solana', address: string) => world[family].mint(address, 0n);
-const onBoth = async (work: (family: 'evm' | 'solana') => Promise<void>) => void (await Promise.all([work('evm'), work('solana')]));
+const onBoth = async (work: (family: 'evm' | 'solana') => Promise<void>) =>
+  void (await Promise.all([work('evm'), work('solana')]));
 
 it.concurrent('to the wallet of the provider, which signs in for it with a nonce of the gateway’s', () =>
   onBoth(async (family) => {
@@ -99,7 +118,9 @@ it.concurrent('to a wallet that the provider has bound to its account, by its AP
     const unbound = await withdraw(headers, chain.network);
     expect(unbound.status, unbound.text).toBe(400);
     const { nonce } = (await (await fetch(`${world.spine.url}/auth/nonce`)).json()) as { nonce: string };
-    const bound = await request('POST', '/wallets', headers, { sign_in: encodeEnvelope(await presign(wallet, { nonce })) });
+    const bound = await request('POST', '/wallets', headers, {
+      sign_in: encodeEnvelope(await presign(wallet, { nonce })),
+    });
     expect(bound.status, bound.text).toBe(201);
     const asked = await withdraw(headers, chain.network);
     expect(asked.status, asked.text).toBe(201);

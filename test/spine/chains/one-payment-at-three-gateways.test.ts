@@ -8,7 +8,8 @@ import { expectBalanced, type Operated } from './support/books.ts';
 import { baseSepolia, CHAINS_TOML, chainToml } from './support/chains-spine.ts';
 import { fundPayer, paymentHeaders, PURSE } from './support/payer.ts';
 
-// Three gateways on one PostgreSQL, deep ones in processes of their own, are given the same payment by a crowd that does not wait for one another.
+// Three gateways on one PostgreSQL, deep ones in processes of their own, are given the same payment by a crowd that
+// does not wait for one another.
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const TIMES = DEEP ? 500 : 60;
@@ -53,22 +54,37 @@ test(`${TIMES} times at once: it is taken once, and everybody is told so`, { tim
   const untilTaken = async (gateway: Operated) => {
     for (;;) {
       const response = await topUp(gateway, headers);
-      const { data, error } = (await response.json()) as { data?: Record<string, unknown>; error?: { message: string } };
-      const answer = { status: response.status, transaction: data?.['transaction'], credited: data?.['credited_micro_usdc'], error: error?.message };
+      const { data, error } = (await response.json()) as {
+        data?: Record<string, unknown>;
+        error?: { message: string };
+      };
+      const answer = {
+        status: response.status,
+        transaction: data?.['transaction'],
+        credited: data?.['credited_micro_usdc'],
+        error: error?.message,
+      };
       if ((answer.status !== 202 && answer.status !== 503) || performance.now() > deadline) return answer;
       await pause(50);
     }
   };
-  const answers = await Promise.all(Array.from({ length: TIMES }, (_, index) => untilTaken(gateways[index % gateways.length]!)));
+  const answers = await Promise.all(
+    Array.from({ length: TIMES }, (_, index) => untilTaken(gateways[index % gateways.length]!)),
+  );
   const [first] = answers;
-  expect(first).toEqual({ status: 200, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string, credited: Number(AMOUNT) });
+  expect(first).toEqual({
+    status: 200,
+    transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) as string,
+    credited: Number(AMOUNT),
+  });
   expect(answers.filter((answer) => answer.status !== 200 || answer.transaction !== first!.transaction)).toEqual([]);
 
   await expectBalanced(gateways[0]!, [chain]);
   expect(await chain.balanceOf(chain.treasury)).toBe(AMOUNT);
   expect(await payer.held()).toBe(PURSE - AMOUNT);
   for (const { origin } of gateways) {
-    const own = async (path: string) => (await fetch(`${origin}/api/v1${path}`, { headers: await signInHeaders(payer) })).json();
+    const own = async (path: string) =>
+      (await fetch(`${origin}/api/v1${path}`, { headers: await signInHeaders(payer) })).json();
     expect(await own('/session/balance')).toMatchObject({ balance_micro_usdc: Number(AMOUNT) });
     expect(await own('/deposits')).toMatchObject({ data: [{ status: 'final', credited_micro_usdc: Number(AMOUNT) }] });
   }

@@ -5,7 +5,8 @@ import { evmWallet, signInHeaders } from '../../support/wallets.ts';
 import { type ChainsSpine, LEAST, startChainsSpine } from './support/chains-spine.ts';
 import { fundPayer, PURSE, type Payer } from './support/payer.ts';
 
-// A wallet with USDC and no account, and the clients of x402 as they are published: chats and top-ups, on two real chains.
+// A wallet with USDC and no account, and the clients of x402 as they are published: chats and top-ups, on two real
+// chains.
 
 /** 20 tokens are 0.1 USD, the 50 that a request allows are 0.25. */
 const COST = 100_000n;
@@ -26,7 +27,10 @@ const question = (more: object = {}): RequestInit => ({
 });
 const chat = (by: typeof fetch, headers: Record<string, string> = {}, more: object = {}) => {
   const init = question(more);
-  return by(`${world.spine.url}/chat/completions`, { ...init, headers: { ...(init.headers as Record<string, string>), ...headers } });
+  return by(`${world.spine.url}/chat/completions`, {
+    ...init,
+    headers: { ...(init.headers as Record<string, string>), ...headers },
+  });
 };
 const receiptOf = (response: Response) => {
   const header = response.headers.get('payment-response');
@@ -42,7 +46,12 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
     const answer = await chat(payer.ask, {}, { stream: true });
     expect(answer.status, answer.ok ? '' : await answer.text()).toBe(200);
     expect(answer.headers.get('content-type')).toMatch(/event-stream/);
-    expect(receiptOf(answer)).toMatchObject({ success: true, network: payer.chain.network, payer: payer.address, amount: String(LEAST) });
+    expect(receiptOf(answer)).toMatchObject({
+      success: true,
+      network: payer.chain.network,
+      payer: payer.address,
+      amount: String(LEAST),
+    });
     const frames = events(await answer.text());
     expect(frames.length).toBeGreaterThan(20);
     expect(frames.at(-1)).toBe('[DONE]');
@@ -80,10 +89,18 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
   it('any amount is paid in', async () => {
     const body = JSON.stringify({ amount_usd: '0.75' });
     const stranger = await fundPayer(world[family]);
-    const answer = await stranger.ask(`${world.spine.url}/topup`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    const answer = await stranger.ask(`${world.spine.url}/topup`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
     const { data } = (await answer.json()) as { data: Record<string, unknown> };
     expect(answer.status, JSON.stringify(data)).toBe(200);
-    expect(data).toMatchObject({ network: stranger.chain.network, payer: stranger.address, credited_micro_usdc: 750_000 });
+    expect(data).toMatchObject({
+      network: stranger.chain.network,
+      payer: stranger.address,
+      credited_micro_usdc: 750_000,
+    });
     expect(receiptOf(answer)).toMatchObject({ transaction: data['transaction'], amount: '750000' });
     expect(await world.available(stranger.account)).toBe(750_000n);
     expect(await stranger.held()).toBe(PURSE - 750_000n);
@@ -108,5 +125,7 @@ it('a model that costs nothing asks a wallet without money for none', async () =
   expect(await answer.json()).toMatchObject({ usage: { cost: 0 } });
   const nobody = await chat(fetch, {}, { model: 'delphi/free' });
   expect(nobody.status).toBe(401);
-  expect(await nobody.json()).toMatchObject({ error: { message: expect.stringContaining('This needs an account') as string } });
+  expect(await nobody.json()).toMatchObject({
+    error: { message: expect.stringContaining('This needs an account') as string },
+  });
 });

@@ -24,7 +24,13 @@ let thief: TestWallet;
 let keyed: { readonly key: string; readonly account: string };
 beforeAll(async () => {
   chain = await solanaMoney();
-  const model = modelBlock({ name: 'delphi/oracle', provider: 'Delphi', url: '{provider}', prompt: 0, completion: 5_000 });
+  const model = modelBlock({
+    name: 'delphi/oracle',
+    provider: 'Delphi',
+    url: '{provider}',
+    prompt: 0,
+    completion: 5_000,
+  });
   spine = await startSpine({ credit: '0', toml: CHAINS_TOML + chainToml(chain) + model });
   keyed = await spine.tenant('keyed', '0');
 });
@@ -71,7 +77,11 @@ async function payerOf({ address, secret }: TestWallet): Promise<Payer> {
 /** What a client signs that knows no memo: the transfer alone. */
 async function signed(wallet: TestWallet, accepted: PaymentRequirements): Promise<Record<string, string>> {
   const payer = await payerOf(wallet);
-  const pays = transfer({ from: payer.address, to: chain.treasury as Payer['address'], amount: BigInt(accepted.amount) });
+  const pays = transfer({
+    from: payer.address,
+    to: chain.treasury as Payer['address'],
+    amount: BigInt(accepted.amount),
+  });
   const transaction = await build(chain.twin, chain.treasury as Payer['address'], [payer], [...budget(), pays]);
   const payload: PaymentPayload = { x402Version: 2, accepted, payload: { transaction } };
   return paymentHeaders(payload as never);
@@ -137,7 +147,9 @@ test('brought by many at once, it is credited to its signer and once', async () 
   const signIn = await signInHeaders(mine);
   const payment = await signed(mine, await termsFor(signIn));
   const stolen = { ...(await signInHeaders(thief)), ...payment };
-  const answers = await Promise.all([1, 2, 3].flatMap(() => [chat({ ...signIn, ...payment }), chat(stolen), chat({ ...bearer(), ...payment })]));
+  const answers = await Promise.all(
+    [1, 2, 3].flatMap(() => [chat({ ...signIn, ...payment }), chat(stolen), chat({ ...bearer(), ...payment })]),
+  );
   await Promise.all(answers.map((answer) => answer.text()));
   await spine.quiet();
   const mineOnes = answers.filter((_, at) => at % 3 === 0).map(({ status }) => status);
@@ -157,7 +169,12 @@ test('a payment whose memo names the account of a key is for nobody else, also w
   const signedForKey = paymentHeaders({ ...rest, payload, accepted } as never);
   // Whoever saw it leaves out of the terms whom it was for.
   const stolen = paymentHeaders({ ...rest, payload, accepted: { ...accepted, extra } } as never);
-  for (const headers of [stolen, signedForKey, { ...(await signInHeaders(thief)), ...stolen }, { ...(await signInHeaders(mine)), ...stolen }])
+  for (const headers of [
+    stolen,
+    signedForKey,
+    { ...(await signInHeaders(thief)), ...stolen },
+    { ...(await signInHeaders(mine)), ...stolen },
+  ])
     expect((await chat(headers)).status).toBe(402);
   await refusedWith(await chat(stolen), `for account ${keyed.account}, not for this one`);
   const answer = await chat({ ...bearer(), ...signedForKey });

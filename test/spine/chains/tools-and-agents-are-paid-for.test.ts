@@ -10,7 +10,8 @@ import { startMcpFixture, type McpFixture } from '../../support/mcp-fixture.ts';
 import { type ChainsSpine, startChainsSpine } from './support/chains-spine.ts';
 import { fundPayer, PURSE } from './support/payer.ts';
 
-// A wallet with USDC and no account, the official clients of MCP and of A2A, and the client of x402 that signs what their answers ask for: on two real chains.
+// A wallet with USDC and no account, the official clients of MCP and of A2A, and the client of x402 that signs what
+// their answers ask for: on two real chains.
 
 const PRICE = 600_000n;
 
@@ -22,7 +23,8 @@ beforeAll(async () => {
   const pricing = 'per_call = 0.6';
   world = await startChainsSpine({
     toml:
-      toolToml({ name: 'tools', url: server.url, pricing }) + agentBlock({ name: 'delphi/agent', endpoint: agent.url, pricing, provider: 'Delphi' }),
+      toolToml({ name: 'tools', url: server.url, pricing }) +
+      agentBlock({ name: 'delphi/agent', endpoint: agent.url, pricing, provider: 'Delphi' }),
   });
 });
 afterEach(() => world.balanced());
@@ -49,7 +51,11 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
       const payment = await payer.client.createPaymentPayload(terms);
       const paid = await client.callTool({ ...call, _meta: { 'x402/payment': payment } });
       expect(paid.isError ?? false, JSON.stringify(paid)).toBe(false);
-      expect(paid._meta?.['x402/payment-response']).toMatchObject({ success: true, payer: payer.address, network: payer.chain.network });
+      expect(paid._meta?.['x402/payment-response']).toMatchObject({
+        success: true,
+        payer: payer.address,
+        network: payer.chain.network,
+      });
     } finally {
       await client.close();
     }
@@ -60,7 +66,9 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
 
   it('an agent is asked by a client of A2A that pays the task that waits for it', async () => {
     const payer = await fundPayer(world[family]);
-    const client = await new ClientFactory(ClientFactoryOptions.default).createFromUrl(`${world.spine.origin}/a2a/delphi/agent/`);
+    const client = await new ClientFactory(ClientFactoryOptions.default).createFromUrl(
+      `${world.spine.origin}/a2a/delphi/agent/`,
+    );
     const say = async (asked: Asked, payment?: PaymentPayload) => {
       const request = saying('task work', asked);
       const metadata = payment && { 'x402.payment.status': 'payment-submitted', 'x402.payment.payload': payment };
@@ -75,7 +83,10 @@ describe.each(['evm', 'solana'] as const)('on %s', (family) => {
     const done = await say({ taskId, contextId }, await payer.client.createPaymentPayload(terms));
     expect(stateName(done), JSON.stringify(done)).toBe('TASK_STATE_COMPLETED');
     const receipt = { success: true, payer: payer.address, network: payer.chain.network, amount: String(PRICE) };
-    expect(done.metadata).toMatchObject({ 'x402.payment.status': 'payment-completed', 'x402.payment.receipts': [receipt] });
+    expect(done.metadata).toMatchObject({
+      'x402.payment.status': 'payment-completed',
+      'x402.payment.receipts': [receipt],
+    });
     await world.spine.quiet();
     expect(await payer.held()).toBe(PURSE - PRICE);
     expect(await world.available(payer.account)).toBe(0n);

@@ -37,9 +37,14 @@ const LINES: readonly (readonly [name: string, fields: MessageFields])[] = [
   ['nonce', { nonce: 'abcdef0123456789' }],
   ['not before', { notBefore: inSeconds(-60) }],
   ['request id', { requestId: 'a/request-1~%20' }],
-  ['resources', { resources: ['https://tollgate.test/a', 'ipfs://bafybeiemxf5abjwjbikoz4mc3a3dla6ual3jsgpdr4cjr3oz3evfyavhwq/'] }],
+  [
+    'resources',
+    { resources: ['https://tollgate.test/a', 'ipfs://bafybeiemxf5abjwjbikoz4mc3a3dla6ual3jsgpdr4cjr3oz3evfyavhwq/'] },
+  ],
 ];
-const COMBINATIONS = Array.from({ length: 2 ** LINES.length }, (_, bits) => LINES.filter((_line, index) => (bits >> index) & 1));
+const COMBINATIONS = Array.from({ length: 2 ** LINES.length }, (_, bits) =>
+  LINES.filter((_line, index) => (bits >> index) & 1),
+);
 
 describe.each(wallets.map((wallet) => [kind(wallet), wallet] as const))('a sign-in of %s', (_kind, wallet) => {
   it.each(COMBINATIONS.map((lines) => [lines.map(([name]) => name).join(', ') || 'no optional line', lines] as const))(
@@ -72,7 +77,9 @@ describe.each(wallets.map((wallet) => [kind(wallet), wallet] as const))('a sign-
 
   it('with two blank lines for a statement that is not there, as EIP-4361 has it', async () => {
     const lines = messageLines(wallet);
-    expect(await whoSends(encodeEnvelope(await presign(wallet, lines.toSpliced(3, 0, '').join('\n'))))).toBe(shownId(wallet));
+    expect(await whoSends(encodeEnvelope(await presign(wallet, lines.toSpliced(3, 0, '').join('\n'))))).toBe(
+      shownId(wallet),
+    );
   });
 
   it.each(
@@ -132,7 +139,9 @@ describe.each(wallets.map((wallet) => [kind(wallet), wallet] as const))('a sign-
   });
 
   it('beside the key of another account, which it wins over', async () => {
-    expect(await world.whoIs({ 'sign-in-with-x': await signInValue(wallet), authorization: `Bearer ${world.spine.key}` })).toBe(shownId(wallet));
+    expect(
+      await world.whoIs({ 'sign-in-with-x': await signInValue(wallet), authorization: `Bearer ${world.spine.key}` }),
+    ).toBe(shownId(wallet));
   });
 
   it('in JSON that is indented, escaped and has more fields', async () => {
@@ -151,7 +160,12 @@ describe.each(wallets.map((wallet) => [kind(wallet), wallet] as const))('a sign-
     ['with a statement', { statement: 'Sign in to tollgate' }],
     [
       'with everything',
-      { statement: 'All.', notBefore: inSeconds(-60), requestId: 'r-1', resources: ['https://tollgate.test/a', 'https://tollgate.test/b'] },
+      {
+        statement: 'All.',
+        notBefore: inSeconds(-60),
+        requestId: 'r-1',
+        resources: ['https://tollgate.test/a', 'https://tollgate.test/b'],
+      },
     ],
     ['without type', { type: undefined }],
     ['with the name of the scheme', { signatureScheme: wallet === solana ? 'siws' : 'eip191' }],
@@ -172,7 +186,9 @@ describe('a sign-in of Solana', () => {
     ['base64 without padding', (bytes: Uint8Array) => Buffer.from(bytes).toString('base64').replace(/=+$/, '')],
   ])('with its signature in %s', async (_name, encode) => {
     const { message: text, signature } = await presign(solana);
-    expect(await whoSends(encodeEnvelope({ message: text, signature: encode(bs58.decode(signature)) }))).toBe(shownId(solana));
+    expect(await whoSends(encodeEnvelope({ message: text, signature: encode(bs58.decode(signature)) }))).toBe(
+      shownId(solana),
+    );
   });
 });
 
@@ -213,7 +229,11 @@ it('an unfunded wallet has a balance of 0', async () => {
     const response = await fetch(`${world.spine.url}/session/balance`, {
       headers: { 'sign-in-with-x': encodeEnvelope(await presign(wallet, message(wallet))) },
     });
-    expect(await response.json()).toEqual({ caip_account_id: shownId(wallet), balance_micro_usdc: 0, balance_usd: expect.any(String) });
+    expect(await response.json()).toEqual({
+      caip_account_id: shownId(wallet),
+      balance_micro_usdc: 0,
+      balance_usd: expect.any(String),
+    });
   }
 });
 

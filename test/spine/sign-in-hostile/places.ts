@@ -48,19 +48,34 @@ function domains(wallet: TestWallet): Message[] {
   const own = `https://${DOMAIN}/api/v1`;
   return [
     ...HOSTS.map(([name, domain]): Message => [`for ${name}`, messageLines(wallet, { domain, uri: own }).join('\n')]),
-    ...HOSTS.slice(0, 12).map(([name, domain]): Message => [`for ${name}, with its URI`, messageLines(wallet, { domain }).join('\n')]),
+    ...HOSTS.slice(0, 12).map(([name, domain]): Message => [
+      `for ${name}, with its URI`,
+      messageLines(wallet, { domain }).join('\n'),
+    ]),
     ['for a user at the domain', messageLines(wallet, { domain: `user@${DOMAIN}`, uri: own }).join('\n')],
-    ['for another host as the user of the domain', messageLines(wallet, { domain: `evil.example@${DOMAIN}`, uri: own }).join('\n')],
+    [
+      'for another host as the user of the domain',
+      messageLines(wallet, { domain: `evil.example@${DOMAIN}`, uri: own }).join('\n'),
+    ],
     ['for a path of the domain', messageLines(wallet, { domain: `${DOMAIN}/evil`, uri: own }).join('\n')],
     ['for a question to the domain', messageLines(wallet, { domain: `${DOMAIN}?evil`, uri: own }).join('\n')],
     ['for a fragment of the domain', messageLines(wallet, { domain: `${DOMAIN}#evil`, uri: own }).join('\n')],
-    ['for a backslash and another host', messageLines(wallet, { domain: `${DOMAIN}\\.evil.example`, uri: own }).join('\n')],
-    ['for a domain of 4,000 characters', messageLines(wallet, { domain: `${'a.'.repeat(2000)}${DOMAIN}`, uri: own }).join('\n')],
+    [
+      'for a backslash and another host',
+      messageLines(wallet, { domain: `${DOMAIN}\\.evil.example`, uri: own }).join('\n'),
+    ],
+    [
+      'for a domain of 4,000 characters',
+      messageLines(wallet, { domain: `${'a.'.repeat(2000)}${DOMAIN}`, uri: own }).join('\n'),
+    ],
   ];
 }
 
 function uris(wallet: TestWallet): Message[] {
-  const uri = (name: string, value: string): Message => [`with ${name} as its URI`, messageLines(wallet, { uri: value }).join('\n')];
+  const uri = (name: string, value: string): Message => [
+    `with ${name} as its URI`,
+    messageLines(wallet, { uri: value }).join('\n'),
+  ];
   return [
     ...HOSTS.map(([name, host]) => uri(name, `https://${host}/`)),
     uri('the domain as user of another host', `https://${DOMAIN}@evil.example/`),

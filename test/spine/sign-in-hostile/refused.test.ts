@@ -3,7 +3,12 @@ import { encodeEnvelope, evmWallet, presign, solanaWallet } from '../../support/
 import { hostileEnvelopes } from './envelopes.ts';
 import { hostileFields } from './fields.ts';
 import { hostileMessages } from './messages.ts';
-import { hostileEvmSignatures, hostileSolanaSignatures, malleatedIsRecovered, smallOrderForgeries } from './signatures.ts';
+import {
+  hostileEvmSignatures,
+  hostileSolanaSignatures,
+  malleatedIsRecovered,
+  smallOrderForgeries,
+} from './signatures.ts';
 import { startWorld, type World } from './world.ts';
 
 // Every way that a sign-in can be none. Each is answered with 401 at once, and does not keep those out who are right.
@@ -24,8 +29,12 @@ const vectors: Readonly<Record<string, readonly (readonly [name: string, value: 
   'a message of an EVM wallet': await Promise.all(
     hostileMessages(evm).map(async ([name, text]) => [name, encodeEnvelope(await presign(evm, text))] as const),
   ),
-  'a signature of a Solana wallet': (await hostileSolanaSignatures()).map(([name, envelope]) => [name, encodeEnvelope(envelope)] as const),
-  'a signature of an EVM wallet': (await hostileEvmSignatures()).map(([name, envelope]) => [name, encodeEnvelope(envelope)] as const),
+  'a signature of a Solana wallet': (await hostileSolanaSignatures()).map(
+    ([name, envelope]) => [name, encodeEnvelope(envelope)] as const,
+  ),
+  'a signature of an EVM wallet': (await hostileEvmSignatures()).map(
+    ([name, envelope]) => [name, encodeEnvelope(envelope)] as const,
+  ),
   'an envelope': await hostileEnvelopes(solana),
   'flat fields of a Solana wallet': await hostileFields(solana, evm),
   'flat fields of an EVM wallet': await hostileFields(evm, solana),
@@ -37,11 +46,17 @@ describe.each(Object.keys(vectors))('%s is refused', (group) => {
 
 describe('the vectors', () => {
   it('are more than 300 by what is wrong with them, and no two are the same', () => {
-    const names = new Set(Object.entries(vectors).flatMap(([group, list]) => list.map(([name]) => `${group.replace(/ of an? .*/, '')} ${name}`)));
+    const names = new Set(
+      Object.entries(vectors).flatMap(([group, list]) =>
+        list.map(([name]) => `${group.replace(/ of an? .*/, '')} ${name}`),
+      ),
+    );
 
     expect(names.size).toBeGreaterThan(300);
     for (const [group, list] of Object.entries(vectors)) {
-      const twice = list.filter(([name, value], at) => list.findIndex((other) => other[0] === name || other[1] === value) !== at);
+      const twice = list.filter(
+        ([name, value], at) => list.findIndex((other) => other[0] === name || other[1] === value) !== at,
+      );
       expect(
         twice.map(([name]) => name),
         group,

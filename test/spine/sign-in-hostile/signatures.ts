@@ -3,7 +3,15 @@ import bs58 from 'bs58';
 import nacl from 'tweetnacl';
 import { hashMessage, keccak256, recoverMessageAddress, serializeSignature, stringToHex, verifyMessage } from 'viem';
 import { sign } from 'viem/accounts';
-import { evmWallet, message, messageLines, presign, solanaWallet, type Envelope, type TestWallet } from '../../support/wallets.ts';
+import {
+  evmWallet,
+  message,
+  messageLines,
+  presign,
+  solanaWallet,
+  type Envelope,
+  type TestWallet,
+} from '../../support/wallets.ts';
 
 /** What is wrong with a signature, and an envelope whose message is right. */
 export type Forged = readonly [name: string, envelope: { readonly message: string; readonly signature: unknown }];
@@ -42,7 +50,9 @@ function flipped(bytes: Uint8Array, at: number): Buffer {
   return changed;
 }
 
-/** Signatures that come as something else than themselves, whatever the chain. `encode` writes bytes as the chain does. */
+/**
+ * Signatures that come as something else than themselves, whatever the chain. `encode` writes bytes as the chain does.
+ */
 async function ofAnyChain(
   wallet: TestWallet,
   other: TestWallet,
@@ -74,11 +84,19 @@ async function ofAnyChain(
     forged('without its first byte', encode(bytes.subarray(1))),
     forged('with a byte more', encode(Buffer.concat([bytes, Buffer.of(0)]))),
     forged('with a byte before it', encode(Buffer.concat([Buffer.of(0), bytes]))),
-    forged('with its halves swapped', encode(Buffer.concat([bytes.subarray(32, 64), bytes.subarray(0, 32), bytes.subarray(64)]))),
-    forged('with its first half twice', encode(Buffer.concat([bytes.subarray(0, 32), bytes.subarray(0, 32), bytes.subarray(64)]))),
+    forged(
+      'with its halves swapped',
+      encode(Buffer.concat([bytes.subarray(32, 64), bytes.subarray(0, 32), bytes.subarray(64)])),
+    ),
+    forged(
+      'with its first half twice',
+      encode(Buffer.concat([bytes.subarray(0, 32), bytes.subarray(0, 32), bytes.subarray(64)])),
+    ),
     forged('of zeros', encode(Buffer.alloc(bytes.length))),
     forged('of ones', encode(Buffer.alloc(bytes.length, 0xff))),
-    ...[0, 1, 15, 31, 32, 33, 48, 62, 63].map((at) => forged(`with a bit changed in byte ${at}`, encode(flipped(bytes, at)))),
+    ...[0, 1, 15, 31, 32, 33, 48, 62, 63].map((at) =>
+      forged(`with a bit changed in byte ${at}`, encode(flipped(bytes, at))),
+    ),
     forged('of another key', await other.sign(text)),
     await of('of the empty text', ''),
     await of('of the first line', lines[0]!),
@@ -97,17 +115,29 @@ async function ofAnyChain(
     ['for a message of another wallet', { message: message(other), signature: await wallet.sign(message(other)) }],
     [
       'for a message with another chain',
-      { message: text.replace(/Chain ID: .*/, `Chain ID: ${wallet.namespace === 'solana' ? 'devnet' : '1'}`), signature: right.signature },
+      {
+        message: text.replace(/Chain ID: .*/, `Chain ID: ${wallet.namespace === 'solana' ? 'devnet' : '1'}`),
+        signature: right.signature,
+      },
     ],
     [
       'for a message with a later end',
       {
-        message: text.replace(/(Expiration Time: )(.*)/, (_, label: string, time: string) => label + new Date(Date.parse(time) + 1).toISOString()),
+        message: text.replace(
+          /(Expiration Time: )(.*)/,
+          (_, label: string, time: string) => label + new Date(Date.parse(time) + 1).toISOString(),
+        ),
         signature: right.signature,
       },
     ],
-    ['for a message with a resource more', { message: `${text}\nResources:\n- https://tollgate.test/`, signature: right.signature }],
-    ['for a message with a statement', { message: [...lines.slice(0, 3), 'More.', '', ...lines.slice(3)].join('\n'), signature: right.signature }],
+    [
+      'for a message with a resource more',
+      { message: `${text}\nResources:\n- https://tollgate.test/`, signature: right.signature },
+    ],
+    [
+      'for a message with a statement',
+      { message: [...lines.slice(0, 3), 'More.', '', ...lines.slice(3)].join('\n'), signature: right.signature },
+    ],
   ];
 }
 
@@ -127,8 +157,9 @@ export const SMALL_ORDER_KEYS: readonly Uint8Array[] = [
 });
 
 /**
- * A sign-in as the "owner" of a key of small order, made without any secret: where the hash of the message is a multiple of the order of the key,
- * the key plays no part, and the signature is that of whoever made its first half. Verifiers that follow RFC 8032 alone accept it.
+ * A sign-in as the "owner" of a key of small order, made without any secret: where the hash of the message is a
+ * multiple of the order of the key, the key plays no part, and the signature is that of whoever made its first
+ * half. Verifiers that follow RFC 8032 alone accept it.
  */
 function forgeSmallOrder(key: Uint8Array): Envelope & { readonly accepted: boolean } {
   const seed = Buffer.alloc(32, 7);
@@ -141,11 +172,17 @@ function forgeSmallOrder(key: Uint8Array): Envelope & { readonly accepted: boole
   for (let attempt = 0; ; attempt += 1) {
     const text = message(wallet, { requestId: `attempt-${attempt}` });
     if ((littleEndian(sha512(first, key, Buffer.from(text))) % L) % 8n !== 0n) continue;
-    return { message: text, signature: bs58.encode(signature), accepted: nacl.sign.detached.verify(Buffer.from(text), signature, key) };
+    return {
+      message: text,
+      signature: bs58.encode(signature),
+      accepted: nacl.sign.detached.verify(Buffer.from(text), signature, key),
+    };
   }
 }
 
-/** One for each key. `accepted` says whether a plain Ed25519 verifier takes it for good: else it would prove nothing. */
+/**
+ * One for each key. `accepted` says whether a plain Ed25519 verifier takes it for good: else it would prove nothing.
+ */
 export const smallOrderForgeries = () => SMALL_ORDER_KEYS.map(forgeSmallOrder);
 
 export async function hostileSolanaSignatures(): Promise<readonly Forged[]> {
@@ -180,9 +217,15 @@ export async function hostileSolanaSignatures(): Promise<readonly Forged[]> {
     ...smallOrderForgeries().map((envelope, index): Forged => [`forged for key ${index + 1} of small order`, envelope]),
     [
       'of zeros, for the address of ones',
-      { message: message({ ...wallet, address: '1'.repeat(32) }), signature: bs58.encode(Buffer.concat([neutral, Buffer.alloc(32)])) },
+      {
+        message: message({ ...wallet, address: '1'.repeat(32) }),
+        signature: bs58.encode(Buffer.concat([neutral, Buffer.alloc(32)])),
+      },
     ],
-    ['that needs no key, for the address of ones', { message: message({ ...wallet, address: '1'.repeat(32) }), signature: '1'.repeat(64) }],
+    [
+      'that needs no key, for the address of ones',
+      { message: message({ ...wallet, address: '1'.repeat(32) }), signature: '1'.repeat(64) },
+    ],
     forged('in base58 with eight leading ones', `${'1'.repeat(8)}${right.signature}`),
     forged('in base58 with a letter that it has not', `${right.signature.slice(0, -1)}0`),
     forged('in base58 with a multibase prefix', `z${right.signature}`),
@@ -194,9 +237,18 @@ export async function hostileSolanaSignatures(): Promise<readonly Forged[]> {
     forged('in hex', Buffer.from(bytes).toString('hex')),
     forged('in hex with 0x', `0x${Buffer.from(bytes).toString('hex')}`),
     forged('of an EVM wallet', await evmWallet().sign(right.message)),
-    forged('of the message behind the prefix of EIP-191', await wallet.sign(`\x19Ethereum Signed Message:\n${right.message.length}${right.message}`)),
-    forged('of the message behind the prefix of Solana off-chain messages', await wallet.sign(`\xffsolana offchain${right.message}`)),
-    forged('that signs the message with the message before it', bs58.encode(nacl.sign(Buffer.from(right.message), wallet.secret))),
+    forged(
+      'of the message behind the prefix of EIP-191',
+      await wallet.sign(`\x19Ethereum Signed Message:\n${right.message.length}${right.message}`),
+    ),
+    forged(
+      'of the message behind the prefix of Solana off-chain messages',
+      await wallet.sign(`\xffsolana offchain${right.message}`),
+    ),
+    forged(
+      'that signs the message with the message before it',
+      bs58.encode(nacl.sign(Buffer.from(right.message), wallet.secret)),
+    ),
   ];
 }
 
@@ -208,7 +260,8 @@ export async function hostileEvmSignatures(): Promise<readonly Forged[]> {
   const wallet = evmWallet(Buffer.alloc(32, 42));
   // With a v of 28, so that the compact form is not what is left when v is cut off.
   let right = await presign(wallet);
-  for (let attempt = 0; !right.signature.endsWith('1c'); attempt += 1) right = await presign(wallet, { requestId: `attempt-${attempt}` });
+  for (let attempt = 0; !right.signature.endsWith('1c'); attempt += 1)
+    right = await presign(wallet, { requestId: `attempt-${attempt}` });
   const bytes = evmBytes(right.signature);
   const [r, s, v] = [bytes.subarray(0, 32), bytes.subarray(32, 64), bytes[64]!];
   const forged = (name: string, signature: unknown): Forged => [name, { message: right.message, signature }];
@@ -220,7 +273,8 @@ export async function hostileEvmSignatures(): Promise<readonly Forged[]> {
   const raw = async (digest: `0x${string}`) => serializeSignature(await sign({ hash: digest, privateKey }));
   const compact = Buffer.from(s);
   compact[0]! |= 0x80;
-  const wrapped = (of: Uint8Array) => `0x${'00'.repeat(31)}60${'00'.repeat(64)}${Buffer.from(of).toString('hex')}${'6492'.repeat(16)}`;
+  const wrapped = (of: Uint8Array) =>
+    `0x${'00'.repeat(31)}60${'00'.repeat(64)}${Buffer.from(of).toString('hex')}${'6492'.repeat(16)}`;
   const contract = `0x${'c0de'.repeat(10)}`;
   const contractMessage = messageLines(wallet, { address: contract }).join('\n');
 
@@ -230,7 +284,9 @@ export async function hostileEvmSignatures(): Promise<readonly Forged[]> {
     made('malleated to the high S, v of 0 and 1', { s: highS, v: v === 27 ? 1 : 0 }),
     made('with the high S and the v of the low one', { s: highS }),
     made('with the other v', { v: v === 27 ? 28 : 27 }),
-    ...[2, 3, 4, 26, 29, 30, 31, 34, 35, 36, 37, 38, 127, 128, 255].map((value) => made(`with v = ${value}`, { v: value })),
+    ...[2, 3, 4, 26, 29, 30, 31, 34, 35, 36, 37, 38, 127, 128, 255].map((value) =>
+      made(`with v = ${value}`, { v: value }),
+    ),
     made('with r = 0', { r: word(0n) }),
     made('with r = n', { r: word(N) }),
     made('with r = n + 1', { r: word(N + 1n) }),
@@ -250,14 +306,20 @@ export async function hostileEvmSignatures(): Promise<readonly Forged[]> {
     forged('of the text without the prefix of EIP-191', await raw(keccak256(stringToHex(right.message)))),
     forged('of the digest with the prefix of EIP-191', await wallet.sign(hashMessage(right.message))),
     forged('of the digest itself twice hashed', await raw(keccak256(hashMessage(right.message)))),
-    forged('of the text behind a prefix with a wrong length', await raw(keccak256(stringToHex(`\x19Ethereum Signed Message:\n1${right.message}`)))),
+    forged(
+      'of the text behind a prefix with a wrong length',
+      await raw(keccak256(stringToHex(`\x19Ethereum Signed Message:\n1${right.message}`))),
+    ),
     forged('of a Solana wallet', await solanaWallet().sign(right.message)),
     forged('wrapped for a contract that is to be made', wrapped(bytes)),
     forged('of the magic of EIP-6492 alone', `0x${'6492'.repeat(16)}`),
     forged('of 2,000 bytes for a contract', `0x${'ab'.repeat(2000)}`),
     ['of a key for a contract', { message: contractMessage, signature: await wallet.sign(contractMessage) }],
     ['that is empty for a contract', { message: contractMessage, signature: '0x' }],
-    ['wrapped for a contract that is to be made, for its address', { message: contractMessage, signature: wrapped(bytes) }],
+    [
+      'wrapped for a contract that is to be made, for its address',
+      { message: contractMessage, signature: wrapped(bytes) },
+    ],
   ];
 }
 

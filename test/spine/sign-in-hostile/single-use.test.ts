@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inSeconds, solanaWallet, evmWallet, signInValue, type MessageFields, type TestWallet } from '../../support/wallets.ts';
+import {
+  inSeconds,
+  solanaWallet,
+  evmWallet,
+  signInValue,
+  type MessageFields,
+  type TestWallet,
+} from '../../support/wallets.ts';
 import { flatValue } from './fields.ts';
 import { startWorld, type World } from './world.ts';
 
@@ -20,7 +27,9 @@ async function nonce(): Promise<string> {
   const response = await fetch(`${world.spine.url}/auth/nonce`);
   return ((await response.json()) as { nonce: string }).nonce;
 }
-async function createKey(value: string): Promise<{ status: number; body: { key?: string; error?: { type: string; message: string } } }> {
+async function createKey(
+  value: string,
+): Promise<{ status: number; body: { key?: string; error?: { type: string; message: string } } }> {
   const response = await fetch(`${world.spine.url}/keys`, {
     method: 'POST',
     headers: { 'sign-in-with-x': value, 'content-type': 'application/json' },
@@ -40,7 +49,9 @@ describe.each(wallets)('a key is made by a wallet of %s', (_kind, wallet) => {
     const before = await keysOf(wallet);
     const { status, body } = await createKey(value);
     expect(status).toBe(201);
-    expect(await world.whoIs({ authorization: `Bearer ${body.key!}` })).toBe(await world.whoIs({ 'sign-in-with-x': value }));
+    expect(await world.whoIs({ authorization: `Bearer ${body.key!}` })).toBe(
+      await world.whoIs({ 'sign-in-with-x': value }),
+    );
     for (let times = 0; times < 3; times += 1) expect(await createKey(value)).toEqual(refused);
     expect(await keysOf(wallet)).toBe(before + 1);
   });
@@ -87,16 +98,23 @@ describe.each(wallets)('a key is made by a wallet of %s', (_kind, wallet) => {
     ['with the nonce in other letters', async () => ({ nonce: (await nonce()).toLowerCase() })],
     ['with the nonce as request id', async () => ({ requestId: await nonce() })],
     ['with the nonce in the statement', async () => ({ statement: `Nonce: ${await nonce()}` })],
-  ] as const satisfies readonly (readonly [string, () => Promise<MessageFields>])[])('and not %s', async (_name, fields) => {
-    const before = await keysOf(wallet);
-    expect(await createKey(await signInValue(wallet, await fields()))).toEqual(refused);
-    expect(await keysOf(wallet)).toBe(before);
-  });
+  ] as const satisfies readonly (readonly [string, () => Promise<MessageFields>])[])(
+    'and not %s',
+    async (_name, fields) => {
+      const before = await keysOf(wallet);
+      expect(await createKey(await signInValue(wallet, await fields()))).toEqual(refused);
+      expect(await keysOf(wallet)).toBe(before);
+    },
+  );
 
   it('and a sign-in that is refused does not use the nonce up', async () => {
     const one = await nonce();
     expect(await createKey(await signInValue(wallet, { nonce: one, domain: 'evil.example' }))).toEqual(refused);
-    expect(await createKey(await signInValue(wallet, { nonce: one, expirationTime: inSeconds(-100), issuedAt: inSeconds(-200) }))).toEqual(refused);
+    expect(
+      await createKey(
+        await signInValue(wallet, { nonce: one, expirationTime: inSeconds(-100), issuedAt: inSeconds(-200) }),
+      ),
+    ).toEqual(refused);
     expect((await createKey(await signInValue(wallet, { nonce: one }))).status).toBe(201);
   });
 });

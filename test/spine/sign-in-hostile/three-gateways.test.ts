@@ -17,8 +17,10 @@ afterAll(async () => {
   await database.drop();
 });
 
-const createKey = async (gateway: Spine, headers: Record<string, string>) => (await fetch(`${gateway.url}/keys`, { method: 'POST', headers })).status;
-const nonceOf = async (gateway: Spine) => ((await (await fetch(`${gateway.url}/auth/nonce`)).json()) as { nonce: string }).nonce;
+const createKey = async (gateway: Spine, headers: Record<string, string>) =>
+  (await fetch(`${gateway.url}/keys`, { method: 'POST', headers })).status;
+const nonceOf = async (gateway: Spine) =>
+  ((await (await fetch(`${gateway.url}/auth/nonce`)).json()) as { nonce: string }).nonce;
 const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 200 : 12;
 
 it('a nonce that is used on three gateways at once makes one key', { timeout: 120_000 }, async () => {
@@ -26,7 +28,9 @@ it('a nonce that is used on three gateways at once makes one key', { timeout: 12
     // A new one, as an account has only so many keys.
     const wallet = round % 2 === 0 ? solanaWallet() : evmWallet();
     const headers = await signInHeaders(wallet, { nonce: await nonceOf(gateways[round % 3]!) });
-    const statuses = await Promise.all(Array.from({ length: 12 }, (_, index) => createKey(gateways[index % 3]!, headers)));
+    const statuses = await Promise.all(
+      Array.from({ length: 12 }, (_, index) => createKey(gateways[index % 3]!, headers)),
+    );
     expect(statuses.filter((status) => status === 201)).toHaveLength(1);
     expect(statuses.filter((status) => status === 401)).toHaveLength(11);
     for (const gateway of gateways) expect(await createKey(gateway, headers)).toBe(401);

@@ -1,7 +1,10 @@
 import { inSeconds, messageLines, type MessageFields, type TestWallet } from '../../support/wallets.ts';
 import type { Message } from './messages.ts';
 
-/** Messages that are not valid now, valid for too long, or say when in a way that two readers may understand differently. */
+/**
+ * Messages that are not valid now, valid for too long, or say when in a way that two readers may understand
+ * differently.
+ */
 export function timeMessages(wallet: TestWallet): Message[] {
   const of = (name: string, fields: MessageFields): Message => [name, messageLines(wallet, fields).join('\n')];
   const issued = (value: string): MessageFields => ({ issuedAt: value, expirationTime: inSeconds(600) });
@@ -60,7 +63,9 @@ export function timeMessages(wallet: TestWallet): Message[] {
   // The same moment as now, had the calendar no end.
   const now = new Date();
   const two = (number: number) => String(number).padStart(2, '0');
-  const field = (...parts: readonly [year: number, month: number, day: number, hour: number, minute: number, second: number]) => {
+  const field = (
+    ...parts: readonly [year: number, month: number, day: number, hour: number, minute: number, second: number]
+  ) => {
     const [y, month, day, hour, minute, second] = parts.map(two);
     return `${y}-${month}-${day}T${hour}:${minute}:${second}Z`;
   };
@@ -68,14 +73,40 @@ export function timeMessages(wallet: TestWallet): Message[] {
   const before = (ms: number) => new Date(now.getTime() - ms);
   const [dayBefore, hourBefore, minuteBefore] = [before(86_400_000), before(3_600_000), before(60_000)];
   const fields = (date: Date) =>
-    [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate(), date.getUTCHours(), date.getUTCMinutes(), date.getUTCSeconds()] as const;
+    [
+      date.getUTCFullYear(),
+      date.getUTCMonth() + 1,
+      date.getUTCDate(),
+      date.getUTCHours(),
+      date.getUTCMinutes(),
+      date.getUTCSeconds(),
+    ] as const;
   const [, , today, hour, minute, second] = fields(now);
   const overflowing: readonly (readonly [string, string])[] = [
     ['a month of last year', field(year - 1, now.getUTCMonth() + 13, today, hour, minute, second)],
-    ['a day of last month', field(daysBefore.getUTCFullYear(), daysBefore.getUTCMonth() + 1, daysBefore.getUTCDate() + today, hour, minute, second)],
-    ['an hour of yesterday', field(...(fields(dayBefore).with(3, hour + 24) as [number, number, number, number, number, number]))],
-    ['a minute of the last hour', field(...(fields(hourBefore).with(4, minute + 60) as [number, number, number, number, number, number]))],
-    ['a second of the last minute', field(...(fields(minuteBefore).with(5, second + 60) as [number, number, number, number, number, number]))],
+    [
+      'a day of last month',
+      field(
+        daysBefore.getUTCFullYear(),
+        daysBefore.getUTCMonth() + 1,
+        daysBefore.getUTCDate() + today,
+        hour,
+        minute,
+        second,
+      ),
+    ],
+    [
+      'an hour of yesterday',
+      field(...(fields(dayBefore).with(3, hour + 24) as [number, number, number, number, number, number])),
+    ],
+    [
+      'a minute of the last hour',
+      field(...(fields(hourBefore).with(4, minute + 60) as [number, number, number, number, number, number])),
+    ],
+    [
+      'a second of the last minute',
+      field(...(fields(minuteBefore).with(5, second + 60) as [number, number, number, number, number, number])),
+    ],
   ];
   return [
     of('that has expired', { issuedAt: inSeconds(-600), expirationTime: inSeconds(-60) }),
@@ -84,7 +115,10 @@ export function timeMessages(wallet: TestWallet): Message[] {
     of('that expired by its offset', { issuedAt: inSeconds(-3590), expirationTime: `${iso(7100)}+02:00` }),
     of('that has expired, without the time of issue', { issuedAt: null, expirationTime: inSeconds(-60) }),
     of('that was issued too long ago', { issuedAt: inSeconds(-3700), expirationTime: null }),
-    of('that was issued too long ago and expires too late', { issuedAt: inSeconds(-7000), expirationTime: inSeconds(300) }),
+    of('that was issued too long ago and expires too late', {
+      issuedAt: inSeconds(-7000),
+      expirationTime: inSeconds(300),
+    }),
     of('that was issued in 1970', { issuedAt: '1970-01-01T00:00:00Z', expirationTime: null }),
     of('that was issued in the year 0', issued('0000-01-01T00:00:00Z')),
     of('that was issued in the future', { issuedAt: inSeconds(120), expirationTime: inSeconds(600) }),
@@ -109,8 +143,12 @@ export function timeMessages(wallet: TestWallet): Message[] {
     of('that has Not Before alone', { issuedAt: null, expirationTime: null, notBefore: inSeconds(-60) }),
     of('that has neither a time of issue nor an end', { issuedAt: null, expirationTime: null }),
     ...badly.map(([name, value]) => of(`that was issued at ${name}`, issued(value))),
-    ...badly.slice(0, 12).map(([name, value]) => of(`that expires at ${name}`, { expirationTime: value.replace(iso(0), iso(300)) })),
-    ...badly.slice(0, 6).map(([name, value]) => of(`that is valid from ${name}`, { notBefore: value.replace(iso(0), iso(-60)) })),
+    ...badly
+      .slice(0, 12)
+      .map(([name, value]) => of(`that expires at ${name}`, { expirationTime: value.replace(iso(0), iso(300)) })),
+    ...badly
+      .slice(0, 6)
+      .map(([name, value]) => of(`that is valid from ${name}`, { notBefore: value.replace(iso(0), iso(-60)) })),
     ...impossible.map(([name, value]) => of(`that was issued at ${name}`, issued(value))),
     ...overflowing.map(([name, value]) => of(`that was issued now, told as ${name}`, issued(value))),
     ...impossible.slice(0, 6).map(([name, value]) => of(`that expires at ${name}`, { expirationTime: value })),

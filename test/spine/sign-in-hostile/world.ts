@@ -7,13 +7,16 @@ export interface World {
   readonly spine: Spine;
   /** Who the gateway says that the sender of these headers is; throws where it does not say. */
   whoIs(headers: Record<string, string>): Promise<string>;
-  /** Expects the one answer to whatever is no sign-in, soon; and that the gateway lets the right ones in all the same. */
+  /**
+   * Expects the one answer to whatever is no sign-in, soon; and that the gateway lets the right ones in all the same.
+   */
   refuses(headers: Record<string, string>): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** The CAIP-10 id that answers show of a wallet: on Base and Solana's mainnet, whichever chain it signed on. */
-export const shownId = (wallet: TestWallet) => (wallet.namespace === 'solana' ? wallet.accountId : wallet.accountId.toLowerCase());
+export const shownId = (wallet: TestWallet) =>
+  wallet.namespace === 'solana' ? wallet.accountId : wallet.accountId.toLowerCase();
 /** The same, of a wallet that signed for this network. */
 export const shownOn = (wallet: TestWallet, network: string) => `${network}:${shownId(wallet).split(':').at(-1)}`;
 
@@ -52,7 +55,9 @@ export async function startWorld(): Promise<World> {
       expect(performance.now() - from).toBeLessThan(SOON_MS);
       expect({ status: response.status, body }).toEqual({
         status: 401,
-        body: { error: { message: expect.stringMatching(/^[\x20-\x7e…]+$/), type: 'unauthorized', code: 401, param: null } },
+        body: {
+          error: { message: expect.stringMatching(/^[\x20-\x7e…]+$/), type: 'unauthorized', code: 401, param: null },
+        },
       });
       expect((body as { error: { message: string } }).error.message.length).toBeLessThan(MESSAGE_LENGTH_MAX);
       expect(response.headers.get('www-authenticate')).toMatch(/SIWx|Bearer/);

@@ -15,7 +15,14 @@ const SKILL: AgentSkill = {
 
 /** The card of an agent at this address, as the SDK holds it. */
 export function createCard(url: string, options: AgentOptions): AgentCard {
-  const { version = '1.0', bindings = ['JSONRPC', 'HTTP+JSON'], streaming = true, pushNotifications = true, extendedCard = 'yes', bearer } = options;
+  const {
+    version = '1.0',
+    bindings = ['JSONRPC', 'HTTP+JSON'],
+    streaming = true,
+    pushNotifications = true,
+    extendedCard = 'yes',
+    bearer,
+  } = options;
   const at = options.cardOrigin ?? url;
   const protocolVersion = version === '0.3' ? '0.3' : '1.0';
   const own = bindings.map((protocolBinding) => ({ url: `${at}/`, protocolBinding, tenant: '', protocolVersion }));
@@ -30,7 +37,14 @@ export function createCard(url: string, options: AgentOptions): AgentCard {
     securitySchemes:
       bearer === undefined
         ? {}
-        : { bearer: { scheme: { $case: 'httpAuthSecurityScheme', value: { description: '', scheme: 'Bearer', bearerFormat: '' } } } },
+        : {
+            bearer: {
+              scheme: {
+                $case: 'httpAuthSecurityScheme',
+                value: { description: '', scheme: 'Bearer', bearerFormat: '' },
+              },
+            },
+          },
     securityRequirements: bearer === undefined ? [] : [{ schemes: { bearer: { list: [] } } }],
     defaultInputModes: [...(options.inputModes ?? ['text/plain', 'application/json'])],
     defaultOutputModes: ['text/plain'],
@@ -40,7 +54,10 @@ export function createCard(url: string, options: AgentOptions): AgentCard {
 }
 
 /** The card that an authenticated client is shown: with one more skill. */
-export const extendedCardOf = (card: AgentCard): AgentCard => ({ ...card, skills: [...card.skills, { ...SKILL, id: 'extended', name: 'Extended' }] });
+export const extendedCardOf = (card: AgentCard): AgentCard => ({
+  ...card,
+  skills: [...card.skills, { ...SKILL, id: 'extended', name: 'Extended' }],
+});
 
 /** The same card as an agent writes it that only knows 0.3. */
 export function legacyCardJson(card: AgentCard): object {
@@ -58,7 +75,11 @@ export function legacyCardJson(card: AgentCard): object {
     version: card.version,
     provider: card.provider,
     documentationUrl: card.documentationUrl,
-    capabilities: { streaming: card.capabilities?.streaming, pushNotifications: card.capabilities?.pushNotifications, stateTransitionHistory: false },
+    capabilities: {
+      streaming: card.capabilities?.streaming,
+      pushNotifications: card.capabilities?.pushNotifications,
+      stateTransitionHistory: false,
+    },
     defaultInputModes: card.defaultInputModes,
     defaultOutputModes: card.defaultOutputModes,
     skills: card.skills.map(({ id, name, description, tags, examples }) => ({ id, name, description, tags, examples })),

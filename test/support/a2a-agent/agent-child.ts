@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import type { AgentOptions, EndState } from './agent.ts';
 import { startAgent } from './start-agent.ts';
 
-// A process with one agent. It writes its addresses on a line of their own; the second one takes orders, see `agent-process.ts`.
+// A process with one agent. It writes its addresses on a line of their own; the second one takes orders, see
+// `agent-process.ts`.
 const agent = await startAgent(JSON.parse(process.argv[2] ?? '{}') as AgentOptions);
 const orders = createServer((request, response) => {
   const asked = new URL(request.url ?? '/', 'http://orders');
@@ -20,4 +21,6 @@ const orders = createServer((request, response) => {
 });
 orders.listen(0, '127.0.0.1');
 await once(orders, 'listening');
-process.stdout.write(`agent at ${agent.url} orders at http://127.0.0.1:${(orders.address() as AddressInfo).port} end\n`);
+process.stdout.write(
+  `agent at ${agent.url} orders at http://127.0.0.1:${(orders.address() as AddressInfo).port} end\n`,
+);

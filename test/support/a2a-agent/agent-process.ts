@@ -47,7 +47,8 @@ export async function startAgentProcess(options: AgentOptions = {}): Promise<Age
   return {
     url: `http://127.0.0.1:${port}`,
     waits: () => order('/waits'),
-    finish: async (taskId, state = 'completed') => void (await order(`/finish?task=${encodeURIComponent(taskId)}&state=${state}`)),
+    finish: async (taskId, state = 'completed') =>
+      void (await order(`/finish?task=${encodeURIComponent(taskId)}&state=${state}`)),
     kill9,
     async restart() {
       await kill9();

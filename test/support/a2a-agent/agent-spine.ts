@@ -36,7 +36,13 @@ export interface AgentOffer {
 }
 
 /** An `[[agents]]` block of a provider's or a gateway's file. */
-export function agentBlock({ name, endpoint, pricing = 'per_call = 0.001', provider = 'Fixture', apiKey }: Partial<AgentOffer>): string {
+export function agentBlock({
+  name,
+  endpoint,
+  pricing = 'per_call = 0.001',
+  provider = 'Fixture',
+  apiKey,
+}: Partial<AgentOffer>): string {
   return `
 [[agents]]
 name = "${name}"
@@ -49,13 +55,20 @@ ${pricing}
 `;
 }
 
-/** Starts the gateway; `toml` goes after limits that no test meets, or has a `[limits]` of its own. Clients' webhooks may be on this machine. */
+/**
+ * Starts the gateway; `toml` goes after limits that no test meets, or has a `[limits]` of its own. Clients'
+ * webhooks may be on this machine.
+ */
 export async function startAgentSpine(toml = '', options: Omit<SpineOptions, 'toml'> = {}): Promise<AgentSpine> {
   // A gateway that knows its own address is told by agents of their tasks, and need not look at them.
   const port = options.port ?? (await freePort());
   const own = toml.includes('[server]') ? '' : `[server]\npublic_url = "http://127.0.0.1:${port}"\n`;
   const limits = toml.includes('[limits]') ? '' : UNHURRIED;
-  const spine = await startSpine({ ...options, port, toml: `${limits}\n[webhooks]\nallow_private = true\n${own}${toml}` });
+  const spine = await startSpine({
+    ...options,
+    port,
+    toml: `${limits}\n[webhooks]\nallow_private = true\n${own}${toml}`,
+  });
   const ends: (() => Promise<void> | void)[] = [];
   let served = 0;
   return {
@@ -66,7 +79,12 @@ export async function startAgentSpine(toml = '', options: Omit<SpineOptions, 'to
       const service = offer.name ?? `fixture/agent-${served}`;
       const agent = await startAgent(agentOptions);
       ends.push(() => agent.close());
-      const services = agentBlock({ provider: `Fixture ${served}`, ...offer, name: service, endpoint: offer.endpoint ?? agent.url });
+      const services = agentBlock({
+        provider: `Fixture ${served}`,
+        ...offer,
+        name: service,
+        endpoint: offer.endpoint ?? agent.url,
+      });
       const proxy = await dialIn({ router: spine.origin, services });
       ends.push(() => proxy.kill());
       return { agent, proxy, service, url: `${spine.origin}/a2a/${service}` };

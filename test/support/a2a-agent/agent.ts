@@ -9,7 +9,10 @@ export type AgentBinding = 'JSONRPC' | 'HTTP+JSON';
 export type EndState = 'completed' | 'failed' | 'canceled' | 'rejected' | 'input-required' | 'auth-required';
 
 export interface AgentOptions {
-  /** Default `1.0`. A `0.3` agent has never heard of 1.0: it takes no notice of `A2A-Version` and does not know the newer method names. */
+  /**
+   * Default `1.0`. A `0.3` agent has never heard of 1.0: it takes no notice of `A2A-Version` and does not know the
+   * newer method names.
+   */
   readonly version?: AgentVersion;
   /** Default both, at the same address. */
   readonly bindings?: readonly AgentBinding[];
@@ -46,7 +49,9 @@ export interface ReceivedRequest {
 }
 
 export interface Agent {
-  /** `http://127.0.0.1:<port>`: JSON-RPC is POSTed there, REST is below it, the card at `/.well-known/agent-card.json`. */
+  /**
+   * `http://127.0.0.1:<port>`: JSON-RPC is POSTed there, REST is below it, the card at `/.well-known/agent-card.json`.
+   */
   readonly url: string;
   /** Every request, oldest first; the last 1,000. Requests for the card are among them. */
   readonly received: readonly ReceivedRequest[];

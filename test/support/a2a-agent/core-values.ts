@@ -29,8 +29,18 @@ export const textPart = (text: string): Part => ({
 /** One part of every kind: text, bytes, a URL, and data. */
 export const everyPart = (): Part[] => [
   textPart('a text'),
-  { content: { $case: 'raw', value: Buffer.from('the bytes') }, metadata: undefined, filename: 'bytes.bin', mediaType: 'application/octet-stream' },
-  { content: { $case: 'url', value: 'https://files.example/picture.png' }, metadata: undefined, filename: 'picture.png', mediaType: 'image/png' },
+  {
+    content: { $case: 'raw', value: Buffer.from('the bytes') },
+    metadata: undefined,
+    filename: 'bytes.bin',
+    mediaType: 'application/octet-stream',
+  },
+  {
+    content: { $case: 'url', value: 'https://files.example/picture.png' },
+    metadata: undefined,
+    filename: 'picture.png',
+    mediaType: 'image/png',
+  },
   {
     content: { $case: 'data', value: { answer: 42, list: [1, 'two', null] } },
     metadata: { shape: 'record' },
@@ -39,7 +49,11 @@ export const everyPart = (): Part[] => [
   },
 ];
 
-export function agentMessage(ids: TaskIds | { readonly contextId: string }, text: string, metadata?: Record<string, unknown>): Message {
+export function agentMessage(
+  ids: TaskIds | { readonly contextId: string },
+  text: string,
+  metadata?: Record<string, unknown>,
+): Message {
   return {
     messageId: randomUUID(),
     contextId: ids.contextId,
@@ -52,7 +66,11 @@ export function agentMessage(ids: TaskIds | { readonly contextId: string }, text
   };
 }
 
-export const statusOf = (state: TaskState, message?: Message): TaskStatus => ({ state, message, timestamp: new Date().toISOString() });
+export const statusOf = (state: TaskState, message?: Message): TaskStatus => ({
+  state,
+  message,
+  timestamp: new Date().toISOString(),
+});
 
 export const newTask = (ids: TaskIds, asked: Message): Task => ({
   id: ids.taskId,

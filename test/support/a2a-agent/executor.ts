@@ -2,7 +2,16 @@ import { TaskState, type Message } from '@a2a-js/sdk';
 import { TaskNotCancelableError } from '@a2a-js/sdk/errors';
 import { AgentEvent, type AgentExecutor, type ExecutionEventBus, type RequestContext } from '@a2a-js/sdk/server';
 import type { EndState } from './agent.ts';
-import { agentMessage, artifactOf, everyPart, newTask, stateOf, statusOf, textPart, type TaskIds } from './core-values.ts';
+import {
+  agentMessage,
+  artifactOf,
+  everyPart,
+  newTask,
+  stateOf,
+  statusOf,
+  textPart,
+  type TaskIds,
+} from './core-values.ts';
 
 /**
  * What an agent does is in the text of the first part of the message:
@@ -52,14 +61,31 @@ const usageOf = (text: string) => {
   return { 'tollgate/usage': { prompt_tokens: prompt, completion_tokens: completion } };
 };
 
-function publishState({ bus, ids }: Pick<Run, 'bus' | 'ids'>, state: TaskState, words?: string, metadata?: Record<string, unknown>): void {
+function publishState(
+  { bus, ids }: Pick<Run, 'bus' | 'ids'>,
+  state: TaskState,
+  words?: string,
+  metadata?: Record<string, unknown>,
+): void {
   const status = statusOf(state, words === undefined ? undefined : agentMessage(ids, words));
   bus.publish(AgentEvent.statusUpdate({ taskId: ids.taskId, contextId: ids.contextId, status, metadata }));
 }
 
-function publishText({ bus, ids }: Pick<Run, 'bus' | 'ids'>, text: string, flags: { append: boolean; lastChunk: boolean }): void {
+function publishText(
+  { bus, ids }: Pick<Run, 'bus' | 'ids'>,
+  text: string,
+  flags: { append: boolean; lastChunk: boolean },
+): void {
   const artifact = artifactOf(ANSWER, [textPart(text)]);
-  bus.publish(AgentEvent.artifactUpdate({ taskId: ids.taskId, contextId: ids.contextId, artifact, ...flags, metadata: undefined }));
+  bus.publish(
+    AgentEvent.artifactUpdate({
+      taskId: ids.taskId,
+      contextId: ids.contextId,
+      artifact,
+      ...flags,
+      metadata: undefined,
+    }),
+  );
 }
 
 const COMPLETED = TaskState.TASK_STATE_COMPLETED;
@@ -72,7 +98,15 @@ function complete(run: Run, text: string, metadata?: Record<string, unknown>): v
 
 function completeWithParts(run: Run, parts: Message['parts']): void {
   const { taskId, contextId } = run.ids;
-  run.bus.publish(AgentEvent.artifactUpdate({ taskId, contextId, artifact: artifactOf(ANSWER, parts), ...WHOLE, metadata: undefined }));
+  run.bus.publish(
+    AgentEvent.artifactUpdate({
+      taskId,
+      contextId,
+      artifact: artifactOf(ANSWER, parts),
+      ...WHOLE,
+      metadata: undefined,
+    }),
+  );
   publishState(run, COMPLETED);
 }
 
@@ -143,7 +177,11 @@ export function createExecutor(): FixtureExecutor {
         bus.publish(AgentEvent.message(agentMessage({ contextId }, wordsOf(text), metadata)));
         return;
       }
-      bus.publish(AgentEvent.task(task ? { ...task, status: statusOf(TaskState.TASK_STATE_WORKING) } : newTask(run.ids, userMessage)));
+      bus.publish(
+        AgentEvent.task(
+          task ? { ...task, status: statusOf(TaskState.TASK_STATE_WORKING) } : newTask(run.ids, userMessage),
+        ),
+      );
       if (!task) publishState(run, TaskState.TASK_STATE_WORKING);
       const command = commands[word];
       if (command) await command(run);

@@ -2,8 +2,13 @@ import type { ServerResponse } from 'node:http';
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { ServerCallContext, type A2ARequestHandler } from '@a2a-js/sdk/server';
 
-/** Answers a JSON-RPC request as an agent does that was built before 1.0: `A2A-Version` means nothing to it, and 1.0's methods are not found. */
-export function createLegacyWire(handler: A2ARequestHandler): (body: string, response: ServerResponse) => Promise<void> {
+/**
+ * Answers a JSON-RPC request as an agent does that was built before 1.0: `A2A-Version` means nothing to it, and
+ * 1.0's methods are not found.
+ */
+export function createLegacyWire(
+  handler: A2ARequestHandler,
+): (body: string, response: ServerResponse) => Promise<void> {
   const rpc = new LegacyJsonRpcTransportHandler(handler);
   return async (body, response) => {
     const request = parseObject(body);

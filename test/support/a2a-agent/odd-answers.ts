@@ -30,8 +30,10 @@ interface Odd {
 }
 
 const ANSWERS: Readonly<Record<string, (odd: Odd) => void>> = {
-  crash: ({ response }) => void response.writeHead(500, { 'content-type': 'text/plain' }).end('it broke in secret.ts:12'),
-  garbage: ({ response }) => void response.writeHead(200, { 'content-type': 'application/json' }).end('{"jsonrpc":"2.0","id":1,"resu<<<'),
+  crash: ({ response }) =>
+    void response.writeHead(500, { 'content-type': 'text/plain' }).end('it broke in secret.ts:12'),
+  garbage: ({ response }) =>
+    void response.writeHead(200, { 'content-type': 'application/json' }).end('{"jsonrpc":"2.0","id":1,"resu<<<'),
   cut: ({ request, response, legacy }) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' });
     response.write(`data: ${enveloped(request, workingTask(legacy))}\n\n`);
@@ -40,14 +42,18 @@ const ANSWERS: Readonly<Record<string, (odd: Odd) => void>> = {
   silent: () => {},
   'unknown-fields': ({ request, response, legacy }) => {
     const result = taskWithUnknownFields(legacy);
-    if (!streams(request)) return void response.writeHead(200, { 'content-type': 'application/json' }).end(enveloped(request, result));
-    return void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`data: ${enveloped(request, result)}\n\n`);
+    if (!streams(request))
+      return void response.writeHead(200, { 'content-type': 'application/json' }).end(enveloped(request, result));
+    return void response
+      .writeHead(200, { 'content-type': 'text/event-stream' })
+      .end(`data: ${enveloped(request, result)}\n\n`);
   },
   neither: ({ request, response }) =>
     void response.writeHead(200, { 'content-type': 'application/json' }).end(enveloped(request, { surprise: true })),
 };
 
-const streams = ({ method, path }: ReceivedRequest) => method === 'SendStreamingMessage' || method === 'message/stream' || path.endsWith(':stream');
+const streams = ({ method, path }: ReceivedRequest) =>
+  method === 'SendStreamingMessage' || method === 'message/stream' || path.endsWith(':stream');
 
 /** As JSON-RPC when it was asked so, bare for REST. */
 function enveloped(request: ReceivedRequest, result: object): string {
@@ -58,8 +64,19 @@ function enveloped(request: ReceivedRequest, result: object): string {
 
 const workingTask = (legacy: boolean): object =>
   legacy
-    ? { kind: 'task', id: 'cut-task', contextId: 'cut-context', status: { state: 'working', timestamp: '2026-11-20T10:00:00.000Z' } }
-    : { task: { id: 'cut-task', contextId: 'cut-context', status: { state: 'TASK_STATE_WORKING', timestamp: '2026-11-20T10:00:00.000Z' } } };
+    ? {
+        kind: 'task',
+        id: 'cut-task',
+        contextId: 'cut-context',
+        status: { state: 'working', timestamp: '2026-11-20T10:00:00.000Z' },
+      }
+    : {
+        task: {
+          id: 'cut-task',
+          contextId: 'cut-context',
+          status: { state: 'TASK_STATE_WORKING', timestamp: '2026-11-20T10:00:00.000Z' },
+        },
+      };
 
 /** A task with members that are in no schema. Numbers and spacing are such that only a copy of the bytes keeps them. */
 function taskWithUnknownFields(legacy: boolean): object {
@@ -68,7 +85,11 @@ function taskWithUnknownFields(legacy: boolean): object {
     ...(legacy ? { kind: 'task' } : {}),
     id: 'odd-task',
     contextId: 'odd-context',
-    status: { state: legacy ? 'completed' : 'TASK_STATE_COMPLETED', timestamp: '2026-11-20T10:00:00.000Z', xStatus: 'kept' },
+    status: {
+      state: legacy ? 'completed' : 'TASK_STATE_COMPLETED',
+      timestamp: '2026-11-20T10:00:00.000Z',
+      xStatus: 'kept',
+    },
     artifacts: [{ artifactId: 'a1', parts: [part], xArtifact: [] }],
     metadata: { anything: { goes: 1.5 } },
     xTask: { 'a-key': null },
@@ -76,7 +97,10 @@ function taskWithUnknownFields(legacy: boolean): object {
   return legacy ? task : { task, xResult: 7 };
 }
 
-/** The text of a message's first part: `params.message.parts[0].text` of JSON-RPC, `message.parts` or 0.3's `message.content` of REST. */
+/**
+ * The text of a message's first part: `params.message.parts[0].text` of JSON-RPC, `message.parts` or 0.3's
+ * `message.content` of REST.
+ */
 function firstText(params: unknown): string | null {
   const { message } = (params ?? {}) as { message?: { parts?: unknown; content?: unknown } };
   const parts = message?.parts ?? message?.content;

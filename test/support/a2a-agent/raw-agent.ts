@@ -3,7 +3,10 @@ import { listen } from './listening.ts';
 import { createReceived, receive } from './received.ts';
 
 /** Starts an agent that has nothing but a socket: `handler` writes each answer. What it throws ends the connection. */
-export async function startRawAgent(handler: (exchange: RawExchange) => void | Promise<void>, port = 0): Promise<RawAgent> {
+export async function startRawAgent(
+  handler: (exchange: RawExchange) => void | Promise<void>,
+  port = 0,
+): Promise<RawAgent> {
   const received = createReceived();
   const server = await listen((incoming, response) => {
     const run = async () => {
@@ -11,7 +14,9 @@ export async function startRawAgent(handler: (exchange: RawExchange) => void | P
       received.add(request);
       const id = request.method === null ? null : (JSON.parse(request.body) as { id?: unknown }).id;
       const json = (body: object) =>
-        void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
+        void response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
       await handler({
         request,
         id,
@@ -27,5 +32,10 @@ export async function startRawAgent(handler: (exchange: RawExchange) => void | P
     };
     run().catch(() => response.destroy());
   }, port);
-  return { url: server.url, received: received.requests, receives: (fits) => received.first(fits), close: () => server.close() };
+  return {
+    url: server.url,
+    received: received.requests,
+    receives: (fits) => received.first(fits),
+    close: () => server.close(),
+  };
 }

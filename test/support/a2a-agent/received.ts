@@ -10,7 +10,10 @@ export async function receive(incoming: IncomingMessage): Promise<ReceivedReques
   for await (const chunk of incoming) chunks.push(chunk as Buffer);
   const body = Buffer.concat(chunks).toString();
   const parsed = parse(body);
-  const rpc = typeof parsed === 'object' && parsed !== null && 'jsonrpc' in parsed ? (parsed as { method?: unknown; params?: unknown }) : null;
+  const rpc =
+    typeof parsed === 'object' && parsed !== null && 'jsonrpc' in parsed
+      ? (parsed as { method?: unknown; params?: unknown })
+      : null;
   const version = incoming.headers['a2a-version'];
   return {
     verb: incoming.method ?? '',
@@ -31,10 +34,23 @@ function parse(body: string): unknown {
   }
 }
 
-/** The same request once more with its body unread, for a handler that reads it itself. `headers` replace the ones it came with. */
-export function replayOf(incoming: IncomingMessage, request: ReceivedRequest, headers = incoming.headers): IncomingMessage {
+/**
+ * The same request once more with its body unread, for a handler that reads it itself. `headers` replace the ones
+ * it came with.
+ */
+export function replayOf(
+  incoming: IncomingMessage,
+  request: ReceivedRequest,
+  headers = incoming.headers,
+): IncomingMessage {
   const replay = new IncomingMessage(incoming.socket);
-  Object.assign(replay, { method: incoming.method, url: incoming.url, headers, httpVersion: incoming.httpVersion, complete: true });
+  Object.assign(replay, {
+    method: incoming.method,
+    url: incoming.url,
+    headers,
+    httpVersion: incoming.httpVersion,
+    complete: true,
+  });
   if (request.body !== '') replay.push(request.body);
   replay.push(null);
   return replay;
@@ -74,7 +90,11 @@ export function createReceived(): Received {
 }
 
 /** Waits for an event for 10 s at most. `subscribe` is given the resolver and returns what undoes it. */
-export function within<T>(what: string, seen: () => string, subscribe: (resolve: (value: T) => void) => () => void): Promise<T> {
+export function within<T>(
+  what: string,
+  seen: () => string,
+  subscribe: (resolve: (value: T) => void) => () => void,
+): Promise<T> {
   return new Promise((resolve, reject) => {
     const undo = subscribe((value) => {
       clearTimeout(timer);

@@ -2,7 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AgentCard } from '@a2a-js/sdk';
 import { createLegacyAwarePushNotificationSender } from '@a2a-js/sdk/compat/v0_3/server';
 import { legacyRestRouter } from '@a2a-js/sdk/compat/v0_3/server/express';
-import { DefaultRequestHandler, InMemoryPushNotificationStore, InMemoryTaskStore, type A2ARequestHandler } from '@a2a-js/sdk/server';
+import {
+  DefaultRequestHandler,
+  InMemoryPushNotificationStore,
+  InMemoryTaskStore,
+  type A2ARequestHandler,
+} from '@a2a-js/sdk/server';
 import { agentCardHandler, jsonRpcHandler, restHandler, UserBuilder } from '@a2a-js/sdk/server/express';
 import express, { type Express } from 'express';
 import { createCard, extendedCardOf, legacyCardJson } from './agent-card.ts';
@@ -15,7 +20,10 @@ import { createReceived, receive, replayOf, within } from './received.ts';
 
 const CARD_PATH = '/.well-known/agent-card.json';
 
-/** Starts an agent in this process, on a loopback port. What it does is in `executor.ts`: the first word of a message says. */
+/**
+ * Starts an agent in this process, on a loopback port. What it does is in `executor.ts`: the first word of a
+ * message says.
+ */
 export async function startAgent(options: AgentOptions = {}): Promise<Agent> {
   const { version = '1.0', bindings = ['JSONRPC', 'HTTP+JSON'] } = options;
   const executor = createExecutor();
@@ -67,11 +75,17 @@ export async function startAgent(options: AgentOptions = {}): Promise<Agent> {
   };
 }
 
-const bindingOf = ({ verb, path }: ReceivedRequest) => (verb === 'POST' && (path === '/' || path === '') ? 'JSONRPC' : 'HTTP+JSON');
+const bindingOf = ({ verb, path }: ReceivedRequest) =>
+  verb === 'POST' && (path === '/' || path === '') ? 'JSONRPC' : 'HTTP+JSON';
 
-function createHandler(card: AgentCard, executor: ReturnType<typeof createExecutor>, options: AgentOptions): A2ARequestHandler {
+function createHandler(
+  card: AgentCard,
+  executor: ReturnType<typeof createExecutor>,
+  options: AgentOptions,
+): A2ARequestHandler {
   const pushStore = new InMemoryPushNotificationStore();
-  const extended = options.extendedCard === undefined || options.extendedCard === 'yes' ? async () => extendedCardOf(card) : undefined;
+  const extended =
+    options.extendedCard === undefined || options.extendedCard === 'yes' ? async () => extendedCardOf(card) : undefined;
   return new DefaultRequestHandler(
     card,
     new InMemoryTaskStore(),
@@ -93,7 +107,9 @@ function createApp(requestHandler: A2ARequestHandler, both: boolean): Express {
   app.use(CARD_PATH, agentCardHandler({ agentCardProvider: requestHandler, ...compat }));
   const rpc = jsonRpcHandler({ requestHandler, userBuilder, ...compat });
   // Mounted at `/` it would judge the content type of REST requests too.
-  app.use((request, response, next) => (request.method === 'POST' && request.path === '/' ? rpc(request, response, next) : next()));
+  app.use((request, response, next) =>
+    request.method === 'POST' && request.path === '/' ? rpc(request, response, next) : next(),
+  );
   app.use(restHandler({ requestHandler, userBuilder, ...compat }));
   return app;
 }

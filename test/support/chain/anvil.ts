@@ -5,7 +5,9 @@ import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 
-/** A real EVM node on loopback that a test owns. Blocks are mined when a transaction comes, unless automining is off. */
+/**
+ * A real EVM node on loopback that a test owns. Blocks are mined when a transaction comes, unless automining is off.
+ */
 export interface Anvil {
   readonly url: string;
   readonly port: number;
@@ -39,7 +41,18 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   const port = await freePort();
   const child = spawn(
     anvilBinary(),
-    ['--host', '127.0.0.1', '--port', `${port}`, '--chain-id', `${chainId}`, '--slots-in-an-epoch', `${slotsInAnEpoch}`, '--silent', ...args],
+    [
+      '--host',
+      '127.0.0.1',
+      '--port',
+      `${port}`,
+      '--chain-id',
+      `${chainId}`,
+      '--slots-in-an-epoch',
+      `${slotsInAnEpoch}`,
+      '--silent',
+      ...args,
+    ],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   );
   const ended = once(child, 'exit');
@@ -88,7 +101,10 @@ export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   };
 }
 
-/** Path of the binary: the package of this platform that `@foundry-rs/anvil` names, found from there as its own launcher finds it. */
+/**
+ * Path of the binary: the package of this platform that `@foundry-rs/anvil` names, found from there as its own
+ * launcher finds it.
+ */
 function anvilBinary(): string {
   const cpu = process.arch === 'x64' ? 'amd64' : process.arch;
   const name = `@foundry-rs/anvil-${process.platform}-${cpu}`;
@@ -115,7 +131,11 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function untilItAnswers(child: ChildProcess, ask: () => Promise<unknown>, complaint: () => string): Promise<void> {
+async function untilItAnswers(
+  child: ChildProcess,
+  ask: () => Promise<unknown>,
+  complaint: () => string,
+): Promise<void> {
   const deadline = Date.now() + 20_000;
   for (;;) {
     if (child.exitCode !== null || child.signalCode !== null)

@@ -1,6 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createPublicClient, createWalletClient, encodeFunctionData, http, parseAbi, parseSignature, toHex } from 'viem';
+import {
+  createPublicClient,
+  createWalletClient,
+  encodeFunctionData,
+  http,
+  parseAbi,
+  parseSignature,
+  toHex,
+} from 'viem';
 import type { Abi, Hex, LocalAccount } from 'viem';
 import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts';
 import type { PrivateKeyAccount } from 'viem/accounts';
@@ -8,7 +16,14 @@ import type { PaymentPayload, PaymentRequirements } from '../../../src/chains/ch
 import type { Anvil } from './anvil.ts';
 
 /** What `HostileUsdc` can do, in the order of its enum. */
-export const HOSTILE_MODES = ['honest', 'moves-nothing', 'claims-transfer', 'hidden-fee', 'shown-fee', 'returns-false'] as const;
+export const HOSTILE_MODES = [
+  'honest',
+  'moves-nothing',
+  'claims-transfer',
+  'hidden-fee',
+  'shown-fee',
+  'returns-false',
+] as const;
 export type HostileMode = (typeof HOSTILE_MODES)[number];
 
 /** The test USDC on an anvil. Amounts are micro-USD. */
@@ -63,12 +78,17 @@ export const BASE_SEPOLIA_USDC: Hex = '0x036CbD53842c5426634e7929541eC2318f3dCF7
 const DEPLOYER = mnemonicToAccount('test test test test test test test test test test test junk');
 
 const TYPES = {
-  TransferWithAuthorization: ['address from', 'address to', 'uint256 value', 'uint256 validAfter', 'uint256 validBefore', 'bytes32 nonce'].map(
-    (field) => {
-      const [type, name] = field.split(' ');
-      return { name: name!, type: type! };
-    },
-  ),
+  TransferWithAuthorization: [
+    'address from',
+    'address to',
+    'uint256 value',
+    'uint256 validAfter',
+    'uint256 validBefore',
+    'bytes32 nonce',
+  ].map((field) => {
+    const [type, name] = field.split(' ');
+    return { name: name!, type: type! };
+  }),
   CancelAuthorization: [
     { name: 'authorizer', type: 'address' },
     { name: 'nonce', type: 'bytes32' },
@@ -79,11 +99,17 @@ const TYPES = {
 export async function deployEvmToken(anvil: Anvil, options: TokenOptions = {}): Promise<EvmToken> {
   const { hostile = false, name = 'USDC', version = '2', decimals = 6 } = options;
   const { abi } = artefact(hostile ? 'HostileUsdc' : 'TestUsdc');
-  const deployed = await deployContract(anvil, hostile ? 'HostileUsdc' : 'TestUsdc', hostile ? [name, version] : [name, version, decimals]);
+  const deployed = await deployContract(
+    anvil,
+    hostile ? 'HostileUsdc' : 'TestUsdc',
+    hostile ? [name, version] : [name, version, decimals],
+  );
   const { at: address = deployed } = options;
-  if (address !== deployed) await anvil.rpc('anvil_setCode', [address, await anvil.rpc('eth_getCode', [deployed, 'latest'])]);
+  if (address !== deployed)
+    await anvil.rpc('anvil_setCode', [address, await anvil.rpc('eth_getCode', [deployed, 'latest'])]);
   const send = senderOf(anvil);
-  const write = (functionName: string, args: readonly unknown[]) => send({ to: address, data: encodeFunctionData({ abi, functionName, args }) });
+  const write = (functionName: string, args: readonly unknown[]) =>
+    send({ to: address, data: encodeFunctionData({ abi, functionName, args }) });
   const domain = { name, version, chainId: anvil.chainId, verifyingContract: address };
   const client = createPublicClient({ transport: http(anvil.url) });
   let made: Promise<Hex> | null = null;
@@ -93,10 +119,14 @@ export async function deployEvmToken(anvil: Anvil, options: TokenOptions = {}): 
     name,
     version,
     mint: async (to, amount) => void (await write('mint', [to, amount])),
-    balanceOf: async (account) => (await client.readContract({ address, abi, functionName: 'balanceOf', args: [account] })) as bigint,
+    balanceOf: async (account) =>
+      (await client.readContract({ address, abi, functionName: 'balanceOf', args: [account] })) as bigint,
     async transfer(from, to, amount) {
       await anvil.setBalance(from.address, 10n ** 18n);
-      return senderOf(anvil, from)({ to: address, data: encodeFunctionData({ abi, functionName: 'transfer', args: [to, amount] }) });
+      return senderOf(
+        anvil,
+        from,
+      )({ to: address, data: encodeFunctionData({ abi, functionName: 'transfer', args: [to, amount] }) });
     },
     setMode: async (mode) => void (await write('setMode', [HOSTILE_MODES.indexOf(mode)])),
     async authorize(from, terms) {
@@ -109,13 +139,30 @@ export async function deployEvmToken(anvil: Anvil, options: TokenOptions = {}): 
         as = from.address,
       } = terms;
       const message = { from: as, to, value, validAfter, validBefore, nonce };
-      const signature = await from.signTypedData({ domain, types: TYPES, primaryType: 'TransferWithAuthorization', message });
-      return { authorization: { from: as, to, value: `${value}`, validAfter: `${validAfter}`, validBefore: `${validBefore}`, nonce }, signature };
+      const signature = await from.signTypedData({
+        domain,
+        types: TYPES,
+        primaryType: 'TransferWithAuthorization',
+        message,
+      });
+      return {
+        authorization: {
+          from: as,
+          to,
+          value: `${value}`,
+          validAfter: `${validAfter}`,
+          validBefore: `${validBefore}`,
+          nonce,
+        },
+        signature,
+      };
     },
     carryOut: ({ authorization, signature }) => send({ to: address, data: carryOutCall(authorization, signature) }),
     async cancel(from, nonce) {
       const message = { authorizer: from.address, nonce };
-      const { r, s, v } = parseSignature(await from.signTypedData({ domain, types: TYPES, primaryType: 'CancelAuthorization', message }));
+      const { r, s, v } = parseSignature(
+        await from.signTypedData({ domain, types: TYPES, primaryType: 'CancelAuthorization', message }),
+      );
       return write('cancelAuthorization', [from.address, nonce, Number(v), r, s]);
     },
     async allowBatch(from) {
@@ -124,21 +171,37 @@ export async function deployEvmToken(anvil: Anvil, options: TokenOptions = {}): 
       await senderOf(anvil, from)({ to: address, data });
     },
     batch: async (calls) =>
-      send({ to: await batcher(), data: encodeFunctionData({ abi: artefact('Batch').abi, functionName: 'run', args: [calls] }) }),
+      send({
+        to: await batcher(),
+        data: encodeFunctionData({ abi: artefact('Batch').abi, functionName: 'run', args: [calls] }),
+      }),
   };
 }
 
 /** Call data for what `authorize` made. */
 export function carryOutCall(authorization: Readonly<Record<string, string>>, signature: Hex): Hex {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
-  const abi = parseAbi(['function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, bytes)']);
-  const args = [from as Hex, to as Hex, BigInt(value!), BigInt(validAfter!), BigInt(validBefore!), nonce as Hex, signature] as const;
+  const abi = parseAbi([
+    'function transferWithAuthorization(address, address, uint256, uint256, uint256, bytes32, bytes)',
+  ]);
+  const args = [
+    from as Hex,
+    to as Hex,
+    BigInt(value!),
+    BigInt(validAfter!),
+    BigInt(validBefore!),
+    nonce as Hex,
+    signature,
+  ] as const;
   return encodeFunctionData({ abi, args });
 }
 
 /** Call data by which `batch` moves what it was allowed to. */
 export function transferFromCall(from: Hex, to: Hex, amount: bigint): Hex {
-  return encodeFunctionData({ abi: parseAbi(['function transferFrom(address, address, uint256)']), args: [from, to, amount] });
+  return encodeFunctionData({
+    abi: parseAbi(['function transferFrom(address, address, uint256)']),
+    args: [from, to, amount],
+  });
 }
 
 /** Deploys a contract of this folder. */
@@ -165,7 +228,11 @@ export async function signPayment(
   requirements: PaymentRequirements,
   terms: Partial<AuthorizationTerms> = {},
 ): Promise<PaymentPayload> {
-  const payload = await token.authorize(from, { to: requirements.payTo as Hex, value: BigInt(requirements.amount), ...terms });
+  const payload = await token.authorize(from, {
+    to: requirements.payTo as Hex,
+    value: BigInt(requirements.amount),
+    ...terms,
+  });
   return { x402Version: 2, accepted: requirements, payload };
 }
 
@@ -178,7 +245,9 @@ function senderOf(anvil: Anvil, account: LocalAccount = DEPLOYER) {
   return async (call: { readonly to: Hex; readonly data: Hex }): Promise<Hex> => {
     const turn = `${anvil.url} ${account.address}`;
     // One after the other: each takes the next nonce.
-    const sending = (lastSent.get(turn) ?? Promise.resolve()).then(() => wallet.sendTransaction({ chain: null, gas: 2_000_000n, ...call }));
+    const sending = (lastSent.get(turn) ?? Promise.resolve()).then(() =>
+      wallet.sendTransaction({ chain: null, gas: 2_000_000n, ...call }),
+    );
     lastSent.set(
       turn,
       sending.then(
@@ -196,5 +265,8 @@ function senderOf(anvil: Anvil, account: LocalAccount = DEPLOYER) {
 }
 
 function artefact(name: string): { readonly abi: Abi; readonly bytecode: Hex } {
-  return JSON.parse(readFileSync(new URL(`contracts/${name}.json`, import.meta.url), 'utf8')) as { abi: Abi; bytecode: Hex };
+  return JSON.parse(readFileSync(new URL(`contracts/${name}.json`, import.meta.url), 'utf8')) as {
+    abi: Abi;
+    bytecode: Hex;
+  };
 }

@@ -6,10 +6,19 @@ import type { PrivateKeyAccount } from 'viem/accounts';
 import type { EvmToken } from './evm-token.ts';
 
 /**
- * What a facilitator does with a payment: `settles`; `hangs-before` it sent anything, or `hangs-after`; answers `500-before` or `500-after`; `lies` that it has settled; `denies`
- * that it has; sends a little of its own instead, and names that (`wrong-amount`).
+ * What a facilitator does with a payment: `settles`; `hangs-before` it sent anything, or `hangs-after`; answers
+ * `500-before` or `500-after`; `lies` that it has settled; `denies` that it has; sends a little of its own instead,
+ * and names that (`wrong-amount`).
  */
-export type FacilitatorMode = 'settles' | 'hangs-before' | 'hangs-after' | '500-before' | '500-after' | 'lies' | 'denies' | 'wrong-amount';
+export type FacilitatorMode =
+  | 'settles'
+  | 'hangs-before'
+  | 'hangs-after'
+  | '500-before'
+  | '500-after'
+  | 'lies'
+  | 'denies'
+  | 'wrong-amount';
 
 /** An x402 facilitator for one token, which settles by carrying the authorization out. */
 export interface TestFacilitator {
@@ -21,7 +30,9 @@ export interface TestFacilitator {
 }
 
 interface Ask {
-  readonly paymentPayload: { readonly payload: { readonly authorization: Readonly<Record<string, string>>; readonly signature: Hex } };
+  readonly paymentPayload: {
+    readonly payload: { readonly authorization: Readonly<Record<string, string>>; readonly signature: Hex };
+  };
   readonly paymentRequirements: { readonly network: string };
 }
 
@@ -34,7 +45,8 @@ export async function startFacilitator(token: EvmToken, purse: PrivateKeyAccount
       const chunks: Buffer[] = [];
       for await (const chunk of request) chunks.push(chunk as Buffer);
       const { paymentPayload, paymentRequirements } = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Ask;
-      const answer = (status: number, body: unknown) => response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      const answer = (status: number, body: unknown) =>
+        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
       const { authorization } = paymentPayload.payload;
       asked += 1;
       const { network } = paymentRequirements;

@@ -41,7 +41,9 @@ export interface EvmMoney extends MoneyChain {
   walletOf(payer: Payer): PrivateKeyAccount;
 }
 
-export async function evmMoney(options: { readonly anvil?: AnvilOptions; readonly token?: TokenOptions } = {}): Promise<EvmMoney> {
+export async function evmMoney(
+  options: { readonly anvil?: AnvilOptions; readonly token?: TokenOptions } = {},
+): Promise<EvmMoney> {
   const anvil = await startAnvil(options.anvil);
   const token = await deployEvmToken(anvil, options.token);
   // So that the token is there in what is final.
@@ -57,7 +59,13 @@ export async function evmMoney(options: { readonly anvil?: AnvilOptions; readonl
     network,
     url: anvil.url,
     treasury,
-    setup: { network, asset: token.address, assetName: token.name, assetVersion: token.version, treasuryKey: toBytes(key) },
+    setup: {
+      network,
+      asset: token.address,
+      assetName: token.name,
+      assetVersion: token.version,
+      treasuryKey: toBytes(key),
+    },
     async payer(usdc) {
       const wallet = privateKeyToAccount(generatePrivateKey());
       wallets.set(wallet.address, wallet);
@@ -100,7 +108,11 @@ export async function solanaMoney(options: TwinOptions = {}): Promise<SolanaMone
     async payer(usdc) {
       const payer = await newPayer();
       if (usdc > 0n) twin.fundUsdc(payer.address, usdc);
-      return { address: payer.address, account: `solana:${payer.address}`, sign: (requirements) => pay(twin, payer, requirements) };
+      return {
+        address: payer.address,
+        account: `solana:${payer.address}`,
+        sign: (requirements) => pay(twin, payer, requirements),
+      };
     },
     balanceOf: async (address) => twin.chain.tokens(address),
     mint: async (address, usdc) => twin.fundUsdc(address, usdc),

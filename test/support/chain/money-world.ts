@@ -11,9 +11,17 @@ import { evmMoney, type EvmMoney, type MoneyChain, type Payer } from './money-ch
 
 export type { Payer } from './money-chain.ts';
 
-const POLICY: ChainPolicy = { confirmations: 1, unfinalMax: 10_000_000_000n, withdrawalMin: 1n, withdrawalDailyMax: 10_000_000_000n };
+const POLICY: ChainPolicy = {
+  confirmations: 1,
+  unfinalMax: 10_000_000_000n,
+  withdrawalMin: 1n,
+  withdrawalDailyMax: 10_000_000_000n,
+};
 
-/** A chain with a token and a treasury, and books on a database. Gateways are opened on it, one or several, one after the other. */
+/**
+ * A chain with a token and a treasury, and books on a database. Gateways are opened on it, one or several, one
+ * after the other.
+ */
 export interface MoneyWorld<C extends MoneyChain = MoneyChain> {
   readonly chain: C;
   readonly network: string;
@@ -29,7 +37,10 @@ export interface MoneyWorld<C extends MoneyChain = MoneyChain> {
   finalize(): Promise<void>;
   /** Rows of the tables of money that are not at an end. */
   unfinished(): Promise<readonly string[]>;
-  /** With a gateway that works and blocks that come, until nothing is open; then the books are right, and say what the treasury holds. */
+  /**
+   * With a gateway that works and blocks that come, until nothing is open; then the books are right, and say what
+   * the treasury holds.
+   */
   settle(gateway?: MoneyGateway): Promise<void>;
   /** Available of a ledger account. */
   available(account: string): Promise<MicroUsd>;
@@ -71,15 +82,23 @@ const OPEN = [
   adHoc(
     "SELECT 'deposit ' || id || ' ' || state AS row FROM deposits WHERE state NOT IN ('final', 'failed', 'reversed') OR next_look_at IS NOT NULL",
   ),
-  adHoc("SELECT 'withdrawal ' || id || ' ' || state AS row FROM withdrawals WHERE state NOT IN ('paid', 'returned', 'refused')"),
+  adHoc(
+    "SELECT 'withdrawal ' || id || ' ' || state AS row FROM withdrawals WHERE state NOT IN ('paid', 'returned', 'refused')",
+  ),
 ];
 
 /** On an EVM chain. */
-export async function openMoneyWorld(engine: EngineName = 'sqlite', options: Parameters<typeof evmMoney>[0] = {}): Promise<MoneyWorld<EvmMoney>> {
+export async function openMoneyWorld(
+  engine: EngineName = 'sqlite',
+  options: Parameters<typeof evmMoney>[0] = {},
+): Promise<MoneyWorld<EvmMoney>> {
   return openMoneyWorldOn(await evmMoney(options), engine);
 }
 
-export async function openMoneyWorldOn<C extends MoneyChain>(chain: C, engine: EngineName = 'sqlite'): Promise<MoneyWorld<C>> {
+export async function openMoneyWorldOn<C extends MoneyChain>(
+  chain: C,
+  engine: EngineName = 'sqlite',
+): Promise<MoneyWorld<C>> {
   const opened = await openEngine(engine);
   const { network, treasury } = chain;
   const gateways = new Set<MoneyGateway>();

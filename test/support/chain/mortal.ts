@@ -24,8 +24,9 @@ const ASIDE = /^(?:claim|schedule|find|list|suspended|unfinal|withdrawn|unsigned
 const BROADCAST = ['eth_sendRawTransaction', 'sendTransaction'];
 
 /**
- * A process that dies right before or right after its first write or broadcast of a name: from then on nothing of it reaches the database or the node. What stands in for its death
- * is that all its ways out are cut, so that a whole matrix of deaths takes seconds; that real ones are no different is what tests with SIGKILL are for.
+ * A process that dies right before or right after its first write or broadcast of a name: from then on nothing of
+ * it reaches the database or the node. What stands in for its death is that all its ways out are cut, so that a
+ * whole matrix of deaths takes seconds; that real ones are no different is what tests with SIGKILL are for.
  */
 export function createMortal(dies: Death | null, proxy: RpcFaultProxy): Mortal {
   const steps: string[] = [];
@@ -86,7 +87,8 @@ export function createMortal(dies: Death | null, proxy: RpcFaultProxy): Mortal {
         close: () => Promise.resolve(),
       }),
       ledger: (real) => ({
-        transfer: (request) => step(`transfer ${request.id.slice(0, request.id.indexOf(':'))}`, () => real.transfer(request)),
+        transfer: (request) =>
+          step(`transfer ${request.id.slice(0, request.id.indexOf(':'))}`, () => real.transfer(request)),
         balance: (account) => (dead ? Promise.reject(new Killed('killed')) : real.balance(account)),
       }),
     },

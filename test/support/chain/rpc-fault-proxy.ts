@@ -12,10 +12,11 @@ export interface RpcRequest {
 }
 
 /**
- * What goes wrong with a request:
- * `refuse`: the connection is reset before the node hears of it. `error`: a JSON-RPC error, the node hears nothing. `status`: an HTTP status with a text that is no JSON.
- * `drop`: an answer that the node never gave; it hears nothing. `delay`: the answer comes so much later. `hang`: the node never hears of it, no answer ever comes.
- * `swallow`: the node does as told, and the connection is reset instead of its answer. `rewrite`: the request that the node gets instead, or the result of its answer.
+ * What goes wrong with a request: `refuse`: the connection is reset before the node hears of it. `error`: a
+ * JSON-RPC error, the node hears nothing. `status`: an HTTP status with a text that is no JSON. `drop`: an answer
+ * that the node never gave; it hears nothing. `delay`: the answer comes so much later. `hang`: the node never hears
+ * of it, no answer ever comes. `swallow`: the node does as told, and the connection is reset instead of its answer.
+ * `rewrite`: the request that the node gets instead, or the result of its answer.
  */
 export type RpcFault =
   | { readonly kind: 'refuse' | 'hang' | 'swallow' }
@@ -39,7 +40,10 @@ export interface FaultRule {
   readonly fault: RpcFault;
 }
 
-/** An HTTP proxy on loopback before the JSON-RPC node of any chain. Without rules it passes everything on. Batches are taken apart. */
+/**
+ * An HTTP proxy on loopback before the JSON-RPC node of any chain. Without rules it passes everything on. Batches
+ * are taken apart.
+ */
 export interface RpcFaultProxy {
   readonly url: string;
   /** Rules are asked in order; the first that concerns a request decides. Replaces the rules before. */
@@ -71,7 +75,11 @@ export async function startRpcFaultProxy(target: string): Promise<RpcFaultProxy>
   };
 
   const forward = async (request: RpcRequest): Promise<Record<string, unknown>> => {
-    const response = await fetch(target, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(request) });
+    const response = await fetch(target, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(request),
+    });
     return (await response.json()) as Record<string, unknown>;
   };
 
@@ -119,10 +127,14 @@ export async function startRpcFaultProxy(target: string): Promise<RpcFaultProxy>
     if (answers.includes(RESET)) return void response.destroy();
     if (answers.includes(HANG)) return void hanging.add(response);
     const broken = answers.find(
-      (one): one is { [STATUS]: { status: number; body: string } } => typeof one === 'object' && one !== null && STATUS in one,
+      (one): one is { [STATUS]: { status: number; body: string } } =>
+        typeof one === 'object' && one !== null && STATUS in one,
     );
-    if (broken) return void response.writeHead(broken[STATUS].status, { 'content-type': 'text/plain' }).end(broken[STATUS].body);
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(Array.isArray(body) ? answers : answers[0]));
+    if (broken)
+      return void response.writeHead(broken[STATUS].status, { 'content-type': 'text/plain' }).end(broken[STATUS].body);
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(Array.isArray(body) ? answers : answers[0]));
   }
 
   const server = createServer((request, response) => {

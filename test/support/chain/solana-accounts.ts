@@ -15,7 +15,9 @@ export function ataOf(owner: string, mint: string = USDC): string {
   for (let bump = 255; bump >= 0; bump -= 1) {
     const hash = createHash('sha256');
     for (const seed of seeds) hash.update(seed);
-    const found = bs58.encode(hash.update(Uint8Array.of(bump)).update(bs58.decode(ATA_PROGRAM)).update('ProgramDerivedAddress').digest());
+    const found = bs58.encode(
+      hash.update(Uint8Array.of(bump)).update(bs58.decode(ATA_PROGRAM)).update('ProgramDerivedAddress').digest(),
+    );
     if (isOffCurveAddress(address(found))) return found;
   }
   throw new Error('no associated account');

@@ -44,7 +44,10 @@ interface Outcome {
 interface Metadata {
   logs(): string[];
   computeUnitsConsumed(): bigint;
-  innerInstructions(): { instruction(): { programIdIndex(): number; accounts(): Uint8Array; data(): Uint8Array }; stackHeight(): number }[][];
+  innerInstructions(): {
+    instruction(): { programIdIndex(): number; accounts(): Uint8Array; data(): Uint8Array };
+    stackHeight(): number;
+  }[][];
 }
 
 const FIRST_SLOT = 10_000;
@@ -53,7 +56,10 @@ const BLOCKHASH_AGE = 150;
 const SKIPPED = 37;
 const MEMO_PROGRAM = 'MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr';
 
-/** The blocks of the twin: the real virtual machine, in slots that pass when they are told to, with what each commitment level sees derived from their age. */
+/**
+ * The blocks of the twin: the real virtual machine, in slots that pass when they are told to, with what each
+ * commitment level sees derived from their age.
+ */
 export class SvmChain {
   readonly landed: Landed[] = [];
   confirmAfter: number;
@@ -100,7 +106,12 @@ export class SvmChain {
   }
 
   slotAt(level: Commitment, staleBy = 0): number {
-    const age = level === 'processed' ? 0 : level === 'confirmed' ? this.confirmAfter : Math.max(this.finalizeAfter, this.confirmAfter);
+    const age =
+      level === 'processed'
+        ? 0
+        : level === 'confirmed'
+          ? this.confirmAfter
+          : Math.max(this.finalizeAfter, this.confirmAfter);
     return this.slot - staleBy - age;
   }
 
@@ -144,7 +155,8 @@ export class SvmChain {
     const { transaction, compiled } = decode(wire);
     const refusal = this.refusal(wire, slot);
     if (refusal !== null) return { err: refusal, logs: [], units: 0 };
-    if (sigVerify && Object.values(transaction.signatures).some((one) => one === null)) return { err: 'SignatureFailure', logs: [], units: 0 };
+    if (sigVerify && Object.values(transaction.signatures).some((one) => one === null))
+      return { err: 'SignatureFailure', logs: [], units: 0 };
     this.vm.withSigverify(false);
     const outcome = this.vm.simulateTransaction(transaction);
     this.vm.withSigverify(true);
@@ -286,6 +298,7 @@ function errorOf(err: unknown, instructions: number): string | Record<string, un
   const { index, err: cause } = err as { index?: number; err?: () => unknown };
   if (index === undefined || cause === undefined || index >= instructions) return 'SanitizeFailure';
   const reason = cause.call(err);
-  if (typeof reason === 'number') return { InstructionError: [index, INSTRUCTION_ERRORS[reason] ?? `InstructionError${reason}`] };
+  if (typeof reason === 'number')
+    return { InstructionError: [index, INSTRUCTION_ERRORS[reason] ?? `InstructionError${reason}`] };
   return { InstructionError: [index, { Custom: (reason as { code?: number }).code ?? 0 }] };
 }

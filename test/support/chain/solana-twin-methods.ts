@@ -55,7 +55,14 @@ export const METHODS: Readonly<Record<string, Method>> = {
   getEpochInfo(view, params) {
     const absoluteSlot = slotOf(view, config(params, 0));
     const blockHeight = view.chain.heightAt(absoluteSlot);
-    return { absoluteSlot, blockHeight, epoch: 0, slotIndex: absoluteSlot, slotsInEpoch: 432_000, transactionCount: view.chain.landed.length };
+    return {
+      absoluteSlot,
+      blockHeight,
+      epoch: 0,
+      slotIndex: absoluteSlot,
+      slotsInEpoch: 432_000,
+      transactionCount: view.chain.landed.length,
+    };
   },
   getLatestBlockhash(view, params) {
     const slot = slotOf(view, config(params, 0));
@@ -100,10 +107,16 @@ export const METHODS: Readonly<Record<string, Method>> = {
     if (view.faults.refuseSends) throw new RpcRefusal(-32005, 'Node is unhealthy');
     const wire = wireOf(params[0]);
     const { signatures } = getTransactionDecoder().decode(wire);
-    if (Object.values(signatures).some((one) => one === null)) throw new RpcRefusal(-32003, 'Transaction signature verification failure');
+    if (Object.values(signatures).some((one) => one === null))
+      throw new RpcRefusal(-32003, 'Transaction signature verification failure');
     if (asked.skipPreflight !== true) {
-      const { err, logs } = view.chain.simulate(wire, slotOf(view, { commitment: asked.preflightCommitment ?? 'finalized' }), true);
-      if (err !== null) throw new RpcRefusal(-32002, `Transaction simulation failed: ${JSON.stringify(err)}`, { err, logs });
+      const { err, logs } = view.chain.simulate(
+        wire,
+        slotOf(view, { commitment: asked.preflightCommitment ?? 'finalized' }),
+        true,
+      );
+      if (err !== null)
+        throw new RpcRefusal(-32002, `Transaction simulation failed: ${JSON.stringify(err)}`, { err, logs });
     }
     if (view.faults.dropNext > 0) view.faults.dropNext -= 1;
     else view.chain.take(wire, view.faults.landAfter);
@@ -116,7 +129,8 @@ export const METHODS: Readonly<Record<string, Method>> = {
       now,
       (params[0] as string[]).map((signature) => {
         const landed = known(view, signature);
-        if (landed === null || (searchTransactionHistory !== true && now - landed.slot > STATUS_CACHE_SLOTS)) return null;
+        if (landed === null || (searchTransactionHistory !== true && now - landed.slot > STATUS_CACHE_SLOTS))
+          return null;
         const level = levelOf(view, landed);
         return {
           slot: landed.slot,
@@ -146,7 +160,9 @@ export const METHODS: Readonly<Record<string, Method>> = {
   getSignaturesForAddress(view, params) {
     const { limit = 1_000, before, until, ...asked } = config(params, 1);
     const slot = slotOf(view, asked);
-    const all = view.chain.landed.filter((one) => one.slot <= slot && one.slot >= view.faults.forgetBefore && one.keys.includes(String(params[0])));
+    const all = view.chain.landed.filter(
+      (one) => one.slot <= slot && one.slot >= view.faults.forgetBefore && one.keys.includes(String(params[0])),
+    );
     all.reverse();
     const from = before === undefined ? 0 : all.findIndex(({ signature }) => signature === before) + 1;
     if (before !== undefined && from === 0) return [];
@@ -183,7 +199,9 @@ function within(slot: number, value: unknown): unknown {
 
 function known({ chain, faults }: TwinView, signature: string): Landed | null {
   const landed = chain.find(signature);
-  return landed === null || landed.slot < faults.forgetBefore || landed.slot > chain.slot - faults.staleBy ? null : landed;
+  return landed === null || landed.slot < faults.forgetBefore || landed.slot > chain.slot - faults.staleBy
+    ? null
+    : landed;
 }
 
 function levelOf({ chain, faults }: TwinView, landed: Landed): Commitment {

@@ -15,7 +15,10 @@ export interface TwinFaults {
   refuseSends: boolean;
   /** `sendTransaction` does its work, and its answer never arrives. */
   cutSendAnswers: boolean;
-  /** The node is so many slots behind everybody else: it takes transactions and passes them on, but knows only what was before. */
+  /**
+   * The node is so many slots behind everybody else: it takes transactions and passes them on, but knows only what
+   * was before.
+   */
   staleBy: number;
   /** `getHealth` says that it is behind. */
   unhealthy: boolean;
@@ -53,9 +56,10 @@ export interface TwinOptions {
 }
 
 /**
- * A Solana devnet of one process: litesvm (the real virtual machine with the real SPL programs) behind JSON-RPC on loopback, with USDC of devnet. It shows what
- * programs do, what a transaction costs, when it expires, and a node that is late, forgetful or wrong. It cannot show forks (what landed stays), real commitment
- * levels (confirmed and final are a matter of age), leaders, congestion, lookup tables or durable nonces; and it has one node.
+ * A Solana devnet of one process: litesvm (the real virtual machine with the real SPL programs) behind JSON-RPC on
+ * loopback, with USDC of devnet. It shows what programs do, what a transaction costs, when it expires, and a node
+ * that is late, forgetful or wrong. It cannot show forks (what landed stays), real commitment levels (confirmed and
+ * final are a matter of age), leaders, congestion, lookup tables or durable nonces; and it has one node.
  */
 export async function startSolanaTwin(options: TwinOptions = {}): Promise<SolanaTwin> {
   const chain = new SvmChain(options.confirmAfter ?? 0, options.finalizeAfter ?? 32);
@@ -84,7 +88,11 @@ export async function startSolanaTwin(options: TwinOptions = {}): Promise<Solana
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
-    const { id, method, params = [] } = JSON.parse(Buffer.concat(chunks).toString('utf8')) as { id: unknown; method: string; params?: unknown[] };
+    const {
+      id,
+      method,
+      params = [],
+    } = JSON.parse(Buffer.concat(chunks).toString('utf8')) as { id: unknown; method: string; params?: unknown[] };
     asked.set(method, (asked.get(method) ?? 0) + 1);
     let reply: Record<string, unknown>;
     try {
@@ -98,7 +106,9 @@ export async function startSolanaTwin(options: TwinOptions = {}): Promise<Solana
       reply = { result: faults.lie === null ? honest : faults.lie(method, honest, params) };
     } catch (error) {
       if (!(error instanceof RpcRefusal)) throw error;
-      reply = { error: { code: error.code, message: error.message, ...(error.data === undefined ? {} : { data: error.data }) } };
+      reply = {
+        error: { code: error.code, message: error.message, ...(error.data === undefined ? {} : { data: error.data }) },
+      };
     }
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ jsonrpc: '2.0', id, ...reply }));

@@ -71,7 +71,15 @@ export interface TransferOptions {
 }
 
 /** TransferChecked between two wallets' accounts. */
-export function transfer({ from, to, amount, source, destination, mint = USDC, decimals = 6 }: TransferOptions): Instruction {
+export function transfer({
+  from,
+  to,
+  amount,
+  source,
+  destination,
+  mint = USDC,
+  decimals = 6,
+}: TransferOptions): Instruction {
   const authority = { address: from, signTransactions: () => Promise.resolve([]) };
   return getTransferCheckedInstruction({
     source: (source ?? ataOf(from, mint)) as Address,
@@ -86,7 +94,12 @@ export function transfer({ from, to, amount, source, destination, mint = USDC, d
 /** The older Transfer, which names no mint. */
 export function plainTransfer(from: Address, to: Address, amount: bigint): Instruction {
   const authority = { address: from, signTransactions: () => Promise.resolve([]) };
-  return getTransferInstruction({ source: ataOf(from) as Address, destination: ataOf(to) as Address, authority, amount });
+  return getTransferInstruction({
+    source: ataOf(from) as Address,
+    destination: ataOf(to) as Address,
+    authority,
+    amount,
+  });
 }
 
 export interface BuildOptions {
@@ -105,7 +118,10 @@ export async function build(
   options: BuildOptions = {},
 ): Promise<string> {
   const latest = twin.chain.blockhashAt(twin.chain.slotAt('finalized'));
-  const lifetime = { blockhash: (options.blockhash ?? latest.blockhash) as Blockhash, lastValidBlockHeight: BigInt(latest.lastValidBlockHeight) };
+  const lifetime = {
+    blockhash: (options.blockhash ?? latest.blockhash) as Blockhash,
+    lastValidBlockHeight: BigInt(latest.lastValidBlockHeight),
+  };
   const message = pipe(
     createTransactionMessage({ version: (options.version ?? 0) as 0 }),
     (one) => setTransactionMessageFeePayer(feePayer, one),
@@ -116,7 +132,9 @@ export async function build(
   const compiled = compileTransaction(
     lookup === undefined
       ? message
-      : (compressTransactionMessageUsingAddressLookupTables(message as never, { [lookup.table]: lookup.addresses }) as unknown as typeof message),
+      : (compressTransactionMessageUsingAddressLookupTables(message as never, {
+          [lookup.table]: lookup.addresses,
+        }) as unknown as typeof message),
   );
   return getBase64EncodedWireTransaction(
     await partiallySignTransaction(
@@ -127,7 +145,12 @@ export async function build(
 }
 
 /** A transaction of a wallet's own, sent: what anybody may do without us. Resolves with its id. */
-export async function send(twin: SolanaTwin, payer: Payer, instructions: readonly Instruction[], others: readonly Payer[] = []): Promise<string> {
+export async function send(
+  twin: SolanaTwin,
+  payer: Payer,
+  instructions: readonly Instruction[],
+  others: readonly Payer[] = [],
+): Promise<string> {
   const transaction = await build(twin, payer.address, [payer, ...others], instructions);
   twin.chain.take(Uint8Array.from(Buffer.from(transaction, 'base64')), 0);
   const landed = twin.chain.landed.at(-1);

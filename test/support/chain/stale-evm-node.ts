@@ -1,17 +1,20 @@
 import type { FaultRule, RpcRequest } from './rpc-fault-proxy.ts';
 
 /**
- * An EVM node that has heard of no block after `height`: what it calls newest is that one, it knows no later ones, and refuses to tell their state. As real
- * nodes do, it answers a search for logs beyond its newest block as if there were none.
+ * An EVM node that has heard of no block after `height`: what it calls newest is that one, it knows no later ones,
+ * and refuses to tell their state. As real nodes do, it answers a search for logs beyond its newest block as if
+ * there were none.
  */
 export function staleEvmNode(height: number): readonly FaultRule[] {
   const quantity = (number: number): string => `0x${Math.max(0, number).toString(16)}`;
-  const later = (tag: unknown): boolean => typeof tag === 'string' && tag.startsWith('0x') && tag.length < 20 && Number(tag) > height;
+  const later = (tag: unknown): boolean =>
+    typeof tag === 'string' && tag.startsWith('0x') && tag.length < 20 && Number(tag) > height;
   const older = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(older);
     if (value === 'latest' || value === 'pending') return quantity(height);
     if (value === 'finalized' || value === 'safe') return quantity(height - 2);
-    if (typeof value === 'object' && value !== null && 'toBlock' in value && later(value.toBlock)) return { ...value, toBlock: quantity(height) };
+    if (typeof value === 'object' && value !== null && 'toBlock' in value && later(value.toBlock))
+      return { ...value, toBlock: quantity(height) };
     return value;
   };
   return [

@@ -3,13 +3,17 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /*
- * The twin of main.go for machines without Go. The rule of `encoding/json`: each member of an object goes to the field of its name, else to the one whose
- * name is the same under the simple folding of Unicode; members are read in their order, so the last one that fits counts.
+ * The twin of main.go for machines without Go. The rule of `encoding/json`: each member of an object goes to the
+ * field of its name, else to the one whose name is the same under the simple folding of Unicode; members are read
+ * in their order, so the last one that fits counts.
  */
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Whether two names are the same under simple folding, as `strings.EqualFold` of Go has it. Fields are of letters and `_`. */
+/**
+ * Whether two names are the same under simple folding, as `strings.EqualFold` of Go has it. Fields are of letters
+ * and `_`.
+ */
 const foldsTo = (name: string, field: string): boolean => new RegExp(`^${field}$`, 'iu').test(name);
 
 /** The fields of a struct out of an object; what is not there has its zero. */
@@ -33,7 +37,11 @@ export async function startAsGo(): Promise<{ readonly url: string; close(): Prom
 
   function run(method: string, params: unknown): unknown {
     if (method === 'initialize')
-      return { protocolVersion: '2025-11-25', capabilities: { tools: {}, logging: {} }, serverInfo: { name: 'go', version: '1' } };
+      return {
+        protocolVersion: '2025-11-25',
+        capabilities: { tools: {}, logging: {} },
+        serverInfo: { name: 'go', version: '1' },
+      };
     if (method === 'tools/list') return { tools: [tool('cheap'), tool('dear')] };
     if (method !== 'tools/call') return {};
     const { name } = decodeAsGo(params, { name: '' });
@@ -57,7 +65,8 @@ export async function startAsGo(): Promise<{ readonly url: string; close(): Prom
       const result = { kind: 'message', messageId: 'reply', role: 'agent', parts: [{ kind: 'text', text: 'ok' }] };
       return { json: { jsonrpc: '2.0', id, result } };
     }
-    if (method === 'server/discover') return { status: 400, json: { jsonrpc: '2.0', id, error: { code: -32_601, message: 'Method not found' } } };
+    if (method === 'server/discover')
+      return { status: 400, json: { jsonrpc: '2.0', id, error: { code: -32_601, message: 'Method not found' } } };
     const result = run(method, params);
     return id === undefined ? { status: 202 } : { json: { jsonrpc: '2.0', id, result } };
   }

@@ -8,7 +8,12 @@ import { startAsGo } from './as-go.ts';
 
 /** What the server obeyed so far. */
 export interface Obeyed {
-  readonly chat: readonly { readonly model: string; readonly max_tokens: number; readonly n: number; readonly stream: boolean }[];
+  readonly chat: readonly {
+    readonly model: string;
+    readonly max_tokens: number;
+    readonly n: number;
+    readonly stream: boolean;
+  }[];
   /** Names of the tools that were run. */
   readonly tools: readonly string[];
   readonly sends: readonly { readonly taskId: string; readonly contextId: string; readonly messageId: string }[];
@@ -47,7 +52,12 @@ export async function startGoServer(): Promise<GoServer> {
       GOFLAGS: '',
       CGO_ENABLED: '0',
     };
-    const built = spawnSync(go.file, ['build', '-o', file, SOURCE], { cwd: home, env, encoding: 'utf8', timeout: BUILD_MS });
+    const built = spawnSync(go.file, ['build', '-o', file, SOURCE], {
+      cwd: home,
+      env,
+      encoding: 'utf8',
+      timeout: BUILD_MS,
+    });
     if (built.status !== 0) throw new Error(`go build failed: ${built.stderr || String(built.error)}`);
     const server = keeper.start({ file, args: [], cwd: home });
     await server.wrote('\n');
@@ -58,7 +68,10 @@ export async function startGoServer(): Promise<GoServer> {
   }
 }
 
-const withObeyed = ({ url, close }: { readonly url: string; close(): Promise<void> }, version: string | null): GoServer => ({
+const withObeyed = (
+  { url, close }: { readonly url: string; close(): Promise<void> },
+  version: string | null,
+): GoServer => ({
   url,
   version,
   obeyed: async () => (await (await fetch(`${url}/obeyed`)).json()) as Obeyed,

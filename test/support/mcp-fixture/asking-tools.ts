@@ -38,25 +38,37 @@ const ASKING: Readonly<Record<string, Asking>> = {
 
   test_input_required_result_elicitation({ mcpReq }) {
     const name = acceptedContent<{ name?: unknown }>(mcpReq.inputResponses, 'user_name')?.name;
-    return typeof name === 'string' ? says(`Hello, ${name}!`) : inputRequired({ inputRequests: { user_name: askFor('What is your name?', 'name') } });
+    return typeof name === 'string'
+      ? says(`Hello, ${name}!`)
+      : inputRequired({ inputRequests: { user_name: askFor('What is your name?', 'name') } });
   },
 
   async test_input_required_result_request_state({ mcpReq }) {
-    const done = mcpReq.requestState<State>()?.step === 1 && acceptedContent(mcpReq.inputResponses, 'confirm') !== undefined;
-    return done ? says('state-ok') : inputRequired({ inputRequests: { confirm: confirm() }, requestState: await states.mint({ step: 1 }) });
+    const done =
+      mcpReq.requestState<State>()?.step === 1 && acceptedContent(mcpReq.inputResponses, 'confirm') !== undefined;
+    return done
+      ? says('state-ok')
+      : inputRequired({ inputRequests: { confirm: confirm() }, requestState: await states.mint({ step: 1 }) });
   },
 
   async test_input_required_result_tampered_state({ mcpReq }) {
-    const done = mcpReq.requestState<State>()?.step === 1 && acceptedContent(mcpReq.inputResponses, 'confirm') !== undefined;
+    const done =
+      mcpReq.requestState<State>()?.step === 1 && acceptedContent(mcpReq.inputResponses, 'confirm') !== undefined;
     return done
       ? says('The state came back as it was')
       : inputRequired({ inputRequests: { confirm: confirm() }, requestState: await states.mint({ step: 1 }) });
   },
 
   async test_input_required_result_multiple_inputs({ mcpReq }) {
-    const questions = { user_name: askFor('What is your name?', 'name'), greeting: askModel('Generate a greeting', 50), client_roots: askRoots() };
+    const questions = {
+      user_name: askFor('What is your name?', 'name'),
+      greeting: askModel('Generate a greeting', 50),
+      client_roots: askRoots(),
+    };
     const all = Object.keys(questions).every((key) => inputResponse(mcpReq.inputResponses, key).kind !== 'missing');
-    return all ? says('All three answers came') : inputRequired({ inputRequests: questions, requestState: await states.mint({ step: 1 }) });
+    return all
+      ? says('All three answers came')
+      : inputRequired({ inputRequests: questions, requestState: await states.mint({ step: 1 }) });
   },
 
   async test_input_required_result_multi_round({ mcpReq }) {
@@ -69,7 +81,10 @@ const ASKING: Readonly<Record<string, Asking>> = {
         inputRequests: { step2: askFor('Step 2: What is your favorite color?', 'color') },
         requestState: await states.mint({ step: 2, name }),
       });
-    return inputRequired({ inputRequests: { step1: askFor('Step 1: What is your name?', 'name') }, requestState: await states.mint({ step: 1 }) });
+    return inputRequired({
+      inputRequests: { step1: askFor('Step 1: What is your name?', 'name') },
+      requestState: await states.mint({ step: 1 }),
+    });
   },
 
   test_input_required_result_capabilities({ mcpReq }, server) {
@@ -79,7 +94,9 @@ const ASKING: Readonly<Record<string, Asking>> = {
     if (client.sampling) questions['greeting'] = askModel('Generate a greeting', 50);
     if (client.roots) questions['client_roots'] = askRoots();
     const open = Object.keys(questions).filter((key) => inputResponse(mcpReq.inputResponses, key).kind === 'missing');
-    return open.length === 0 ? says(`${Object.keys(questions).length} answers came`) : inputRequired({ inputRequests: questions });
+    return open.length === 0
+      ? says(`${Object.keys(questions).length} answers came`)
+      : inputRequired({ inputRequests: questions });
   },
 };
 
@@ -95,7 +112,8 @@ export function addAskingTools(server: McpServer, pushing: boolean): void {
     { description: 'Passes a prompt to the model of the client', inputSchema: oneString('prompt') },
     (input, { mcpReq }) => {
       const answer = inputResponse(mcpReq.inputResponses, 'answer');
-      if (answer.kind !== 'sampling') return inputRequired({ inputRequests: { answer: askModel(input['prompt'] ?? '', 100) } });
+      if (answer.kind !== 'sampling')
+        return inputRequired({ inputRequests: { answer: askModel(input['prompt'] ?? '', 100) } });
       return says(`LLM response: ${wordsOf(answer.result.content)}`);
     },
   );
@@ -105,7 +123,8 @@ export function addAskingTools(server: McpServer, pushing: boolean): void {
     { description: 'Shows a message to the user and asks who it is', inputSchema: oneString('message') },
     (input, { mcpReq }) => {
       const answer = inputResponse(mcpReq.inputResponses, 'person');
-      if (answer.kind !== 'elicit') return inputRequired({ inputRequests: { person: askWith(input['message'] ?? '', PERSON_FORM) } });
+      if (answer.kind !== 'elicit')
+        return inputRequired({ inputRequests: { person: askWith(input['message'] ?? '', PERSON_FORM) } });
       return says(`User response: action=${answer.action}, content=${JSON.stringify(answer.content ?? {})}`);
     },
   );
@@ -124,6 +143,8 @@ function form(question: InputRequest): Asking {
 function needs(question: InputRequest, key = 'answer'): Asking {
   return ({ mcpReq }) => {
     const answer = inputResponse(mcpReq.inputResponses, key);
-    return answer.kind === 'missing' ? inputRequired({ inputRequests: { [key]: question } }) : says(`The client answered: ${JSON.stringify(answer)}`);
+    return answer.kind === 'missing'
+      ? inputRequired({ inputRequests: { [key]: question } })
+      : says(`The client answered: ${JSON.stringify(answer)}`);
   };
 }

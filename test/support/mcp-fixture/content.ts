@@ -10,14 +10,19 @@ export const text = (value: string): ContentBlock => ({ type: 'text', text: valu
 export const says = (value: string): CallToolResult => ({ content: [text(value)] });
 
 const image: ContentBlock = { type: 'image', data: PNG, mimeType: 'image/png' };
-const embedded = (uri: string, mimeType: string, value: string): ContentBlock => ({ type: 'resource', resource: { uri, mimeType, text: value } });
+const embedded = (uri: string, mimeType: string, value: string): ContentBlock => ({
+  type: 'resource',
+  resource: { uri, mimeType, text: value },
+});
 
 /** Tools without arguments that answer with one fixed result, by name; the first one is what header scenarios call. */
 export const FIXED_RESULTS: Readonly<Record<string, CallToolResult>> = {
   test_simple_text: says('This is a simple text response for testing.'),
   test_image_content: { content: [image] },
   test_audio_content: { content: [{ type: 'audio', data: WAV, mimeType: 'audio/wav' }] },
-  test_embedded_resource: { content: [embedded('test://embedded-resource', 'text/plain', 'This is an embedded resource content.')] },
+  test_embedded_resource: {
+    content: [embedded('test://embedded-resource', 'text/plain', 'This is an embedded resource content.')],
+  },
   test_multiple_content_types: {
     content: [
       text('Multiple content types test:'),
@@ -29,7 +34,11 @@ export const FIXED_RESULTS: Readonly<Record<string, CallToolResult>> = {
 
 /** An input schema with one text. */
 export function oneString(name: string) {
-  return fromJsonSchema<Record<string, string>>({ type: 'object', properties: { [name]: { type: 'string' } }, required: [name] });
+  return fromJsonSchema<Record<string, string>>({
+    type: 'object',
+    properties: { [name]: { type: 'string' } },
+    required: [name],
+  });
 }
 
 /** The texts of a message's content. */

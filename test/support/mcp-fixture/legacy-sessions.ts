@@ -22,7 +22,10 @@ interface Session {
   readonly subscribed: Set<string>;
 }
 
-/** The streamable HTTP of 2025-11-25 and before: one server per session, GET stream, DELETE, and events kept for clients that come back. */
+/**
+ * The streamable HTTP of 2025-11-25 and before: one server per session, GET stream, DELETE, and events kept for
+ * clients that come back.
+ */
 export function createLegacySessions(createServer: () => McpServer): LegacySessions {
   const sessions = new Map<string, Session>();
 
@@ -74,7 +77,10 @@ export function createLegacySessions(createServer: () => McpServer): LegacySessi
       toolsChanged: () => each(({ server }) => server.sendToolListChanged()),
       promptsChanged: () => each(({ server }) => server.sendPromptListChanged()),
       resourcesChanged: () => each(({ server }) => server.sendResourceListChanged()),
-      resourceUpdated: (uri) => each(({ server, subscribed }) => (subscribed.has(uri) ? server.server.sendResourceUpdated({ uri }) : undefined)),
+      resourceUpdated: (uri) =>
+        each(({ server, subscribed }) =>
+          subscribed.has(uri) ? server.server.sendResourceUpdated({ uri }) : undefined,
+        ),
     },
     async close() {
       await Promise.all([...sessions.values()].map(({ server }) => server.close()));
@@ -96,7 +102,8 @@ function createEventStore(): EventStore {
     async replayEventsAfter(id, { send }) {
       const streamId = events[placeOf(id)]?.streamId ?? '';
       for (const [place, event] of events.entries())
-        if (place > placeOf(id) && event.streamId === streamId && 'jsonrpc' in event.message) await send(`${streamId}/${place}`, event.message);
+        if (place > placeOf(id) && event.streamId === streamId && 'jsonrpc' in event.message)
+          await send(`${streamId}/${place}`, event.message);
       return streamId;
     },
   };

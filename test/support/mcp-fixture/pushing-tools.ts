@@ -4,11 +4,15 @@ import { askModel, askWith, CHOICES_FORM, DEFAULTS_FORM, PERSON_FORM } from './q
 
 type Pushing = (input: Readonly<Record<string, string>>, context: ServerContext) => Promise<CallToolResult>;
 
-/** Tools that ask by a request of the server in the middle of the call, as those written before 2026-07-28 do. In that revision they fail. */
+/**
+ * Tools that ask by a request of the server in the middle of the call, as those written before 2026-07-28 do. In
+ * that revision they fail.
+ */
 export const PUSHING: Readonly<Record<string, Pushing>> = {
   test_elicitation_sep1034_defaults: (_input, context) =>
     askForm('Please review the form and its defaults', DEFAULTS_FORM, context, 'Elicitation completed'),
-  test_elicitation_sep1330_enums: (_input, context) => askForm('Please choose', CHOICES_FORM, context, 'Elicitation completed'),
+  test_elicitation_sep1330_enums: (_input, context) =>
+    askForm('Please choose', CHOICES_FORM, context, 'Elicitation completed'),
   test_elicitation: ({ message = '' }, context) => askForm(message, PERSON_FORM, context, 'User response'),
   async test_sampling({ prompt = '' }, { mcpReq }) {
     const { params } = askModel(prompt, 100);
@@ -21,12 +25,18 @@ export function addPushingTools(server: McpServer): void {
   for (const [name, run] of Object.entries(PUSHING)) {
     const argument = { test_sampling: 'prompt', test_elicitation: 'message' }[name];
     const schema = argument === undefined ? {} : { inputSchema: oneString(argument) };
-    if (argument === undefined) server.registerTool(name, { description: 'Asks its client' }, (context) => run({}, context));
+    if (argument === undefined)
+      server.registerTool(name, { description: 'Asks its client' }, (context) => run({}, context));
     else server.registerTool(name, { description: 'Asks its client', ...schema }, run);
   }
 }
 
-async function askForm(message: string, form: object, { mcpReq }: ServerContext, words: string): Promise<CallToolResult> {
+async function askForm(
+  message: string,
+  form: object,
+  { mcpReq }: ServerContext,
+  words: string,
+): Promise<CallToolResult> {
   const { params } = askWith(message, form);
   const { action, content = {} } = await mcpReq.elicitInput(params as Parameters<typeof mcpReq.elicitInput>[0]);
   return says(`${words}: action=${action}, content=${JSON.stringify(content)}`);

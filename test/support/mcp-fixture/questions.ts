@@ -2,7 +2,8 @@ import { inputRequired, type InputRequest } from '@modelcontextprotocol/server';
 
 type Form = Exclude<Parameters<typeof inputRequired.elicit>[0]['requestedSchema'], { '~standard': unknown }>;
 
-export const askWith = (message: string, form: object): InputRequest => inputRequired.elicit({ message, requestedSchema: form as Form });
+export const askWith = (message: string, form: object): InputRequest =>
+  inputRequired.elicit({ message, requestedSchema: form as Form });
 
 /** A form with one required field. */
 export const askFor = (message: string, field: string, type: 'string' | 'boolean' = 'string'): InputRequest =>
@@ -34,7 +35,11 @@ export const CHOICES_FORM = {
   properties: {
     untitledSingle: { type: 'string', enum: ['option1', 'option2', 'option3'] },
     titledSingle: { type: 'string', oneOf: titled('First Option', 'Second Option', 'Third Option') },
-    legacyEnum: { type: 'string', enum: ['opt1', 'opt2', 'opt3'], enumNames: ['Option One', 'Option Two', 'Option Three'] },
+    legacyEnum: {
+      type: 'string',
+      enum: ['opt1', 'opt2', 'opt3'],
+      enumNames: ['Option One', 'Option Two', 'Option Three'],
+    },
     untitledMulti: { type: 'array', items: { type: 'string', enum: ['option1', 'option2', 'option3'] } },
     titledMulti: { type: 'array', items: { anyOf: titled('First Choice', 'Second Choice', 'Third Choice') } },
   },

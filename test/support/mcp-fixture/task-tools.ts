@@ -25,12 +25,18 @@ interface FixtureTask {
 
 /** Tools that answer by a task where the client takes tasks. `required`: there is no other way to call them. */
 const TOOLS: Readonly<
-  Record<string, { readonly required?: true; readonly schema: object; readonly run: (task: FixtureTask, args: Fields) => void }>
+  Record<
+    string,
+    { readonly required?: true; readonly schema: object; readonly run: (task: FixtureTask, args: Fields) => void }
+  >
 > = {
   slow_compute: {
     schema: { type: 'object', properties: { seconds: { type: 'number' }, label: { type: 'string' } } },
     run: (task, args) =>
-      later(task, Number(args['seconds'] ?? 0) * 1_000, { status: 'completed', result: says(`computed ${String(args['label'])}`) }),
+      later(task, Number(args['seconds'] ?? 0) * 1_000, {
+        status: 'completed',
+        result: says(`computed ${String(args['label'])}`),
+      }),
   },
   failing_job: {
     required: true,
@@ -43,11 +49,15 @@ const TOOLS: Readonly<
   },
   confirm_delete: {
     schema: { type: 'object', properties: { filename: { type: 'string' } } },
-    run: (task, args) => ask(task, ['confirm'], () => end(task, { status: 'completed', result: says(`deleted ${String(args['filename'])}`) })),
+    run: (task, args) =>
+      ask(task, ['confirm'], () =>
+        end(task, { status: 'completed', result: says(`deleted ${String(args['filename'])}`) }),
+      ),
   },
   multi_input: {
     schema: { type: 'object' },
-    run: (task) => ask(task, ['first', 'second'], () => end(task, { status: 'completed', result: says('both answers came') })),
+    run: (task) =>
+      ask(task, ['first', 'second'], () => end(task, { status: 'completed', result: says('both answers came') })),
   },
   test_tool_with_task: {
     required: true,
@@ -86,7 +96,13 @@ export function createFixtureTasks(): FixtureTasks {
 
   const begin = (tool: string, args: Fields): Fields => {
     const at = new Date().toISOString();
-    const task: FixtureTask = { taskId: randomUUID(), createdAt: at, lastUpdatedAt: at, status: 'working', answers: {} };
+    const task: FixtureTask = {
+      taskId: randomUUID(),
+      createdAt: at,
+      lastUpdatedAt: at,
+      status: 'working',
+      answers: {},
+    };
     tasks.set(task.taskId, task);
     TOOLS[tool]!.run(task, args);
     const { inputRequests: _requests, ...created } = shown(task);
@@ -94,13 +110,23 @@ export function createFixtureTasks(): FixtureTasks {
   };
 
   const call = (params: Fields): Fields | null => {
-    const { name, arguments: args = {}, inputResponses } = params as { name: string; arguments?: Fields; inputResponses?: Record<string, Fields> };
+    const {
+      name,
+      arguments: args = {},
+      inputResponses,
+    } = params as { name: string; arguments?: Fields; inputResponses?: Record<string, Fields> };
     if (!Object.hasOwn(TOOLS, name)) return null;
     if (!declares(params)) return TOOLS[name]!.required ? MISSING : null;
     if (name !== 'test_tool_with_task') return { result: begin(name, args) };
     const told = inputResponses?.['user_name']?.['content'] as Fields | undefined;
     if (told) return { result: begin(name, { name: told['name'] }) };
-    return { result: { resultType: 'input_required', inputRequests: { user_name: askFor('What is your name?', 'name') }, requestState: 'asked' } };
+    return {
+      result: {
+        resultType: 'input_required',
+        inputRequests: { user_name: askFor('What is your name?', 'name') },
+        requestState: 'asked',
+      },
+    };
   };
 
   const about = (method: string, params: Fields): Fields => {
@@ -117,22 +143,35 @@ export function createFixtureTasks(): FixtureTasks {
     addTo(server) {
       server.registerTool(
         'greet',
-        { description: 'Greets', inputSchema: fromJsonSchema<Fields>({ type: 'object', properties: { name: { type: 'string' } } }) },
+        {
+          description: 'Greets',
+          inputSchema: fromJsonSchema<Fields>({ type: 'object', properties: { name: { type: 'string' } } }),
+        },
         (input) => says(`Hello, ${String(input['name'])}!`),
       );
       for (const [name, { schema }] of Object.entries(TOOLS))
-        server.registerTool(name, { description: 'May take a while', inputSchema: fromJsonSchema<Fields>(schema as { type: 'object' }) }, () =>
-          says('done at once'),
+        server.registerTool(
+          name,
+          { description: 'May take a while', inputSchema: fromJsonSchema<Fields>(schema as { type: 'object' }) },
+          () => says('done at once'),
         );
     },
     async answer(request) {
       if (request.method !== 'POST') return null;
-      const { id, method, params = {} } = (await request.clone().json()) as { id?: unknown; method?: string; params?: Fields };
+      const {
+        id,
+        method,
+        params = {},
+      } = (await request.clone().json()) as { id?: unknown; method?: string; params?: Fields };
       if (!['tools/call', 'tasks/get', 'tasks/update', 'tasks/cancel'].includes(method ?? '')) return null;
       const name = decodeHeaderValue(request.headers.get('mcp-name') ?? '');
-      if (method === 'tools/call' && (name !== params['name'] || request.headers.get('mcp-method') !== method)) return null;
+      if (method === 'tools/call' && (name !== params['name'] || request.headers.get('mcp-method') !== method))
+        return null;
       if (method !== 'tools/call' && name !== params['taskId'])
-        return Response.json({ jsonrpc: '2.0', id, error: { code: -32_020, message: 'Mcp-Name differs' } }, { status: 400 });
+        return Response.json(
+          { jsonrpc: '2.0', id, error: { code: -32_020, message: 'Mcp-Name differs' } },
+          { status: 400 },
+        );
       const said = method === 'tools/call' ? call(params) : about(method!, params);
       return said && Response.json({ jsonrpc: '2.0', id, ...said }, { status: said === MISSING ? 400 : 200 });
     },
@@ -140,7 +179,11 @@ export function createFixtureTasks(): FixtureTasks {
 }
 
 const MISSING: Fields = {
-  error: { code: -32_021, message: 'The client takes no tasks', data: { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } } },
+  error: {
+    code: -32_021,
+    message: 'The client takes no tasks',
+    data: { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
+  },
 };
 
 function declares(params: Fields): boolean {
@@ -149,7 +192,17 @@ function declares(params: Fields): boolean {
 }
 
 function shown({ taskId, createdAt, lastUpdatedAt, status, result, error, inputRequests }: FixtureTask): Fields {
-  return { taskId, createdAt, lastUpdatedAt, status, ttlMs: 3_600_000, pollIntervalMs: 100, result, error, inputRequests };
+  return {
+    taskId,
+    createdAt,
+    lastUpdatedAt,
+    status,
+    ttlMs: 3_600_000,
+    pollIntervalMs: 100,
+    result,
+    error,
+    inputRequests,
+  };
 }
 
 function update(task: FixtureTask, responses: Fields): void {

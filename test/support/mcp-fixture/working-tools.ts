@@ -18,7 +18,11 @@ const SCHEMA_2020_12 = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   type: 'object' as const,
   $defs: {
-    address: { $anchor: 'addressDef', type: 'object', properties: { street: { type: 'string' }, city: { type: 'string' } } },
+    address: {
+      $anchor: 'addressDef',
+      type: 'object',
+      properties: { street: { type: 'string' }, city: { type: 'string' } },
+    },
   },
   properties: {
     name: { type: 'string' },
@@ -47,7 +51,8 @@ const HEADER_SCHEMA = {
 
 /** Tools that answer by themselves: fixed content, errors, progress, logs, a stream cut short, announced changes. */
 export function addWorkingTools(server: McpServer, announce: Announcer): void {
-  for (const [name, result] of Object.entries(FIXED_RESULTS)) server.registerTool(name, { description: 'Answers with fixed content' }, () => result);
+  for (const [name, result] of Object.entries(FIXED_RESULTS))
+    server.registerTool(name, { description: 'Answers with fixed content' }, () => result);
 
   server.registerTool('test_error_handling', { description: 'Always fails' }, () => {
     throw new Error('This tool intentionally returns an error for testing');
@@ -69,7 +74,8 @@ export function addWorkingTools(server: McpServer, announce: Announcer): void {
   server.registerTool('test_tool_with_progress', { description: 'Reports its progress' }, async ({ mcpReq }) => {
     const progressToken = mcpReq._meta?.progressToken;
     for (const progress of [0, 50, 100]) {
-      if (progressToken !== undefined) await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, total: 100 } });
+      if (progressToken !== undefined)
+        await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, total: 100 } });
       await pause(STEP_MS);
     }
     return says('Done');
@@ -81,8 +87,10 @@ export function addWorkingTools(server: McpServer, announce: Announcer): void {
     return says('The answer came over a second stream');
   });
 
-  server.registerTool('json_schema_2020_12_tool', { description: 'Has a rich schema', inputSchema: fromJsonSchema(SCHEMA_2020_12) }, (input) =>
-    says(JSON.stringify(input)),
+  server.registerTool(
+    'json_schema_2020_12_tool',
+    { description: 'Has a rich schema', inputSchema: fromJsonSchema(SCHEMA_2020_12) },
+    (input) => says(JSON.stringify(input)),
   );
 
   server.registerTool(

@@ -1,7 +1,8 @@
 /**
- * How the test provider answers one request. Every field has an honest default; the others are the ways in which real providers fail or lie.
- * Each is also a command `!name`, `!name:value` or `!name:value:value`, in the model's name (`test/model!cut:120`) or as a word of the last user message.
- * Positions are bytes of the response body unless said otherwise; times are milliseconds; `forever` is a time.
+ * How the test provider answers one request. Every field has an honest default; the others are the ways in which
+ * real providers fail or lie. Each is also a command `!name`, `!name:value` or `!name:value:value`, in the model's
+ * name (`test/model!cut:120`) or as a word of the last user message. Positions are bytes of the response body
+ * unless said otherwise; times are milliseconds; `forever` is a time.
  */
 export interface Behaviour {
   /** `!head-delay:250`: silence before the response head. */
@@ -32,7 +33,10 @@ export interface Behaviour {
 
   /** `!usage:none` and so on: what it claims to have used. */
   readonly usage: UsageClaim;
-  /** `!usage-place:finish`: in the chunk with the finish reason, asked or not; `trailing`: in a `choices: []` chunk of its own when the request asked for it. */
+  /**
+   * `!usage-place:finish`: in the chunk with the finish reason, asked or not; `trailing`: in a `choices: []` chunk
+   * of its own when the request asked for it.
+   */
   readonly usagePlace: 'trailing' | 'finish';
   /** `!finish:beside` and so on: where and what the finish reason is. */
   readonly finish: 'inside' | 'beside' | 'missing' | 'error';
@@ -60,8 +64,9 @@ export interface Behaviour {
 }
 
 /**
- * Ways to report usage, `true` being the honest one. `twice`: in the finish chunk and in the trailing one. `every`: a running total on each chunk.
- * `nan-literal` is no JSON. In an answer that is not streamed, `twice`, `every` and `after-done` are the same as `true`.
+ * Ways to report usage, `true` being the honest one. `twice`: in the finish chunk and in the trailing one. `every`:
+ * a running total on each chunk. `nan-literal` is no JSON. In an answer that is not streamed, `twice`, `every` and
+ * `after-done` are the same as `true`.
  */
 export const USAGE_CLAIMS = [
   'true',

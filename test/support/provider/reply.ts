@@ -62,11 +62,17 @@ function* toolPieces(names: readonly string[], behaviour: Behaviour): Iterable<P
   for (const [position, name] of names.entries()) {
     const index = behaviour.tools === 'no-index' ? '' : `"index":${position},`;
     const identity = `"id":"call_${position}","type":"function",`;
-    yield { text: name, delta: `{"tool_calls":[{${index}${identity}"function":{"name":${JSON.stringify(name)},"arguments":""}}]}` };
+    yield {
+      text: name,
+      delta: `{"tool_calls":[{${index}${identity}"function":{"name":${JSON.stringify(name)},"arguments":""}}]}`,
+    };
     for (const piece of TOOL_ARGUMENT_PIECES) {
       const repeated = behaviour.tools === 'repeat-id' ? identity : '';
       const named = behaviour.tools === 'repeat-id' ? `"name":${JSON.stringify(name)},` : '';
-      yield { text: piece, delta: `{"tool_calls":[{${index}${repeated}"function":{${named}"arguments":${JSON.stringify(piece)}}}]}` };
+      yield {
+        text: piece,
+        delta: `{"tool_calls":[{${index}${repeated}"function":{${named}"arguments":${JSON.stringify(piece)}}}]}`,
+      };
     }
   }
 }
@@ -75,13 +81,22 @@ function* toolPieces(names: readonly string[], behaviour: Behaviour): Iterable<P
 export function completionBody(id: string, request: ChatRequest, behaviour: Behaviour, planned: Plan): Segment {
   const texts = Array.from(planned.pieces(), (piece) => piece.text);
   const text = texts.join('');
-  const inside = behaviour.finish === 'inside' || behaviour.finish === 'error' ? `,"finish_reason":"${planned.finishReason}"` : '';
-  const message = request.toolCalls.length > 0 ? toolMessage(request.toolCalls, behaviour) : `{"role":"assistant","content":${JSON.stringify(text)}}`;
+  const inside =
+    behaviour.finish === 'inside' || behaviour.finish === 'error' ? `,"finish_reason":"${planned.finishReason}"` : '';
+  const message =
+    request.toolCalls.length > 0
+      ? toolMessage(request.toolCalls, behaviour)
+      : `{"role":"assistant","content":${JSON.stringify(text)}}`;
   const choices = Array.from({ length: request.n }, (_, index) => `{"index":${index},"message":${message}${inside}}`);
   const beside = behaviour.finish === 'beside' ? `,"finish_reason":"${planned.finishReason}"` : '';
   const usage = usageText(behaviour.usage, planned);
   const body = `{"id":"${id}","object":"chat.completion","created":${CREATED},"model":${JSON.stringify(request.model)},"choices":[${choices.join(',')}]${beside}${usage === null ? '' : `,"usage":${usage}`}}`;
-  return { bytes: Buffer.from(`${behaviour.bom ? '\u{FEFF}' : ''}${body}`), tokens: planned.completion, text: text.repeat(request.n), usage };
+  return {
+    bytes: Buffer.from(`${behaviour.bom ? '\u{FEFF}' : ''}${body}`),
+    tokens: planned.completion,
+    text: text.repeat(request.n),
+    usage,
+  };
 }
 
 function toolMessage(names: readonly string[], behaviour: Behaviour): string {
@@ -93,14 +108,27 @@ function toolMessage(names: readonly string[], behaviour: Behaviour): string {
 }
 
 /** The stream's events, one segment each. */
-export function* streamSegments(id: string, request: ChatRequest, behaviour: Behaviour, planned: Plan): Iterable<Segment> {
+export function* streamSegments(
+  id: string,
+  request: ChatRequest,
+  behaviour: Behaviour,
+  planned: Plan,
+): Iterable<Segment> {
   const event = eventWriter(behaviour);
   const chunk = (choices: string, extra: string): string =>
     `{"id":"${id}","object":"chat.completion.chunk","created":${CREATED},"model":${JSON.stringify(request.model)},"choices":[${choices}]${extra}}`;
-  const segment = (json: string, tokens = 0, text = '', usage: string | null = null): Segment => ({ bytes: event(json), tokens, text, usage });
+  const segment = (json: string, tokens = 0, text = '', usage: string | null = null): Segment => ({
+    bytes: event(json),
+    tokens,
+    text,
+    usage,
+  });
   const claim = usageText(behaviour.usage, planned);
   const inFinish = behaviour.usagePlace === 'finish' || behaviour.usage === 'twice';
-  const trailing = (behaviour.usagePlace === 'trailing' && request.includeUsage) || behaviour.usage === 'twice' || behaviour.usage === 'after-done';
+  const trailing =
+    (behaviour.usagePlace === 'trailing' && request.includeUsage) ||
+    behaviour.usage === 'twice' ||
+    behaviour.usage === 'after-done';
   // As the real service does it: null on every chunk but the last, when usage was asked for.
   const open = request.includeUsage && behaviour.usage !== 'every' ? ',"usage":null' : '';
 
@@ -116,16 +144,23 @@ export function* streamSegments(id: string, request: ChatRequest, behaviour: Beh
         return;
       }
       sent += 1;
-      const running = behaviour.usage === 'every' ? usageText('every', { prompt: planned.prompt, completion: sent }) : null;
+      const running =
+        behaviour.usage === 'every' ? usageText('every', { prompt: planned.prompt, completion: sent }) : null;
       const extra = running === null ? open : `,"usage":${running}`;
-      yield segment(chunk(`{"index":${index},"delta":${piece.delta},"finish_reason":null}`, extra), 1, piece.text, running);
+      yield segment(
+        chunk(`{"index":${index},"delta":${piece.delta},"finish_reason":null}`, extra),
+        1,
+        piece.text,
+        running,
+      );
     }
     if (behaviour.endlessLine !== null) {
       yield* endlessLine(behaviour.endlessLine);
       return;
     }
   }
-  const finish = behaviour.finish === 'inside' || behaviour.finish === 'error' ? `,"finish_reason":"${planned.finishReason}"` : '';
+  const finish =
+    behaviour.finish === 'inside' || behaviour.finish === 'error' ? `,"finish_reason":"${planned.finishReason}"` : '';
   const beside = behaviour.finish === 'beside' ? `,"finish_reason":"${planned.finishReason}"` : '';
   for (let index = 0; index < request.n; index += 1) {
     const usage = inFinish && index === request.n - 1 ? claim : null;
@@ -143,7 +178,10 @@ function eventWriter(behaviour: Behaviour): (json: string) => Buffer {
   const field = behaviour.noSpace ? 'data:' : 'data: ';
   const before = behaviour.comments ? `: a comment${end}id: 7${end}unknown: field${end}` : '';
   return (json) => {
-    const lines = behaviour.multiline && json !== '[DONE]' && !json.includes('NaN') ? JSON.stringify(JSON.parse(json), null, 1).split('\n') : [json];
+    const lines =
+      behaviour.multiline && json !== '[DONE]' && !json.includes('NaN')
+        ? JSON.stringify(JSON.parse(json), null, 1).split('\n')
+        : [json];
     return Buffer.from(`${before}${lines.map((line) => `${field}${line}${end}`).join('')}${end}`);
   };
 }
@@ -152,5 +190,6 @@ function* endlessLine(length: number): Iterable<Segment> {
   const start = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"');
   yield { bytes: start.subarray(0, length), tokens: 0, text: '', usage: null };
   const filler = Buffer.alloc(65_536, 'a');
-  for (let left = length - start.length; left > 0; left -= filler.length) yield { bytes: filler.subarray(0, left), tokens: 0, text: '', usage: null };
+  for (let left = length - start.length; left > 0; left -= filler.length)
+    yield { bytes: filler.subarray(0, left), tokens: 0, text: '', usage: null };
 }

@@ -23,7 +23,10 @@ export function readChatRequest(body: unknown): ChatRequest | null {
     const parts = Array.isArray(content) ? content.filter(isRecord) : [];
     return {
       role: String(message['role']),
-      texts: typeof content === 'string' ? [content] : parts.flatMap((part) => (typeof part['text'] === 'string' ? [part['text']] : [])),
+      texts:
+        typeof content === 'string'
+          ? [content]
+          : parts.flatMap((part) => (typeof part['text'] === 'string' ? [part['text']] : [])),
       images: parts.filter((part) => part['type'] === 'image_url').length,
     };
   });

@@ -18,7 +18,12 @@ export type SendEnd = 'finished' | 'cut' | 'client_closed';
 const SPLIT_BYTES_MAX = 48;
 
 /** Sends the body as the behaviour says. The head is sent with the first byte, or before it when there is none. */
-export async function sendBody(response: ServerResponse, segments: Iterable<Segment>, behaviour: Behaviour, delivery: Delivery): Promise<SendEnd> {
+export async function sendBody(
+  response: ServerResponse,
+  segments: Iterable<Segment>,
+  behaviour: Behaviour,
+  delivery: Delivery,
+): Promise<SendEnd> {
   const left = new AbortController();
   response.once('close', () => left.abort());
   const cutAt = Math.min(behaviour.cutAt ?? Infinity, behaviour.resetAt ?? Infinity);
@@ -69,7 +74,9 @@ export async function sendBody(response: ServerResponse, segments: Iterable<Segm
 
 /** Closes in the middle of the response head, after `cutHeadAt` of its bytes. */
 export async function cutHead(response: ServerResponse, status: number, at: number): Promise<void> {
-  const head = Buffer.from(`HTTP/1.1 ${status} OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n`);
+  const head = Buffer.from(
+    `HTTP/1.1 ${status} OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n`,
+  );
   const socket = response.socket;
   if (socket === null || socket.destroyed) return;
   if (at > 0) await new Promise((resolve) => socket.write(head.subarray(0, at), resolve));

@@ -1,7 +1,8 @@
 import type { ChatRequest } from './request.ts';
 
 /**
- * Prompt tokens: 3 for the request, 4 for each message, 85 for each image, and one for every begun 4 bytes (UTF-8) of each text and of the tools' JSON.
+ * Prompt tokens: 3 for the request, 4 for each message, 85 for each image, and one for every begun 4 bytes (UTF-8)
+ * of each text and of the tools' JSON.
  */
 export function promptTokens(request: ChatRequest): number {
   let tokens = 3 + quarters(request.toolsText);
@@ -16,9 +17,25 @@ function quarters(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / 4);
 }
 
-const WORDS = ['the ', 'toll ', 'is ', 'paid ', 'für ', 'jede ', '通行 ', '🚧 ', 'and ', 'counted\n', '"twice" ', 'data: no '];
+const WORDS = [
+  'the ',
+  'toll ',
+  'is ',
+  'paid ',
+  'für ',
+  'jede ',
+  '通行 ',
+  '🚧 ',
+  'and ',
+  'counted\n',
+  '"twice" ',
+  'data: no ',
+];
 
-/** Completion token `index`: one piece of text, one delta, one token. Some hold several bytes a character, quotes, line ends and what looks like SSE. */
+/**
+ * Completion token `index`: one piece of text, one delta, one token. Some hold several bytes a character, quotes,
+ * line ends and what looks like SSE.
+ */
 export function tokenText(index: number): string {
   return WORDS[index % WORDS.length] ?? '';
 }

@@ -8,14 +8,20 @@ export interface CallArgumentsOptions {
 }
 
 /**
- * The arguments of a tool, JSON text, out of what a door says to it: those that it has as an object; else what the user said last, which is a JSON
- * object or, for a tool with one text to fill in, that text. `name` is the tool's for errors. Rejects with GatewayError `unprocessable` where that is
- * not so, and `invalid_request` for more structure than JSON may have.
+ * The arguments of a tool, JSON text, out of what a door says to it: those that it has as an object; else what the
+ * user said last, which is a JSON object or, for a tool with one text to fill in, that text. `name` is the tool's
+ * for errors. Rejects with GatewayError `unprocessable` where that is not so, and `invalid_request` for more
+ * structure than JSON may have.
  */
-export async function callArguments(name: string, { arguments: given, turns }: PartsAsk, { limits, schema }: CallArgumentsOptions): Promise<string> {
+export async function callArguments(
+  name: string,
+  { arguments: given, turns }: PartsAsk,
+  { limits, schema }: CallArgumentsOptions,
+): Promise<string> {
   if (given !== null) return JSON.stringify(given);
   const parts = turns.at(-1)?.parts ?? [];
-  if (parts.some(({ kind }) => kind === 'file')) throw unprocessable(`${printable(name)} is a tool, which takes no files: ${AS_JSON}`);
+  if (parts.some(({ kind }) => kind === 'file'))
+    throw unprocessable(`${printable(name)} is a tool, which takes no files: ${AS_JSON}`);
   const data = parts.filter((part) => part.kind === 'data');
   if (data.length === 1 && isObject(data[0]!.data)) return JSON.stringify(data[0]!.data);
   const text = textOf(parts);
@@ -31,7 +37,8 @@ const AS_JSON = 'say its arguments as a JSON object';
 
 const unprocessable = (message: string) => new GatewayError('unprocessable', message, { param: 'arguments' });
 
-const textOf = (parts: readonly Part[]): string => parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n');
+const textOf = (parts: readonly Part[]): string =>
+  parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n');
 
 function isJsonObject(text: string, limits: JsonLimits): boolean {
   if (!/^\s*\{/.test(text)) return false;
@@ -45,7 +52,10 @@ function isJsonObject(text: string, limits: JsonLimits): boolean {
   }
 }
 
-/** The property that a text is for: the only one that there is, or the only one that has to be there. null where there is none such, or it is no text. */
+/**
+ * The property that a text is for: the only one that there is, or the only one that has to be there. null where
+ * there is none such, or it is no text.
+ */
 function onlyText(schema: JsonObject): string | null {
   const properties = propertiesOf(schema);
   const names = Object.keys(properties);

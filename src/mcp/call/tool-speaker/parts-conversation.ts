@@ -1,4 +1,11 @@
-import { createEventReader, type ErrorCode, type JsonObject, parseMessage, type SseEvent, UpstreamFailure } from '#wire';
+import {
+  createEventReader,
+  type ErrorCode,
+  type JsonObject,
+  parseMessage,
+  type SseEvent,
+  UpstreamFailure,
+} from '#wire';
 import { type Conversation, encodePartsEvent, type PartsEnd, type PartsEvent, type ReplyEnd } from '#gateway';
 import { ERROR } from '../../wire/revisions.ts';
 import type { McpTail } from '../../turn/turn.ts';
@@ -13,7 +20,9 @@ export interface PartsConversationOptions {
   readonly askedForInput: string;
 }
 
-/** The conversation of a `tools/call`, in parts: its data frames hold PartsEvents, the tail of its end is a PartsEnd. */
+/**
+ * The conversation of a `tools/call`, in parts: its data frames hold PartsEvents, the tail of its end is a PartsEnd.
+ */
 export function partsConversation(talk: Conversation, options: PartsConversationOptions): Conversation {
   return {
     begin: (call) => talk.begin?.(call),
@@ -47,7 +56,12 @@ const PROGRESS_CHARS_MAX = 1_000;
 
 function progress({ data }: SseEvent, token: string): readonly PartsEvent[] {
   const message = data === '' ? null : parseMessage(data);
-  if (message?.kind !== 'notification' || message.method !== 'notifications/progress' || message.params?.['progressToken'] !== token) return [];
+  if (
+    message?.kind !== 'notification' ||
+    message.method !== 'notifications/progress' ||
+    message.params?.['progressToken'] !== token
+  )
+    return [];
   const { message: said, progress: at, total } = message.params;
   if (typeof said === 'string' && said !== '') return [{ type: 'progress', text: said.slice(0, PROGRESS_CHARS_MAX) }];
   return [{ type: 'progress', text: typeof at === 'number' && typeof total === 'number' ? `${at}/${total}` : null }];
@@ -62,9 +76,13 @@ function ending(end: ReplyEnd, { askedForInput }: PartsConversationOptions): End
   const tail = end.tail as McpTail | null;
   const response = tail === null ? null : parseMessage(tail.text);
   if (response?.kind !== 'response')
-    throw new UpstreamFailure('the provider ended its answer without a response', { retryable: false, blame: 'provider' });
+    throw new UpstreamFailure('the provider ended its answer without a response', {
+      retryable: false,
+      blame: 'provider',
+    });
   const { result, error } = response;
-  if (error !== undefined) return failed(end, error.message, error.code === ERROR.invalidParams ? 'unprocessable' : 'provider_unavailable');
+  if (error !== undefined)
+    return failed(end, error.message, error.code === ERROR.invalidParams ? 'unprocessable' : 'provider_unavailable');
   const said = result as JsonObject;
   // Nobody comes back with an answer: the lock is given back at once.
   if (end.outcome === 'pending') return failed(end, askedForInput);
@@ -81,5 +99,12 @@ function failed(end: ReplyEnd, error: string, errorCode: ErrorCode = 'unprocessa
 
 function toEnd({ usage }: ReplyEnd, finish: PartsEnd['finish'], error: string | null): PartsEnd {
   const promptTokens = Number(usage?.prompt ?? 0n);
-  return { finish, error, taskId: null, contextId: null, promptTokens, completionTokens: Number(usage?.completion ?? 0n) };
+  return {
+    finish,
+    error,
+    taskId: null,
+    contextId: null,
+    promptTokens,
+    completionTokens: Number(usage?.completion ?? 0n),
+  };
 }

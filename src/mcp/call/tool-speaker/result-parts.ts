@@ -3,12 +3,16 @@ import { isObject, type JsonObject } from '#wire';
 import type { FilePart, Part } from '#gateway';
 
 /**
- * What the result of a `tools/call` says, in parts: texts, the structured content where no text says the same, files for what is binary or linked. What
- * is of a kind that is not known here is data.
+ * What the result of a `tools/call` says, in parts: texts, the structured content where no text says the same,
+ * files for what is binary or linked. What is of a kind that is not known here is data.
  */
 export function resultParts({ content, structuredContent }: JsonObject): readonly Part[] {
   const parts = (Array.isArray(content) ? content : []).flatMap(partsOf);
-  if (structuredContent === undefined || parts.some((part) => part.kind === 'text' && says(part.text, structuredContent))) return parts;
+  if (
+    structuredContent === undefined ||
+    parts.some((part) => part.kind === 'text' && says(part.text, structuredContent))
+  )
+    return parts;
   return [...parts, { kind: 'data', data: structuredContent }];
 }
 
@@ -17,7 +21,8 @@ export function failureText(result: JsonObject): string {
   const parts = resultParts(result);
   const texts = parts.flatMap((part) => (part.kind === 'text' && part.text !== '' ? [part.text] : []));
   const data = parts.find((part) => part.kind === 'data');
-  if (texts.length === 0) return data === undefined ? 'The tool failed, and did not say why' : JSON.stringify(data.data);
+  if (texts.length === 0)
+    return data === undefined ? 'The tool failed, and did not say why' : JSON.stringify(data.data);
   return texts.join('\n');
 }
 
@@ -52,8 +57,17 @@ function nameOf(uri: unknown): string | null {
   return path.slice(path.lastIndexOf('/') + 1) || null;
 }
 
-function file({ mimeType, name }: JsonObject, { url = null, bytes = null }: Partial<Pick<FilePart, 'url' | 'bytes'>>): FilePart {
-  return { kind: 'file', mediaType: typeof mimeType === 'string' ? mimeType : null, name: typeof name === 'string' ? name : null, url, bytes };
+function file(
+  { mimeType, name }: JsonObject,
+  { url = null, bytes = null }: Partial<Pick<FilePart, 'url' | 'bytes'>>,
+): FilePart {
+  return {
+    kind: 'file',
+    mediaType: typeof mimeType === 'string' ? mimeType : null,
+    name: typeof name === 'string' ? name : null,
+    url,
+    bytes,
+  };
 }
 
 function says(text: string, value: unknown): boolean {

@@ -28,8 +28,8 @@ export interface ToolSpeaker {
   /** The tools of all services, each by `<service>/<tool>`. */
   readonly speaker: Speaker;
   /**
-   * The tools of a service, as its servers list them; those of a service that was never reached once it was asked, or some seconds went by. Rejects
-   * with GatewayError `not_found`.
+   * The tools of a service, as its servers list them; those of a service that was never reached once it was asked,
+   * or some seconds went by. Rejects with GatewayError `not_found`.
    */
   toolsOf(service: string): Promise<readonly SpokenTool[]>;
 }
@@ -81,7 +81,8 @@ export function createToolSpeaker(deps: ToolSpeakerDeps): ToolSpeaker {
   }
 
   function* names(): Generator<string> {
-    for (const service of catalogue.services()) for (const tool of catalogue.service(service)?.tools.keys() ?? []) yield `${service}/${tool}`;
+    for (const service of catalogue.services())
+      for (const tool of catalogue.service(service)?.tools.keys() ?? []) yield `${service}/${tool}`;
   }
 
   /** Waits for the lists of a service that was never reached. */
@@ -110,7 +111,11 @@ export function createToolSpeaker(deps: ToolSpeakerDeps): ToolSpeaker {
           if (found.length >= limit) break;
           const tools = [...(catalogue.service(service)?.tools.values() ?? [])].slice(0, limit - found.length);
           for (const { tool } of tools)
-            found.push({ name: `${service}/${tool.name}`, displayName: tool.title ?? tool.name, description: sentence(tool.description) });
+            found.push({
+              name: `${service}/${tool.name}`,
+              displayName: tool.title ?? tool.name,
+              description: sentence(tool.description),
+            });
         }
         return found.sort((a, b) => (a.name < b.name ? -1 : 1));
       },
@@ -149,10 +154,17 @@ export function createToolSpeaker(deps: ToolSpeakerDeps): ToolSpeaker {
           continued: null,
           toClient: (text) => text,
         };
-        const call = turnCall(deps, { rule: LEGACY_METHODS['tools/call']!, requestId, traceparent, wantsReceipt, target }, turn);
+        const call = turnCall(
+          deps,
+          { rule: LEGACY_METHODS['tools/call']!, requestId, traceparent, wantsReceipt, target },
+          turn,
+        );
         const askedForInput = `The tool ${printable(tool)} asks for input, which cannot be given to it here: call it as MCP, at /mcp/${listing.service}`;
         if (!('converse' in call.exchange)) throw new Error('a turn is a conversation');
-        return { ...call, exchange: partsConversation(call.exchange, { progressToken: callId, bytesMax, askedForInput }) };
+        return {
+          ...call,
+          exchange: partsConversation(call.exchange, { progressToken: callId, bytesMax, askedForInput }),
+        };
       },
     },
     async toolsOf(service) {

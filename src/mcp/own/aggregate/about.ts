@@ -33,5 +33,10 @@ export function discoverResult(info: ServerInfo): string {
 
 /** The result of `initialize` in a legacy revision, JSON text. */
 export function initializeResult(info: ServerInfo, revision: string): string {
-  return JSON.stringify({ protocolVersion: revision, capabilities: { ...CAPABILITIES, logging: {} }, serverInfo: info, instructions: INSTRUCTIONS });
+  return JSON.stringify({
+    protocolVersion: revision,
+    capabilities: { ...CAPABILITIES, logging: {} },
+    serverInfo: info,
+    instructions: INSTRUCTIONS,
+  });
 }

@@ -20,7 +20,10 @@ import { exposeUri, splitUri } from './uris.ts';
 /** A result of the gateway's own as JSON text, or the error in its place. */
 export type OwnAnswer = { readonly result: string } | { readonly error: JsonRpcError };
 
-/** All tool services as one MCP server, with tools that ask agents and models. It asks nobody: what it lists is what the catalogue knows. */
+/**
+ * All tool services as one MCP server, with tools that ask agents and models. It asks nobody: what it lists is what
+ * the catalogue knows.
+ */
 export interface Aggregate {
   readonly info: ServerInfo;
   /** `selection` is the value of `?services=`, null without one. */
@@ -52,13 +55,20 @@ export interface AggregateOptions {
   readonly onShared?: OnShared;
 }
 
-export function createAggregate({ catalogue, version, spoken, findAbove = 200, onShared }: AggregateOptions): Aggregate {
+export function createAggregate({
+  catalogue,
+  version,
+  spoken,
+  findAbove = 200,
+  onShared,
+}: AggregateOptions): Aggregate {
   const tables = createTables(catalogue, onShared);
   const info = { name: 'tollgate', title: 'tollgate', version };
 
   const tooMany = (scope: Scope) => {
     let tools = 0;
-    for (const service of scope.services) if ((tools += catalogue.service(service)?.tools.size ?? 0) > findAbove) return true;
+    for (const service of scope.services)
+      if ((tools += catalogue.service(service)?.tools.size ?? 0) > findAbove) return true;
     return false;
   };
 
@@ -68,9 +78,15 @@ export function createAggregate({ catalogue, version, spoken, findAbove = 200, o
     info,
     scope: (caller, selection) => scopeOf(catalogue.services(), caller, selection),
     list(method, cursor, scope, modern) {
-      const after = cursor === undefined || cursor === null ? null : typeof cursor === 'string' ? fromCursor(cursor) : undefined;
+      const after =
+        cursor === undefined || cursor === null ? null : typeof cursor === 'string' ? fromCursor(cursor) : undefined;
       if (after === undefined || (after === null && typeof cursor === 'string'))
-        return { error: { code: ERROR.invalidParams, message: 'The cursor is none that was given out here; begin without one' } };
+        return {
+          error: {
+            code: ERROR.invalidParams,
+            message: 'The cursor is none that was given out here; begin without one',
+          },
+        };
       const found = method === 'tools/list' && tooMany(scope);
       const { items, nextCursor } = found
         ? { items: OWN_TOOLS, nextCursor: null }
@@ -87,7 +103,8 @@ export function createAggregate({ catalogue, version, spoken, findAbove = 200, o
       return { result: ownResult(members, info, modern, true) };
     },
     resolve: (message, scope) => resolveRequest(message, { scope, tables, asks: () => asksIn(scope) }),
-    find: (args, scope, modern) => ownResult(findTools(args, scope, { catalogue, tables, spoken }), info, modern, false),
+    find: (args, scope, modern) =>
+      ownResult(findTools(args, scope, { catalogue, tables, spoken }), info, modern, false),
     toClient: (text, service) => toClientText(text, tables.slug(service)),
     uriOf(exposed, scope) {
       const split = splitUri(exposed);

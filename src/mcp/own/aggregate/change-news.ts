@@ -10,7 +10,10 @@ export interface ChangeNews {
 }
 
 /** Tells of each kind once, however much changes while the client reads. `tell` never rejects. */
-export function createChangeNews(includes: (service: string) => boolean, tell: (kind: Kind) => Promise<void>): ChangeNews {
+export function createChangeNews(
+  includes: (service: string) => boolean,
+  tell: (kind: Kind) => Promise<void>,
+): ChangeNews {
   const due = new Set<Kind>();
   let waits = true;
 

@@ -3,7 +3,10 @@ import type { Recording } from '../../call/replays.ts';
 /** At the beginning of a line; every other end of a line than these may stand in data. */
 const ID = /(^|[\r\n])id:( ?)/g;
 
-/** An answer in which ids of events begin with `tag`: those of several servers are the same ones, and a client goes on with a stream by its last id alone. */
+/**
+ * An answer in which ids of events begin with `tag`: those of several servers are the same ones, and a client goes
+ * on with a stream by its last id alone.
+ */
 export function withEventIds(answer: Recording, tag: string): Recording {
   return {
     get resumable() {

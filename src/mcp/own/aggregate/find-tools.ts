@@ -13,22 +13,36 @@ const ANSWER_MAX = 128 * 1024;
 /** Members of a `tools/call` result, JSON text each. */
 export type ToolResult = Readonly<Record<string, string>>;
 
-/** The result of a call of `find_tools`. Arguments that do not fit are told as the tool's error, which a model can mend. */
+/**
+ * The result of a call of `find_tools`. Arguments that do not fit are told as the tool's error, which a model can mend.
+ */
 export function findTools(
   args: unknown,
   scope: Scope,
-  deps: { readonly catalogue: Pick<ToolCatalogue, 'find' | 'service'>; readonly tables: Tables; readonly spoken: SpokenSearch },
+  deps: {
+    readonly catalogue: Pick<ToolCatalogue, 'find' | 'service'>;
+    readonly tables: Tables;
+    readonly spoken: SpokenSearch;
+  },
 ): ToolResult {
   const { query, limit = FIND_LIMIT.fallback, services } = isObject(args) ? args : {};
-  if (typeof query !== 'string' || query.length > QUERY_MAX) return failed(`query must be a string of at most ${QUERY_MAX} characters`);
+  if (typeof query !== 'string' || query.length > QUERY_MAX)
+    return failed(`query must be a string of at most ${QUERY_MAX} characters`);
   if (typeof limit !== 'number' || !Number.isInteger(limit) || limit < 1 || limit > FIND_LIMIT.max)
     return failed(`limit must be an integer from 1 to ${FIND_LIMIT.max}`);
-  if (services !== undefined && services !== null && !(Array.isArray(services) && services.every((name) => typeof name === 'string')))
+  if (
+    services !== undefined &&
+    services !== null &&
+    !(Array.isArray(services) && services.every((name) => typeof name === 'string'))
+  )
     return failed('services must be a list of names of services');
 
   const among = services ? new Set(services as readonly string[]) : null;
   const wanted = among ? scope.services.filter((name) => among.has(name)) : scope.services;
-  const found = query.trim() === '' ? listed(wanted, limit, deps.catalogue) : deps.catalogue.find(query, { limit, services: wanted });
+  const found =
+    query.trim() === ''
+      ? listed(wanted, limit, deps.catalogue)
+      : deps.catalogue.find(query, { limit, services: wanted });
   const tools: string[] = [];
   let characters = 0;
   for (const one of found) {
@@ -41,7 +55,12 @@ export function findTools(
   const admits = admitsIn(scope);
   const asked: string[] = [];
   for (const kind of deps.spoken.kinds(admits)) {
-    const entries = deps.spoken.find(kind, query, limit, (entry) => admits(entry) && (!among || among.has(fullName(kind, entry.name))));
+    const entries = deps.spoken.find(
+      kind,
+      query,
+      limit,
+      (entry) => admits(entry) && (!among || among.has(fullName(kind, entry.name))),
+    );
     const texts: string[] = [];
     for (const entry of entries) {
       const text = renderSpoken(entry, deps.spoken);
@@ -62,12 +81,17 @@ function renderSpoken(entry: SpokenEntry, spoken: SpokenSearch): string {
 }
 
 /** The first tools of services, by their names. */
-function listed(services: readonly string[], limit: number, catalogue: Pick<ToolCatalogue, 'service'>): readonly FoundTool[] {
+function listed(
+  services: readonly string[],
+  limit: number,
+  catalogue: Pick<ToolCatalogue, 'service'>,
+): readonly FoundTool[] {
   const found: FoundTool[] = [];
   for (const service of services) {
     if (found.length >= limit) break;
     const tools = catalogue.service(service)?.tools;
-    for (const name of [...(tools?.keys() ?? [])].sort().slice(0, limit - found.length)) found.push({ service, ...tools!.get(name)! });
+    for (const name of [...(tools?.keys() ?? [])].sort().slice(0, limit - found.length))
+      found.push({ service, ...tools!.get(name)! });
   }
   return found;
 }

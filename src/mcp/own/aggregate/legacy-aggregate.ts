@@ -33,7 +33,13 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
   const { config, onError } = deps;
   const talk = createSessionTalk(deps);
   const change: AggregateSessions['change'] = (session, apply) => sessions.change(session, apply);
-  const parts: Parts = createParts({ ...deps, talk, change, max: config.sessionsMax, onOpened: (all, service) => streams.opened(all, service) });
+  const parts: Parts = createParts({
+    ...deps,
+    talk,
+    change,
+    max: config.sessionsMax,
+    onOpened: (all, service) => streams.opened(all, service),
+  });
   const sessions = createAggregateSessions({ ...deps, endParts: parts.end });
   const streams = createSessionStreams({ ...deps, talk, parts, change, onError });
   const door = createAggregateSessionDoor({ ...deps, sessions, parts, streams, talk, sessionsMax: config.sessionsMax });

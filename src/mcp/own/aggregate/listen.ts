@@ -48,8 +48,8 @@ const FAILURES_MAX = 8;
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 
 /**
- * Changes of lists come from the catalogue, which hears of them from all servers; those of resources from the servers themselves, each asked by a call
- * of its own that ends with this one.
+ * Changes of lists come from the catalogue, which hears of them from all servers; those of resources from the
+ * servers themselves, each asked by a call of its own that ends with this one.
  */
 export function createAggregateListen(options: AggregateListenOptions): AggregateListen {
   const { catalogue, places } = options;
@@ -63,7 +63,8 @@ export function createAggregateListen(options: AggregateListenOptions): Aggregat
     const stop = AbortSignal.any([place.over, knock.gone]);
     let forget = () => {};
     try {
-      const tell = (text: string) => answer.events(Buffer.from(eventText(withMeta(text, 'params', { [META.subscriptionId]: message.idText }))));
+      const tell = (text: string) =>
+        answer.events(Buffer.from(eventText(withMeta(text, 'params', { [META.subscriptionId]: message.idText }))));
       const wanted = isObject(message.params?.['notifications']) ? message.params['notifications'] : {};
       const lists = Object.values(CHANGES).filter((key) => wanted[key] === true);
       const news = createChangeNews(scope.includes, async (kind) => {
@@ -78,7 +79,13 @@ export function createAggregateListen(options: AggregateListenOptions): Aggregat
       await tell(JSON.stringify({ jsonrpc: '2.0', method: ACKNOWLEDGED, params: { notifications: agreed } }));
       news.begin();
       await aborted(stop);
-      answer.end(resultText(message.idText, `{"resultType":"complete","_meta":{${JSON.stringify(META.subscriptionId)}:${message.idText}}}`), 200);
+      answer.end(
+        resultText(
+          message.idText,
+          `{"resultType":"complete","_meta":{${JSON.stringify(META.subscriptionId)}:${message.idText}}}`,
+        ),
+        200,
+      );
     } finally {
       forget();
       place.leave();
@@ -89,7 +96,9 @@ export function createAggregateListen(options: AggregateListenOptions): Aggregat
 const RESOURCES_MAX = 1_000;
 
 const urisOf = ({ resourceSubscriptions: uris }: JsonObject): readonly string[] =>
-  Array.isArray(uris) ? [...new Set(uris.filter((uri): uri is string => typeof uri === 'string'))].slice(0, RESOURCES_MAX) : [];
+  Array.isArray(uris)
+    ? [...new Set(uris.filter((uri): uri is string => typeof uri === 'string'))].slice(0, RESOURCES_MAX)
+    : [];
 
 interface Listener {
   readonly message: RequestMessage;
@@ -99,8 +108,16 @@ interface Listener {
   readonly stop: AbortSignal;
 }
 
-/** Asks the services of these resources to tell of them. Gives those that they will tell of, once all have said so or some time is over. */
-async function subscribe(options: AggregateListenOptions, uris: readonly string[], scope: Scope, listener: Listener): Promise<readonly string[]> {
+/**
+ * Asks the services of these resources to tell of them. Gives those that they will tell of, once all have said so
+ * or some time is over.
+ */
+async function subscribe(
+  options: AggregateListenOptions,
+  uris: readonly string[],
+  scope: Scope,
+  listener: Listener,
+): Promise<readonly string[]> {
   const located = uris.flatMap((uri) => options.aggregate.uriOf(uri, scope) ?? []);
   const honoured: string[] = [];
   const acknowledged = [...Map.groupBy(located, ({ service }) => service)].map(async ([service, of]) => {
@@ -120,10 +137,15 @@ async function subscribe(options: AggregateListenOptions, uris: readonly string[
 }
 
 /**
- * Listens at one service until the stream is over, again where the service ends its own. Resolves with the URIs that it acknowledged, none where it
- * refuses.
+ * Listens at one service until the stream is over, again where the service ends its own. Resolves with the URIs
+ * that it acknowledged, none where it refuses.
  */
-function subscribeAt(options: AggregateListenOptions, service: string, uris: readonly string[], listener: Listener): Promise<readonly string[]> {
+function subscribeAt(
+  options: AggregateListenOptions,
+  service: string,
+  uris: readonly string[],
+  listener: Listener,
+): Promise<readonly string[]> {
   const { stop: signal } = listener;
   const first = Promise.withResolvers<readonly string[]>();
   const hear = async () => {
@@ -156,7 +178,9 @@ async function listenAt(
   onAcknowledged: (uris: readonly string[]) => void,
 ): Promise<void> {
   const params = { notifications: { resourceSubscriptions: uris }, _meta: message.params?.['_meta'] };
-  const request = parseMessage(JSON.stringify({ jsonrpc: '2.0', id: `listen-${service}`, method: 'subscriptions/listen', params }));
+  const request = parseMessage(
+    JSON.stringify({ jsonrpc: '2.0', id: `listen-${service}`, method: 'subscriptions/listen', params }),
+  );
   if (request?.kind !== 'request') throw new Error('a request of the gateway is a request');
   const reader = createEventReader({ bytesMax });
   const within: Answer = {
@@ -164,7 +188,8 @@ async function listenAt(
       for (const { data } of reader.push(bytes)) {
         const news = data === '' ? null : parseMessage(data);
         if (news?.kind !== 'notification') continue;
-        if (news.method === ACKNOWLEDGED) onAcknowledged(urisOf(isObject(news.params?.['notifications']) ? news.params['notifications'] : {}));
+        if (news.method === ACKNOWLEDGED)
+          onAcknowledged(urisOf(isObject(news.params?.['notifications']) ? news.params['notifications'] : {}));
         else if (news.method === 'notifications/resources/updated') await tell(data);
       }
     },

@@ -14,7 +14,9 @@ export const PAGE_SIZE = 200;
 /** Characters of a page, unless its first element is longer. */
 const PAGE_CHARACTERS = 1024 * 1024;
 
-/** One page of a list over services, in the order of their slugs and then of the exposed names. `tables` in any order. */
+/**
+ * One page of a list over services, in the order of their slugs and then of the exposed names. `tables` in any order.
+ */
 export function mergedPage(tables: readonly ServiceTable[], method: ListMethod, after: Position | null): MergedPage {
   const items: string[] = [];
   let characters = 0;
@@ -36,7 +38,8 @@ export function mergedPage(tables: readonly ServiceTable[], method: ListMethod, 
 }
 
 function* entriesOf(table: ServiceTable, method: ListMethod): Generator<readonly [string, () => string]> {
-  if (method === 'tools/list') for (const [name, tool] of table.tools) yield [name, () => renderTool(table, name, tool)];
+  if (method === 'tools/list')
+    for (const [name, tool] of table.tools) yield [name, () => renderTool(table, name, tool)];
   else {
     const { member, key } = LISTS[method];
     for (const [name, item] of table[member]) yield [name, () => renderItem(name, item, key)];

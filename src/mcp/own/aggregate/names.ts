@@ -1,6 +1,9 @@
 import { DIGEST, digest, distinct, headOf } from './slugs.ts';
 
-/** Longest name of a tool or prompt. Models' APIs take 64, and clients put words of their own before it (`mcp__<server>__`). */
+/**
+ * Longest name of a tool or prompt. Models' APIs take 64, and clients put words of their own before it
+ * (`mcp__<server>__`).
+ */
 export const NAME_MAX = 48;
 
 const PREFIX_MAX = 20;
@@ -9,12 +12,16 @@ const SEPARATOR = '__';
 const PLAIN = /^[A-Za-z0-9_]+$/;
 /** What ends in a digest is never taken as it is, so that no name is another's digest. */
 const LOOKS_DIGESTED = /_[0-9][0-9a-z]{12}$/;
-/** `search`, `acme/search`, `acme/web-search`: the first `_` of their prefix is the `/`, every other one a `-`, so that no two share one. */
+/**
+ * `search`, `acme/search`, `acme/web-search`: the first `_` of their prefix is the `/`, every other one a `-`, so
+ * that no two share one.
+ */
 const READABLE = /^[a-z][a-z0-9]*(?:\/[a-z0-9]+(?:-[a-z0-9]+)*)?$/;
 
 /**
- * What the names of a service's tools begin with: `acme/search` is `acme_search`. A service whose name has other characters, or is too long, has a readable
- * head and a digest. Nothing but the name is in it, so that it is the same at every gateway, at every time, and nothing needs to be stored.
+ * What the names of a service's tools begin with: `acme/search` is `acme_search`. A service whose name has other
+ * characters, or is too long, has a readable head and a digest. Nothing but the name is in it, so that it is the
+ * same at every gateway, at every time, and nothing needs to be stored.
  */
 export function prefixOf(service: string, salt = ''): string {
   const plain = service.replaceAll(/[/-]/g, '_');
@@ -23,12 +30,14 @@ export function prefixOf(service: string, salt = ''): string {
 }
 
 /**
- * What a tool or prompt of a service is called in the aggregate: `<prefix>__<name>`, of letters, digits and `_`. A name that has other characters, or is too
- * long, is a readable head and a digest. Nothing but prefix and name is in it.
+ * What a tool or prompt of a service is called in the aggregate: `<prefix>__<name>`, of letters, digits and `_`. A
+ * name that has other characters, or is too long, is a readable head and a digest. Nothing but prefix and name is
+ * in it.
  */
 export function exposedName(prefix: string, name: string, salt = ''): string {
   const room = NAME_MAX - prefix.length - SEPARATOR.length;
-  if (salt === '' && PLAIN.test(name) && name.length <= room && !LOOKS_DIGESTED.test(name)) return prefix + SEPARATOR + name;
+  if (salt === '' && PLAIN.test(name) && name.length <= room && !LOOKS_DIGESTED.test(name))
+    return prefix + SEPARATOR + name;
   const head = name
     .slice(0, NAME_MAX)
     .replaceAll(/[^A-Za-z0-9_]+/g, '_')
@@ -42,7 +51,10 @@ export function exposedNames(prefix: string, names: readonly string[]): Readonly
   return distinct(names, (name, salt) => exposedName(prefix, name, salt));
 }
 
-/** The prefix that an exposed name begins with, and the rest. A prefix has no two underscores that follow each other. null for a name that is none. */
+/**
+ * The prefix that an exposed name begins with, and the rest. A prefix has no two underscores that follow each
+ * other. null for a name that is none.
+ */
 export function splitName(exposed: string): { readonly prefix: string; readonly rest: string } | null {
   const at = exposed.indexOf(SEPARATOR);
   return at <= 0 ? null : { prefix: exposed.slice(0, at), rest: exposed.slice(at + SEPARATOR.length) };

@@ -18,8 +18,18 @@ const FIND_TOOLS = {
   inputSchema: {
     type: 'object',
     properties: {
-      query: { type: 'string', maxLength: QUERY_MAX, description: 'Words for what the tool should do, such as "search the web"; "" for all tools' },
-      limit: { type: 'integer', minimum: 1, maximum: FIND_LIMIT.max, default: FIND_LIMIT.fallback, description: 'Most tools to return' },
+      query: {
+        type: 'string',
+        maxLength: QUERY_MAX,
+        description: 'Words for what the tool should do, such as "search the web"; "" for all tools',
+      },
+      limit: {
+        type: 'integer',
+        minimum: 1,
+        maximum: FIND_LIMIT.max,
+        default: FIND_LIMIT.fallback,
+        description: 'Most tools to return',
+      },
       services: { type: 'array', items: { type: 'string' }, description: 'Search only in these services' },
     },
     required: ['query'],
@@ -33,8 +43,16 @@ const FIND_TOOLS = {
         description: 'Best first: name, service, title, description, inputSchema, price, definition',
       },
       searched: { type: 'integer', description: 'How many tools were searched' },
-      agents: { type: 'array', items: { type: 'object' }, description: 'Best first: agent, title, description, price, and the call that asks it' },
-      models: { type: 'array', items: { type: 'object' }, description: 'Best first: model, title, description, price, and the call that asks it' },
+      agents: {
+        type: 'array',
+        items: { type: 'object' },
+        description: 'Best first: agent, title, description, price, and the call that asks it',
+      },
+      models: {
+        type: 'array',
+        items: { type: 'object' },
+        description: 'Best first: model, title, description, price, and the call that asks it',
+      },
     },
     required: ['tools', 'searched'],
   },
@@ -75,16 +93,21 @@ const ASK_TOOLS = {
   model: {
     name: ASK.model,
     title: 'Ask a model',
-    description: 'Ask one of the language models of this gateway. find_tools finds models and says what they cost; the price is that of the model.',
+    description:
+      'Ask one of the language models of this gateway. find_tools finds models and says what they cost; the price is that of the model.',
     inputSchema: askSchema('model', true),
   },
 } as const satisfies Record<Spoken, object>;
 
-/** As they are listed where there are agents or models of these kinds, JSON text: with the tool that finds them, unless that is listed anyway. */
+/**
+ * As they are listed where there are agents or models of these kinds, JSON text: with the tool that finds them,
+ * unless that is listed anyway.
+ */
 export function askToolTexts(kinds: readonly Spoken[], withFind: boolean): readonly string[] {
   const find = withFind && kinds.length > 0 ? [FIND_TOOLS] : [];
   return [...find, ...kinds.map((kind) => ASK_TOOLS[kind])].map((tool) => JSON.stringify(tool));
 }
 
 /** The kind that a tool of the gateway's own asks; null for every other name. */
-export const askedBy = (tool: unknown): Spoken | null => (tool === ASK.a2a ? 'a2a' : tool === ASK.model ? 'model' : null);
+export const askedBy = (tool: unknown): Spoken | null =>
+  tool === ASK.a2a ? 'a2a' : tool === ASK.model ? 'model' : null;

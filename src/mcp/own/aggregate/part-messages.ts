@@ -14,8 +14,9 @@ import {
 import type { Aggregate } from './aggregate.ts';
 
 /**
- * What the server of one service asks of its client has ids that the server chose, and servers choose the same ones. On the way to the client an id is
- * `<service> <id as it was written>`, and what the client answers finds its server by that alone: at any gateway, for as long as the session lasts.
+ * What the server of one service asks of its client has ids that the server chose, and servers choose the same
+ * ones. On the way to the client an id is `<service> <id as it was written>`, and what the client answers finds its
+ * server by that alone: at any gateway, for as long as the session lasts.
  */
 function exposeId(service: string, idText: string): string {
   return JSON.stringify(`${service} ${idText}`);
@@ -44,7 +45,10 @@ export function toPartClient(aggregate: Pick<Aggregate, 'toClient'>, service: st
   return (text) => toClientIds(aggregate.toClient(text, service), service);
 }
 
-/** A message of a service's server (JSON text) with ids, and tokens of progress, by which the client's answer finds it. Responses stay as they are. */
+/**
+ * A message of a service's server (JSON text) with ids, and tokens of progress, by which the client's answer finds
+ * it. Responses stay as they are.
+ */
 export function toClientIds(text: string, service: string): string {
   // Responses are the long ones. An escape could hide the key.
   if (!/"method"|\\u/.test(text)) return text;
@@ -55,7 +59,11 @@ export function toClientIds(text: string, service: string): string {
     const edits: Edit[] = [];
     const expose = (member: Member | undefined) => {
       if (member && !'{['.includes(text[member.start]!))
-        edits.push({ start: member.start, end: member.end, text: exposeId(service, text.slice(member.start, member.end)) });
+        edits.push({
+          start: member.start,
+          end: member.end,
+          text: exposeId(service, text.slice(member.start, member.end)),
+        });
     };
     const params = insideOf(text, members.get('params'));
     if (members.has('id')) {
@@ -70,14 +78,24 @@ export function toClientIds(text: string, service: string): string {
 }
 
 /** What a client says to one server, as that server knows it; null where it is for none. */
-export function toPart(message: NotificationMessage | ResponseMessage): { readonly service: string; readonly message: typeof message } | null {
+export function toPart(
+  message: NotificationMessage | ResponseMessage,
+): { readonly service: string; readonly message: typeof message } | null {
   const { text, members } = message;
   if (message.kind === 'response') return renamed(message, splitId(message.id), members.get('id'));
   if (message.method !== 'notifications/progress' || !isObject(message.params)) return null;
-  return renamed(message, splitId(message.params['progressToken']), membersOf(text, members.get('params')!.start).get('progressToken'));
+  return renamed(
+    message,
+    splitId(message.params['progressToken']),
+    membersOf(text, members.get('params')!.start).get('progressToken'),
+  );
 }
 
-function renamed({ text, kind }: JsonRpcMessage, to: ReturnType<typeof splitId>, place: Member | undefined): ReturnType<typeof toPart> {
+function renamed(
+  { text, kind }: JsonRpcMessage,
+  to: ReturnType<typeof splitId>,
+  place: Member | undefined,
+): ReturnType<typeof toPart> {
   if (to === null || !place) return null;
   const message = parseMessage(splice(text, [{ start: place.start, end: place.end, text: to.idText }]));
   return message && message.kind === kind && message.kind !== 'request' ? { service: to.service, message } : null;

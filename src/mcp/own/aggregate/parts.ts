@@ -12,13 +12,16 @@ import type { AggregateSessions } from './sessions.ts';
 /** The sessions with single services that a session of the aggregate is made of. */
 export interface Parts {
   /**
-   * Takes the part for a service, which is opened where there is none, for one request: the use is to be left. Else the answer that there is no such part
-   * with. Throws GatewayError where the provider is not to be reached.
+   * Takes the part for a service, which is opened where there is none, for one request: the use is to be left. Else
+   * the answer that there is no such part with. Throws GatewayError where the provider is not to be reached.
    */
   use(all: AggregateSession, service: string, knock: Knock): Promise<SessionUse | McpTail>;
   /** Takes the part for a service if one is open; null where none is. */
   known(all: AggregateSession, service: string): Promise<SessionUse | null>;
-  /** Remembers the level for parts to come and tells it to the open ones of `services`, asked then; resolves when they have it, or after some seconds. */
+  /**
+   * Remembers the level for parts to come and tells it to the open ones of `services`, asked then; resolves when
+   * they have it, or after some seconds.
+   */
   setLevel(all: AggregateSession, level: string, services: () => readonly string[], knock: Knock): Promise<void>;
   /** Ends all parts of a session that is over. Never rejects. */
   end(all: AggregateSession): Promise<void>;
@@ -55,7 +58,11 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
     if (!of) opening.set(all, (of = new Map<string, Promise<McpTail | null>>()));
     let one = of.get(service);
     // Others may wait for it as well, so that it is opened even when this client leaves.
-    if (!one) of.set(service, (one = open(all, service, { ...knock, gone: new AbortController().signal }).finally(() => of.delete(service))));
+    if (!one)
+      of.set(
+        service,
+        (one = open(all, service, { ...knock, gone: new AbortController().signal }).finally(() => of.delete(service))),
+      );
     return one;
   }
 
@@ -81,14 +88,23 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
       await sessions.end(id, all.account, service);
       return NO_SESSION;
     }
-    await Promise.all([onOpened(all, service), all.logLevel === null ? null : setLevelOf(all, service, all.logLevel, knock)]);
+    await Promise.all([
+      onOpened(all, service),
+      all.logLevel === null ? null : setLevelOf(all, service, all.logLevel, knock),
+    ]);
     return null;
   }
 
   async function setLevelOf(all: AggregateSession, service: string, level: string, knock: Knock): Promise<void> {
     const part = await known(all, service);
     try {
-      if (part) await talk.request(part.session, levelRequest(level), { knock, events: false, answer: NOBODY, toClient: (text) => text });
+      if (part)
+        await talk.request(part.session, levelRequest(level), {
+          knock,
+          events: false,
+          answer: NOBODY,
+          toClient: (text) => text,
+        });
     } finally {
       part?.leave();
     }
@@ -116,12 +132,16 @@ export function createParts({ sessions, change, talk, clientRequests, max, onOpe
         clientRequests.end(id);
         await sessions.end(id, all.account, service);
       });
-      for (const { status, reason } of (await Promise.allSettled(ends)) as PromiseRejectedResult[]) if (status === 'rejected') onError(reason);
+      for (const { status, reason } of (await Promise.allSettled(ends)) as PromiseRejectedResult[])
+        if (status === 'rejected') onError(reason);
     },
   };
 }
 
-/** Does something at each service. Resolves when it is done, or after some seconds: nobody waits for one that does not answer. */
+/**
+ * Does something at each service. Resolves when it is done, or after some seconds: nobody waits for one that does
+ * not answer.
+ */
 export async function ofAll(
   services: readonly string[],
   run: (service: string) => Promise<unknown>,
@@ -140,7 +160,9 @@ export async function ofAll(
 }
 
 function levelRequest(level: string): RequestMessage {
-  const message = parseMessage(JSON.stringify({ jsonrpc: '2.0', id: 'tollgate:level', method: 'logging/setLevel', params: { level } }));
+  const message = parseMessage(
+    JSON.stringify({ jsonrpc: '2.0', id: 'tollgate:level', method: 'logging/setLevel', params: { level } }),
+  );
   if (message?.kind !== 'request') throw new Error('a request of the gateway is a request');
   return message;
 }

@@ -1,4 +1,14 @@
-import { isObject, type JsonRpcError, type Member, membersOf, printable, RawJsonError, type RequestMessage, splice, withMembers } from '#wire';
+import {
+  isObject,
+  type JsonRpcError,
+  type Member,
+  membersOf,
+  printable,
+  RawJsonError,
+  type RequestMessage,
+  splice,
+  withMembers,
+} from '#wire';
 import { nearestNames } from '#gateway';
 import { ERROR } from '../../wire/revisions.ts';
 import { splitName } from './names.ts';
@@ -26,14 +36,19 @@ export interface Here {
   readonly asks: () => readonly Spoken[];
 }
 
-/** Takes a request apart that names a tool, a prompt or a resource of the aggregate. Other methods belong to no one service and are refused. */
+/**
+ * Takes a request apart that names a tool, a prompt or a resource of the aggregate. Other methods belong to no one
+ * service and are refused.
+ */
 export function resolveRequest(message: RequestMessage, here: Here): Resolution {
   try {
     switch (message.method) {
       case 'tools/call':
         return message.params?.['name'] === OWN.call ? resolveWrapped(message, here) : resolveTool(message, here);
       case 'prompts/get':
-        return resolveNamed(message, 'prompts', message.params?.['name'], here, (name) => setParam(message, 'name', name));
+        return resolveNamed(message, 'prompts', message.params?.['name'], here, (name) =>
+          setParam(message, 'name', name),
+        );
       case 'resources/read':
       case 'resources/subscribe':
       case 'resources/unsubscribe':
@@ -45,7 +60,8 @@ export function resolveRequest(message: RequestMessage, here: Here): Resolution 
     }
   } catch (error) {
     // What the gateway reads is what the server must read.
-    if (error instanceof RawJsonError) return refused(ERROR.invalidParams, 'A key of the request stands twice in one object');
+    if (error instanceof RawJsonError)
+      return refused(ERROR.invalidParams, 'A key of the request stands twice in one object');
     throw error;
   }
 }
@@ -53,7 +69,8 @@ export function resolveRequest(message: RequestMessage, here: Here): Resolution 
 function resolveTool(message: RequestMessage, here: Here): Resolution {
   const name = message.params?.['name'];
   return (
-    resolveOwn(name, message.params?.['arguments'], here.asks) ?? resolveNamed(message, 'tools', name, here, (own) => setParam(message, 'name', own))
+    resolveOwn(name, message.params?.['arguments'], here.asks) ??
+    resolveNamed(message, 'tools', name, here, (own) => setParam(message, 'name', own))
   );
 }
 
@@ -71,7 +88,8 @@ function resolveWrapped(message: RequestMessage, here: Here): Resolution {
   if (!isObject(wrapped)) return refused(ERROR.invalidParams, `${OWN.call} needs the name of a tool and its arguments`);
   const inner = membersOf(message.text, membersOf(message.text, params.start).get('arguments')!.start).get('arguments');
   const { name, arguments: given } = wrapped;
-  if (given !== undefined && !isObject(given)) return refused(ERROR.invalidParams, 'The arguments for the tool must be an object');
+  if (given !== undefined && !isObject(given))
+    return refused(ERROR.invalidParams, 'The arguments for the tool must be an object');
   const own = resolveOwn(name, given, here.asks);
   if (own) return own;
   const rawArguments = inner ? message.text.slice(inner.start, inner.end) : null;
@@ -80,7 +98,13 @@ function resolveWrapped(message: RequestMessage, here: Here): Resolution {
   );
 }
 
-function resolveNamed(message: RequestMessage, kind: 'tools' | 'prompts', name: unknown, here: Here, rewrite: (own: string) => string): Resolution {
+function resolveNamed(
+  message: RequestMessage,
+  kind: 'tools' | 'prompts',
+  name: unknown,
+  here: Here,
+  rewrite: (own: string) => string,
+): Resolution {
   if (typeof name !== 'string')
     return refused(
       ERROR.invalidParams,
@@ -91,17 +115,24 @@ function resolveNamed(message: RequestMessage, kind: 'tools' | 'prompts', name: 
     );
   const prefix = splitName(name)?.prefix;
   // A slug may stand in front too. No slug is another service's prefix: it has `-` and no `_`, or is the same word.
-  const table = prefix === undefined ? null : tableOf(here.tables.prefixed(prefix) ?? here.tables.service(prefix), here);
+  const table =
+    prefix === undefined ? null : tableOf(here.tables.prefixed(prefix) ?? here.tables.service(prefix), here);
   const own = table && ownName(table, kind, name);
-  if (table && own !== null && own !== undefined) return { kind: 'service', service: table.service, text: rewrite(own) };
+  if (table && own !== null && own !== undefined)
+    return { kind: 'service', service: table.service, text: rewrite(own) };
   const nearest = nearestNames(name, candidates(table, kind, here));
   const hint = nearest.length > 0 ? ` The nearest: ${nearest.join(', ')}` : ` ${kind}/list shows those that there are`;
-  return refused(ERROR.invalidParams, `There is no ${kind === 'tools' ? 'tool' : 'prompt'} ${printable(name)} here.${hint}`, { nearest });
+  return refused(
+    ERROR.invalidParams,
+    `There is no ${kind === 'tools' ? 'tool' : 'prompt'} ${printable(name)} here.${hint}`,
+    { nearest },
+  );
 }
 
 /**
- * What the service calls it; null where it has nothing of the name. The service's own name of it, behind `__`, is taken where it is listed by another:
- * clients have stored such names. A service that could not be asked yet may have it.
+ * What the service calls it; null where it has nothing of the name. The service's own name of it, behind `__`, is
+ * taken where it is listed by another: clients have stored such names. A service that could not be asked yet may
+ * have it.
  */
 function ownName({ listing, tools, prompts }: ServiceTable, kind: 'tools' | 'prompts', exposed: string): string | null {
   const found = kind === 'tools' ? tools.get(exposed)?.tool.name : prompts.get(exposed)?.key;
@@ -112,7 +143,11 @@ function ownName({ listing, tools, prompts }: ServiceTable, kind: 'tools' | 'pro
   return listed || !complete ? rest : null;
 }
 
-function* candidates(first: ServiceTable | null, kind: 'tools' | 'prompts', { scope, tables, asks }: Here): Generator<string> {
+function* candidates(
+  first: ServiceTable | null,
+  kind: 'tools' | 'prompts',
+  { scope, tables, asks }: Here,
+): Generator<string> {
   if (first) yield* first[kind].keys();
   for (const service of scope.services) if (service !== first?.service) yield* tables.of(service)?.[kind].keys() ?? [];
   if (kind === 'tools') yield* [OWN.find, OWN.call, ...asks().map((of) => ASK[of])];
@@ -130,7 +165,8 @@ function resolveCompletion(message: RequestMessage, here: Here): Resolution {
   const ref = message.params?.['ref'];
   if (!isObject(ref)) return refused(ERROR.invalidParams, 'completion/complete needs a ref');
   const place = membersOf(message.text, paramsOf(message).start).get('ref')!;
-  const setRef = (key: string) => (value: string) => splice(message.text, [withMembers(message.text, place, { [key]: JSON.stringify(value) })]);
+  const setRef = (key: string) => (value: string) =>
+    splice(message.text, [withMembers(message.text, place, { [key]: JSON.stringify(value) })]);
   if (ref['type'] === 'ref/prompt') return resolveNamed(message, 'prompts', ref['name'], here, setRef('name'));
   return resolveUri(ref['uri'], here, setRef('uri'));
 }

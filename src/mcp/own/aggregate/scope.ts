@@ -14,8 +14,9 @@ export interface Scope {
 const SELECTED_MAX = 256;
 
 /**
- * `selection` is the value of `?services=`: names of services, agents (`a2a/…`) and models (`model/…`), by commas; null is all. A service that the key may not use, or that is not there now,
- * is passed over: a client's address stays good while providers come and go.
+ * `selection` is the value of `?services=`: names of services, agents (`a2a/…`) and models (`model/…`), by commas;
+ * null is all. A service that the key may not use, or that is not there now, is passed over: a client's address
+ * stays good while providers come and go.
  */
 export function scopeOf(all: readonly string[], caller: Pick<Caller, 'key'>, selection: string | null): Scope {
   const allowed = caller.key?.allowedServices ?? null;

@@ -47,7 +47,10 @@ export interface AggregateSessionDoorDeps extends LegacyDoorDeps {
 /** What is kept of a client's `initialize`. */
 const INITIALIZE_CHARS_MAX = 64 * 1024;
 
-/** Answers clients that have a session with all services at once: lists from what is known, everything else in the part that it is for. */
+/**
+ * Answers clients that have a session with all services at once: lists from what is known, everything else in the
+ * part that it is for.
+ */
 export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): LegacyDoor {
   const { aggregate, sessions, parts, talk, replays, onError } = deps;
   /** By the service that each is for; null for one that asks an agent or a model. */
@@ -60,7 +63,8 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
   };
 
   async function open(message: RequestMessage, { caller, selection }: Knock, answer: Answer): Promise<void> {
-    const refuse = (status: number, code: number, why: string) => answer.end(errorText(message.idText, { code, message: why }), status);
+    const refuse = (status: number, code: number, why: string) =>
+      answer.end(errorText(message.idText, { code, message: why }), status);
     if (message.text.length > INITIALIZE_CHARS_MAX)
       return refuse(400, ERROR.invalidRequest, `initialize is longer than ${INITIALIZE_CHARS_MAX} characters`);
     const asked = message.params?.['protocolVersion'];
@@ -70,15 +74,23 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
     answer.end(resultText(message.idText, aggregate.initializeResult(revision)), 200, { 'mcp-session-id': session.id });
   }
 
-  async function request({ session }: AggregateUse, asked: RequestMessage, events: boolean, knock: Knock, answer: Answer): Promise<void> {
+  async function request(
+    { session }: AggregateUse,
+    asked: RequestMessage,
+    events: boolean,
+    knock: Knock,
+    answer: Answer,
+  ): Promise<void> {
     const { method, idText, params } = asked;
     const scope = scopeOf(session, knock);
     if (method === 'ping') return answer.end(resultText(idText, '{}'), 200);
     if (method === 'logging/setLevel') return setLevel(session, asked, knock, answer);
     if (isList(method)) return endOwn(answer, asked, aggregate.list(method, params?.['cursor'], scope, false), false);
     const resolved = aggregate.resolve(asked, scope);
-    if (resolved.kind === 'refused') return endOwn(answer, asked, { error: legacyError(method, resolved.error) }, false);
-    if (resolved.kind === 'find') return endOwn(answer, asked, { result: aggregate.find(resolved.arguments, scope, false) }, false);
+    if (resolved.kind === 'refused')
+      return endOwn(answer, asked, { error: legacyError(method, resolved.error) }, false);
+    if (resolved.kind === 'find')
+      return endOwn(answer, asked, { result: aggregate.find(resolved.arguments, scope, false) }, false);
     if (resolved.kind === 'ask') {
       const { of: kind, arguments: given } = resolved;
       const ask = {
@@ -91,7 +103,9 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
         info: aggregate.info,
         selects: scope.selects,
       } as const;
-      return running.run(session, null, asked, answer, (cancelled) => deps.answerAsk(ask, knock, answer, AbortSignal.any([knock.gone, cancelled])));
+      return running.run(session, null, asked, answer, (cancelled) =>
+        deps.answerAsk(ask, knock, answer, AbortSignal.any([knock.gone, cancelled])),
+      );
     }
     const renamed = parseMessage(resolved.text);
     if (renamed?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
@@ -118,14 +132,24 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
           return exposed(text);
         };
         const recording = withEventIds(replays.record(session.id, answer), randomBytes(6).toString('base64url'));
-        await talk.request(part.session, asked, { knock, events, answer: ownErrors(recording, service, asked), toClient });
+        await talk.request(part.session, asked, {
+          knock,
+          events,
+          answer: ownErrors(recording, service, asked),
+          toClient,
+        });
       } finally {
         part.leave();
       }
     });
   }
 
-  async function setLevel(session: AggregateSession, asked: RequestMessage, knock: Knock, answer: Answer): Promise<void> {
+  async function setLevel(
+    session: AggregateSession,
+    asked: RequestMessage,
+    knock: Knock,
+    answer: Answer,
+  ): Promise<void> {
     const level = asked.params?.['level'];
     if (!(LOG_LEVELS as readonly unknown[]).includes(level)) {
       const message = `level must be one of ${LOG_LEVELS.join(', ')}`;
@@ -136,7 +160,12 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
   }
 
   /** Says something in the part for a service, if one is open. */
-  async function tellPart(session: AggregateSession, service: string, message: NotificationMessage | ResponseMessage, knock: Knock): Promise<void> {
+  async function tellPart(
+    session: AggregateSession,
+    service: string,
+    message: NotificationMessage | ResponseMessage,
+    knock: Knock,
+  ): Promise<void> {
     // Another gateway may have opened it.
     if (!session.parts.has(service)) await sessions.change(session);
     const part = await parts.known(session, service);
@@ -148,12 +177,17 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
   }
 
   /** Always taken: what is for no part is dropped. */
-  async function tell({ session }: AggregateUse, message: NotificationMessage | ResponseMessage, knock: Knock): Promise<null> {
+  async function tell(
+    { session }: AggregateUse,
+    message: NotificationMessage | ResponseMessage,
+    knock: Knock,
+  ): Promise<null> {
     if (message.kind === 'response' || message.method === 'notifications/progress') {
       const to = toPart(message);
       if (to && scopeOf(session, knock).includes(to.service)) await tellPart(session, to.service, to.message, knock);
     } else if (message.method === 'notifications/cancelled' || message.method === 'notifications/roots/list_changed') {
-      const one = message.method === 'notifications/cancelled' ? running.find(session, message.params?.['requestId']) : undefined;
+      const one =
+        message.method === 'notifications/cancelled' ? running.find(session, message.params?.['requestId']) : undefined;
       one?.cancelled.abort();
       // A request that is unknown here may run at another gateway, and so may parts.
       if (!one) await sessions.change(session);
@@ -182,14 +216,24 @@ export function createAggregateSessionDoor(deps: AggregateSessionDoorDeps): Lega
 
 /** Legacy clients know a resource that is not there by a code of its own. */
 function legacyError(method: string, error: JsonRpcError): JsonRpcError {
-  return method.startsWith('resources/') && error.code === ERROR.invalidParams ? { ...error, code: ERROR.resourceNotFound } : error;
+  return method.startsWith('resources/') && error.code === ERROR.invalidParams
+    ? { ...error, code: ERROR.resourceNotFound }
+    : error;
 }
 
 /** What a server answered to `initialize`, as the answer to the request that it was opened for. */
 function refusedBy(service: string, { text }: McpTail, { idText }: RequestMessage): string {
   const message = parseMessage(text);
-  const { code, message: why, data } = (message?.kind === 'response' && message.error) || { code: ERROR.internal, message: 'no answer' };
-  return errorText(idText, { code, message: `${service} refused a session: ${why}`, ...(data === undefined ? {} : { data }) });
+  const {
+    code,
+    message: why,
+    data,
+  } = (message?.kind === 'response' && message.error) || { code: ERROR.internal, message: 'no answer' };
+  return errorText(idText, {
+    code,
+    message: `${service} refused a session: ${why}`,
+    ...(data === undefined ? {} : { data }),
+  });
 }
 
 /** To a client, 404 says that its own session is over, and only the part is. */
@@ -201,7 +245,10 @@ function ownErrors(answer: Recording, service: string, { idText }: RequestMessag
     events: (bytes) => answer.events(bytes),
     end(text, status, headers, eventId) {
       if (status !== NO_SESSION.status) return answer.end(text, status, headers, eventId);
-      answer.end(errorText(idText, { code: ERROR.server, message: `The session with ${service} was lost: ask again` }), 200);
+      answer.end(
+        errorText(idText, { code: ERROR.server, message: `The session with ${service} was lost: ask again` }),
+        200,
+      );
     },
     close: () => answer.close(),
   };

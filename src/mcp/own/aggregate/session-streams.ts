@@ -50,8 +50,8 @@ interface Stream {
 }
 
 /**
- * Changes of lists come from the catalogue, whose lists the client is given; a part that tells of one has its server asked anew. Everything else comes
- * from the parts, each of which has a stream of its own at its server.
+ * Changes of lists come from the catalogue, whose lists the client is given; a part that tells of one has its
+ * server asked anew. Everything else comes from the parts, each of which has a stream of its own at its server.
  */
 export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
   const { aggregate, catalogue, change, places } = deps;
@@ -109,8 +109,16 @@ function createHearing(
   /** By the id of the part: resolved when it is heard. */
   const hearing = new Map<string, Promise<void>>();
 
-  /** One stream of a part, from its beginning to its end. Gives the id of its last event; null where there is nothing to listen to. */
-  async function once(id: string, service: string, lastEventId: string | null, heard: () => void): Promise<{ readonly last: string | null } | null> {
+  /**
+   * One stream of a part, from its beginning to its end. Gives the id of its last event; null where there is
+   * nothing to listen to.
+   */
+  async function once(
+    id: string,
+    service: string,
+    lastEventId: string | null,
+    heard: () => void,
+  ): Promise<{ readonly last: string | null } | null> {
     const part = session.parts.get(service) === id ? await parts.known(session, service) : null;
     if (part === null) return null;
     const toClient = toPartClient(aggregate, service);
@@ -127,7 +135,11 @@ function createHearing(
       }
     };
     try {
-      const tail = await talk.listen({ session: part.session, lastEventId, ended: part.ended }, { ...knock, gone: signal }, onEvents);
+      const tail = await talk.listen(
+        { session: part.session, lastEventId, ended: part.ended },
+        { ...knock, gone: signal },
+        onEvents,
+      );
       return tail?.status === 405 ? null : { last };
     } finally {
       part.leave();

@@ -1,6 +1,9 @@
 import type { StoredSession } from '#tasks';
 
-/** The session of one legacy client with all services: what it asks of one of them is asked in a session of its own with that service, a part of this one. */
+/**
+ * The session of one legacy client with all services: what it asks of one of them is asked in a session of its own
+ * with that service, a part of this one.
+ */
 export interface AggregateSession {
   /** Ours, random; what the client sends as `Mcp-Session-Id`. */
   readonly id: string;
@@ -14,7 +17,10 @@ export interface AggregateSession {
   readonly selection: string | null;
   /** Set by `logging/setLevel`, for all parts. */
   logLevel: string | null;
-  /** Ids of the sessions with single services, by the service, in the order in which they were opened. One of them may have ended: then it is opened anew. */
+  /**
+   * Ids of the sessions with single services, by the service, in the order in which they were opened. One of them
+   * may have ended: then it is opened anew.
+   */
   parts: Map<string, string>;
 }
 
@@ -27,7 +33,13 @@ interface State extends Pick<AggregateSession, 'revision' | 'initialize' | 'sele
 
 /** What is kept of a session, as text. */
 export function toState({ revision, initialize, selection, logLevel, parts }: AggregateSession): string {
-  return JSON.stringify({ revision, initialize, selection, logLevel, parts: Object.fromEntries(parts) } satisfies State);
+  return JSON.stringify({
+    revision,
+    initialize,
+    selection,
+    logLevel,
+    parts: Object.fromEntries(parts),
+  } satisfies State);
 }
 
 export function fromState({ id, account, state }: Pick<StoredSession, 'id' | 'account' | 'state'>): AggregateSession {

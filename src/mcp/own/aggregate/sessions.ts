@@ -3,17 +3,27 @@ import type { SessionStore, StoredSession } from '#tasks';
 import { createKeptSessions, type KeptUse, newSessionId } from '../../sessions/kept-sessions.ts';
 import { AGGREGATE_KIND, fromState, toState, type AggregateSession } from './session.ts';
 
-/** The sessions of legacy clients with all services: in memory where they are used, in the database so that any gateway can go on with them. */
+/**
+ * The sessions of legacy clients with all services: in memory where they are used, in the database so that any
+ * gateway can go on with them.
+ */
 export interface AggregateSessions {
   /** null where the account has as many as it may, all of them in use. Rejects with the store's error. */
-  open(told: Pick<AggregateSession, 'account' | 'revision' | 'initialize' | 'selection'>): Promise<AggregateSession | null>;
+  open(
+    told: Pick<AggregateSession, 'account' | 'revision' | 'initialize' | 'selection'>,
+  ): Promise<AggregateSession | null>;
   /** Takes a session for one request or stream; null, whatever the reason, where this account has no such session. */
   enter(id: string, account: string): Promise<AggregateUse | null>;
-  /** Changes a session as it is now, also by other gateways. False where it has ended. Rejects with the store's error. */
+  /**
+   * Changes a session as it is now, also by other gateways. False where it has ended. Rejects with the store's error.
+   */
   change(session: AggregateSession, apply?: () => void): Promise<boolean>;
   /** Ends a session with its parts. False where `enter` would give null. */
   end(id: string, account: string): Promise<boolean>;
-  /** Ends those whose time is over, of any gateway; returns how many. Keeps those alive that run something here. Called every few seconds. */
+  /**
+   * Ends those whose time is over, of any gateway; returns how many. Keeps those alive that run something here.
+   * Called every few seconds.
+   */
   sweep(limit?: number): Promise<number>;
   /** In the memory of this gateway. */
   readonly count: number;
@@ -35,7 +45,14 @@ export interface AggregateSessionsDeps {
 
 export function createAggregateSessions({ store, endParts, ...options }: AggregateSessionsDeps): AggregateSessions {
   const over = (row: StoredSession) => void endParts(fromState(row));
-  const kept = createKeptSessions<AggregateSession>({ ...options, store, kind: AGGREGATE_KIND, toState, fromState, onEvicted: over });
+  const kept = createKeptSessions<AggregateSession>({
+    ...options,
+    store,
+    kind: AGGREGATE_KIND,
+    toState,
+    fromState,
+    onEvicted: over,
+  });
   /** The last change of each session: the next one is on what it left. */
   const changing = new WeakMap<AggregateSession, Promise<unknown>>();
 

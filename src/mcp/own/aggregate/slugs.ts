@@ -9,8 +9,9 @@ const PART = '[a-z0-9]+(?:-[a-z0-9]+)*';
 const PLAIN = new RegExp(`^(?=[a-z])${PART}(?:/${PART})*$`);
 
 /**
- * The slug of a service: `acme/search` is `acme--search`; a name that has other characters or is too long is a readable head and a digest. Nothing
- * but the name is in it, so that it is the same at every gateway, at every time, and whichever services there are; and nothing needs to be stored.
+ * The slug of a service: `acme/search` is `acme--search`; a name that has other characters or is too long is a
+ * readable head and a digest. Nothing but the name is in it, so that it is the same at every gateway, at every
+ * time, and whichever services there are; and nothing needs to be stored.
  */
 export function slugOf(service: string, salt = ''): string {
   const plain = service.replaceAll('/', '--');
@@ -18,7 +19,10 @@ export function slugOf(service: string, salt = ''): string {
   return headOf(service, SLUG_MAX, '-') + digest(salt + service);
 }
 
-/** Up to where the digest of a service's name begins: its last words, and the separator. `max`: characters with the digest. */
+/**
+ * Up to where the digest of a service's name begins: its last words, and the separator. `max`: characters with the
+ * digest.
+ */
 export function headOf(service: string, max: number, separator: '-' | '_'): string {
   const words = (text: string) =>
     text
@@ -38,8 +42,8 @@ export type NameOf = (key: string, salt: string) => string;
 export type OnShared = (name: string, first: string, later: string) => void;
 
 /**
- * A name for each key. Where keys would share a name, the first of them has it, whoever comes later, and each later one takes the next that is free: nobody
- * loses a name to somebody who comes after.
+ * A name for each key. Where keys would share a name, the first of them has it, whoever comes later, and each later
+ * one takes the next that is free: nobody loses a name to somebody who comes after.
  */
 export function distinct(keys: readonly string[], nameOf: NameOf, onShared?: OnShared): ReadonlyMap<string, string> {
   const owners = new Map<string, string>();
@@ -58,8 +62,8 @@ export const DIGEST = 13;
 const TAIL = 36n ** BigInt(DIGEST - 1);
 
 /**
- * A digit, then digits and small letters: 65 bits of a SHA-256, so that nobody finds a name with the digest of somebody else's. The digit in front tells
- * digests from words. Of UTF-16, in which every text is its own.
+ * A digit, then digits and small letters: 65 bits of a SHA-256, so that nobody finds a name with the digest of
+ * somebody else's. The digit in front tells digests from words. Of UTF-16, in which every text is its own.
  */
 export function digest(text: string): string {
   const bits = BigInt(`0x${createHash('sha256').update(text, 'utf16le').digest('hex').slice(0, 32)}`);

@@ -15,7 +15,10 @@ export interface AggregateDoorDeps {
   readonly answerAsk: AnswerAsk;
 }
 
-/** Answers requests that stand alone to all services at once: lists from what is known, everything else at the one service that it names. */
+/**
+ * Answers requests that stand alone to all services at once: lists from what is known, everything else at the one
+ * service that it names.
+ */
 export function createAggregateDoor({ aggregate, toService, listen, answerAsk }: AggregateDoorDeps) {
   return async (selection: string | null, request: Standalone, knock: Knock, answer: Answer): Promise<void> => {
     const { message, client } = request;
@@ -24,8 +27,10 @@ export function createAggregateDoor({ aggregate, toService, listen, answerAsk }:
     const scope = aggregate.scope(knock.caller, selection);
     if (method === 'server/discover') return answer.end(resultText(idText, aggregate.discoverResult()), 200);
     if (method === 'ping') return answer.end(resultText(idText, '{}'), 200);
-    if (method === 'subscriptions/listen') return request.events ? listen(message, scope, knock, answer) : endOwn(answer, message, NO_EVENTS, modern);
-    if (isList(method)) return endOwn(answer, message, aggregate.list(method, params?.['cursor'], scope, modern), modern);
+    if (method === 'subscriptions/listen')
+      return request.events ? listen(message, scope, knock, answer) : endOwn(answer, message, NO_EVENTS, modern);
+    if (isList(method))
+      return endOwn(answer, message, aggregate.list(method, params?.['cursor'], scope, modern), modern);
     await toOne(scope, request, knock, answer);
   };
 
@@ -34,23 +39,38 @@ export function createAggregateDoor({ aggregate, toService, listen, answerAsk }:
     const modern = client === 'modern';
     const resolved = aggregate.resolve(message, scope);
     if (resolved.kind === 'refused') return endOwn(answer, message, { error: resolved.error }, modern);
-    if (resolved.kind === 'find') return endOwn(answer, message, { result: aggregate.find(resolved.arguments, scope, modern) }, modern);
+    if (resolved.kind === 'find')
+      return endOwn(answer, message, { result: aggregate.find(resolved.arguments, scope, modern) }, modern);
     if (resolved.kind === 'ask') {
       const { of: kind, arguments: given } = resolved;
       const { info } = aggregate;
-      const ask = { kind, name: null, arguments: given, message, client, events: request.events, info, selects: scope.selects };
+      const ask = {
+        kind,
+        name: null,
+        arguments: given,
+        message,
+        client,
+        events: request.events,
+        info,
+        selects: scope.selects,
+      };
       return answerAsk(ask, knock, answer);
     }
     const { service, text } = resolved;
     const unwrapped = message.method === 'tools/call' && message.params?.['name'] === OWN.call;
     const renamed = parseMessage(text);
     if (renamed?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
-    await toService(service, { ...request, message: renamed, unwrapped }, knock, answer, (given) => aggregate.toClient(given, service));
+    await toService(service, { ...request, message: renamed, unwrapped }, knock, answer, (given) =>
+      aggregate.toClient(given, service),
+    );
   }
 }
 
 const NO_EVENTS: OwnAnswer = {
-  error: { code: ERROR.invalidRequest, message: 'subscriptions/listen is answered by events: send Accept: application/json, text/event-stream' },
+  error: {
+    code: ERROR.invalidRequest,
+    message: 'subscriptions/listen is answered by events: send Accept: application/json, text/event-stream',
+  },
 };
 
 export const isList = (method: string): method is ListMethod => Object.hasOwn(LISTS, method);

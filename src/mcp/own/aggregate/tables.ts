@@ -33,8 +33,9 @@ export interface Tables {
 }
 
 /**
- * The names of the aggregate over the whole catalogue, made where they are asked for and kept until what they are of changes. Of services that would share a
- * name, the one that is there for longest has it. `onShared` is told of them once.
+ * The names of the aggregate over the whole catalogue, made where they are asked for and kept until what they are
+ * of changes. Of services that would share a name, the one that is there for longest has it. `onShared` is told of
+ * them once.
  */
 export function createTables(
   catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'since'>,
@@ -75,7 +76,8 @@ export function createTables(
       const [slug, prefix] = [slugs.get(service), prefixes.get(service)];
       if (!listing || slug === undefined || prefix === undefined) return null;
       let table = tables.get(listing);
-      if (table?.slug !== slug || table.prefix !== prefix) tables.set(listing, (table = toTable(listing, slug, prefix)));
+      if (table?.slug !== slug || table.prefix !== prefix)
+        tables.set(listing, (table = toTable(listing, slug, prefix)));
       return table;
     },
     slug(service) {

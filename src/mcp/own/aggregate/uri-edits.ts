@@ -3,7 +3,10 @@ import { exposeUri } from './uris.ts';
 
 const UI_RAW = '"ui://';
 
-/** The edits that make URIs of a service those of the aggregate, in JSON text of the service. What cannot be read is left as it is. */
+/**
+ * The edits that make URIs of a service those of the aggregate, in JSON text of the service. What cannot be read is
+ * left as it is.
+ */
 export interface UriEdits {
   /** The URI that member `key` of an object is. */
   uri(members: Members | null, key: string): void;
@@ -21,7 +24,8 @@ export interface UriEdits {
 export function createUriEdits(text: string, slug: string): UriEdits {
   const edits: Edit[] = [];
 
-  const objectAt = (start: number): Members | null => read(() => (text[start] === '{' ? membersOf(text, start) : null), null);
+  const objectAt = (start: number): Members | null =>
+    read(() => (text[start] === '{' ? membersOf(text, start) : null), null);
   const stringOf = (members: Members | null, key: string): string | null => {
     const member = members?.get(key);
     return member && text[member.start] === '"' ? (JSON.parse(text.slice(member.start, member.end)) as string) : null;

@@ -37,8 +37,9 @@ export interface AnswerAskDeps {
 }
 
 /**
- * Answers a call of such a tool: a call of the primitive as any other, which costs what the primitive costs. `gone` aborts when nobody waits any more.
- * Throws GatewayError `invalid_request` for what the request says to the gateway itself; everything else that goes wrong is the answer.
+ * Answers a call of such a tool: a call of the primitive as any other, which costs what the primitive costs. `gone`
+ * aborts when nobody waits any more. Throws GatewayError `invalid_request` for what the request says to the gateway
+ * itself; everything else that goes wrong is the answer.
  */
 export type AnswerAsk = (asked: AskRequest, knock: Knock, answer: Answer, gone?: AbortSignal) => Promise<void>;
 
@@ -51,7 +52,8 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
     const own = ownMeta(asked.message, headers, receipts);
     const { message } = own;
     const modern = client === 'modern';
-    const failed = (why: string) => ownResult({ content: JSON.stringify([{ type: 'text', text: why }]), isError: 'true' }, info, modern, false);
+    const failed = (why: string) =>
+      ownResult({ content: JSON.stringify([{ type: 'text', text: why }]), isError: 'true' }, info, modern, false);
     const read = readAsk(kind, asked.arguments, asked.name === null);
     if ('fault' in read) return answer.end(resultText(message.idText, failed(read.fault)), 200);
     const speaker = speakers()[kind];
@@ -59,7 +61,9 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
     const there = () => (speaker?.has(name) ?? false) && selects(fullName(kind, name));
 
     const unknown = () => {
-      const names = (speaker?.list(NEAR_MAX) ?? []).map((one) => one.name).filter((one) => selects(fullName(kind, one)));
+      const names = (speaker?.list(NEAR_MAX) ?? [])
+        .map((one) => one.name)
+        .filter((one) => selects(fullName(kind, one)));
       return `There is no ${WORD[kind]} ${printable(name)} here. ${nearestHint(name, names)}`.trimEnd();
     };
     const target = fullName(kind, name);
@@ -85,7 +89,8 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
         },
         events: parts.events,
         response: parts.response,
-        errorResult: (error) => (error instanceof GatewayError && MENDED.has(error.code) ? failed(error.message) : null),
+        errorResult: (error) =>
+          error instanceof GatewayError && MENDED.has(error.code) ? failed(error.message) : null,
       },
       answer,
       gone,
@@ -94,4 +99,9 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
 }
 
 /** What whoever calls a tool can mend by other arguments. */
-const MENDED: ReadonlySet<string> = new Set(['invalid_model', 'not_found', 'invalid_request', 'unprocessable'] satisfies GatewayError['code'][]);
+const MENDED: ReadonlySet<string> = new Set([
+  'invalid_model',
+  'not_found',
+  'invalid_request',
+  'unprocessable',
+] satisfies GatewayError['code'][]);

@@ -8,7 +8,10 @@ export const SPOKEN_TOOL = { a2a: 'send_message', model: 'chat' } as const satis
 const AGENT_ARGUMENTS = {
   message: { type: 'string', description: 'What to say to the agent' },
   context_id: { type: 'string', description: 'The context of an earlier answer, to go on in it' },
-  task_id: { type: 'string', description: 'The task of an earlier answer whose state is input-required, to answer what it asks' },
+  task_id: {
+    type: 'string',
+    description: 'The task of an earlier answer whose state is input-required, to answer what it asks',
+  },
 } as const;
 
 const MODEL_ARGUMENTS = {
@@ -17,17 +20,28 @@ const MODEL_ARGUMENTS = {
   max_tokens: { type: 'integer', minimum: 1, description: 'Most tokens of the answer' },
 } as const;
 
-const ARGUMENTS: Readonly<Record<Spoken, Readonly<Record<string, object>>>> = { a2a: AGENT_ARGUMENTS, model: MODEL_ARGUMENTS };
+const ARGUMENTS: Readonly<Record<Spoken, Readonly<Record<string, object>>>> = {
+  a2a: AGENT_ARGUMENTS,
+  model: MODEL_ARGUMENTS,
+};
 const SAID = { a2a: 'message', model: 'prompt' } as const satisfies Record<Spoken, string>;
 
 /** The input schema of the tool; `named`: it is for all of a kind, and its first argument says which. */
 export function askSchema(kind: Spoken, named: boolean): JsonObject {
   const which = { [WORD[kind]]: { type: 'string', description: `Name of the ${WORD[kind]}, as find_tools gives it` } };
   const required = [...(named ? [WORD[kind]] : []), SAID[kind]];
-  return { type: 'object', properties: { ...(named ? which : {}), ...ARGUMENTS[kind] }, required, additionalProperties: false };
+  return {
+    type: 'object',
+    properties: { ...(named ? which : {}), ...ARGUMENTS[kind] },
+    required,
+    additionalProperties: false,
+  };
 }
 
-/** The schema of an agent's answer. Several clients show their model this part alone, so the agent's words are in it too. */
+/**
+ * The schema of an agent's answer. Several clients show their model this part alone, so the agent's words are in it
+ * too.
+ */
 export const AGENT_OUTPUT: JsonObject = {
   type: 'object',
   properties: {
@@ -58,11 +72,14 @@ export function readAsk(kind: Spoken, args: unknown, named: boolean): Ask | { re
   const given: JsonObject = args ?? {};
   const known = Object.keys(askSchema(kind, named)['properties'] as object);
   const stranger = Object.keys(given).find((key) => !known.includes(key));
-  if (stranger !== undefined) return { fault: `There is no argument ${JSON.stringify(stranger.slice(0, 64))}: there are ${known.join(', ')}` };
+  if (stranger !== undefined)
+    return { fault: `There is no argument ${JSON.stringify(stranger.slice(0, 64))}: there are ${known.join(', ')}` };
   const name = named ? given[WORD[kind]] : null;
-  if (named && (typeof name !== 'string' || name === '')) return { fault: `${WORD[kind]} must be the name of one, a string` };
+  if (named && (typeof name !== 'string' || name === ''))
+    return { fault: `${WORD[kind]} must be the name of one, a string` };
   const said = given[SAID[kind]];
-  if (typeof said !== 'string' || said.trim() === '') return { fault: `${SAID[kind]} must be a string that is not empty` };
+  if (typeof said !== 'string' || said.trim() === '')
+    return { fault: `${SAID[kind]} must be a string that is not empty` };
   for (const key of ['context_id', 'task_id']) {
     const id = given[key];
     if (id !== undefined && (typeof id !== 'string' || id === '' || id.length > ID_MAX))

@@ -1,6 +1,9 @@
 import type { FilePart, Part } from '#gateway';
 
-/** Parts as the content of a tool's result: texts that follow each other are one, data is its JSON text, files are images, audio, blobs or links. */
+/**
+ * Parts as the content of a tool's result: texts that follow each other are one, data is its JSON text, files are
+ * images, audio, blobs or links.
+ */
 export interface PartsContent {
   add(part: Part): void;
   /** Elements of `content`. */
@@ -14,7 +17,10 @@ export type ContentItem =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string | null }
   | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string }
-  | { readonly type: 'resource'; readonly resource: { readonly uri: string; readonly mimeType?: string; readonly blob: string } };
+  | {
+      readonly type: 'resource';
+      readonly resource: { readonly uri: string; readonly mimeType?: string; readonly blob: string };
+    };
 
 /** An element as text, for who reads no other kind: of a file its address, or what it is. */
 export function wordsOfItem(item: ContentItem): string {
@@ -78,12 +84,16 @@ function lengthOf(part: Part): number {
 
 function contentOfFile({ mediaType, name, url, bytes }: FilePart): ContentItem {
   const type = mediaType === null ? {} : { mimeType: mediaType };
-  if (bytes === null) return { type: 'resource_link', uri: url ?? '', name: name ?? lastOf(url ?? '') ?? 'file', ...type };
+  if (bytes === null)
+    return { type: 'resource_link', uri: url ?? '', name: name ?? lastOf(url ?? '') ?? 'file', ...type };
   // Clients refuse a whole result for one blob that is not base64 of the common kind.
   const data = Buffer.from(bytes, 'base64').toString('base64');
   const of = /^(image|audio)\//i.exec(mediaType ?? '')?.[1]?.toLowerCase() as 'image' | 'audio' | undefined;
   if (of !== undefined) return { type: of, data, mimeType: mediaType };
-  return { type: 'resource', resource: { uri: `attachment:///${encodeURIComponent((name ?? 'file').toWellFormed())}`, ...type, blob: data } };
+  return {
+    type: 'resource',
+    resource: { uri: `attachment:///${encodeURIComponent((name ?? 'file').toWellFormed())}`, ...type, blob: data },
+  };
 }
 
 function lastOf(url: string): string | null {

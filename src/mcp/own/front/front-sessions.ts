@@ -38,7 +38,8 @@ export function createFrontSessions(deps: FrontSessionsDeps): FrontSessions {
     toState: ({ service }) => service,
     fromState: ({ id, account, state }) => ({ id, account, service: state }),
   });
-  const enter: FrontSessions['enter'] = (id, account, service) => kept.enter(id, account, (session) => session.service === service);
+  const enter: FrontSessions['enter'] = (id, account, service) =>
+    kept.enter(id, account, (session) => session.service === service);
   return {
     open: (account, service) =>
       kept.open(account, async (keep) => {

@@ -23,16 +23,21 @@ export interface PartsAnswerOptions {
 export interface PartsAnswer {
   /** Somebody hears what it says while it says it. */
   readonly heard: boolean;
-  /** A data frame: progress that carries the text as it comes, for a client that gave a token; null for nothing to tell. */
+  /**
+   * A data frame: progress that carries the text as it comes, for a client that gave a token; null for nothing to tell.
+   */
   events(bytes: Uint8Array): Uint8Array | null;
   /** null for one that was broken off. */
   response(tail: unknown): McpTail | null;
 }
 
-const STATES = { stop: 'completed', length: 'completed', input: 'input-required', cut: 'canceled', failed: 'failed' } as const satisfies Record<
-  PartsEnd['finish'],
-  string
->;
+const STATES = {
+  stop: 'completed',
+  length: 'completed',
+  input: 'input-required',
+  cut: 'canceled',
+  failed: 'failed',
+} as const satisfies Record<PartsEnd['finish'], string>;
 
 export function createPartsAnswer({ kind, message, modern, events, info, charsMax }: PartsAnswerOptions): PartsAnswer {
   const token = events ? progressTokenOf(message) : null;

@@ -19,7 +19,9 @@ export interface PrimitiveServer extends Pick<SpokenService, 'kind' | 'name'> {
   toolFault(message: RequestMessage): JsonRpcError | null;
 }
 
-/** The server at an address for a caller; null where the address is of none. Throws GatewayError `permission_denied`. */
+/**
+ * The server at an address for a caller; null where the address is of none. Throws GatewayError `permission_denied`.
+ */
 export type PrimitiveServerOf = (service: string, caller: Pick<Caller, 'key'>) => PrimitiveServer | null;
 
 export interface PrimitiveServersDeps {
@@ -51,10 +53,21 @@ export function createPrimitiveServers({ speakers, catalog, version }: Primitive
       kind,
       name,
       info,
-      discoverResult: () => ownResult({ supportedVersions: JSON.stringify([MODERN]), capabilities: CAPABILITIES, instructions }, info, true, true),
+      discoverResult: () =>
+        ownResult(
+          { supportedVersions: JSON.stringify([MODERN]), capabilities: CAPABILITIES, instructions },
+          info,
+          true,
+          true,
+        ),
       initializeResult(asked) {
         const revision = typeof asked === 'string' && isLegacyRevision(asked) ? asked : LEGACY[0];
-        const members = { protocolVersion: JSON.stringify(revision), capabilities: CAPABILITIES, serverInfo: JSON.stringify(info), instructions };
+        const members = {
+          protocolVersion: JSON.stringify(revision),
+          capabilities: CAPABILITIES,
+          serverInfo: JSON.stringify(info),
+          instructions,
+        };
         return ownResult(members, info, false, false);
       },
       listResult(modern) {

@@ -19,25 +19,51 @@ export interface SessionFrontDeps extends LegacyDoorDeps {
   readonly sessionsMax: number;
 }
 
-const NO_STREAM = { code: ERROR.server, message: 'Nothing is told here outside of requests: there is no stream to listen on' };
+const NO_STREAM = {
+  code: ERROR.server,
+  message: 'Nothing is told here outside of requests: there is no stream to listen on',
+};
 
 /** Answers clients that have a session with an agent or a model. */
-export function createSessionFront({ serverOf, answerAsk, sessions, sessionsMax, ...deps }: SessionFrontDeps): LegacyDoor {
+export function createSessionFront({
+  serverOf,
+  answerAsk,
+  sessions,
+  sessionsMax,
+  ...deps
+}: SessionFrontDeps): LegacyDoor {
   const running = createCancellableRequests<FrontSession, null>();
 
-  async function request({ session }: KeptUse<FrontSession>, asked: RequestMessage, events: boolean, knock: Knock, answer: Answer): Promise<void> {
+  async function request(
+    { session }: KeptUse<FrontSession>,
+    asked: RequestMessage,
+    events: boolean,
+    knock: Knock,
+    answer: Answer,
+  ): Promise<void> {
     const { idText, method } = asked;
     const server = serverOf(session.service, knock.caller);
     if (server === null) return answer.end(NO_SESSION.text, NO_SESSION.status);
     const refuse = (code: number, message: string) => answer.end(errorText(idText, { code, message }), 200);
     if (method === 'ping') return answer.end(resultText(idText, '{}'), 200);
     if (method === 'tools/list') return answer.end(resultText(idText, server.listResult(false)), 200);
-    if (method !== 'tools/call') return refuse(ERROR.methodNotFound, `There are only tools here, and no ${quote(method)}`);
+    if (method !== 'tools/call')
+      return refuse(ERROR.methodNotFound, `There are only tools here, and no ${quote(method)}`);
     const fault = server.toolFault(asked);
     if (fault) return refuse(fault.code, fault.message);
     const { kind, name, info } = server;
-    const ask = { kind, name, arguments: asked.params?.['arguments'], message: asked, client: 'legacy', events, info } as const;
-    await running.run(session, null, asked, answer, (cancelled) => answerAsk(ask, knock, answer, AbortSignal.any([knock.gone, cancelled])));
+    const ask = {
+      kind,
+      name,
+      arguments: asked.params?.['arguments'],
+      message: asked,
+      client: 'legacy',
+      events,
+      info,
+    } as const;
+    await running.run(session, null, asked, answer, (cancelled) =>
+      answerAsk(ask, knock, answer, AbortSignal.any([knock.gone, cancelled])),
+    );
   }
 
   return createLegacyDoor<KeptUse<FrontSession>>(
@@ -46,7 +72,11 @@ export function createSessionFront({ serverOf, answerAsk, sessions, sessionsMax,
         const server = serverOf(service!, knock.caller);
         if (server === null) return answer.end(NO_SESSION.text, NO_SESSION.status);
         const session = await sessions.open(knock.caller.account, service!);
-        if (session === null) return answer.end(errorText(message.idText, { code: ERROR.server, message: tooManySessions(sessionsMax) }), 429);
+        if (session === null)
+          return answer.end(
+            errorText(message.idText, { code: ERROR.server, message: tooManySessions(sessionsMax) }),
+            429,
+          );
         const result = server.initializeResult(message.params?.['protocolVersion']);
         answer.end(resultText(message.idText, result), 200, { 'mcp-session-id': session.id });
       },

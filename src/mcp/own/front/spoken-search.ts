@@ -13,7 +13,10 @@ export interface SpokenEntry {
 
 /** Agents and models, for those who look for something that they can ask. */
 export interface SpokenSearch {
-  /** Those of a kind that `admits` takes, at most `limit`: the best for the words of the query first, or all by name where it has none. */
+  /**
+   * Those of a kind that `admits` takes, at most `limit`: the best for the words of the query first, or all by name
+   * where it has none.
+   */
   find(kind: Spoken, query: string, limit: number, admits: (entry: SpokenEntry) => boolean): readonly SpokenEntry[];
   /** The kinds of which there is one that `admits` takes. */
   kinds(admits: (entry: SpokenEntry) => boolean): readonly Spoken[];

@@ -43,6 +43,7 @@ export function offersOf(
 /** What it costs, as the price of a tool is told. */
 export const priceOf = (offers: readonly Offer[]) => viewToolCallPrice(offers[0]!, '', offers);
 
-const rateOf = ({ price: { rates } }: Offer): bigint => (rates.call ?? 0n) + (rates.prompt ?? 0n) + (rates.completion ?? 0n);
+const rateOf = ({ price: { rates } }: Offer): bigint =>
+  (rates.call ?? 0n) + (rates.prompt ?? 0n) + (rates.completion ?? 0n);
 
 const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);

@@ -13,7 +13,12 @@ export interface StandaloneFrontDeps {
 
 /** Answers requests that stand alone, modern or bare, to an agent or a model. Throws GatewayError. */
 export function createStandaloneFront({ serverOf, answerAsk }: StandaloneFrontDeps) {
-  return async (service: string, { message, client, events }: Standalone, knock: Knock, answer: Answer): Promise<void> => {
+  return async (
+    service: string,
+    { message, client, events }: Standalone,
+    knock: Knock,
+    answer: Answer,
+  ): Promise<void> => {
     const server = serverOf(service, knock.caller);
     if (server === null) throw new GatewayError('not_found', `There is no ${quote(service)} any more`);
     const { idText, method, params } = message;
@@ -30,7 +35,11 @@ export function createStandaloneFront({ serverOf, answerAsk }: StandaloneFrontDe
         const fault = server.toolFault(message);
         if (fault) return endOwn(answer, message, { error: fault }, modern);
         const { kind, name, info } = server;
-        return answerAsk({ kind, name, arguments: params?.['arguments'], message, client, events, info }, knock, answer);
+        return answerAsk(
+          { kind, name, arguments: params?.['arguments'], message, client, events, info },
+          knock,
+          answer,
+        );
       }
       default:
         return endOwn(

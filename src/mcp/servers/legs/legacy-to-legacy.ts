@@ -21,8 +21,8 @@ export interface LegacyToLegacy {
   /** One request of a client in its session. */
   readonly leg: Leg;
   /**
-   * A notification of a client, or its response to a request of the server. Its tail is null where the server took it (202), else the server's refusal.
-   * A call that is cancelled ends with it. Throws UpstreamFailure.
+   * A notification of a client, or its response to a request of the server. Its tail is null where the server took
+   * it (202), else the server's refusal. A call that is cancelled ends with it. Throws UpstreamFailure.
    */
   tell(session: LegacySession, message: NotificationMessage | ResponseMessage, place: Place): Promise<ReplyEnd>;
 }
@@ -32,14 +32,21 @@ const CANCEL_GRACE_MS = 2_000;
 const UNANSWERED_MAX = 1_000;
 const CANCELLED = new Error('the client cancelled the request');
 
-/** A legacy client in front of a legacy server: its session there is one of its own, and messages pass as they are, both ways. */
-export function createLegacyToLegacy({ replyBytesMax, renew, cancelGraceMs = CANCEL_GRACE_MS }: LegacyToLegacyOptions): LegacyToLegacy {
+/**
+ * A legacy client in front of a legacy server: its session there is one of its own, and messages pass as they are,
+ * both ways.
+ */
+export function createLegacyToLegacy({
+  replyBytesMax,
+  renew,
+  cancelGraceMs = CANCEL_GRACE_MS,
+}: LegacyToLegacyOptions): LegacyToLegacy {
   /** What cancels the requests that are on their way, by their ids. */
   const running = new WeakMap<LegacySession, Map<string, () => void>>();
 
   /**
-   * Ids of calls that ended here without the server's answer. It may still come, and servers send it to whoever asks under the same id: the work of a
-   * call that was left would be had for the price of another, or for nothing.
+   * Ids of calls that ended here without the server's answer. It may still come, and servers send it to whoever
+   * asks under the same id: the work of a call that was left would be had for the price of another, or for nothing.
    */
   const unanswered = new WeakMap<LegacySession, Set<string>>();
 
@@ -52,11 +59,17 @@ export function createLegacyToLegacy({ replyBytesMax, renew, cancelGraceMs = CAN
   function inTheWay(session: LegacySession, key: string): string | null {
     if (running.get(session)?.has(key)) return 'A request with this id is on its way';
     const keys = unanswered.get(session);
-    if (keys?.has(key)) return 'A call with this id was made before and has no answer yet: each request of a session has an id of its own';
-    return keys && keys.size >= UNANSWERED_MAX ? 'Too many calls of this session were left without an answer: open another one' : null;
+    if (keys?.has(key))
+      return 'A call with this id was made before and has no answer yet: each request of a session has an id of its own';
+    return keys && keys.size >= UNANSWERED_MAX
+      ? 'Too many calls of this session were left without an answer: open another one'
+      : null;
   }
 
-  /** Posts a message into the session, and once more when the server had lost it. The reply, or the answer that the server refused with. */
+  /**
+   * Posts a message into the session, and once more when the server had lost it. The reply, or the answer that the
+   * server refused with.
+   */
   async function post(
     session: LegacySession,
     text: string,
@@ -65,7 +78,12 @@ export function createLegacyToLegacy({ replyBytesMax, renew, cancelGraceMs = CAN
   ): Promise<UpstreamReply | McpTail> {
     for (let lost: string | null = null; ;) {
       const { upstreamId } = session;
-      const exchange = place.send({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...sessionHeaders(session) }, body: text });
+      const exchange = place.send({
+        method: 'POST',
+        path: '',
+        headers: { ...POST_HEADERS, ...sessionHeaders(session) },
+        body: text,
+      });
       onExchange(exchange);
       const reply = await exchange.head;
       if (reply.status < 400) return reply;
@@ -108,7 +126,13 @@ export function createLegacyToLegacy({ replyBytesMax, renew, cancelGraceMs = CAN
         return freeEnd(reply, `status ${reply.status}`);
       }
       const signal = AbortSignal.any([place.signal, stop.signal]);
-      for await (const received of readResumed(reply, { session, send: place.send, signal, bytesMax: replyBytesMax, onExchange })) {
+      for await (const received of readResumed(reply, {
+        session,
+        send: place.send,
+        signal,
+        bytesMax: replyBytesMax,
+        onExchange,
+      })) {
         const { message: answer, eventId } = received;
         // The answer to another request is no business of this stream, where it would not be paid for.
         if (answer?.kind === 'response' && answer.id !== message.id) continue;
@@ -174,7 +198,10 @@ const freeEnd = (tail: McpTail | null, finishReason: string | null): ReplyEnd =>
   tail,
 });
 
-/** A request of the server that its client cannot be asked, as it takes no events. Whether the server hears of it is not waited for. */
+/**
+ * A request of the server that its client cannot be asked, as it takes no events. Whether the server hears of it is
+ * not waited for.
+ */
 function refuse(session: LegacySession, { idText, method }: RequestMessage, { send }: Place): void {
   const error = { code: ERROR.methodNotFound, message: 'The client takes no requests in this reply' };
   const body = method === 'ping' ? resultText(idText, '{}') : errorText(idText, error);

@@ -1,5 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { errorText, isObject, parseMessage, RawJsonError, type RequestId, type ResponseMessage, resultText } from '#wire';
+import {
+  errorText,
+  isObject,
+  parseMessage,
+  RawJsonError,
+  type RequestId,
+  type ResponseMessage,
+  resultText,
+} from '#wire';
 import type { ReplyEnd } from '#gateway';
 import { NoAnswer, type ClientRequests } from '../../turn/client-requests.ts';
 import { toEnd } from '../../turn/ending.ts';
@@ -11,13 +19,21 @@ import { readAsked, type Asked } from './legacy-to-modern/input-requests.ts';
 import { createListenModern, type ListenModern } from './legacy-to-modern/listen-modern.ts';
 import { answerHere } from './legacy-to-modern/own-answers.ts';
 import { createRunningRequests, type Running } from './legacy-to-modern/running-requests.ts';
-import { broken, createServerExchange, type Round, type ServerExchangeOptions } from './legacy-to-modern/server-exchange.ts';
+import {
+  broken,
+  createServerExchange,
+  type Round,
+  type ServerExchangeOptions,
+} from './legacy-to-modern/server-exchange.ts';
 import { createSubscriptions } from './legacy-to-modern/subscriptions.ts';
 import { toLegacyResponse } from './legacy-to-modern/to-legacy.ts';
 
 /** The bridge from clients with a session to servers without. */
 export interface LegacyToModern {
-  /** The rounds in which a server asks the client for input are one call: its end is that of the last. A cancelled request ends free, with null for its tail. */
+  /**
+   * The rounds in which a server asks the client for input are one call: its end is that of the last. A cancelled
+   * request ends free, with null for its tail.
+   */
   readonly leg: Leg;
   readonly listenModern: ListenModern;
   /** `notifications/cancelled` of a client. False where no such request runs. */
@@ -48,7 +64,8 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
     if (!session) throw new Error('a request without a session is none of this bridge');
     const own = await answerHere(message, session, place.facts, subscriptions, place.signal);
     if (own !== null) return endWith(turn, place, own);
-    // To a modern server, cancelling is closing the stream: a tool that acts at once and answers late would have worked for nothing.
+    // To a modern server, cancelling is closing the stream: a tool that acts at once and answers late would have
+    // worked for nothing.
     const running = requests.start(session.id, message.id, message.method === 'tools/call' ? cancelGraceMs : 0);
     try {
       return yield* converse(turn, session, place, running);
@@ -92,7 +109,10 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
     const state: Record<string, string> = asked.state === null ? {} : { requestState: asked.state };
     if (asked.requests.length > 0) {
       const client = { session: session.id, capabilities, events, toClient };
-      return { inputResponses: yield* askClient(clientRequests, client, asked, `${callId}/${number}`, signal), ...state };
+      return {
+        inputResponses: yield* askClient(clientRequests, client, asked, `${callId}/${number}`, signal),
+        ...state,
+      };
     }
     await pause(PACE_MS, undefined, { signal });
     return state;
@@ -123,7 +143,10 @@ function endOf(turn: Turn, place: Place, response: ResponseMessage): ReplyEnd {
 const endWith = ({ message }: Turn, { offer }: Place, text: string): ReplyEnd =>
   toEnd(message, offer, parseMessage(text) as ResponseMessage, { text, status: 200 } satisfies McpTail);
 
-/** The server did its part and the client could not: told as a tool tells it, so that the model reads it, or as an error. */
+/**
+ * The server did its part and the client could not: told as a tool tells it, so that the model reads it, or as an
+ * error.
+ */
 function refuse(turn: Turn, place: Place, why: string): ReplyEnd {
   const { method, idText } = turn.message;
   const text = `${method} needs input and cannot go on: ${why}`;
@@ -131,4 +154,11 @@ function refuse(turn: Turn, place: Place, why: string): ReplyEnd {
   return endWith(turn, place, resultText(idText, JSON.stringify({ content: [{ type: 'text', text }], isError: true })));
 }
 
-const CANCELLED: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: 'cancelled', flags: [], tail: null };
+const CANCELLED: ReplyEnd = {
+  usage: null,
+  outcome: 'free',
+  estimated: false,
+  finishReason: 'cancelled',
+  flags: [],
+  tail: null,
+};

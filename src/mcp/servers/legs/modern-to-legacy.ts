@@ -41,18 +41,21 @@ const TOGETHER_MS = 50;
 const GONE = new Error('the client left');
 
 /**
- * A modern or bare client in front of a legacy server. The request runs in a session that the gateway keeps for its account. What the server asks in the
- * middle of it becomes an `input_required` result; the call is held meanwhile, and the client's next round goes on with it.
+ * A modern or bare client in front of a legacy server. The request runs in a session that the gateway keeps for its
+ * account. What the server asks in the middle of it becomes an `input_required` result; the call is held meanwhile,
+ * and the client's next round goes on with it.
  */
 export function createModernToLegacy({ sessions, held, seals, replyBytesMax }: ModernToLegacyOptions): Leg {
   const options = { sessions, held, replyBytesMax };
   return async function* modernToLegacy(turn, place) {
     const { message, continued } = turn;
-    if (message.method === 'server/discover') return endWith(turn, place, turn.toClient(discoverText(message.idText, place.facts)));
+    if (message.method === 'server/discover')
+      return endWith(turn, place, turn.toClient(discoverText(message.idText, place.facts)));
     if (message.method === 'subscriptions/listen') return endWith(turn, place, yield* listen(turn, place, sessions));
     if (continued !== null && continued.held !== null) {
       const running = await goOn(turn, place, options, continued.held);
-      if (running === null || running === 'elsewhere') return endWith(turn, place, errorText(message.idText, running === null ? USED : ELSEWHERE));
+      if (running === null || running === 'elsewhere')
+        return endWith(turn, place, errorText(message.idText, running === null ? USED : ELSEWHERE));
       return yield* follow(turn, place, running);
     }
     const running = await startCall(turn, place, options, true);
@@ -65,8 +68,15 @@ export function createModernToLegacy({ sessions, held, seals, replyBytesMax }: M
     return yield* follow(turn, place, await startCall(turn, place, options, false));
   };
 
-  /** Reads what the server says of a call until there is an answer for the client: its response, or what the client is to be asked. */
-  async function* follow(turn: Turn, place: Place, { call, questions }: Running): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  /**
+   * Reads what the server says of a call until there is an answer for the client: its response, or what the client
+   * is to be asked.
+   */
+  async function* follow(
+    turn: Turn,
+    place: Place,
+    { call, questions }: Running,
+  ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
     const { signal } = place;
     const stop = () => call.cancel(signal.reason as Error);
     signal.addEventListener('abort', stop, { once: true });
@@ -82,11 +92,17 @@ export function createModernToLegacy({ sessions, held, seals, replyBytesMax }: M
           return askClient(turn, place, questions.toInputRequests(), id);
         }
         if (received === null)
-          throw new UpstreamFailure('the provider ended its answer without a response', { status: call.status, retryable: false, blame: 'provider' });
+          throw new UpstreamFailure('the provider ended its answer without a response', {
+            status: call.status,
+            retryable: false,
+            blame: 'provider',
+          });
         const { message } = received;
-        // A stream may have the response to another request in it, which is nobody's here. A reply that is one message has to be the answer.
+        // A stream may have the response to another request in it, which is nobody's here. A reply that is one
+        // message has to be the answer.
         if (message.kind === 'response' && received.raw === null) refuseOtherAnswer(message, call.id, call.status);
-        if (message.kind === 'response' && (message.id === call.id || received.raw === null)) return respond(turn, place, call, message);
+        if (message.kind === 'response' && (message.id === call.id || received.raw === null))
+          return respond(turn, place, call, message);
         if (message.kind === 'request') ask(turn, call, questions, message);
         else if (message.kind === 'notification') {
           if (message.method === 'notifications/cancelled') questions.drop(message.params?.['requestId']);
@@ -111,10 +127,19 @@ export function createModernToLegacy({ sessions, held, seals, replyBytesMax }: M
 
   function hold({ caller, message }: Turn, { offer }: Place, call: SessionCall, questions: Questions): string {
     const { method, params } = message;
-    return held.hold({ account: caller.account, offerId: offer.id, method, name: nameOf(method, params), call, questions });
+    return held.hold({
+      account: caller.account,
+      offerId: offer.id,
+      method,
+      name: nameOf(method, params),
+      call,
+      questions,
+    });
   }
 
-  /** The result that asks the client. `heldId`: null where nothing is held, and the next round makes the request anew. */
+  /**
+   * The result that asks the client. `heldId`: null where nothing is held, and the next round makes the request anew.
+   */
   function askClient(turn: Turn, place: Place, inputRequests: string, heldId: string | null): ReplyEnd {
     const { offer, askedAt } = place;
     const { id: price } = priceOfTool(offer, turn.message.params?.['name']);
@@ -146,7 +171,9 @@ export function createModernToLegacy({ sessions, held, seals, replyBytesMax }: M
     const status = call.status === 200 && error !== undefined ? modernStatusOf(error.code) : (call.status ?? 200);
     const tail: McpTail = { text: turn.toClient(text), status };
     // Whatever a legacy server calls its result, it is the whole of it.
-    const whole = isObject(response.result) ? { ...response, result: { ...response.result, resultType: 'complete' } } : response;
+    const whole = isObject(response.result)
+      ? { ...response, result: { ...response.result, resultType: 'complete' } }
+      : response;
     return toEnd(message, place.offer, whole, tail);
   }
 }
@@ -158,7 +185,12 @@ function endWith({ message }: Turn, { offer }: Place, text: string): ReplyEnd {
 }
 
 /** What the server asks in the middle of a call: kept for the client, or refused where that cannot be asked. */
-function ask({ client, capabilities }: Turn, { session, canBeAsked: askable }: SessionCall, questions: Questions, request: RequestMessage): void {
+function ask(
+  { client, capabilities }: Turn,
+  { session, canBeAsked: askable }: SessionCall,
+  questions: Questions,
+  request: RequestMessage,
+): void {
   const { idText, method } = request;
   if (method === 'ping') return session.tell(resultText(idText, '{}'));
   const room = questions.size < QUESTIONS_MAX && questions.chars + request.text.length <= QUESTIONS_CHARS_MAX;
@@ -173,7 +205,8 @@ const USED: JsonRpcError = {
 };
 const ELSEWHERE: JsonRpcError = {
   code: ERROR.invalidParams,
-  message: 'this requestState belongs to a call that another gateway of this installation holds: make the request again without it',
+  message:
+    'this requestState belongs to a call that another gateway of this installation holds: make the request again without it',
 };
 const NO_URLS: JsonRpcError = {
   code: ERROR.missingCapability,

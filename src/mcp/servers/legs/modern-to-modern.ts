@@ -11,7 +11,15 @@ import {
   UpstreamFailure,
   withMembers,
 } from '#wire';
-import { hasEvents, type Offer, readOne, readReply, refuseOtherAnswer, type ReplyEnd, type UpstreamReply } from '#gateway';
+import {
+  hasEvents,
+  type Offer,
+  readOne,
+  readReply,
+  refuseOtherAnswer,
+  type ReplyEnd,
+  type UpstreamReply,
+} from '#gateway';
 import { toEnd } from '../../turn/ending.ts';
 import { priceOfTool } from '../../turn/tool-price.ts';
 import { standardHeaders } from '../../wire/param-headers.ts';
@@ -29,8 +37,9 @@ export interface ModernToModernOptions {
 }
 
 /**
- * A modern client in front of a modern server: the request goes out as its bytes came, the reply comes back as its bytes are. What is changed is
- * spliced: `requestState`, which is sealed, and for a bare client the envelope that it did not write.
+ * A modern client in front of a modern server: the request goes out as its bytes came, the reply comes back as its
+ * bytes are. What is changed is spliced: `requestState`, which is sealed, and for a bare client the envelope that
+ * it did not write.
  */
 export function createModernToModern({ seals, replyBytesMax, schemaOf, version }: ModernToModernOptions): Leg {
   return async function* modernToModern(turn, place) {
@@ -56,8 +65,8 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
         reply.discard();
         return endOf(turn, place, answered(turn, answer), statusOf(reply.status, answer), eventId);
       }
-      // A request of a server is no part of this revision, and would never be answered.
-      // The server does not know whose its tasks are, so its notifications of them are dropped. Clients ask with tasks/get.
+      // A request of a server is no part of this revision, and would never be answered. The server does not know
+      // whose its tasks are, so its notifications of them are dropped. Clients ask with tasks/get.
       if (answer?.kind !== 'request' && answer?.method !== 'notifications/tasks') yield toEvent(turn, received);
     }
     throw unanswered(reply);
@@ -73,10 +82,13 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
     return Object.assign(headers, turn.paramHeaders);
   }
 
-  /** The request as its server gets it: a state that was sealed is opened, an envelope that is missing is put around it. */
+  /**
+   * The request as its server gets it: a state that was sealed is opened, an envelope that is missing is put around it.
+   */
   function requestText({ message, client, continued }: Turn): string {
     const { members } = message;
-    const text = continued === null ? withoutTaskIds(message) : withState(message.text, members.get('params')!, continued);
+    const text =
+      continued === null ? withoutTaskIds(message) : withState(message.text, members.get('params')!, continued);
     if (client === 'bare') {
       const envelope = {
         [META.version]: JSON.stringify(MODERN),
@@ -88,14 +100,22 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
     return text;
   }
 
-  function endOf(turn: Turn, place: Place, response: ResponseMessage, status: number, eventId: string | null): ReplyEnd {
+  function endOf(
+    turn: Turn,
+    place: Place,
+    response: ResponseMessage,
+    status: number,
+    eventId: string | null,
+  ): ReplyEnd {
     const { result } = response;
     const asks = isObject(result) && result['resultType'] === 'input_required';
     const sealed = asks ? sealState(seals, turn, place, result['requestState']) : null;
     const text = turn.toClient(
       sealed === null
         ? response.text
-        : splice(response.text, [withMembers(response.text, response.members.get('result')!, { requestState: sealed })]),
+        : splice(response.text, [
+            withMembers(response.text, response.members.get('result')!, { requestState: sealed }),
+          ]),
     );
     const tail: McpTail = { text, status, eventId, message: response };
     return toEnd(turn.message, place.offer, response, tail);
@@ -105,7 +125,8 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
 /** A request to listen without `taskIds`: the server does not know whose its tasks are. */
 function withoutTaskIds({ method, text, params, members }: RequestMessage): string {
   const notifications = params?.['notifications'];
-  if (method !== 'subscriptions/listen' || !isObject(notifications) || notifications['taskIds'] === undefined) return text;
+  if (method !== 'subscriptions/listen' || !isObject(notifications) || notifications['taskIds'] === undefined)
+    return text;
   const place = membersOf(text, members.get('params')!.start).get('notifications')!;
   return splice(text, [withMembers(text, place, { taskIds: null })]);
 }
@@ -115,7 +136,10 @@ function withState(text: string, params: Member, { state }: Continued): string {
   return splice(text, [withMembers(text, params, { requestState: state === null ? null : JSON.stringify(state) })]);
 }
 
-/** The `requestState` that the client is given, as JSON text: it brings the next round back to this offer, under this call's lock. */
+/**
+ * The `requestState` that the client is given, as JSON text: it brings the next round back to this offer, under
+ * this call's lock.
+ */
 function sealState(seals: Seals, { caller, callId, message }: Turn, { offer, askedAt }: Place, state: unknown): string {
   const continued: Continued = {
     callId,
@@ -128,7 +152,10 @@ function sealState(seals: Seals, { caller, callId, message }: Turn, { offer, ask
   return JSON.stringify(seals.seal(caller.account, continued));
 }
 
-/** The response if it is one to this request. An error about a request that could not be read has no id; it is told under the client's. */
+/**
+ * The response if it is one to this request. An error about a request that could not be read has no id; it is told
+ * under the client's.
+ */
 function answered({ message: { id, idText } }: Turn, response: ResponseMessage): ResponseMessage {
   if (response.id === id) return response;
   refuseOtherAnswer(response, id, 200);
@@ -138,7 +165,11 @@ function answered({ message: { id, idText } }: Turn, response: ResponseMessage):
 }
 
 const unanswered = ({ status }: UpstreamReply) =>
-  new UpstreamFailure('the provider ended its answer without a response', { status, retryable: false, blame: 'provider' });
+  new UpstreamFailure('the provider ended its answer without a response', {
+    status,
+    retryable: false,
+    blame: 'provider',
+  });
 
 /** Some servers answer 200 where the revision wants another status. */
 function statusOf(status: number, { error }: ResponseMessage): number {

@@ -1,6 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tooLarge, UpstreamFailure } from '#wire';
-import { hasEvents, type Marker, readReply, type Received, type Send, type UpstreamExchange, type UpstreamReply } from '#gateway';
+import {
+  hasEvents,
+  type Marker,
+  readReply,
+  type Received,
+  type Send,
+  type UpstreamExchange,
+  type UpstreamReply,
+} from '#gateway';
 import { failure, sessionHeaders } from '../legacy-server.ts';
 import type { LegacySession } from '../../turn/session.ts';
 
@@ -25,10 +33,14 @@ export interface ResumedReplyOptions {
 }
 
 /**
- * The messages of a legacy server's reply as one stream: where it ends or breaks and its events had ids, it is gone on with from the last one, so that
- * neither the client nor billing sees a gap. Whoever has read the response reads no further. Throws UpstreamFailure.
+ * The messages of a legacy server's reply as one stream: where it ends or breaks and its events had ids, it is gone
+ * on with from the last one, so that neither the client nor billing sees a gap. Whoever has read the response reads
+ * no further. Throws UpstreamFailure.
  */
-export async function* readResumed(first: UpstreamReply, options: ResumedReplyOptions): AsyncGenerator<Received | Marker, void, undefined> {
+export async function* readResumed(
+  first: UpstreamReply,
+  options: ResumedReplyOptions,
+): AsyncGenerator<Received | Marker, void, undefined> {
   let lastId: string | null = null;
   let retryMs = RETRY_MS;
   let bytes = 0;
@@ -40,16 +52,21 @@ export async function* readResumed(first: UpstreamReply, options: ResumedReplyOp
         const { eventId, raw } = received;
         bytes += raw?.length ?? 0;
         if (bytes > options.bytesMax)
-          throw tooLarge(`the answer of the provider is larger than ${options.bytesMax} bytes`, { status: reply.status, received: bytes });
+          throw tooLarge(`the answer of the provider is larger than ${options.bytesMax} bytes`, {
+            status: reply.status,
+            received: bytes,
+          });
         if (eventId !== null) lastId = IN_A_HEADER.test(eventId) ? eventId : null;
-        if (received.message === null && received.retryMs !== null) retryMs = Math.min(Math.max(received.retryMs, RETRY_MS_MIN), RETRY_MS_MAX);
+        if (received.message === null && received.retryMs !== null)
+          retryMs = Math.min(Math.max(received.retryMs, RETRY_MS_MIN), RETRY_MS_MAX);
         failures = 0;
         yield received;
       }
       if (lastId === null) return;
     } catch (error) {
       // What has a status is an answer that cannot be used, and no broken connection.
-      if (lastId === null || options.signal.aborted || !(error instanceof UpstreamFailure) || error.status !== null) throw error;
+      if (lastId === null || options.signal.aborted || !(error instanceof UpstreamFailure) || error.status !== null)
+        throw error;
     }
     for (;;) {
       await wait(retryMs, options.signal);
@@ -68,7 +85,10 @@ export async function* readResumed(first: UpstreamReply, options: ResumedReplyOp
 const IN_A_HEADER = /^[ -~]{1,1024}$/;
 
 /** The stream behind the event; null where it is not to be had now. */
-async function resume(lastId: string, { session, send, onExchange, signal }: ResumedReplyOptions): Promise<UpstreamReply | null> {
+async function resume(
+  lastId: string,
+  { session, send, onExchange, signal }: ResumedReplyOptions,
+): Promise<UpstreamReply | null> {
   const headers = { accept: 'text/event-stream', 'last-event-id': lastId, ...sessionHeaders(session) };
   const exchange = send({ method: 'GET', path: '', headers, body: null });
   onExchange(exchange);

@@ -22,7 +22,10 @@ export interface Breaks {
 
 let begun = 0;
 
-export async function serveBreaking(calls: CallsWorld, { gives, stream, cancels, looked }: Breaks): Promise<BreakingAgent> {
+export async function serveBreaking(
+  calls: CallsWorld,
+  { gives, stream, cancels, looked }: Breaks,
+): Promise<BreakingAgent> {
   begun += 1;
   const taskId = `t-broken-${begun}`;
   const artifacts = gives === null ? [] : [{ artifactId: 'a', parts: [{ text: gives }] }];

@@ -1,5 +1,11 @@
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import { startAgentSpine, type AgentOffer, type AgentOptions, type AgentSpine, type ServedAgent } from '../../../support/a2a-agent/index.ts';
+import {
+  startAgentSpine,
+  type AgentOffer,
+  type AgentOptions,
+  type AgentSpine,
+  type ServedAgent,
+} from '../../../support/a2a-agent/index.ts';
 import type { SpineOptions } from '../../../support/spine.ts';
 import { createTalk, type Reply, type Talk } from '../../contract/talk.ts';
 import type { Json } from '../../contract/shapes.ts';
@@ -71,7 +77,9 @@ export function refusalOf({
   if (error) return { status, code: error.code, message: error.message };
   const bare = json as Json | undefined;
   // 0.3 has the error of JSON-RPC on HTTP+JSON, with nothing around it.
-  return bare && typeof bare['code'] === 'number' ? { status, code: bare['code'], message: String(bare['message']) } : null;
+  return bare && typeof bare['code'] === 'number'
+    ? { status, code: bare['code'], message: String(bare['message']) }
+    : null;
 }
 
 /** The task, message or update that an answer holds, without what the version wraps it in. */

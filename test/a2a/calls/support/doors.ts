@@ -22,8 +22,8 @@ export interface Told {
 export interface Door {
   readonly name: string;
   /**
-   * Asks an agent of this name and reads to the end of its answer. `heard` is told of what came so far, where it comes in pieces. `taskId`: a task to go on
-   * with.
+   * Asks an agent of this name and reads to the end of its answer. `heard` is told of what came so far, where it
+   * comes in pieces. `taskId`: a task to go on with.
    */
   ask(calls: CallsWorld, service: string, heard?: (text: string) => void, taskId?: string): Promise<Told>;
 }
@@ -83,8 +83,17 @@ const mcp: Door = {
     const args = { message: 'work', ...(taskId === undefined ? {} : { task_id: taskId }) };
     const response = await fetch(`${spine.origin}/mcp/a2a/${service}`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'send_message', arguments: args } }),
+      headers: {
+        authorization: `Bearer ${spine.key}`,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: 'send_message', arguments: args },
+      }),
     });
     const text = await response.text();
     const { result } = JSON.parse(
@@ -105,7 +114,10 @@ const mcp: Door = {
           readonly cost_pending?: boolean;
         };
         /** Without a cost where the message is covered by the first of its task. */
-        readonly _meta?: { readonly 'tollgate/generation'?: { readonly id: string; readonly cost?: string }; readonly 'tollgate/finish'?: string };
+        readonly _meta?: {
+          readonly 'tollgate/generation'?: { readonly id: string; readonly cost?: string };
+          readonly 'tollgate/finish'?: string;
+        };
       };
     };
     const { id, cost } = result._meta?.['tollgate/generation'] ?? { id: '', cost: undefined };

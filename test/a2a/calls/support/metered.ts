@@ -2,14 +2,19 @@ import type { AgentOffer, RawExchange } from '../../../support/a2a-agent/index.t
 import type { Spine } from '../../../support/spine.ts';
 
 /** An agent that is paid by what it reports, 0.05 USD at most. */
-export const METERED: Partial<AgentOffer> = { pricing: 'prompt = 2\ncompletion = 4\nper_second = 0.0001\nper_call_max = 0.05' };
+export const METERED: Partial<AgentOffer> = {
+  pricing: 'prompt = 2\ncompletion = 4\nper_second = 0.0001\nper_call_max = 0.05',
+};
 
 let tasks = 0;
 
 /** As many tokens as an answer of `claims` has bytes, and some more. */
 export const ANSWERED = 20_000;
 
-/** Completes a task at once with a long answer, and claims what the message says, letter by letter. Speaks the version of the request. */
+/**
+ * Completes a task at once with a long answer, and claims what the message says, letter by letter. Speaks the
+ * version of the request.
+ */
 export function claims({ request, response, id }: RawExchange): void {
   const { message } = request.params as { readonly message: { readonly parts: readonly [{ readonly text: string }] } };
   tasks += 1;
@@ -25,8 +30,13 @@ export function claims({ request, response, id }: RawExchange): void {
 export function flagsOf({ logs }: Spine, provider: string): Readonly<Record<string, number>> {
   const flags: Record<string, number> = {};
   for (const line of logs) {
-    const entry = JSON.parse(line) as { readonly msg?: string; readonly provider?: string; readonly flags?: readonly string[] };
-    if (entry.msg === 'provider flagged' && entry.provider === provider) for (const flag of entry.flags ?? []) flags[flag] = (flags[flag] ?? 0) + 1;
+    const entry = JSON.parse(line) as {
+      readonly msg?: string;
+      readonly provider?: string;
+      readonly flags?: readonly string[];
+    };
+    if (entry.msg === 'provider flagged' && entry.provider === provider)
+      for (const flag of entry.flags ?? []) flags[flag] = (flags[flag] ?? 0) + 1;
   }
   return flags;
 }

@@ -10,9 +10,17 @@ export interface Gift {
 }
 
 /** The run of a request as its agent finds it, in the header and in the metadata; undefined where there is none. */
-export function giftOf({ request }: Pick<RawExchange, 'request'>): { readonly header: string | undefined; readonly metadata: Gift | undefined } {
-  const { message } = request.params as { readonly message?: { readonly metadata?: Readonly<Record<string, unknown>> } };
-  return { header: request.headers['tollgate-run'] as string | undefined, metadata: message?.metadata?.['tollgate/run'] as Gift | undefined };
+export function giftOf({ request }: Pick<RawExchange, 'request'>): {
+  readonly header: string | undefined;
+  readonly metadata: Gift | undefined;
+} {
+  const { message } = request.params as {
+    readonly message?: { readonly metadata?: Readonly<Record<string, unknown>> };
+  };
+  return {
+    header: request.headers['tollgate-run'] as string | undefined,
+    metadata: message?.metadata?.['tollgate/run'] as Gift | undefined,
+  };
 }
 
 export interface Outcome {
@@ -27,7 +35,11 @@ export function asAgent(spine: Pick<Spine, 'origin' | 'key' | 'post'>, token: st
   return {
     async chat(content = 'hi', more: object = {}, headers: Readonly<Record<string, string>> = {}): Promise<Outcome> {
       const response = await spine.post('/chat/completions', ask(content, more), { authorization, ...headers });
-      return { status: response.status, text: await response.text(), generation: response.headers.get('x-generation-id') };
+      return {
+        status: response.status,
+        text: await response.text(),
+        generation: response.headers.get('x-generation-id'),
+      };
     },
     async tool(service: string, name = 'add', meta: Readonly<Record<string, unknown>> = {}): Promise<Outcome> {
       const { status, text } = await callTool(spine, service, name, {}, { key: token, meta });

@@ -1,5 +1,12 @@
 import { onTestFinished } from 'vitest';
-import { agentBlock, startRawAgent, type AgentOffer, type AgentSpine, type RawAgent, type RawExchange } from '../../../support/a2a-agent/index.ts';
+import {
+  agentBlock,
+  startRawAgent,
+  type AgentOffer,
+  type AgentSpine,
+  type RawAgent,
+  type RawExchange,
+} from '../../../support/a2a-agent/index.ts';
 import { dialIn, type DialledIn } from '../../../support/dial-in.ts';
 
 export interface RawServed {
@@ -11,7 +18,10 @@ export interface RawServed {
 
 let served = 0;
 
-/** An agent whose answers a test writes, behind a provider's tunnel until the test is over. It has a card of both versions; `handler` gets everything else. */
+/**
+ * An agent whose answers a test writes, behind a provider's tunnel until the test is over. It has a card of both
+ * versions; `handler` gets everything else.
+ */
 export async function serveRaw(
   world: Pick<AgentSpine, 'spine'>,
   handler: (exchange: RawExchange) => void | Promise<void>,
@@ -23,7 +33,9 @@ export async function serveRaw(
   const agent: RawAgent = await startRawAgent((exchange) => {
     const { request, response } = exchange;
     if (!request.path.startsWith('/.well-known/')) return handler(exchange);
-    return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(cardOf(agent.url, offer.streaming ?? true)));
+    return void response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(cardOf(agent.url, offer.streaming ?? true)));
   });
   const services = agentBlock({ provider: `Raw ${number}`, ...offer, name: service, endpoint: agent.url });
   const proxy = await dialIn({ router: world.spine.origin, services });
@@ -50,7 +62,12 @@ const cardOf = (url: string, streaming: boolean) => ({
 
 /** A task of 1.0 as the result of a send. */
 export const taskResult = (id: string, state: string, more: object = {}) => ({
-  task: { id, contextId: `context-of-${id}`, status: { state: `TASK_STATE_${state}`, timestamp: '2026-11-20T10:00:00.000Z' }, ...more },
+  task: {
+    id,
+    contextId: `context-of-${id}`,
+    status: { state: `TASK_STATE_${state}`, timestamp: '2026-11-20T10:00:00.000Z' },
+    ...more,
+  },
 });
 
 /** A change of a task's state as an event of 1.0. */

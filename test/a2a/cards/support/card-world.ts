@@ -22,7 +22,12 @@ const cardKey = createCardKey(IDENTITY);
 const { receiptKey } = IDENTITY;
 
 export const ES256: SignBytes = { ...cardKey, jku: null };
-export const EDDSA: SignBytes = { kid: receiptKey.id, alg: 'EdDSA', jku: null, sign: (input) => signWith(null, input, receiptKey.privateKey) };
+export const EDDSA: SignBytes = {
+  kid: receiptKey.id,
+  alg: 'EdDSA',
+  jku: null,
+  sign: (input) => signWith(null, input, receiptKey.privateKey),
+};
 const JWKS = { keys: [receiptKey.jwk, cardKey.jwk] };
 
 export interface AgentOffer {
@@ -68,7 +73,9 @@ export async function startAgentHost(answer: (request: IncomingMessage, response
 
 /** A host that shows this card at either well-known path. */
 export const startAgent = (card: unknown) =>
-  startAgentHost((_request, response) => response.setHeader('content-type', 'application/json').end(JSON.stringify(card)));
+  startAgentHost((_request, response) =>
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(card)),
+  );
 
 /** As the gateway fetches: no redirects, no more than may be read. */
 export const fetchOverHttp: FetchCard = async (of, path, signal) => {
@@ -204,7 +211,9 @@ export const RICH_CARD = {
     },
     { id: 'map', name: 'Map', description: 'Draws maps', tags: [] },
   ],
-  signatures: [{ protected: 'eyJhbGciOiJFUzI1NiJ9', signature: 'AAAA', header: { jku: 'https://evil.example/jwks.json' } }],
+  signatures: [
+    { protected: 'eyJhbGciOiJFUzI1NiJ9', signature: 'AAAA', header: { jku: 'https://evil.example/jwks.json' } },
+  ],
 };
 
 /** The same agent in 0.3. */
@@ -220,7 +229,9 @@ export const LEGACY_CARD = {
   ],
   version: '2.1.0',
   capabilities: { streaming: true, pushNotifications: true, stateTransitionHistory: false },
-  securitySchemes: { theirs: { type: 'oauth2', flows: { implicit: { authorizationUrl: 'https://evil.example/o', scopes: {} } } } },
+  securitySchemes: {
+    theirs: { type: 'oauth2', flows: { implicit: { authorizationUrl: 'https://evil.example/o', scopes: {} } } },
+  },
   security: [{ theirs: [] }],
   supportsAuthenticatedExtendedCard: true,
   defaultInputModes: ['text/plain'],

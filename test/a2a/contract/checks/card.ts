@@ -15,7 +15,8 @@ export const cardChecks: Checks = {
   },
   'CARD-02': async (bench) => {
     const card = await cardOf(bench);
-    for (const name of ['name', 'description', 'version']) expect(card[name], name).toEqual(expect.stringMatching(/./u));
+    for (const name of ['name', 'description', 'version'])
+      expect(card[name], name).toEqual(expect.stringMatching(/./u));
     expect(card['capabilities']).toEqual(expect.any(Object));
     for (const name of ['defaultInputModes', 'defaultOutputModes', 'skills'])
       expect(card[name], name).toEqual([expect.anything(), ...rest(card[name])]);
@@ -25,14 +26,25 @@ export const cardChecks: Checks = {
     const interfaces = (await cardOf(bench))['supportedInterfaces'] as Json[];
     const own = interfaces.find((one) => one['protocolBinding'] === talk.binding && one['protocolVersion'] === '1.0');
     expect(own, JSON.stringify(interfaces)).toBeDefined();
-    const there = createTalk({ ...talk.place, url: String(own?.['url']).replace(/\/$/u, '') }, talk.version, talk.binding);
+    const there = createTalk(
+      { ...talk.place, url: String(own?.['url']).replace(/\/$/u, '') },
+      talk.version,
+      talk.binding,
+    );
     expect(await there.send('echo by the card')).toMatchObject({ text: 'by the card' });
   },
   'CARD-04': async (bench) => {
     const { talk } = bench;
     const card = await cardOf(bench);
-    expect(card).toMatchObject({ protocolVersion: expect.stringMatching(/^0\.3(?:\.\d+)?$/u), preferredTransport: 'JSONRPC' });
-    const there = createTalk({ ...talk.place, url: String(card['url']).replace(/\/$/u, '') }, talk.version, talk.binding);
+    expect(card).toMatchObject({
+      protocolVersion: expect.stringMatching(/^0\.3(?:\.\d+)?$/u),
+      preferredTransport: 'JSONRPC',
+    });
+    const there = createTalk(
+      { ...talk.place, url: String(card['url']).replace(/\/$/u, '') },
+      talk.version,
+      talk.binding,
+    );
     expect(await there.send('echo by the card')).toMatchObject({ text: 'by the card' });
   },
   'CARD-05': async (bench) => {
@@ -53,7 +65,8 @@ export const cardChecks: Checks = {
     }
   },
   'CARD-08': async (bench) => {
-    for (const one of (await cardOf(bench))['supportedInterfaces'] as Json[]) expect(one['protocolVersion']).toMatch(/^\d+\.\d+$/u);
+    for (const one of (await cardOf(bench))['supportedInterfaces'] as Json[])
+      expect(one['protocolVersion']).toMatch(/^\d+\.\d+$/u);
   },
   'CARD-09': async (bench) => {
     const names = memberNames(await cardOf(bench));
@@ -62,9 +75,16 @@ export const cardChecks: Checks = {
   },
   'CARD-10': async (bench) => {
     const card = await cardOf(bench);
-    const interfaces = [{ url: card['url'], transport: card['preferredTransport'] }, ...((card['additionalInterfaces'] ?? []) as Json[])];
+    const interfaces = [
+      { url: card['url'], transport: card['preferredTransport'] },
+      ...((card['additionalInterfaces'] ?? []) as Json[]),
+    ];
     for (const one of interfaces)
-      expect(one).toEqual({ ...one, url: expect.stringMatching(/^https?:\/\//u), transport: expect.stringMatching(/./u) });
+      expect(one).toEqual({
+        ...one,
+        url: expect.stringMatching(/^https?:\/\//u),
+        transport: expect.stringMatching(/./u),
+      });
   },
   'CARD-11': async (bench) => {
     for (const scheme of Object.values(((await cardOf(bench))['securitySchemes'] ?? {}) as Json)) {
@@ -88,7 +108,8 @@ export const cardChecks: Checks = {
   'EXT-02-0.3': async (bench) => {
     const plain = await bench.other({ extendedCard: 'no' });
     const reply = await plain.talk.call('GetExtendedAgentCard', {});
-    if ((await cardOf(plain))['supportsAuthenticatedExtendedCard'] === true) expect(reply.result()['name']).toEqual(expect.any(String));
+    if ((await cardOf(plain))['supportsAuthenticatedExtendedCard'] === true)
+      expect(reply.result()['name']).toEqual(expect.any(String));
     else expectRefused(reply);
   },
   'EXT-03': async (bench) => {
@@ -97,7 +118,9 @@ export const cardChecks: Checks = {
     const { version } = unset.talk;
     const card = await cardOf(unset);
     const declared =
-      version === '1.0' ? (card['capabilities'] as Json)['extendedAgentCard'] === true : card['supportsAuthenticatedExtendedCard'] === true;
+      version === '1.0'
+        ? (card['capabilities'] as Json)['extendedAgentCard'] === true
+        : card['supportsAuthenticatedExtendedCard'] === true;
     if (reply.error === null) return expect(reply.result()['name']).toEqual(expect.any(String));
     expectError(reply, declared ? 'extendedCardNotConfigured' : 'unsupportedOperation', unset);
   },

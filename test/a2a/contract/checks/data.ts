@@ -25,7 +25,10 @@ export const dataChecks: Checks = {
   'DATA-04': async ({ talk }) => {
     const stream = await talk.stream('stream 1');
     await stream.rest();
-    const names = memberNames([...stream.wire.map(({ data }) => JSON.parse(data) as Json), (await talk.sent('parts')).json]);
+    const names = memberNames([
+      ...stream.wire.map(({ data }) => JSON.parse(data) as Json),
+      (await talk.sent('parts')).json,
+    ]);
     for (const gone of ['kind', 'final', 'file', 'mimeType']) expect(names).not.toContain(gone);
   },
   'DATA-05': async ({ talk }) => {

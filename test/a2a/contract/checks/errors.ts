@@ -10,12 +10,19 @@ export const errorChecks: Checks = {
   },
   'RPC-02': async (bench) => {
     const { talk } = bench;
-    const reply = await rpc(bench, JSON.stringify({ id: 7, method: method(bench), params: { message: writeMessage(talk.version, 'task x') } }));
+    const reply = await rpc(
+      bench,
+      JSON.stringify({ id: 7, method: method(bench), params: { message: writeMessage(talk.version, 'task x') } }),
+    );
     expect(reply.json).toMatchObject({ jsonrpc: '2.0', error: { code: -32600 } });
   },
   'RPC-03': async (bench) => {
-    expect((await rpc(bench, JSON.stringify({ jsonrpc: '2.0', id: 7, params: {} }))).json).toMatchObject({ error: { code: -32600 } });
-    expect((await rpc(bench, JSON.stringify({ jsonrpc: '2.0', id: 7, method: 12, params: {} }))).json).toMatchObject({ error: { code: -32600 } });
+    expect((await rpc(bench, JSON.stringify({ jsonrpc: '2.0', id: 7, params: {} }))).json).toMatchObject({
+      error: { code: -32600 },
+    });
+    expect((await rpc(bench, JSON.stringify({ jsonrpc: '2.0', id: 7, method: 12, params: {} }))).json).toMatchObject({
+      error: { code: -32600 },
+    });
   },
   'RPC-04': async (bench) => {
     const reply = await rpc(bench, JSON.stringify({ jsonrpc: '2.0', id: 'a', method: 'tasks/foo', params: {} }));
@@ -38,19 +45,25 @@ export const errorChecks: Checks = {
   'RPC-07': async (bench) => {
     const good = (await rpc(bench, request(bench, 1))).json as Json;
     expect(Object.keys(good).toSorted()).toEqual(['id', 'jsonrpc', 'result']);
-    const bad = (await rpc(bench, JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tasks/foo', params: {} }))).json as Json;
+    const bad = (await rpc(bench, JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tasks/foo', params: {} })))
+      .json as Json;
     expect(Object.keys(bad).toSorted()).toEqual(['error', 'id', 'jsonrpc']);
     expect(bad['error']).toMatchObject({ code: expect.any(Number), message: expect.stringMatching(/./u) });
   },
   'RPC-08': async ({ talk }) => {
     const data = (await talk.call('GetTask', { id: 'no-such-task' })).error?.raw['data'];
     expect(data).toEqual(expect.any(Array));
-    for (const detail of data as Json[]) expect(detail['@type']).toEqual(expect.stringMatching(/^type\.googleapis\.com\/./u));
+    for (const detail of data as Json[])
+      expect(detail['@type']).toEqual(expect.stringMatching(/^type\.googleapis\.com\/./u));
   },
   'RPC-09': async ({ talk }) => {
     const data = (await talk.call('GetTask', { id: 'no-such-task' })).error?.raw['data'];
     expect(data).toContainEqual(
-      expect.objectContaining({ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: 'TASK_NOT_FOUND', domain: 'a2a-protocol.org' }),
+      expect.objectContaining({
+        '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+        reason: 'TASK_NOT_FOUND',
+        domain: 'a2a-protocol.org',
+      }),
     );
   },
   'RPC-10': async (bench) => {
@@ -80,5 +93,10 @@ export const errorChecks: Checks = {
 
 const method = ({ talk }: Bench) => (talk.version === '1.0' ? 'SendMessage' : 'message/send');
 const request = (bench: Bench, id: unknown) =>
-  JSON.stringify({ jsonrpc: '2.0', id, method: method(bench), params: { message: writeMessage(bench.talk.version, 'echo x') } });
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id,
+    method: method(bench),
+    params: { message: writeMessage(bench.talk.version, 'echo x') },
+  });
 const rpc = ({ talk }: Bench, body: string) => talk.raw('POST', '/', body);

@@ -3,7 +3,10 @@ import { expectError, workingTask, type Bench, type Checks } from '../bench.ts';
 import { writeMessage, type Json } from '../shapes.ts';
 import type { Reply, Talk } from '../talk.ts';
 
-/** What only holds where somebody stands before the agent: who may call, whose task it is, and what a broken agent may do (§3.3.2, §7.4, §13.1). */
+/**
+ * What only holds where somebody stands before the agent: who may call, whose task it is, and what a broken agent
+ * may do (§3.3.2, §7.4, §13.1).
+ */
 export const gatewayChecks: Checks = {
   'GATE-01': async (bench) => {
     const marker = `marker-${crypto.randomUUID()}`;
@@ -21,7 +24,12 @@ export const gatewayChecks: Checks = {
   },
   'GATE-03': async ({ talk }) => {
     const message = writeMessage(talk.version, 'echo x');
-    const rpc = { jsonrpc: '2.0', id: 1, method: talk.version === '1.0' ? 'SendMessage' : 'message/send', params: { message } };
+    const rpc = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: talk.version === '1.0' ? 'SendMessage' : 'message/send',
+      params: { message },
+    };
     const path = talk.binding === 'JSONRPC' ? '/' : '/message:send';
     const body = talk.binding === 'JSONRPC' ? rpc : { message };
     for (const authorization of [null, 'Bearer no-such-key']) {
@@ -87,6 +95,8 @@ function expectBroken(reply: Reply, talk: Talk): void {
   expect(reply.error, reply.text).not.toBeNull();
   expect(reply.text).not.toContain('secret.ts');
   if (talk.binding === 'JSONRPC')
-    expect([-32006, -32603, -32010, -32011, -32012, -32013, -32014, -32015, -32016, -32017, -32018, -32019]).toContain(reply.error?.code);
+    expect([-32006, -32603, -32010, -32011, -32012, -32013, -32014, -32015, -32016, -32017, -32018, -32019]).toContain(
+      reply.error?.code,
+    );
   else expect(reply.status).toBeGreaterThanOrEqual(500);
 }

@@ -36,7 +36,11 @@ export const listChecks: Checks = {
     let token = '';
     for (let pages = 0; pages < 4; pages += 1) {
       // oxlint-disable-next-line no-await-in-loop -- each page names the next
-      const { tasks, body } = await page(talk, { contextId, pageSize: 1, ...(token === '' ? {} : { pageToken: token }) });
+      const { tasks, body } = await page(talk, {
+        contextId,
+        pageSize: 1,
+        ...(token === '' ? {} : { pageToken: token }),
+      });
       expect(tasks.length).toBeLessThanOrEqual(1);
       seen.push(...tasks.map(({ id }) => id));
       token = String(body['nextPageToken']);
@@ -51,7 +55,8 @@ export const listChecks: Checks = {
   },
   'LIST-07': async ({ talk }) => {
     const { contextId } = await threeTasks(talk);
-    for (const { artifacts } of (await page(talk, { contextId, includeArtifacts: true })).tasks) expect(artifacts).toHaveLength(1);
+    for (const { artifacts } of (await page(talk, { contextId, includeArtifacts: true })).tasks)
+      expect(artifacts).toHaveLength(1);
   },
   'LIST-08': async (bench) => {
     for (const pageSize of [101, -1]) {

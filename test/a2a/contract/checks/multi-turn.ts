@@ -22,7 +22,9 @@ export const multiTurnChecks: Checks = {
   },
   'TURN-04': async ({ talk }) => {
     const asked = await talk.task('ask');
-    expectRefused(await talk.sent('the red one', { message: { taskId: asked.id, contextId: 'quite-another-context' } }));
+    expectRefused(
+      await talk.sent('the red one', { message: { taskId: asked.id, contextId: 'quite-another-context' } }),
+    );
     expect((await talk.get(asked.id)).state).toBe('input-required');
   },
   'TURN-05': async ({ talk }) => {
@@ -37,7 +39,10 @@ export const multiTurnChecks: Checks = {
     await talk.sent('task again', { message: { taskId: done.id } });
     await talk.call('CancelTask', { id: done.id });
     const after = await talk.get(done.id);
-    expect({ state: after.state, artifacts: after.artifacts }).toEqual({ state: done.state, artifacts: done.artifacts });
+    expect({ state: after.state, artifacts: after.artifacts }).toEqual({
+      state: done.state,
+      artifacts: done.artifacts,
+    });
     expect(after.status['timestamp']).toBe(done.status['timestamp']);
   },
   'TURN-07': async ({ talk }) => {
@@ -51,7 +56,11 @@ export const multiTurnChecks: Checks = {
     await talk.task('the red one', { message: { taskId: asked.id } });
     const { history } = await talk.get(asked.id);
     const texts = history.map(({ text }) => text);
-    expect(texts.filter((text) => ['ask', 'Which one?', 'the red one'].includes(text))).toEqual(['ask', 'Which one?', 'the red one']);
+    expect(texts.filter((text) => ['ask', 'Which one?', 'the red one'].includes(text))).toEqual([
+      'ask',
+      'Which one?',
+      'the red one',
+    ]);
     expect(history.map(({ role }) => role)).toEqual(['user', 'agent', 'user']);
   },
   'TURN-09': async ({ talk }) => {

@@ -17,7 +17,10 @@ export const pushChecks: Checks = {
     const taskId = await workingTask(bench);
     const { url } = await bench.webhook();
     const { id } = await create(bench, taskId, { url });
-    const got = readConfig((await bench.talk.call('GetTaskPushNotificationConfig', named(bench, taskId, id))).result(), bench);
+    const got = readConfig(
+      (await bench.talk.call('GetTaskPushNotificationConfig', named(bench, taskId, id))).result(),
+      bench,
+    );
     expect(got).toMatchObject({ id, taskId, url });
     bench.agent.finish(taskId);
   },
@@ -41,7 +44,11 @@ export const pushChecks: Checks = {
     expect(deleted.error, deleted.text).toBeNull();
     expect(deleted.status).toBeLessThan(300);
     expect(await listed(bench, taskId)).toEqual([]);
-    expectError(await bench.talk.call('GetTaskPushNotificationConfig', named(bench, taskId, id)), 'taskNotFound', bench);
+    expectError(
+      await bench.talk.call('GetTaskPushNotificationConfig', named(bench, taskId, id)),
+      'taskNotFound',
+      bench,
+    );
     bench.agent.finish(taskId);
   },
   'PUSH-06': async (bench) => {
@@ -63,7 +70,10 @@ export const pushChecks: Checks = {
     }
     const { id: taskId } = await quiet.talk.task('task x');
     const asked = [
-      quiet.talk.call('CreateTaskPushNotificationConfig', configOf(quiet, taskId, { url: 'https://client.example/told' })),
+      quiet.talk.call(
+        'CreateTaskPushNotificationConfig',
+        configOf(quiet, taskId, { url: 'https://client.example/told' }),
+      ),
       quiet.talk.call('GetTaskPushNotificationConfig', named(quiet, taskId, 'x')),
       quiet.talk.call('ListTaskPushNotificationConfigs', quiet.talk.version === '1.0' ? { taskId } : { id: taskId }),
       quiet.talk.call('DeleteTaskPushNotificationConfig', named(quiet, taskId, 'x')),
@@ -82,7 +92,9 @@ export const pushChecks: Checks = {
     agent.finish(taskId);
     const told = await hook.receives((request) => tells(request, talk.version, taskId, 'completed'));
     expect(told.verb).toBe('POST');
-    expect(told.headers['content-type']).toMatch(talk.version === '1.0' ? /^application\/a2a\+json\b/u : /^application\/json\b/u);
+    expect(told.headers['content-type']).toMatch(
+      talk.version === '1.0' ? /^application\/a2a\+json\b/u : /^application\/json\b/u,
+    );
   },
   'PUSH-10': async (bench) => {
     const { talk, agent } = bench;
@@ -163,7 +175,10 @@ async function create(bench: Bench, taskId: string, config: Json): Promise<Confi
 
 async function listed(bench: Bench, taskId: string): Promise<string[]> {
   const { talk } = bench;
-  const reply = await talk.call('ListTaskPushNotificationConfigs', talk.version === '1.0' ? { taskId } : { id: taskId });
+  const reply = await talk.call(
+    'ListTaskPushNotificationConfigs',
+    talk.version === '1.0' ? { taskId } : { id: taskId },
+  );
   const result: unknown = reply.result();
   const configs = talk.version === '1.0' ? ((result as Json)['configs'] ?? []) : result;
   return (configs as Json[]).map((one) => readConfig(one, bench).id);

@@ -7,7 +7,9 @@ export const restChecks: Checks = {
   'REST-01': async (bench) => {
     const { id } = await bench.talk.task('task x');
     expect((await bench.talk.raw('GET', `/tasks/${id}`, null)).contentType).toMatch(/^application\/a2a\+json\b/u);
-    expect((await bench.talk.raw('GET', '/tasks/no-such-task', null)).contentType).toMatch(/^application\/(?:a2a\+)?json\b/u);
+    expect((await bench.talk.raw('GET', '/tasks/no-such-task', null)).contentType).toMatch(
+      /^application\/(?:a2a\+)?json\b/u,
+    );
   },
   'REST-02': async ({ talk }) => {
     const reply = await talk.raw('GET', '/tasks/no-such-task', null);
@@ -54,7 +56,11 @@ export const restChecks: Checks = {
   'REST-08': async (bench) => {
     const { talk } = bench;
     const id = await workingTask(bench);
-    const made = await talk.raw('POST', `/tasks/${id}/pushNotificationConfigs`, JSON.stringify({ url: (await bench.webhook()).url }));
+    const made = await talk.raw(
+      'POST',
+      `/tasks/${id}/pushNotificationConfigs`,
+      JSON.stringify({ url: (await bench.webhook()).url }),
+    );
     expect([200, 201]).toContain(made.status);
     const config = (made.json as Json)['id'];
     const gone = await talk.raw('DELETE', `/tasks/${id}/pushNotificationConfigs/${String(config)}`, null);

@@ -16,7 +16,11 @@ export const sendChecks: Checks = {
       return id;
     });
     const [task, id] = await Promise.all([talk.task('wait'), finished]);
-    expect(task).toMatchObject({ id, state: 'completed', artifacts: [{ parts: [{ kind: 'text', value: 'finished' }] }] });
+    expect(task).toMatchObject({
+      id,
+      state: 'completed',
+      artifacts: [{ parts: [{ kind: 'text', value: 'finished' }] }],
+    });
   },
   'SEND-03': async ({ talk }) => {
     const task = await talk.task('ask');
@@ -65,7 +69,11 @@ export const sendChecks: Checks = {
     expectError(await bench.talk.call('SendMessage', { message }), 'invalidParams', bench);
   },
   'SEND-12': async (bench) => {
-    expectError(await bench.talk.call('SendMessage', { message: writeMessage(bench.talk.version, []) }), 'invalidParams', bench);
+    expectError(
+      await bench.talk.call('SendMessage', { message: writeMessage(bench.talk.version, []) }),
+      'invalidParams',
+      bench,
+    );
   },
   'SEND-13': async (bench) => {
     const picky = await bench.other({ inputModes: ['text/plain'] });
@@ -91,7 +99,9 @@ export const sendChecks: Checks = {
   'SEND-16': async (bench) => {
     const { talk } = bench;
     const body =
-      talk.binding === 'JSONRPC' ? { jsonrpc: '2.0', id: 1, method: methodOf(talk.version), params: { message: 'a text' } } : { message: 'a text' };
+      talk.binding === 'JSONRPC'
+        ? { jsonrpc: '2.0', id: 1, method: methodOf(talk.version), params: { message: 'a text' } }
+        : { message: 'a text' };
     const reply = await talk.raw('POST', talk.binding === 'JSONRPC' ? '/' : '/message:send', JSON.stringify(body));
     expectError(reply, 'invalidParams', bench);
   },

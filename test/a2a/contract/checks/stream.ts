@@ -31,7 +31,12 @@ export const streamChecks: Checks = {
   'STREAM-05': async ({ talk }) => {
     const id = `mine-${crypto.randomUUID()}`;
     const method = talk.version === '1.0' ? 'SendStreamingMessage' : 'message/stream';
-    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: { message: writeMessage(talk.version, 'stream 2') } });
+    const body = JSON.stringify({
+      jsonrpc: '2.0',
+      id,
+      method,
+      params: { message: writeMessage(talk.version, 'stream 2') },
+    });
     const { text } = await talk.raw('POST', '/', body);
     const events = text.split(/\r?\n/u).filter((line) => line.startsWith('data:'));
     expect(events.length).toBeGreaterThan(3);
@@ -56,7 +61,9 @@ export const streamChecks: Checks = {
       const events = await (await still.talk.stream('task x')).rest();
       return expect(events.map((event) => ('state' in event ? event.state : ''))).toContain('completed');
     }
-    const reply = await refusedStream(still, 'SendStreamingMessage', { message: writeMessage(still.talk.version, 'stream 1') });
+    const reply = await refusedStream(still, 'SendStreamingMessage', {
+      message: writeMessage(still.talk.version, 'stream 1'),
+    });
     expectError(reply, 'unsupportedOperation', still);
     const id = (await still.talk.task('wait', { immediately: true })).id;
     expectError(await refusedStream(still, 'SubscribeToTask', { id }), 'unsupportedOperation', still);
@@ -102,11 +109,16 @@ export const streamChecks: Checks = {
     expect(chunks.map(({ append }) => append)).toEqual([false, true, true]);
     expect(chunks.map(({ lastChunk }) => lastChunk)).toEqual([false, false, true]);
     const task = await talk.get(chunks[0]!.taskId);
-    expect(task.artifacts[0]?.parts.map(({ value }) => value)).toEqual(chunks.flatMap(({ artifact }) => artifact.parts.map(({ value }) => value)));
+    expect(task.artifacts[0]?.parts.map(({ value }) => value)).toEqual(
+      chunks.flatMap(({ artifact }) => artifact.parts.map(({ value }) => value)),
+    );
   },
   'STREAM-14': async ({ talk }) => {
     const events = await (await talk.stream('usage 3 4')).rest();
     const last = events.at(-1);
-    expect(last).toMatchObject({ type: 'status', metadata: { 'tollgate/usage': { prompt_tokens: 3, completion_tokens: 4 } } });
+    expect(last).toMatchObject({
+      type: 'status',
+      metadata: { 'tollgate/usage': { prompt_tokens: 3, completion_tokens: 4 } },
+    });
   },
 };

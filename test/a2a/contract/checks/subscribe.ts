@@ -61,7 +61,10 @@ export const subscribeChecks: Checks = {
   },
 };
 
-/** Reads the first event of a subscription, after which it misses nothing. 0.3 leaves it open whether there is one; every agent here gives the task. */
+/**
+ * Reads the first event of a subscription, after which it misses nothing. 0.3 leaves it open whether there is one;
+ * every agent here gives the task.
+ */
 async function joined(stream: Stream): Promise<void> {
   expect(await stream.next()).toMatchObject({ type: 'task' });
 }

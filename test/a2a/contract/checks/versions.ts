@@ -13,7 +13,12 @@ export const versionChecks: Checks = {
   },
   'VER-02': async ({ talk }) => {
     const message = writeMessage('0.3', 'echo x');
-    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params: { message, configuration: { blocking: true } } });
+    const body = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'message/send',
+      params: { message, configuration: { blocking: true } },
+    });
     for (const version of [null, '']) {
       // oxlint-disable-next-line no-await-in-loop -- one after the other
       const reply = await talk.raw('POST', '/', body, { 'a2a-version': version });

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** An agent of A2A 1.0 that breaks its connections where it is told to, byte by byte, and does its work all the same. */
+/**
+ * An agent of A2A 1.0 that breaks its connections where it is told to, byte by byte, and does its work all the same.
+ */
 export interface CutAgent {
   readonly url: string;
   /** By the id of the task, how the agent's work on it ended. */
@@ -22,8 +24,8 @@ export interface CutOrder {
   /** Names the task. */
   readonly task: string;
   /**
-   * `stream`: a task, its work, an artifact and its end. `artifact-first`: without the task before it. `answer`: the task as it ended. `promise`: the task
-   * while it works.
+   * `stream`: a task, its work, an artifact and its end. `artifact-first`: without the task before it. `answer`:
+   * the task as it ended. `promise`: the task while it works.
    */
   readonly format: 'stream' | 'artifact-first' | 'answer' | 'promise';
   readonly outcome: Outcome;
@@ -42,19 +44,28 @@ interface Answer {
 }
 
 /** An answer as its bytes are. */
-export function answerOf({ task, format, outcome }: Pick<CutOrder, 'task' | 'format' | 'outcome'>, id: unknown): Answer {
+export function answerOf(
+  { task, format, outcome }: Pick<CutOrder, 'task' | 'format' | 'outcome'>,
+  id: unknown,
+): Answer {
   const contextId = `context-of-${task}`;
   const status = (state: string) => ({ state: `TASK_STATE_${state}`, timestamp: '2026-11-20T10:00:00.000Z' });
   const say = (result: object) => JSON.stringify({ jsonrpc: '2.0', id, result });
   if (format === 'answer' || format === 'promise') {
-    const body = Buffer.from(say({ task: { id: task, contextId, status: status(format === 'answer' ? outcome : 'WORKING') } }));
-    const head = Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.byteLength}\r\n\r\n`);
+    const body = Buffer.from(
+      say({ task: { id: task, contextId, status: status(format === 'answer' ? outcome : 'WORKING') } }),
+    );
+    const head = Buffer.from(
+      `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.byteLength}\r\n\r\n`,
+    );
     const bytes = Buffer.concat([head, body]);
     return { bytes, last: head.byteLength, whole: bytes.byteLength };
   }
   const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
   const event = (result: object) => chunk(`data: ${say(result)}\n\n`);
-  const artifact = event({ artifactUpdate: { taskId: task, contextId, artifact: { artifactId: 'a', parts: [{ text: 'héllo 🙂' }] } } });
+  const artifact = event({
+    artifactUpdate: { taskId: task, contextId, artifact: { artifactId: 'a', parts: [{ text: 'héllo 🙂' }] } },
+  });
   const begin =
     event({ task: { id: task, contextId, status: status('SUBMITTED') } }) +
     event({ statusUpdate: { taskId: task, contextId, status: status('WORKING') } });
@@ -68,7 +79,10 @@ export function answerOf({ task, format, outcome }: Pick<CutOrder, 'task' | 'for
 
 interface Request {
   readonly id: unknown;
-  readonly params: { readonly id?: string; readonly message?: { readonly parts: readonly [{ readonly text: string }] } };
+  readonly params: {
+    readonly id?: string;
+    readonly message?: { readonly parts: readonly [{ readonly text: string }] };
+  };
 }
 
 /** The first byte of it. */
@@ -91,14 +105,20 @@ export async function startCutAgent(): Promise<CutAgent> {
   const answer = (socket: Socket, method: string, text: string) => {
     const json = (value: object) => {
       const body = JSON.stringify(value);
-      socket.write(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+      socket.write(
+        `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      );
     };
     if (method === 'GET') return json(card);
     const { id, params } = JSON.parse(text) as Request;
     if (params.message) return tell(socket, JSON.parse(params.message.parts[0].text) as CutOrder, id);
     const outcome = outcomes.get(params.id!);
     if (outcome === undefined) return json({ jsonrpc: '2.0', id, error: { code: -32001, message: 'Task not found' } });
-    json({ jsonrpc: '2.0', id, result: { id: params.id, contextId: `context-of-${params.id}`, status: { state: `TASK_STATE_${outcome}` } } });
+    json({
+      jsonrpc: '2.0',
+      id,
+      result: { id: params.id, contextId: `context-of-${params.id}`, status: { state: `TASK_STATE_${outcome}` } },
+    });
   };
 
   const server = createServer({ noDelay: true }, (socket) => {

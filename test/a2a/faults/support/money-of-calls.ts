@@ -24,7 +24,9 @@ const AT_ONCE = 16;
 export function booksOf(gateway: Gateway, owner: { readonly account: string; readonly key: string }): Books {
   const books: Books = {
     async call(id) {
-      const response = await fetch(`${gateway.baseUrl}/api/v1/generation?id=${id}`, { headers: { authorization: `Bearer ${owner.key}` } });
+      const response = await fetch(`${gateway.baseUrl}/api/v1/generation?id=${id}`, {
+        headers: { authorization: `Bearer ${owner.key}` },
+      });
       const text = await response.text();
       if (!response.ok) throw new Error(`/generation answered ${response.status}: ${text}`);
       const { data } = JSON.parse(text) as { data: { state: string; cost_micro_usdc: number } };
@@ -32,7 +34,9 @@ export function booksOf(gateway: Gateway, owner: { readonly account: string; rea
     },
     calls: (ids) => inTurn(ids, AT_ONCE, books.call),
     async account() {
-      const { data } = (await gateway.admin('GET', `/accounts/${encodeURIComponent(owner.account)}`)) as { data: Record<string, number> };
+      const { data } = (await gateway.admin('GET', `/accounts/${encodeURIComponent(owner.account)}`)) as {
+        data: Record<string, number>;
+      };
       return { balance: data['balance_micro_usdc']!, locked: data['locked_micro_usdc']! };
     },
     async faults() {
@@ -44,7 +48,11 @@ export function booksOf(gateway: Gateway, owner: { readonly account: string; rea
 }
 
 /** Runs `work` for each, so many at once; the results are in the order of `items`. */
-export async function inTurn<T, R>(items: readonly T[], atOnce: number, work: (item: T, index: number) => Promise<R>): Promise<R[]> {
+export async function inTurn<T, R>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T, index: number) => Promise<R>,
+): Promise<R[]> {
   const results: R[] = [];
   let next = 0;
   const worker = async () => {
@@ -59,7 +67,10 @@ export async function inTurn<T, R>(items: readonly T[], atOnce: number, work: (i
 }
 
 /** What an answer says of the call that it is about. `charged` is in micro-USD; null while it is not over. */
-export function callOf({ metadata }: { readonly metadata: Json }): { readonly id: string; readonly charged: number | null } {
+export function callOf({ metadata }: { readonly metadata: Json }): {
+  readonly id: string;
+  readonly charged: number | null;
+} {
   const said = metadata['tollgate/generation'] as { readonly id?: string; readonly cost?: string } | undefined;
   if (typeof said?.id !== 'string') throw new Error(`no call is named in ${JSON.stringify(metadata)}`);
   return { id: said.id, charged: said.cost === undefined ? null : Math.round(Number(said.cost) * 1e6) };

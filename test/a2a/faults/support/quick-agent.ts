@@ -3,7 +3,8 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * An agent of A2A 1.0 over JSON-RPC, in this process, that a test can follow task by task. The first word of a message says what it does:
+ * An agent of A2A 1.0 over JSON-RPC, in this process, that a test can follow task by task. The first word of a
+ * message says what it does:
  *
  * | text | what becomes of it |
  * |---|---|
@@ -60,7 +61,10 @@ interface Listener {
 interface Request {
   readonly id: unknown;
   readonly method: string;
-  readonly params: { readonly id?: string; readonly message?: { readonly taskId?: string; readonly parts: readonly [{ readonly text: string }] } };
+  readonly params: {
+    readonly id?: string;
+    readonly message?: { readonly taskId?: string; readonly parts: readonly [{ readonly text: string }] };
+  };
 }
 
 const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'canceled', 'rejected']);
@@ -77,11 +81,14 @@ export async function startQuickAgent(): Promise<QuickAgent> {
     status: { state: nameOf(state), timestamp: new Date().toISOString() },
     ...(state === 'completed' ? { artifacts: [{ artifactId: 'a', parts: [{ text: 'done' }] }] } : {}),
   });
-  const write = ({ response, id }: Listener, result: object) => response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
+  const write = ({ response, id }: Listener, result: object) =>
+    response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`);
   const tell = ({ id: taskId, state, listeners }: Kept) => {
     const over = ENDS.has(state) || state === 'input-required';
     for (const listener of listeners) {
-      write(listener, { statusUpdate: { taskId, contextId: `context-of-${taskId}`, status: { state: nameOf(state) } } });
+      write(listener, {
+        statusUpdate: { taskId, contextId: `context-of-${taskId}`, status: { state: nameOf(state) } },
+      });
       if (over) listener.response.end();
     }
   };
@@ -106,12 +113,15 @@ export async function startQuickAgent(): Promise<QuickAgent> {
     const [word, ms] = text.split(' ');
     if (word === 'done') become(task, 'completed');
     else if (word === 'ask') become(task, 'input-required');
-    else if (word === 'slow' || word === 'fail') setTimeout(() => become(task, word === 'slow' ? 'completed' : 'failed'), Number(ms)).unref();
+    else if (word === 'slow' || word === 'fail')
+      setTimeout(() => become(task, word === 'slow' ? 'completed' : 'failed'), Number(ms)).unref();
   };
 
   async function answer({ id, method, params }: Request, response: ServerResponse): Promise<void> {
     const json = (body: object) =>
-      void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
+      void response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
     const { message } = params;
     if (message) {
       const known = message.taskId === undefined ? undefined : tasks.get(message.taskId);
@@ -141,7 +151,8 @@ export async function startQuickAgent(): Promise<QuickAgent> {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
-      if (incoming.method === 'GET') return void response.writeHead(200, { 'content-type': 'application/json' }).end(card);
+      if (incoming.method === 'GET')
+        return void response.writeHead(200, { 'content-type': 'application/json' }).end(card);
       answer(JSON.parse(Buffer.concat(chunks).toString()) as Request, response).catch(() => response.destroy());
     });
   });

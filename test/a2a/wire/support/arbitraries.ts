@@ -1,9 +1,15 @@
 import fc from 'fast-check';
-import { isInterrupted, isTerminal, stateName, TASK_STATES, type TaskState } from '../../../../src/a2a/wire/task-state.ts';
+import {
+  isInterrupted,
+  isTerminal,
+  stateName,
+  TASK_STATES,
+  type TaskState,
+} from '../../../../src/a2a/wire/task-state.ts';
 
 /*
- * Valid objects of both versions, without what the README lists as lossy. `extras` adds a member that no version knows, which must survive; the official
- * SDK drops such members, so that comparisons with it leave them out.
+ * Valid objects of both versions, without what the README lists as lossy. `extras` adds a member that no version
+ * knows, which must survive; the official SDK drops such members, so that comparisons with it leave them out.
  */
 
 type Shape = Record<string, fc.Arbitrary<unknown>>;
@@ -34,9 +40,15 @@ const url = word.map((name) => `https://${name}.example/a`);
 const timestamp = fc.constantFrom('2026-03-01T10:00:00.000Z', '2026-11-20T23:59:59.123Z');
 const state = fc.constantFrom<TaskState>(...TASK_STATES);
 
-export function versions({ extras }: { readonly extras: boolean }): { readonly '0.3': Versions; readonly '1.0': Versions } {
+export function versions({ extras }: { readonly extras: boolean }): {
+  readonly '0.3': Versions;
+  readonly '1.0': Versions;
+} {
   const object = (required: Shape, optional: Shape = {}): fc.Arbitrary<Record<string, unknown>> =>
-    fc.record({ ...required, ...optional, ...(extras ? { 'x-note': json } : {}) }, { requiredKeys: Object.keys(required) as 'x-note'[] });
+    fc.record(
+      { ...required, ...optional, ...(extras ? { 'x-note': json } : {}) },
+      { requiredKeys: Object.keys(required) as 'x-note'[] },
+    );
   return { '0.3': legacy(object), '1.0': modern(object, extras) };
 }
 
@@ -60,10 +72,17 @@ function modern(object: ObjectOf, extras: boolean): Versions {
   const status = object({ state: state.map(stateName) }, { message, timestamp });
   const task = object(
     { id: word, contextId: word, status },
-    { artifacts: fc.array(artifact, { minLength: 1, maxLength: 2 }), history: fc.array(message, { minLength: 1, maxLength: 2 }), metadata },
+    {
+      artifacts: fc.array(artifact, { minLength: 1, maxLength: 2 }),
+      history: fc.array(message, { minLength: 1, maxLength: 2 }),
+      metadata,
+    },
   );
   const statusUpdate = object({ taskId: word, contextId: word, status }, { metadata });
-  const artifactUpdate = object({ taskId: word, contextId: word, artifact, append: fc.boolean(), lastChunk: fc.boolean() }, { metadata });
+  const artifactUpdate = object(
+    { taskId: word, contextId: word, artifact, append: fc.boolean(), lastChunk: fc.boolean() },
+    { metadata },
+  );
   const authentication = object({ scheme: fc.constant('Bearer') }, { credentials: word });
   const inline = object({ url }, { id: word, token: word, authentication });
   const configuration = object(
@@ -99,10 +118,19 @@ function modern(object: ObjectOf, extras: boolean): Versions {
       {
         ...cardBasics,
         supportedInterfaces: fc
-          .array(fc.record({ url, protocolBinding: fc.constantFrom('JSONRPC', 'HTTP+JSON') }), { minLength: 1, maxLength: 3 })
+          .array(fc.record({ url, protocolBinding: fc.constantFrom('JSONRPC', 'HTTP+JSON') }), {
+            minLength: 1,
+            maxLength: 3,
+          })
           .map((all) => all.map((one) => ({ ...one, protocolVersion: '0.3' }))),
-        capabilities: object({ streaming: fc.boolean(), pushNotifications: fc.boolean() }, { extendedAgentCard: fc.boolean() }),
-        skills: fc.array(object(skillBasics, { examples: words, securityRequirements }), { minLength: 1, maxLength: 2 }),
+        capabilities: object(
+          { streaming: fc.boolean(), pushNotifications: fc.boolean() },
+          { extendedAgentCard: fc.boolean() },
+        ),
+        skills: fc.array(object(skillBasics, { examples: words, securityRequirements }), {
+          minLength: 1,
+          maxLength: 2,
+        }),
       },
       {
         ...cardOptions,
@@ -121,8 +149,14 @@ function legacy(object: ObjectOf): Versions {
   const kind = (name: string) => ({ kind: fc.constant(name) });
   const part = fc.oneof(
     object({ ...kind('text'), text: fc.string() }, { metadata }),
-    object({ ...kind('file'), file: fc.record({ bytes: base64, mimeType: word, name: text }, { requiredKeys: ['bytes'] }) }, { metadata }),
-    object({ ...kind('file'), file: fc.record({ uri: url, mimeType: word, name: text }, { requiredKeys: ['uri'] }) }, { metadata }),
+    object(
+      { ...kind('file'), file: fc.record({ bytes: base64, mimeType: word, name: text }, { requiredKeys: ['bytes'] }) },
+      { metadata },
+    ),
+    object(
+      { ...kind('file'), file: fc.record({ uri: url, mimeType: word, name: text }, { requiredKeys: ['uri'] }) },
+      { metadata },
+    ),
     object({ ...kind('data'), data: plain }, { metadata }),
   );
   const parts = fc.array(part, { minLength: 1, maxLength: 3 });
@@ -134,20 +168,39 @@ function legacy(object: ObjectOf): Versions {
   const status = object({ state }, { message, timestamp });
   const task = object(
     { ...kind('task'), id: word, contextId: word, status },
-    { artifacts: fc.array(artifact, { minLength: 1, maxLength: 2 }), history: fc.array(message, { minLength: 1, maxLength: 2 }), metadata },
+    {
+      artifacts: fc.array(artifact, { minLength: 1, maxLength: 2 }),
+      history: fc.array(message, { minLength: 1, maxLength: 2 }),
+      metadata,
+    },
   );
-  const statusUpdate = object({ ...kind('status-update'), taskId: word, contextId: word, status }, { metadata }).map((one) => {
-    const said = (one['status'] as { state: TaskState }).state;
-    return { ...one, final: isTerminal(said) || isInterrupted(said) };
-  });
+  const statusUpdate = object({ ...kind('status-update'), taskId: word, contextId: word, status }, { metadata }).map(
+    (one) => {
+      const said = (one['status'] as { state: TaskState }).state;
+      return { ...one, final: isTerminal(said) || isInterrupted(said) };
+    },
+  );
   const artifactUpdate = object(
-    { ...kind('artifact-update'), taskId: word, contextId: word, artifact, append: fc.boolean(), lastChunk: fc.boolean() },
+    {
+      ...kind('artifact-update'),
+      taskId: word,
+      contextId: word,
+      artifact,
+      append: fc.boolean(),
+      lastChunk: fc.boolean(),
+    },
     { metadata },
   );
   const authentication = object({ schemes: fc.constant(['Bearer']) }, { credentials: word });
   const inline = object({ url }, { id: word, token: word, authentication });
-  const configuration = object({ blocking: fc.boolean(), acceptedOutputModes: words }, { historyLength: fc.nat(50), pushNotificationConfig: inline });
-  const security = fc.array(fc.dictionary(word, fc.array(word, { maxLength: 2 }), { minKeys: 1, maxKeys: 2 }), { minLength: 1, maxLength: 2 });
+  const configuration = object(
+    { blocking: fc.boolean(), acceptedOutputModes: words },
+    { historyLength: fc.nat(50), pushNotificationConfig: inline },
+  );
+  const security = fc.array(fc.dictionary(word, fc.array(word, { maxLength: 2 }), { minKeys: 1, maxKeys: 2 }), {
+    minLength: 1,
+    maxLength: 2,
+  });
   const sent = fc.oneof(task, message);
   return {
     part,
@@ -173,7 +226,10 @@ function legacy(object: ObjectOf): Versions {
         ...cardOptions,
         security,
         supportsAuthenticatedExtendedCard: fc.boolean(),
-        additionalInterfaces: fc.array(fc.record({ url, transport: fc.constantFrom('JSONRPC', 'HTTP+JSON') }), { minLength: 1, maxLength: 2 }),
+        additionalInterfaces: fc.array(fc.record({ url, transport: fc.constantFrom('JSONRPC', 'HTTP+JSON') }), {
+          minLength: 1,
+          maxLength: 2,
+        }),
         securitySchemes: fc.dictionary(
           word,
           schemes((type, inner) => ({ type, ...inner }), 'in'),
@@ -184,7 +240,13 @@ function legacy(object: ObjectOf): Versions {
   };
 }
 
-const cardBasics = { name: text, description: text, version: fc.constant('1.2.3'), defaultInputModes: words, defaultOutputModes: words };
+const cardBasics = {
+  name: text,
+  description: text,
+  version: fc.constant('1.2.3'),
+  defaultInputModes: words,
+  defaultOutputModes: words,
+};
 const cardOptions = { provider: fc.record({ url, organization: text }), documentationUrl: url, iconUrl: url };
 const skillBasics = { id: word, name: text, description: text, tags: words };
 
@@ -204,7 +266,9 @@ function schemes(wrap: (type: string, inner: object) => object, place: string): 
     fc.record({ password: fc.record({ tokenUrl: url, refreshUrl: url, scopes }) }),
   );
   return fc.oneof(
-    fc.record({ name: word, [place]: fc.constantFrom('header', 'query', 'cookie') }).map((inner) => wrap('apiKey', inner)),
+    fc
+      .record({ name: word, [place]: fc.constantFrom('header', 'query', 'cookie') })
+      .map((inner) => wrap('apiKey', inner)),
     fc.record({ scheme: fc.constant('Bearer'), bearerFormat: fc.constant('JWT') }).map((inner) => wrap('http', inner)),
     fc.record({ flows: flow, description: text }).map((inner) => wrap('oauth2', inner)),
     fc.record({ openIdConnectUrl: url }).map((inner) => wrap('openIdConnect', inner)),

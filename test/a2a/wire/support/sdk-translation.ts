@@ -8,16 +8,24 @@ import {
   Task,
   TaskPushNotificationConfig,
 } from '@a2a-js/sdk';
-import { DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory, type Transport } from '@a2a-js/sdk/client';
+import {
+  DefaultAgentCardResolver,
+  JsonRpcTransportFactory,
+  RestTransportFactory,
+  type Transport,
+} from '@a2a-js/sdk/client';
 import { LegacyJsonRpcTransportHandler } from '@a2a-js/sdk/compat/v0_3/server';
 import { type A2ARequestHandler, ServerCallContext } from '@a2a-js/sdk/server';
 
 /*
- * The official SDK's own translation, driven through what it exports: its server of 0.3 over handlers of 1.0, and its client of 0.3 behind an interface
- * of 1.0.
+ * The official SDK's own translation, driven through what it exports: its server of 0.3 over handlers of 1.0, and
+ * its client of 0.3 behind an interface of 1.0.
  */
 
-/** 1.0 objects as the SDK's codecs write them: what ProtoJSON leaves out is left out, what the SDK does not know is gone. */
+/**
+ * 1.0 objects as the SDK's codecs write them: what ProtoJSON leaves out is left out, what the SDK does not know is
+ * gone.
+ */
 export const codec = {
   event: (value: unknown) => StreamResponse.toJSON(StreamResponse.fromJSON(value)),
   task: (value: unknown) => Task.toJSON(Task.fromJSON(value)),
@@ -34,7 +42,10 @@ const context = (): ServerCallContext => new ServerCallContext();
 const STREAMING = { capabilities: { streaming: true } } as AgentCard;
 
 function serve(handler: Partial<A2ARequestHandler>): LegacyJsonRpcTransportHandler {
-  return new LegacyJsonRpcTransportHandler({ getAgentCard: () => Promise.resolve(STREAMING), ...handler } as A2ARequestHandler);
+  return new LegacyJsonRpcTransportHandler({
+    getAgentCard: () => Promise.resolve(STREAMING),
+    ...handler,
+  } as A2ARequestHandler);
 }
 
 async function callLegacy(handler: Partial<A2ARequestHandler>, method: string, params: object): Promise<unknown> {
@@ -51,7 +62,10 @@ export async function sdkEventTo03(event: unknown): Promise<unknown> {
       yield await Promise.resolve(StreamResponse.fromJSON(event));
     },
   };
-  const stream = await serve(handler).handle({ jsonrpc: '2.0', id: 1, method: 'tasks/resubscribe', params: { id: 'x' } }, context());
+  const stream = await serve(handler).handle(
+    { jsonrpc: '2.0', id: 1, method: 'tasks/resubscribe', params: { id: 'x' } },
+    context(),
+  );
   for await (const reply of stream as AsyncIterable<{ result: unknown }>) return reply.result;
   throw new Error('the SDK streamed nothing');
 }
@@ -96,7 +110,10 @@ export interface SentRequest {
 
 const INTERFACE = 'https://agent.example/a2a';
 
-/** The SDK's client of a version and a binding, and what it sent. Its interface is 1.0's in either version. `reply` gets the id of the JSON-RPC request. */
+/**
+ * The SDK's client of a version and a binding, and what it sent. Its interface is 1.0's in either version. `reply`
+ * gets the id of the JSON-RPC request.
+ */
 export async function client(
   version: '0.3' | '1.0',
   binding: 'JSONRPC' | 'HTTP+JSON',
@@ -108,7 +125,9 @@ export async function client(
     sent.push({ verb: init?.method ?? 'GET', path: (url as string).slice(INTERFACE.length), body });
     return Promise.resolve(reply((body as { id: number } | undefined)?.id ?? 0));
   };
-  const card = AgentCard.fromJSON({ supportedInterfaces: [{ url: INTERFACE, protocolBinding: binding, protocolVersion: version }] });
+  const card = AgentCard.fromJSON({
+    supportedInterfaces: [{ url: INTERFACE, protocolBinding: binding, protocolVersion: version }],
+  });
   const options = { fetchImpl, legacyCompat: { enabled: true } };
   const factory = binding === 'JSONRPC' ? new JsonRpcTransportFactory(options) : new RestTransportFactory(options);
   return { transport: await factory.create(INTERFACE, card), sent };
@@ -128,7 +147,10 @@ export async function sdkSendTo03(params: unknown): Promise<unknown> {
 /** 0.3 → 1.0 of the result of a send, wrapped as 1.0 wraps it. */
 export async function sdkSentTo10(result: unknown): Promise<unknown> {
   const { transport } = await client('0.3', 'JSONRPC', (id) => Response.json({ jsonrpc: '2.0', id, result }));
-  const found = await transport.sendMessage(SendMessageRequest.fromJSON({ message: { messageId: 'm', role: 'ROLE_USER', parts: [] } }));
-  const payload = 'messageId' in found ? ({ $case: 'message', value: found } as const) : ({ $case: 'task', value: found } as const);
+  const found = await transport.sendMessage(
+    SendMessageRequest.fromJSON({ message: { messageId: 'm', role: 'ROLE_USER', parts: [] } }),
+  );
+  const payload =
+    'messageId' in found ? ({ $case: 'message', value: found } as const) : ({ $case: 'task', value: found } as const);
   return SendMessageResponse.toJSON({ payload });
 }

@@ -4,11 +4,20 @@ export interface Completion {
   readonly object: string;
   readonly model: string;
   readonly choices: readonly {
-    readonly message: { readonly role: string; readonly content: string | null; readonly tool_calls?: readonly Called[] };
+    readonly message: {
+      readonly role: string;
+      readonly content: string | null;
+      readonly tool_calls?: readonly Called[];
+    };
     readonly finish_reason: string | null;
   }[];
   readonly usage: Usage;
-  readonly error?: { readonly message: string; readonly type: string; readonly code: number; readonly param: string | null };
+  readonly error?: {
+    readonly message: string;
+    readonly type: string;
+    readonly code: number;
+    readonly param: string | null;
+  };
   readonly tollgate?: Extension;
 }
 
@@ -79,7 +88,9 @@ export interface Streamed {
 export async function streamed(response: Response): Promise<Streamed> {
   const text = await response.text();
   const events = text.split('\n\n').filter((event) => event !== '');
-  const chunks = events.filter((event) => event.startsWith('data: {')).map((event) => JSON.parse(event.slice(6)) as Chunk);
+  const chunks = events
+    .filter((event) => event.startsWith('data: {'))
+    .map((event) => JSON.parse(event.slice(6)) as Chunk);
   return {
     text,
     chunks,

@@ -2,10 +2,20 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { UpstreamFailure } from '#wire';
-import { encodePartsEvent, NO_PREFERENCES, type PartsAsk, type PartsEnd, type PartsEvent, type ReplyEnd, type Speaker } from '#gateway';
+import {
+  encodePartsEvent,
+  NO_PREFERENCES,
+  type PartsAsk,
+  type PartsEnd,
+  type PartsEvent,
+  type ReplyEnd,
+  type Speaker,
+} from '#gateway';
 
 /** What an agent says: events, then how it ended. It may wait and throw, which breaks its connection. */
-export type Script = (ask: PartsAsk) => AsyncIterable<PartsEvent | Partial<PartsEnd>> | Iterable<PartsEvent | Partial<PartsEnd>>;
+export type Script = (
+  ask: PartsAsk,
+) => AsyncIterable<PartsEvent | Partial<PartsEnd>> | Iterable<PartsEvent | Partial<PartsEnd>>;
 
 export interface ScriptedAgent {
   /** Base URL, as in `endpoint`. */
@@ -21,7 +31,10 @@ export interface ScriptedAgent {
 
 export const said = (text: string): PartsEvent => ({ type: 'part', part: { kind: 'text', text } });
 
-/** An agent on a real socket, and the speaker that speaks its protocol: one POST, answered by a line for each event, the last of which is the end. */
+/**
+ * An agent on a real socket, and the speaker that speaks its protocol: one POST, answered by a line for each event,
+ * the last of which is the end.
+ */
 export async function startScriptedAgent(): Promise<ScriptedAgent> {
   const asked: PartsAsk[] = [];
   let script: Script = () => [said('hello'), { finish: 'stop' }];
@@ -67,7 +80,12 @@ export async function startScriptedAgent(): Promise<ScriptedAgent> {
         wantsReceipt,
         exchange: {
           async *converse(_offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-            const exchange = send({ method: 'POST', path: '', headers: { 'content-type': 'application/json' }, body: JSON.stringify(ask) });
+            const exchange = send({
+              method: 'POST',
+              path: '',
+              headers: { 'content-type': 'application/json' },
+              body: JSON.stringify(ask),
+            });
             const reply = await exchange.head;
             let text = '';
             for (;;) {
@@ -95,7 +113,15 @@ export async function startScriptedAgent(): Promise<ScriptedAgent> {
 }
 
 function toEnd(given: Partial<PartsEnd>): ReplyEnd {
-  const end: PartsEnd = { finish: 'stop', error: null, taskId: null, contextId: null, promptTokens: 0, completionTokens: 0, ...given };
+  const end: PartsEnd = {
+    finish: 'stop',
+    error: null,
+    taskId: null,
+    contextId: null,
+    promptTokens: 0,
+    completionTokens: 0,
+    ...given,
+  };
   const outcome = end.finish === 'failed' ? 'free' : 'complete';
   return { usage: { call: 1n }, outcome, estimated: false, finishReason: end.finish, flags: [], tail: end };
 }

@@ -23,11 +23,16 @@ export interface Asked {
   readonly model: string;
   readonly stream?: boolean;
   readonly messages: readonly { readonly role: string; readonly content: unknown; readonly [field: string]: unknown }[];
-  readonly tools?: readonly { readonly function: { readonly name: string; readonly parameters: unknown; readonly description: string } }[];
+  readonly tools?: readonly {
+    readonly function: { readonly name: string; readonly parameters: unknown; readonly description: string };
+  }[];
   readonly [field: string]: unknown;
 }
 
-/** A chat model on a real socket that says what the test tells it to, turn by turn. After the last one it goes on with that. */
+/**
+ * A chat model on a real socket that says what the test tells it to, turn by turn. After the last one it goes on
+ * with that.
+ */
 export interface ScriptedModel {
   /** Base URL with `/v1`. */
   readonly url: string;
@@ -89,14 +94,23 @@ async function answer(body: Asked, turn: Turn, response: ServerResponse): Promis
     };
     response.writeHead(200, { 'content-type': 'application/json' });
     return void response.end(
-      JSON.stringify({ id: 'theirs', object: 'chat.completion', created: 1, choices: [{ index: 0, message, finish_reason }], usage }),
+      JSON.stringify({
+        id: 'theirs',
+        object: 'chat.completion',
+        created: 1,
+        choices: [{ index: 0, message, finish_reason }],
+        usage,
+      }),
     );
   }
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   const chunk = (choices: unknown, more: object = {}) =>
-    response.write(`data: ${JSON.stringify({ id: 'theirs', object: 'chat.completion.chunk', created: 1, choices, ...more })}\n\n`);
+    response.write(
+      `data: ${JSON.stringify({ id: 'theirs', object: 'chat.completion.chunk', created: 1, choices, ...more })}\n\n`,
+    );
   chunk([{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }]);
-  for (const word of content?.split(/(?<= )/) ?? []) chunk([{ index: 0, delta: { content: word }, finish_reason: null }]);
+  for (const word of content?.split(/(?<= )/) ?? [])
+    chunk([{ index: 0, delta: { content: word }, finish_reason: null }]);
   await turn.until;
   for (const call of calls) chunk([{ index: 0, delta: { tool_calls: [call] }, finish_reason: null }]);
   chunk([{ index: 0, delta: {}, finish_reason }]);

@@ -13,19 +13,34 @@ export interface ScriptedTools {
   stop(): Promise<void>;
 }
 
-/** A tool server that is posted `tools/list` and `tools/call` and nothing else. Each tool answers when its promise resolves, with the text that it has. */
-export async function startScriptedTools(tools: Readonly<Record<string, () => Promise<string>>>): Promise<ScriptedTools> {
+/**
+ * A tool server that is posted `tools/list` and `tools/call` and nothing else. Each tool answers when its promise
+ * resolves, with the text that it has.
+ */
+export async function startScriptedTools(
+  tools: Readonly<Record<string, () => Promise<string>>>,
+): Promise<ScriptedTools> {
   const running: string[] = [];
   const ran: string[] = [];
   const changes = new EventTarget();
   const server = createServer((request, response) => {
     response.on('error', () => {});
     void (async () => {
-      const { id, method, params } = JSON.parse(await read(request)) as { id: unknown; method: string; params?: { name: string } };
+      const { id, method, params } = JSON.parse(await read(request)) as {
+        id: unknown;
+        method: string;
+        params?: { name: string };
+      };
       const reply = (body: object) =>
-        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
+        response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ jsonrpc: '2.0', id, ...body }));
       if (method === 'tools/list') {
-        const list = Object.keys(tools).map((name) => ({ name, description: `Tool ${name}`, inputSchema: { type: 'object' } }));
+        const list = Object.keys(tools).map((name) => ({
+          name,
+          description: `Tool ${name}`,
+          inputSchema: { type: 'object' },
+        }));
         return void reply({ result: { tools: list } });
       }
       const tool = params && tools[params.name];

@@ -18,7 +18,9 @@ export interface ToolWorld {
 export async function startToolWorld(): Promise<ToolWorld> {
   const fixture = await startMcpFixture();
   const model = await startScriptedModel();
-  const world = await startWorld({ toml: modelToml(model.url) + toolToml(fixture.url) + toolToml(fixture.url, 'other/kit') + UNHURRIED });
+  const world = await startWorld({
+    toml: modelToml(model.url) + toolToml(fixture.url) + toolToml(fixture.url, 'other/kit') + UNHURRIED,
+  });
   let start = 0n;
   return {
     world,
@@ -44,7 +46,11 @@ export const TOOL = 1_000n;
 /** The name that the model has for a tool that says its arguments. */
 export const ECHO = 'kit__json_schema_2020_12_tool';
 export const ADA = { name: 'Ada', email: 'ada@example.com' };
-export const KIT = { type: 'mcp', service: 'kit', allowed_tools: ['json_schema_2020_12_tool', 'test_error_handling', 'test_image_content'] };
+export const KIT = {
+  type: 'mcp',
+  service: 'kit',
+  allowed_tools: ['json_schema_2020_12_tool', 'test_error_handling', 'test_image_content'],
+};
 /** A tool that the client calls. */
 export const OWN = { type: 'function', function: { name: 'mine', parameters: { type: 'object' } } };
 export const ask = (more: object = {}) => ({

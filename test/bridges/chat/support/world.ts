@@ -5,7 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openDatabase } from '#store';
 import { createOriginGuard } from '#wire';
-import { audit, createBill, createLedger, createPriceBook, createReceiptSigner, escrowOf, parseUsd, treasuryOf, type LockRecord } from '#billing';
+import {
+  audit,
+  createBill,
+  createLedger,
+  createPriceBook,
+  createReceiptSigner,
+  escrowOf,
+  parseUsd,
+  treasuryOf,
+  type LockRecord,
+} from '#billing';
 import { loadConfig } from '#config';
 import {
   createArrivals,
@@ -47,7 +57,10 @@ import { chatRoutes } from '../../../../src/openai/chat-routes.ts';
 import { createModelSpeaker } from '../../../../src/openai/model-speaker.ts';
 import { NO_TASKS } from '../../../support/no-tasks.ts';
 
-/** The chat door over the whole pipeline, a real database and real servers, with speakers of the test's own beside those of the gateway. */
+/**
+ * The chat door over the whole pipeline, a real database and real servers, with speakers of the test's own beside
+ * those of the gateway.
+ */
 export interface World {
   /** `http://127.0.0.1:<port>/api/v1`. */
   readonly url: string;
@@ -55,7 +68,10 @@ export interface World {
   readonly account: string;
   readonly catalog: Catalog;
   readonly speakers: Speakers;
-  /** Says something to a primitive as a door does, and runs the call to its end. `onHeard` is told of every event; its client leaves when `gone` aborts. */
+  /**
+   * Says something to a primitive as a door does, and runs the call to its end. `onHeard` is told of every event;
+   * its client leaves when `gone` aborts.
+   */
   say(speaker: Speaker, name: string, ask: PartsAsk, gone?: AbortSignal, onHeard?: () => void): Promise<Heard>;
   /** What went wrong unseen by clients. */
   readonly errors: unknown[];
@@ -93,7 +109,12 @@ export interface WorldOptions {
   readonly keepAliveMs?: number;
 }
 
-const NOBODY: Speaker = { primitive: 'agent', has: () => false, list: () => [], toCall: () => Promise.reject(new Error('there are no agents here')) };
+const NOBODY: Speaker = {
+  primitive: 'agent',
+  has: () => false,
+  list: () => [],
+  toCall: () => Promise.reject(new Error('there are no agents here')),
+};
 
 export async function startWorld(options: WorldOptions): Promise<World> {
   const now = Date.now;
@@ -134,7 +155,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     drainMs: config.billing.drainMs,
     drainBytes: config.billing.drainBytes,
     refuse: refuseLock,
-    receipt: (call, end, settlement) => (call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now(), [])) : null),
+    receipt: (call, end, settlement) =>
+      call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now(), [])) : null,
     onStarted: observer.started,
     onRefused: observer.failed,
     onResolved(call, resolution) {
@@ -160,7 +182,10 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     now,
     elapsed: now,
   });
-  const idempotency = createIdempotency(database, { now, runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000 });
+  const idempotency = createIdempotency(database, {
+    now,
+    runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000,
+  });
   const mcp = createMcp({
     pipeline,
     catalog,
@@ -184,7 +209,11 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     guard: createOriginGuard({ ...config, signInDomains: config.signIn.domains, bindHost: config.host }),
     challenge: () => null,
   });
-  const speakers: Speakers = { a2a: options.agents ?? NOBODY, mcp: mcp.speaker, model: createModelSpeaker({ catalog, config, now }) };
+  const speakers: Speakers = {
+    a2a: options.agents ?? NOBODY,
+    mcp: mcp.speaker,
+    model: createModelSpeaker({ catalog, config, now }),
+  };
   const server = createServer({ limits: config.limits, onError });
   await server.register(
     chatRoutes({
@@ -192,7 +221,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       idempotency,
       config,
       speakers: () => speakers,
-      toolLoop: { catalog, runs: createRuns({ ledger, now, graceMs }), toolsOf: mcp.toolsOf, budgetMax: parseUsd(options.budgetMax ?? '1') },
+      toolLoop: {
+        catalog,
+        runs: createRuns({ ledger, now, graceMs }),
+        toolsOf: mcp.toolsOf,
+        budgetMax: parseUsd(options.budgetMax ?? '1'),
+      },
       now,
       onError,
       ...(options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {}),
@@ -203,7 +237,14 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const url = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}/api/v1`;
   const account = localAccount('tester');
   const credit = parseUsd(options.credit ?? '100');
-  if (credit > 0n) await ledger.transfer({ id: randomUUID(), from: treasuryOf('operator'), to: escrowOf(account), amount: credit, memo: '' });
+  if (credit > 0n)
+    await ledger.transfer({
+      id: randomUUID(),
+      from: treasuryOf('operator'),
+      to: escrowOf(account),
+      amount: credit,
+      memo: '',
+    });
   const { text: key } = (await keys.create({ account, label: 'test', kind: 'live' }))!;
   const held = { name: 'test/held', text: "SELECT id FROM locks WHERE state = 'held' LIMIT 1" };
 
@@ -215,7 +256,12 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     speakers,
     async say(speaker, name, ask, gone = new AbortController().signal, onHeard = () => {}) {
       const caller = { account, key: null, wallet: null };
-      const request = await speaker.toCall(name, ask, { caller, requestId: 'said', traceparent: null, wantsReceipt: false });
+      const request = await speaker.toCall(name, ask, {
+        caller,
+        requestId: 'said',
+        traceparent: null,
+        wantsReceipt: false,
+      });
       const call = await pipeline.prepare(request);
       const events: PartsEvent[] = [];
       for await (const frame of pipeline.run(call, gone)) {
@@ -223,7 +269,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
           events.push(...decodePartsEvents(frame.bytes));
           onHeard();
         }
-        if (frame.type === 'settled') return { id: call.id, events, end: frame.tail as PartsEnd, charged: frame.settlement.charged };
+        if (frame.type === 'settled')
+          return { id: call.id, events, end: frame.tail as PartsEnd, charged: frame.settlement.charged };
       }
       throw new Error('a call ended without a settlement');
     },
@@ -246,8 +293,10 @@ export async function startWorld(options: WorldOptions): Promise<World> {
       return record;
     },
     children: (id) => ledger.children(id ?? ''),
-    locks: async () => (await database.query({ name: 'test/locks', text: 'SELECT id FROM locks' })).map((row) => row['id'] as string),
-    limitedKey: async (allowedServices) => (await keys.create({ account, label: 'limited', kind: 'live', allowedServices }))!.text,
+    locks: async () =>
+      (await database.query({ name: 'test/locks', text: 'SELECT id FROM locks' })).map((row) => row['id'] as string),
+    limitedKey: async (allowedServices) =>
+      (await keys.create({ account, label: 'limited', kind: 'live', allowedServices }))!.text,
     chat: (body, headers = {}, signal) =>
       fetch(`${url}/chat/completions`, {
         method: 'POST',

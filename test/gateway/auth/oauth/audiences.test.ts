@@ -61,7 +61,8 @@ describe('a token is for this gateway', () => {
 
 describe('the metadata of a request is at', () => {
   const nameless = createResources({ publicUrl: null, domains: [], audience: null });
-  const at = (url: string, host: string, protocol: 'http' | 'https' = 'http') => nameless.metadataUrlOf({ url, host, protocol });
+  const at = (url: string, host: string, protocol: 'http' | 'https' = 'http') =>
+    nameless.metadataUrlOf({ url, host, protocol });
 
   it.each([
     ['/mcp', '/mcp'],
@@ -77,10 +78,14 @@ describe('the metadata of a request is at', () => {
     expect(at(url, 'gate.local', 'https')).toBe(`https://gate.local${well}`);
   });
 
-  it.each(['', 'a b', 'evil"example', 'evil.example", resource_metadata="https://evil.example', 'u@evil.example', 'evil.example/x'])(
-    'nowhere when Host is %j',
-    (host) => {
-      expect(at('/mcp', host)).toBeNull();
-    },
-  );
+  it.each([
+    '',
+    'a b',
+    'evil"example',
+    'evil.example", resource_metadata="https://evil.example',
+    'u@evil.example',
+    'evil.example/x',
+  ])('nowhere when Host is %j', (host) => {
+    expect(at('/mcp', host)).toBeNull();
+  });
 });

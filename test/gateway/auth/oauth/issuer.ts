@@ -32,9 +32,13 @@ export const jwkOf = ({ kid, algorithm, publicKey }: IssuerKey): Json => ({
   use: 'sig',
 });
 
-const part = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
+const part = (value: unknown) =>
+  Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
 
-/** A JWT as an issuer makes it; fields of `header` win, and one that is undefined is left out. A text as claims stands as it is. */
+/**
+ * A JWT as an issuer makes it; fields of `header` win, and one that is undefined is left out. A text as claims
+ * stands as it is.
+ */
 export function mint(key: IssuerKey, claims: Json | string, header: Json = {}): string {
   const text = `${part({ alg: key.algorithm, typ: 'at+jwt', kid: key.kid, ...header })}.${part(claims)}`;
   return `${text}.${signatureOf(key, text).toString('base64url')}`;
@@ -44,7 +48,8 @@ export function signatureOf({ algorithm, privateKey }: IssuerKey, text: string):
   const data = Buffer.from(text);
   if (algorithm === 'EdDSA') return sign(null, data, privateKey);
   if (algorithm === 'ES256') return sign('sha256', data, { key: privateKey, dsaEncoding: 'ieee-p1363' });
-  if (algorithm === 'PS256') return sign('sha256', data, { key: privateKey, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 });
+  if (algorithm === 'PS256')
+    return sign('sha256', data, { key: privateKey, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: 32 });
   return sign('sha256', data, privateKey);
 }
 
@@ -79,9 +84,11 @@ export async function startIssuer({ path = '', wellKnown = null, metadata = {} }
   const server = createServer((request, response) => {
     asked.push(request.url!);
     if (issuer.answer) return issuer.answer(request, response);
-    const isMetadata = wellKnown === null ? request.url === `/.well-known/oauth-authorization-server${path}` : request.url === wellKnown;
+    const isMetadata =
+      wellKnown === null ? request.url === `/.well-known/oauth-authorization-server${path}` : request.url === wellKnown;
     if (request.url === '/keys') response.end(JSON.stringify({ keys }));
-    else if (isMetadata) response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${new URL(issuer.url).origin}/keys`, ...metadata }));
+    else if (isMetadata)
+      response.end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${new URL(issuer.url).origin}/keys`, ...metadata }));
     else response.writeHead(404).end();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -89,6 +96,11 @@ export async function startIssuer({ path = '', wellKnown = null, metadata = {} }
     server.closeAllConnections();
     server.close();
   });
-  const issuer: Issuer = { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`, keys, asked, answer: null };
+  const issuer: Issuer = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`,
+    keys,
+    asked,
+    answer: null,
+  };
   return issuer;
 }

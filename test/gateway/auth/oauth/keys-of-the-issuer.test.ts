@@ -82,11 +82,14 @@ describe('the keys of the issuer', () => {
     await enter(token());
     const asked = () => issuer.asked.filter((path) => path === '/keys').length;
     const stranger = issuerKey('stranger');
-    for (let round = 0; round < 20; round += 1) await expect(enter(token({ round }, {}, stranger))).rejects.toMatchObject(unknownKey);
+    for (let round = 0; round < 20; round += 1)
+      await expect(enter(token({ round }, {}, stranger))).rejects.toMatchObject(unknownKey);
     expect(asked()).toBe(1);
     clock.now += MINUTE_MS;
     await Promise.all(
-      Array.from({ length: 20 }, (_, n) => expect(enter(token({ n, again: true }, { kid: `kid-${n}` }, stranger))).rejects.toMatchObject(unknownKey)),
+      Array.from({ length: 20 }, (_, n) =>
+        expect(enter(token({ n, again: true }, { kid: `kid-${n}` }, stranger))).rejects.toMatchObject(unknownKey),
+      ),
     );
     expect(asked()).toBe(2);
   });
@@ -134,11 +137,15 @@ describe('the keys of the issuer', () => {
     ['a secret', () => ({ kty: 'oct', k: Buffer.from('secret').toString('base64url'), kid: 'first' })],
     ['a key for encryption', () => ({ ...jwkOf(issuerKey('first')), use: 'enc' })],
     ['half a key', () => ({ kty: 'OKP', crv: 'Ed25519', kid: 'first' })],
-    ['a short RSA key', () => ({ kty: 'RSA', n: Buffer.alloc(64, 255).toString('base64url'), e: 'AQAB', kid: 'first', alg: 'RS256' })],
+    [
+      'a short RSA key',
+      () => ({ kty: 'RSA', n: Buffer.alloc(64, 255).toString('base64url'), e: 'AQAB', kid: 'first', alg: 'RS256' }),
+    ],
   ])('that are %s open nothing', async (_what, jwk) => {
     const { issuer, enter, token } = await openTokens();
     issuer.keys.splice(0, 1, jwk());
-    for (const alg of ['EdDSA', 'RS256']) await expect(enter(token({}, { alg }))).rejects.toMatchObject({ code: 'unauthorized' });
+    for (const alg of ['EdDSA', 'RS256'])
+      await expect(enter(token({}, { alg }))).rejects.toMatchObject({ code: 'unauthorized' });
   });
 });
 
@@ -154,7 +161,11 @@ describe('an issuer that misbehaves', () => {
     ['with more than 256 KiB', `{"keys":[],"padding":"${'x'.repeat(256 * 1024)}"}`],
   ])('answers %s: tokens are answered with 503, and no attempt is counted', async (_what, body) => {
     const issuer = await startIssuer();
-    const { enter, token, failures, clock } = await openTokens({ issuer, failuresPerMinute: 1, oauth: { jwksUrl: `${issuer.url}/keys` } });
+    const { enter, token, failures, clock } = await openTokens({
+      issuer,
+      failuresPerMinute: 1,
+      oauth: { jwksUrl: `${issuer.url}/keys` },
+    });
     issuer.answer = (_request, response) => response.end(body);
     await expect(enter(token())).rejects.toMatchObject({ code: 'service_unavailable' });
     clock.now += 5_000;
@@ -166,7 +177,9 @@ describe('an issuer that misbehaves', () => {
     const { issuer, enter, token, failures } = await openTokens();
     issuer.answer = (request, response) => {
       const metadata = { issuer: issuer.url, jwks_uri: `${issuer.url}/keys` };
-      response.writeHead(request.url === '/keys' ? 203 : 200).end(JSON.stringify(request.url === '/keys' ? { keys: issuer.keys } : metadata));
+      response
+        .writeHead(request.url === '/keys' ? 203 : 200)
+        .end(JSON.stringify(request.url === '/keys' ? { keys: issuer.keys } : metadata));
     };
     await expect(enter(token())).rejects.toMatchObject(unavailable);
     expect(String(failures[0])).toContain('answers 203');

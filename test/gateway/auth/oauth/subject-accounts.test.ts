@@ -49,7 +49,11 @@ describe('the account of a subject', () => {
       fc.property(subject, subject, issuer, issuer, (one, other, of, from) => {
         const account = subjectAccount(of, one);
         expect(account).toMatch(CAIP_10);
-        expect([isSubjectAccount(account), parseAccountId(account), toCaip10(account, [])]).toEqual([true, account, account]);
+        expect([isSubjectAccount(account), parseAccountId(account), toCaip10(account, [])]).toEqual([
+          true,
+          account,
+          account,
+        ]);
         if (one !== other || of !== from) expect(subjectAccount(from, other)).not.toBe(account);
       }),
       { numRuns: 1_000 },

@@ -17,10 +17,13 @@ describe('a token', () => {
     expect(rest).toEqual({ key: null, wallet: null });
   });
 
-  it.each([undefined, 'JWT', 'jwt', 'at+jwt', 'application/at+jwt', 'AT+JWT'])('of the type %s is taken', async (typ) => {
-    const { enter, token } = await openTokens();
-    await expect(enter(token({}, { typ }))).resolves.toBeDefined();
-  });
+  it.each([undefined, 'JWT', 'jwt', 'at+jwt', 'application/at+jwt', 'AT+JWT'])(
+    'of the type %s is taken',
+    async (typ) => {
+      const { enter, token } = await openTokens();
+      await expect(enter(token({}, { typ }))).resolves.toBeDefined();
+    },
+  );
 
   it('without a key id is taken while the issuer has one key', async () => {
     const { enter, token, issuer } = await openTokens();
@@ -50,7 +53,8 @@ describe('a token', () => {
   ];
   it.each(wrong)('%s is refused', async (_what, changes, why) => {
     const { enter, token, issuer, tokens } = await openTokens();
-    const iss = changes['iss'] === 'slash' ? { iss: `${issuer.url}/` } : changes['iss'] === 'list' ? { iss: [issuer.url] } : {};
+    const iss =
+      changes['iss'] === 'slash' ? { iss: `${issuer.url}/` } : changes['iss'] === 'list' ? { iss: [issuer.url] } : {};
     const text = token({ ...changes, ...iss });
     await expect(enter(text)).rejects.toMatchObject(unauthorized(why));
     expect(tokens.known(text)).toBeNull();
@@ -99,26 +103,34 @@ describe('a forged token is refused', () => {
   it.each(['', undefined, null, 1, ['EdDSA'], { toString: 1 }])('with %j as alg', async (alg) => {
     const { enter, token } = await openTokens();
     const error: unknown = await enter(token({}, { alg })).catch((reason: unknown) => reason);
-    expect(error).toSatisfy((one) => (one as Error).message === 'no token' || (one as GatewayError).code === 'unauthorized');
+    expect(error).toSatisfy(
+      (one) => (one as Error).message === 'no token' || (one as GatewayError).code === 'unauthorized',
+    );
   });
 
   it('with the public key as the secret of a MAC', async () => {
     const { enter, claims, issuer } = await openTokens();
     const key = issuerKey('rsa', 'RS256');
     issuer.keys.push(jwkOf(key));
-    await expect(enter(mintByPublicKey(key, claims()))).rejects.toMatchObject(unauthorized('is not signed with one of RS256, PS256, ES256, EdDSA'));
+    await expect(enter(mintByPublicKey(key, claims()))).rejects.toMatchObject(
+      unauthorized('is not signed with one of RS256, PS256, ES256, EdDSA'),
+    );
   });
 
   it('with a key of its own in the header', async () => {
     const { enter, claims } = await openTokens();
     const own = issuerKey('first');
     for (const header of [{ jwk: jwkOf(own) }, { jku: 'http://127.0.0.1:9/keys' }, { x5u: 'http://127.0.0.1:9/c' }])
-      await expect(enter(mint(own, claims(), header))).rejects.toMatchObject(unauthorized('was not signed by its issuer'));
+      await expect(enter(mint(own, claims(), header))).rejects.toMatchObject(
+        unauthorized('was not signed by its issuer'),
+      );
   });
 
   it('with the algorithm of another kind of key', async () => {
     const { enter, claims, first } = await openTokens();
-    await expect(enter(mint(first, claims(), { alg: 'RS256' }))).rejects.toMatchObject(unauthorized('names a key that its issuer does not have'));
+    await expect(enter(mint(first, claims(), { alg: 'RS256' }))).rejects.toMatchObject(
+      unauthorized('names a key that its issuer does not have'),
+    );
   });
 
   it.each([
@@ -136,29 +148,42 @@ describe('a forged token is refused', () => {
     else await expect(result).rejects.toMatchObject(unauthorized('of another type'));
   });
 
-  it.each(['../../keys/first', '/etc/passwd', 'FIRST', 'first\u0000', "' OR '1'='1", '__proto__', '', '0', 'http://127.0.0.1:9/key'])(
-    'with the key id %j, which leads nowhere',
-    async (kid) => {
-      const { enter, token, issuer } = await openTokens();
-      await expect(enter(token({}, { kid }))).rejects.toMatchObject({ code: 'unauthorized' });
-      expect(new Set(issuer.asked)).toEqual(new Set(['/.well-known/oauth-authorization-server', '/keys']));
-    },
-  );
+  it.each([
+    '../../keys/first',
+    '/etc/passwd',
+    'FIRST',
+    'first\u0000',
+    "' OR '1'='1",
+    '__proto__',
+    '',
+    '0',
+    'http://127.0.0.1:9/key',
+  ])('with the key id %j, which leads nowhere', async (kid) => {
+    const { enter, token, issuer } = await openTokens();
+    await expect(enter(token({}, { kid }))).rejects.toMatchObject({ code: 'unauthorized' });
+    expect(new Set(issuer.asked)).toEqual(new Set(['/.well-known/oauth-authorization-server', '/keys']));
+  });
 
   it('with any character of it changed', async () => {
     const { enter, token, failures } = await openTokens();
     const text = token();
     await enter(text);
     await fc.assert(
-      fc.asyncProperty(fc.nat(text.length - 1), fc.constantFrom('A', 'Q', 'g', 'w', '_', '-', '.', '=', 'x'), async (at, character) => {
-        const changed = text.slice(0, at) + character + text.slice(at + 1);
-        fc.pre(changed !== text);
-        // The last digit of a part may hold bits that mean nothing; all the same, no other text is this token.
-        const [, body = '', signature = ''] = changed.split('.');
-        const same = Buffer.from(signature, 'base64url').equals(Buffer.from(text.split('.')[2]!, 'base64url')) && body === text.split('.')[1];
-        const error: unknown = await enter(changed).catch((reason: unknown) => reason);
-        if (!same || !changed.startsWith(text.split('.')[0]!)) expect(error).toBeInstanceOf(Error);
-      }),
+      fc.asyncProperty(
+        fc.nat(text.length - 1),
+        fc.constantFrom('A', 'Q', 'g', 'w', '_', '-', '.', '=', 'x'),
+        async (at, character) => {
+          const changed = text.slice(0, at) + character + text.slice(at + 1);
+          fc.pre(changed !== text);
+          // The last digit of a part may hold bits that mean nothing; all the same, no other text is this token.
+          const [, body = '', signature = ''] = changed.split('.');
+          const same =
+            Buffer.from(signature, 'base64url').equals(Buffer.from(text.split('.')[2]!, 'base64url')) &&
+            body === text.split('.')[1];
+          const error: unknown = await enter(changed).catch((reason: unknown) => reason);
+          if (!same || !changed.startsWith(text.split('.')[0]!)) expect(error).toBeInstanceOf(Error);
+        },
+      ),
       { numRuns: 300 },
     );
     expect(failures).toEqual([]);
@@ -194,7 +219,9 @@ describe('what is no token', () => {
     const json = fc.json().map((text) => Buffer.from(text).toString('base64url'));
     await fc.assert(
       fc.asyncProperty(json, json, fc.string(), async (header, body, signature) => {
-        const error: unknown = await tokens.verify(`${header}.${body}.${signature}`, ADDRESS)?.catch((reason: unknown) => reason);
+        const error: unknown = await tokens
+          .verify(`${header}.${body}.${signature}`, ADDRESS)
+          ?.catch((reason: unknown) => reason);
         if (error !== undefined) expect(error).toMatchObject({ code: 'unauthorized' });
       }),
     );
@@ -207,8 +234,11 @@ describe('tokens that fail', () => {
     const good = token();
     const other = issuerKey('first');
     for (let round = 0; round < 5; round += 1)
-      await expect(enter(token({ iss: 'https://evil.example', n: round }))).rejects.toMatchObject({ code: 'unauthorized' });
-    for (let round = 0; round < 3; round += 1) await expect(enter(mint(other, claims({ n: round })))).rejects.toMatchObject({ code: 'unauthorized' });
+      await expect(enter(token({ iss: 'https://evil.example', n: round }))).rejects.toMatchObject({
+        code: 'unauthorized',
+      });
+    for (let round = 0; round < 3; round += 1)
+      await expect(enter(mint(other, claims({ n: round })))).rejects.toMatchObject({ code: 'unauthorized' });
     await expect(enter(mint(other, claims({ n: 3 })))).rejects.toMatchObject({ code: 'rate_limit_exceeded' });
     await expect(enter(good)).rejects.toMatchObject({ code: 'rate_limit_exceeded' });
     await expect(enter(good, '192.0.2.2')).resolves.toBeDefined();
@@ -243,7 +273,7 @@ it('a signature is over the very bytes of the token', async () => {
   const [header, body, signature] = mint(first, claims()).split('.');
   const longer = Buffer.from(JSON.stringify(claims({ sub: 'bob' }))).toString('base64url');
   await expect(enter(`${header}.${longer}.${signature}`)).rejects.toMatchObject(unauthorized('was changed'));
-  await expect(enter(`${header}.${body}.${signatureOf(first, `${body}.${header}`).toString('base64url')}`)).rejects.toMatchObject(
-    unauthorized('was changed'),
-  );
+  await expect(
+    enter(`${header}.${body}.${signatureOf(first, `${body}.${header}`).toString('base64url')}`),
+  ).rejects.toMatchObject(unauthorized('was changed'));
 });

@@ -5,7 +5,15 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayError, toHttpError } from '#wire';
 import { accountTotals, audit, createLedger, findTransfer } from '#billing';
 import { createRateLimiter, createRatePolicies, createServer, limitedAs, type Admission } from '#gateway';
-import { createAuthenticator, createConsumerStore, createIdentity, createKeyStore, createNonces, createSignIn, requireAdmission } from '#auth';
+import {
+  createAuthenticator,
+  createConsumerStore,
+  createIdentity,
+  createKeyStore,
+  createNonces,
+  createSignIn,
+  requireAdmission,
+} from '#auth';
 import { createKey, localAccount } from '#auth/accounts';
 import { accountRoutes, adminRoutes } from '#pages';
 import { createAdminGuard } from '../../../../src/auth/admin-key.ts';
@@ -34,7 +42,11 @@ const INVALID_KEY = { error: { message: 'Invalid API key', type: 'unauthorized',
 
 /** The account endpoints, the administration, and an MCP endpoint that answers with its caller, on a real socket. */
 async function world(options: TokenWorldOptions & { readonly enabled?: boolean } = {}) {
-  const tokens = await openTokens({ domains: [DOMAIN], ...options, ...(options.enabled === false ? { oauth: { issuer: null } } : {}) });
+  const tokens = await openTokens({
+    domains: [DOMAIN],
+    ...options,
+    ...(options.enabled === false ? { oauth: { issuer: null } } : {}),
+  });
   const { now, attempts, resource, config } = tokens;
   tokens.clock.now = START;
   const database = await openTestDatabase('sqlite');
@@ -42,17 +54,31 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   onTestFinished(() => ledger.close());
   const store = createKeyStore(database, { now });
   const signIn = await createSignIn({ ...config.signIn, chains: [], attempts, now, elapsed: now });
-  const nonces = createNonces({ secret: createIdentity({ seed: '0'.repeat(64) }).secret('sign-in nonces'), database, now });
+  const nonces = createNonces({
+    secret: createIdentity({ seed: '0'.repeat(64) }).secret('sign-in nonces'),
+    database,
+    now,
+  });
   let seen = 0;
   const { accessTokens } = resource;
   const counted = accessTokens && {
     known: (token: string) => ((seen += 1), accessTokens.known(token)),
     verify: (token: string, address: string) => ((seen += 1), accessTokens.verify(token, address)),
   };
-  const authenticator = createAuthenticator({ keys: store, signIn, accessTokens: counted, attempts, acceptDevelopmentKeys: true, now });
+  const authenticator = createAuthenticator({
+    keys: store,
+    signIn,
+    accessTokens: counted,
+    attempts,
+    acceptDevelopmentKeys: true,
+    now,
+  });
   const limiter = createRateLimiter({ redis: null, now });
   const policies = createRatePolicies({ ...LIMITS, requestsPerMinute: 10_000 });
-  const admit = async (headers: Parameters<typeof authenticator.authenticate>[0], address: string): Promise<Admission> => {
+  const admit = async (
+    headers: Parameters<typeof authenticator.authenticate>[0],
+    address: string,
+  ): Promise<Admission> => {
     const caller = await authenticator.authenticate(headers, address);
     return { caller, rate: await limiter.take(limitedAs(caller), policies.of(caller), { requests: 1, tokens: 0 }) };
   };
@@ -114,7 +140,12 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => server.close());
 
-  const call = async (method: string, path: string, headers: Readonly<Record<string, string>> = {}, body?: unknown): Promise<Answer> => {
+  const call = async (
+    method: string,
+    path: string,
+    headers: Readonly<Record<string, string>> = {},
+    body?: unknown,
+  ): Promise<Answer> => {
     const response = await fetch(url + path, {
       method,
       headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
@@ -142,20 +173,32 @@ describe('a token', () => {
     const { call, token, adminKey, audited } = await world();
     const text = token({ sub: 'auth0|5f7c' });
     const { status, body } = await call('POST', '/mcp/weather', bearer(text));
-    expect({ status, body }).toEqual({ status: 200, body: { account: expect.stringMatching(/^oauth:.*:auth0%7C5f7c$/), key: null, wallet: null } });
+    expect({ status, body }).toEqual({
+      status: 200,
+      body: { account: expect.stringMatching(/^oauth:.*:auth0%7C5f7c$/), key: null, wallet: null },
+    });
     const account = body['account'] as string;
 
     const before = await call('GET', '/api/v1/session/balance', bearer(text));
     expect(before.body).toMatchObject({ caip_account_id: account, balance_micro_usdc: 0 });
     const credit = { amount_usd: 10, reference: 'r-1' };
-    const credited = await call('POST', `/admin/v1/accounts/${encodeURIComponent(account)}/credit`, bearer(adminKey), credit);
+    const credited = await call(
+      'POST',
+      `/admin/v1/accounts/${encodeURIComponent(account)}/credit`,
+      bearer(adminKey),
+      credit,
+    );
     expect(credited).toMatchObject({
       status: 200,
       body: { data: { account: { id: account, caip_account_id: account, balance_micro_usdc: 10_000_000 } } },
     });
-    expect((await call('GET', '/api/v1/session/balance', bearer(text))).body).toMatchObject({ balance_micro_usdc: 10_000_000 });
+    expect((await call('GET', '/api/v1/session/balance', bearer(text))).body).toMatchObject({
+      balance_micro_usdc: 10_000_000,
+    });
     // Another subject has another account.
-    expect((await call('GET', '/api/v1/session/balance', bearer(token({ sub: 'bob' })))).body).toMatchObject({ balance_micro_usdc: 0 });
+    expect((await call('GET', '/api/v1/session/balance', bearer(token({ sub: 'bob' })))).body).toMatchObject({
+      balance_micro_usdc: 0,
+    });
     expect(await audited()).toMatchObject({ ok: true });
   });
 
@@ -163,7 +206,8 @@ describe('a token', () => {
     const { call, token, claims } = await world({ failuresPerMinute: 2 });
     expect((await call('POST', '/mcp', bearer(token()))).status).toBe(200);
     const forged = (n: number) => bearer(mint(issuerKey('first'), claims({ n })));
-    for (const [n, status] of [401, 401, 429, 429].entries()) expect((await call('POST', '/mcp', forged(n))).status).toBe(status);
+    for (const [n, status] of [401, 401, 429, 429].entries())
+      expect((await call('POST', '/mcp', forged(n))).status).toBe(status);
     expect((await call('POST', '/mcp', bearer(token()))).status).toBe(200);
     expect((await call('POST', '/mcp', bearer(token({ sub: 'bob' })))).status).toBe(429);
   });
@@ -177,7 +221,10 @@ describe('a token', () => {
     });
     const headers = { ...bearer(token()), 'sec-websocket-protocol': TUNNEL_PROTOCOL };
     const dial = { headers, rawHeaders: Object.entries(headers).flat() } as unknown as IncomingMessage;
-    await expect(admit(dial, '192.0.2.1')).rejects.toMatchObject({ code: 'permission_denied', message: expect.stringContaining('cannot provide') });
+    await expect(admit(dial, '192.0.2.1')).rejects.toMatchObject({
+      code: 'permission_denied',
+      message: expect.stringContaining('cannot provide'),
+    });
   });
 
   it('is taken with any case of the scheme, and beside a dummy in x-api-key', async () => {
@@ -200,7 +247,10 @@ describe('a token', () => {
   it('twice is refused', async () => {
     const { url, token } = await world();
     const [one, other] = [`Authorization: Bearer ${token()}`, `authorization: Bearer ${token({ sub: 'bob' })}`];
-    const answer = await sendRaw(url, `POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n${one}\r\n${other}\r\n\r\n`);
+    const answer = await sendRaw(
+      url,
+      `POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n${one}\r\n${other}\r\n\r\n`,
+    );
     expect(answer.status).toBe(401);
     expect(answer.body).toContain('more than once');
   });
@@ -211,7 +261,9 @@ describe('a token', () => {
     const { record } = (await keys.create({ account: body['account'] as string, label: 'k', kind: 'live' }))!;
     const denied = { status: 403, body: { error: { type: 'permission_denied' } } };
     expect(await call('POST', '/api/v1/keys', bearer(token()), { label: 'mine' })).toMatchObject(denied);
-    expect(await call('PATCH', `/api/v1/keys/${record.hash}`, bearer(token()), { disabled: true })).toMatchObject(denied);
+    expect(await call('PATCH', `/api/v1/keys/${record.hash}`, bearer(token()), { disabled: true })).toMatchObject(
+      denied,
+    );
     expect(await call('DELETE', `/api/v1/keys/${record.hash}`, bearer(token()))).toMatchObject(denied);
     expect(await keys.list(record.account, { offset: 0, limit: 10 })).toHaveLength(1);
     expect((await call('GET', '/api/v1/key', bearer(token()))).status).toBe(404);
@@ -226,7 +278,10 @@ describe('a token', () => {
   it('that is wrong is told what is wrong with it, and what is no token is an invalid key', async () => {
     const { call, token } = await world();
     const expired = await call('POST', '/mcp', bearer(token({ exp: 1 })));
-    expect(expired).toMatchObject({ status: 401, body: { error: { type: 'unauthorized', message: 'Invalid access token: it has expired' } } });
+    expect(expired).toMatchObject({
+      status: 401,
+      body: { error: { type: 'unauthorized', message: 'Invalid access token: it has expired' } },
+    });
     for (const text of ['siwx', 'a.b.c', 'sk-proj-x'])
       expect(await call('POST', '/mcp', bearer(text))).toMatchObject({ status: 401, body: INVALID_KEY });
   });
@@ -265,9 +320,15 @@ describe('a challenge', () => {
     const { call, token } = await world({ oauth: { scopes: ['mcp', 'mcp:call'] } });
     const tail = (path: string) => `scope="mcp mcp:call", resource_metadata="${METADATA}${path}"`;
     for (const path of ['/mcp', '/mcp/acme/weather', '/api/v1/mcp/weather']) {
-      expect(challengeOf(await call('POST', `${path}?services=a`))).toBe(`Bearer realm="tollgate", ${tail(path)}, SIWx`);
-      expect(challengeOf(await call('POST', path, bearer(token({ exp: 1 }))))).toBe(`Bearer realm="tollgate", error="invalid_token", ${tail(path)}`);
-      expect(challengeOf(await call('POST', path, bearer('svc-sk-v2-x')))).toBe(`Bearer realm="tollgate", error="invalid_token", ${tail(path)}`);
+      expect(challengeOf(await call('POST', `${path}?services=a`))).toBe(
+        `Bearer realm="tollgate", ${tail(path)}, SIWx`,
+      );
+      expect(challengeOf(await call('POST', path, bearer(token({ exp: 1 }))))).toBe(
+        `Bearer realm="tollgate", error="invalid_token", ${tail(path)}`,
+      );
+      expect(challengeOf(await call('POST', path, bearer('svc-sk-v2-x')))).toBe(
+        `Bearer realm="tollgate", error="invalid_token", ${tail(path)}`,
+      );
     }
     expect(challengeOf(await call('POST', '/mcp', bearer(token())))).toBeNull();
   });
@@ -280,7 +341,9 @@ describe('a challenge', () => {
     const response = await fetch(`${url}/mcp/weather`, { method: 'POST' });
     const { resourceMetadataUrl, scope } = sdk.extractWWWAuthenticateParams(response);
     expect(scope).toBe('mcp:call');
-    const metadata = await sdk.discoverOAuthProtectedResourceMetadata(`${url}/mcp/weather`, { resourceMetadataUrl: resourceMetadataUrl! });
+    const metadata = await sdk.discoverOAuthProtectedResourceMetadata(`${url}/mcp/weather`, {
+      resourceMetadataUrl: resourceMetadataUrl!,
+    });
     expect(metadata).toMatchObject({ resource: `${url}/mcp/weather`, authorization_servers: [issuer.url] });
     // Without the challenge it looks in the well-known places by itself.
     expect(await sdk.discoverOAuthProtectedResourceMetadata(`${url}/mcp/weather`)).toEqual(metadata);
@@ -290,8 +353,12 @@ describe('a challenge', () => {
     const { call, token } = await world({ oauth: { scopes: ['openid'], requiredScope: 'mcp:call' } });
     const answer = await call('POST', '/mcp', bearer(token({ scope: 'openid' })));
     expect(answer).toMatchObject({ status: 403, body: { error: { type: 'permission_denied' } } });
-    expect(challengeOf(answer)).toBe(`Bearer realm="tollgate", error="insufficient_scope", scope="mcp:call", resource_metadata="${METADATA}/mcp"`);
-    expect(challengeOf(await call('GET', '/api/v1/session/balance', bearer(token({ scope: 'openid' }))))).toContain('insufficient_scope');
+    expect(challengeOf(answer)).toBe(
+      `Bearer realm="tollgate", error="insufficient_scope", scope="mcp:call", resource_metadata="${METADATA}/mcp"`,
+    );
+    expect(challengeOf(await call('GET', '/api/v1/session/balance', bearer(token({ scope: 'openid' }))))).toContain(
+      'insufficient_scope',
+    );
   });
 
   it('off the MCP paths names no metadata', async () => {
@@ -302,7 +369,9 @@ describe('a challenge', () => {
   it('without an issuer names none either', async () => {
     const { call } = await world({ enabled: false, domains: [] });
     expect(challengeOf(await call('POST', '/mcp'))).toBe('Bearer realm="tollgate"');
-    expect(challengeOf(await call('POST', '/mcp', bearer('nonsense')))).toBe('Bearer realm="tollgate", error="invalid_token"');
+    expect(challengeOf(await call('POST', '/mcp', bearer('nonsense')))).toBe(
+      'Bearer realm="tollgate", error="invalid_token"',
+    );
   });
 });
 
@@ -344,7 +413,9 @@ describe('the metadata', () => {
 
   it('keeps what is encoded as it is', async () => {
     const { call } = await world();
-    expect((await call('GET', `${WELL_KNOWN}/mcp/%22%0d%0a`)).body).toMatchObject({ resource: `${PUBLIC_URL}/mcp/%22%0d%0a` });
+    expect((await call('GET', `${WELL_KNOWN}/mcp/%22%0d%0a`)).body).toMatchObject({
+      resource: `${PUBLIC_URL}/mcp/%22%0d%0a`,
+    });
   });
 
   it('is not there at all without an issuer, and tokens are invalid keys', async () => {

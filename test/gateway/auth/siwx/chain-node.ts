@@ -24,8 +24,13 @@ export interface ChainNode {
 export const ACCEPTED: NodeAnswer = { result: '0x01' };
 export const REFUSED: NodeAnswer = { result: '0x00' };
 
-/** A node of a chain on a real socket: JSON-RPC over HTTP, with the code of every address and what its contracts answer. */
-export async function startChainNode(of: { readonly code?: string; readonly answer: (call: RpcCall) => NodeAnswer }): Promise<ChainNode> {
+/**
+ * A node of a chain on a real socket: JSON-RPC over HTTP, with the code of every address and what its contracts answer.
+ */
+export async function startChainNode(of: {
+  readonly code?: string;
+  readonly answer: (call: RpcCall) => NodeAnswer;
+}): Promise<ChainNode> {
   const calls: RpcCall[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -36,7 +41,8 @@ export async function startChainNode(of: { readonly code?: string; readonly answ
       calls.push(call);
       const answer = method === 'eth_getCode' && of.code !== undefined ? { result: of.code } : of.answer(call);
       if (answer === 'silence') return;
-      if ('status' in answer) return void response.writeHead(answer.status, { 'content-type': 'text/html' }).end('<h1>no</h1>');
+      if ('status' in answer)
+        return void response.writeHead(answer.status, { 'content-type': 'text/html' }).end('<h1>no</h1>');
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
     });

@@ -10,7 +10,11 @@ const SIX492 = '6492'.repeat(16);
 const wallet: TestWallet = { ...evmWallet(), address: CONTRACT };
 const ACCOUNT = `${BASE}:${CONTRACT}`;
 
-async function world(answer: NodeAnswer | ((method: string) => NodeAnswer), code: string | null = CODE, options: { chainTimeoutMs?: number } = {}) {
+async function world(
+  answer: NodeAnswer | ((method: string) => NodeAnswer),
+  code: string | null = CODE,
+  options: { chainTimeoutMs?: number } = {},
+) {
   const node = await startChainNode({
     ...(code === null ? {} : { code }),
     answer: ({ method }) => (typeof answer === 'function' ? answer(method) : answer),
@@ -30,7 +34,11 @@ describe('a contract wallet', () => {
   it('signs in with whatever its contract accepts, on the chain that it is on', async () => {
     const { node, enter } = await world(ACCEPTED);
     const signature = '0xc0ffeec0ffee';
-    expect(await enter(headerWith(signature))).toEqual({ account: ACCOUNT, key: null, wallet: { caip10: ACCOUNT, nonce: null } });
+    expect(await enter(headerWith(signature))).toEqual({
+      account: ACCOUNT,
+      key: null,
+      wallet: { caip10: ACCOUNT, nonce: null },
+    });
     expect(methods(node)).toEqual(['eth_getCode', 'eth_call']);
     const { data } = node.calls[1]!.params[0] as { data: string };
     expect(data).toContain(CONTRACT.slice(2));
@@ -57,9 +65,15 @@ describe('a contract wallet', () => {
     ['says nothing', { result: '0x' }],
     ['says something else', { result: `0x${'f'.repeat(64)}` }],
     ['reverts', { error: { code: 3, message: 'execution reverted', data: '0x' } }],
-    ['reverts in other words', { error: { code: -32603, message: 'VM Exception while processing transaction: reverted' } }],
+    [
+      'reverts in other words',
+      { error: { code: -32603, message: 'VM Exception while processing transaction: reverted' } },
+    ],
     ['runs out of gas', { error: { code: -32000, message: 'out of gas' } }],
-    ['asks for a look-up off the chain', { error: { code: 3, message: 'execution reverted', data: `0x556f1830${'0'.repeat(64)}` } }],
+    [
+      'asks for a look-up off the chain',
+      { error: { code: 3, message: 'execution reverted', data: `0x556f1830${'0'.repeat(64)}` } },
+    ],
   ])('is refused when its contract %s', async (_what, answer) => {
     const { enter } = await world(answer);
     await expect(enter(headerWith('0xc0ffee'))).rejects.toMatchObject(refused);
@@ -73,7 +87,10 @@ describe('a contract wallet', () => {
     ['is silent', 'silence'],
   ])('is told to come again, and not that it is wrong, when the node %s', async (_what, answer) => {
     const both = await world(answer, null, { chainTimeoutMs: 100 });
-    await expect(both.enter(headerWith('0xc0ffee'))).rejects.toMatchObject({ code: 'service_unavailable', retryAfterS: 2 });
+    await expect(both.enter(headerWith('0xc0ffee'))).rejects.toMatchObject({
+      code: 'service_unavailable',
+      retryAfterS: 2,
+    });
     const call = await world(answer, CODE, { chainTimeoutMs: 100 });
     await expect(call.enter(headerWith('0xc0ffee'))).rejects.toMatchObject({ code: 'service_unavailable' });
   });
@@ -93,13 +110,15 @@ describe('a contract wallet', () => {
         (error: { code: string; retryAfterS?: number }) => error.retryAfterS ?? error.code,
       );
     // One network of IPv6 is one client.
-    for (let index = 0; index < 60; index += 1) expect(await outcome(index, CONTRACT, `2001:db8::${index}`)).toBe('unauthorized');
+    for (let index = 0; index < 60; index += 1)
+      expect(await outcome(index, CONTRACT, `2001:db8::${index}`)).toBe('unauthorized');
     expect(await outcome(60, CONTRACT, '2001:db8::60')).toBe(1);
     expect(node.calls).toHaveLength(120);
     expect(await outcome(61, CONTRACT, '192.0.2.98')).toBe('unauthorized');
     clock.now += 60_000;
     const address = (index: number) => `0x${index.toString(16).padStart(40, '1')}`;
-    for (let index = 0; index < 60; index += 1) expect(await outcome(index, address(index), '192.0.2.99')).toBe('unauthorized');
+    for (let index = 0; index < 60; index += 1)
+      expect(await outcome(index, address(index), '192.0.2.99')).toBe('unauthorized');
     expect(await outcome(60, address(60), '192.0.2.99')).toBe(1);
     expect(await outcome(60, address(60), '192.0.2.98')).toBe('unauthorized');
   });
@@ -108,7 +127,10 @@ describe('a contract wallet', () => {
     const node = await startChainNode({ code: CODE, answer: () => REFUSED });
     const { enter } = await openSignIn({ chains: [{ network: BASE, rpcUrl: node.url }], failuresPerMinute: 1 });
     await expect(enter(headerWith('0xc0ffee'))).rejects.toMatchObject(refused);
-    await expect(enter(headerWith('0xc0ffee00'))).rejects.toMatchObject({ code: 'rate_limit_exceeded', retryAfterS: expect.any(Number) });
+    await expect(enter(headerWith('0xc0ffee00'))).rejects.toMatchObject({
+      code: 'rate_limit_exceeded',
+      retryAfterS: expect.any(Number),
+    });
     expect(node.calls).toHaveLength(2);
   });
 });
@@ -136,11 +158,15 @@ describe('an ordinary wallet', () => {
     const { node, enter } = await world(REFUSED, `0xef0100${'1'.repeat(40)}`);
     const message = textOf(fieldsFor(ordinary));
     const signature = await ordinary.sign(message);
-    const s = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n - BigInt(`0x${signature.slice(66, 130)}`);
+    const s =
+      0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n - BigInt(`0x${signature.slice(66, 130)}`);
     const high = `${signature.slice(0, 66)}${s.toString(16).padStart(64, '0')}${signature.endsWith('1b') ? '1c' : '1b'}`;
     await expect(enter(encode({ message, signature: high }))).rejects.toMatchObject(refused);
     expect(node.calls).toHaveLength(0);
-    for (const same of [`${signature.slice(0, 130)}00${signature.slice(130)}`, `${signature.slice(0, 130)}0000${signature.slice(130)}`]) {
+    for (const same of [
+      `${signature.slice(0, 130)}00${signature.slice(130)}`,
+      `${signature.slice(0, 130)}0000${signature.slice(130)}`,
+    ]) {
       await expect(enter(encode({ message, signature: same }))).rejects.toMatchObject(refused);
     }
   });

@@ -32,8 +32,20 @@ const broken = fc
     }, text),
   );
 const signature = fc.oneof(
-  fc.constantFrom('', '0x', `0x${'00'.repeat(65)}`, `0x${'ff'.repeat(65)}`, '1'.repeat(64), '1'.repeat(88), 'A'.repeat(86)),
-  fc.string({ unit: fc.constantFrom(...Array.from('123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')), minLength: 86, maxLength: 88 }),
+  fc.constantFrom(
+    '',
+    '0x',
+    `0x${'00'.repeat(65)}`,
+    `0x${'ff'.repeat(65)}`,
+    '1'.repeat(64),
+    '1'.repeat(88),
+    'A'.repeat(86),
+  ),
+  fc.string({
+    unit: fc.constantFrom(...Array.from('123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz')),
+    minLength: 86,
+    maxLength: 88,
+  }),
   fc.uint8Array({ minLength: 65, maxLength: 65 }).map((bytes) => `0x${Buffer.from(bytes).toString('hex')}`),
   anything,
 );
@@ -56,13 +68,24 @@ const fields = fc.dictionary(
   ),
   fc.oneof(
     anything,
-    fc.constantFrom('gateway.example', 'https://gateway.example/', '1', 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp', 'eip155:1'),
+    fc.constantFrom(
+      'gateway.example',
+      'https://gateway.example/',
+      '1',
+      'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp',
+      'eip155:1',
+    ),
     fc.jsonValue({ maxDepth: 2 }),
   ),
 );
 const header = fc.oneof(
   { weight: 6, arbitrary: fc.tuple(broken, signature).map(([message, made]) => encode({ message, signature: made })) },
-  { weight: 2, arbitrary: fc.tuple(fc.constantFrom(...texts), signature).map(([message, made]) => encode({ message, signature: made })) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(fc.constantFrom(...texts), signature)
+      .map(([message, made]) => encode({ message, signature: made })),
+  },
   { weight: 3, arbitrary: fields.map(encode) },
   { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 4 }).map(encode) },
   { weight: 1, arbitrary: anything.map((text) => Buffer.from(text).toString('base64')) },

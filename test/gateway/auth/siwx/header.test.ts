@@ -25,7 +25,8 @@ const evm = evmWallet();
 
 describe('the sign-in header', () => {
   it('is read under each of its names, and under several with one value', () => {
-    for (const name of ['sign-in-with-x', 'x-sign-in-with-x', 'x-siwx']) expect(readSignIn({ [name]: ' abc ' })).toBe('abc');
+    for (const name of ['sign-in-with-x', 'x-sign-in-with-x', 'x-siwx'])
+      expect(readSignIn({ [name]: ' abc ' })).toBe('abc');
     expect(readSignIn({ 'sign-in-with-x': 'abc', 'x-siwx': 'abc' })).toBe('abc');
     expect(readSignIn({ authorization: 'Bearer x' })).toBeNull();
     expect(readSignIn({ 'x-siwx': '' })).toBe('');
@@ -34,18 +35,33 @@ describe('the sign-in header', () => {
   it('is refused where two names hold two values, or one is sent twice', () => {
     expect(() => readSignIn({ 'sign-in-with-x': 'abc', 'x-siwx': 'abd' })).toThrow('two values');
     for (const name of ['SIGN-IN-WITH-X', 'X-Sign-In-With-X', 'x-siwx', 'Authorization', 'X-API-Key']) {
-      expect(() => refuseRepeatedCredentials([name, 'a', 'Host', 'x', name.toLowerCase(), 'a'])).toThrow('more than once');
+      expect(() => refuseRepeatedCredentials([name, 'a', 'Host', 'x', name.toLowerCase(), 'a'])).toThrow(
+        'more than once',
+      );
       expect(() => refuseRepeatedCredentials([name, 'a', 'Host', 'x'])).not.toThrow();
     }
     expect(() =>
-      refuseRepeatedCredentials(['sign-in-with-x', 'a', 'x-siwx', 'a', 'x-sign-in-with-x', 'a', 'authorization', 'a', 'x-api-key', 'a']),
+      refuseRepeatedCredentials([
+        'sign-in-with-x',
+        'a',
+        'x-siwx',
+        'a',
+        'x-sign-in-with-x',
+        'a',
+        'authorization',
+        'a',
+        'x-api-key',
+        'a',
+      ]),
     ).not.toThrow();
   });
 
   it('is base64 or base64url, padded or not', async () => {
     const { enter } = await openSignIn();
     const text = textOf(fieldsFor(solana, { statement: 'ÿþ>?~ so that both alphabets differ' }));
-    const json = Buffer.from(JSON.stringify({ message: text, signature: await solana.sign(text), other: '>>>???~~~ÿÿÿ' }));
+    const json = Buffer.from(
+      JSON.stringify({ message: text, signature: await solana.sign(text), other: '>>>???~~~ÿÿÿ' }),
+    );
     const forms = [json.toString('base64'), json.toString('base64url'), json.toString('base64').replace(/=+$/, '')];
     expect(new Set(forms).size).toBeGreaterThan(1);
     for (const form of forms) expect((await enter(form)).account).toBe(solana.account);
@@ -69,7 +85,11 @@ describe('the sign-in header', () => {
     ['too much', 'A'.repeat(8_193)],
     [
       'bytes that are no UTF-8',
-      Buffer.concat([Buffer.from('{"message":"'), Buffer.from([0xff, 0xfe]), Buffer.from('","signature":"x"}')]).toString('base64'),
+      Buffer.concat([
+        Buffer.from('{"message":"'),
+        Buffer.from([0xff, 0xfe]),
+        Buffer.from('","signature":"x"}'),
+      ]).toString('base64'),
     ],
   ])('is refused with %s', async (_what, value) => {
     const { enter } = await openSignIn();
@@ -77,7 +97,10 @@ describe('the sign-in header', () => {
   });
 });
 
-/** The flat fields that a client of the x402 extension sends, and the signature over the text that its libraries make of them. */
+/**
+ * The flat fields that a client of the x402 extension sends, and the signature over the text that its libraries
+ * make of them.
+ */
 async function flat(wallet: TestWallet, text: string, changes: Record<string, unknown> = {}): Promise<string> {
   const fields = {
     domain: DOMAIN,
@@ -137,16 +160,25 @@ describe('the flat form of the x402 extension', () => {
       resources: ['https://gateway.example/a', 'https://gateway.example/b'],
       signatureScheme: 'eip191',
     };
-    expect(await enter(await flat(evm, full, fields))).toMatchObject({ account: evm.account, wallet: { nonce: 'a1b2c3d4e5f67890' } });
-    expect((await enter(await flat(evm, createSiweMessage({ ...siwe, issuedAt: new Date(START), resources: [] }), { resources: [] }))).account).toBe(
-      evm.account,
-    );
+    expect(await enter(await flat(evm, full, fields))).toMatchObject({
+      account: evm.account,
+      wallet: { nonce: 'a1b2c3d4e5f67890' },
+    });
+    expect(
+      (
+        await enter(
+          await flat(evm, createSiweMessage({ ...siwe, issuedAt: new Date(START), resources: [] }), { resources: [] }),
+        )
+      ).account,
+    ).toBe(evm.account);
   });
 
   it('is rebuilt on Solana with the bare reference of the chain', async () => {
     const { enter } = await openSignIn();
     expect((await enter(await flat(solana, siws([])))).account).toBe(solana.account);
-    expect((await enter(await flat(solana, siws([]), { resources: [], statement: null }))).account).toBe(solana.account);
+    expect((await enter(await flat(solana, siws([]), { resources: [], statement: null }))).account).toBe(
+      solana.account,
+    );
     const full = siws(
       ['Sign in to read.', ''],
       [`Expiration Time: ${iso(START + 60_000)}`, 'Request ID: r1', 'Resources:', '- https://gateway.example/a'],
@@ -178,7 +210,9 @@ describe('the flat form of the x402 extension', () => {
       { resources: ['https://gateway.example/'] },
     ];
     for (const change of changes)
-      await expect(enter(await flat(solana, siws([]), change)), JSON.stringify(change)).rejects.toMatchObject(unauthorized);
+      await expect(enter(await flat(solana, siws([]), change)), JSON.stringify(change)).rejects.toMatchObject(
+        unauthorized,
+      );
   });
 
   it.each(
@@ -210,12 +244,16 @@ describe('the flat form of the x402 extension', () => {
     const { enter } = await openSignIn();
     const resources = ['Resources:', '- https://gateway.example/a', '- https://gateway.example/b'];
     const split = siws([], resources);
-    expect((await enter(await flat(solana, split, { resources: ['https://gateway.example/a', 'https://gateway.example/b'] }))).account).toBe(
-      solana.account,
-    );
-    await expect(enter(await flat(solana, split, { resources: ['https://gateway.example/a\n- https://gateway.example/b'] }))).rejects.toMatchObject(
-      unauthorized,
-    );
+    expect(
+      (
+        await enter(
+          await flat(solana, split, { resources: ['https://gateway.example/a', 'https://gateway.example/b'] }),
+        )
+      ).account,
+    ).toBe(solana.account);
+    await expect(
+      enter(await flat(solana, split, { resources: ['https://gateway.example/a\n- https://gateway.example/b'] })),
+    ).rejects.toMatchObject(unauthorized);
     const joined = { nonce: `a1b2c3d4e5f67890\nIssued At: ${iso(START)}`, issuedAt: null };
     await expect(enter(await flat(solana, siws([]), joined))).rejects.toMatchObject(unauthorized);
   });
@@ -243,8 +281,12 @@ it('is refused with the signature of somebody else, or of another message', asyn
     [evm, evmWallet('mallory')],
   ] as const) {
     const text = textOf(fieldsFor(one));
-    await expect(enter(encode({ message: text, signature: await other.sign(text) }))).rejects.toMatchObject(unauthorized);
-    await expect(enter(encode({ message: text, signature: await one.sign(text.replace('Sign', 'sign')) }))).rejects.toMatchObject(unauthorized);
+    await expect(enter(encode({ message: text, signature: await other.sign(text) }))).rejects.toMatchObject(
+      unauthorized,
+    );
+    await expect(
+      enter(encode({ message: text, signature: await one.sign(text.replace('Sign', 'sign')) })),
+    ).rejects.toMatchObject(unauthorized);
     expect((await enter(await headerOf(one, text))).account).toBe(one.account);
   }
 });

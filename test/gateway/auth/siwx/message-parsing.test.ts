@@ -100,7 +100,9 @@ describe('the sign-in message', () => {
     ' 1',
     '１',
     '9'.repeat(33),
-  ])('refuses %j as a chain of EVM', (chainId) => expect(faultOf(textOf(fieldsFor(evm, { chainId })))).toContain('Chain ID'));
+  ])('refuses %j as a chain of EVM', (chainId) =>
+    expect(faultOf(textOf(fieldsFor(evm, { chainId })))).toContain('Chain ID'),
+  );
 
   it.each([
     '',
@@ -111,7 +113,9 @@ describe('the sign-in message', () => {
     '5eykt4UsFv8P8NJdTREpY1vzqKqZKvd',
     'Mainnet',
     'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:x',
-  ])('refuses %j as a chain of Solana', (chainId) => expect(faultOf(textOf(fieldsFor(solana, { chainId })))).toContain('Chain ID'));
+  ])('refuses %j as a chain of Solana', (chainId) =>
+    expect(faultOf(textOf(fieldsFor(solana, { chainId })))).toContain('Chain ID'),
+  );
 
   it('takes an EVM address in lower case or with its checksum, and no other', () => {
     const wrong = evm.address.replace(/[a-f]/, (letter) => letter.toUpperCase());
@@ -131,7 +135,16 @@ describe('the sign-in message', () => {
 
   it('takes a Solana address of 32 bytes, and no other', () => {
     const bytes = (length: number) => bs58.encode(Buffer.alloc(length, 7));
-    for (const address of [bytes(31), bytes(33), `${solana.address}1`, `1${solana.address}`, evm.address, '', 'O'.repeat(43), '1'.repeat(5_000)]) {
+    for (const address of [
+      bytes(31),
+      bytes(33),
+      `${solana.address}1`,
+      `1${solana.address}`,
+      evm.address,
+      '',
+      'O'.repeat(43),
+      '1'.repeat(5_000),
+    ]) {
       expect(faultOf(textOf(fieldsFor(solana, { address })))).toContain('Solana address');
     }
   });
@@ -181,9 +194,25 @@ describe('the sign-in message', () => {
 
   it('holds no character that a wallet shows as something else, or as nothing', () => {
     const text = textOf(fieldsFor(solana));
-    for (const character of ['\r', '\t', '\0', '\u001b', '\u007f', '\u0085', '\u200b', '\u202e', '\u2028', '\u2066', '\ufeff', '\ud800']) {
+    for (const character of [
+      '\r',
+      '\t',
+      '\0',
+      '\u001b',
+      '\u007f',
+      '\u0085',
+      '\u200b',
+      '\u202e',
+      '\u2028',
+      '\u2066',
+      '\ufeff',
+      '\ud800',
+    ]) {
       for (const at of [0, 5, text.indexOf('\n'), text.indexOf('Sign in.') + 3, text.length]) {
-        expect(faultOf(text.slice(0, at) + character + text.slice(at)), `${character.codePointAt(0)!.toString(16)} at ${at}`).not.toBeNull();
+        expect(
+          faultOf(text.slice(0, at) + character + text.slice(at)),
+          `${character.codePointAt(0)!.toString(16)} at ${at}`,
+        ).not.toBeNull();
       }
     }
     expect(faultOf(text.replaceAll('\n', '\r\n'))).toContain('control');
@@ -192,7 +221,8 @@ describe('the sign-in message', () => {
   it('may have a statement in any language, and only on one line with a blank line after it', () => {
     const lines = textOf(fieldsFor(solana)).split('\n');
     expect(lines[4]).toBe('');
-    for (const other of ['more', ' ', 'URI: https://gateway.example/']) expect(faultOf(lines.with(4, other).join('\n'))).not.toBeNull();
+    for (const other of ['more', ' ', 'URI: https://gateway.example/'])
+      expect(faultOf(lines.with(4, other).join('\n'))).not.toBeNull();
     expect(faultOf(textOf(fieldsFor(solana, { statement: 'Anmelden für 日本語' })))).toBeNull();
     for (const statement of ['two\nlines', 'URI: https://gateway.example/', ''])
       expect(faultOf(textOf(fieldsFor(solana, { statement })))).not.toBeNull();

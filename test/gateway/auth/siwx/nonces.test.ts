@@ -19,7 +19,11 @@ async function world(engine: EngineName = 'sqlite') {
   return { clock, database, gateway };
 }
 
-const walletCaller = (nonce: string | null): Caller => ({ account: 'solana:x', key: null, wallet: { caip10: 'solana:x', nonce } });
+const walletCaller = (nonce: string | null): Caller => ({
+  account: 'solana:x',
+  key: null,
+  wallet: { caip10: 'solana:x', nonce },
+});
 
 describe.each(ENGINES)('a nonce on %s', (engine) => {
   it('is good once, on whichever gateway', async () => {
@@ -105,7 +109,10 @@ describe('a nonce', () => {
       bs58.encode(Buffer.concat([claim, createHmac('sha256', 'guessed').update(claim).digest().subarray(0, 16)])),
       bs58.encode(claim),
     ];
-    const changed = Array.from(nonce, (letter, at) => nonce.slice(0, at) + (letter === 'a' ? 'b' : 'a') + nonce.slice(at + 1));
+    const changed = Array.from(
+      nonce,
+      (letter, at) => nonce.slice(0, at) + (letter === 'a' ? 'b' : 'a') + nonce.slice(at + 1),
+    );
     const others = [
       foreign,
       ...forged,
@@ -131,7 +138,11 @@ describe('what is sensitive', () => {
     const { gateway } = await world();
     const nonces = gateway();
     const { nonce } = nonces.issue();
-    const refused = { code: 'unauthorized', headers: { 'www-authenticate': 'SIWx, Bearer' }, message: expect.stringContaining('/api/v1/auth/nonce') };
+    const refused = {
+      code: 'unauthorized',
+      headers: { 'www-authenticate': 'SIWx, Bearer' },
+      message: expect.stringContaining('/api/v1/auth/nonce'),
+    };
     await expect(requireFreshSignature(walletCaller(null), nonces)).rejects.toMatchObject(refused);
     await expect(requireFreshSignature(walletCaller('a1b2c3d4e5f67890'), nonces)).rejects.toMatchObject(refused);
     await requireFreshSignature(walletCaller(nonce), nonces);

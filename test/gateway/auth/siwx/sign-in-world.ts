@@ -10,7 +10,9 @@ export interface SignInWorld {
 }
 
 /** Sign-in as a gateway at `gateway.example` has it, with a clock of its own. */
-export async function openSignIn(options: Partial<SignInOptions> & { readonly failuresPerMinute?: number } = {}): Promise<SignInWorld> {
+export async function openSignIn(
+  options: Partial<SignInOptions> & { readonly failuresPerMinute?: number } = {},
+): Promise<SignInWorld> {
   const { failuresPerMinute = 1_000_000, ...rest } = options;
   const clock = { now: START };
   const now = () => clock.now;
@@ -25,5 +27,9 @@ export async function openSignIn(options: Partial<SignInOptions> & { readonly fa
     elapsed: now,
     ...rest,
   });
-  return { clock, signIn, enter: async (header, address = '192.0.2.1') => signIn.known(header) ?? signIn.verify(header, address) };
+  return {
+    clock,
+    signIn,
+    enter: async (header, address = '192.0.2.1') => signIn.known(header) ?? signIn.verify(header, address),
+  };
 }

@@ -3,7 +3,13 @@ import * as fc from 'fast-check';
 import nacl from 'tweetnacl';
 import { recoverMessageAddress } from 'viem';
 import { describe, expect, it } from 'vitest';
-import { loadRecovery, nativeRecovery, recoverSigner, viemRecovery, type Recover } from '../../../../src/auth/siwx/evm-signature.ts';
+import {
+  loadRecovery,
+  nativeRecovery,
+  recoverSigner,
+  viemRecovery,
+  type Recover,
+} from '../../../../src/auth/siwx/evm-signature.ts';
 import { parseEvmAddress } from '../../../../src/wire/evm-address.ts';
 import { solanaKey, verifySolanaSignature } from '../../../../src/auth/siwx/solana-signature.ts';
 import { verifyWalletSignature } from '../../../../src/auth/siwx/wallet-signature.ts';
@@ -79,7 +85,10 @@ describe('a signature of Solana', () => {
     const { publicKey, secretKey } = solanaKeypair('alice');
     const signature = nacl.sign.detached(Buffer.from('text'), secretKey);
     for (let times = 1n; littleEndian(signature.subarray(32)) + times * ED25519_ORDER < 2n ** 256n; times += 1n) {
-      const malleated = Buffer.concat([signature.subarray(0, 32), toLittleEndian(littleEndian(signature.subarray(32)) + times * ED25519_ORDER)]);
+      const malleated = Buffer.concat([
+        signature.subarray(0, 32),
+        toLittleEndian(littleEndian(signature.subarray(32)) + times * ED25519_ORDER),
+      ]);
       if (times === 1n) expect(nacl.sign.detached.verify(Buffer.from('text'), malleated, publicKey)).toBe(true);
       expect(verifySolanaSignature(bs58.encode(publicKey), 'text', bs58.encode(malleated))).toBe(false);
     }
@@ -118,7 +127,11 @@ describe('a signature of Solana', () => {
     // What a signer with a broken nonce of 0 would make: R is the neutral point, S = h·a.
     const { publicKey, secretKey } = solanaKeypair('alice');
     expect(
-      verifySolanaSignature(bs58.encode(publicKey), 'text', bs58.encode(Buffer.concat([SMALL_ORDER[2]!, neutralS(publicKey, secretKey, 'text')]))),
+      verifySolanaSignature(
+        bs58.encode(publicKey),
+        'text',
+        bs58.encode(Buffer.concat([SMALL_ORDER[2]!, neutralS(publicKey, secretKey, 'text')])),
+      ),
     ).toBe(false);
   });
 });
@@ -141,7 +154,9 @@ describe('a signature of EVM', () => {
         const signature = await wallet.sign(text);
         expect(await recoverSigner(text, signature)).toEqual({ address: wallet.address.toLowerCase(), lowS: true });
         const other = await recoverSigner(`${text}.`, signature);
-        expect(other?.address).toBe((await recoverMessageAddress({ message: `${text}.`, signature: signature as `0x${string}` })).toLowerCase());
+        expect(other?.address).toBe(
+          (await recoverMessageAddress({ message: `${text}.`, signature: signature as `0x${string}` })).toLowerCase(),
+        );
         expect(other?.address).not.toBe(wallet.address.toLowerCase());
       }),
       { numRuns: RUNS },
@@ -165,7 +180,8 @@ describe('a signature of EVM', () => {
           // Out of range is refused before either is asked; there they may differ.
           const inRange = [r, s].every(
             (number) =>
-              BigInt(`0x${number.toString('hex')}`) % SECP256K1_ORDER === BigInt(`0x${number.toString('hex')}`) && !number.equals(Buffer.alloc(32)),
+              BigInt(`0x${number.toString('hex')}`) % SECP256K1_ORDER === BigInt(`0x${number.toString('hex')}`) &&
+              !number.equals(Buffer.alloc(32)),
           );
           if (inRange) expect(one && Buffer.from(one).toString('hex')).toBe(two && Buffer.from(two).toString('hex'));
         },
@@ -239,7 +255,8 @@ it('is verified for the account it is said to be of, and for no other', async ()
   const wallets = [solanaWallet('a'), solanaWallet('b'), evmWallet('a'), evmWallet('b')];
   for (const signer of wallets) {
     const signature = await signer.sign('a text');
-    for (const { account } of wallets) expect(await verifyWalletSignature({ account, text: 'a text', signature })).toBe(account === signer.account);
+    for (const { account } of wallets)
+      expect(await verifyWalletSignature({ account, text: 'a text', signature })).toBe(account === signer.account);
     expect(await verifyWalletSignature({ account: signer.account, text: 'a text', signature: 'nonsense' })).toBe(false);
   }
   const signature = await wallets[2]!.sign('a text');
@@ -269,7 +286,10 @@ function edgeNumber(): fc.Arbitrary<Buffer> {
   ];
   return fc.oneof(
     { weight: 3, arbitrary: fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes)) },
-    { weight: 1, arbitrary: fc.constantFrom(...edges).map((value) => Buffer.from(value.toString(16).padStart(64, '0'), 'hex')) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(...edges).map((value) => Buffer.from(value.toString(16).padStart(64, '0'), 'hex')),
+    },
   );
 }
 

@@ -4,9 +4,16 @@ import { parseTime } from '../../../../src/auth/siwx/time.ts';
 
 it('reads every time that JavaScript writes', () => {
   fc.assert(
-    fc.property(fc.date({ min: new Date('0000-01-01T00:00:00Z'), max: new Date('9999-12-31T23:59:59.999Z'), noInvalidDate: true }), (date) => {
-      expect(parseTime(date.toISOString())).toBe(date.getTime());
-    }),
+    fc.property(
+      fc.date({
+        min: new Date('0000-01-01T00:00:00Z'),
+        max: new Date('9999-12-31T23:59:59.999Z'),
+        noInvalidDate: true,
+      }),
+      (date) => {
+        expect(parseTime(date.toISOString())).toBe(date.getTime());
+      },
+    ),
   );
 });
 

@@ -49,7 +49,9 @@ describe('how long a sign-in is valid', () => {
     expect(await answer({ expirationTime: iso(START + HOUR + 1) })).toContain('more than 3600 s');
     expect(await answer({ issuedAt: null, expirationTime: iso(START + HOUR) })).toBeNull();
     expect(await answer({ issuedAt: null, expirationTime: iso(START + HOUR + SKEW + 1) })).toContain('too long');
-    expect(await answer({ issuedAt: null, notBefore: iso(START + 47 * HOUR), expirationTime: iso(START + 48 * HOUR) })).toContain('too long');
+    expect(
+      await answer({ issuedAt: null, notBefore: iso(START + 47 * HOUR), expirationTime: iso(START + 48 * HOUR) }),
+    ).toContain('too long');
   });
 
   it('has an end', async () => {
@@ -61,7 +63,13 @@ describe('how long a sign-in is valid', () => {
 
 describe('where a sign-in is valid', () => {
   it('is at a domain that is configured, whatever the path', async () => {
-    for (const uri of [`https://${DOMAIN}`, `https://${DOMAIN}/`, `https://${DOMAIN}?x=1`, `https://${DOMAIN}#x`, `https://${DOMAIN}/any/path?x@y`]) {
+    for (const uri of [
+      `https://${DOMAIN}`,
+      `https://${DOMAIN}/`,
+      `https://${DOMAIN}?x=1`,
+      `https://${DOMAIN}#x`,
+      `https://${DOMAIN}/any/path?x@y`,
+    ]) {
       expect(await answer({ uri })).toBeNull();
     }
     expect(await answer({ domain: 'localhost:8402', uri: 'http://localhost:8402/' })).toBeNull();
@@ -123,7 +131,10 @@ describe('where a sign-in is valid', () => {
 
   it('is nowhere while no domain is configured', async () => {
     const { enter } = await openSignIn({ domains: [] });
-    await expect(enter(await headerFor(wallet))).rejects.toMatchObject({ code: 'unauthorized', message: expect.stringContaining('not enabled') });
+    await expect(enter(await headerFor(wallet))).rejects.toMatchObject({
+      code: 'unauthorized',
+      message: expect.stringContaining('not enabled'),
+    });
     await expect(enter('garbage')).rejects.toMatchObject({ message: expect.stringContaining('not enabled') });
   });
 });

@@ -33,7 +33,8 @@ describe('a header that was verified', () => {
     const { signIn, enter } = await openSignIn();
     const header = await headerFor(evmWallet());
     await enter(header);
-    for (const other of [`${header}=`, header.slice(0, -1), header.toLowerCase(), ` ${header}`]) expect(signIn.known(other)).toBeNull();
+    for (const other of [`${header}=`, header.slice(0, -1), header.toLowerCase(), ` ${header}`])
+      expect(signIn.known(other)).toBeNull();
   });
 
   it('is verified once for many requests that bring it at once', async () => {

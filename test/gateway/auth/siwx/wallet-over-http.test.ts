@@ -1,13 +1,32 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { accountTotals, createLedger } from '#billing';
 import { createRateLimiter, createRatePolicies, createServer, limitedAs } from '#gateway';
-import { createAttempts, createAuthenticator, createIdentity, createKeyStore, createNonces, createSignIn, nonceRoutes } from '#auth';
+import {
+  createAttempts,
+  createAuthenticator,
+  createIdentity,
+  createKeyStore,
+  createNonces,
+  createSignIn,
+  nonceRoutes,
+} from '#auth';
 import { createKey, localAccount } from '#auth/accounts';
 import { accountRoutes } from '#pages';
 import { sendRaw } from '../../../support/raw-http.ts';
 import { LIMITS } from '../../account/gateway-world.ts';
 import { openTestDatabase } from '../../test-database.ts';
-import { DOMAIN, encode, evmWallet, fieldsFor, headerFor, iso, solanaWallet, START, textOf, type TestWallet } from './wallets.ts';
+import {
+  DOMAIN,
+  encode,
+  evmWallet,
+  fieldsFor,
+  headerFor,
+  iso,
+  solanaWallet,
+  START,
+  textOf,
+  type TestWallet,
+} from './wallets.ts';
 
 interface Body {
   readonly error: { readonly type: string; readonly message: string };
@@ -27,7 +46,10 @@ interface Answer {
 }
 
 /** The account endpoints of a gateway at which wallets sign in, on a real socket. */
-async function world({ failuresPerMinute = 1_000, domains = [DOMAIN] }: { failuresPerMinute?: number; domains?: string[] } = {}) {
+async function world({
+  failuresPerMinute = 1_000,
+  domains = [DOMAIN],
+}: { failuresPerMinute?: number; domains?: string[] } = {}) {
   const clock = { now: START };
   const now = () => clock.now;
   const database = await openTestDatabase('sqlite');
@@ -37,8 +59,20 @@ async function world({ failuresPerMinute = 1_000, domains = [DOMAIN] }: { failur
   let finds = 0;
   const keys: typeof store = { ...store, find: (hash) => ((finds += 1), store.find(hash)) };
   const attempts = createAttempts({ perMinute: failuresPerMinute, now });
-  const signIn = await createSignIn({ domains, lifetimeMsMax: 3_600_000, skewMs: 30_000, chains: [], attempts, now, elapsed: now });
-  const nonces = createNonces({ secret: createIdentity({ seed: '0'.repeat(64) }).secret('sign-in nonces'), database, now });
+  const signIn = await createSignIn({
+    domains,
+    lifetimeMsMax: 3_600_000,
+    skewMs: 30_000,
+    chains: [],
+    attempts,
+    now,
+    elapsed: now,
+  });
+  const nonces = createNonces({
+    secret: createIdentity({ seed: '0'.repeat(64) }).secret('sign-in nonces'),
+    database,
+    now,
+  });
   const authenticator = createAuthenticator({ keys, signIn, attempts, acceptDevelopmentKeys: true, now });
   const limiter = createRateLimiter({ redis: null, now });
   const policies = createRatePolicies({ ...LIMITS, requestsPerMinute: 10_000 });
@@ -68,7 +102,12 @@ async function world({ failuresPerMinute = 1_000, domains = [DOMAIN] }: { failur
   const url = await server.listen({ host: '127.0.0.1', port: 0 });
   onTestFinished(() => server.close());
 
-  const call = async (method: string, path: string, headers: Record<string, string> = {}, body?: unknown): Promise<Answer> => {
+  const call = async (
+    method: string,
+    path: string,
+    headers: Record<string, string> = {},
+    body?: unknown,
+  ): Promise<Answer> => {
     const response = await fetch(`${url}/api/v1${path}`, {
       method,
       headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
@@ -77,7 +116,9 @@ async function world({ failuresPerMinute = 1_000, domains = [DOMAIN] }: { failur
     return { status: response.status, headers: response.headers, body: (await response.json()) as Body };
   };
   const nonce = async (): Promise<string> => (await call('GET', '/auth/nonce')).body.nonce;
-  const signed = async (wallet: TestWallet, fresh: string | null = null) => ({ 'sign-in-with-x': await headerFor(wallet, { nonce: fresh }) });
+  const signed = async (wallet: TestWallet, fresh: string | null = null) => ({
+    'sign-in-with-x': await headerFor(wallet, { nonce: fresh }),
+  });
   return { clock, url, keys, finds: () => finds, call, nonce, signed };
 }
 
@@ -89,7 +130,9 @@ describe('a wallet', () => {
     const { call, signed } = await world();
     const { status, body } = await call('GET', '/session/balance', await signed(wallet));
     const expected =
-      wallet.namespace === 'solana' ? `solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:${wallet.address}` : `eip155:8453:${wallet.address.toLowerCase()}`;
+      wallet.namespace === 'solana'
+        ? `solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp:${wallet.address}`
+        : `eip155:8453:${wallet.address.toLowerCase()}`;
     expect({ status, body }).toEqual({
       status: 200,
       body: { caip_account_id: expected, balance_micro_usdc: 0, balance_usd: expect.stringMatching(/^0/) },
@@ -110,7 +153,10 @@ describe('a wallet', () => {
     ] as Record<string, string>[]) {
       expect((await call('GET', '/session/balance', headers)).body.caip_account_id).toContain(alice.address);
     }
-    const broken = await call('GET', '/session/balance', { 'sign-in-with-x': 'broken', authorization: `Bearer ${key}` });
+    const broken = await call('GET', '/session/balance', {
+      'sign-in-with-x': 'broken',
+      authorization: `Bearer ${key}`,
+    });
     expect(broken).toMatchObject({ status: 401, body: error401 });
     expect(broken.headers.get('www-authenticate')).toBe('SIWx, Bearer');
   });
@@ -124,7 +170,12 @@ describe('a wallet', () => {
     );
     expect(twice.status).toBe(401);
     expect(
-      (await call('GET', '/session/balance', { 'sign-in-with-x': header, 'x-siwx': (await signed(solanaWallet('bob')))['sign-in-with-x'] })).status,
+      (
+        await call('GET', '/session/balance', {
+          'sign-in-with-x': header,
+          'x-siwx': (await signed(solanaWallet('bob')))['sign-in-with-x'],
+        })
+      ).status,
     ).toBe(401);
   });
 
@@ -134,7 +185,10 @@ describe('a wallet', () => {
     const made = await call('POST', '/keys', headers, { label: 'robot' });
     expect(made.status).toBe(201);
     const again = await call('POST', '/keys', headers, { label: 'robot' });
-    expect(again).toMatchObject({ status: 401, body: { error: { type: 'unauthorized', message: expect.stringContaining('used before') } } });
+    expect(again).toMatchObject({
+      status: 401,
+      body: { error: { type: 'unauthorized', message: expect.stringContaining('used before') } },
+    });
     const balance = await call('GET', '/session/balance', { authorization: `Bearer ${made.body.key}` });
     expect(balance.body.caip_account_id).toContain(alice.address);
     expect((await call('GET', '/keys', headers)).body.data).toHaveLength(1);
@@ -144,7 +198,10 @@ describe('a wallet', () => {
     const { call, signed, clock, nonce } = await world();
     const old = await nonce();
     const without = await call('POST', '/keys', await signed(alice), {});
-    expect(without).toMatchObject({ status: 401, body: { error: { message: expect.stringContaining('/api/v1/auth/nonce') } } });
+    expect(without).toMatchObject({
+      status: 401,
+      body: { error: { message: expect.stringContaining('/api/v1/auth/nonce') } },
+    });
     expect((await call('POST', '/keys', await signed(alice, 'a1b2c3d4e5f67890'), {})).status).toBe(401);
     clock.now += 11 * 60_000;
     const late = await headerFor(alice, { nonce: old, issuedAt: iso(clock.now), expirationTime: null });
@@ -174,26 +231,34 @@ describe('a wallet', () => {
     const stranger = await signed(evmWallet('mallory'));
     expect((await call('PATCH', `/keys/${hash}`, stranger, { label: 'mine' })).status).toBe(404);
     expect((await call('DELETE', `/keys/${hash}`, stranger)).status).toBe(404);
-    expect((await call('PATCH', `/keys/${hash}`, await signed(alice), { label: 'renamed' })).body.data.label).toBe('renamed');
+    expect((await call('PATCH', `/keys/${hash}`, await signed(alice), { label: 'renamed' })).body.data.label).toBe(
+      'renamed',
+    );
     expect((await call('PATCH', `/keys/${hash}`, await signed(alice), { disabled: true })).status).toBe(200);
     expect((await call('DELETE', `/keys/${hash}`, await signed(alice))).status).toBe(200);
   });
 });
 
 describe('a key of a wallet', () => {
-  it.each([{ limit: null }, { limit_reset: 'daily' }, { expires_at: null }, { allowed_services: null }, { disabled: false }])(
-    'is loosened by %j with a nonce alone: a header that was caught must not free a key for ever',
-    async (change) => {
-      const { call, nonce, signed } = await world();
-      const limits = { limit: 1, expires_at: '2099-01-01T00:00:00Z', allowed_services: ['a'] };
-      const { hash } = (await call('POST', '/keys', await signed(alice, await nonce()), limits)).body.data;
-      const caught = await call('PATCH', `/keys/${hash}`, await signed(alice), change);
-      expect(caught).toMatchObject({ status: 401, body: { error: { message: expect.stringContaining('/api/v1/auth/nonce') } } });
-      const headers = await signed(alice, await nonce());
-      expect((await call('PATCH', `/keys/${hash}`, headers, change)).status).toBe(200);
-      expect((await call('PATCH', `/keys/${hash}`, headers, change)).status).toBe(401);
-    },
-  );
+  it.each([
+    { limit: null },
+    { limit_reset: 'daily' },
+    { expires_at: null },
+    { allowed_services: null },
+    { disabled: false },
+  ])('is loosened by %j with a nonce alone: a header that was caught must not free a key for ever', async (change) => {
+    const { call, nonce, signed } = await world();
+    const limits = { limit: 1, expires_at: '2099-01-01T00:00:00Z', allowed_services: ['a'] };
+    const { hash } = (await call('POST', '/keys', await signed(alice, await nonce()), limits)).body.data;
+    const caught = await call('PATCH', `/keys/${hash}`, await signed(alice), change);
+    expect(caught).toMatchObject({
+      status: 401,
+      body: { error: { message: expect.stringContaining('/api/v1/auth/nonce') } },
+    });
+    const headers = await signed(alice, await nonce());
+    expect((await call('PATCH', `/keys/${hash}`, headers, change)).status).toBe(200);
+    expect((await call('PATCH', `/keys/${hash}`, headers, change)).status).toBe(401);
+  });
 });
 
 describe('a caller with a key', () => {
@@ -223,7 +288,10 @@ describe('the nonce endpoint', () => {
     const { call, signed } = await world({ domains: [] });
     expect((await call('GET', '/auth/nonce')).status).toBe(404);
     const refused = await call('GET', '/keys', await signed(alice));
-    expect(refused).toMatchObject({ status: 401, body: { error: { message: expect.stringContaining('not enabled') } } });
+    expect(refused).toMatchObject({
+      status: 401,
+      body: { error: { message: expect.stringContaining('not enabled') } },
+    });
     expect((await call('GET', '/keys')).headers.get('www-authenticate')).toBe('Bearer');
   });
 
@@ -245,14 +313,23 @@ describe('an address that fails too often', () => {
     const { call, clock, signed, keys, finds } = await world({ failuresPerMinute: 4 });
     const headers = await signed(alice);
     const key = { 'x-api-key': (await keys.create({ account: localAccount('bob'), label: 'k', kind: 'live' }))!.text };
-    const other = { 'x-api-key': (await keys.create({ account: localAccount('bob'), label: 'k', kind: 'live' }))!.text };
+    const other = {
+      'x-api-key': (await keys.create({ account: localAccount('bob'), label: 'k', kind: 'live' }))!.text,
+    };
     expect((await call('GET', '/keys', headers)).status).toBe(200);
     expect((await call('GET', '/keys', key)).status).toBe(200);
-    for (let index = 0; index < 2; index += 1) expect((await call('GET', '/keys', await forged(index))).status).toBe(401);
-    for (let index = 0; index < 2; index += 1) expect((await call('GET', '/keys', { 'x-api-key': createKey('live').text })).status).toBe(401);
+    for (let index = 0; index < 2; index += 1)
+      expect((await call('GET', '/keys', await forged(index))).status).toBe(401);
+    for (let index = 0; index < 2; index += 1)
+      expect((await call('GET', '/keys', { 'x-api-key': createKey('live').text })).status).toBe(401);
 
     const before = finds();
-    for (const refused of [await forged(9), { 'x-api-key': createKey('live').text }, other, await signed(evmWallet('carol'))]) {
+    for (const refused of [
+      await forged(9),
+      { 'x-api-key': createKey('live').text },
+      other,
+      await signed(evmWallet('carol')),
+    ]) {
       const { status, body, headers: answered } = await call('GET', '/keys', refused);
       expect({ status, type: body.error.type }).toEqual({ status: 429, type: 'rate_limit_exceeded' });
       expect(Number(answered.get('retry-after'))).toBeGreaterThan(0);

@@ -2,7 +2,15 @@
 const ADDRESSES = {
   loopback: ['127.0.0.1', '127.0.0.2', '127.1.2.3', '127.255.255.254', '::1'],
   unspecified: ['0.0.0.0', '0.0.0.1', '0.255.255.255', '::'],
-  private: ['10.0.0.1', '10.255.255.255', '172.16.0.1', '172.20.10.2', '172.31.255.255', '192.168.0.1', '192.168.255.255'],
+  private: [
+    '10.0.0.1',
+    '10.255.255.255',
+    '172.16.0.1',
+    '172.20.10.2',
+    '172.31.255.255',
+    '192.168.0.1',
+    '192.168.255.255',
+  ],
   'carrier-grade NAT': ['100.64.0.1', '100.127.255.255'],
   'link-local': ['169.254.0.1', '169.254.255.255', 'fe80::1', 'febf::1', 'fec0::1'],
   metadata: [
@@ -33,20 +41,37 @@ const ADDRESSES = {
     '5f00::1',
   ],
   broadcast: ['255.255.255.255'],
-  'IPv4-mapped': ['::ffff:127.0.0.1', '::ffff:10.0.0.1', '::ffff:169.254.169.254', '::ffff:0:0', '::ffff:7f00:1', '::ffff:c0a8:101'],
+  'IPv4-mapped': [
+    '::ffff:127.0.0.1',
+    '::ffff:10.0.0.1',
+    '::ffff:169.254.169.254',
+    '::ffff:0:0',
+    '::ffff:7f00:1',
+    '::ffff:c0a8:101',
+  ],
   'IPv4-compatible': ['::127.0.0.1', '::10.0.0.1', '::a9fe:a9fe', '::8.8.8.8'],
   'IPv4-translated': ['::ffff:0:127.0.0.1', '::ffff:0:10.0.0.1'],
-  NAT64: ['64:ff9b::127.0.0.1', '64:ff9b::10.0.0.1', '64:ff9b::a9fe:a9fe', '64:ff9b::', '64:ff9b:1::7f00:1', '64:ff9b:1::1'],
+  NAT64: [
+    '64:ff9b::127.0.0.1',
+    '64:ff9b::10.0.0.1',
+    '64:ff9b::a9fe:a9fe',
+    '64:ff9b::',
+    '64:ff9b:1::7f00:1',
+    '64:ff9b:1::1',
+  ],
   '6to4': ['2002:7f00:1::', '2002:a00:1::1', '2002:a9fe:a9fe::1', '2002:808:808::1'],
   Teredo: ['2001:0:7f00:1::1', '2001:0:808:808::1', '2001::f5ff:fffe'],
   'discard and protocol assignments': ['100::1', '2001:10::1', '2001:20::1', '2001:1::1'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
-export const HOSTILE_ADDRESSES: readonly (readonly [kind: string, address: string])[] = Object.entries(ADDRESSES).flatMap(([kind, addresses]) =>
-  addresses.map((address) => [kind, address] as const),
-);
+export const HOSTILE_ADDRESSES: readonly (readonly [kind: string, address: string])[] = Object.entries(
+  ADDRESSES,
+).flatMap(([kind, addresses]) => addresses.map((address) => [kind, address] as const));
 
-/** Hosts as a URL may spell them, which a check of the text alone takes for names. All of them are this machine or one of its networks. */
+/**
+ * Hosts as a URL may spell them, which a check of the text alone takes for names. All of them are this machine or
+ * one of its networks.
+ */
 export const HOSTILE_SPELLINGS: readonly string[] = [
   'localhost',
   'LOCALHOST',

@@ -43,7 +43,8 @@ test.each([
 });
 
 test('in development http, any port and this machine may be called, but no credentials stand in a URL', () => {
-  for (const url of ['http://localhost:80/', 'http://127.0.0.1:25/', 'https://[::1]:1/']) expect(development(url)).toBeNull();
+  for (const url of ['http://localhost:80/', 'http://127.0.0.1:25/', 'https://[::1]:1/'])
+    expect(development(url)).toBeNull();
   expect(development('http://a:b@localhost/')).toContain('user or a password');
   expect(development('ws://localhost/')).toContain('http://');
   expect(development('http://localhost:0/')).toContain('port 0');

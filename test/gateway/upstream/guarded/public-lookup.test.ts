@@ -22,7 +22,9 @@ async function nameServer(answers: Readonly<Record<string, readonly string[]>>) 
     head.writeUInt16BE(name in answers ? 0x8180 : 0x8183, 2);
     head.writeUInt16BE(found.length, 6);
     head.writeUInt32BE(0, 8);
-    const records = found.map((ip) => Buffer.from([0xc0, 12, 0, A, 0, 1, 0, 0, 0, 0, 0, 4, ...ip.split('.').map(Number)]));
+    const records = found.map((ip) =>
+      Buffer.from([0xc0, 12, 0, A, 0, 1, 0, 0, 0, 0, 0, 4, ...ip.split('.').map(Number)]),
+    );
     socket.send(Buffer.concat([head, ...records]), port, address);
   });
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve));
@@ -45,7 +47,9 @@ test('a name that really resolves to a private address is not connected to', asy
   const server = await nameServer({ 'rebind.example.com': ['127.0.0.1'] });
   const attempts = watchConnectionAttempts();
   const fetch = createGuardedFetch({ allowPrivate: false, lookup: createPublicLookup({ servers: [server.address] }) });
-  await expect(fetch('https://rebind.example.com:8443/', { timeoutMs: 10_000, bodyBytesMax: 0 })).rejects.toMatchObject({ refused: true });
+  await expect(fetch('https://rebind.example.com:8443/', { timeoutMs: 10_000, bodyBytesMax: 0 })).rejects.toMatchObject(
+    { refused: true },
+  );
   expect(server.asked).toContain('rebind.example.com');
   expect(attempts).toEqual([]);
 });

@@ -24,5 +24,9 @@ export async function listenOn(
     return new Promise<void>((resolve) => server.close(() => resolve()));
   });
   const bound = (server.address() as AddressInfo).port;
-  return { port: bound, origin: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`, connections: () => connections };
+  return {
+    port: bound,
+    origin: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    connections: () => connections,
+  };
 }

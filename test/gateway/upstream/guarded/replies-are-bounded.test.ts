@@ -45,14 +45,21 @@ test('a body that is too long is a failure, and its connection ends', async () =
 });
 
 test('a body that never ends is nobody’s concern where only the status counts', async () => {
-  const receiver = await listenRaw((socket) => void socket.write('HTTP/1.1 204 OK\r\ncontent-length: 100000\r\n\r\nabc'));
+  const receiver = await listenRaw(
+    (socket) => void socket.write('HTTP/1.1 204 OK\r\ncontent-length: 100000\r\n\r\nabc'),
+  );
   expect((await fetch(receiver.url, { timeoutMs: 5_000, bodyBytesMax: 0 })).status).toBe(204);
   await receiver.closed;
 });
 
 test('a head that is too long is a failure', async () => {
-  const receiver = await listenRaw((socket) => void socket.write(`HTTP/1.1 200 OK\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`));
-  await expect(fetch(receiver.url, { timeoutMs: 5_000, bodyBytesMax: 0 })).rejects.toMatchObject({ name: 'OutboundFailure', refused: false });
+  const receiver = await listenRaw(
+    (socket) => void socket.write(`HTTP/1.1 200 OK\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`),
+  );
+  await expect(fetch(receiver.url, { timeoutMs: 5_000, bodyBytesMax: 0 })).rejects.toMatchObject({
+    name: 'OutboundFailure',
+    refused: false,
+  });
   await receiver.closed;
 });
 
@@ -69,17 +76,27 @@ test.each([
 test('a caller that loses interest ends the call', async () => {
   const abort = new AbortController();
   const receiver = await listenRaw(() => abort.abort(new Error('never mind')));
-  await expect(fetch(receiver.url, { timeoutMs: 60_000, bodyBytesMax: 0, signal: abort.signal })).rejects.toThrow('never mind');
+  await expect(fetch(receiver.url, { timeoutMs: 60_000, bodyBytesMax: 0, signal: abort.signal })).rejects.toThrow(
+    'never mind',
+  );
   await receiver.closed;
-  await expect(fetch(receiver.url, { timeoutMs: 60_000, bodyBytesMax: 0, signal: abort.signal })).rejects.toThrow('never mind');
+  await expect(fetch(receiver.url, { timeoutMs: 60_000, bodyBytesMax: 0, signal: abort.signal })).rejects.toThrow(
+    'never mind',
+  );
 });
 
 test('a name that is never resolved is given up', async () => {
   const deaf = createGuardedFetch({ allowPrivate: false, lookup: () => new Promise(() => {}) });
-  await expect(deaf('https://slow.example.com/', { timeoutMs: 100, bodyBytesMax: 0 })).rejects.toThrow('no reply in time');
+  await expect(deaf('https://slow.example.com/', { timeoutMs: 100, bodyBytesMax: 0 })).rejects.toThrow(
+    'no reply in time',
+  );
 });
 
 test('nobody who only says so is taken for a secure receiver', async () => {
-  const receiver = await listenRaw((socket) => socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')));
-  await expect(fetch(receiver.url.replace('http:', 'https:'), { timeoutMs: 5_000, bodyBytesMax: 0 })).rejects.toMatchObject({ refused: false });
+  const receiver = await listenRaw((socket) =>
+    socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')),
+  );
+  await expect(
+    fetch(receiver.url.replace('http:', 'https:'), { timeoutMs: 5_000, bodyBytesMax: 0 }),
+  ).rejects.toMatchObject({ refused: false });
 });

@@ -1,5 +1,13 @@
 // Runs where OpenAI's Agents SDK is installed, see frameworks.test.ts.
-import { Agent, MCPServerStreamableHttp, run, setDefaultOpenAIClient, setOpenAIAPI, setTracingDisabled, tool } from '@openai/agents';
+import {
+  Agent,
+  MCPServerStreamableHttp,
+  run,
+  setDefaultOpenAIClient,
+  setOpenAIAPI,
+  setTracingDisabled,
+  tool,
+} from '@openai/agents';
 import OpenAI from 'openai';
 import { z } from 'zod';
 
@@ -16,9 +24,17 @@ for await (const text of stream.toTextStream()) streamed += text;
 await stream.completed;
 let toolCall = null;
 const parameters = z.object({ city: z.string(), days: z.number() });
-const weather = tool({ name: 'weather', description: 'The weather', parameters, execute: () => (toolCall = 'weather') });
+const weather = tool({
+  name: 'weather',
+  description: 'The weather',
+  parameters,
+  execute: () => (toolCall = 'weather'),
+});
 const modelSettings = { toolChoice: 'required' };
-await run(new Agent({ name: 'Asking', model: MODEL, modelSettings, tools: [weather], toolUseBehavior: 'stop_on_first_tool' }), 'weather?');
+await run(
+  new Agent({ name: 'Asking', model: MODEL, modelSettings, tools: [weather], toolUseBehavior: 'stop_on_first_tool' }),
+  'weather?',
+);
 const refused = await run(brief, 'hi !status:400').catch((error) => error.message);
 
 const requestInit = { headers: { Authorization: `Bearer ${KEY}` } };

@@ -43,12 +43,19 @@ export async function later<T>(chains: readonly MoneyChain[], what: string, ask:
   }
 }
 
-/** Waits until nothing is on its way on any chain. Then the books are in order, and what they owe is what the treasuries hold. */
+/**
+ * Waits until nothing is on its way on any chain. Then the books are in order, and what they owe is what the
+ * treasuries hold.
+ */
 export async function expectBalanced({ origin, adminKey }: Operated, chains: readonly MoneyChain[]): Promise<void> {
   const report = await later(chains, 'nothing is on its way', async () => {
-    const response = await fetch(`${origin}/admin/v1/audit?chain=true`, { headers: { authorization: `Bearer ${adminKey}` } });
+    const response = await fetch(`${origin}/admin/v1/audit?chain=true`, {
+      headers: { authorization: `Bearer ${adminKey}` },
+    });
     const { data } = (await response.json()) as { data: AuditView };
-    return data.chains.chains.every(({ open, ok }) => ok === true && Object.values(open).every((count) => count === 0)) ? data : null;
+    return data.chains.chains.every(({ open, ok }) => ok === true && Object.values(open).every((count) => count === 0))
+      ? data
+      : null;
   });
   expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
   expect(report.chains.chains.map(({ network }) => network)).toEqual(chains.map(({ network }) => network));

@@ -2,7 +2,13 @@ import bs58 from 'bs58';
 import { toHex } from 'viem';
 import { escrowOf } from '#billing';
 import { BASE_SEPOLIA_USDC } from '../../../support/chain/evm-token.ts';
-import { evmMoney, solanaMoney, type EvmMoney, type MoneyChain, type SolanaMoney } from '../../../support/chain/money-chain.ts';
+import {
+  evmMoney,
+  solanaMoney,
+  type EvmMoney,
+  type MoneyChain,
+  type SolanaMoney,
+} from '../../../support/chain/money-chain.ts';
 import { startSpine, type Spine, type SpineOptions } from '../../../support/spine.ts';
 import { signInHeaders, type TestWallet } from '../../../support/wallets.ts';
 import { expectBalanced } from './books.ts';
@@ -10,7 +16,10 @@ import { expectBalanced } from './books.ts';
 /** The least that one payment is, micro-USD. */
 export const LEAST = 500_000n;
 
-/** A gateway in this process that takes payments on an anvil and on a Solana twin, each with USDC where clients of x402 look for it. */
+/**
+ * A gateway in this process that takes payments on an anvil and on a Solana twin, each with USDC where clients of
+ * x402 look for it.
+ */
 export interface ChainsSpine {
   readonly spine: Spine;
   readonly evm: EvmMoney;
@@ -56,7 +65,11 @@ withdrawal_min = 0.000001
 export async function startChainsSpine({ toml = '', ...options }: SpineOptions = {}): Promise<ChainsSpine> {
   const [evm, solana] = await Promise.all([baseSepolia(), solanaMoney()]);
   const chains = [evm, solana];
-  const spine = await startSpine({ credit: '0', ...options, toml: CHAINS_TOML + chains.map(chainToml).join('') + toml });
+  const spine = await startSpine({
+    credit: '0',
+    ...options,
+    toml: CHAINS_TOML + chains.map(chainToml).join('') + toml,
+  });
   return {
     spine,
     evm,

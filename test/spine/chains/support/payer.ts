@@ -28,11 +28,22 @@ export async function fundPayer(chain: MoneyChain): Promise<Payer> {
     client.register(chain.network as 'eip155:0', new ExactEvmScheme(privateKeyToAccount(toHex(wallet.secret))));
   } else {
     wallet = solanaWallet();
-    client.register(chain.network as 'solana:0', new ExactSvmScheme(await createKeyPairSignerFromBytes(wallet.secret), { rpcUrl: chain.url }));
+    client.register(
+      chain.network as 'solana:0',
+      new ExactSvmScheme(await createKeyPairSignerFromBytes(wallet.secret), { rpcUrl: chain.url }),
+    );
   }
   await chain.mint(wallet.address, PURSE);
-  return { ...wallet, chain, client, ask: wrapFetchWithPayment(fetch, client), held: () => chain.balanceOf(wallet.address) };
+  return {
+    ...wallet,
+    chain,
+    client,
+    ask: wrapFetchWithPayment(fetch, client),
+    held: () => chain.balanceOf(wallet.address),
+  };
 }
 
 /** The header of a payment. */
-export const paymentHeaders = (payment: PaymentPayload) => ({ 'payment-signature': Buffer.from(JSON.stringify(payment)).toString('base64') });
+export const paymentHeaders = (payment: PaymentPayload) => ({
+  'payment-signature': Buffer.from(JSON.stringify(payment)).toString('base64'),
+});

@@ -11,9 +11,9 @@ export interface Client {
 }
 
 /**
- * Puts one round of a server's questions to the client, as requests of their own on its event stream. Yields the events; returns the `inputResponses`, JSON
- * text. Throws NoAnswer where the client cannot be asked or one answer does not come; the other questions are then taken back. `round` is part of the
- * ids and unique over all calls.
+ * Puts one round of a server's questions to the client, as requests of their own on its event stream. Yields the
+ * events; returns the `inputResponses`, JSON text. Throws NoAnswer where the client cannot be asked or one answer
+ * does not come; the other questions are then taken back. `round` is part of the ids and unique over all calls.
  */
 export async function* askClient(
   clientRequests: ClientRequests,
@@ -26,7 +26,11 @@ export async function* askClient(
   const over = new AbortController();
   const either = AbortSignal.any([signal, over.signal]);
   const open = new Set<string>();
-  const asked = requests.map((request, index) => ({ request, id: `${round}.${index}`, text: toClientRequest(request, `${round}.${index}`) }));
+  const asked = requests.map((request, index) => ({
+    request,
+    id: `${round}.${index}`,
+    text: toClientRequest(request, `${round}.${index}`),
+  }));
   // The wait begins before a question is out: the answer comes by another connection.
   const waiting = asked.map(async ({ request, id }) => {
     open.add(id);
@@ -49,9 +53,12 @@ export async function* askClient(
 
 function refuseUnaskable({ capabilities, events }: Client, request: InputRequest): void {
   if (!events)
-    throw new NoAnswer(`it asks the client (${request.method}), which takes no event stream: send "Accept: application/json, text/event-stream"`);
+    throw new NoAnswer(
+      `it asks the client (${request.method}), which takes no event stream: send "Accept: application/json, text/event-stream"`,
+    );
   const missing = missingCapability(request, capabilities);
-  if (missing !== null) throw new NoAnswer(`it asks the client (${request.method}), which did not declare the capability ${missing}`);
+  if (missing !== null)
+    throw new NoAnswer(`it asks the client (${request.method}), which did not declare the capability ${missing}`);
 }
 
 /** A modern server is given results alone: a client's error is the end. */
@@ -63,6 +70,10 @@ function resultOf({ method }: InputRequest, { text, members, result, error }: Re
 }
 
 const takenBack = (requestId: string) =>
-  JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason: 'The answer is not needed any more' } });
+  JSON.stringify({
+    jsonrpc: '2.0',
+    method: 'notifications/cancelled',
+    params: { requestId, reason: 'The answer is not needed any more' },
+  });
 
 export const toEvent = (text: string): Uint8Array => Buffer.from(eventText(text));

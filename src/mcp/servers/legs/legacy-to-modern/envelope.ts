@@ -6,12 +6,15 @@ import { withoutTaskMembers, withoutTasks } from '../../../tasks/extension.ts';
 /** Members of `_meta`, JSON text by key. */
 export type Envelope = Readonly<Record<string, string>>;
 
-/** What a server can ask of its client, each behind the capability of that name. All of it reaches the client as events. */
+/**
+ * What a server can ask of its client, each behind the capability of that name. All of it reaches the client as events.
+ */
 const ASKS = { elicitation: null, sampling: null, roots: null } as const;
 
 /**
- * What a modern request says of its client, from the client's `initialize` as it was written. A client without an event stream declares nothing that
- * it would have to be asked over one, so that the server does without or refuses in its own words.
+ * What a modern request says of its client, from the client's `initialize` as it was written. A client without an
+ * event stream declares nothing that it would have to be asked over one, so that the server does without or refuses
+ * in its own words.
  */
 export function envelopeOf({ initialize, logLevel }: LegacySession, events: boolean): Envelope {
   const message = JSON.parse(initialize) as { readonly params?: unknown };
@@ -23,7 +26,9 @@ export function envelopeOf({ initialize, logLevel }: LegacySession, events: bool
   const { capabilities, clientInfo } = params;
   return {
     [META.version]: JSON.stringify(MODERN),
-    [META.capabilities]: isObject(capabilities) ? modernCapabilities(written('capabilities'), capabilities, events) : '{}',
+    [META.capabilities]: isObject(capabilities)
+      ? modernCapabilities(written('capabilities'), capabilities, events)
+      : '{}',
     ...(isImplementation(clientInfo) ? { [META.clientInfo]: written('clientInfo') } : {}),
     ...(logLevel === null ? {} : { [META.logLevel]: JSON.stringify(logLevel) }),
   };
@@ -34,7 +39,8 @@ function modernCapabilities(text: string, capabilities: JsonObject, events: bool
   // Before there were modes, an empty elicitation meant forms.
   const forms = isObject(elicitation) && Object.keys(elicitation).length === 0 ? { elicitation: '{"form":{}}' } : {};
   const change = events ? forms : ASKS;
-  const changed = (written: string) => splice(written, [withMembers(written, { start: 0, end: written.length }, change)]);
+  const changed = (written: string) =>
+    splice(written, [withMembers(written, { start: 0, end: written.length }, change)]);
   try {
     return changed(withoutTasks(text));
   } catch (error) {

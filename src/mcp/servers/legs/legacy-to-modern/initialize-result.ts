@@ -5,15 +5,18 @@ import type { ServerFacts } from '../../../turn/turn.ts';
 import { broken } from './server-exchange.ts';
 
 /**
- * The InitializeResult, JSON text, that a legacy client gets of a modern server. `requested`: the revision the client asked for; one that is not known
- * becomes the newest legacy one. What a modern server says of changes it says through `subscriptions/listen`, so its capabilities hold as they are;
- * `logging` is offered always, as the bridge keeps the level. Everything else of the DiscoverResult stays. Throws UpstreamFailure.
+ * The InitializeResult, JSON text, that a legacy client gets of a modern server. `requested`: the revision the
+ * client asked for; one that is not known becomes the newest legacy one. What a modern server says of changes it
+ * says through `subscriptions/listen`, so its capabilities hold as they are; `logging` is offered always, as the
+ * bridge keeps the level. Everything else of the DiscoverResult stays. Throws UpstreamFailure.
  */
 export function initializeResult(facts: ServerFacts, requested: string | null): string {
   try {
     return toInitialize(facts.text, requested);
   } catch (error) {
-    throw error instanceof RawJsonError ? broken(`the provider's answer to server/discover is no MCP: ${error.message}`, error) : error;
+    throw error instanceof RawJsonError
+      ? broken(`the provider's answer to server/discover is no MCP: ${error.message}`, error)
+      : error;
   }
 }
 
@@ -45,9 +48,11 @@ function serverInfoOf(text: string): string {
   const inMeta = meta && isObject(parse(text, meta)) ? membersOf(text, meta.start).get(META.serverInfo) : undefined;
   for (const place of [inMeta, members.get('serverInfo')]) {
     const info = place && parse(text, place);
-    if (isObject(info) && typeof info['name'] === 'string' && typeof info['version'] === 'string') return text.slice(place!.start, place!.end);
+    if (isObject(info) && typeof info['name'] === 'string' && typeof info['version'] === 'string')
+      return text.slice(place!.start, place!.end);
   }
   return NAMELESS;
 }
 
-const parse = (text: string, { start, end }: { readonly start: number; readonly end: number }): unknown => JSON.parse(text.slice(start, end));
+const parse = (text: string, { start, end }: { readonly start: number; readonly end: number }): unknown =>
+  JSON.parse(text.slice(start, end));

@@ -1,4 +1,13 @@
-import { isObject, type JsonObject, membersOf, RawJsonError, type RequestMessage, type ResponseMessage, splice, withMembers } from '#wire';
+import {
+  isObject,
+  type JsonObject,
+  membersOf,
+  RawJsonError,
+  type RequestMessage,
+  type ResponseMessage,
+  splice,
+  withMembers,
+} from '#wire';
 import { LEGACY_METHODS } from '../../../wire/revisions.ts';
 
 /** What a server asks before it goes on with a request: an `input_required` result. */
@@ -18,7 +27,9 @@ export interface InputRequest {
 
 const REQUESTS_MAX = 32;
 
-/** Null for every other response. Throws RawJsonError where the result asks in a way that the revision does not know. */
+/**
+ * Null for every other response. Throws RawJsonError where the result asks in a way that the revision does not know.
+ */
 export function readAsked({ method }: RequestMessage, { text, members, result }: ResponseMessage): Asked | null {
   if (!isObject(result) || result['resultType'] !== 'input_required') return null;
   if (!LEGACY_METHODS[method]?.inputRequired) throw new RawJsonError(`a result of ${method} asks for input`);
@@ -29,10 +40,14 @@ export function readAsked({ method }: RequestMessage, { text, members, result }:
     throw new RawJsonError('inputRequests or requestState is of the wrong type');
   const place = places.get('inputRequests');
   const requests = place
-    ? [...membersOf(text, place.start)].map(([key, { start, end }]) => readRequest(key, inputRequests[key], text.slice(start, end)))
+    ? [...membersOf(text, place.start)].map(([key, { start, end }]) =>
+        readRequest(key, inputRequests[key], text.slice(start, end)),
+      )
     : [];
-  if (requests.length > REQUESTS_MAX) throw new RawJsonError(`a result asks for more than ${REQUESTS_MAX} inputs at once`);
-  if (requests.length === 0 && !state) throw new RawJsonError('a result asks for input, and has neither inputRequests nor requestState');
+  if (requests.length > REQUESTS_MAX)
+    throw new RawJsonError(`a result asks for more than ${REQUESTS_MAX} inputs at once`);
+  if (requests.length === 0 && !state)
+    throw new RawJsonError('a result asks for input, and has neither inputRequests nor requestState');
   return { requests, state: state ? text.slice(state.start, state.end) : null };
 }
 

@@ -10,7 +10,10 @@ import { envelopeOf } from './envelope.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import { withoutSubscription } from './to-legacy.ts';
 
-/** The stream that a legacy client opens with GET. Yields events. Ends free when the server ends it, when a newer stream takes its place, and with `signal`. */
+/**
+ * The stream that a legacy client opens with GET. Yields events. Ends free when the server ends it, when a newer
+ * stream takes its place, and with `signal`.
+ */
 export type ListenModern = (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
 
 export interface ListenModernOptions {
@@ -45,16 +48,27 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
     const watch = subscriptions.watch(session, { changed: () => void inbox.put({ kind: 'changed' }), replaced: leave });
     signal.addEventListener('abort', leave, { once: true });
     if (signal.aborted) leave();
-    /** `opening` takes the place of `current` once the server has acknowledged it, so that nothing is lost in between. */
+    /**
+     * `opening` takes the place of `current` once the server has acknowledged it, so that nothing is lost in between.
+     */
     const streams: { current: Stream | null; opening: Stream | null } = { current: null, opening: null };
 
     function open(): void {
       const { version } = watch;
       const filter = filterOf(facts, subscriptions.uris(session));
       if (filter === null) return takeOver(null, version);
-      const request = JSON.stringify({ jsonrpc: '2.0', id: `listen-${version}`, method: METHOD, params: { notifications: filter } });
+      const request = JSON.stringify({
+        jsonrpc: '2.0',
+        id: `listen-${version}`,
+        method: METHOD,
+        params: { notifications: filter },
+      });
       const body = withMeta(request, 'params', envelopeOf(session, false));
-      streams.opening = { exchange: send({ method: 'POST', path: '', headers: HEADERS, body, listens: true }), version, idle: false };
+      streams.opening = {
+        exchange: send({ method: 'POST', path: '', headers: HEADERS, body, listens: true }),
+        version,
+        idle: false,
+      };
       void pump(streams.opening);
     }
 
@@ -99,7 +113,8 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
           if (message.kind === 'response') stream.idle ||= message.error !== undefined;
           if (isAcknowledgement(message)) stream.idle = honoursNothing(message);
           if (opening && (message.kind === 'response' || isAcknowledgement(message))) takeOver(stream, stream.version);
-          if (message.kind === 'notification' && !OF_THE_STREAM.has(message.method)) yield toEvent(withoutSubscription(message.text));
+          if (message.kind === 'notification' && !OF_THE_STREAM.has(message.method))
+            yield toEvent(withoutSubscription(message.text));
         } else if (opening) {
           throw news.failure ?? broken('the provider ended a stream that it did not acknowledge');
         } else {
@@ -120,7 +135,8 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
 
 /** What the server offers to tell; null where that is nothing. */
 function filterOf({ capabilities }: ServerFacts, uris: readonly string[]): JsonObject | null {
-  const offers = (primitive: string, what: string) => (capabilities[primitive] as JsonObject | undefined)?.[what] === true;
+  const offers = (primitive: string, what: string) =>
+    (capabilities[primitive] as JsonObject | undefined)?.[what] === true;
   const filter = {
     ...(offers('tools', 'listChanged') ? { toolsListChanged: true } : {}),
     ...(offers('prompts', 'listChanged') ? { promptsListChanged: true } : {}),
@@ -130,11 +146,15 @@ function filterOf({ capabilities }: ServerFacts, uris: readonly string[]): JsonO
   return Object.keys(filter).length === 0 ? null : filter;
 }
 
-const isAcknowledgement = (message: JsonRpcMessage) => message.kind === 'notification' && message.method === ACKNOWLEDGED;
+const isAcknowledgement = (message: JsonRpcMessage) =>
+  message.kind === 'notification' && message.method === ACKNOWLEDGED;
 
 function honoursNothing(message: JsonRpcMessage): boolean {
   const honoured = message.kind === 'notification' ? message.params?.['notifications'] : null;
-  return isObject(honoured) && Object.values(honoured).every((value) => value !== true && !(Array.isArray(value) && value.length > 0));
+  return (
+    isObject(honoured) &&
+    Object.values(honoured).every((value) => value !== true && !(Array.isArray(value) && value.length > 0))
+  );
 }
 
 const HEADERS = {
@@ -148,4 +168,11 @@ const HEADERS = {
 const OPEN = Buffer.from(': listening\n\n');
 const UNREAD = new Error('the stream is not read any more');
 const broken = (message: string) => new UpstreamFailure(message, { retryable: false, blame: 'provider' });
-const CLOSED: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: 'closed', flags: [], tail: null };
+const CLOSED: ReplyEnd = {
+  usage: null,
+  outcome: 'free',
+  estimated: false,
+  finishReason: 'closed',
+  flags: [],
+  tail: null,
+};

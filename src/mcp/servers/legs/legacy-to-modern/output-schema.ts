@@ -1,9 +1,10 @@
 import { elementsOf, isObject, membersOf, type Span, splice, withMembers } from '#wire';
 
 /**
- * Modern tools may have an output of any type, legacy ones of objects alone, and a client of the official library takes no list with another. A list in
- * `result.tools` with such tools, changed: the schema of an output that is never an object becomes that of `{"result": …}`, as which `structuredContent`
- * comes (see objectContent). A schema that may be one or the other, or that has references (they would point elsewhere), is left out. Null: no change.
+ * Modern tools may have an output of any type, legacy ones of objects alone, and a client of the official library
+ * takes no list with another. A list in `result.tools` with such tools, changed: the schema of an output that is
+ * never an object becomes that of `{"result": …}`, as which `structuredContent` comes (see objectContent). A schema
+ * that may be one or the other, or that has references (they would point elsewhere), is left out. Null: no change.
  */
 export function toolsWithObjectOutput(text: string, list: Span, tools: readonly unknown[]): string | null {
   if (!tools.some(hasOtherOutput)) return null;
@@ -18,7 +19,9 @@ export function toolsWithObjectOutput(text: string, list: Span, tools: readonly 
 }
 
 const hasOtherOutput = (tool: unknown): tool is Readonly<Record<string, unknown>> =>
-  isObject(tool) && Object.hasOwn(tool, 'outputSchema') && !(isObject(tool['outputSchema']) && tool['outputSchema']['type'] === 'object');
+  isObject(tool) &&
+  Object.hasOwn(tool, 'outputSchema') &&
+  !(isObject(tool['outputSchema']) && tool['outputSchema']['type'] === 'object');
 
 function wrapped(schema: unknown, written: string): string | null {
   if (!isObject(schema)) return null;

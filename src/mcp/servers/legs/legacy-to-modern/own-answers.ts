@@ -22,18 +22,21 @@ export async function answerHere(
       return done;
     case 'logging/setLevel': {
       const level = params?.['level'];
-      if (!(LOG_LEVELS as readonly unknown[]).includes(level)) return refuse(ERROR.invalidParams, `level must be one of ${LOG_LEVELS.join(', ')}`);
+      if (!(LOG_LEVELS as readonly unknown[]).includes(level))
+        return refuse(ERROR.invalidParams, `level must be one of ${LOG_LEVELS.join(', ')}`);
       session.logLevel = level as string;
       return done;
     }
     case 'resources/subscribe':
     case 'resources/unsubscribe': {
       const { resources } = facts.capabilities as { readonly resources?: { readonly subscribe?: unknown } | null };
-      if (resources?.subscribe !== true) return refuse(ERROR.methodNotFound, 'The server offers no subscriptions to resources');
+      if (resources?.subscribe !== true)
+        return refuse(ERROR.methodNotFound, 'The server offers no subscriptions to resources');
       const uri = params?.['uri'];
       if (typeof uri !== 'string') return refuse(ERROR.invalidParams, 'uri must be a string');
       if (method === 'resources/unsubscribe') subscriptions.remove(session, uri);
-      else if (!subscriptions.add(session, uri)) return refuse(ERROR.invalidParams, 'This session subscribes to too many resources');
+      else if (!subscriptions.add(session, uri))
+        return refuse(ERROR.invalidParams, 'This session subscribes to too many resources');
       await subscriptions.settled(session, AbortSignal.any([signal, AbortSignal.timeout(SETTLE_MS)]));
       return done;
     }

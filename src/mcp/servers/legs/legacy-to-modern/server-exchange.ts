@@ -24,8 +24,8 @@ export interface Round {
 }
 
 /**
- * Sends one round to the server: yields its notifications as events, returns its response. Throws UpstreamFailure, and the reason of `cancelled` when that
- * aborts: the end of the stream is how a modern server learns of it.
+ * Sends one round to the server: yields its notifications as events, returns its response. Throws UpstreamFailure,
+ * and the reason of `cancelled` when that aborts: the end of the stream is how a modern server learns of it.
  */
 export type ServerExchange = (
   turn: Turn,
@@ -56,21 +56,37 @@ export function createServerExchange({ schemaOf, replyBytesMax }: ServerExchange
       }
       throw broken('the provider ended its answer without a response');
     } catch (error) {
-      throw error instanceof UpstreamFailure && error.retryable && !mayRetry(turn, round, error) ? broken(error.message, error) : error;
+      throw error instanceof UpstreamFailure && error.retryable && !mayRetry(turn, round, error)
+        ? broken(error.message, error)
+        : error;
     } finally {
       cancelled.removeEventListener('abort', abort);
     }
   };
 
   /** The client's bytes with an id that is unique over all clients, as theirs all begin at 0. */
-  function requestOf(turn: Turn, session: LegacySession, offer: Offer, id: string, { continued }: Round): UpstreamRequest {
+  function requestOf(
+    turn: Turn,
+    session: LegacySession,
+    offer: Offer,
+    id: string,
+    { continued }: Round,
+  ): UpstreamRequest {
     const { method, params, text } = turn.message;
     const enveloped = withMeta(text, 'params', envelopeOf(session, turn.events));
     const members = membersOf(enveloped);
     const { start, end } = members.get('id')!;
-    const body = splice(enveloped, [{ start, end, text: JSON.stringify(id) }, withMembers(enveloped, members.get('params')!, continued)]);
+    const body = splice(enveloped, [
+      { start, end, text: JSON.stringify(id) },
+      withMembers(enveloped, members.get('params')!, continued),
+    ]);
     const schema = method === 'tools/call' ? schemaOf(offer, String(params?.['name'])) : null;
-    return { method: 'POST', path: '', headers: { ...HEADERS, 'x-request-id': turn.callId, ...standardHeaders(method, params, schema) }, body };
+    return {
+      method: 'POST',
+      path: '',
+      headers: { ...HEADERS, 'x-request-id': turn.callId, ...standardHeaders(method, params, schema) },
+      body,
+    };
   }
 }
 

@@ -1,12 +1,18 @@
 import type { LegacySession } from '../../../turn/session.ts';
 
-/** The resources that legacy sessions subscribed to. A modern server keeps no such list: its listen request names them all. */
+/**
+ * The resources that legacy sessions subscribed to. A modern server keeps no such list: its listen request names
+ * them all.
+ */
 export interface Subscriptions {
   uris(session: LegacySession): readonly string[];
   /** False where the session has too many. */
   add(session: LegacySession, uri: string): boolean;
   remove(session: LegacySession, uri: string): void;
-  /** Resolves when the session's open stream goes by its list as it is now: at once where none is open, and at the latest when `signal` aborts. */
+  /**
+   * Resolves when the session's open stream goes by its list as it is now: at once where none is open, and at the
+   * latest when `signal` aborts.
+   */
   settled(session: LegacySession, signal: AbortSignal): Promise<void>;
   /** Follows the list for a stream. A session has one stream: an earlier one is told that it was replaced. */
   watch(session: LegacySession, watcher: Watcher): Watch;

@@ -1,10 +1,21 @@
-import { type Edit, isObject, membersOf, type RequestMessage, type ResponseMessage, setMember, type Span, splice, withMembers } from '#wire';
+import {
+  type Edit,
+  isObject,
+  membersOf,
+  type RequestMessage,
+  type ResponseMessage,
+  setMember,
+  type Span,
+  splice,
+  withMembers,
+} from '#wire';
 import { ERROR, LEGACY_METHODS, META } from '../../../wire/revisions.ts';
 import { objectContent, toolsWithObjectOutput } from './output-schema.ts';
 
 /**
- * A modern server's response as the answer to a legacy client's request, JSON text. Every byte stays but the id, what only the modern revision has in a
- * result, outputs that are no objects, and the codes of errors that no legacy client knows. Throws RawJsonError at a result that cannot be read.
+ * A modern server's response as the answer to a legacy client's request, JSON text. Every byte stays but the id,
+ * what only the modern revision has in a result, outputs that are no objects, and the codes of errors that no
+ * legacy client knows. Throws RawJsonError at a result that cannot be read.
  */
 export function toLegacyResponse(request: RequestMessage, response: ResponseMessage): string {
   const { text, members } = response;
@@ -39,11 +50,15 @@ function codeEdit(request: RequestMessage, { text, error }: ResponseMessage, spa
   return [{ start, end, text: String(code) }];
 }
 
-/** Codes of the envelope and the headers, which are the bridge's own; and the legacy code for a resource that is not there. */
+/**
+ * Codes of the envelope and the headers, which are the bridge's own; and the legacy code for a resource that is not
+ * there.
+ */
 function legacyCode({ method, params }: RequestMessage, code: number, data: unknown): number {
   if (code === ERROR.headerMismatch || code === ERROR.unsupportedVersion) return ERROR.internal;
   if (code === ERROR.missingCapability) return ERROR.invalidParams;
-  const notFound = code === ERROR.invalidParams && method === 'resources/read' && isObject(data) && data['uri'] === params?.['uri'];
+  const notFound =
+    code === ERROR.invalidParams && method === 'resources/read' && isObject(data) && data['uri'] === params?.['uri'];
   return notFound ? ERROR.resourceNotFound : code;
 }
 
@@ -54,5 +69,9 @@ export function withoutSubscription(text: string): string {
   if (!meta) return text;
   const keys = [...membersOf(text, meta.start).keys()];
   if (!keys.includes(META.subscriptionId)) return text;
-  return splice(text, [keys.length === 1 ? withMembers(text, params, { _meta: null }) : withMembers(text, meta, { [META.subscriptionId]: null })]);
+  return splice(text, [
+    keys.length === 1
+      ? withMembers(text, params, { _meta: null })
+      : withMembers(text, meta, { [META.subscriptionId]: null }),
+  ]);
 }

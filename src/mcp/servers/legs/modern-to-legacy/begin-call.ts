@@ -24,13 +24,19 @@ export interface BeginCallOptions {
 const BROKEN = new Error('what was asked for could not be delivered');
 
 /**
- * Posts the request of a turn. `mayBeLost`: a session that the server does not know any more is told from other errors, by SessionLost from
- * the call. Throws UpstreamFailure, GatewayError.
+ * Posts the request of a turn. `mayBeLost`: a session that the server does not know any more is told from other
+ * errors, by SessionLost from the call. Throws UpstreamFailure, GatewayError.
  */
-export async function startCall(turn: Turn, place: Place, options: BeginCallOptions, mayBeLost: boolean): Promise<Running> {
+export async function startCall(
+  turn: Turn,
+  place: Place,
+  options: BeginCallOptions,
+  mayBeLost: boolean,
+): Promise<Running> {
   const { message, capabilities } = turn;
   const { signal } = place;
-  const askable = turn.client === 'modern' && MODERN_METHODS[message.method]?.inputRequired === true && canBeAsked(capabilities);
+  const askable =
+    turn.client === 'modern' && MODERN_METHODS[message.method]?.inputRequired === true && canBeAsked(capabilities);
   const session = await orAbort(options.sessions.of(turn, place), signal);
   const leave = session.enter();
   try {
@@ -46,13 +52,24 @@ export async function startCall(turn: Turn, place: Place, options: BeginCallOpti
 }
 
 /**
- * Takes out the call that `heldId` leads to, and delivers what the client answers. null where this turn may not go on with any, `elsewhere` where
- * another gateway holds it. Throws UpstreamFailure where the server does not take an answer.
+ * Takes out the call that `heldId` leads to, and delivers what the client answers. null where this turn may not go
+ * on with any, `elsewhere` where another gateway holds it. Throws UpstreamFailure where the server does not take an
+ * answer.
  */
-export async function goOn(turn: Turn, place: Place, { held }: BeginCallOptions, heldId: string): Promise<Running | 'elsewhere' | null> {
+export async function goOn(
+  turn: Turn,
+  place: Place,
+  { held }: BeginCallOptions,
+  heldId: string,
+): Promise<Running | 'elsewhere' | null> {
   const { message, caller } = turn;
   const { method, params } = message;
-  const found = held.take(heldId, { account: caller.account, offerId: place.offer.id, method, name: nameOf(method, params) });
+  const found = held.take(heldId, {
+    account: caller.account,
+    offerId: place.offer.id,
+    method,
+    name: nameOf(method, params),
+  });
   if (found === null || found === 'elsewhere') return found;
   const { call, questions } = found;
   try {

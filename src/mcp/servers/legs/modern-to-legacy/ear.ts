@@ -19,7 +19,10 @@ export interface EarOptions {
   readonly deaf: (why: Deafness) => void;
 }
 
-/** `none`: the server has no such stream. `lost`: it does not know the session any more. `away`: it could not be reached for long, and may come back. */
+/**
+ * `none`: the server has no such stream. `lost`: it does not know the session any more. `away`: it could not be
+ * reached for long, and may come back.
+ */
 export type Deafness = 'none' | 'lost' | 'away';
 
 /** Before a stream that ended is opened again, unless the server says how long. */
@@ -34,7 +37,10 @@ const FRUITLESS_MAX = 5;
 
 const CLOSED = new Error('the session needs its stream no more');
 
-/** Opens it, and again where it ends, with the id of the last event, so that a server which keeps its events repeats what was missed. */
+/**
+ * Opens it, and again where it ends, with the id of the last event, so that a server which keeps its events repeats
+ * what was missed.
+ */
 export function createEar({ send, headers, bytesMax, heard, deaf }: EarOptions): Ear {
   const over = new AbortController();
   const open = Promise.withResolvers<boolean>();
@@ -51,7 +57,13 @@ export function createEar({ send, headers, bytesMax, heard, deaf }: EarOptions):
   /** Why there is no use in opening it again; null where there is. */
   async function listen(): Promise<Deafness | null> {
     const resume = lastEventId === null ? {} : { 'last-event-id': lastEventId };
-    exchange = send({ method: 'GET', path: '', headers: { accept: 'text/event-stream', ...headers, ...resume }, body: null, listens: true });
+    exchange = send({
+      method: 'GET',
+      path: '',
+      headers: { accept: 'text/event-stream', ...headers, ...resume },
+      body: null,
+      listens: true,
+    });
     const reply = await exchange.head;
     if (reply.status !== 200 || !reply.headers['content-type']?.includes('text/event-stream')) {
       const refusal = reply.status === 404 || reply.status === 400 ? await readRefusal(reply) : null;

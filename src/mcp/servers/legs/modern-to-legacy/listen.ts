@@ -19,29 +19,44 @@ const LISTS = [
 ] as const;
 
 /**
- * `subscriptions/listen` in front of a legacy server: its changes as they come on the session's own stream, after an acknowledgement of what there is
- * to be told of. Returns the response, when the server can tell of no more.
+ * `subscriptions/listen` in front of a legacy server: its changes as they come on the session's own stream, after
+ * an acknowledgement of what there is to be told of. Returns the response, when the server can tell of no more.
  */
-export async function* listen(turn: Turn, { signal, ...place }: Place, sessions: UpstreamSessions): AsyncGenerator<Uint8Array, string, undefined> {
+export async function* listen(
+  turn: Turn,
+  { signal, ...place }: Place,
+  sessions: UpstreamSessions,
+): AsyncGenerator<Uint8Array, string, undefined> {
   const { idText, params } = turn.message;
   const { session, box, heard, leave } = await enterHearing(() => sessions.of(turn, { signal, ...place }), signal);
   const stop = () => box.fail(signal.reason as Error);
   signal.addEventListener('abort', stop, { once: true });
-  const event = (text: string) => Buffer.from(eventText(withMeta(turn.toClient(text), 'params', { [META.subscriptionId]: idText })));
+  const event = (text: string) =>
+    Buffer.from(eventText(withMeta(turn.toClient(text), 'params', { [META.subscriptionId]: idText })));
   const uris = new Set<string>();
   try {
     if (signal.aborted) stop();
     const wanted = isObject(params?.['notifications']) ? params['notifications'] : {};
     const lists = heard ? listsOf(session, wanted) : [];
     if (heard && can(session, 'resources', 'subscribe')) await subscribe(session, wanted, uris, signal);
-    const agreed = { ...Object.fromEntries(lists.map(([key]) => [key, true])), ...(uris.size > 0 ? { resourceSubscriptions: [...uris] } : {}) };
-    yield event(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/subscriptions/acknowledged', params: { notifications: agreed } }));
+    const agreed = {
+      ...Object.fromEntries(lists.map(([key]) => [key, true])),
+      ...(uris.size > 0 ? { resourceSubscriptions: [...uris] } : {}),
+    };
+    yield event(
+      JSON.stringify({
+        jsonrpc: '2.0',
+        method: 'notifications/subscriptions/acknowledged',
+        params: { notifications: agreed },
+      }),
+    );
     if (!heard) box.end();
     for (;;) {
       const received = await box.take();
       if (received === null || typeof received === 'symbol') break;
       const message = received.message as NotificationMessage;
-      if (lists.some(([, , method]) => method === message.method) || uris.has(String(message.params?.['uri']))) yield event(message.text);
+      if (lists.some(([, , method]) => method === message.method) || uris.has(String(message.params?.['uri'])))
+        yield event(message.text);
     }
     return resultText(idText, `{"resultType":"complete","_meta":{"${META.subscriptionId}":${idText}}}`);
   } finally {
@@ -91,13 +106,19 @@ async function enter(session: UpstreamSession, signal: AbortSignal): Promise<Ent
   }
 }
 
-const can = ({ capabilities }: UpstreamSession, of: string, what: string) => isObject(capabilities[of]) && capabilities[of][what] === true;
+const can = ({ capabilities }: UpstreamSession, of: string, what: string) =>
+  isObject(capabilities[of]) && capabilities[of][what] === true;
 
 const listsOf = (session: UpstreamSession, wanted: JsonObject) =>
   LISTS.filter(([key, of]) => wanted[key] === true && can(session, of, 'listChanged'));
 
 /** Adds to `uris` what the server took, and what it was asked for when the client left in the meantime. */
-async function subscribe(session: UpstreamSession, wanted: JsonObject, uris: Set<string>, signal: AbortSignal): Promise<void> {
+async function subscribe(
+  session: UpstreamSession,
+  wanted: JsonObject,
+  uris: Set<string>,
+  signal: AbortSignal,
+): Promise<void> {
   const asked = Array.isArray(wanted['resourceSubscriptions']) ? wanted['resourceSubscriptions'] : [];
   for (const uri of new Set(asked.slice(0, RESOURCES_MAX))) {
     if (typeof uri !== 'string') continue;

@@ -5,10 +5,14 @@ import { progressTokenOf } from './request-text.ts';
 import type { SessionCall } from './session-call.ts';
 
 /**
- * A notification about a call as its client may hear it: progress under the client's own token, log messages of the level that it asked for. null for
- * one that is not for it.
+ * A notification about a call as its client may hear it: progress under the client's own token, log messages of the
+ * level that it asked for. null for one that is not for it.
  */
-export function toClientNotification(turn: Turn, call: Pick<SessionCall, 'id'>, message: NotificationMessage): string | null {
+export function toClientNotification(
+  turn: Turn,
+  call: Pick<SessionCall, 'id'>,
+  message: NotificationMessage,
+): string | null {
   const { method, params, text, members } = message;
   switch (method) {
     case 'notifications/message': {

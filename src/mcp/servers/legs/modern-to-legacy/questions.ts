@@ -1,4 +1,12 @@
-import { isObject, type JsonObject, type Members, membersOf, RawJsonError, type RequestId, type RequestMessage } from '#wire';
+import {
+  isObject,
+  type JsonObject,
+  type Members,
+  membersOf,
+  RawJsonError,
+  type RequestId,
+  type RequestMessage,
+} from '#wire';
 
 /** What a server asked in the middle of one call, and the client has not answered yet. */
 export interface Questions {
@@ -11,8 +19,8 @@ export interface Questions {
   /** `inputRequests` as JSON text. */
   toInputRequests(): string;
   /**
-   * Takes the answers out of a request that goes on with the call: responses for the server, as JSON text. What is not answered, or by something
-   * that cannot be an answer, stays to be asked again.
+   * Takes the answers out of a request that goes on with the call: responses for the server, as JSON text. What is
+   * not answered, or by something that cannot be an answer, stays to be asked again.
    */
   answer(request: RequestMessage): readonly string[];
 }
@@ -89,8 +97,11 @@ export function canAnswer(capabilities: JsonObject, { method, params }: RequestM
   const { elicitation } = capabilities;
   if (!isObject(elicitation)) return false;
   // Without a word about modes it is forms, as it was before there were others.
-  return params?.['mode'] === 'url' ? isObject(elicitation['url']) : isObject(elicitation['form']) || !isObject(elicitation['url']);
+  return params?.['mode'] === 'url'
+    ? isObject(elicitation['url'])
+    : isObject(elicitation['form']) || !isObject(elicitation['url']);
 }
 
 /** Whether a client that declares `capabilities` can be asked anything at all. */
-export const canBeAsked = (capabilities: JsonObject): boolean => ['elicitation', 'sampling', 'roots'].some((key) => isObject(capabilities[key]));
+export const canBeAsked = (capabilities: JsonObject): boolean =>
+  ['elicitation', 'sampling', 'roots'].some((key) => isObject(capabilities[key]));

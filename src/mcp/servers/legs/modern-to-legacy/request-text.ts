@@ -7,8 +7,8 @@ const ENVELOPE = [META.version, META.capabilities, META.clientInfo, META.logLeve
 const ROUND = ['inputResponses', 'requestState'];
 
 /**
- * A request as its session takes it: under the session's own id, which stands in for the progress token as well, since many clients count both
- * from 0; without the envelope. Every other character stays.
+ * A request as its session takes it: under the session's own id, which stands in for the progress token as well,
+ * since many clients count both from 0; without the envelope. Every other character stays.
  */
 export function toLegacyRequest({ text, members }: RequestMessage, id: number): string {
   const edits: Edit[] = [setMember(text, 0, 'id', String(id))];

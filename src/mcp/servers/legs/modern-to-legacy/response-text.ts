@@ -13,8 +13,9 @@ const CODES: ReadonlyMap<number, number> = new Map([
 ]);
 
 /**
- * A legacy server's response for the request of `turn`: under its id; for a modern client with the members that its revision asks of results, and with
- * the error codes that it knows. Every other character stays. null where it has a result that is no object.
+ * A legacy server's response for the request of `turn`: under its id; for a modern client with the members that its
+ * revision asks of results, and with the error codes that it knows. Every other character stays. null where it has
+ * a result that is no object.
  */
 export function toClientResponse(
   { message, client }: Pick<Turn, 'message' | 'client'>,
@@ -27,6 +28,7 @@ export function toClientResponse(
     edits.push(withMembers(text, members.get('result')!, { resultType: '"complete"', ...cache }));
   }
   const code = client === 'modern' && error !== undefined ? CODES.get(error.code) : undefined;
-  if (code !== undefined) edits.push({ ...membersOf(text, members.get('error')!.start).get('code')!, text: String(code) });
+  if (code !== undefined)
+    edits.push({ ...membersOf(text, members.get('error')!.start).get('code')!, text: String(code) });
   return splice(text, edits);
 }

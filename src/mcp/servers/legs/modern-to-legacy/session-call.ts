@@ -5,7 +5,10 @@ import { createMailbox, type LATE } from '../../../turn/mailbox.ts';
 import { toLegacyRequest } from './request-text.ts';
 import type { UpstreamSession } from './upstream-session.ts';
 
-/** One request in a legacy session, from its POST to its response. It may outlive the call that made it: whoever has it ends it. */
+/**
+ * One request in a legacy session, from its POST to its response. It may outlive the call that made it: whoever has
+ * it ends it.
+ */
 export interface SessionCall {
   /** Its id, and its progress token, in the session. */
   readonly id: number;
@@ -14,7 +17,10 @@ export interface SessionCall {
   readonly status: number | null;
   /** The server may ask its client while it runs. */
   readonly canBeAsked: boolean;
-  /** What the server says next; null when it ended without a response, LATE when it said nothing within `waitMs`. Throws UpstreamFailure. */
+  /**
+   * What the server says next; null when it ended without a response, LATE when it said nothing within `waitMs`.
+   * Throws UpstreamFailure.
+   */
   next(waitMs?: number): Promise<Received | null | typeof LATE>;
   /** What the server said elsewhere and belongs to this call. */
   push(received: Received): void;
@@ -53,11 +59,22 @@ const RETRY_MS_MAX = 60_000;
 /** How often in a row a stream is asked for again without hearing anything. */
 const FRUITLESS_MAX = 5;
 
-export function startSessionCall({ session, send, message, canBeAsked, mayBeLost, bytesMax }: SessionCallOptions): SessionCall {
+export function startSessionCall({
+  session,
+  send,
+  message,
+  canBeAsked,
+  mayBeLost,
+  bytesMax,
+}: SessionCallOptions): SessionCall {
   const id = session.nextId();
   const leave = session.enter();
   // Whoever is asked may take his time.
-  let exchange: UpstreamExchange = session.post(toLegacyRequest(message, id), send, canBeAsked ? { patient: true } : {});
+  let exchange: UpstreamExchange = session.post(
+    toLegacyRequest(message, id),
+    send,
+    canBeAsked ? { patient: true } : {},
+  );
   let reply: UpstreamReply | null = null;
   let status: number | null = null;
   const over = new AbortController();
@@ -76,7 +93,8 @@ export function startSessionCall({ session, send, message, canBeAsked, mayBeLost
         if (mayBeLost && isLost(session, status, received)) throw new SessionLost(status);
         fruitless = 0;
         if (received.eventId !== null) lastEventId = received.eventId;
-        if (received.message === null) retryMs = Math.min(Math.max(received.retryMs ?? retryMs, RETRY_MS_MIN), RETRY_MS_MAX);
+        if (received.message === null)
+          retryMs = Math.min(Math.max(received.retryMs ?? retryMs, RETRY_MS_MIN), RETRY_MS_MAX);
         else await box.put(received);
       }
       if (lastEventId === null || over.signal.aborted) return;
@@ -126,8 +144,14 @@ export function startSessionCall({ session, send, message, canBeAsked, mayBeLost
 }
 
 /** By its status, or where servers say it less clearly, by the words of its error. */
-function isLost({ id }: UpstreamSession, status: number, received: { readonly message: Received['message'] | null } | null): boolean {
+function isLost(
+  { id }: UpstreamSession,
+  status: number,
+  received: { readonly message: Received['message'] | null } | null,
+): boolean {
   if (id === null) return false;
   if (received === null) return status === 404;
-  return status === 400 && received.message?.kind === 'response' && /session/i.test(received.message.error?.message ?? '');
+  return (
+    status === 400 && received.message?.kind === 'response' && /session/i.test(received.message.error?.message ?? '')
+  );
 }

@@ -6,7 +6,10 @@ import { createEar, type Ear } from './ear.ts';
 import { POST_HEADERS, sessionHeaders, type OpenedSession } from './open-session.ts';
 import type { SessionCall } from './session-call.ts';
 
-/** A session at a legacy server that the gateway opened in one account's name, for all of its requests there that declare the same. */
+/**
+ * A session at a legacy server that the gateway opened in one account's name, for all of its requests there that
+ * declare the same.
+ */
 export interface UpstreamSession extends OpenedSession {
   nextId(): number;
   /** Marks it as used, until the function that it returns is called. */
@@ -27,7 +30,10 @@ export interface UpstreamSession extends OpenedSession {
   logFrom(level: string): Promise<void>;
   /** Listens to the session's own stream. False where the server has none. */
   hear(): Promise<boolean>;
-  /** Notifications of changes go to `box`, wherever they come, until the server can tell of no more. Returns how to end that. */
+  /**
+   * Notifications of changes go to `box`, wherever they come, until the server can tell of no more. Returns how to
+   * end that.
+   */
   onChange(box: Mailbox<Received>): () => void;
   /** Passes on a notification of a change; false for any other. */
   changed(received: Received): boolean;
@@ -84,7 +90,8 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
     if (message.kind === 'request') return heardRequest(received, message);
     if (session.changed(received)) return;
     const { progressToken } = message.params ?? {};
-    if (message.method === 'notifications/progress') return [...calls].find((call) => call.id === progressToken)?.push(received);
+    if (message.method === 'notifications/progress')
+      return [...calls].find((call) => call.id === progressToken)?.push(received);
     // It may be about what the server asked of any of them, and each knows its own.
     if (message.method === 'notifications/cancelled') for (const call of calls) call.push(received);
     // What else is said belongs to the one call there is, or nobody can tell to which.
@@ -96,7 +103,10 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
     if (method === 'ping') return session.tell(resultText(idText, '{}'));
     const call = [...calls].findLast((one) => one.canBeAsked);
     if (call) call.push(received);
-    else session.tell(errorText(idText, { code: ERROR.methodNotFound, message: 'No request runs that its client could be asked in' }));
+    else
+      session.tell(
+        errorText(idText, { code: ERROR.methodNotFound, message: 'No request runs that its client could be asked in' }),
+      );
   }
 
   const session: UpstreamSession = {
@@ -118,9 +128,16 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
       calls.add(call);
       return () => void calls.delete(call);
     },
-    post: (text, by, more = {}) => by({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...headers }, body: text, ...more }),
+    post: (text, by, more = {}) =>
+      by({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...headers }, body: text, ...more }),
     resume: (lastEventId, by) =>
-      by({ method: 'GET', path: '', headers: { accept: 'text/event-stream', ...headers, 'last-event-id': lastEventId }, body: null, patient: true }),
+      by({
+        method: 'GET',
+        path: '',
+        headers: { accept: 'text/event-stream', ...headers, 'last-event-id': lastEventId },
+        body: null,
+        patient: true,
+      }),
     async ask(method, params) {
       const exchange = session.post(JSON.stringify({ jsonrpc: '2.0', id: session.nextId(), method, params }), send);
       const reply = await exchange.head;
@@ -133,11 +150,21 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
     },
     tell: (text) => void discard(session.post(text, send)),
     cancel: (requestId) =>
-      session.tell(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason: 'the client left' } })),
+      session.tell(
+        JSON.stringify({
+          jsonrpc: '2.0',
+          method: 'notifications/cancelled',
+          params: { requestId, reason: 'the client left' },
+        }),
+      ),
     async logFrom(wanted) {
       const rank = LOG_LEVELS.indexOf(wanted as (typeof LOG_LEVELS)[number]);
       // Calls share the level: the lowest that one of them wanted stays, and each drops what is below its own.
-      if (!isObject(capabilities['logging']) || (level !== null && LOG_LEVELS.indexOf(level as (typeof LOG_LEVELS)[number]) <= rank)) return;
+      if (
+        !isObject(capabilities['logging']) ||
+        (level !== null && LOG_LEVELS.indexOf(level as (typeof LOG_LEVELS)[number]) <= rank)
+      )
+        return;
       level = wanted;
       // A server that takes no level logs as it likes.
       await session.ask('logging/setLevel', { level: wanted }).catch(ignore);

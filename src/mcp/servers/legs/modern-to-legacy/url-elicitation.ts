@@ -1,6 +1,9 @@
 import { elementsOf, isObject, membersOf, type ResponseMessage } from '#wire';
 
-/** A legacy server's error that says: have the user open these URLs, then make the request again. It is none of the modern revision's. */
+/**
+ * A legacy server's error that says: have the user open these URLs, then make the request again. It is none of the
+ * modern revision's.
+ */
 export const URL_ELICITATION_REQUIRED = -32_042;
 
 /** Its URLs as `inputRequests`, JSON text; null for any other response, and one that names none. */
@@ -11,6 +14,9 @@ export function urlInputRequests({ text, members, error }: ResponseMessage): str
   if (!elicitations.every((one) => isObject(one) && one['mode'] === 'url')) return null;
   const data = membersOf(text, members.get('error')!.start).get('data')!;
   const spans = elementsOf(text, membersOf(text, data.start).get('elicitations')!.start);
-  const requests = spans.map(({ start, end }, index) => `"input-${index + 1}":{"method":"elicitation/create","params":${text.slice(start, end)}}`);
+  const requests = spans.map(
+    ({ start, end }, index) =>
+      `"input-${index + 1}":{"method":"elicitation/create","params":${text.slice(start, end)}}`,
+  );
   return `{${requests.join(',')}}`;
 }
