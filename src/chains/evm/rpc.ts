@@ -275,10 +275,9 @@ const toQuantity = (number: bigint): string => `0x${number.toString(16)}`;
 
 /** Words of a stranger, fit for a log line and for a client. */
 export function plainWords(text: unknown): string {
+  if (typeof text !== 'string') return '';
   // oxlint-disable-next-line no-control-regex -- control characters are what is taken out
-  return typeof text === 'string'
-    ? text.slice(0, WORDS_MAX).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
-    : '';
+  return text.slice(0, WORDS_MAX).replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
 }
 
 function nonsense(what: string, got: string): ChainUnavailable {
