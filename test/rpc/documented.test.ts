@@ -26,7 +26,7 @@ test('and the methods that a gateway offers', async () => {
 });
 
 test('and those that stream', () => {
-  const [sentence] = /What streams is refused[^]*?\.\n/.exec(text)!;
+  const [sentence] = /Methods that stream are refused[^]*?\.\n/.exec(text)!;
   for (const [, name] of sentence.matchAll(/`([\w/]+)`/g))
     if (name !== 'chat/completions') expect(streamedAt(name!), name).not.toBeNull();
 });
