@@ -1,7 +1,7 @@
 import type { Call } from '#gateway';
 import { codeOf } from './answer-error.ts';
 import { mcpMethodOf } from './mcp-method.ts';
-import { OPERATIONS } from './metrics.ts';
+import { OPERATIONS } from './offer-series.ts';
 import type { CallOutcome } from './observer.ts';
 
 type Attributes = Readonly<Record<string, string>>;

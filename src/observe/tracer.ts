@@ -4,7 +4,7 @@ import { OWN_ACCOUNT, type Call } from '#gateway';
 import { labelOfFailure } from './answer-error.ts';
 import { statusOf } from './call-log.ts';
 import { mcpErrorAttributes, mcpSpanName, mcpSpanOf, type McpSpan } from './mcp-span.ts';
-import { OPERATIONS } from './metrics.ts';
+import { OPERATIONS } from './offer-series.ts';
 import type { AttemptTime, CallSink } from './observer.ts';
 import { formatTraceParent, parseTraceParent } from './trace-context.ts';
 
