@@ -3,8 +3,9 @@ import { type Catalog, type Standings, createFreshPage, type TaggedPage, type To
 import { viewServices } from './tool-agent-view.ts';
 import { viewTools, type ToolViewOptions } from './tool-view.ts';
 
-export interface ToolPagesDeps extends Standings {
+export interface MarketDeps extends Standings {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version'>;
+  /** Without it, tool services are listed without their tools. */
   readonly listings?: ToolListings;
   readonly now: () => number;
 }
@@ -19,7 +20,7 @@ const PAGES_MAX = 16;
  * The page of all tool services, or of the one that is named as consumers name it, which has all of its tools.
  * Throws GatewayError `not_found`, and `invalid_request` for the schemas of all services.
  */
-export function createToolPages(deps: ToolPagesDeps): (service: string | null, schemas: boolean) => TaggedPage {
+export function createToolPages(deps: MarketDeps): (service: string | null, schemas: boolean) => TaggedPage {
   const { catalog, listings } = deps;
   const version = () => catalog.version() + (listings?.version() ?? 0);
   const fresh = (data: () => unknown) => createFreshPage(() => ({ data: data() }), { version, now: deps.now });
