@@ -14,5 +14,6 @@ export { marketRoutes } from './market/market-routes.ts';
 export { pricingSchema } from './market/market-schema.ts';
 export { ownPages } from './market/own-pages.ts';
 export { slugOf } from './market/providers-view.ts';
+export { JSON_RPC_ERROR } from './reference/json-rpc-error.ts';
 export { EXAMPLE_MODEL } from './reference/openapi.ts';
 export { referenceRoutes } from './reference/reference-routes.ts';
