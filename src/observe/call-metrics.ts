@@ -10,7 +10,7 @@ import { counterSeries } from './prom-series.ts';
 export interface CallMetricsOptions {
   readonly registry: Registry;
   readonly offers: OfferSeries;
-  /** Is told about every call, and may count its money by tool. */
+  /** Gets every call, and may count its money by tool. */
   readonly mcp: McpMetrics;
   /** Locks held now, over all gateways on the database. By default the calls in flight here are shown. */
   readonly locksHeld: (() => number | Promise<number>) | undefined;

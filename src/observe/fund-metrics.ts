@@ -88,7 +88,7 @@ export function createFundMetrics({ registry, figures, now }: FundMetricsOptions
   return { scraped: () => void (asked = null) };
 }
 
-/** One sample for each chain of which the value is known. */
+/** One sample for each chain with a known value. */
 const ofChains = (value: (chain: FundFigures['chains'][number]) => bigint | boolean | null) => (of: FundFigures) =>
   of.chains.flatMap((chain): Sample[] => {
     const found = value(chain);

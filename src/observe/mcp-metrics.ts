@@ -141,7 +141,7 @@ interface Target {
 
 type FindTarget = (method: string, call: Call, outcome: CallOutcome, offer: Offer) => Target;
 
-/** Keeps the series of all methods and tools, whose number is bounded. */
+/** Keeps a bounded number of series of methods and tools. */
 function createTargets(offers: OfferSeries, durationOf: (labels: Labels) => HistogramSeries): FindTarget {
   const targets = new Map<string, Target>();
   const counted = { own: 0, strange: 0 };

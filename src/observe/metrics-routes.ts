@@ -5,9 +5,9 @@ import { shareText } from './scraped-text.ts';
 
 export interface MetricsRoutesOptions {
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
-  /** `open`: whoever reaches the gateway may read them. */
+  /** `open`: everybody who reaches the gateway may read them. */
   readonly access: 'admin' | 'open';
-  /** Asked where access is for the operator alone. */
+  /** Guards the route if access is `admin`. */
   readonly gate: AdminGate;
 }
 

@@ -3,18 +3,18 @@ import type { Logger } from './logger.ts';
 import type { CallSink } from './observer.ts';
 
 export interface RefusalLog {
-  /** Takes the calls that have a line of their own. */
+  /** Takes calls, which have a line of their own. */
   readonly sink: CallSink;
-  /** Adds a line for each other request that ends with a status from 400 on. */
+  /** Writes a line for each other request that ends with a status from 400 on. */
   watch(server: FastifyInstance): void;
 }
 
-/** Requests that are answered while others wait: what ends a call comes before the end of its answer. */
+/** Calls that are remembered until their answer has ended: their own line comes before that. */
 const REMEMBERED_MAX = 1_000;
 
 /**
- * One line for each request that was refused before it became a call: a mistyped key, model or address. `level`:
- * `info` where a developer looks on.
+ * Writes one line for each request that was refused before it became a call: a mistyped key, model or address.
+ * `level` is `info` in development.
  */
 export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): RefusalLog {
   const logged = new Set<string>();
@@ -55,5 +55,5 @@ export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): Refus
 }
 
 const PATH_CHARS_MAX = 200;
-/** Of requests that are being answered. */
+/** Errors of requests that are being answered. */
 const reasons = new WeakMap<object, string>();

@@ -9,7 +9,7 @@ export interface SpanExport {
 const CLOSE_MS = 3000;
 const ATTRIBUTE_TEXT_MAX = 256;
 
-/** Spans that are sent to `endpoint` as OTLP over HTTP, in batches by a timer. `onError` is told of failed batches. */
+/** Sends spans to `endpoint` as OTLP over HTTP, in batches by a timer. `onError` gets the errors of failed batches. */
 export async function createSpanExport(
   endpoint: string,
   version: string | undefined,

@@ -16,7 +16,7 @@ export interface Tracer {
 
 export interface TracerOptions {
   readonly version?: string;
-  /** Told when an export fails, so that it is seen in the logs. */
+  /** Gets the errors of failed exports, for the log. */
   readonly onError?: (error: Error) => void;
 }
 

@@ -1,17 +1,14 @@
-/** How often something may be done under a key. */
+/** Bounds how often something is done under a key. */
 export interface Quota {
-  /** Takes one; returns 0, or the milliseconds until there is one to take. */
+  /** Takes one; returns 0, or the milliseconds until the next one is there. */
   take(key: string): number;
 }
 
-/** Keys that are remembered; beyond, the one that was used up first is forgotten. */
+/** Keys that are remembered. Beyond that, the one that was used up first is forgotten. */
 const KEYS_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
-/**
- * A token bucket for each key, kept as the time at which it will be full again. `now` is in milliseconds that only
- * go on.
- */
+/** A token bucket for each key, kept as the time at which it will be full again. `now` is in monotonic milliseconds. */
 export function createQuota({ perMinute, now }: { readonly perMinute: number; readonly now: () => number }): Quota {
   const fullAt = new Map<string, number>();
   const intervalMs = MINUTE_MS / perMinute;

@@ -32,7 +32,7 @@ export const newKeySchema = {
     warnings: {
       type: 'array',
       items: { type: 'string' },
-      description: 'What may not be meant, in words; left out where there is nothing.',
+      description: 'Parts of the request that may be mistakes; left out without any.',
     },
   },
 } as const;

@@ -114,8 +114,8 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
     const own =
       record?.account === account &&
       (viewCall(record, networks).api_key === key?.hash || !(await isRestricted(deps.keys, key)));
-    // One answer for what does not exist and what is somebody else's. Ids of calls follow each other, so that they
-    // can be guessed.
+    // The same answer for calls that do not exist and for those of other accounts: ids follow each other, and can be
+    // guessed.
     if (!own) throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
     return { data: await viewTree(record, ledger, deps.receipt, networks) };
   });

@@ -65,7 +65,7 @@ function createAccount(app: FastifyInstance, deps: AdminDeps): void {
       maxLength: 128,
       description: 'Instead of a name: a wallet in CAIP-10, or any account id.',
     },
-    label: { type: 'string', maxLength: 128, description: 'What to call it.' },
+    label: { type: 'string', maxLength: 128, description: 'A name for people.' },
   };
   const schema = {
     ...ADMINISTRATION,
@@ -134,7 +134,7 @@ function creditAccount(app: FastifyInstance, deps: AdminDeps): void {
     type: 'string',
     minLength: 1,
     maxLength: 128,
-    description: 'What the payment is known by, for example an invoice number.',
+    description: 'Your name of the payment, for example an invoice number.',
   };
   const schema = {
     ...ADMINISTRATION,

@@ -1,7 +1,7 @@
 import { GatewayError } from '#wire';
 import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, type MicroUsd } from '#billing';
 
-/** How a body says an amount: in one of two ways. */
+/** The amount in a body, in one of two forms. */
 export interface AmountBody {
   readonly amount_usd?: number | string;
   readonly amount_micro_usdc?: number;

@@ -5,7 +5,7 @@ import type { ChainAudit } from '../funds/chain-audit.ts';
 export interface AuditRoutesDeps {
   readonly gate: AdminGate;
   /**
-   * Recomputes the books, and holds them against what the treasuries of chains hold; the report's bigints are shown
+   * Recomputes the books, and compares them with what the treasuries of chains hold. The report's bigints are shown
    * as numbers.
    */
   readonly audit: () => Promise<object>;
@@ -13,7 +13,7 @@ export interface AuditRoutesDeps {
 }
 
 const auditSchema = {
-  description: 'What was found.',
+  description: 'The findings.',
   type: 'object',
   required: ['data'],
   properties: {
@@ -25,7 +25,7 @@ const auditSchema = {
         checks: {
           type: 'array',
           items: { type: 'object', additionalProperties: true },
-          description: 'What was recomputed, and what differs.',
+          description: 'What was recomputed, with the differences.',
         },
         totals: { type: 'object', additionalProperties: { type: 'integer' }, description: 'Micro-USD and counts.' },
         chains: {

@@ -62,7 +62,7 @@ const callProperties = {
   resolved_at: { type: ['string', 'null'] },
 } as const;
 
-/** A call in a list: what it did and cost. */
+/** A call in a list, with its work and cost. */
 export const callSchema = {
   type: 'object',
   required: [
@@ -88,7 +88,7 @@ export const generationSchema = {
     ...callProperties,
     entries: {
       type: 'array',
-      description: 'What happened to the money, in order.',
+      description: 'The movements of the money, in order.',
       items: {
         type: 'object',
         required: ['type', 'amount_micro_usdc', 'amount_usd', 'at'],
@@ -116,13 +116,19 @@ export const generationSchema = {
   },
 } as const;
 
-/** One call's record as its account may see it, without its money's movements. What the record lacks is null. */
+/**
+ * One call's record as its account may see it, without the movements of its money. Members that the record lacks
+ * are null.
+ */
 export type CallView = ReturnType<typeof viewCall>;
 
 /** A call as its account may see it, with the calls that were made under it. */
 export type GenerationView = Readonly<Record<string, unknown>> & { readonly children: readonly GenerationView[] };
 
-/** CAIP-10 of whom a call was charged to: with the network that its wallet signed for, else one of `networks`. */
+/**
+ * CAIP-10 id of the account that a call was charged to: with the network that its wallet signed for, else with one
+ * of `networks`.
+ */
 export function accountOfRecord(
   { account, lockDetail }: Pick<LockRecord, 'account' | 'lockDetail'>,
   networks: readonly string[],
@@ -176,7 +182,10 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
   };
 }
 
-/** One call's record as its account may see it, with all that is known. `runCost`: charged for it and all under it. */
+/**
+ * One call's record as its account may see it, with everything that is known. `runCost`: charged for it and all
+ * calls under it.
+ */
 export function viewGeneration(
   record: LockRecord,
   receipt: string | null,
@@ -215,7 +224,7 @@ function entriesOf(record: LockRecord) {
   return entries;
 }
 
-/** A JSON object of the record; empty when there is none, as older records may lack what newer ones have. */
+/** A JSON object of the record; empty if it is absent, as older records may lack what newer ones have. */
 function readFields(json: string | null): Readonly<Record<string, unknown>> {
   if (json === null) return {};
   try {

@@ -3,8 +3,9 @@ import { MoneyError, parseUsd, toUsdNumber, type Ledger } from '#billing';
 import type { KeyChanges, KeyRecord } from '#auth';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#auth/accounts';
 import { NO_USAGE, type FindKeyUsage, type KeyUsage } from './key-usage.ts';
+import { parseTime } from './time.ts';
 
-/** The body of a new key or a change of one, as its schema lets it through. */
+/** The body of a request that makes or changes a key, after validation. */
 export interface KeyBody {
   readonly name?: string;
   readonly label?: string;
@@ -18,7 +19,7 @@ export interface KeyBody {
 const LABEL = { type: 'string', minLength: 1, maxLength: 128 } as const;
 
 export const keyBodyProperties = {
-  name: { ...LABEL, description: 'What to call the key.' },
+  name: { ...LABEL, description: 'A name for the key.' },
   label: { ...LABEL, description: 'The same as `name`.' },
   limit: {
     type: ['number', 'null'],
@@ -56,7 +57,7 @@ export const keyChangesSchema = {
   },
 } as const;
 
-/** Members that clients of other gateways parse, and fail without. What they stand for does not exist here. */
+/** Members that clients of other gateways parse, and fail without. This gateway has nothing to say in them. */
 const FOR_OTHER_CLIENTS = {
   byok_usage: 0,
   byok_usage_daily: 0,
@@ -155,14 +156,13 @@ export interface KeyView {
   readonly development: boolean;
 }
 
-/** What it takes to show a key. */
 export interface KeyViewDeps {
   readonly ledger: Pick<Ledger, 'budget'>;
   readonly usage: FindKeyUsage;
   readonly now: () => number;
 }
 
-/** A key as answers show it, with what it has spent. */
+/** A key as answers show it, with its spending. */
 export async function viewKey(record: KeyRecord, deps: KeyViewDeps): Promise<KeyView> {
   const [{ spent, locked }, lately] = await Promise.all([
     deps.ledger.budget(budgetAt(record, deps.now()).id),
@@ -170,7 +170,7 @@ export async function viewKey(record: KeyRecord, deps: KeyViewDeps): Promise<Key
   ]);
   const { daily, weekly, monthly }: KeyUsage = {
     ...(lately.get(record.hash) ?? NO_USAGE),
-    // Counted as it is spent, and so never behind.
+    // The ledger counts the period of the limit with each call, so this figure is never behind.
     ...(record.limit === null || record.limitReset === null ? {} : { [record.limitReset]: spent }),
   };
   const remaining = record.limit === null ? null : record.limit - spent - locked;
@@ -195,9 +195,7 @@ export async function viewKey(record: KeyRecord, deps: KeyViewDeps): Promise<Key
   };
 }
 
-/**
- * The changes that a body asks for. Throws GatewayError `invalid_request` on an amount or a time that cannot be meant.
- */
+/** The changes that a body asks for. Throws GatewayError `invalid_request` on an invalid amount or time. */
 export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
   const changes: { -readonly [Field in keyof KeyChanges]: KeyChanges[Field] } = {};
   const label = (body.name ?? body.label)?.trim();
@@ -223,14 +221,12 @@ function parseLimit(limit: number) {
   }
 }
 
-const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)$/;
-
 function parseExpiry(text: string, now: number): number {
-  const at = TIME.test(text) ? Date.parse(text) : NaN;
+  const at = parseTime(text);
   if (Number.isNaN(at))
     throw new GatewayError(
       'invalid_request',
-      'expires_at is no date and time with time zone, such as 2030-01-31T12:00:00Z',
+      'expires_at must be a date and time with time zone, such as 2030-01-31T12:00:00Z',
       { param: 'expires_at' },
     );
   if (at <= now)

@@ -24,7 +24,7 @@ const modelPricing = {
 const named = (description: string) =>
   ({ type: 'object', additionalProperties: { type: 'number' }, description }) as const;
 
-/** What stands in `pricing` depends on the primitive. */
+/** The members of `pricing` depend on the primitive. */
 export const pricingSchema = {
   type: 'object',
   description:
@@ -194,7 +194,7 @@ const toolSchema = {
   properties: { ...toolProperties, input_schema: { description: 'JSON Schema of the arguments; with `schemas=true`' } },
 } as const;
 
-/** A tool service with what is in it. */
+/** A tool service with its tools. */
 export const toolServiceSchema = {
   type: 'object',
   required: serviceSchema.required,

@@ -151,8 +151,8 @@ const answer = (properties: Readonly<Record<string, object>>) => ({
 });
 
 /**
- * What a provider sees of itself: what it earned, and what it has registered. Whose pages they are the credential
- * alone decides. Register it under `/api/v1`.
+ * A provider's own pages: its earnings and its registered services. The credential alone decides whose pages they
+ * are. Register it under `/api/v1`.
  */
 export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
   return async (app) => {
@@ -260,7 +260,7 @@ interface OwnService {
 
 function viewService(registered: RegisteredService, provider: string, standings: Standings): OwnService {
   const { service, createdAt } = registered;
-  // Made anew, as what is registered is in the catalogue only while its provider is there.
+  // The catalogue has a registered service only while its provider is connected, so its offer is made anew.
   const offer = offerOfTunnel(registered, provider);
   const { lastHour, flags } = standings.health.stats(offer);
   return {

@@ -10,15 +10,15 @@ export interface MarketDeps extends Standings {
   readonly now: () => number;
 }
 
-/** Of many services, each has a part of its tools in the list, and the list has an end. */
+/** In the list of all services each shows a part of its tools, and the whole list is bounded. */
 const LIST = { perService: 100, all: 5_000, descriptionMax: 500 } as const;
 
-/** Pages of single services that are kept. One may have megabytes of schemas. */
+/** Pages of single services that are kept. One page may have megabytes of schemas. */
 const PAGES_MAX = 16;
 
 /**
- * The page of all tool services, or of the one that is named as consumers name it, which has all of its tools.
- * Throws GatewayError `not_found`, and `invalid_request` for the schemas of all services.
+ * The page of all tool services, or of the one of a name, with all of its tools. Throws GatewayError `not_found`,
+ * and `invalid_request` for the schemas of all services.
  */
 export function createToolPages(deps: MarketDeps): (service: string | null, schemas: boolean) => TaggedPage {
   const { catalog, listings } = deps;
@@ -62,7 +62,7 @@ export function createToolPages(deps: MarketDeps): (service: string | null, sche
         );
       return list();
     }
-    // Before anything is kept for it.
+    // An unknown service throws here, before anything is kept for it.
     catalog.resolve(service, 'tool');
     const key = `${schemas} ${service}`;
     const page =
