@@ -84,7 +84,7 @@ export function createMcpMetrics(registry: Registry, offers: OfferSeries, counts
   const ofProviderWell = (method: string, offer: Offer): HistogramSeries => {
     const { labels } = offers.of(offer);
     let methods = providers.get(labels);
-    if (!methods) providers.set(labels, (methods = new Map()));
+    if (!methods) providers.set(labels, (methods = new Map<string, HistogramSeries>()));
     let series = methods.get(method);
     if (!series) methods.set(method, (series = histogramSeries(ofProvider, labelsOfMethod(method, labels))));
     return series;

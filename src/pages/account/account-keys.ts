@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 import type { KeyChanges, KeyStore, NewKeyFields } from '#auth/keys';
-import { dataSchema, listSchema } from '../data-schema.ts';
+import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import { keySchema, parseKeyBody, viewKey, type KeyBody, type KeyView, type KeyViewDeps } from './key-view.ts';
 import type { Page } from './page.ts';
 
@@ -15,18 +15,12 @@ export interface KeysDeps extends KeyViewDeps {
 const hash = { type: 'string', description: 'The hash of the key.' } as const;
 
 /** The path parameters of a key. `of` are those of its account. */
-export const keyParams = (of: Readonly<Record<string, object>> = {}) => ({
-  type: 'object',
-  required: [...Object.keys(of), 'hash'],
-  properties: { ...of, hash },
-});
+export const keyParams = (of: Readonly<Record<string, object>> = {}) => objectOf({ ...of, hash });
 
-export const oneKeySchema = dataSchema(keySchema);
-export const keyListSchema = listSchema(keySchema);
-export const newKeySchema = {
-  type: 'object',
-  required: ['key', 'data'],
-  properties: {
+export const oneKeySchema = dataOf(keySchema);
+export const keyListSchema = listOf(keySchema);
+export const newKeySchema = objectOf(
+  {
     key: { type: 'string', description: 'The key itself: shown in this answer and never again.' },
     data: keySchema,
     warnings: {
@@ -35,19 +29,12 @@ export const newKeySchema = {
       description: 'Parts of the request that may be mistakes; left out without any.',
     },
   },
-} as const;
-export const deletedKeySchema = {
-  type: 'object',
-  required: ['deleted', 'data'],
-  properties: {
-    deleted: { type: 'boolean' },
-    data: {
-      type: 'object',
-      required: ['hash', 'deleted'],
-      properties: { hash: { type: 'string' }, deleted: { type: 'boolean' } },
-    },
-  },
-} as const;
+  ['warnings'],
+);
+export const deletedKeySchema = objectOf({
+  deleted: { type: 'boolean' },
+  data: objectOf({ hash: { type: 'string' }, deleted: { type: 'boolean' } }),
+});
 
 export async function listKeys(
   deps: Omit<KeysDeps, 'offers'>,

@@ -13,7 +13,7 @@ import {
 import type { Admission, Pipeline } from '#gateway';
 import { isRestricted, requireAdmission } from '#auth';
 import { callerCaip10 } from '#auth/accounts';
-import { dataSchema } from '../data-schema.ts';
+import { dataOf, objectOf } from '../answer-schemas.ts';
 import { viewTree } from './generation-tree.ts';
 import { callSchema, generationSchema, viewCall } from './generation-view.ts';
 import { findGenerations, generationsQuerySchema, type GenerationsQuery } from './generations-page.ts';
@@ -48,15 +48,11 @@ export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
 }
 
 function showBalance(app: FastifyInstance, { ledger, networks }: AccountDeps, callerOf: CallerOf): void {
-  const answer = {
-    type: 'object',
-    required: ['caip_account_id', 'balance_micro_usdc', 'balance_usd'],
-    properties: {
-      caip_account_id: { type: 'string', description: 'CAIP-10.' },
-      balance_micro_usdc: { type: 'integer' },
-      balance_usd: { type: 'string', description: 'Decimal.' },
-    },
-  };
+  const answer = objectOf({
+    caip_account_id: { type: 'string', description: 'CAIP-10.' },
+    balance_micro_usdc: { type: 'integer' },
+    balance_usd: { type: 'string', description: 'Decimal.' },
+  });
   const schema = {
     summary: 'Show your balance',
     description:
@@ -76,20 +72,16 @@ function showBalance(app: FastifyInstance, { ledger, networks }: AccountDeps, ca
 }
 
 function showCredits(app: FastifyInstance, { totals }: AccountDeps, callerOf: CallerOf): void {
-  const answer = {
-    type: 'object',
-    required: ['total_credits', 'total_usage'],
-    properties: {
-      total_credits: { type: 'number', description: 'Paid in, less what was withdrawn.' },
-      total_usage: { type: 'number', description: 'Charged for calls.' },
-    },
-  };
+  const answer = objectOf({
+    total_credits: { type: 'number', description: 'Paid in, less what was withdrawn.' },
+    total_usage: { type: 'number', description: 'Charged for calls.' },
+  });
   const schema = {
     summary: 'Show your credits',
     description:
       'All-time figures of your account in USD. Their difference is what you have left, what running calls have locked included.',
     tags,
-    response: { 200: dataSchema(answer) },
+    response: { 200: dataOf(answer) },
   };
   app.get('/credits', { schema }, async (request) => {
     const { credits, usage } = await totals(callerOf(request).account);
@@ -105,8 +97,8 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
     description:
       'What a call of your account did and cost, with every movement of its money and all calls that were made under it; to a key with a spending limit, an expiry or a list of services, one that was made with it. The id is in the reply of the call.',
     tags,
-    querystring: { type: 'object', required: ['id'], properties: { id } },
-    response: { 200: dataSchema(generationSchema) },
+    querystring: objectOf({ id }),
+    response: { 200: dataOf(generationSchema) },
   };
   app.get<{ Querystring: { readonly id: string } }>('/generation', { schema }, async (request) => {
     const { account, key } = callerOf(request);
@@ -122,14 +114,10 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
 }
 
 function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: CallerOf): void {
-  const answer = {
-    type: 'object',
-    required: ['data', 'next_cursor'],
-    properties: {
-      data: { type: 'array', items: callSchema },
-      next_cursor: { type: ['string', 'null'], description: '`cursor` of the next page; null at the end.' },
-    },
-  };
+  const answer = objectOf({
+    data: { type: 'array', items: callSchema },
+    next_cursor: { type: ['string', 'null'], description: '`cursor` of the next page; null at the end.' },
+  });
   const schema = {
     summary: 'List your calls',
     operationId: 'listGenerations',

@@ -2,6 +2,7 @@ import { GatewayError } from '#wire';
 import { escrowOf, formatUsd, type Ledger } from '#billing';
 import type { Consumer, ConsumerStore } from '#auth';
 import { localAccount, needsNoMaking, parseAccountId, toCaip10 } from '#auth/accounts';
+import { objectOf } from '../answer-schemas.ts';
 
 export interface AdminAccountsDeps {
   /** CAIP-2 ids of the gateway's own chains, on which contract wallets sign in. */
@@ -13,10 +14,8 @@ export interface AdminAccountsDeps {
 /** `createdAt` is null for an account that has money and was never registered. */
 export type FoundAccount = Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null };
 
-export const accountSchema = {
-  type: 'object',
-  required: ['id', 'caip_account_id', 'label', 'created_at', 'balance_micro_usdc', 'locked_micro_usdc', 'balance_usd'],
-  properties: {
+export const accountSchema = objectOf(
+  {
     id: { type: 'string', description: 'Name of the account in the ledger, and in these paths.' },
     caip_account_id: { type: 'string', description: 'CAIP-10.' },
     label: { type: 'string' },
@@ -27,18 +26,15 @@ export const accountSchema = {
     total_credits_micro_usdc: { type: 'integer' },
     total_usage_micro_usdc: { type: 'integer' },
   },
-} as const;
+  ['total_credits_micro_usdc', 'total_usage_micro_usdc'],
+);
 
-export const accountParams = {
-  type: 'object',
-  required: ['id'],
-  properties: {
-    id: {
-      type: 'string',
-      description: 'Account id: `tollgate:local:<name>`, `oauth:<issuer>:<subject>`, or a wallet in CAIP-10.',
-    },
+export const accountParams = objectOf({
+  id: {
+    type: 'string',
+    description: 'Account id: `tollgate:local:<name>`, `oauth:<issuer>:<subject>`, or a wallet in CAIP-10.',
   },
-} as const;
+});
 
 /** An account as the operator sees it. */
 export async function viewAccount({ account, label, createdAt }: FoundAccount, deps: AdminAccountsDeps) {

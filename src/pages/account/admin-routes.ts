@@ -9,7 +9,7 @@ import {
   OPERATOR_TREASURY,
 } from '#billing';
 import type { AdminGate } from '#auth';
-import { dataSchema, listSchema } from '../data-schema.ts';
+import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import type { KeysDeps } from './account-keys.ts';
 import {
   accountParams,
@@ -39,7 +39,7 @@ interface CreditBody extends AmountBody {
 }
 
 const ADMINISTRATION = { tags: ['Administration'], security: [{ bearer: [] }] };
-const oneAccountSchema = dataSchema(accountSchema);
+const oneAccountSchema = dataOf(accountSchema);
 
 /** The operator's side: accounts, credit and keys. Register it under `/admin/v1`. */
 export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
@@ -95,7 +95,7 @@ function listAccounts(app: FastifyInstance, deps: AdminDeps): void {
     description:
       'Accounts that were created here, and wallets that have a key or have paid in, the oldest first, with their balances.',
     querystring: pageSchema,
-    response: { 200: listSchema(accountSchema) },
+    response: { 200: listOf(accountSchema) },
   };
   app.get<{ Querystring: Page }>('/accounts', { schema }, async ({ query }) => {
     const accounts = await deps.consumers.list(query);
@@ -118,16 +118,15 @@ function showAccount(app: FastifyInstance, deps: AdminDeps): void {
   });
 }
 
-const creditSchema = {
-  type: 'object',
-  required: ['account', 'reference', 'duplicate'],
-  properties: {
+const creditSchema = objectOf(
+  {
     account: accountSchema,
     reference: { type: 'string' },
     amount_micro_usdc: { type: 'integer' },
     duplicate: { type: 'boolean', description: 'The reference had been credited before: nothing was added now.' },
   },
-} as const;
+  ['amount_micro_usdc'],
+);
 
 function creditAccount(app: FastifyInstance, deps: AdminDeps): void {
   const reference = {
@@ -149,7 +148,7 @@ function creditAccount(app: FastifyInstance, deps: AdminDeps): void {
       required: ['reference'],
       properties: { ...amountProperties, reference },
     },
-    response: { 200: dataSchema(creditSchema) },
+    response: { 200: dataOf(creditSchema) },
   };
   app.post<{ Params: AccountParams; Body: CreditBody }>('/accounts/:id/credit', { schema }, async (request) => {
     const found = await findAccount(request.params.id, deps);

@@ -1,5 +1,6 @@
 import { formatUsd, toUsdNumber, type LockRecord, type MicroUsd } from '#billing';
 import { toCaip10 } from '#auth/accounts';
+import { objectOf } from '../answer-schemas.ts';
 import { otherClientsSchema, viewForOtherClients } from './generation-for-other-clients.ts';
 
 const money = { type: 'integer', description: 'Micro-USD.' } as const;
@@ -89,20 +90,16 @@ export const generationSchema = {
     entries: {
       type: 'array',
       description: 'The movements of the money, in order.',
-      items: {
-        type: 'object',
-        required: ['type', 'amount_micro_usdc', 'amount_usd', 'at'],
-        properties: {
-          type: {
-            type: 'string',
-            description:
-              '`lock` reserved, `draw` taken beyond the lock, `settle` charged, `lend` spent by calls under this one, `refund` given back.',
-          },
-          amount_micro_usdc: money,
-          amount_usd: { type: 'string' },
-          at: { type: 'string' },
+      items: objectOf({
+        type: {
+          type: 'string',
+          description:
+            '`lock` reserved, `draw` taken beyond the lock, `settle` charged, `lend` spent by calls under this one, `refund` given back.',
         },
-      },
+        amount_micro_usdc: money,
+        amount_usd: { type: 'string' },
+        at: { type: 'string' },
+      }),
     },
     receipt: { type: ['string', 'null'], description: 'Signed receipt (compact JWS).' },
     run_cost: { type: 'number', description: 'USD charged for this call and all that were made under it.' },

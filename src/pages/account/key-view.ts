@@ -2,6 +2,7 @@ import { GatewayError } from '#wire';
 import { MoneyError, parseUsd, toUsdNumber, type Ledger } from '#billing';
 import type { KeyChanges, KeyRecord } from '#auth';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#auth/accounts';
+import { objectOf } from '../answer-schemas.ts';
 import { NO_USAGE, type FindKeyUsage, type KeyUsage } from './key-usage.ts';
 import { parseTime } from './time.ts';
 
@@ -87,26 +88,8 @@ const otherClientsSchema = {
   },
 };
 
-export const keySchema = {
-  type: 'object',
-  required: [
-    'hash',
-    'name',
-    'label',
-    'disabled',
-    'limit',
-    'limit_remaining',
-    'limit_reset',
-    'usage',
-    'usage_daily',
-    'usage_weekly',
-    'usage_monthly',
-    'created_at',
-    'expires_at',
-    'allowed_services',
-    'development',
-  ],
-  properties: {
+export const keySchema = objectOf(
+  {
     hash: { type: 'string', description: 'Public identifier of the key: the SHA-256 of its text.' },
     name: { type: 'string' },
     label: { type: 'string' },
@@ -135,26 +118,10 @@ export const keySchema = {
     development: { type: 'boolean', description: 'A key for play money.' },
     ...otherClientsSchema,
   },
-} as const;
+  ['updated_at', ...Object.keys(FOR_OTHER_CLIENTS)],
+);
 
-export interface KeyView {
-  readonly hash: string;
-  readonly name: string;
-  readonly label: string;
-  readonly disabled: boolean;
-  readonly limit: number | null;
-  readonly limit_remaining: number | null;
-  readonly limit_reset: LimitReset | null;
-  readonly usage: number;
-  readonly usage_daily: number;
-  readonly usage_weekly: number;
-  readonly usage_monthly: number;
-  readonly created_at: string;
-  readonly updated_at: null;
-  readonly expires_at: string | null;
-  readonly allowed_services: readonly string[] | null;
-  readonly development: boolean;
-}
+export type KeyView = Awaited<ReturnType<typeof viewKey>>;
 
 export interface KeyViewDeps {
   readonly ledger: Pick<Ledger, 'budget'>;
@@ -163,7 +130,7 @@ export interface KeyViewDeps {
 }
 
 /** A key as answers show it, with its spending. */
-export async function viewKey(record: KeyRecord, deps: KeyViewDeps): Promise<KeyView> {
+export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
   const [{ spent, locked }, lately] = await Promise.all([
     deps.ledger.budget(budgetAt(record, deps.now()).id),
     deps.usage(record.account),

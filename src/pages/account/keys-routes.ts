@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
 import type { Admission } from '#gateway';
 import { isRestricted, requireFullRights, type KeyChanges, requireFreshSignature, type Nonces } from '#auth/keys';
-import { dataSchema } from '../data-schema.ts';
+import { dataOf, objectOf } from '../answer-schemas.ts';
 import {
   changeKey,
   createKey,
@@ -144,16 +144,12 @@ function deleteOwnKey(app: FastifyInstance, { keys }: OwnKeysDeps, admissionOf: 
   });
 }
 
-const rateLimitSchema = {
-  type: 'object',
-  required: ['requests', 'tokens', 'interval', 'note'],
-  properties: {
-    requests: { type: 'integer', description: 'Requests in an interval. A burst may go beyond it for a moment.' },
-    tokens: { type: 'integer' },
-    interval: { type: 'string' },
-    note: { type: 'string' },
-  },
-} as const;
+const rateLimitSchema = objectOf({
+  requests: { type: 'integer', description: 'Requests in an interval. A burst may go beyond it for a moment.' },
+  tokens: { type: 'integer' },
+  interval: { type: 'string' },
+  note: { type: 'string' },
+});
 
 /** Other gateways' clients need a `note`. */
 const RATE_NOTE = 'The steady rate. The headers x-ratelimit-* of every answer tell what is left.';
@@ -164,7 +160,7 @@ function showKeyInUse(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
     summary: 'Show the key in use',
     description: 'The key that this request is made with: its limits, what it has spent, and its rate.',
     tags,
-    response: { 200: dataSchema(data) },
+    response: { 200: dataOf(data) },
   };
   app.get('/key', { schema }, async (request) => {
     const { caller, rate } = admissionOf(request);

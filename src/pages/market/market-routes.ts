@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { printable, GatewayError } from '#wire';
-import { type Catalog, type Standings, createFreshPage, sendPage, tagPage } from '#gateway';
-import { dataSchema, listSchema } from '../data-schema.ts';
+import { type Catalog, createFreshPage, sendPage, tagPage } from '#gateway';
+import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import { providerDetailSchema, providerSchema, serviceSchema, toolServiceSchema } from './market-schema.ts';
 import { viewProviderDetail, viewProviders } from './providers-view.ts';
 import { viewService, viewServices } from './tool-agent-view.ts';
@@ -36,7 +36,7 @@ function listProviders(app: FastifyInstance, deps: MarketDeps): void {
       'List providers',
       'Every provider that offers a service here, with its health as this gateway sees it.',
     ),
-    response: { 200: { description: 'Providers, by name', ...listSchema(providerSchema) } },
+    response: { 200: { description: 'Providers, by name', ...listOf(providerSchema) } },
   };
   app.get('/providers', { schema }, (request, reply) => sendPage(request, reply, providers()));
 }
@@ -45,8 +45,8 @@ function showProvider(app: FastifyInstance, deps: MarketDeps): void {
   const id = { type: 'string', description: 'Public key of the provider' };
   const schema = {
     ...described('Show a provider', 'What it offers, at what price, and how well it has served lately.'),
-    params: { type: 'object', required: ['id'], properties: { id } },
-    response: { 200: { description: 'The provider', ...dataSchema(providerDetailSchema) } },
+    params: objectOf({ id }),
+    response: { 200: { description: 'The provider', ...dataOf(providerDetailSchema) } },
   };
   app.get<{ Params: { readonly id: string } }>('/providers/:id', { schema }, (request, reply) => {
     const { id: asked } = request.params;
@@ -76,7 +76,7 @@ function listTools(app: FastifyInstance, deps: MarketDeps): void {
   const schema = {
     ...described('List tools', 'Every tool service (an MCP server), with its tools, providers and prices.'),
     querystring: { type: 'object', properties },
-    response: { 200: { description: 'Tool services, by name', ...listSchema(toolServiceSchema) } },
+    response: { 200: { description: 'Tool services, by name', ...listOf(toolServiceSchema) } },
   };
   app.get<{ Querystring: { readonly service?: string; readonly schemas?: boolean } }>(
     '/tools',
@@ -92,7 +92,7 @@ function listAgents(app: FastifyInstance, deps: MarketDeps): void {
   const agents = freshPage(deps, (all) => viewServices(deps.catalog.offers('agent'), all, deps));
   const schema = {
     ...described('List agents', 'Every agent (A2A), with providers and prices.'),
-    response: { 200: { description: 'Agents, by name', ...listSchema(serviceSchema) } },
+    response: { 200: { description: 'Agents, by name', ...listOf(serviceSchema) } },
   };
   app.get('/agents', { schema }, (request, reply) => sendPage(request, reply, agents()));
 }
@@ -105,7 +105,7 @@ function showAgent(app: FastifyInstance, deps: MarketDeps): void {
       'Who offers it, at what price, and how well they have served lately. With `<provider id>:<name>` that provider alone.',
     ),
     params: { type: 'object', properties: { '*': { type: 'string', description: 'The name of the agent' } } },
-    response: { 200: { description: 'The agent', ...dataSchema(serviceSchema) } },
+    response: { 200: { description: 'The agent', ...dataOf(serviceSchema) } },
   };
   // A name may have slashes, encoded or not.
   app.get<{ Params: { readonly '*': string } }>('/agents/*', { schema }, (request, reply) => {
