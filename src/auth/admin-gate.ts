@@ -11,7 +11,7 @@ import { refuseRepeatedCredentials } from './credential.ts';
  */
 export type AdminGate = (request: Pick<FastifyRequest, 'ip' | 'headers' | 'raw'>) => Promise<void>;
 
-export interface AdminGateOptions {
+interface AdminGateOptions {
   /** null: nobody passes. */
   readonly adminKey: string | null;
   /** IP addresses and networks that the key is taken from; empty: everywhere. */

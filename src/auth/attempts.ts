@@ -13,7 +13,7 @@ export interface Attempts {
   check<T>(address: string, run: () => T | Promise<T>): Promise<T>;
 }
 
-export interface AttemptsOptions {
+interface AttemptsOptions {
   /** Credentials that may fail from one address in a minute. */
   readonly perMinute: number;
   readonly now: () => number;

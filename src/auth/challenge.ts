@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type GatewayError, SIGN_IN_HEADERS } from '#wire';
 import { isResourcePath, pathOf, type Asked, type Resources } from './oauth/resources.ts';
 
-export interface ChallengeOptions {
+interface ChallengeOptions {
   /** null: no issuer is configured. */
   readonly resources: Pick<Resources, 'metadataUrlOf'> | null;
   /** Scopes that a client should ask its token for; empty where they do not matter. */

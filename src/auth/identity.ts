@@ -30,7 +30,7 @@ export interface Identity {
 }
 
 /** The Ed25519 key that receipts are signed with. */
-export interface ReceiptKey {
+interface ReceiptKey {
   /** RFC 7638 thumbprint of the public key. */
   readonly id: string;
   readonly privateKey: KeyObject;

@@ -1,7 +1,7 @@
 import { createSealedTexts } from '#wire';
 
 /** The call that a run token is for. */
-export interface RunGrant {
+interface RunGrant {
   /** Id of the running call. */
   readonly parent: string;
   readonly account: string;

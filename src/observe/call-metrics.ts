@@ -7,7 +7,7 @@ import type { CallSink } from './observer.ts';
 import type { OfferSeries } from './offer-series.ts';
 import { counterSeries } from './prom-series.ts';
 
-export interface CallMetricsOptions {
+interface CallMetricsOptions {
   readonly registry: Registry;
   readonly offers: OfferSeries;
   /** Gets every call, and may count its money by tool. */

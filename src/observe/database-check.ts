@@ -1,6 +1,6 @@
 import { DatabaseError } from '#store';
 
-export interface DatabaseCheckOptions {
+interface DatabaseCheckOptions {
   /** A small write that is durable when it resolves. */
   readonly write: () => Promise<void>;
   /** Called when the finding changes, with the error. */

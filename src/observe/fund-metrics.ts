@@ -20,7 +20,7 @@ export interface FundFigures {
   }[];
 }
 
-export interface FundMetricsOptions {
+interface FundMetricsOptions {
   readonly registry: Registry;
   /** Called at each scrape. */
   readonly figures: () => Promise<FundFigures>;
@@ -35,7 +35,7 @@ const DEPOSITS = [
   ['unfinal', 'unfinal'],
 ] as const;
 
-export interface FundMetrics {
+interface FundMetrics {
   /** A scrape begins: the figures are asked for anew. */
   scraped(): void;
 }

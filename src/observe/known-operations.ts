@@ -13,7 +13,7 @@ const NAME_LENGTH_MAX = 128;
  * The names of operations (tools) that a provider really has, as opposed to names that a consumer made up. They
  * bound the metrics that are counted by name.
  */
-export interface KnownOperations {
+interface KnownOperations {
   /** The offer's server has served a call of this name. */
   learn(offer: Offer, operation: string): void;
   /** The call's operation; null without one, and for a name that only the consumer has used. */

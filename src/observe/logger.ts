@@ -16,7 +16,7 @@ export interface LoggerOptions {
  * The gateway's logger. `flush` writes what is buffered; it resolves when that is written, or when nobody reads it
  * any more.
  */
-export interface LogOutput {
+interface LogOutput {
   readonly logger: Logger;
   flush(): Promise<void>;
 }

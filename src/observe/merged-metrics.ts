@@ -8,7 +8,7 @@ export interface MetricSnapshot {
 }
 
 /** Metrics of several processes as those of one. */
-export interface MergedMetrics {
+interface MergedMetrics {
   /** Takes the figures of a process, in place of those that it gave before. */
   take(process: number, snapshot: readonly MetricSnapshot[]): void;
   /** A process is gone. Its last known counts stay: a counter that fell would look like a restart of everything. */

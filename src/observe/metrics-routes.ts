@@ -3,7 +3,7 @@ import type { AdminGate } from '#auth';
 import type { Metrics } from './metrics.ts';
 import { shareText } from './scraped-text.ts';
 
-export interface MetricsRoutesOptions {
+interface MetricsRoutesOptions {
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
   /** `open`: everybody who reaches the gateway may read them. */
   readonly access: 'admin' | 'open';

@@ -19,7 +19,7 @@ const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 const SUMMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 /** Functions for gauges are called at each scrape. */
-export interface MetricsOptions {
+interface MetricsOptions {
   /**
    * Whether an offer is the operator's own, from the configuration file: each of those has series of its own.
    * Default: no offer is.

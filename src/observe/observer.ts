@@ -57,7 +57,7 @@ interface Progress {
   attemptBeganMs: number;
 }
 
-export interface CallObserverOptions {
+interface CallObserverOptions {
   /** Milliseconds; the clock of `call.begunAt`. */
   readonly now: () => number;
   /**

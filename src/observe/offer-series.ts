@@ -31,7 +31,7 @@ const STRANGERS_MAX = 50;
 export const OTHER = 'other';
 
 export type Labels = Readonly<Record<string, string>>;
-export type CountedOffer = Pick<Offer, 'id' | 'primitive' | 'service' | 'provider'>;
+type CountedOffer = Pick<Offer, 'id' | 'primitive' | 'service' | 'provider'>;
 
 export interface MoneySeries {
   readonly charged: CounterSeries;
@@ -39,7 +39,7 @@ export interface MoneySeries {
 }
 
 /** The series of one offer. One map lookup finds them, so that a call builds no label objects. */
-export interface OneOffer extends MoneySeries {
+interface OneOffer extends MoneySeries {
   readonly labels: Labels;
   readonly duration: HistogramSeries;
   readonly input: HistogramSeries;

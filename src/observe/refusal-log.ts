@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from './logger.ts';
 import type { CallSink } from './observer.ts';
 
-export interface RefusalLog {
+interface RefusalLog {
   /** Takes calls, which have a line of their own. */
   readonly sink: CallSink;
   /** Writes a line for each other request that ends with a status from 400 on. */

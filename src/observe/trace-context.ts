@@ -1,5 +1,5 @@
 /** The parts of a W3C `traceparent`. Ids are lower-case hex. */
-export interface TraceParent {
+interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
   readonly flags: number;

@@ -14,7 +14,7 @@ export interface Tracer {
   readonly close: SpanExport['close'];
 }
 
-export interface TracerOptions {
+interface TracerOptions {
   readonly version?: string;
   /** Gets the errors of failed exports, for the log. */
   readonly onError?: (error: Error) => void;

@@ -16,12 +16,12 @@ const CHECKSUM_BYTES = 4;
 const DIGITS_MAX = 50;
 
 /** A key's text, which is shown once, and the hash that stands for it everywhere else. */
-export interface NewKey {
+interface NewKey {
   readonly text: string;
   readonly hash: string;
 }
 
-export interface ParsedKey {
+interface ParsedKey {
   readonly kind: KeyKind;
   readonly hash: string;
 }

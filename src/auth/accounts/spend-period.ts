@@ -7,7 +7,7 @@ import type { Budget, MicroUsd } from '#billing';
 export const LIMIT_RESETS = ['daily', 'weekly', 'monthly'] as const;
 export type LimitReset = (typeof LIMIT_RESETS)[number];
 
-export interface SpendPeriod {
+interface SpendPeriod {
   /** Epoch milliseconds of the first instant. */
   readonly start: number;
   /** Epoch milliseconds of the first instant after it. */

@@ -4,7 +4,7 @@ import type { OAuthConfig } from '#config';
 import type { Caller } from '#gateway';
 import type { Attempts } from '../attempts.ts';
 import { createVerified } from '../siwx/verified.ts';
-import { createIssuerKeys } from './issuer-keys.ts';
+import { createIssuerKeys, type IssuerKeysOptions } from './issuer-keys.ts';
 import type { Resources } from './resources.ts';
 import { subjectAccount } from './subject-account.ts';
 import { scopeError, tokenError } from './token-error.ts';
@@ -21,18 +21,12 @@ export interface AccessTokens {
   verify(token: string, address: string): Promise<Caller> | null;
 }
 
-export interface AccessTokensOptions extends Pick<OAuthConfig, 'jwksUrl' | 'requiredScope'> {
-  readonly issuer: string;
+export interface AccessTokensOptions extends IssuerKeysOptions, Pick<OAuthConfig, 'requiredScope'> {
   readonly resources: Pick<Resources, 'isAudience'>;
   /** How far the issuer's clock may be from the gateway's. */
   readonly skewMs: number;
   readonly attempts: Attempts;
   readonly now: () => number;
-  /** Monotonic milliseconds. */
-  readonly elapsed: () => number;
-  /** Called with the reason when the issuer's keys could not be fetched. */
-  readonly onError: (error: unknown) => void;
-  readonly timeoutMs?: number;
 }
 
 /** Algorithms with a private key, which only the issuer has. A verifier of an HMAC could sign tokens itself. */
@@ -54,7 +48,7 @@ const VERIFIED_BYTES_MAX = 16 * 1024 * 1024;
 export async function createAccessTokens(options: AccessTokensOptions): Promise<AccessTokens> {
   const { issuer, resources, requiredScope, skewMs, attempts, now } = options;
   const { decodeJwt, decodeProtectedHeader, errors, jwtVerify } = await import('jose');
-  const keyOf = await createIssuerKeys({ ...options, now: options.elapsed });
+  const keyOf = await createIssuerKeys(options);
   const verified = createVerified({ countMax: VERIFIED_MAX, bytesMax: VERIFIED_BYTES_MAX });
   const running = new Map<string, Promise<Caller>>();
 

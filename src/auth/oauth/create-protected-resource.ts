@@ -1,8 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Config } from '#config';
-import type { Attempts } from '../attempts.ts';
 import { createChallenge, type ChallengeFor } from '../challenge.ts';
-import { createAccessTokens, type AccessTokens } from './access-tokens.ts';
+import { createAccessTokens, type AccessTokens, type AccessTokensOptions } from './access-tokens.ts';
 import { createResources } from './resources.ts';
 import { resourceRoutes } from './resource-routes.ts';
 
@@ -17,16 +16,11 @@ export interface ProtectedResource {
   readonly warning: string | null;
 }
 
-export interface ProtectedResourceOptions {
+interface ProtectedResourceOptions extends Pick<
+  AccessTokensOptions,
+  'attempts' | 'now' | 'elapsed' | 'onError' | 'timeoutMs'
+> {
   readonly config: Pick<Config, 'publicUrl' | 'signIn' | 'oauth'>;
-  readonly attempts: Attempts;
-  readonly now: () => number;
-  /** Monotonic milliseconds. */
-  readonly elapsed: () => number;
-  /** Called with the reason when the issuer's keys could not be fetched. */
-  readonly onError: (error: unknown) => void;
-  /** Longest wait for the issuer. */
-  readonly timeoutMs?: number;
 }
 
 /**

@@ -8,7 +8,7 @@ export interface IssuerKeysOptions {
   /** null: read from the issuer's metadata at every refresh. */
   readonly jwksUrl: string | null;
   /** Monotonic milliseconds. */
-  readonly now: () => number;
+  readonly elapsed: () => number;
   /** Called with the reason when keys could not be fetched. */
   readonly onError: (error: unknown) => void;
   /** The longest that all requests of one refresh may take together. */
@@ -35,7 +35,7 @@ const RETRY_EVERY_MS = 5_000;
 export async function createIssuerKeys({
   issuer,
   jwksUrl,
-  now,
+  elapsed,
   onError,
   timeoutMs = TIMEOUT_MS,
 }: IssuerKeysOptions): Promise<JWTVerifyGetKey> {
@@ -63,7 +63,7 @@ export async function createIssuerKeys({
   /** Fetches the keys, or waits for a fetch that runs; null if it is too early to ask again. */
   const refresh = (everyMs: number): Promise<void> | null => {
     if (running) return running;
-    const at = now();
+    const at = elapsed();
     const since = triedAt === null ? Number.POSITIVE_INFINITY : at - triedAt;
     if (since < everyMs) return null;
     triedAt = at;
@@ -71,10 +71,10 @@ export async function createIssuerKeys({
   };
 
   return async (header, token) => {
-    const isUsable = () => current !== null && now() - current.at < KEEP_MS;
+    const isUsable = () => current !== null && elapsed() - current.at < KEEP_MS;
     if (!isUsable()) await refresh(RETRY_EVERY_MS);
     // Keys that are still good are used while new ones are fetched.
-    else if (now() - current!.at >= FRESH_MS) void refresh(REFRESH_EVERY_MS);
+    else if (elapsed() - current!.at >= FRESH_MS) void refresh(REFRESH_EVERY_MS);
     if (!isUsable()) {
       const message =
         'The issuer of access tokens cannot be asked for its keys at the moment: retry shortly, or use an API key';

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { METADATA_PATH, pathOf, type Resources } from './resources.ts';
 
-export interface ResourceDeps {
+interface ResourceDeps {
   readonly issuer: string;
   readonly resources: Pick<Resources, 'resourceOf'>;
   readonly scopes: readonly string[];

@@ -19,7 +19,7 @@ export interface Resources {
   readonly named: boolean;
 }
 
-export interface ResourcesOptions {
+interface ResourcesOptions {
   readonly publicUrl: string | null;
   /** Hosts of this gateway, with a port unless it is the scheme's default. */
   readonly domains: readonly string[];

@@ -19,7 +19,7 @@ export interface ContractWallets {
   load(): Promise<void>;
 }
 
-export interface ContractSignature {
+interface ContractSignature {
   readonly network: string;
   /** Lower case. */
   readonly address: string;
@@ -29,7 +29,7 @@ export interface ContractSignature {
   readonly client: string;
 }
 
-export interface ContractWalletsOptions {
+interface ContractWalletsOptions {
   readonly chains: readonly Pick<ChainConfig, 'network' | 'rpcUrl'>[];
   readonly now: () => number;
   /** Longest wait for one answer of a chain. A sign-in takes two answers. */

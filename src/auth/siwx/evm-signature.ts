@@ -12,7 +12,7 @@ export type Recover = (
 ) => Uint8Array | null | Promise<Uint8Array | null>;
 
 /** The signer of a text. `lowS` is false for the second form that anybody can make of every signature. */
-export interface EvmSigner {
+interface EvmSigner {
   /** Lower case. */
   readonly address: string;
   readonly lowS: boolean;

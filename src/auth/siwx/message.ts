@@ -19,7 +19,7 @@ export interface SignInMessage {
   readonly notBefore: number | null;
 }
 
-export type Namespace = 'eip155' | 'solana';
+type Namespace = 'eip155' | 'solana';
 
 const NAMESPACES: Readonly<Record<string, Namespace>> = { Ethereum: 'eip155', Solana: 'solana' };
 const SOLANA_CLUSTERS: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import bs58 from 'bs58';
 import { loadStatement, type Database } from '#store';
 
-export interface IssuedNonce {
+interface IssuedNonce {
   /** 43 or 44 letters and digits. */
   readonly nonce: string;
   /** Epoch milliseconds. */
@@ -25,7 +25,7 @@ export interface Nonces {
   sweep(limit?: number): Promise<number>;
 }
 
-export interface NoncesOptions {
+interface NoncesOptions {
   /** 32 bytes that the gateways share. */
   readonly secret: Uint8Array;
   readonly database: Pick<Database, 'query'>;

@@ -1,5 +1,5 @@
 /** Bounds how often something is done under a key. */
-export interface Quota {
+interface Quota {
   /** Takes one; returns 0, or the milliseconds until the next one is there. */
   take(key: string): number;
 }

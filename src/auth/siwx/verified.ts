@@ -5,13 +5,13 @@ import type { Validity } from './validity.ts';
  * Sign-in headers that were verified, each for as long as its own message is valid, so that a repetition costs one
  * look-up.
  */
-export interface Verified {
+interface Verified {
   /** The caller of a header that was verified and is valid at `at`; null otherwise. */
   get(header: string, at: number): Caller | null;
   put(header: string, caller: Caller, validity: Validity): void;
 }
 
-export interface VerifiedOptions {
+interface VerifiedOptions {
   readonly countMax: number;
   readonly bytesMax: number;
 }

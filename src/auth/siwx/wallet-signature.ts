@@ -2,7 +2,7 @@ import { recoverSigner } from './evm-signature.ts';
 import { verifySolanaSignature } from './solana-signature.ts';
 
 /** A text, and the signature that an ordinary wallet is said to have made of it. */
-export interface WalletSignature {
+interface WalletSignature {
   /** Ledger account of the wallet: `solana:<address>` or `eip155:<address in lower case>`. */
   readonly account: string;
   readonly text: string;

@@ -19,7 +19,7 @@ import { callSchema, generationSchema, viewCall } from './generation-view.ts';
 import { findGenerations, generationsQuerySchema, type GenerationsQuery } from './generations-page.ts';
 import { addKeysRoutes, type OwnKeysDeps } from './keys-routes.ts';
 
-export interface AccountDeps extends OwnKeysDeps {
+interface AccountDeps extends OwnKeysDeps {
   readonly admit: Pipeline['admit'];
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'find' | 'children'>;
   readonly findLocks: (asked: LocksAsked) => Promise<FoundLocks>;

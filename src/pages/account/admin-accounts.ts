@@ -12,7 +12,7 @@ export interface AdminAccountsDeps {
 }
 
 /** `createdAt` is null for an account that has money and was never registered. */
-export type FoundAccount = Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null };
+type FoundAccount = Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null };
 
 export const accountSchema = objectOf(
   {

@@ -24,7 +24,7 @@ import { addAdminKeyRoutes } from './admin-key-routes.ts';
 import { amountOf, amountProperties, type AmountBody } from './amount.ts';
 import { pageSchema, type Page } from './page.ts';
 
-export interface AdminDeps extends AdminAccountsDeps, KeysDeps {
+interface AdminDeps extends AdminAccountsDeps, KeysDeps {
   readonly gate: AdminGate;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'transfer'>;
   readonly totals: (account: string) => Promise<AccountTotals>;

@@ -3,7 +3,7 @@ import type { AdminGate } from '#auth';
 import { dataOf, objectOf } from '../answer-schemas.ts';
 import type { ChainAudit } from '../funds/chain-audit.ts';
 
-export interface AuditRoutesDeps {
+interface AuditRoutesDeps {
   readonly gate: AdminGate;
   /**
    * Recomputes the books, and compares them with what the treasuries of chains hold. The report's bigints are shown

@@ -16,7 +16,7 @@ export interface GenerationsQuery {
   readonly outcome?: string;
 }
 
-export interface GenerationsPage {
+interface GenerationsPage {
   readonly data: readonly CallView[];
   /** null at the end of the list. */
   readonly next_cursor: string | null;

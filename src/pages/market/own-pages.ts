@@ -19,7 +19,7 @@ import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
 import { objectOf } from '../answer-schemas.ts';
 import { pricingSchema } from './market-schema.ts';
 
-export interface OwnPagesDeps extends Standings {
+interface OwnPagesDeps extends Standings {
   readonly admit: Pipeline['admit'];
   readonly keys: Pick<KeyStore, 'find'>;
   readonly identity: Pick<Identity, 'providerId'>;

@@ -14,7 +14,7 @@ import {
 } from '#gateway';
 
 /** A provider as everybody sees it: its services and their health. */
-export interface ProviderView<L = ListingView> {
+interface ProviderView<L = ListingView> {
   readonly id: string;
   readonly name: string;
   readonly slug: string;
@@ -41,12 +41,12 @@ interface ListingView {
 }
 
 /** A listing on the page of its provider. */
-export interface ListingDetail extends ListingView {
+interface ListingDetail extends ListingView {
   readonly description: string;
   readonly doors: readonly DoorView[];
 }
 
-export interface DoorView extends StandingView {
+interface DoorView extends StandingView {
   readonly primitive: Primitive;
   readonly pricing: PriceView;
 }

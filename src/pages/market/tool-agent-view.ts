@@ -13,7 +13,7 @@ import { statusOf, type ProviderStatus } from './providers-view.ts';
 import type { ServiceToolsView } from './tool-view.ts';
 
 /** A tool or an agent in the catalogue, with all its providers. Tools are listed if any provider's tools are known. */
-export interface ServiceView extends Partial<ServiceToolsView> {
+interface ServiceView extends Partial<ServiceToolsView> {
   readonly id: string;
   readonly name: string;
   readonly display_name: string;
