@@ -1,8 +1,9 @@
 import { GatewayError } from '#wire';
-import { MoneyError, parseUsd, toUsdNumber, type Ledger } from '#billing';
+import { toUsdNumber, type Ledger } from '#billing';
 import type { KeyChanges, KeyRecord } from '#auth';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#auth/accounts';
 import { objectOf } from '../answer-schemas.ts';
+import { parseUsdField } from './amount.ts';
 import { NO_USAGE, type FindKeyUsage, type KeyUsage } from './key-usage.ts';
 import { parseTime } from './time.ts';
 
@@ -170,22 +171,12 @@ export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
     throw new GatewayError('invalid_request', 'A key needs a name that is not blank', { param: 'name' });
   if (label !== undefined) changes.label = label;
   if (body.disabled !== undefined) changes.disabled = body.disabled;
-  if (body.limit !== undefined) changes.limit = body.limit === null ? null : parseLimit(body.limit);
+  if (body.limit !== undefined) changes.limit = body.limit === null ? null : parseUsdField(body.limit, 'limit');
   if (body.limit_reset !== undefined) changes.limitReset = body.limit_reset;
   if (body.expires_at !== undefined)
     changes.expiresAt = body.expires_at === null ? null : parseExpiry(body.expires_at, now);
   if (body.allowed_services !== undefined) changes.allowedServices = body.allowed_services;
   return changes;
-}
-
-function parseLimit(limit: number) {
-  try {
-    return parseUsd(limit, 'limit');
-  } catch (error) {
-    if (error instanceof MoneyError)
-      throw new GatewayError('invalid_request', error.message, { param: 'limit', cause: error });
-    throw error;
-  }
 }
 
 function parseExpiry(text: string, now: number): number {
