@@ -81,7 +81,7 @@ export async function openPayments(store: Store & { readonly ledger: Ledger }): 
       boundsOf: (network) => ({ least: termsOf.get(network)!.minTopup, most: termsOf.get(network)!.topupMax }),
       now,
     }),
-    funds: { chains, terms, answers, cooldownMs: config.payments.addressCooldownMs },
+    funds: { chains, terms, answers, cooldownMs: config.payments.addressCooldownS * 1_000 },
     async figures() {
       const [books, open] = await Promise.all([chains.books(), chains.open()]);
       return {

@@ -1,7 +1,8 @@
 import bs58 from 'bs58';
 import { parseEvmAddress } from '#wire';
+import type { CamelKeys } from './camel-keys.ts';
 import { keypairFileOption, privateKeyOption } from './key-options.ts';
-import { option, optionalText, urlFault, whole } from './option.ts';
+import { option, optionalText, text, trueOrFalse, urlFault, whole, type ValuesOf } from './option.ts';
 import { show, WrongValue } from './problem.ts';
 import { usd } from './usd.ts';
 
@@ -32,7 +33,7 @@ function facilitatorFault(value: string): string | null {
   return username || password || search || hash ? 'has a user, a query or a fragment' : null;
 }
 
-/** The keys of a `[[chains]]` block. All but the first two are for payments over it. */
+/** The keys of a `[[chains]]` block. All but `network` and `rpc_url` are for payments over it. */
 export const CHAIN_OPTIONS = {
   network: option({
     takes: 'a CAIP-2 id such as `eip155:8453`',
@@ -60,29 +61,25 @@ export const CHAIN_OPTIONS = {
   ),
   keypair_file: keypairFileOption('Keypair file of the treasury, as `tollgate keygen` writes it.'),
   asset: optionalText({
-    secret: false,
     absent: "the network's USDC, on Base, Base Sepolia, Solana and Solana devnet",
     takes: 'address of a token with 6 decimals',
     meaning: 'What is paid with: USDC. On EVM chains it must have EIP-3009.',
     fault: assetFault,
   }),
   asset_name: optionalText({
-    secret: false,
     absent: 'that of the known USDC',
     takes: 'text of 1 to 64 printable ASCII characters',
     meaning: 'Name in the EIP-712 domain of `asset`. Only for EVM chains, and needed with an `asset` of your own.',
     fault: domainTextFault,
   }),
   asset_version: optionalText({
-    secret: false,
     absent: 'that of the known USDC',
     takes: 'text of 1 to 64 printable ASCII characters',
     meaning: 'Version in the same domain.',
     fault: domainTextFault,
   }),
-  facilitator: optionalText({
-    secret: false,
-    absent: '`in-process`',
+  facilitator: text({
+    default: 'in-process',
     takes: '`in-process`, or the http:// or https:// URL of an x402 facilitator',
     meaning:
       'Who submits payments: the gateway itself, which pays for gas, or a facilitator. Whether they were settled the gateway always sees for itself.',
@@ -117,15 +114,10 @@ export const CHAIN_OPTIONS = {
       throw new WrongValue(`is ${show(value)}`, 'a whole number, 1 to 100000');
     },
   }),
-  opens_accounts: option<boolean>({
-    takes: '`true` or `false`',
+  opens_accounts: trueOrFalse({
     optional: { text: 'false', fallback: false },
     meaning:
       'Solana: payouts make the token account of a receiver that has none, at the cost of the treasury. Its owner can close it and keep what it cost, so this is for gateways whose providers are known.',
-    read: (value) => {
-      if (typeof value === 'boolean') return value;
-      throw new WrongValue(`is ${show(value)}`, 'true or false');
-    },
   }),
   withdrawal_min: usd({ min: 1n, max: USD_MAX, default: 1_000_000n, meaning: 'The least that is paid out at once.' }),
   withdrawal_daily_max: usd({
@@ -141,3 +133,6 @@ export const CHAIN_OPTIONS = {
     meaning: 'Time for one answer of the node or the facilitator.',
   }),
 };
+
+/** A block, by the names that the code has for its keys. */
+export type ChainValues = CamelKeys<ValuesOf<typeof CHAIN_OPTIONS>>;

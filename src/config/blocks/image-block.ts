@@ -1,4 +1,4 @@
-import { textList, type TableOption } from '../option.ts';
+import { tableOption, textList } from '../option.ts';
 import type { ImageService } from '../config.ts';
 import { isPrototypeName } from '../names.ts';
 import { apiBase, bearerKey, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
@@ -29,15 +29,12 @@ const offer = {
     max: TIERS_MAX,
   }),
   'pricing.generation': price(IMAGE_PRICE),
-  'pricing.resolutions': {
-    env: null,
+  'pricing.resolutions': tableOption({
     takes: 'table of tiers with USD per image',
-    defaultText: 'none',
-    fallback: {},
-    secret: false,
+    optional: 'none',
     meaning: 'Prices of resolution tiers that cost something else than `generation`.',
     entries: { fault: tierFault, value: price(IMAGE_PRICE), max: TIERS_MAX },
-  } satisfies TableOption<bigint>,
+  }),
   'params.model': UPSTREAM_MODEL,
 };
 

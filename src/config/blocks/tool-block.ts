@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { formatUsd, type MicroUsd } from '#billing';
 import { isPrototypeName } from '../names.ts';
-import { option, whole, type Option, type TableOption } from '../option.ts';
+import { option, tableOption, trueOrFalse, whole, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { REFERENCE } from '../reading.ts';
 import type { ToolService } from '../config.ts';
@@ -32,15 +32,12 @@ const offer = {
     optional: { text: 'none', fallback: null },
     read: (value) => readPrice(value, CALL_PRICE) / 1_000_000n,
   }),
-  'pricing.tools': {
-    env: null,
+  'pricing.tools': tableOption({
     takes: 'table of tool names with USD per call',
-    defaultText: 'none',
-    fallback: {},
-    secret: false,
+    optional: 'none',
     meaning: 'Prices of single tools that cost something else than `per_call`.',
     entries: { fault: toolNameFault, value: price(CALL_PRICE), max: TOOLS_MAX },
-  } satisfies TableOption<bigint>,
+  }),
 };
 
 /** Text that a process can be started with. Not repeated in messages: people write secrets into commands. */
@@ -61,15 +58,7 @@ const wholeOrNull = (options: Parameters<typeof whole>[0]): Option<number | null
 
 /** False, or null where the file does not say. */
 const flag = (meaning: string): Option<boolean | null> =>
-  option<boolean | null>({
-    takes: '`true` or `false`',
-    meaning,
-    optional: { text: 'false', fallback: null },
-    read: (value) => {
-      if (typeof value !== 'boolean') throw new WrongValue(`is ${show(value)}`, 'true or false');
-      return value;
-    },
-  });
+  trueOrFalse<null>({ meaning, optional: { text: 'false', fallback: null } });
 
 const target = {
   endpoint: option<string | null>({
@@ -108,11 +97,9 @@ const target = {
       return args;
     },
   }),
-  env: {
-    env: null,
+  env: tableOption({
     takes: 'table of names with text or `std::env::NAME`',
-    defaultText: 'none',
-    fallback: {},
+    optional: 'none',
     secret: true,
     meaning: 'Environment variables of `command`, on top of those that every program needs.',
     entries: {
@@ -126,7 +113,7 @@ const target = {
         read: (value) => readArgument(value, `text of at most ${TEXT_MAX} characters, or "std::env::NAME"`),
       }),
     },
-  } satisfies TableOption<string>,
+  }),
   cwd: option<string | null>({
     takes: 'path of a directory',
     meaning: 'Working directory of `command`. A relative path starts at the directory of the file.',

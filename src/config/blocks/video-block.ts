@@ -1,5 +1,5 @@
 import { MoneyError, formatUsd, parseUsd, type MicroUsd, type Rates } from '#billing';
-import { option, textList, type TableOption } from '../option.ts';
+import { option, tableOption, textList } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { VideoService } from '../config.ts';
 import { apiBase, bearerKey, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
@@ -23,19 +23,15 @@ const offer = {
     fault: (value) => (/^[1-9]\d{0,3}s$/.test(value) ? null : 'is not written like 5s'),
     max: 100,
   }),
-  'pricing.per_second': {
-    env: null,
+  'pricing.per_second': tableOption({
     takes: `table of ${RESOLUTIONS.map((one) => `\`${one}\``).join(', ')} with USD per second`,
-    defaultText: null,
-    fallback: {},
-    secret: false,
     meaning: 'Price of a second of video in each resolution that the service makes.',
     entries: {
       fault: (resolution) => (RESOLUTIONS.includes(resolution) ? null : `must be one of ${RESOLUTIONS.join(', ')}`),
       value: price(SECOND_PRICE),
       max: RESOLUTIONS.length,
     },
-  } satisfies TableOption<bigint>,
+  }),
   'pricing.base': optionalPrice(VIDEO_PRICE),
   'pricing.audio_multiplier': option({
     takes: 'decimal number, 1 to 10',
