@@ -13,7 +13,7 @@ import type { Listener } from './server.ts';
 
 export type Access = Opened<typeof openAccess>;
 
-/** Who gets in: API keys, wallets, access tokens and run tokens, until the gateway stops. */
+/** Authentication by API keys, wallets, access tokens and run tokens, until the gateway stops. */
 export async function openAccess(listener: Listener) {
   const { config, database, ledger, identity, logger, payments, opened, now, elapsed } = listener;
   const keys = createKeyStore(database, { now });

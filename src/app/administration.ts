@@ -9,7 +9,7 @@ import { registeredNames } from '#network/registered-names';
 import { createServer } from '#gateway/server';
 
 export interface Administration {
-  /** Asks the admin API inside this process; `path` is below `/admin/v1`. */
+  /** Sends a request to the admin API inside this process; `path` is below `/admin/v1`. */
   request(
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: string,

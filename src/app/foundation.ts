@@ -4,7 +4,7 @@ import { createLogger, type Logger } from '#observe';
 import { createLateRooms, type LateRooms } from './late-rooms.ts';
 import type { AppOptions } from './options.ts';
 
-/** What every phase of a start uses. */
+/** The parts that every phase of a start uses. */
 export interface Foundation {
   readonly config: Config;
   readonly options: AppOptions;
@@ -22,7 +22,7 @@ export interface Foundation {
   readonly onError: ServerOptions['onError'];
 }
 
-/** What an asynchronous phase or part resolves with. */
+/** The parts that a phase resolves with. */
 export type Opened<Open extends (...args: never[]) => unknown> = Awaited<ReturnType<Open>>;
 
 export function openFoundation(config: Config, options: AppOptions, opened: AsyncDisposableStack): Foundation {

@@ -16,7 +16,7 @@ export async function openLedger(
 ): Promise<Ledger> {
   const ledger = await createLedger({ database, now, onBatch: journal.noting(onBatch) });
   opened.defer(() => ledger.close());
-  // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their
+  // No other process can have the embedded database open: locks that are held now are of calls that died with their
   // process.
   if (database.engine === 'sqlite') await expireOrphans(ledger);
   return ledger;

@@ -16,7 +16,7 @@ import { openServer } from './server.ts';
 
 export type Middle = Opened<typeof openMiddle>;
 
-/** Phase 3: the server, who gets in, the way to providers, and the pipeline that every call takes. */
+/** Phase 3: the server, authentication, the way to providers, and the pipeline that every call takes. */
 export async function openMiddle(money: Money) {
   const access = await openAccess(await openServer(money));
   const routed = await openRouting(await openNetwork(access));

@@ -56,7 +56,7 @@ export async function openNetwork(access: Access) {
   };
 }
 
-/** Where other gateways of the database reach this one, and how it reaches them; null for one that stands alone. */
+/** The ways from and to other gateways of the database; both null for a gateway that stands alone. */
 async function openCluster({ config: { cluster }, opened, database, identity, logger, late }: Access) {
   const url = database.engine === 'postgres' ? cluster.url : null;
   if (url === null) return { listener: null, peers: null };

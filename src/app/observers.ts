@@ -22,7 +22,7 @@ export async function openObservers({ config, logger, opened, database, offers, 
     onError: (error) => logger.warn({ err: error }, 'traces could not be sent'),
   });
   opened.defer(() => tracer.close());
-  // Whoever tries a gateway looks at its log; in production anybody could fill it.
+  // Somebody who tries a gateway looks at its log. In production anybody could fill it.
   const refusals = createRefusalLog(logger, config.mode === 'development' ? 'info' : 'debug');
   const observer = createCallObserver([createCallLog(logger), refusals.sink, metrics.sink, tracer.sink], {
     now: elapsed,

@@ -19,8 +19,8 @@ import type { Protocols } from './protocols.ts';
 import { openSweeper } from './sweep.ts';
 
 /**
- * Phase 5: what is served beside the protocols, to people, to owners of accounts, to the operator and to his
- * machines. Rows that age begin to be removed.
+ * Phase 5: the pages beside the protocols, for people, for owners of accounts, for the operator and for his machines.
+ * Rows that age begin to be removed.
  */
 export async function openOperator(protocols: Protocols): Promise<void> {
   await mountMarket(protocols);
@@ -36,7 +36,7 @@ export async function openOperator(protocols: Protocols): Promise<void> {
 const PREFIX = { prefix: '/api/v1' };
 const ADMIN_PREFIX = { prefix: '/admin/v1' };
 
-/** What is offered, and what providers see of themselves. */
+/** The market's pages, and the pages of providers. */
 async function mountMarket(protocols: Protocols): Promise<void> {
   const { server, catalog, health, registry, database, networks, now } = protocols;
   const { admit } = protocols.pipeline;

@@ -8,7 +8,7 @@ import type { FundFigures } from '#observe';
 import { createMemoAccounts, createPayments, PaymentsSetupError, type ChainTerms, type Funds } from '#pages';
 import type { Store } from './store.ts';
 
-/** What the chains are opened with. */
+/** The books that the money of chains is booked in. */
 interface Books {
   readonly config: Pick<Config, 'chains' | 'payments'>;
   readonly database: Database;
@@ -116,7 +116,7 @@ export async function openBooks(books: Books): Promise<Pick<Funds, 'chains' | 't
   };
 }
 
-/** What holds for the chains whoever opens them: what came in is attributed in the same way. */
+/** The rules that hold for every opener of the chains, so that money that came in is attributed in one way. */
 async function rulesOf(
   paying: readonly PayingChain[],
   { config, database, ledger, now }: Books,

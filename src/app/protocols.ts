@@ -14,7 +14,7 @@ import { openTasks, watchTasks } from './tasks.ts';
 
 export type Protocols = Opened<typeof openProtocols>;
 
-/** What the doors of MCP and A2A share. */
+/** The parts that the doors of MCP and A2A share. */
 interface Doors extends Middle, ReturnType<typeof openTasks> {
   readonly listeners: Tally;
   readonly speakers: () => Partial<Speakers>;
@@ -147,11 +147,11 @@ async function mountDoors(doors: Doors, mcp: Mcp, a2a: A2a): Promise<void> {
   await server.register(rpcRoutes({ inject, hasRoute, pipeline, config, version: VERSION, onError }), { prefix });
 }
 
-/** Where an issuer tells of itself (OpenID Connect Discovery 1.0 section 4). */
+/** The address of an issuer's metadata (OpenID Connect Discovery 1.0 section 4). */
 const discoveryOf = (issuer: string | null): string | null =>
   issuer === null ? null : `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
 
-/** Where programs of this machine reach the server; null before it listens. */
+/** The server's address for programs of this machine; null before it listens. */
 function listeningAt({ server }: FastifyInstance): string | null {
   const address = server.address();
   return address === null || typeof address === 'string' ? null : `http://127.0.0.1:${address.port}`;

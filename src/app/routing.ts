@@ -14,7 +14,7 @@ import type { Network } from './network.ts';
 
 export type Routed = Opened<typeof openRouting>;
 
-/** Which provider a call goes to, and how many calls a caller may make. */
+/** The choice of a provider for a call, and the rate limits of callers. */
 export async function openRouting(network: Network) {
   const { config, logger, opened, database, redis, registry, now, elapsed, random } = network;
   const limiter = createRateLimiter({

@@ -10,8 +10,8 @@ const CAIP2 = /^(?:eip155:[1-9]\d{0,14}|solana:[1-9A-HJ-NP-Za-km-z]{32})$/;
 const USD_MAX = 1_000_000_000_000n;
 
 /**
- * What is wrong with the address of a token in either family of chains, or null. Which of them is right is for the
- * network to say.
+ * Says what is wrong with the address of a token, which may be of either family of chains; null for a right one. The
+ * network says which family it has to be.
  */
 function assetFault(value: string): string | null {
   if (value.startsWith('0x'))
@@ -21,7 +21,7 @@ function assetFault(value: string): string | null {
   return value.length <= 44 && bs58.decodeUnsafe(value)?.length === 32 ? null : 'is no address of a token';
 }
 
-/** What wallets show of the token. */
+/** For the name and the version that wallets show of the token. */
 const domainTextFault = (value: string) =>
   /^[ -~]{1,64}$/.test(value) ? null : 'is not 1 to 64 printable ASCII characters';
 

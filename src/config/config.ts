@@ -59,14 +59,14 @@ export interface ChainPaymentsConfig extends Omit<
   ChainValues,
   'network' | 'rpcUrl' | 'privateKey' | 'keypairFile' | 'asset'
 > {
-  /** Where the key of the treasury is. The key itself is secret. */
+  /** The place of the treasury's key, or the key itself, which is secret. */
   readonly treasury: { readonly keypairFile: string } | { readonly privateKey: string };
   /** Address of the token. */
   readonly asset: string;
 }
 
 /**
- * What a provider offers, as its file and its registration declare it. Nothing here is secret or says where it runs.
+ * An offer of a provider, as its file and its registration declare it. Nothing here is secret or says where it runs.
  */
 export type Service = ModelService | ToolService | AgentService | ImageService | VideoService;
 
@@ -91,13 +91,13 @@ export interface ModelService extends ServiceFields {
 
 export interface ToolService extends ServiceFields {
   readonly primitive: 'tool';
-  /** The most that one call costs, where it is priced by what it uses; else null. */
+  /** The most that one call costs, where it is priced by its use; else null. */
   readonly priceCap: MicroUsd | null;
 }
 
 export interface AgentService extends ServiceFields {
   readonly primitive: 'agent';
-  /** The most that one message or task costs, where it is priced by what it uses; else null. */
+  /** The most that one message or task costs, where it is priced by its use; else null. */
   readonly priceCap: MicroUsd | null;
   readonly agent: AgentFacts;
 }
@@ -112,7 +112,7 @@ export interface VideoService extends ServiceFields {
   readonly media: MediaFacts;
 }
 
-/** Where a service runs, as only its own machine knows it. */
+/** The place where a service runs, which only its own machine knows. */
 export type Target = HttpTarget | CommandTarget;
 
 export interface HttpTarget {
@@ -137,7 +137,7 @@ export interface CommandTarget {
   /** Whether one process serves all clients; else each session of a client has one of its own. */
   readonly shared: boolean;
   readonly sessionsMax: number;
-  /** How long a session lasts that nobody uses. */
+  /** How long an unused session lasts. */
   readonly sessionIdleMs: number;
   /** Whether clients may name directories of the machine that it runs on. */
   readonly roots: boolean;

@@ -5,7 +5,7 @@ const SECRET_MAX = 1_024;
 const PATH_MAX = 4_096;
 const KEYPAIR_RIGHT = 'the path of the file that `tollgate keygen` wrote';
 
-/** Where the key of a wallet is: a file that holds it. null where it is left out. */
+/** Path of the file that holds the key of a wallet; null where it is left out. */
 export function keypairFileOption(meaning: string): Option<string | null> {
   return option<string | null>({
     takes: 'path of a file that its owner alone can read',
@@ -50,7 +50,7 @@ export function isKey(text: string): boolean {
   return keyFamily(text) !== null;
 }
 
-/** Of which family of chains a secret is, by its form; null for a text that is none. */
+/** The family of chains that a secret is of, by its form; null for a text that is not a secret. */
 export function keyFamily(text: string): 'eip155' | 'solana' | null {
   const trimmed = text.trim();
   if (EVM_KEY.test(trimmed)) return 'eip155';

@@ -1,7 +1,7 @@
 import { show, WrongValue } from './problem.ts';
 
 /**
- * One option: where it can be set, what it takes, what it means. The tables of options are the only schema of the
+ * One option: its places, its form, its meaning. The tables of options are the only schema of the
  * configuration: the types, the reading, the messages and the tables of docs/configuration.md follow from them.
  */
 export interface Option<T> {

@@ -21,13 +21,13 @@ import {
 } from './journalfile.ts';
 
 /**
- * Keeps `journal-head.json` near the journal's end. What it says is a lower bound: up to a second of operations may
- * have followed.
+ * Keeps `journal-head.json` near the journal's end. The file is a lower bound: up to a second of operations may have
+ * followed.
  */
 export interface JournalWatch {
-  /** `told` for every batch, which is noted as well. Costs nothing: the file is written later. */
+  /** Notes every batch and passes it to `told`. The file is written later. */
   noting(told: (batch: LedgerBatch) => void): (batch: LedgerBatch) => void;
-  /** The last write; from then on nothing is noted. */
+  /** Writes for the last time. Later batches are not noted. */
   close(): Promise<void>;
 }
 
@@ -143,7 +143,7 @@ async function checkJournal(file: JournalFile, dataDir: string, database: OpenDa
   }
 }
 
-/** What is missing, in words; null where nothing is. */
+/** Says which operations are missing; null where the journal has all of them. */
 export async function lossOf(database: OpenDatabase, remembered: RememberedHead): Promise<string | null> {
   const { chain, n, at } = remembered;
   const found = await compareJournal(database, remembered);

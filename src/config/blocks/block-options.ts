@@ -36,8 +36,8 @@ export function completeBlock(block: Table, shown: (listing: string) => unknown 
 }
 
 /**
- * Blocks with the same one are one listing. What is no text counts as none: it is refused elsewhere, and may have
- * no text at all.
+ * The listing of a block: blocks with the same one are one listing. A value that is not text counts as empty; it is
+ * refused elsewhere.
  */
 export const listingOf = ({ name, provider_name: provider }: Table): string =>
   `${textOf(provider).toLowerCase()}\n${textOf(name)}`;
@@ -66,7 +66,7 @@ function readText(value: unknown, takes: string, fault: (value: string) => strin
   return value;
 }
 
-/** What every block says of its service. */
+/** Options that every block has. */
 export const COMMON_OPTIONS = {
   name: checkedText(
     `1 to ${SERVICE_NAME_MAX} characters of A-Z a-z 0-9 . _ / : -`,
@@ -119,7 +119,7 @@ export function words(of: readonly string[], fallback: readonly string[], meanin
     takes: right,
     meaning,
     max: 100,
-    fault: (one) => (of.includes(one) ? null : 'is none of these'),
+    fault: (one) => (of.includes(one) ? null : 'is not in this list'),
   });
   return option<readonly string[]>({
     takes: `list of ${of.map((one) => `\`${one}\``).join(', ')}`,

@@ -19,7 +19,7 @@ const offer = {
   formats: textList({
     takes: `list of ${FORMATS.map((one) => `\`${one}\``).join(', ')}`,
     meaning: 'File formats that the service makes.',
-    fault: (value) => (FORMATS.includes(value) ? null : 'is none of these'),
+    fault: (value) => (FORMATS.includes(value) ? null : `is not one of ${FORMATS.join(', ')}`),
     max: FORMATS.length,
   }),
   resolutions: textList({

@@ -123,7 +123,7 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
   },
 });
 
-/** What the variants were multiplied by. Where all of them are free it does not matter. */
+/** The multiplier between the variants with and without sound. Where all are free it does not matter. */
 function audioMultiplier(variants: Readonly<Record<string, Rates>>): MicroUsd {
   for (const [name, { second }] of Object.entries(variants)) {
     if (second && !name.endsWith(WITH_AUDIO)) return ((variants[name + WITH_AUDIO]?.second ?? second) * ONE) / second;

@@ -1,7 +1,7 @@
 import { whole } from '../option.ts';
 import { HOUR_MS, KIB, MIB, MINUTE_MS } from '../units.ts';
 
-/** `[limits]`: what callers may ask for. */
+/** `[limits]`: limits of callers. */
 export const LIMITS = {
   requests_per_minute: whole({
     min: 1,

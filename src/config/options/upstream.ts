@@ -1,7 +1,7 @@
 import { whole } from '../option.ts';
 import { HOUR_MS, KIB, MIB, MINUTE_MS } from '../units.ts';
 
-/** `[upstream]`: what is asked of providers. */
+/** `[upstream]`: limits of calls to providers. */
 export const UPSTREAM = {
   head_timeout_ms: whole({
     min: 100,
