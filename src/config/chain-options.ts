@@ -2,7 +2,7 @@ import bs58 from 'bs58';
 import { parseEvmAddress } from '#wire';
 import type { CamelKeys } from './camel-keys.ts';
 import { keypairFileOption, privateKeyOption } from './key-options.ts';
-import { option, optionalText, text, trueOrFalse, urlFault, whole, type ValuesOf } from './option.ts';
+import { option, optionalText, optionalWhole, text, trueOrFalse, urlFault, whole, type ValuesOf } from './option.ts';
 import { show, WrongValue } from './problem.ts';
 import { usd } from './usd.ts';
 
@@ -105,14 +105,11 @@ export const CHAIN_OPTIONS = {
     default: 1,
     meaning: 'Blocks after which a payment is credited, its own included.',
   }),
-  finality: option<number | null>({
-    takes: 'whole number, 1 to 100000',
-    optional: { text: 'what the node calls finalized', fallback: null },
+  finality: optionalWhole({
+    min: 1,
+    max: 100_000,
+    absent: 'what the node calls finalized',
     meaning: 'Blocks after which nothing can be undone, for EVM nodes that do not say it.',
-    read: (value) => {
-      if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 100_000) return value;
-      throw new WrongValue(`is ${show(value)}`, 'a whole number, 1 to 100000');
-    },
   }),
   opens_accounts: trueOrFalse({
     optional: { text: 'false', fallback: false },

@@ -106,6 +106,20 @@ export function whole(
   });
 }
 
+/** A whole number between two bounds that may be left out; the value is null then. */
+export function optionalWhole(options: {
+  readonly min: number;
+  readonly max: number;
+  readonly absent: string;
+  readonly meaning: string;
+  /** Where the upper bound is another option. */
+  readonly takes?: string;
+}): Option<number | null> {
+  const { absent: text, ...rest } = options;
+  const { takes, read } = whole({ ...rest, default: options.min });
+  return option<number | null>({ takes, ...rest, optional: { text, fallback: null }, read });
+}
+
 /** `true` or `false`. */
 export function trueOrFalse<T extends boolean | null = boolean>(options: {
   readonly optional: Default<NoInfer<T>> & { readonly inDevelopment?: NoInfer<T> };

@@ -1,7 +1,7 @@
 import { tableOption, textList } from '../option.ts';
 import type { ImageService } from '../config.ts';
 import { isPrototypeName } from '../names.ts';
-import { apiBase, bearerKey, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
+import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
 import { defineBlock } from './block.ts';
 import { MEDIA_OPTIONS } from './media-options.ts';
 import { IMAGE_PRICE, price } from './price-option.ts';
@@ -38,10 +38,7 @@ const offer = {
   'params.model': UPSTREAM_MODEL,
 };
 
-const target = {
-  'params.api_base': apiBase('/images/generations'),
-  'params.api_key': bearerKey('Key that the upstream API asks for, sent as a bearer token.'),
-};
+const target = apiOptions('/images/generations');
 
 /** `[[images]]`: an API that makes images. */
 export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target>({
@@ -71,7 +68,7 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
       },
     };
   },
-  toTarget: (values) => ({ kind: 'http', url: values['params.api_base'], apiKey: values['params.api_key'] }),
+  toTarget: apiTarget,
   toBlock: ({ rates, variants, media }) => ({
     supported_params: media.supportedParams,
     aspect_ratios: media.aspectRatios,

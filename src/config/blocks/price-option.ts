@@ -1,6 +1,17 @@
-import { MoneyError, parseRates, parseUsd, type Meter, type MicroUsd } from '#billing';
+import {
+  formatUsd,
+  MICRO_PER_USD,
+  MoneyError,
+  parseRates,
+  parseUsd,
+  type Meter,
+  type MicroUsd,
+  type Rates,
+} from '#billing';
 import { option, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
+import type { Table } from '../reading.ts';
+import { perUnit } from './rates.ts';
 
 interface PriceBounds {
   readonly meter: Meter;
@@ -81,6 +92,15 @@ export function readPrice(value: unknown, { meter, unit, least, most }: PriceBou
   return parseRates({ [meter]: exact })[meter]!;
 }
 
+/** The cost of a call, in micro-USD. */
+export function callCost<T extends MicroUsd | null>(
+  meaning: string,
+  optional: { readonly text: string; readonly fallback: T },
+): Option<MicroUsd | T> {
+  const read = (value: unknown) => readPrice(value, CALL_PRICE) / MICRO_PER_USD;
+  return option<MicroUsd | T>({ takes: 'USD', meaning, optional, read });
+}
+
 /** Prices for the use that a tool or an agent reports. */
 export const PRICES_BY_USE = {
   'pricing.per_second': optionalPrice(SECOND_PRICE),
@@ -99,6 +119,14 @@ export const byUse = (values: Readonly<Record<keyof typeof PRICES_BY_USE, MicroU
   second: values['pricing.per_second'],
   prompt: values['pricing.prompt'],
   completion: values['pricing.completion'],
+});
+
+/** Those prices and their cap as `pricing` of a block has them. */
+export const useToBlock = ({ second, prompt, completion }: Rates, cap: MicroUsd | null): Table => ({
+  ...(second === undefined ? {} : { per_second: perUnit(second) }),
+  ...(prompt === undefined ? {} : { prompt: formatUsd(prompt) }),
+  ...(completion === undefined ? {} : { completion: formatUsd(completion) }),
+  ...(cap === null ? {} : { per_call_max: formatUsd(cap) }),
 });
 
 /**

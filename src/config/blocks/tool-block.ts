@@ -1,14 +1,13 @@
 import { resolve } from 'node:path';
-import { formatUsd, type MicroUsd } from '#billing';
 import { isPrototypeName } from '../names.ts';
-import { option, tableOption, trueOrFalse, whole, type Option } from '../option.ts';
+import { option, optionalWhole, tableOption, trueOrFalse, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { REFERENCE } from '../reading.ts';
 import type { ToolService } from '../config.ts';
 import { COMMON_OPTIONS, bearerKey, readEndpoint } from './block-options.ts';
 import { defineBlock } from './block.ts';
-import { byUse, CALL_PRICE, checkCap, price, PRICES_BY_USE, readPrice } from './price-option.ts';
-import { perUnit, perUnitByName, rates, ratesByName } from './rates.ts';
+import { byUse, CALL_PRICE, callCost, checkCap, price, PRICES_BY_USE, useToBlock } from './price-option.ts';
+import { perUnit, perUnitByName, rates as ratesOf, ratesByName } from './rates.ts';
 
 const TOOLS_MAX = 1_000;
 const TEXT_MAX = 4_096;
@@ -25,13 +24,10 @@ const offer = {
   ...COMMON_OPTIONS,
   'pricing.per_call': price(CALL_PRICE),
   ...PRICES_BY_USE,
-  'pricing.per_call_max': option<MicroUsd | null>({
-    takes: 'USD',
-    meaning:
-      'The most that one call costs, locked before it. Needed with `per_second`, `prompt` or `completion`, which a tool reports in its result.',
-    optional: { text: 'none', fallback: null },
-    read: (value) => readPrice(value, CALL_PRICE) / 1_000_000n,
-  }),
+  'pricing.per_call_max': callCost(
+    'The most that one call costs, locked before it. Needed with `per_second`, `prompt` or `completion`, which a tool reports in its result.',
+    { text: 'none', fallback: null },
+  ),
   'pricing.tools': tableOption({
     takes: 'table of tool names with USD per call',
     optional: 'none',
@@ -50,13 +46,7 @@ function readArgument(value: unknown, right: string): string {
 const SESSIONS_MAX = 16;
 const SESSION_IDLE_MS = 300_000;
 
-/** A whole number, or null where the file has none: then the block must not be told that it has. */
-const wholeOrNull = (options: Parameters<typeof whole>[0]): Option<number | null> => ({
-  ...whole(options),
-  fallback: null,
-});
-
-/** False, or null where the file does not say. */
+/** False where it is left out. null then, as a block without a command may not have it. */
 const flag = (meaning: string): Option<boolean | null> =>
   trueOrFalse<null>({ meaning, optional: { text: 'false', fallback: null } });
 
@@ -128,17 +118,17 @@ const target = {
     'Whether one process of `command` serves all consumers, for servers that keep nothing between calls. Else each session of a server with ' +
       'sessions has a process of its own.',
   ),
-  sessions_max: wholeOrNull({
-    meaning: 'Most sessions of `command` at once.',
+  sessions_max: optionalWhole({
     min: 1,
     max: 1_000,
-    default: SESSIONS_MAX,
+    absent: String(SESSIONS_MAX),
+    meaning: 'Most sessions of `command` at once.',
   }),
-  session_idle_ms: wholeOrNull({
-    meaning: 'How long a session of `command` lasts without a call or an open stream.',
+  session_idle_ms: optionalWhole({
     min: 1_000,
     max: 86_400_000,
-    default: SESSION_IDLE_MS,
+    absent: String(SESSION_IDLE_MS),
+    meaning: 'How long a session of `command` lasts without a call or an open stream.',
   }),
   roots: flag(
     'Whether consumers may tell `command` which directories to work in. They are directories of this machine, and some servers take them in ' +
@@ -153,7 +143,7 @@ export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>(
   target,
   toService(values, complain) {
     const prices = byUse(values);
-    const priced = rates({ ...prices, call: values['pricing.per_call'] });
+    const priced = ratesOf({ ...prices, call: values['pricing.per_call'] });
     const priceCap = values['pricing.per_call_max'];
     checkCap(prices, priceCap, complain);
     return { rates: priced, variants: ratesByName(values['pricing.tools'], 'call'), priceCap };
@@ -206,13 +196,10 @@ export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>(
       };
     return { kind: 'http', url: endpoint ?? '', apiKey };
   },
-  toBlock: ({ rates: { call, second, prompt, completion }, variants, priceCap }) => ({
+  toBlock: ({ rates, variants, priceCap }) => ({
     pricing: {
-      per_call: perUnit(call ?? 0n),
-      ...(second === undefined ? {} : { per_second: perUnit(second) }),
-      ...(prompt === undefined ? {} : { prompt: formatUsd(prompt) }),
-      ...(completion === undefined ? {} : { completion: formatUsd(completion) }),
-      ...(priceCap === null ? {} : { per_call_max: formatUsd(priceCap) }),
+      per_call: perUnit(rates.call ?? 0n),
+      ...useToBlock(rates, priceCap),
       ...(Object.keys(variants).length === 0 ? {} : { tools: perUnitByName(variants, 'call') }),
     },
   }),

@@ -2,7 +2,7 @@ import { MoneyError, formatUsd, parseUsd, type MicroUsd, type Rates } from '#bil
 import { option, tableOption, textList } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { VideoService } from '../config.ts';
-import { apiBase, bearerKey, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
+import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
 import { defineBlock } from './block.ts';
 import { MEDIA_OPTIONS } from './media-options.ts';
 import { optionalPrice, price, SECOND_PRICE, VIDEO_PRICE } from './price-option.ts';
@@ -55,10 +55,7 @@ function readMultiplier(value: unknown): bigint {
   throw new WrongValue(`is ${show(value)}`, right);
 }
 
-const target = {
-  'params.api_base': apiBase('/videos'),
-  'params.api_key': bearerKey('Key that the upstream API asks for, sent as a bearer token.'),
-};
+const target = apiOptions('/videos');
 
 /**
  * `[[videos]]`: an API that makes videos. Its variants are each resolution, without and with sound; its own rates
@@ -104,7 +101,7 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
       },
     };
   },
-  toTarget: (values) => ({ kind: 'http', url: values['params.api_base'], apiKey: values['params.api_key'] }),
+  toTarget: apiTarget,
   toBlock({ rates: { call }, variants, media }) {
     const multiplier = audioMultiplier(variants);
     return {

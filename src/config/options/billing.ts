@@ -1,6 +1,5 @@
-import type { MicroUsd } from '#billing';
-import { CALL_PRICE, readPrice } from '../blocks/price-option.ts';
-import { choice, option, whole } from '../option.ts';
+import { callCost } from '../blocks/price-option.ts';
+import { choice, whole } from '../option.ts';
 import { HOUR_MS, MIB } from '../units.ts';
 
 /** `[billing]`: money of calls. */
@@ -36,11 +35,8 @@ export const BILLING = {
     meaning:
       'Sign a receipt into every answer that is not streamed, or only where the request asks for one with `x-receipt: 1`.',
   }),
-  run_cost_max: option<MicroUsd>({
-    takes: 'USD',
-    meaning:
-      'The most that a chat request costs whose model calls tools through the gateway, where the request has no `max_cost`: what is locked for all of its calls.',
-    optional: { text: '1', fallback: 1_000_000n },
-    read: (value) => readPrice(value, CALL_PRICE) / 1_000_000n,
-  }),
+  run_cost_max: callCost(
+    'The most that a chat request costs whose model calls tools through the gateway, where the request has no `max_cost`: what is locked for all of its calls.',
+    { text: '1', fallback: 1_000_000n },
+  ),
 };

@@ -11,18 +11,32 @@ function networkIsValid(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
+const networkList = (options: { readonly env: string; readonly meaning: string }) =>
+  textList({
+    takes: 'list of IP addresses and networks in CIDR form',
+    fault: (value) => (networkIsValid(value) ? null : 'is no IP address and no network such as 10.0.0.0/8'),
+    max: 100,
+    ...options,
+  });
+
+/** The address of a listener; loopback unless it is set. */
+export const listenHost = (options: { readonly env?: string; readonly meaning: string }) =>
+  text({
+    default: '127.0.0.1',
+    takes: 'host name or IP address',
+    fault: (value) => (/^[A-Za-z0-9.:%_-]{1,255}$/.test(value) ? null : 'is no host name or IP address'),
+    ...options,
+  });
+
 /** A seed in any accepted form as 64 lower-case hex digits. */
 const seedHex = (seed: string) =>
   seed.length === 64 ? seed.toLowerCase() : Buffer.from(seed, 'base64').toString('hex');
 
 /** `[server]`: the process, and how it is reached. */
 export const SERVER = {
-  host: text({
+  host: listenHost({
     env: 'HOST',
-    default: '127.0.0.1',
-    takes: 'host name or IP address',
     meaning: 'Address to listen on. `0.0.0.0` or `::` opens the gateway to the network.',
-    fault: (value) => (/^[A-Za-z0-9.:%_-]{1,255}$/.test(value) ? null : 'is no host name or IP address'),
   }),
   port: whole({
     env: 'PORT',
@@ -54,13 +68,10 @@ export const SERVER = {
     fault: (value) =>
       /^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or holds characters that a header cannot carry',
   }),
-  admin_networks: textList({
+  admin_networks: networkList({
     env: 'TOLLGATE_ADMIN_NETWORKS',
-    takes: 'list of IP addresses and networks in CIDR form',
     meaning:
       'Where the admin key is taken from. Empty is everywhere. Name `127.0.0.1` and `::1` too where commands of this machine are to reach the running gateway.',
-    fault: (value) => (networkIsValid(value) ? null : 'is no IP address and no network such as 10.0.0.0/8'),
-    max: 100,
   }),
   identity_seed: optionalText({
     env: 'TOLLGATE_IDENTITY_SEED',
@@ -81,13 +92,10 @@ export const SERVER = {
       (URL.parse(value)!.origin === value.replace(/\/$/, '') ? null : 'has more than an origin'),
     normal: (value) => value.replace(/\/$/, ''),
   }),
-  trusted_proxies: textList({
+  trusted_proxies: networkList({
     env: 'TOLLGATE_TRUSTED_PROXIES',
-    takes: 'list of IP addresses and networks in CIDR form',
     meaning:
       'Load balancers in front of this gateway, whose `X-Forwarded-For` says where a client really is. Failed sign-ins are counted by that address.',
-    fault: (value) => (networkIsValid(value) ? null : 'is no IP address and no network such as 10.0.0.0/8'),
-    max: 100,
   }),
   allowed_hosts: textList({
     env: 'TOLLGATE_ALLOWED_HOSTS',

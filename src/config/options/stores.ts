@@ -1,4 +1,5 @@
-import { choice, optionalText, text, urlFault, whole } from '../option.ts';
+import { choice, optionalText, urlFault, whole } from '../option.ts';
+import { listenHost } from './server.ts';
 
 /** `[cluster]`: other gateways of the same database. */
 export const CLUSTER = {
@@ -11,11 +12,8 @@ export const CLUSTER = {
     fault: (value) => urlFault(value, ['https:']),
     normal: (value) => value.replace(/\/$/, ''),
   }),
-  host: text({
-    default: '127.0.0.1',
-    takes: 'host name or IP address',
+  host: listenHost({
     meaning: 'Address to listen on for other gateways. Only those that know the secret can connect.',
-    fault: (value) => (/^[A-Za-z0-9.:%_-]{1,255}$/.test(value) ? null : 'is no host name or IP address'),
   }),
   port: whole({
     env: 'TOLLGATE_CLUSTER_PORT',
