@@ -114,7 +114,7 @@ function checkFamily(privateKey: string, family: Family, network: string, wrong:
   wrong(
     'private_key',
     given === null
-      ? 'is no key of a wallet'
+      ? 'is not a key of a wallet'
       : `is a key of ${given === 'eip155' ? 'an EVM' : 'a Solana'} wallet, and ${network} is of another family`,
     family === 'eip155'
       ? '32 bytes in hex, as tollgate keygen --chain evm writes them'
@@ -140,7 +140,7 @@ function assetOf(
   if (asset !== null && asset.startsWith('0x') !== (family === 'eip155')) {
     const right =
       family === 'eip155' ? 'the address of a contract: 0x and 40 hex digits' : 'the mint of the token in base58';
-    wrong('asset', `is ${show(asset)}, which is no address on ${network}`, right);
+    wrong('asset', `is ${show(asset)}, which is not an address on ${network}`, right);
     return null;
   }
   const own =

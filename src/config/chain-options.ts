@@ -16,9 +16,9 @@ const USD_MAX = 1_000_000_000_000n;
 function assetFault(value: string): string | null {
   if (value.startsWith('0x'))
     return parseEvmAddress(value) === null
-      ? 'is no EVM address in lower case or with its checksum: a digit is wrong'
+      ? 'is not an EVM address in lower case or with its checksum: a digit is wrong'
       : null;
-  return value.length <= 44 && bs58.decodeUnsafe(value)?.length === 32 ? null : 'is no address of a token';
+  return value.length <= 44 && bs58.decodeUnsafe(value)?.length === 32 ? null : 'is not the address of a token';
 }
 
 /** For the name and the version that wallets show of the token. */

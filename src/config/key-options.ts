@@ -15,7 +15,7 @@ export function keypairFileOption(meaning: string): Option<string | null> {
       if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, KEYPAIR_RIGHT);
       if (isKey(value)) throw new WrongValue('is a key itself', `${KEYPAIR_RIGHT}; a key goes to private_key`);
       if (value === '' || value.length > PATH_MAX || value.includes('\0'))
-        throw new WrongValue('is no path', KEYPAIR_RIGHT);
+        throw new WrongValue('is not a path', KEYPAIR_RIGHT);
       if (value.startsWith('~'))
         throw new WrongValue(
           'begins with ~, which only shells know',
@@ -36,7 +36,7 @@ export function privateKeyOption(meaning: string): Option<string | null> {
     read: (value) => {
       const right = '"std::env::NAME", or the key as hex (EVM) or base58 (Solana)';
       if (typeof value !== 'string') throw new WrongValue('is not text', right);
-      if (value.trim() === '' || value.length > SECRET_MAX) throw new WrongValue('is no key', right);
+      if (value.trim() === '' || value.length > SECRET_MAX) throw new WrongValue('is not a key', right);
       return value.trim();
     },
   });

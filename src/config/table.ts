@@ -89,7 +89,7 @@ function readEntries(
 ): Readonly<Record<string, unknown>> {
   const read: [string, unknown][] = [];
   if (!isTable(value)) {
-    complain(reading, path, option.secret ? 'is no table' : `is ${show(value)}`, option.takes);
+    complain(reading, path, option.secret ? 'is not a table' : `is ${show(value)}`, option.takes);
     return {};
   }
   const written = Object.entries(value);
@@ -100,7 +100,7 @@ function readEntries(
   for (const [key, content] of written) {
     const fault = option.entries.fault(key);
     const shown = printable(`${path}.${key}`, 200);
-    if (fault !== null) complain(reading, shown, `is no such key: it ${fault}`, option.takes, `${path}.${key}`);
+    if (fault !== null) complain(reading, shown, `cannot be a key: it ${fault}`, option.takes, `${path}.${key}`);
     else read.push([key, readValue(option.entries.value, content, shown, reading)]);
   }
   return Object.fromEntries(read);

@@ -17,7 +17,7 @@ const offer = {
     'path with a leading slash',
     "Where the agent's card is, below `endpoint`.",
     '/.well-known/agent-card.json',
-    (value) => (isPath(value) ? null : 'is no plain path'),
+    (value) => (isPath(value) ? null : 'is not a plain path'),
   ),
   rpc_path: option<string | null>({
     takes: 'path with a leading slash, or nothing',

@@ -72,7 +72,7 @@ function forwardedFields(): Option<'all' | readonly string[] | null> {
     takes: right,
     meaning: '',
     max: FIELDS_MAX,
-    fault: (field) => (FIELD.test(field) ? null : 'is no name of 1 to 64 letters, digits, _ . -'),
+    fault: (field) => (FIELD.test(field) ? null : 'is not a name of 1 to 64 letters, digits, _ . -'),
   });
   return option<'all' | readonly string[] | null>({
     takes: `list of at most ${FIELDS_MAX} names, or \`"all"\``,

@@ -148,7 +148,7 @@ export function checkCap(
   if (!used && cap !== null)
     complain(
       'pricing.per_call_max',
-      'is there without a price by use',
+      'is given without a price by use',
       'leave it out, or give per_second, prompt or completion',
     );
 }

@@ -179,9 +179,9 @@ export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>(
         ['session_idle_ms', sessionIdleMs !== null],
         ['roots', roots !== null],
       ] as const)
-        if (written) complain(key, 'is there without command', 'leave it out, or give a command');
+        if (written) complain(key, 'is given without command', 'leave it out, or give a command');
     } else if (endpoint === null && apiKey !== null)
-      complain('api_key', 'is there without endpoint', 'put what the command needs into env');
+      complain('api_key', 'is given without endpoint', 'put what the command needs into env');
     if (command !== null)
       return {
         kind: 'command',

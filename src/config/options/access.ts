@@ -6,7 +6,7 @@ import { HOUR_MS, MINUTE_MS } from '../units.ts';
 /** RFC 6749. Scopes stand in quotes in a header, which these characters cannot end. */
 const SCOPE = /^[!#-[\]-~]{1,128}$/;
 const scopeFault = (value: string) =>
-  SCOPE.test(value) ? null : 'is no scope: printable ASCII without spaces, quotes and backslashes';
+  SCOPE.test(value) ? null : 'is not a scope: printable ASCII without spaces, quotes and backslashes';
 
 const ISSUER_URL = 'https:// URL, or http:// on this machine';
 const issuerUrlFault = (value: string) =>

@@ -14,7 +14,7 @@ function networkIsValid(text: string): boolean {
 const networkList = (options: { readonly env: string; readonly meaning: string }) =>
   textList({
     takes: 'list of IP addresses and networks in CIDR form',
-    fault: (value) => (networkIsValid(value) ? null : 'is no IP address and no network such as 10.0.0.0/8'),
+    fault: (value) => (networkIsValid(value) ? null : 'is not an IP address or a network such as 10.0.0.0/8'),
     max: 100,
     ...options,
   });
@@ -24,7 +24,7 @@ export const listenHost = (options: { readonly env?: string; readonly meaning: s
   text({
     default: '127.0.0.1',
     takes: 'host name or IP address',
-    fault: (value) => (/^[A-Za-z0-9.:%_-]{1,255}$/.test(value) ? null : 'is no host name or IP address'),
+    fault: (value) => (/^[A-Za-z0-9.:%_-]{1,255}$/.test(value) ? null : 'is not a host name or an IP address'),
     ...options,
   });
 

@@ -6,7 +6,7 @@ export const TUNNEL = {
   providers: textList({
     takes: 'list of public keys or account ids',
     meaning: 'Who may dial in as a provider. Empty: whoever signs in.',
-    fault: (value) => (/^[!-~]{1,200}$/.test(value) ? null : 'is no public key and no account id'),
+    fault: (value) => (/^[!-~]{1,200}$/.test(value) ? null : 'is not a public key or an account id'),
     max: 10_000,
   }),
   silence_ms: whole({
