@@ -30,9 +30,7 @@ export async function openAdministration(
   const now = Date.now;
   await using opened = new AsyncDisposableStack();
   const logger = { warn: (_fields: object, text: string) => warn(text) };
-  const { database, journal } = await openJournaled(config, { now, logger });
-  opened.defer(() => database.close());
-  opened.defer(() => journal.close());
+  const { database, journal } = await openJournaled({ config, logger, opened, now });
   const ledger = await openLedger({ database, journal, opened, now }, () => {});
   const server = createServer({ limits: config.limits, onError: (error) => warn(String(error)) });
   opened.defer(() => server.close());

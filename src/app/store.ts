@@ -10,9 +10,7 @@ export type Store = Opened<typeof openStore>;
 export async function openStore(foundation: Foundation) {
   const { config, logger, opened, now } = foundation;
   // The database is the truth; everything else can be made again.
-  const { database, journal } = await openJournaled(config, { now, logger });
-  opened.defer(() => database.close());
-  opened.defer(() => journal.close());
+  const { database, journal } = await openJournaled(foundation);
   const identity = createIdentity(
     config.identitySeed === null ? { dataDir: config.dataDir } : { seed: config.identitySeed },
   );

@@ -42,26 +42,31 @@ interface JournalWatchOptions {
 }
 
 /**
- * Opens the database, and watches over its journal. Rejects with JournalLost where the database is gone, or has
- * less than `journal-head.json` remembers.
+ * Opens the database, and watches over its journal; `opened` closes both. Rejects with JournalLost where the database
+ * is gone, or has less than `journal-head.json` remembers.
  */
-export async function openJournaled(
-  config: JournalWatchOptions['config'],
-  { now, logger }: { readonly now: () => number; readonly logger: { warn(fields: object, text: string): void } },
-): Promise<{ readonly database: OpenDatabase; readonly journal: JournalWatch }> {
+export async function openJournaled({
+  config,
+  logger,
+  opened,
+  now,
+}: {
+  readonly config: JournalWatchOptions['config'];
+  readonly logger: { warn(fields: object, text: string): void };
+  readonly opened: AsyncDisposableStack;
+  readonly now: () => number;
+}): Promise<{ readonly database: OpenDatabase; readonly journal: JournalWatch }> {
   refuseMissingDatabase(config);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
+  opened.defer(() => database.close());
   const onError = (error: unknown) =>
     logger.warn(
       { err: error },
       'journal-head.json cannot be written: until it can, a loss of what is written now would not be noticed',
     );
-  try {
-    return { database, journal: await watchJournal({ config, database, now, onError }) };
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
+  const journal = await watchJournal({ config, database, now, onError });
+  opened.defer(() => journal.close());
+  return { database, journal };
 }
 
 async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch> {
