@@ -5,7 +5,7 @@ import { localModel } from './local-model.ts';
 /** Models that are within reach on this machine and that the development gateway could route to. */
 export interface LocalProvider {
   readonly name: 'Ollama' | 'OpenAI';
-  /** Where it was found, for the question. */
+  /** Its name and place, for the question. */
   readonly found: string;
   /** The flag that routes to it without a question. */
   readonly flag: '--with-ollama' | '--with-openai';
@@ -120,7 +120,7 @@ async function openaiServices(base: string, key: string): Promise<readonly Servi
   );
 }
 
-/** The texts under `field` of each item of the list under `list`; what is not of that shape is left out. */
+/** The texts under `field` of each item of the list under `list`; items of another shape are left out. */
 async function fetchList(
   url: string,
   headers: Record<string, string>,

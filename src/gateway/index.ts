@@ -1,4 +1,5 @@
 export { anonymousAt, hasCredentials, needsCredential } from './anonymous.ts';
+export { callGraceMs } from './call-grace.ts';
 export type { CallRequest } from './call-request.ts';
 export {
   ANONYMOUS_ACCOUNT,
@@ -28,6 +29,7 @@ export { LATELY_MS } from './catalog/lately-served.ts';
 export { byService, compare, type Listing, listingsOf, primitivesOf } from './catalog/listings.ts';
 export { nearestHint, nearestNames } from './catalog/nearest-names.ts';
 export { offersFromConfig, pinned, toOffer } from './catalog/offers.ts';
+export { createOffersById } from './catalog/offers-by-id.ts';
 export {
   type ImagePrice,
   type ModelPrice,
@@ -143,7 +145,9 @@ export type { Health } from './routing/router.ts';
 export { createRouter } from './routing/weighted-router.ts';
 export { type FreeCall, runFree } from './run-free.ts';
 export { createRuns, type Run, type Runs } from './runs.ts';
+export { closeGracefully } from './server/close-gracefully.ts';
 export { allowPages } from './server/cors.ts';
+export { createDrain } from './server/drain.ts';
 export { createCheck } from './server/schema-check.ts';
 export { MUST_BE } from './server/schema-problem.ts';
 export { createServer, type ServerOptions, toGatewayError } from './server/server.ts';

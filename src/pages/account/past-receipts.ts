@@ -1,5 +1,5 @@
 import type { Ledger, LockRecord, ReceiptSigner } from '#billing';
-import { receiptOfRecord } from '#pages';
+import { receiptOfRecord } from './receipts.ts';
 
 /** Receipts of calls that were settled before, compact JWS; null for a call that was not charged. */
 export interface PastReceipts {
