@@ -19,6 +19,7 @@ export {
   readJsonText,
   TooMuchStructure,
 } from './json-guard.ts';
+export { removeAt, replaceAt, spanAt } from './json/at-path.ts';
 export { readClientMessage } from './json/client-message.ts';
 export { RawJsonError } from './json/json-scan.ts';
 export { actedOn, type ActedOnAt, foldName, lookAlikeAt, type LookAlikeFault } from './json/look-alikes.ts';
@@ -30,6 +31,7 @@ export {
   type JsonRpcMessage,
   type NotificationMessage,
   parseMessage,
+  parseRaw,
   type RawMessage,
   type RequestId,
   type RequestMessage,

@@ -1,4 +1,5 @@
 import { request } from 'undici';
+import { isObject, type JsonObject } from '#wire';
 import { describeFault } from '../connect-fault.ts';
 import { ProbeFailure } from './check.ts';
 
@@ -61,16 +62,15 @@ export function mustSucceed({ status, text }: Answer): void {
 }
 
 /** The answer as a JSON object. Throws ProbeFailure. */
-export function jsonObject(text: string, what: string): Readonly<Record<string, unknown>> {
+export function jsonObject(text: string, what: string): JsonObject {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     throw new ProbeFailure(`${what} is not JSON`);
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ProbeFailure(`${what} is no JSON object`);
-  return value as Readonly<Record<string, unknown>>;
+  if (!isObject(value)) throw new ProbeFailure(`${what} is no JSON object`);
+  return value;
 }
 
 /** The server's own words for what is wrong, on one line, cut at `max` characters. */

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { ERROR, isObject, metaOf, type JsonObject, type Message } from './json-rpc.ts';
+import { isObject, type JsonObject } from '#wire';
+import { ERROR, metaOf, type Message } from './json-rpc.ts';
 import type { Pipe } from './pipe.ts';
 
 /**

@@ -1,19 +1,9 @@
+import { errorText, removeAt, replaceAt, resultText, spanAt, type JsonObject } from '#wire';
 import type { CommandTarget } from '#config';
 import type { Log } from '../log.ts';
 import { startChild, type StopTimes } from './child-process.ts';
 import { CAPABILITIES, envelopeOf } from './era.ts';
-import {
-  ERROR,
-  errorText,
-  metaOf,
-  paramsOf,
-  parseMessage,
-  resultText,
-  type JsonObject,
-  type Notification,
-  type Request,
-} from './json-rpc.ts';
-import { removeAt, replaceAt, spanOf } from './json-text.ts';
+import { ERROR, metaOf, paramsOf, parseMessage, type Notification, type Request } from './json-rpc.ts';
 
 /** Takes what comes back for one request. After any but `notification` nothing more comes. */
 export interface Answer {
@@ -98,16 +88,20 @@ export function openPipe({ service, target, env, log }: PipeOptions): Pipe {
     // One that was cancelled may be answered all the same.
     if (!asked) return;
     open.delete(id);
-    const text = replaceAt(message.text, ID, asked.request.id);
+    const text = replaceAt(message.text, ID, asked.request.idText);
     asked.answer.response(
-      asked.request.method === LISTEN ? replaceAt(text, ['result', '_meta', SUBSCRIPTION], asked.request.id) : text,
+      asked.request.method === LISTEN ? replaceAt(text, ['result', '_meta', SUBSCRIPTION], asked.request.idText) : text,
       message.value,
     );
   }
 
   /** What a server may ask of a client needs a client of its own; this pipe is shared by many. */
-  function answerServer({ id, method }: Request): void {
-    child.send(method === 'ping' ? resultText(id, {}) : errorText(id, ERROR.methodNotFound, 'Method not found'));
+  function answerServer({ idText, method }: Request): void {
+    child.send(
+      method === 'ping'
+        ? resultText(idText, '{}')
+        : errorText(idText, { code: ERROR.methodNotFound, message: 'Method not found' }),
+    );
   }
 
   /**
@@ -130,12 +124,12 @@ export function openPipe({ service, target, env, log }: PipeOptions): Pipe {
     }
     const asked = open.get(Number(metaOf(notification)[SUBSCRIPTION]));
     if (asked?.request.method === LISTEN)
-      asked.answer.notification(replaceAt(notification.text, ['params', '_meta', SUBSCRIPTION], asked.request.id));
+      asked.answer.notification(replaceAt(notification.text, ['params', '_meta', SUBSCRIPTION], asked.request.idText));
   }
 
   function ask(request: Request, answer: Answer): (() => void) | null {
     const id = ++lastId;
-    const span = spanOf(request.text, TOKEN);
+    const span = spanAt(request.text, TOKEN);
     const token = span && request.text.slice(span.start, span.end);
     // Clients choose their tokens as they choose their ids: two may have the same.
     const asked = target.roots ? request.text : removeAt(request.text, ROOTS);
@@ -169,7 +163,7 @@ export function openPipe({ service, target, env, log }: PipeOptions): Pipe {
       end: gone,
       broken: gone,
     };
-    if (ask({ kind: 'request', id: '0', method, text: JSON.stringify(value), value }, answer) === null) gone();
+    if (ask({ kind: 'request', idText: '0', method, text: JSON.stringify(value), value }, answer) === null) gone();
     return promise;
   }
 
@@ -190,9 +184,8 @@ export function openPipe({ service, target, env, log }: PipeOptions): Pipe {
         if (request.method !== LISTEN) continue;
         open.delete(id);
         cancel(id, request, 'the provider is shutting down');
-        const text = resultText(request.id, { resultType: 'complete', _meta: { [SUBSCRIPTION]: null } });
-        const result = replaceAt(text, ['result', '_meta', SUBSCRIPTION], request.id);
-        answer.response(result, {});
+        const result = `{"resultType":"complete","_meta":{"${SUBSCRIPTION}":${request.idText}}}`;
+        answer.response(resultText(request.idText, result), {});
       }
     },
     stop: child.stop,

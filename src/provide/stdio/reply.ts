@@ -1,7 +1,8 @@
 import type { ServerHttp2Stream } from 'node:http2';
+import { errorText } from '#wire';
 import type { ProxyFailure } from '#network/tunnel';
 import { breakOff, refuse, sendJson } from '../own-reply.ts';
-import { ERROR, errorText } from './json-rpc.ts';
+import { ERROR } from './json-rpc.ts';
 
 /**
  * What a client gets for one request: the response as JSON, or a stream of events that ends with the response where
@@ -79,13 +80,14 @@ export function createReply({ stream, accept, id, headers = () => ({}) }: ReplyO
     },
     end() {
       if (!isOpen(stream)) return;
-      if (!streams) return sendJson(stream, 200, errorText(id, ERROR.process, 'cancelled'), headers());
+      if (!streams)
+        return sendJson(stream, 200, errorText(id, { code: ERROR.process, message: 'cancelled' }), headers());
       if (!stream.headersSent) beginEvents(stream, headers());
       stream.end();
     },
     broken(failure) {
       if (stream.headersSent) breakOff(stream);
-      else refuse(stream, failure, (text) => errorText(id, ERROR.process, text));
+      else refuse(stream, failure, (text) => errorText(id, { code: ERROR.process, message: text }));
     },
     whenOver: (then) => void stream.on('close', then),
   };

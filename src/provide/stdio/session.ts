@@ -1,9 +1,9 @@
 import type { ServerHttp2Stream } from 'node:http2';
+import { errorText, removeAt } from '#wire';
 import { breakOff } from '../own-reply.ts';
 import { MESSAGE_BYTES_MAX, startChild, type Child, type StopTimes } from './child-process.ts';
 import {
   ERROR,
-  errorText,
   keyOf,
   metaOf,
   paramsOf,
@@ -13,7 +13,6 @@ import {
   type Request,
   type Response,
 } from './json-rpc.ts';
-import { removeAt } from './json-text.ts';
 import { GARBAGE_SHOWN, type PipeOptions } from './pipe.ts';
 import { beginEvents, eventOf, EVENTS_BYTES_MAX, isOpen, type Reply } from './reply.ts';
 import { createWaiting } from './waiting.ts';
@@ -103,7 +102,7 @@ export function startSession({ service, target, env, log, idleMs, over }: Sessio
     if (message.kind === 'request') {
       // The directories are this machine's, so who may name them is not for the client to say.
       if (message.method === ROOTS && !target.roots)
-        return void child.send(errorText(message.id, ERROR.methodNotFound, 'Method not found'));
+        return void child.send(errorText(message.idText, { code: ERROR.methodNotFound, message: 'Method not found' }));
       toAnswer.add(keyOf(message.value['id'])!);
     }
     const reply = streamFor(message);
@@ -149,11 +148,17 @@ export function startSession({ service, target, env, log, idleMs, over }: Sessio
     const key = keyOf(request.value['id'])!;
     if (open.has(key))
       return reply.response(
-        errorText(request.id, ERROR.invalidRequest, 'Invalid Request: another request with this id is running'),
+        errorText(request.idText, {
+          code: ERROR.invalidRequest,
+          message: 'Invalid Request: another request with this id is running',
+        }),
         400,
       );
     if (open.size >= REQUESTS_MAX)
-      return reply.response(errorText(request.id, ERROR.process, 'too many requests at once in one session'), 503);
+      return reply.response(
+        errorText(request.idText, { code: ERROR.process, message: 'too many requests at once in one session' }),
+        503,
+      );
     if (!child.send(target.roots ? request.text : withoutRoots(request))) return reply.broken('upstream_unreachable');
     open.set(key, { reply, token: keyOf(metaOf(request)['progressToken']), answered });
     clearTimeout(idle);

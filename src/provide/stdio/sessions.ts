@@ -79,7 +79,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
       let state: 'begins' | 'began' | 'refused' = 'begins';
       const headers = () => (state === 'refused' ? {} : { [SESSION_HEADER]: id });
-      const reply = createReply({ stream, accept, id: request.id, headers });
+      const reply = createReply({ stream, accept, id: request.idText, headers });
       // Nobody knows the id of a session whose first reply did not arrive.
       reply.whenOver(() => state !== 'began' && over('it did not begin'));
       session.ask(request, reply, (response) => {
