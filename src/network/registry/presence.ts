@@ -1,6 +1,7 @@
 import type { NodeRow } from './node-watch.ts';
 import type { PresenceRow } from './presence-row.ts';
 import type { Connection, Location } from './registry.ts';
+import { createWaiters } from './waiters.ts';
 
 /**
  * What this gateway knows of who is connected where, in memory. The database's rows and the connections that are
@@ -66,7 +67,7 @@ export function createPresence(options: PresenceOptions): Presence {
   const entries = new Map<string, Entry>();
   /** Connections of this gateway, by provider and id. */
   const open = new Map<string, Map<string, Open>>();
-  const waiting = new Map<string, Set<(location: Location | null) => void>>();
+  const waiters = createWaiters();
   let nodes = new Map<string, NodeRow>();
 
   const locationOf = ({ provider, connection, node, leftAt }: PresenceRow): Location | null => {
@@ -96,9 +97,7 @@ export function createPresence(options: PresenceOptions): Presence {
     if (location === null) return;
     if (before === null || entry.reachedBy !== location.connection) onReturned(row.provider);
     entry.reachedBy = location.connection;
-    const woken = waiting.get(row.provider);
-    waiting.delete(row.provider);
-    for (const wake of woken ?? []) wake(location);
+    waiters.wake(row.provider, location);
   };
 
   /** Drops connections of this gateway that a newer one took the place of. */
@@ -170,29 +169,13 @@ export function createPresence(options: PresenceOptions): Presence {
     waitFor(provider, ms) {
       const location = entries.get(provider)?.location ?? null;
       if (location !== null || ms <= 0) return Promise.resolve(location);
-      return new Promise((resolve) => {
-        let waiters = waiting.get(provider);
-        if (!waiters) waiting.set(provider, (waiters = new Set()));
-        const wake = (found: Location | null) => {
-          clearTimeout(timer);
-          resolve(found);
-        };
-        const timer = setTimeout(() => {
-          waiters.delete(wake);
-          if (waiters.size === 0 && waiting.get(provider) === waiters) waiting.delete(provider);
-          resolve(null);
-        }, ms);
-        waiters.add(wake);
-      });
+      return waiters.wait(provider, ms);
     },
     forget(provider) {
       const entry = entries.get(provider);
       // While the database has it as connected its row would not be told of again.
       if (entry && entry.row.leftAt !== null && !open.has(provider)) entries.delete(provider);
     },
-    close() {
-      for (const waiters of waiting.values()) for (const wake of waiters) wake(null);
-      waiting.clear();
-    },
+    close: waiters.close,
   };
 }
