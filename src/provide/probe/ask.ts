@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { isObject, type JsonObject } from '#wire';
+import { isObject, readBounded, type JsonObject } from '#wire';
 import { describeFault } from '../connect-fault.ts';
 import { ProbeFailure } from './check.ts';
 
@@ -36,14 +36,8 @@ export async function ask({ method, url, headers = {}, apiKey = null, body }: Qu
       body: body === undefined ? null : JSON.stringify(body),
       signal: AbortSignal.timeout(ANSWER_MS),
     });
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    for await (const chunk of response.body as AsyncIterable<Buffer>) {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes > ANSWER_BYTES_MAX) throw new ProbeFailure('the answer is too long');
-    }
-    return { status: response.statusCode, headers: response.headers, text: Buffer.concat(chunks).toString('utf8') };
+    const bytes = await readBounded(response.body, ANSWER_BYTES_MAX, () => new ProbeFailure('the answer is too long'));
+    return { status: response.statusCode, headers: response.headers, text: bytes.toString('utf8') };
   } catch (error) {
     if (error instanceof ProbeFailure) throw error;
     throw new ProbeFailure(`does not answer: ${describe(error as Error)}`);

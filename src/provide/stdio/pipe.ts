@@ -1,9 +1,8 @@
 import { errorText, removeAt, replaceAt, resultText, spanAt, type JsonObject } from '#wire';
-import type { CommandTarget } from '#config';
-import type { Log } from '../log.ts';
-import { startChild, type StopTimes } from './child-process.ts';
+import type { StopTimes } from './child-process.ts';
 import { CAPABILITIES, envelopeOf } from './era.ts';
-import { ERROR, metaOf, paramsOf, parseMessage, type Notification, type Request } from './json-rpc.ts';
+import { ERROR, metaOf, paramsOf, type Message, type Notification, type Request } from './json-rpc.ts';
+import { startMessageProcess, type ProcessOptions } from './message-process.ts';
 
 /** Takes what comes back for one request. After any but `notification` nothing more comes. */
 export interface Answer {
@@ -37,16 +36,6 @@ export interface Pipe {
   kill(): void;
 }
 
-export interface PipeOptions {
-  readonly service: string;
-  readonly target: CommandTarget;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly log: Log;
-}
-
-/** What of a line that is no message is shown. */
-export const GARBAGE_SHOWN = 200;
-
 const ID = ['id'];
 const TOKEN = ['params', '_meta', 'progressToken'];
 const TOKEN_BACK = ['params', 'progressToken'];
@@ -62,25 +51,15 @@ interface Asked {
   readonly token: string | null;
 }
 
-export function openPipe({ service, target, env, log }: PipeOptions): Pipe {
+/** Starts a server's process for many clients. */
+export function openPipe(options: ProcessOptions): Pipe {
+  const { target } = options;
   const open = new Map<number, Asked>();
   let lastId = 0;
 
-  const child = startChild({
-    target,
-    env,
-    line: take,
-    tooLong: () => log.warn({ service }, 'the tool wrote a line that is too long; it is passed over'),
-    complaint: (text) => log.info({ service, text }, 'the tool says'),
-  });
+  const child = startMessageProcess(options, take);
 
-  function take(line: string): void {
-    const message = parseMessage(line);
-    if (!message)
-      return log.warn(
-        { service, text: line.slice(0, GARBAGE_SHOWN) },
-        'the tool wrote a line that is no JSON-RPC; it is passed over',
-      );
+  function take(message: Message): void {
     if (message.kind === 'notification') return passOn(message);
     if (message.kind === 'request') return answerServer(message);
     const id = Number(message.value['id']);

@@ -3,7 +3,7 @@ import type { ServerHttp2Stream } from 'node:http2';
 import type { StopTimes } from './child-process.ts';
 import { errorCodeOf, type Request } from './json-rpc.ts';
 import { statusOfError } from './modern-status.ts';
-import type { PipeOptions } from './pipe.ts';
+import type { ProcessOptions } from './message-process.ts';
 import { createReply } from './reply.ts';
 import { createPlaces } from './places.ts';
 import { startSession, type Session } from './session.ts';
@@ -34,7 +34,7 @@ export interface Begin {
   readonly refused: (code: number) => void;
 }
 
-export interface SessionsOptions extends PipeOptions {
+export interface SessionsOptions extends ProcessOptions {
   readonly stopTimes: StopTimes;
 }
 
