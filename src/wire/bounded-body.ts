@@ -27,44 +27,31 @@ export async function readStart(body: AsyncIterable<Uint8Array>, bytesMax: numbe
   return Buffer.concat(chunks).toString('utf8');
 }
 
-export interface JsonRequest {
+export interface TextRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Posted as JSON; a request without it is a GET. */
   readonly body?: unknown;
   /** Bytes of the answer, unpacked. */
   readonly bytesMax: number;
   readonly signal: AbortSignal;
+  /** Makes the error of an answer above `bytesMax`. */
+  readonly tooLong?: () => Error;
 }
 
 /** The answer of an HTTP server, of any status. */
-export interface JsonReply {
+export interface TextReply {
   readonly status: number;
-  readonly body: unknown;
-}
-
-/** The answer has more bytes than were asked for. */
-export class AnswerTooLong extends Error {
-  override readonly name = 'AnswerTooLong';
-}
-
-/** The answer is not JSON. */
-export class AnswerNotJson extends Error {
-  override readonly name = 'AnswerNotJson';
-  readonly status: number;
-  constructor(status: number, cause: unknown) {
-    super(`answers ${status} with text that is not JSON`, { cause });
-    this.status = status;
-  }
+  readonly text: string;
 }
 
 /**
- * Asks for JSON at an address that the operator named, without following redirects. Rejects with AnswerTooLong,
- * AnswerNotJson, or the error of `fetch`. Addresses that strangers name are for createGuardedFetch.
+ * Asks for JSON at an address that the operator named, without following redirects. Rejects with the error of
+ * `tooLong` or of `fetch`. Addresses that strangers name are for createGuardedFetch.
  */
-export async function fetchJson(
+export async function fetchText(
   url: string | URL,
-  { headers, body, bytesMax, signal }: JsonRequest,
-): Promise<JsonReply> {
+  { headers, body, bytesMax, signal, tooLong = () => new Error(`answers with more than ${bytesMax} bytes`) }: TextRequest,
+): Promise<TextReply> {
   const response = await fetch(url, {
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     headers: {
@@ -75,11 +62,6 @@ export async function fetchJson(
     redirect: 'error',
     signal,
   });
-  const tooLong = () => new AnswerTooLong(`answers with more than ${bytesMax} bytes`);
   const bytes = await readBounded(response.body as AsyncIterable<Uint8Array> | null, bytesMax, tooLong);
-  try {
-    return { status: response.status, body: JSON.parse(bytes.toString('utf8')) };
-  } catch (error) {
-    throw new AnswerNotJson(response.status, error);
-  }
+  return { status: response.status, text: bytes.toString('utf8') };
 }

@@ -1,4 +1,4 @@
-export { AnswerNotJson, AnswerTooLong, fetchJson, readBounded, readStart } from './bounded-body.ts';
+export { fetchText, readBounded, readStart } from './bounded-body.ts';
 export { createBytePile } from './byte-pile.ts';
 export { CAP_NAMES, type CapName } from './cap-name.ts';
 export { clientAddress, createTrust, type Trust } from './client-address.ts';
