@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError } from '#wire';
+import { GatewayError, dropOldest } from '#wire';
 import { type Caller, anonymousAt, hasCredentials } from '#gateway';
 import { hashKey, kindOf, parseKey } from './accounts/api-key.ts';
 import type { Attempts } from './attempts.ts';
@@ -93,7 +93,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     if (counts()) {
       lookups.delete(hash);
       known.delete(hash);
-      if (known.size >= CACHED_KEYS_MAX) known.delete(known.keys().next().value!);
+      dropOldest(known, CACHED_KEYS_MAX - 1);
       known.set(hash, found);
     }
     if (found.caller === null) throw invalidKey();
@@ -137,7 +137,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const goesOn = async (parent: string): Promise<boolean> => {
     if (endedRuns.has(parent)) return false;
     if (await runGoesOn(parent)) return true;
-    if (endedRuns.size >= ENDED_RUNS_MAX) endedRuns.delete(endedRuns.values().next().value!);
+    dropOldest(endedRuns, ENDED_RUNS_MAX - 1);
     endedRuns.add(parent);
     return false;
   };

@@ -65,12 +65,12 @@ export interface Connection {
 const HANDSHAKE_MS = 10_000;
 /** From the open socket to the registered services. */
 const READY_MS = 30_000;
-/** What a peer may take to let go of a connection that is over. */
+/** Time for a peer to close a connection that is over. */
 const CLOSE_MS = 2_000;
 /** How long a router that stops may keep a connection for the calls that run on it. */
 const DRAINED_MS = 15 * 60_000;
 
-/** What one call may have on its way to a stalled upstream, and all calls of the tunnel together. */
+/** Bytes on their way to a stalled upstream: of one call, and of all calls of the tunnel. */
 const STREAM_WINDOW = 256 * 1024;
 const TUNNEL_WINDOW = 16 * 1024 * 1024;
 

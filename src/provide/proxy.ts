@@ -18,7 +18,7 @@ export interface ProxyOptions {
   readonly log: Log;
   readonly now: () => number;
   readonly random: () => number;
-  /** This program's own environment, of which tools that are started get what is harmless. */
+  /** This program's own environment. Tools that are started get its harmless part. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly version?: string;
   readonly limits?: Partial<ProxyLimits>;

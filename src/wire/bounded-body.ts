@@ -50,7 +50,13 @@ export interface TextReply {
  */
 export async function fetchText(
   url: string | URL,
-  { headers, body, bytesMax, signal, tooLong = () => new Error(`answers with more than ${bytesMax} bytes`) }: TextRequest,
+  {
+    headers,
+    body,
+    bytesMax,
+    signal,
+    tooLong = () => new Error(`answers with more than ${bytesMax} bytes`),
+  }: TextRequest,
 ): Promise<TextReply> {
   const response = await fetch(url, {
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),

@@ -1,9 +1,10 @@
 export { fetchText, readBounded, readStart } from './bounded-body.ts';
-export { createBytePile } from './byte-pile.ts';
+export { createByteBuffer } from './byte-buffer.ts';
 export { CAP_NAMES, type CapName } from './cap-name.ts';
 export { clientAddress, createTrust, type Trust } from './client-address.ts';
 export { answerClientError } from './client-error.ts';
 export { networkOf } from './client-network.ts';
+export { dropOldest } from './drop-oldest.ts';
 export { HTTP_ERRORS, toHttpError } from './errors-http.ts';
 export { ERROR_CODES, type ErrorCode, GatewayError, type GatewayErrorOptions, ofGeneration } from './errors.ts';
 export { checksummed, keccak, parseEvmAddress } from './evm-address.ts';
@@ -53,10 +54,11 @@ export {
 } from './json/raw-json.ts';
 export { syntaxFault } from './json/syntax-error.ts';
 export { createLines } from './lines.ts';
+export { NEVER_ABORTED } from './never-aborted.ts';
 export { createOriginGuard } from './origin-guard.ts';
 export { isPublicAddress } from './outbound-addresses.ts';
 export { hostOf, namesPrivateHost, outboundUrlFault } from './outbound-url.ts';
-export { printable, SERVICE_NAME_MAX } from './printable.ts';
+export { oneLine, printable, SERVICE_NAME_MAX, UNPRINTABLE } from './printable.ts';
 export { createScrubber, redact } from './redaction.ts';
 export { type CapField, readCapRefusal } from './refused-cap.ts';
 export { type Answer, createAnswer } from './reply/answer.ts';

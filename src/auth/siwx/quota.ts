@@ -1,3 +1,4 @@
+import { dropOldest } from '#wire';
 /** How often something may be done under a key. */
 export interface Quota {
   /** Takes one; returns 0, or the milliseconds until there is one to take. */
@@ -21,7 +22,7 @@ export function createQuota({ perMinute, now }: { readonly perMinute: number; re
       const next = Math.max(at, fullAt.get(key) ?? at) + intervalMs;
       if (next > at + MINUTE_MS) return next - at - MINUTE_MS;
       fullAt.delete(key);
-      if (fullAt.size >= KEYS_MAX) fullAt.delete(fullAt.keys().next().value!);
+      dropOldest(fullAt, KEYS_MAX - 1);
       fullAt.set(key, next);
       return 0;
     },

@@ -1,11 +1,9 @@
-import { SERVICE_NAME_MAX } from '#wire';
+import { SERVICE_NAME_MAX, UNPRINTABLE } from '#wire';
 import { displayNameFault, providerNameFault, serviceNameFault } from '../names.ts';
 import { option, textList, urlFault, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { Table } from '../reading.ts';
 
-/** Control, format (bidi overrides, zero width), line separators, surrogates, private and unassigned code points. */
-const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 const DESCRIPTION_MAX = 2_000;
 
 /** Text that must be given and that a check accepts. */

@@ -34,7 +34,7 @@ export interface ChangeFeed {
   begin(since: number): Promise<void>;
   /** Reads what changed since the last look, renews the lease and ends silent gateways. Rejects likewise. */
   look(): Promise<void>;
-  /** A write may have failed: the next look compares the database with what is true here. */
+  /** A write may have failed: the next look compares the database with this gateway's connections. */
   doubt(): void;
   isSure(): boolean;
   close(): void;

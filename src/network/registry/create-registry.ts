@@ -13,7 +13,7 @@ export interface RegistryOptions {
    * This process. `id` is new at every start; `url` is where other gateways reach it, null for one that stands alone.
    */
   readonly node: { readonly id: string; readonly url: string | null };
-  /** Epoch milliseconds, for what is stored. */
+  /** Epoch milliseconds, for the database. */
   readonly now: () => number;
   /** How long the offers of a provider that went away stay listed. */
   readonly graceMs: number;
@@ -42,10 +42,10 @@ const CLOSE_MS = 3_000;
 const CATCH_UP_MS = 1_000;
 
 /**
- * The registry of a gateway, with what the database knows of others already applied. Rejects when the database
- * cannot be reached. Every write is one transaction that first takes the next version of the registry's clock:
- * gateways write one after the other, and a gateway that asks for what is newer than a version misses nothing. Writes
- * that fail are repaired from what is true here once the database works.
+ * The registry of a gateway, with the database's knowledge of others already applied. Rejects when the database cannot
+ * be reached. Every write is one transaction that first takes the next version of the registry's clock. So gateways
+ * write one after the other, and a gateway that asks for changes since a version misses none. Failed writes are
+ * repeated from this gateway's own state once the database works.
  */
 export async function createRegistry(options: RegistryOptions): Promise<Registry> {
   const { database, node, now, graceMs, pollMs = 200, leaseMs = 6_000, onError, onRestored } = options;

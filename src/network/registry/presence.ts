@@ -3,10 +3,7 @@ import type { PresenceRow } from './presence-row.ts';
 import type { Connection, Location } from './registry.ts';
 import { createWaiters } from './waiters.ts';
 
-/**
- * What this gateway knows of who is connected where, in memory. The database's rows and the connections that are
- * open here meet in it.
- */
+/** Which provider is connected where, in memory: the database's rows, and the connections that are open here. */
 export interface Presence {
   /** A connection of this gateway that is about to join. */
   add(connection: Connection): void;
@@ -14,13 +11,13 @@ export interface Presence {
   remove(connection: Connection): boolean;
   has(connection: Connection): boolean;
   /**
-   * Rows as committed. Of two rows of a provider the one of the higher version stands, in whatever order they come;
-   * one up to version `seen` says nothing new of a provider that is not known.
+   * Applies committed rows. Of two rows of a provider the one of the higher version counts, in any order of arrival. A
+   * row up to version `seen` is ignored where its provider is not known.
    */
   apply(rows: readonly PresenceRow[], seen?: number): void;
   /** The gateways that live. */
   setNodes(nodes: readonly NodeRow[]): void;
-  /** Asks again for whatever onStray and onLapsed were told and may have failed in. */
+  /** Calls onStray and onLapsed again for connections where their work may have failed. */
   recheck(): void;
   locate(provider: string): Location | null;
   waitFor(provider: string, ms: number): Promise<Location | null>;

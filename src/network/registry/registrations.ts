@@ -30,7 +30,7 @@ export interface Registrations extends Pick<Registry, 'register' | 'registration
   checkName(provider: string, name: string): Promise<void>;
 }
 
-/** What providers register, kept in the database. */
+/** Keeps the registrations of providers in the database. */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
   const { database, writes, listing, isOpen, now, priceNoticeMs = 0 } = options;
   const reserved = new Set((options.reservedNames ?? []).map(keyOfName));
@@ -108,7 +108,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
   };
 }
 
-/** What is told apart by a space, a dot, a hyphen or an underscore alone looks like the same name. */
+/** Names that differ by spaces, dots, hyphens, underscores or case alone count as the same. */
 const keyOfName = (name: string): string => name.toLowerCase().replaceAll(/[ ._-]/g, '');
 
 const superseded = () => new ConnectionSuperseded('a newer connection of this provider took over');

@@ -26,7 +26,7 @@ export interface TunnelsOptions {
   readonly domains: readonly string[];
   /** Of this gateway, for the proxy's log. */
   readonly version: string;
-  /** Where a dial comes from; by default its socket's other end, which is a load balancer where there is one. */
+  /** The address of a dial. Default: the other end of its socket, which may be a load balancer. */
   readonly addressOf?: (request: IncomingMessage) => string;
   readonly observer?: TunnelObserver;
   readonly limits?: Partial<TunnelsLimits>;

@@ -12,19 +12,20 @@ const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
 
 /** Bytes that wait for a slow reader before the stream is held back. As many as its window has may follow. */
 const QUEUE_BYTES_MAX = 32 * 1024;
-/** What a stream may still send after its reply was complete before it is reset. */
+/** Bytes that a stream may still send after its reply was complete, before it is reset. */
 const DISCARD_BYTES_MAX = 16 * 1024;
-/** What decides about an exchange from outside of it. */
+/** Decides what the events of an exchange mean. */
 export interface ExchangeOwner {
   /**
-   * Why a response head is none, or null where it is one. `again`: the request has not begun and may be sent once more.
+   * Judges a response head: a failure, or null for a reply. `again`: the request has not begun and may be sent once
+   * more.
    */
   judge(headers: Http2Headers): UpstreamFailure | 'again' | null;
-  /** What it means that a stream ended before its response head. `code` is that of its RST_STREAM. */
+  /** Judges a stream that ended before its response head. `code` is that of its RST_STREAM. */
   broken(error: NodeJS.ErrnoException | null, code: number): UpstreamFailure | 'again';
   /** It was `again`: the exchange has no stream, and waits for `begin` or `fail`. */
   again(exchange: Http2Exchange): void;
-  /** The exchange is over, in whatever way; told once. */
+  /** The exchange has ended, complete or not. Called once. */
   ended(exchange: Http2Exchange): void;
 }
 
@@ -148,7 +149,7 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
       if (this.complete) this.#finish();
       return;
     }
-    // Whatever comes with it is no reply.
+    // The bytes that come with it belong to no reply.
     this.#reset();
     if (verdict === 'again') this.#owner.again(this);
     else this.fail(verdict);

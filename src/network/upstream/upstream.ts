@@ -15,7 +15,7 @@ export interface UpstreamOptions {
 /** Bytes that wait in memory for a slow reader before the upstream socket is paused. */
 const QUEUE_BYTES_MAX = 64 * 1024;
 
-/** What an upstream may still send after its reply was complete before its connection is given up. */
+/** Bytes and time for an upstream after its reply was complete, before its connection is given up. */
 const DISCARD_BYTES_MAX = 16 * 1024;
 const DISCARD_MS = 1_000;
 
@@ -186,7 +186,7 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
   }
 }
 
-/** What a lost or silent upstream means. The message names the kind of failure and no address. */
+/** The failure of a lost or silent upstream. The message names the kind of failure and no address. */
 function toFailure(error: Error): UpstreamFailure {
   const code = (error as { code?: string }).code ?? '';
   const message =

@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { isObject, readBounded, type JsonObject } from '#wire';
+import { isObject, oneLine, readBounded, type JsonObject } from '#wire';
 import { describeFault } from '../connect-fault.ts';
 import { ProbeFailure } from './check.ts';
 
@@ -76,8 +76,5 @@ export function wordsOf(text: string, max = SHOWN): string {
   } catch {
     // Not JSON: as it is.
   }
-  return words
-    .replace(/\p{C}+/gu, ' ')
-    .trim()
-    .slice(0, max);
+  return oneLine(words).slice(0, max);
 }

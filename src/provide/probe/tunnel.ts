@@ -14,8 +14,8 @@ const DIAL_MS = 10_000;
 const ANSWER_BYTES_MAX = 4_096;
 
 /**
- * A WebSocket reaches the router through whatever is between. Nothing is registered, so that no proxy that runs is
- * disturbed.
+ * Checks that a WebSocket reaches the router through everything between. Nothing is registered, so running proxies are
+ * not disturbed.
  */
 export function tunnelCheck(router: RouterConfig, wallet: Wallet | null, now: () => number): Check {
   const url = tunnelUrl(router.url);
@@ -52,7 +52,7 @@ async function dial(url: string, headers: Readonly<Record<string, string>>): Pro
   }
 }
 
-/** What the router says of it; what is not the router's own words comes from something on the way. */
+/** The reason of a refused dial. An answer that is not in the router's shape comes from a server on the way. */
 async function refusalOf(response: IncomingMessage): Promise<string> {
   const { statusCode: status } = response;
   const text = await readStart(response, ANSWER_BYTES_MAX);

@@ -5,10 +5,12 @@ import type { Message } from './json-rpc.ts';
 import { beginEvents, eventOf, EVENTS_BYTES_MAX, isOpen } from './reply.ts';
 import { createWaiting } from './waiting.ts';
 
-/** What a client may leave unread of what must not be lost. */
+/** Bytes of requests and responses that a client may leave unread. */
 const UNREAD_BYTES_MAX = 2 * MESSAGE_BYTES_MAX;
 
-/** The stream on which a client takes what belongs to none of its requests, and the messages that wait for it. */
+/**
+ * The stream on which a client takes messages that belong to none of its requests, and the messages that wait for it.
+ */
 export interface ClientStream {
   /** Whether the client has opened its stream. */
   isAttached(): boolean;

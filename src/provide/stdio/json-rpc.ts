@@ -35,8 +35,8 @@ export const ERROR = {
 } as const;
 
 /**
- * One message of JSON text, as parseRaw reads it; null where it is no JSON-RPC message. Laxer than the gateway, which
- * judges what is passed on to it.
+ * One message of JSON text, as parseRaw reads it; null for other JSON. Less strict than the gateway, which judges the
+ * messages that are passed on to it.
  */
 export function parseMessage(written: string): Message | null | undefined {
   // Line ends in JSON are white space, and end a message on a pipe and a field of an event.

@@ -6,10 +6,7 @@ import { statusOfError } from './modern-status.ts';
 import type { Pipe } from './pipe.ts';
 import { createReply, EVENTS_BYTES_MAX } from './reply.ts';
 
-/**
- * What a legacy server may be asked by somebody without a session: it answers the same to everybody, and keeps
- * nothing of it.
- */
+/** Requests to a legacy server that need no session: it answers the same to everybody, and keeps nothing of them. */
 const WITHOUT_SESSION: ReadonlySet<string> = new Set([
   'ping',
   'tools/list',
@@ -18,7 +15,7 @@ const WITHOUT_SESSION: ReadonlySet<string> = new Set([
   'prompts/list',
 ]);
 
-/** What a server would keep of one client for all of those that share it. */
+/** Requests that change a server for all clients that share it. */
 const OF_ONE_CLIENT: ReadonlySet<string> = new Set([
   'logging/setLevel',
   'resources/subscribe',

@@ -74,7 +74,7 @@ export function openPipe(options: ProcessOptions): Pipe {
     );
   }
 
-  /** What a server may ask of a client needs a client of its own; this pipe is shared by many. */
+  /** The server's own requests are for a single client, and this pipe has many: all but `ping` are refused. */
   function answerServer({ idText, method }: Request): void {
     child.send(
       method === 'ping'

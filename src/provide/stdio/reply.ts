@@ -5,8 +5,8 @@ import { breakOff, refuse, sendJson } from '../own-reply.ts';
 import { ERROR } from './json-rpc.ts';
 
 /**
- * What a client gets for one request: the response as JSON, or a stream of events that ends with the response where
- * something came before it.
+ * The reply to one request of a client: the response as JSON, or a stream of events that ends with the response where
+ * other messages came before it.
  */
 export interface Reply {
   /** Whether it can take a message before the response. */
@@ -35,7 +35,7 @@ export interface ReplyOptions {
   readonly headers?: () => Readonly<Record<string, string>>;
 }
 
-/** What a client that does not read may leave waiting in events before notifications are dropped. */
+/** Bytes of events that a client may leave unread before notifications are dropped. */
 export const EVENTS_BYTES_MAX = 256 * 1024;
 
 export function acceptsEvents(accept: string | undefined): boolean {
