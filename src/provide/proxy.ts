@@ -6,7 +6,7 @@ import type { Log } from './log.ts';
 import { refuse } from './own-reply.ts';
 import type { ProviderConfig } from './provider-file.ts';
 import { createRedial, EXIT, type ExitCode, type Next } from './redial.ts';
-import { startServices, type Services } from './services.ts';
+import { startServices, type Services } from './local-services.ts';
 import type { StopTimes } from './stdio/child-process.ts';
 import { tunnelUrl } from './tunnel-url.ts';
 import type { Wallet } from './wallet/wallet.ts';
