@@ -7,7 +7,7 @@ import {
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
-import { createTimers } from '#wire';
+import { Timers } from '#wire';
 import {
   CONTROL_PATH,
   createSocketStream,
@@ -89,7 +89,7 @@ export function connect(options: ConnectionOptions): Connection {
   let leaving = false;
   /** The router stops. */
   let drained = false;
-  const timers = createTimers();
+  const timers = new Timers();
 
   const destroy = () => socket.terminate();
   const end = (how: Ending) => {

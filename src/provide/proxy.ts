@@ -6,7 +6,7 @@ import type { Log } from './log.ts';
 import { refuse } from './own-reply.ts';
 import type { ProviderConfig } from './provider-file.ts';
 import { createRedial, EXIT, type ExitCode, type Next } from './redial.ts';
-import { startServices, type Services } from './local-services.ts';
+import { startUpstreams, type Upstreams } from './upstreams.ts';
 import type { StopTimes } from './stdio/child-process.ts';
 import { tunnelUrl } from './tunnel-url.ts';
 import type { Wallet } from './wallet/wallet.ts';
@@ -81,7 +81,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const url = tunnelUrl(config.router.url);
   const document = JSON.stringify(toRegistrationDocument(config.services));
   /** null before `start`. */
-  let services: Services | null = null;
+  let upstreams: Upstreams | null = null;
 
   /** One connection, until it ends or another one is needed. */
   async function connectOnce(): Promise<Next> {
@@ -97,7 +97,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       silenceMs: limits.silenceMs,
       serve(stream, headers) {
         if (stopping.signal.aborted) refuse(stream, 'draining');
-        else services?.serve(stream, headers);
+        else upstreams?.serve(stream, headers);
       },
       ready(names) {
         readyAt = now();
@@ -130,24 +130,33 @@ export function createProxy(options: ProxyOptions): Proxy {
   /** Calls first, then what they need. */
   async function end(): Promise<void> {
     stopping.abort();
-    services?.drain();
+    upstreams?.drain();
     for (const connection of connections) connection.drain(limits.drainMs);
     await Promise.all([...connections].map((connection) => connection.closed));
-    await services?.stop();
+    await upstreams?.stop();
   }
 
   function kill(): void {
     stopping.abort();
     for (const connection of connections) connection.destroy();
-    services?.kill();
+    upstreams?.kill();
   }
 
   return {
     closed: closed.promise,
     start() {
-      if (services !== null) return;
+      if (upstreams !== null) return;
       const { headTimeoutMs, toolStop } = limits;
-      services = startServices({ services: config.services, env, version, log, random, now, headTimeoutMs, toolStop });
+      upstreams = startUpstreams({
+        services: config.services,
+        env,
+        version,
+        log,
+        random,
+        now,
+        headTimeoutMs,
+        toolStop,
+      });
       run().then(
         async (code) => {
           await end();
@@ -161,7 +170,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     },
     async close() {
       log.info({}, 'stopping: running calls may finish');
-      if (services === null) closed.resolve(EXIT.closed);
+      if (upstreams === null) closed.resolve(EXIT.closed);
       await end();
       return closed.promise;
     },

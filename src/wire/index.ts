@@ -72,7 +72,7 @@ export { createSealedTexts, type SealedTexts } from './sealed-text.ts';
 export { type Scrub, scrubNothing, scrubOf } from './secrets.ts';
 export { SIGN_IN_HEADERS } from './sign-in-headers.ts';
 export { formatLine } from './text-line.ts';
-export { createTimers, type Timers } from './timers.ts';
+export { Timers } from './timers.ts';
 export { TUNNEL_PATH } from './tunnel-path.ts';
 export { asksForTunnel } from './upgrade-request.ts';
 export { tooLarge, UpstreamFailure } from './upstream-failure.ts';

@@ -5,6 +5,7 @@ import type { Listing } from './listing.ts';
 import { createNodeWatch, type NodeRow } from './node-watch.ts';
 import type { Presence } from './presence.ts';
 import { presenceOf } from './presence-row.ts';
+import type { RegistryOptions } from './registry.ts';
 
 const POLL = loadStatement(import.meta.url, './sql/poll-clock.sql');
 const CHANGED = loadStatement(import.meta.url, './sql/changed-connections.sql');
@@ -21,8 +22,7 @@ export interface ChangeFeedOptions {
   readonly listing: Pick<Listing, 'load'>;
   readonly lease: Lease;
   readonly writes: GroupWrites;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
+  readonly now: RegistryOptions['now'];
   readonly leaseMs: number;
 }
 

@@ -1,12 +1,11 @@
-import { loadStatement, type Database } from '#store';
-import type { Catalog } from '#gateway';
+import { loadStatement } from '#store';
 import { createGroupWrites, type GroupWrites } from './group-writes.ts';
 import type { Lease } from './lease.ts';
 import { createListing, type Listing } from './listing.ts';
 import { createPresence, type Presence } from './presence.ts';
 import { presenceOf } from './presence-row.ts';
 import { createRegistrations } from './registrations.ts';
-import { ConnectionSuperseded, type Registry } from './registry.ts';
+import { ConnectionSuperseded, type Registry, type RegistryOptions } from './registry.ts';
 
 const BUMP = loadStatement(import.meta.url, './sql/bump-clock.sql');
 const PG_BUMP = loadStatement(import.meta.url, './sql/pg-bump-clock.sql');
@@ -14,19 +13,12 @@ const JOIN = loadStatement(import.meta.url, './sql/join-provider.sql');
 const LEAVE = loadStatement(import.meta.url, './sql/leave-provider.sql');
 const REVIVE = loadStatement(import.meta.url, './sql/revive-connection.sql');
 
-export interface ConnectionsOptions {
-  readonly database: Database;
-  readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
+export interface ConnectionsOptions extends Omit<RegistryOptions, 'node' | 'pollMs' | 'leaseMs' | 'onError'> {
   /** Id of this gateway. */
   readonly self: string;
   readonly lease: Lease;
   /** Every change up to this version is known. */
   readonly cursor: () => number;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  readonly graceMs: number;
-  readonly reservedNames?: readonly string[];
-  readonly priceNoticeMs?: number;
   /** A write failed: it may or may not have happened. */
   readonly onFailed: (error: Error) => void;
 }

@@ -1,34 +1,10 @@
-import { loadStatement, type Database } from '#store';
-import { type Catalog, LATELY_MS } from '#gateway';
+import { loadStatement } from '#store';
+import { LATELY_MS } from '#gateway';
 import { createChangeFeed } from './change-feed.ts';
 import { createConnections } from './connections.ts';
-import { createLease } from './lease.ts';
-import { createPoller } from './poller.ts';
-import type { Registry } from './registry.ts';
-
-export interface RegistryOptions {
-  readonly database: Database;
-  readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
-  /**
-   * This process. `id` is new at every start; `url` is where other gateways reach it, null for one that stands alone.
-   */
-  readonly node: { readonly id: string; readonly url: string | null };
-  /** Epoch milliseconds, for the database. */
-  readonly now: () => number;
-  /** How long the offers of a provider that went away stay listed. */
-  readonly graceMs: number;
-  /** Provider names of the gateway's own configuration, which nobody may register. */
-  readonly reservedNames?: readonly string[];
-  /** How long calls have to accept a price that jumped; default 0, never. */
-  readonly priceNoticeMs?: number;
-  /** How often PostgreSQL is asked for changes. */
-  readonly pollMs?: number;
-  /** A gateway that is silent for so long counts as gone; many times `pollMs`. */
-  readonly leaseMs?: number;
-  /** The database failed: told once, until it works again. What was known last stands meanwhile. */
-  readonly onError: (error: Error) => void;
-  readonly onRestored?: () => void;
-}
+import { Lease } from './lease.ts';
+import { Poller } from './poller.ts';
+import type { Registry, RegistryOptions } from './registry.ts';
 
 const DELETE_NODE = loadStatement(import.meta.url, './sql/delete-node.sql');
 const DELETE_PREDECESSORS = loadStatement(import.meta.url, './sql/delete-predecessors.sql');
@@ -76,7 +52,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     }
   }
 
-  const lease = createLease({ database, node, now, leaseMs });
+  const lease = new Lease({ database, node, now, leaseMs });
   const connections = createConnections({
     ...options,
     self: node.id,
@@ -88,7 +64,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
   const feed = createChangeFeed({ database, self: node.id, presence, listing, lease, writes, now, leaseMs });
   // Alone, this gateway makes every change itself, and polls only after a failure.
   const goesOn = () => !alone || !feed.isSure();
-  const poller = createPoller({ poll, pollMs, goesOn });
+  const poller = new Poller(poll, pollMs, goesOn);
 
   function stop(): void {
     closed = true;
@@ -136,7 +112,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
         { statement: LEAVE_ORPHANS, params: [now()] },
       ];
       // The poll first, which might renew the lease once more.
-      const left = Promise.resolve(poller.running())
+      const left = Promise.resolve(poller.running)
         .then(() => writes.submit(steps))
         .catch(() => {});
       await Promise.race([left, late(CLOSE_MS)]);

@@ -1,63 +1,57 @@
-export interface PollerOptions {
-  /** Never rejects. */
-  readonly poll: () => Promise<void>;
-  readonly pollMs: number;
-  /** Whether another poll follows one that has ended. */
-  readonly goesOn: () => boolean;
-}
-
 /** Polls the database at intervals, one poll at a time. */
-export interface Poller {
-  /** Polls after the interval, where no poll runs or is scheduled. */
-  schedule(): void;
-  /** Settles after a poll that began after this call, or with `stop`. */
-  catchUp(): Promise<void>;
+export class Poller {
+  readonly #poll: () => Promise<void>;
+  readonly #pollMs: number;
+  readonly #goesOn: () => boolean;
+  #timer: NodeJS.Timeout | undefined;
+  #polling: Promise<void> | null = null;
+  #catching: Promise<void> | null = null;
+  #stopped = false;
+
+  /** `poll` never rejects. `goesOn`: whether another poll follows one that has ended. */
+  constructor(poll: () => Promise<void>, pollMs: number, goesOn: () => boolean) {
+    this.#poll = poll;
+    this.#pollMs = pollMs;
+    this.#goesOn = goesOn;
+  }
+
   /** The poll that runs; null where none does. */
-  running(): Promise<void> | null;
-  stop(): void;
-}
-
-export function createPoller({ poll, pollMs, goesOn }: PollerOptions): Poller {
-  let timer: NodeJS.Timeout | null = null;
-  let polling: Promise<void> | null = null;
-  let catching: Promise<void> | null = null;
-  let stopped = false;
-
-  async function run(): Promise<void> {
-    await poll();
-    polling = null;
-    if (goesOn()) schedule();
+  get running(): Promise<void> | null {
+    return this.#polling;
   }
 
-  function clear(): void {
-    if (timer) clearTimeout(timer);
-    timer = null;
+  /** Polls after the interval, where no poll runs or is scheduled. */
+  schedule(): void {
+    if (this.#stopped || this.#timer !== undefined || this.#polling !== null) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#polling = this.#run();
+    }, this.#pollMs).unref();
   }
 
-  function schedule(): void {
-    if (stopped || timer !== null || polling !== null) return;
-    timer = setTimeout(() => {
-      timer = null;
-      polling = run();
-    }, pollMs).unref();
+  /** Settles after a poll that began after this call, or with `stop`. */
+  catchUp(): Promise<void> {
+    return (this.#catching ??= this.#pollAfresh().finally(() => (this.#catching = null)));
   }
 
-  async function pollAfresh(): Promise<void> {
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  async #run(): Promise<void> {
+    await this.#poll();
+    this.#polling = null;
+    if (this.#goesOn()) this.schedule();
+  }
+
+  async #pollAfresh(): Promise<void> {
     // The poll that runs may have read before this call.
-    await polling;
-    if (stopped) return;
-    clear();
-    polling ??= run();
-    await polling;
+    await this.#polling;
+    if (this.#stopped) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#polling ??= this.#run();
+    await this.#polling;
   }
-
-  return {
-    schedule,
-    catchUp: () => (catching ??= pollAfresh().finally(() => (catching = null))),
-    running: () => polling,
-    stop() {
-      stopped = true;
-      clear();
-    },
-  };
 }

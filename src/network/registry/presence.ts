@@ -1,7 +1,7 @@
 import type { NodeRow } from './node-watch.ts';
 import type { PresenceRow } from './presence-row.ts';
 import type { Connection, Location } from './registry.ts';
-import { createWaiters } from './waiters.ts';
+import { Waiters } from './waiters.ts';
 
 /** Which provider is connected where, in memory: the database's rows, and the connections that are open here. */
 export interface Presence {
@@ -64,7 +64,7 @@ export function createPresence(options: PresenceOptions): Presence {
   const entries = new Map<string, Entry>();
   /** Connections of this gateway, by provider and id. */
   const open = new Map<string, Map<string, Open>>();
-  const waiters = createWaiters();
+  const waiters = new Waiters();
   let nodes = new Map<string, NodeRow>();
 
   const locationOf = ({ provider, connection, node, leftAt }: PresenceRow): Location | null => {
@@ -173,6 +173,6 @@ export function createPresence(options: PresenceOptions): Presence {
       // While the database has it as connected its row would not be told of again.
       if (entry && entry.row.leftAt !== null && !open.has(provider)) entries.delete(provider);
     },
-    close: waiters.close,
+    close: () => waiters.close(),
   };
 }

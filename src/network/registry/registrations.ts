@@ -2,19 +2,15 @@ import { loadStatement, type Database } from '#store';
 import { RegistrationError } from './document.ts';
 import type { GroupWrites } from './group-writes.ts';
 import type { Listing } from './listing.ts';
-import { ConnectionSuperseded, type Connection, type Registry } from './registry.ts';
+import { ConnectionSuperseded, type Connection, type Registry, type RegistryOptions } from './registry.ts';
 import { nextPastPrices, pastPricesFromText, pastPricesToText, withRaises } from './past-prices.ts';
 import { registeredOf, servicesFromText, servicesToText, withTimes } from './stored-document.ts';
 
-export interface RegistrationsOptions {
+export interface RegistrationsOptions extends Pick<RegistryOptions, 'now' | 'reservedNames' | 'priceNoticeMs'> {
   readonly database: Pick<Database, 'query'>;
   readonly writes: GroupWrites;
   readonly listing: Pick<Listing, 'put'>;
   readonly isOpen: (connection: Connection) => boolean;
-  readonly now: () => number;
-  readonly reservedNames?: readonly string[];
-  /** How long a price that jumped has to be accepted by calls; default 0, never. */
-  readonly priceNoticeMs?: number;
 }
 
 const FIND = loadStatement(import.meta.url, './sql/find-registration.sql');

@@ -1,4 +1,6 @@
+import type { Database } from '#store';
 import type { Service } from '#config';
+import type { Catalog } from '#gateway';
 import type { Prices } from './past-prices.ts';
 
 /** A proxy's connection to this gateway. */
@@ -93,4 +95,28 @@ export interface Registry {
 /** A newer connection of the same provider counts, or this one has ended. */
 export class ConnectionSuperseded extends Error {
   override readonly name = 'ConnectionSuperseded';
+}
+
+export interface RegistryOptions {
+  readonly database: Database;
+  readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
+  /**
+   * This process. `id` is new at every start; `url` is where other gateways reach it, null for one that stands alone.
+   */
+  readonly node: { readonly id: string; readonly url: string | null };
+  /** Epoch milliseconds, for the database. */
+  readonly now: () => number;
+  /** How long the offers of a provider that went away stay listed. */
+  readonly graceMs: number;
+  /** Provider names of the gateway's own configuration, which nobody may register. */
+  readonly reservedNames?: readonly string[];
+  /** How long calls have to accept a price that jumped; default 0, never. */
+  readonly priceNoticeMs?: number;
+  /** How often PostgreSQL is asked for changes. */
+  readonly pollMs?: number;
+  /** A gateway that is silent for so long counts as gone; many times `pollMs`. */
+  readonly leaseMs?: number;
+  /** The database failed: told once, until it works again. What was known last stands meanwhile. */
+  readonly onError: (error: Error) => void;
+  readonly onRestored?: () => void;
 }

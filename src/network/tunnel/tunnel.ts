@@ -3,12 +3,12 @@ import { connect, type ClientHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import bs58 from 'bs58';
 import type { WebSocket } from 'ws';
-import { createTimers, type Timers } from '#wire';
+import { Timers } from '#wire';
 import type { Connection, Registry } from '../registry/registry.ts';
 import type { AdmittedProvider } from './admit-provider.ts';
 import type { RegistrationRules } from './check-registration.ts';
 import { openControl } from './control-stream.ts';
-import { countCalls } from './counted-calls.ts';
+import { CountedCalls } from './counted-calls.ts';
 import { createFrameMeter, type FrameBudget } from './frame-meter.ts';
 import { keepAlive } from './keep-alive.ts';
 import { CLOSE, createRegistrar, type RegistrationLimits } from './registrar.ts';
@@ -71,7 +71,7 @@ export function openTunnel(options: TunnelOptions): Tunnel {
   const connection: Connection = { id: options.id, provider: admitted.provider, account: admitted.account };
   const challenge = bs58.encode(randomBytes(CHALLENGE_BYTES));
   const closed = Promise.withResolvers<void>();
-  const timers = createTimers();
+  const timers = new Timers();
   /** No call comes before `serving`, and no new one from `draining` on. */
   let state: 'open' | 'serving' | 'draining' | 'over' = 'open';
   let askedToDrain = false;
@@ -82,7 +82,7 @@ export function openTunnel(options: TunnelOptions): Tunnel {
     flooded: (why) => end(CLOSE.policyViolation, why),
   });
   const session = connect('http://tunnel', { createConnection: () => stream, ...SESSION_OPTIONS });
-  const calls = countCalls(session);
+  const calls = new CountedCalls(session);
   session.setLocalWindowSize(TUNNEL_WINDOW);
   session.on('error', (error) => end(CLOSE.policyViolation, `the tunnel broke: ${error.message}`));
   session.on('goaway', stopTakingCalls);
@@ -161,8 +161,8 @@ export function openTunnel(options: TunnelOptions): Tunnel {
 
   return {
     connection,
-    session: () => (state === 'serving' && !session.closed && !session.destroyed ? calls.session : null),
-    streams: calls.running,
+    session: () => (state === 'serving' && !session.closed && !session.destroyed ? calls : null),
+    streams: () => calls.running,
     replaced,
     drain(ms) {
       if (state === 'over') return;

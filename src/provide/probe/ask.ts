@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { isObject, oneLine, readBounded, type JsonObject } from '#wire';
+import { createEventReader, isObject, oneLine, readBounded, type JsonObject } from '#wire';
 import { describeFault } from '../connect-fault.ts';
 import { ProbeFailure } from './check.ts';
 
@@ -53,6 +53,13 @@ export function mustSucceed({ status, text }: Answer): void {
   if (status >= 200 && status < 300) return;
   const words = wordsOf(text);
   throw new ProbeFailure(`answers with status ${status}${words === '' ? '' : `: ${words}`}`);
+}
+
+/** The data of the events of an answer, without events that have none. */
+export function eventData(text: string): readonly string[] {
+  const reader = createEventReader({ bytesMax: ANSWER_BYTES_MAX });
+  const events = [...reader.push(Buffer.from(text)), ...reader.end()];
+  return events.map(({ data }) => data).filter((data) => data !== '');
 }
 
 /** The answer as a JSON object. Throws ProbeFailure. */

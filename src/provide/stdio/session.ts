@@ -4,7 +4,7 @@ import type { StopTimes } from './child-process.ts';
 import { createClientStream, writeWithin } from './client-stream.ts';
 import { ERROR, keyOf, paramsOf, type Message, type Notification, type Request, type Response } from './json-rpc.ts';
 import { startMessageProcess, type ProcessOptions } from './message-process.ts';
-import { createOpenRequests } from './open-requests.ts';
+import { OpenRequests } from './open-requests.ts';
 import type { Reply } from './reply.ts';
 
 /**
@@ -44,7 +44,7 @@ const REQUESTS_MAX = 1_000;
 
 export function startSession(options: SessionOptions): Session {
   const { target, idleMs, over } = options;
-  const requests = createOpenRequests();
+  const requests = new OpenRequests();
   const client = createClientStream(over);
   /** Ids of the server's requests that the client has not answered. */
   const toAnswer = new Set<string>();

@@ -6,7 +6,7 @@ import type { StopTimes } from './stdio/child-process.ts';
 import { createStdioTool, type StdioTool } from './stdio/create-stdio-tool.ts';
 import type { SupervisorOptions } from './stdio/supervisor.ts';
 
-export interface ServicesOptions extends Pick<SupervisorOptions, 'env' | 'version' | 'log' | 'random' | 'now'> {
+export interface UpstreamsOptions extends Pick<SupervisorOptions, 'env' | 'version' | 'log' | 'random' | 'now'> {
   readonly services: readonly ServiceConfig[];
   /** Until the head of an upstream's reply. */
   readonly headTimeoutMs: number;
@@ -14,8 +14,8 @@ export interface ServicesOptions extends Pick<SupervisorOptions, 'env' | 'versio
   readonly toolStop: StopTimes;
 }
 
-/** The services behind a proxy: connections to HTTP services, and the tools whose processes it runs. */
-export interface Services {
+/** The upstreams behind a proxy: HTTP services, and tools whose processes it runs. */
+export interface Upstreams {
   /** Passes one call on to its service. */
   readonly serve: ReturnType<typeof createCallTable>;
   /** Ends the streams that would never end by themselves. */
@@ -29,7 +29,7 @@ export interface Services {
 const CONNECT_MS = 10_000;
 
 /** Starts the processes of all tools. */
-export function startServices(options: ServicesOptions): Services {
+export function startUpstreams(options: UpstreamsOptions): Upstreams {
   const { services, log, toolStop, headTimeoutMs } = options;
   const tools: StdioTool[] = [];
   // Silence inside a reply is the gateway's to judge: it cancels the call.
