@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { createHttpSink, type GatewayError } from '#wire';
 import type { Config } from '#config';
 import { createReplyMemory, type Pipeline, type ReplyHold, toGatewayError } from '#gateway';
