@@ -8,7 +8,7 @@ import type { TunnelConfig } from '#config';
 import { toGatewayError } from '#gateway';
 import type { Registry } from '../registry/registry.ts';
 import { createAdmission, type AdmitOptions, type AdmittedProvider } from './admit-provider.ts';
-import { createClientNetworks } from './client-networks.ts';
+import { ClientNetworks } from './client-networks.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';
 import { SOCKET_OPTIONS } from './socket-stream.ts';
 import { openTunnel, type Tunnel, type TunnelLimits } from './tunnel.ts';
@@ -65,7 +65,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     clientTracking: false,
     handleProtocols: () => TUNNEL_PROTOCOL,
   });
-  const networks = createClientNetworks(config.connectionsPerAddressMax);
+  const networks = new ClientNetworks(config.connectionsPerAddressMax);
   let dialling = 0;
   let closing = false;
 
