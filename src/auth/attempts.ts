@@ -1,4 +1,4 @@
-import { GatewayError, networkOf } from '#wire';
+import { GatewayError, networkOf, dropOldest } from '#wire';
 
 /**
  * Counts credentials that failed, by client address. A client can neither try many nor make the gateway work for
@@ -39,7 +39,7 @@ export function createAttempts({ perMinute, now }: AttemptsOptions): Attempts {
   const clientAt = (key: string): Client => {
     let client = clients.get(key);
     if (!client) {
-      if (clients.size >= CLIENTS_MAX) clients.delete(clients.keys().next().value!);
+      dropOldest(clients, CLIENTS_MAX - 1);
       clients.set(key, (client = { failed: [], pending: 0, waiting: [] }));
     }
     return client;

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { GatewayError } from '#wire';
+import { GatewayError, dropOldest } from '#wire';
 import { type Caller, anonymousAt, hasCredentials } from '#gateway';
 import { hashKey, kindOf } from './accounts/api-key.ts';
 import { bearerOf, readCredential } from './credential.ts';
@@ -96,7 +96,7 @@ function createRunCallers(
   const goesOn = async (parent: string): Promise<boolean> => {
     if (endedRuns.has(parent)) return false;
     if (await runGoesOn(parent)) return true;
-    if (endedRuns.size >= ENDED_RUNS_MAX) endedRuns.delete(endedRuns.values().next().value!);
+    dropOldest(endedRuns, ENDED_RUNS_MAX - 1);
     endedRuns.add(parent);
     return false;
   };

@@ -1,4 +1,4 @@
-import { GatewayError } from '#wire';
+import { dropOldest, GatewayError } from '#wire';
 import type { Caller } from '#gateway';
 import { parseKey } from './accounts/api-key.ts';
 import { budgetAt, periodAt } from './accounts/spend-period.ts';
@@ -62,7 +62,7 @@ export function createKeyCallers({ keys, attempts, acceptDevelopmentKeys, now }:
     if (counts()) {
       lookups.delete(hash);
       known.delete(hash);
-      if (known.size >= CACHED_KEYS_MAX) known.delete(known.keys().next().value!);
+      dropOldest(known, CACHED_KEYS_MAX - 1);
       known.set(hash, found);
     }
     if (found.caller === null) throw invalidKey();

@@ -1,10 +1,7 @@
-import { SERVICE_NAME_MAX } from '#wire';
+import { SERVICE_NAME_MAX, UNPRINTABLE } from '#wire';
 
 /** Suffixes that choose how a provider is picked; a service's own name cannot end in one. */
 export const SORT_SUFFIXES = { ':floor': 'price', ':nitro': 'throughput' } as const;
-
-/** Control, format (bidi overrides, zero width), line separators, surrogates, private and unassigned code points. */
-export const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 
 const SERVICE_NAME = /^[A-Za-z0-9._/:-]{1,128}$/;
 const PROVIDER_NAME = /^[A-Za-z0-9](?:[A-Za-z0-9 ._-]{0,62}[A-Za-z0-9._-])?$/;

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { randomBytes } from 'node:crypto';
-import { GatewayError } from '#wire';
+import { GatewayError, NEVER_ABORTED } from '#wire';
 import {
   cost,
   formatUsd,
@@ -98,7 +98,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     inFlight: options.observer.inFlight,
     run(call, signal) {
       if (call.free !== null) return options.unbilled(call, signal);
-      return call.outlivesClient ? toTheEnd(options.billed(call, NEVER)) : options.billed(call, signal);
+      return call.outlivesClient ? toTheEnd(options.billed(call, NEVER_ABORTED)) : options.billed(call, signal);
     },
 
     async admit(headers, address, calls) {
@@ -216,8 +216,6 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     },
   };
 }
-
-const NEVER = new AbortController().signal;
 
 /** The frames of a call that is read on whoever stops reading it. */
 async function* toTheEnd(frames: AsyncIterable<Frame, void, undefined>): AsyncGenerator<Frame, void, undefined> {

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { dropOldest } from '#wire';
 import type { Logger } from './logger.ts';
 import type { CallSink } from './observer.ts';
 
@@ -23,7 +24,7 @@ export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): Refus
       finished({ requestId, free }) {
         if (free !== null || !logger.isLevelEnabled(level)) return;
         logged.add(requestId);
-        if (logged.size > REMEMBERED_MAX) logged.delete(logged.values().next().value!);
+        dropOldest(logged, REMEMBERED_MAX);
       },
     },
     watch(server) {

@@ -1,3 +1,4 @@
+import { oneLine } from '#wire';
 import { UpstreamFailure } from '#wire/replies';
 
 /** Statuses that refuse the request itself: another provider would refuse it too, and the consumer should see why. */
@@ -61,8 +62,4 @@ function wordsOf(value: unknown): string | null {
   return typeof detail === 'string' ? printable(detail) : null;
 }
 
-const printable = (text: string) =>
-  text
-    .slice(0, DETAIL_CHARACTERS_MAX)
-    .replace(/[\s\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
-    .trim() || null;
+const printable = (text: string) => oneLine(text.slice(0, DETAIL_CHARACTERS_MAX)) || null;

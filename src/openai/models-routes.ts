@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { dropOldest } from '#wire';
 import {
   createFreshPage,
   sendPage,
@@ -81,7 +82,7 @@ export function modelsRoutes({ catalog, admit, now, ...standings }: ModelsDeps):
     const page = listings.get(key) ?? createFreshPage(make, { version: catalog.version, now, freshMs: Infinity });
     listings.delete(key);
     listings.set(key, page);
-    if (listings.size > LISTINGS_MAX) listings.delete(listings.keys().next().value!);
+    dropOldest(listings, LISTINGS_MAX);
     return page();
   }
 

@@ -1,4 +1,4 @@
-import { createBytePile } from '#wire';
+import { createByteBuffer } from '#wire';
 
 /** A stream of server-sent events that is none: a line or an event longer than the cap. */
 export class SseError extends Error {
@@ -33,8 +33,8 @@ export function createSseScanner(
   bytesMax: number = EVENT_BYTES_MAX,
 ): SseScanner {
   /** The line that has no end yet, and the data of the event that has no blank line yet. */
-  const line = createBytePile(bytesMax, () => tooLong(bytesMax));
-  const data = createBytePile(bytesMax, () => tooLong(bytesMax));
+  const line = createByteBuffer(bytesMax, () => tooLong(bytesMax));
+  const data = createByteBuffer(bytesMax, () => tooLong(bytesMax));
   let hasData = false;
   let afterCr = false;
   let firstLine = true;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError, ofGeneration, type JsonObject } from '#wire';
+import { GatewayError, ofGeneration, type JsonObject, NEVER_ABORTED } from '#wire';
 import type { SettledFrame } from '#billing/amounts';
 import {
   capCost,
@@ -46,9 +46,6 @@ export interface Bridge {
   /** Without the prefix. */
   readonly name: string;
 }
-
-/** A client that has left is answered all the same: leaving never cancels. */
-const NEVER = new AbortController().signal;
 
 /**
  * A message to a model or a tool as if it were an agent. A send is answered with a message; a stream with a task,
@@ -114,7 +111,7 @@ interface Answer {
 
 async function whole({ deps, ask, call, contextId, out }: Answer): Promise<Kept | null> {
   const parts: Part[] = [];
-  for await (const frame of deps.pipeline.run(call, NEVER)) {
+  for await (const frame of deps.pipeline.run(call, NEVER_ABORTED)) {
     if (frame.type === 'data')
       for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') parts.push(event.part);
     if (frame.type !== 'settled') continue;
@@ -189,7 +186,7 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
     return status(name, message);
   };
   try {
-    for await (const frame of deps.pipeline.run(call, NEVER)) {
+    for await (const frame of deps.pipeline.run(call, NEVER_ABORTED)) {
       if (frame.type === 'data') {
         if (!begun) await begin();
         for (const event of decodePartsEvents(frame.bytes)) {

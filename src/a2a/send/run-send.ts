@@ -1,4 +1,4 @@
-import { GatewayError, isObject, ofGeneration } from '#wire';
+import { GatewayError, isObject, ofGeneration, NEVER_ABORTED } from '#wire';
 import type { SettledFrame } from '#billing/amounts';
 import {
   capCost,
@@ -43,9 +43,6 @@ export interface RunSendDeps extends SendTalkDeps {
 }
 
 export type RunSend = (ask: Ask, out: Out, gone: AbortSignal) => Promise<void>;
-
-/** A message that a client has left is sent all the same: leaving never cancels a task. */
-const NEVER = new AbortController().signal;
 
 /**
  * Takes a message to its agent, once for each `messageId` of an account, and writes what comes of it. Throws what
@@ -100,7 +97,7 @@ async function run(
     // Another provider knows nothing of the context.
     const last = await lastInContext(deps.tasks, ask.caller, service, fields.contextId);
     call = await deps.pipeline.prepare(toCallRequest(ask, fields, task, talk, covered, last?.offerId ?? null), callId);
-    for await (const frame of deps.pipeline.run(call, NEVER)) {
+    for await (const frame of deps.pipeline.run(call, NEVER_ABORTED)) {
       if (frame.type === 'data') {
         const text = Buffer.from(frame.bytes).toString();
         if (begun || call.free !== null) await out.event(begun ? text : withReceipt(text, ask.payment));

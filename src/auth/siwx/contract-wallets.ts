@@ -1,4 +1,4 @@
-import { GatewayError, networkOf } from '#wire';
+import { fetchText, GatewayError, networkOf } from '#wire';
 import type { ChainConfig } from '#config';
 import { createQuota } from './quota.ts';
 
@@ -44,6 +44,8 @@ const TIMEOUT_MS = 5_000;
 const CLIENT_PER_MINUTE = 60;
 const ALL_PER_MINUTE = 600;
 const RUNNING_MAX = 16;
+/** Of a node: the longest is the code of a contract, which has 24 KiB. */
+const ANSWER_BYTES_MAX = 1024 * 1024;
 
 const HEX = /^0x(?:[0-9a-fA-F]{2})+$/;
 const EIP_6492_SUFFIX = '6492'.repeat(16);
@@ -141,22 +143,20 @@ async function rpc(
   { method, params }: { readonly method: string; readonly params?: unknown },
   timeoutMs: number,
 ): Promise<unknown> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-    redirect: 'error',
+  const { status, text } = await fetchText(url, {
+    body: { jsonrpc: '2.0', id: 1, method, params },
+    bytesMax: ANSWER_BYTES_MAX,
     signal: AbortSignal.timeout(timeoutMs),
   });
-  const answer: unknown = await response.json();
+  const answer: unknown = JSON.parse(text);
   if (typeof answer !== 'object' || answer === null) throw new Error(`${method}: the node's answer is not JSON-RPC`);
   if ('error' in answer && answer.error) {
     const { code, message } = answer.error as { code?: unknown; message?: unknown };
     if (REVERT_CODES.has(code) || REVERT_WORDS.test(String(message))) throw new Reverted(String(message));
     throw new Error(`${method}: the node refuses (${String(code)})`);
   }
-  if (!response.ok || !('result' in answer))
-    throw new Error(`${method}: the node answers ${response.status} without a result`);
+  if (status < 200 || status > 299 || !('result' in answer))
+    throw new Error(`${method}: the node answers ${status} without a result`);
   return answer.result;
 }
 

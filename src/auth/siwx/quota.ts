@@ -1,3 +1,5 @@
+import { dropOldest } from '#wire';
+
 /** Bounds how often something is done under a key. */
 interface Quota {
   /** Takes one; returns 0, or the milliseconds until the next one is there. */
@@ -18,7 +20,7 @@ export function createQuota({ perMinute, now }: { readonly perMinute: number; re
       const next = Math.max(at, fullAt.get(key) ?? at) + intervalMs;
       if (next > at + MINUTE_MS) return next - at - MINUTE_MS;
       fullAt.delete(key);
-      if (fullAt.size >= KEYS_MAX) fullAt.delete(fullAt.keys().next().value!);
+      dropOldest(fullAt, KEYS_MAX - 1);
       fullAt.set(key, next);
       return 0;
     },

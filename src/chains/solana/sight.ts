@@ -1,4 +1,5 @@
 import type { Address } from '@solana/kit';
+import { dropOldest } from '#wire';
 import { ChainUnavailable, type PaymentSighting } from '../chain.ts';
 import { isSignature } from './address.ts';
 import { checkNotBefore, type Expiry } from './expiry.ts';
@@ -95,7 +96,7 @@ export function createPaymentSight(
           if (transaction === null)
             throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
           message = transaction.messageHash;
-          if (messages.size >= REMEMBERED_MAX) messages.delete(messages.keys().next().value as string);
+          dropOldest(messages, REMEMBERED_MAX - 1);
           messages.set(signature, message);
         }
         if (message === messageHash) return { signature, complete: true };

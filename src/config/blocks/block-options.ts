@@ -1,5 +1,5 @@
-import { SERVICE_NAME_MAX } from '#wire';
-import { displayNameFault, providerNameFault, serviceNameFault, UNPRINTABLE } from '../names.ts';
+import { SERVICE_NAME_MAX, UNPRINTABLE } from '#wire';
+import { displayNameFault, providerNameFault, serviceNameFault } from '../names.ts';
 import type { HttpTarget } from '../config.ts';
 import { option, textList, urlFault, type Option, type ValuesOf } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';

@@ -1,3 +1,4 @@
+import { dropOldest } from '#wire';
 import { OWN_ACCOUNT, type Offer } from '../call.ts';
 import { providerOf } from '../catalog/offers.ts';
 import { createOfferOutages, type OfferOutages } from './offer-outages.ts';
@@ -80,7 +81,7 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
   const stateById = (id: string): State => {
     let state = states.get(id);
     if (!state) {
-      if (states.size >= OFFERS_MAX) states.delete(states.keys().next().value!);
+      dropOldest(states, OFFERS_MAX - 1);
       states.set(id, (state = newState(id)));
     }
     return state;
@@ -161,7 +162,7 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
     returned(provider) {
       const at = now();
       returnedAt.delete(provider);
-      if (returnedAt.size >= OFFERS_MAX) returnedAt.delete(returnedAt.keys().next().value!);
+      dropOldest(returnedAt, OFFERS_MAX - 1);
       returnedAt.set(provider, at);
       for (const state of states.values()) if (state.provider === provider) state.outages?.returned(at);
     },

@@ -1,3 +1,4 @@
+import { dropOldest } from '#wire';
 import type { Standing } from './router.ts';
 import {
   fail,
@@ -96,7 +97,7 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
       if (of) own.delete(account);
       else {
         of = { ...newOutage(), witness: false, counting: 0 };
-        if (own.size >= ACCOUNTS_MAX) own.delete(own.keys().next().value!);
+        dropOldest(own, ACCOUNTS_MAX - 1);
       }
       // Newest last. If it was the one to probe the offer, it is heard of now.
       own.set(account, of);

@@ -1,3 +1,4 @@
+import { dropOldest } from '#wire';
 import type { Meter, Price } from '#billing';
 import type { Offer } from '../call.ts';
 import type { RoutePreferences } from './preferences.ts';
@@ -142,7 +143,7 @@ export function createRouter(options: RouterOptions): Router {
     served(stickyKey, offer) {
       const key = `${offer.service}\n${stickyKey}`;
       sticky.delete(key);
-      if (sticky.size >= stickyMax) sticky.delete(sticky.keys().next().value!);
+      dropOldest(sticky, stickyMax - 1);
       sticky.set(key, { offer: offer.id, until: now() + stickyTtlMs });
     },
   };

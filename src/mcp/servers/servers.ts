@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type ResponseMessage, UpstreamFailure } from '#wire';
+import { isObject, type JsonObject, type ResponseMessage, UpstreamFailure, NEVER_ABORTED } from '#wire';
 import { type Offer, readReply, type Send, type UpstreamRequest } from '#gateway';
 import { ERROR, META, MODERN, LEGACY } from '../wire/revisions.ts';
 import type { Era, ServerFacts } from '../turn/turn.ts';
@@ -127,7 +127,7 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
   }
 
   return {
-    async facts(offer, send, signal = NEVER, prefers = 'modern') {
+    async facts(offer, send, signal = NEVER_ABORTED, prefers = 'modern') {
       const of = known[prefers];
       for (;;) {
         const found = of.get(offer);
@@ -158,8 +158,6 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
     known: (offer, prefers) => known[prefers].get(offer)?.facts ?? null,
   };
 }
-
-const NEVER = new AbortController().signal;
 
 const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } as const;
 

@@ -1,4 +1,4 @@
-import { GatewayError, toHttpError } from '#wire';
+import { GatewayError, toHttpError, oneLine } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import { type Call, decodePartsEvents, type PartsEnd, type Provider } from '#gateway';
 import type { ChatTail } from '../chat-end.ts';
@@ -69,11 +69,7 @@ const COMMENT_MAX = 200;
 
 /** What is at work, where clients do not look. */
 function commentOf(text: string | null): string {
-  const words = (text ?? 'working')
-    .slice(0, COMMENT_MAX)
-    .replace(/[\s\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
-    .trim();
-  return `: ${words}\n\n`;
+  return `: ${oneLine((text ?? 'working').slice(0, COMMENT_MAX))}\n\n`;
 }
 
 const FINISH = {

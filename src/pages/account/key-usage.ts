@@ -1,3 +1,4 @@
+import { dropOldest } from '#wire';
 import { loadStatement, type Database, type Row } from '#store';
 import type { MicroUsd } from '#billing';
 import { periodAt } from '#auth/accounts';
@@ -51,7 +52,7 @@ export function createKeyUsage(database: Reading, now: () => number): FindKeyUsa
     const made: Kept = { usage: found.then(({ usage }) => usage), until: Infinity };
     kept.delete(account);
     kept.set(account, made);
-    if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value!);
+    dropOldest(kept, KEPT_MAX);
     const over = (many: boolean) => {
       const ended = performance.now();
       made.until = many ? ended + (ended - begun) * REST_TIMES : 0;

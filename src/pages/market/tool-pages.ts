@@ -1,4 +1,4 @@
-import { GatewayError } from '#wire';
+import { GatewayError, dropOldest } from '#wire';
 import { type Catalog, type Standings, createFreshPage, type TaggedPage, type ToolListings } from '#gateway';
 import { viewServices } from './tool-agent-view.ts';
 import { viewTools, type ToolViewOptions } from './tool-view.ts';
@@ -72,7 +72,7 @@ export function createToolPages(deps: MarketDeps): (service: string | null, sche
       );
     pages.delete(key);
     pages.set(key, page);
-    if (pages.size > PAGES_MAX) pages.delete(pages.keys().next().value!);
+    dropOldest(pages, PAGES_MAX);
     return page();
   };
 }

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { membersOf, removeAt, replaceAt, spanOf } from '../../src/provide/stdio/json-text.ts';
+import { removeAt, replaceAt, spanAt } from '../../../src/wire/json/at-path.ts';
+import { membersOf } from '../../../src/wire/json/raw-json.ts';
 
 /** JSON text with white space and escapes that JSON.stringify would not write. */
 const key = fc.oneof(
@@ -29,25 +30,14 @@ const written = fc
   .tuple(fc.dictionary(key, value, { maxKeys: 6, noNullPrototype: true }), fc.constantFrom('', ' ', '\t\r\n '))
   .map(([object, space]) => spaced(JSON.stringify(object), space));
 
-describe('members of JSON text', () => {
-  it('are found where they stand', () => {
-    fc.assert(
-      fc.property(written, (text) => {
-        const object = JSON.parse(text) as Record<string, unknown>;
-        const members = membersOf(text)!;
-        expect([...members.keys()].toSorted()).toEqual(Object.keys(object).toSorted());
-        for (const [name, { start, end }] of members) expect(JSON.parse(text.slice(start, end))).toEqual(object[name]);
-      }),
-    );
-  });
-
+describe('values of JSON text at a path', () => {
   it('are replaced and removed, and nothing else changes', () => {
     fc.assert(
       fc.property(written, fc.nat(), (text, which) => {
         const object = JSON.parse(text) as Record<string, unknown>;
-        const names = [...membersOf(text)!.keys()];
+        const names = [...membersOf(text).keys()];
         const name = names[which % (names.length || 1)] ?? 'absent';
-        const { start, end } = membersOf(text)?.get(name) ?? { start: 0, end: 0 };
+        const { start, end } = membersOf(text).get(name) ?? { start: 0, end: 0 };
         const without = Object.entries(object).filter(([each]) => each !== name);
         expect(replaceAt(text, [name], '77')).toBe(
           names.length === 0 ? text : `${text.slice(0, start)}77${text.slice(end)}`,
@@ -60,21 +50,20 @@ describe('members of JSON text', () => {
 
   it('are found along a path, by keys however they are written', () => {
     const text = String.raw`{"a":[{"b":1}],"par\u0061ms":{"x\"":"}","_meta" : {"\u0062":[1,{"b":2}] }}}`;
-    const { start, end } = spanOf(text, ['params', '_meta', 'b'])!;
+    const { start, end } = spanAt(text, ['params', '_meta', 'b'])!;
     expect(text.slice(start, end)).toBe('[1,{"b":2}]');
     expect([
-      spanOf(text, ['a', 'b']),
-      spanOf(text, ['params', 'none']),
-      spanOf('[1]', ['0']),
-      spanOf('7', ['x']),
+      spanAt(text, ['a', 'b']),
+      spanAt(text, ['params', 'none']),
+      spanAt('[1]', ['0']),
+      spanAt('7', ['x']),
     ]).toEqual([null, null, null, null]);
     expect(removeAt(text, ['params', '_meta'])).toBe(String.raw`{"a":[{"b":1}],"par\u0061ms":{"x\"":"}"}}`);
     expect(removeAt('{"a" : 1, "b":2}', ['a'])).toBe('{"b":2}');
   });
 
   it('that stand twice are not told apart', () => {
-    expect(membersOf(String.raw`{"a":1,"\u0061":2}`)).toBeNull();
-    expect(spanOf('{"p":{"a":1,"a":2}}', ['p', 'a'])).toBeNull();
+    expect(spanAt('{"p":{"a":1,"a":2}}', ['p', 'a'])).toBeNull();
   });
 
   it('are found in linear time, at any depth', () => {
@@ -83,7 +72,7 @@ describe('members of JSON text', () => {
       `{"a":"${'\\\\'.repeat(500_000)}\\"${'\\"'.repeat(500_000)}","b":1}`,
     ]) {
       const begun = performance.now();
-      expect(text.slice(membersOf(text)!.get('b')!.start)).toBe('1}');
+      expect(text.slice(spanAt(text, ['b'])!.start)).toBe('1}');
       expect(performance.now() - begun).toBeLessThan(1_000);
     }
   });
