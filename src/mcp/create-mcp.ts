@@ -23,35 +23,31 @@ import { createLegacyAggregate } from './own/aggregate/legacy-aggregate.ts';
 import { createAggregateListen } from './own/aggregate/listen.ts';
 import { createAggregateDoor } from './own/aggregate/standalone-door.ts';
 import { createDecorate } from './catalogue/decorate.ts';
-import { createToolCatalogue } from './catalogue/tool-catalogue.ts';
+import { createOwnCatalogue } from './catalogue/own-catalogue.ts';
 import { createClientRequests } from './turn/client-requests.ts';
 import { createReach } from './call/free-call.ts';
 import { createAnswerAsk } from './own/front/answer-ask.ts';
 import { createFront } from './own/front/create-front.ts';
 import { createSpokenSearch } from './own/front/spoken-search.ts';
 import { createHeldCalls } from './servers/held-calls.ts';
-import { createLegacyToLegacy } from './servers/legs/legacy-to-legacy.ts';
-import { createLegacyToModern } from './servers/legs/legacy-to-modern.ts';
 import { initializeResult } from './servers/legs/legacy-to-modern/initialize-result.ts';
-import { createModernToLegacy } from './servers/legs/modern-to-legacy.ts';
-import { createModernToModern } from './servers/legs/modern-to-modern.ts';
 import { createListen } from './door/listen.ts';
-import { createOwnLists } from './call/own-lists.ts';
 import { createReadPaid } from './call/paid-request.ts';
 import { createReplays } from './call/replays.ts';
 import { createRunTurn } from './call/run-turn.ts';
 import { mcpRoutes, type McpRoutesDeps } from './door/routes.ts';
+import { createLegs } from './servers/create-legs.ts';
 import { createServers } from './servers/servers.ts';
 import { boundedListens } from './call/bounded-listens.ts';
 import { createSessionDoor } from './door/session-door.ts';
 import type { SessionEnd } from './sessions/session-state.ts';
 import { createSessions } from './sessions/sessions.ts';
-import { createStandalone, type Knock } from './call/standalone.ts';
-import { isTaskMethod } from './tasks/extension.ts';
+import { createStandalone } from './call/standalone.ts';
 import { createLookAtTask } from './tasks/look-at-task.ts';
-import { createTaskDoor, type TaskAddress } from './tasks/task-door.ts';
+import { createTaskDoor } from './tasks/task-door.ts';
 import { createToolSpeaker, type ToolSpeaker } from './call/tool-speaker/tool-speaker.ts';
 import type { TurnCallDeps } from './call/turn-call.ts';
+import { createAddressedDoors } from './door/addressed-doors.ts';
 import { createKnownAddress } from './door/known-address.ts';
 import { createUpstreamSessions } from './servers/upstream-sessions.ts';
 
@@ -111,10 +107,6 @@ export interface Mcp extends ToolSpeaker {
 const STATE_TTL_MS = 10 * 60_000;
 const KEEP_ALIVE_MS = 15_000;
 const SWEEP_MS = 5_000;
-/** A session in which lists are fetched is not kept for the next time. */
-const OWN_SESSION_IDLE_MS = 5_000;
-/** Of one page of a list: more than all that is kept of a server's lists. */
-const OWN_REPLY_BYTES_MAX = 16 * 1024 * 1024;
 
 export function createMcp(options: McpOptions): Mcp {
   const { pipeline, catalog, config, now, elapsed, version } = options;
@@ -148,29 +140,22 @@ export function createMcp(options: McpOptions): Mcp {
   const clientRequests = createClientRequests();
   const upstreamSessions = createUpstreamSessions({ version, replyBytesMax });
   const held = createHeldCalls({ nodeId: randomUUID() });
-  const modernToLegacy = createModernToLegacy({ sessions: upstreamSessions, held, seals, replyBytesMax });
-  // The schemas of tools are known once their servers have been asked, which takes the legs.
-  const ownSessions = createUpstreamSessions({ version, replyBytesMax, idleMs: OWN_SESSION_IDLE_MS });
-  const ownBytesMax = Math.min(replyBytesMax, OWN_REPLY_BYTES_MAX);
-  const ownLegs = {
-    modern: createModernToModern({ seals, replyBytesMax: ownBytesMax, schemaOf: () => null, version }),
-    legacy: createModernToLegacy({ sessions: ownSessions, held, seals, replyBytesMax: ownBytesMax }),
-  };
-  const catalogue = createToolCatalogue({
-    ...createOwnLists({ pipeline, servers, legs: ownLegs, version }),
-    catalog,
-    pins: options.pins,
-    present: options.present,
-    now,
-    elapsed,
-    random: options.random,
-    onError: options.onUnlisted,
-  });
+  // The schemas of tools are known once their servers have been asked, which takes legs of its own.
+  const ownCatalogue = createOwnCatalogue({ ...options, replyBytesMax, servers, held, seals });
+  const { catalogue } = ownCatalogue;
   const { schemaOf } = catalogue;
   const decorate = createDecorate({ catalogue, now });
-  const modernToModern = createModernToModern({ seals, replyBytesMax, schemaOf, version });
-  const raw = createLegacyToLegacy({ replyBytesMax, renew: sessions.renew, cancelGraceMs });
-  const bridge = createLegacyToModern({ clientRequests, schemaOf, replyBytesMax, cancelGraceMs });
+  const { legs, raw, bridge } = createLegs({
+    sessions: upstreamSessions,
+    held,
+    seals,
+    clientRequests,
+    schemaOf,
+    renew: sessions.renew,
+    cancelGraceMs,
+    replyBytesMax,
+    version,
+  });
   const places = createListenPlaces({
     max: config.limits.listensMax,
     ...(options.listeners ? { ofAccount: options.listeners } : {}),
@@ -190,11 +175,7 @@ export function createMcp(options: McpOptions): Mcp {
   const turns: TurnCallDeps = {
     keepTask: asksOfTasks,
     servers,
-    legs: {
-      modern: { modern: modernToModern, legacy: modernToLegacy },
-      bare: { modern: modernToModern, legacy: modernToLegacy },
-      legacy: { modern: bridge.leg, legacy: raw.leg },
-    },
+    legs,
     schemaOf,
     lacks(offer, tool) {
       const listing = catalogue.listingOf(offer);
@@ -260,25 +241,24 @@ export function createMcp(options: McpOptions): Mcp {
     answerAsk,
     store: options.sessions,
     config: config.mcp,
+    replays,
     keepAlive,
     now,
     onError,
   });
   const knownAddress = createKnownAddress({ catalog, pipeline, speakers });
-  const addressOf = (service: string | null, { caller, selection }: Knock): TaskAddress => {
-    if (service === null) return { ...aggregate, includes: aggregate.scope(caller, selection).includes };
-    return { includes: (name) => service === name || service.endsWith(`:${name}`), toClient: (text) => text };
-  };
-  const doorOf = (service: string | null) => {
-    if (service === null) return legacyAggregate.door;
-    return front.has(service) ? front.sessionDoor : sessionDoor;
-  };
+  const doors = createAddressedDoors({
+    front,
+    aggregate: { names: aggregate, standalone: toAll, sessionDoor: legacyAggregate.door },
+    service: { standalone: toServiceInPlaces, sessionDoor },
+    taskDoor,
+    knownAddress,
+  });
 
+  const kept = [sessions, legacyAggregate.sessions, front.sessions];
   const sweeper = setInterval(() => {
     replays.sweep();
-    sessions.sweep().catch(onError);
-    legacyAggregate.sessions.sweep().catch(onError);
-    front.sessions.sweep().catch(onError);
+    for (const one of kept) one.sweep().catch(onError);
   }, SWEEP_MS).unref();
 
   return {
@@ -288,51 +268,31 @@ export function createMcp(options: McpOptions): Mcp {
       count: pipeline.count,
       limits: config.limits,
       keepAlive,
-      async standalone(service, request, knock, answer) {
-        if (isTaskMethod(request.message.method)) await taskDoor(addressOf(service, knock), request, knock, answer);
-        else if (service === null) await toAll(knock.selection, request, knock, answer);
-        else if (front.has(service)) await front.standalone(service, request, knock, answer);
-        else {
-          await knownAddress(service);
-          await toServiceInPlaces(service, request, knock, answer);
-        }
-      },
-      legacy: {
-        async post(service, inbound, ...request) {
-          if (service !== null && inbound.kind === 'initialize' && !front.has(service)) await knownAddress(service);
-          await doorOf(service).post(service, inbound, ...request);
-        },
-        listen: (service, ...request) => doorOf(service).listen(service, ...request),
-        end: (service, ...request) => doorOf(service).end(service, ...request),
-      },
+      ...doors,
     }),
     listings: catalogue,
     ...tools,
     lookAtTask: createLookAtTask({ ...asksOfTasks, pipeline, onUnseen: options.onUnseen }),
     hasTool: (offer, tool) => catalogue.schemaOf(offer, tool) !== null,
     counts: () => ({
-      sessions: sessions.count + legacyAggregate.sessions.count + front.sessions.count,
+      sessions: kept.reduce((sum, one) => sum + one.count(), 0),
       heldCalls: held.size,
       listens: places.count,
     }),
     drain() {
       places.drain();
       partPlaces.drain();
-      catalogue.close();
       // Nobody can go on with what is held, as no round is taken any more. It would keep the tunnels that it runs
       // through open.
       held.close();
       upstreamSessions.drain();
-      ownSessions.drain();
+      ownCatalogue.drain();
     },
     async close() {
       clearInterval(sweeper);
       held.close();
-      catalogue.close();
-      await Promise.all([upstreamSessions.close(), ownSessions.close()]);
-      sessions.close();
-      legacyAggregate.sessions.close();
-      front.sessions.close();
+      await Promise.all([upstreamSessions.close(), ownCatalogue.close()]);
+      for (const one of kept) one.close();
     },
   };
 }

@@ -14,11 +14,12 @@ import type { Config } from '#config';
 import { needsCredential, type Pipeline, toGatewayError } from '#gateway';
 import { requireAdmission } from '#auth';
 import { refuseAnonymous } from './refuse-anonymous.ts';
-import { classify, type Inbound } from '../wire/classify.ts';
+import { classify } from '../wire/classify.ts';
+import type { LegacyDoor } from './legacy-door.ts';
 import { describeRoutes } from './described-routes.ts';
 import { toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { ERROR } from '../wire/revisions.ts';
-import type { Knock, Standalone } from '../call/standalone.ts';
+import type { RequestContext, Standalone } from '../call/standalone.ts';
 
 /**
  * Answers requests of one client of the modern revision, or of one without a session. `service` is null for the
@@ -27,21 +28,9 @@ import type { Knock, Standalone } from '../call/standalone.ts';
 export type StandaloneDoor = (
   service: string | null,
   request: Standalone,
-  knock: Knock,
+  context: RequestContext,
   answer: Answer,
 ) => Promise<void>;
-
-type LegacyInbound = Extract<Inbound, { kind: 'initialize' | 'legacy' | 'batch' }>;
-
-/** Answers clients with a session. */
-export interface LegacyDoor {
-  /** A POST of the session's client, or the one that opens it. */
-  post(service: string | null, inbound: LegacyInbound, knock: Knock, answer: Answer): Promise<void>;
-  /** The stream that a client listens on for what belongs to no request. */
-  listen(service: string | null, session: string, knock: Knock, sink: ReplySink): Promise<void>;
-  /** Ends a session. */
-  end(service: string | null, session: string, knock: Knock): Promise<void>;
-}
 
 export interface McpRoutesDeps {
   readonly admit: Pipeline['admit'];
@@ -105,7 +94,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
         .send(text);
     });
 
-    const knockOf = (request: FastifyRequest, gone: AbortController): Knock => ({
+    const contextOf = (request: FastifyRequest, gone: AbortController): RequestContext => ({
       caller: admissionOf(request).caller,
       requestId: request.id,
       selection: selectionOf(request),
@@ -137,22 +126,22 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       // The head of an answer to `initialize` has the session's id in it, which is not known before its end.
       const events = 'acceptsEvents' in inbound && inbound.acceptsEvents && inbound.kind !== 'initialize';
       const answer = createAnswer({ sink, events, keepAlive });
-      const knock = knockOf(request, gone);
+      const context = contextOf(request, gone);
       try {
         if (inbound.kind === 'modern') {
           const { message, capabilities } = inbound;
-          await deps.standalone(service, { client: 'modern', message, capabilities, events }, knock, answer);
+          await deps.standalone(service, { client: 'modern', message, capabilities, events }, context, answer);
         } else if (inbound.kind === 'bare') {
           await deps.standalone(
             service,
             { client: 'bare', message: inbound.message, capabilities: {}, events },
-            knock,
+            context,
             answer,
           );
         } else {
           if (inbound.kind === 'batch' && inbound.texts.length > 1)
-            await deps.count(knock.caller, inbound.texts.length - 1);
-          await legacy.post(service, inbound, knock, answer);
+            await deps.count(context.caller, inbound.texts.length - 1);
+          await legacy.post(service, inbound, context, answer);
         }
       } catch (error) {
         const known = toGatewayError(error);
@@ -182,7 +171,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       }
       const gone = new AbortController();
       const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
-      await legacy.listen(service, session, knockOf(request, gone), sink);
+      await legacy.listen(service, session, contextOf(request, gone), sink);
       if (!reply.sent) reply.hijack();
     }
 
@@ -192,7 +181,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
         throw new GatewayError('invalid_request', 'DELETE ends a session: send its Mcp-Session-Id', {
           param: 'Mcp-Session-Id',
         });
-      await legacy.end(service, session, knockOf(request, new AbortController()));
+      await legacy.end(service, session, contextOf(request, new AbortController()));
       await reply.code(204).send();
     }
 

@@ -2,7 +2,9 @@ import { type ResponseMessage, UpstreamFailure } from '#wire';
 import { measuredUse, type Offer, type Send } from '#gateway';
 import type { Sight, Task, Tasks } from '#tasks';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
-import { askServer, broken, type TaskQuestion } from './ask-server.ts';
+import { providerFailure } from '../turn/provider-failure.ts';
+import { requestText } from '../wire/own-messages.ts';
+import { askServer, type TaskQuestion } from './ask-server.ts';
 import { TASKS } from './extension.ts';
 import type { TaskNotes } from './keep-task.ts';
 import { lifetimeOf, pauseOf } from './lifetime.ts';
@@ -74,8 +76,8 @@ export async function askOfTask(
     return { kind: 'error', response, status, sight: lost };
   }
   const shown = readTask(response.result);
-  if (shown === null) throw broken('the provider answered tasks/get with no task', status);
-  if (shown.taskId !== taskId) throw broken('the provider answered with another task', status);
+  if (shown === null) throw providerFailure('the provider answered tasks/get with no task', status);
+  if (shown.taskId !== taskId) throw providerFailure('the provider answered with another task', status);
   const { tool } = JSON.parse(task.notes) as TaskNotes;
   const sight = sightOf(offer, tool, shown, Buffer.byteLength(response.text));
   if (sight.end === null) await prolong(deps, task, shown);
@@ -108,8 +110,5 @@ function ownQuestion(task: Task, version: string): Pick<TaskQuestion, 'id' | 'te
     [META.clientInfo]: { name: 'tollgate', version },
   };
   const id = 'look';
-  return {
-    id,
-    text: JSON.stringify({ jsonrpc: '2.0', id, method: 'tasks/get', params: { taskId: atServer(task), _meta } }),
-  };
+  return { id, text: requestText(id, 'tasks/get', { taskId: atServer(task), _meta }) };
 }

@@ -2,6 +2,7 @@ import { errorText, type RequestMessage, resultText, type UpstreamFailure } from
 import type { Conversation, Offer, Send } from '#gateway';
 import type { Task, Tasks } from '#tasks';
 import { ERROR, modernStatusOf } from '../wire/revisions.ts';
+import { freeEnd } from '../turn/ending.ts';
 import type { McpTail } from '../turn/turn.ts';
 import { askServer } from './ask-server.ts';
 import { askOfTask, atServer, type AskOfTaskDeps, type ShownTask } from './ask-of-task.ts';
@@ -20,8 +21,6 @@ export interface AskedOfTask {
   readonly wantsReceipt: boolean;
 }
 
-const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
-
 /**
  * Passes a client's request about its own task to the task's server. An end that is seen is settled before the
  * client hears of it. Its end has a McpTail.
@@ -33,7 +32,7 @@ export function taskTalk(deps: TaskTalkDeps, asked: AskedOfTask, task: Task): Co
       asked.message.method === 'tasks/get'
         ? await shown(deps, asked, task, offer, send)
         : await told(deps, asked.message, task, offer, send);
-    return { ...FREE, tail };
+    return freeEnd(tail);
   };
 }
 

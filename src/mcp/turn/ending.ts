@@ -1,4 +1,4 @@
-import { isObject, type RequestMessage, type ResponseMessage, resultText, UpstreamFailure } from '#wire';
+import { isObject, type RequestMessage, type ResponseMessage, resultText, type UpstreamFailure } from '#wire';
 import {
   heldAgainst,
   measuredUse,
@@ -9,13 +9,21 @@ import {
   type ReplyEnd,
   type ReportedUsage,
 } from '#gateway';
+import { providerFailure, refuseCredentialStatus } from './provider-failure.ts';
 import { hasOwnPrice } from './tool-price.ts';
 import type { McpTail, Turn } from './turn.ts';
 
 /** `_meta` of a result in which a tool reports what it used: `{"completion": 120, "second": 3}`. */
 export const USAGE_META = 'tollgate/usage';
 
-const FREE = { usage: null, outcome: 'free', estimated: false } as const;
+const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
+
+/** The end of a call that costs nothing. */
+export const freeEnd = (tail: McpTail | null, finishReason: string | null = null): ReplyEnd => ({
+  ...FREE,
+  finishReason,
+  tail,
+});
 
 /** The reason of an end by a task in the place of a result. */
 export const TASK = 'task';
@@ -29,15 +37,14 @@ export const TASK = 'task';
 export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, answer: McpTail): ReplyEnd {
   const { result, error } = response;
   const tail = withUsableStatus(answer, response);
-  if (error !== undefined) return { ...FREE, finishReason: `error ${error.code}`, flags: [], tail };
-  if (request.method !== 'tools/call') return { ...FREE, finishReason: null, flags: [], tail };
+  if (error !== undefined) return freeEnd(tail, `error ${error.code}`);
+  if (request.method !== 'tools/call') return freeEnd(tail);
   const { isError, resultType, _meta: meta, task } = result as Readonly<Record<string, unknown>>;
-  if (isError === true) return { ...FREE, finishReason: 'isError', flags: [], tail };
-  if (resultType === 'input_required')
-    return { ...FREE, outcome: 'pending', finishReason: resultType, flags: [], tail };
+  if (isError === true) return freeEnd(tail, 'isError');
+  if (resultType === 'input_required') return { ...freeEnd(tail, resultType), outcome: 'pending' };
   // Where the client can ask for what it comes to, the conversation keeps the task.
   if (resultType === 'task' || (isTask(task) && (result as { content?: unknown }).content === undefined))
-    return { ...FREE, finishReason: TASK, flags: [], tail };
+    return freeEnd(tail, TASK);
   const { usage, flags } = usageOf(offer, request.params?.['name'], meta);
   return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, tail };
 }
@@ -73,19 +80,14 @@ export function tooLargeEnd(
 /** A result goes out with 200: clients read no result behind another status, and would pay for it all the same. */
 function withUsableStatus(tail: McpTail, { result, error }: ResponseMessage): McpTail {
   const { status } = tail;
-  // A server that refuses the provider's credentials says nothing of the client, which would take it for its own.
-  if (status === 401 || status === 403 || status === 407) throw unusable(`it answered with status ${status}`, status);
+  refuseCredentialStatus(status);
   if (error !== undefined) return status >= 400 && status < 600 ? tail : withStatus200(tail);
-  if (!isObject(result)) throw unusable('its result is no object', status);
-  if (status >= 400) throw unusable(`it answered with status ${status} and a result`, status);
+  if (!isObject(result)) throw providerFailure('its result is not an object', status);
+  if (status >= 400) throw providerFailure(`it answered with status ${status} and a result`, status);
   return withStatus200(tail);
 }
 
 const withStatus200 = (tail: McpTail): McpTail => (tail.status === 200 ? tail : { ...tail, status: 200 });
-
-/** Never retryable: a tool may have acted. */
-const unusable = (what: string, status: number) =>
-  new UpstreamFailure(what, { status, retryable: false, blame: 'provider' });
 
 const isTask = (task: unknown) => typeof task === 'object' && task !== null && 'taskId' in task;
 

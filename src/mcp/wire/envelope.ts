@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '#wire';
 import { quote } from './quote.ts';
-import { isModernEra, LOG_LEVELS, META, MODERN } from './revisions.ts';
+import { isModernEra, levelFault, META, MODERN } from './revisions.ts';
 
 /** The `_meta` of a request's params; null where there is none. */
 export function metaOf(params: JsonObject | undefined): JsonObject | null {
@@ -42,8 +42,8 @@ export function envelopeIssue(meta: JsonObject): EnvelopeIssue | null {
     !(isObject(client) && typeof client['name'] === 'string' && typeof client['version'] === 'string')
   )
     return { key: META.clientInfo, problem: 'must be an object with a name and a version' };
-  if (level !== undefined && !(LOG_LEVELS as readonly unknown[]).includes(level))
-    return { key: META.logLevel, problem: `must be one of ${LOG_LEVELS.join(', ')}` };
+  const fault = level === undefined ? null : levelFault(level);
+  if (fault !== null) return { key: META.logLevel, problem: fault };
   const token = meta['progressToken'];
   if (token !== undefined && typeof token !== 'string' && !Number.isInteger(token))
     return { key: 'progressToken', problem: 'must be a string or an integer' };

@@ -3,8 +3,11 @@ export const MODERN = '2026-07-28';
 export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 export type LegacyRevision = (typeof LEGACY)[number];
 
-export const isLegacyRevision = (version: string): version is LegacyRevision =>
-  (LEGACY as readonly string[]).includes(version);
+export const isLegacyRevision = (version: unknown): version is LegacyRevision =>
+  (LEGACY as readonly unknown[]).includes(version);
+
+/** The revision to agree on with a legacy client: the one that it asks for where that is known, else the newest. */
+export const agreedRevision = (asked: unknown): LegacyRevision => (isLegacyRevision(asked) ? asked : LEGACY[0]);
 
 /**
  * Whether a version names the modern era, of which only MODERN is known here. Versions are dates, so they compare
@@ -52,7 +55,23 @@ const MODERN_STATUS: ReadonlyMap<number, number> = new Map([
 export const modernStatusOf = (code: number): number => MODERN_STATUS.get(code) ?? 200;
 
 /** Levels of a log message, least first. */
-export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
+const LOG_LEVELS: readonly unknown[] = [
+  'debug',
+  'info',
+  'notice',
+  'warning',
+  'error',
+  'critical',
+  'alert',
+  'emergency',
+];
+
+/** The place of a level among the levels of a log message, least first; -1 where it is not a level. */
+export const rankOfLevel = (level: unknown): number => LOG_LEVELS.indexOf(level);
+
+/** Why a value is not a level of a log message, to follow its name; null for a level. */
+export const levelFault = (level: unknown): string | null =>
+  LOG_LEVELS.includes(level) ? null : `must be one of ${LOG_LEVELS.join(', ')}`;
 
 export interface MethodRule {
   readonly billing: 'billed' | 'free';

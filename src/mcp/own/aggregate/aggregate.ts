@@ -1,4 +1,4 @@
-import type { JsonRpcError, RequestMessage } from '#wire';
+import type { RequestMessage } from '#wire';
 import type { Caller } from '#gateway';
 import { LISTS, type ListMethod } from '../../catalogue/read-page.ts';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
@@ -16,9 +16,7 @@ import type { OnShared } from './slugs.ts';
 import { createTables } from './tables.ts';
 import { toClientText } from './to-client.ts';
 import { exposeUri, splitUri } from './uris.ts';
-
-/** A result of the gateway's own as JSON text, or the error in its place. */
-export type OwnAnswer = { readonly result: string } | { readonly error: JsonRpcError };
+import type { OwnAnswer } from '../end-own.ts';
 
 /**
  * All tool services as one MCP server, with tools that ask agents and models. It asks nobody: what it lists is what

@@ -4,7 +4,7 @@ import { capCost, nearestHint, newCallId, type Speakers } from '#gateway';
 import { ownResult, type ServerInfo } from '../result-text.ts';
 import type { AnswerCall } from '../../call/answer-call.ts';
 import type { ReadPaid } from '../../call/paid-request.ts';
-import { type Knock, ownMeta, traceOf } from '../../call/standalone.ts';
+import { type RequestContext, ownMeta, traceOf } from '../../call/standalone.ts';
 import type { Turn } from '../../turn/turn.ts';
 import { readAsk } from './ask-tools.ts';
 import { createPartsAnswer } from './parts-answer.ts';
@@ -41,13 +41,18 @@ export interface AnswerAskDeps {
  * aborts when nobody waits any more. Throws GatewayError `invalid_request` for what the request says to the gateway
  * itself; everything else that goes wrong is the answer.
  */
-export type AnswerAsk = (asked: AskRequest, knock: Knock, answer: Answer, gone?: AbortSignal) => Promise<void>;
+export type AnswerAsk = (
+  asked: AskRequest,
+  context: RequestContext,
+  answer: Answer,
+  gone?: AbortSignal,
+) => Promise<void>;
 
 /** Names that a wrong one is compared with. */
 const NEAR_MAX = 1_000;
 
 export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, charsMax }: AnswerAskDeps): AnswerAsk {
-  return async (asked, { caller: knocking, requestId, headers, gone: left }, answer, gone = left) => {
+  return async (asked, { caller: sender, requestId, headers, gone: left }, answer, gone = left) => {
     const { kind, client, events, info, selects = () => true } = asked;
     const own = ownMeta(asked.message, headers, receipts);
     const { message } = own;
@@ -67,7 +72,7 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
       return `There is no ${WORD[kind]} ${printable(name)} here. ${nearestHint(name, names)}`.trimEnd();
     };
     const target = fullName(kind, name);
-    const { caller, payment } = await readPaid(knocking, target, own);
+    const { caller, payment } = await readPaid(sender, target, own);
     const parts = createPartsAnswer({ kind, message, modern, events, info, charsMax });
     await answerCall(
       {

@@ -2,7 +2,7 @@ import { GatewayError, type JsonRpcError, printable, type RequestMessage } from 
 import type { Caller, Catalog, Speakers } from '#gateway';
 import { ownResult, type ServerInfo } from '../result-text.ts';
 import { TOOL_META } from '../../catalogue/decorate.ts';
-import { ERROR, isLegacyRevision, LEGACY, MODERN } from '../../wire/revisions.ts';
+import { agreedRevision, ERROR, MODERN } from '../../wire/revisions.ts';
 import { AGENT_OUTPUT, askSchema, SPOKEN_TOOL } from './ask-tools.ts';
 import { fullName, offersOf, priceOf, type SpokenService, spokenService, WORD } from './spoken.ts';
 
@@ -61,9 +61,8 @@ export function createPrimitiveServers({ speakers, catalog, version }: Primitive
           true,
         ),
       initializeResult(asked) {
-        const revision = typeof asked === 'string' && isLegacyRevision(asked) ? asked : LEGACY[0];
         const members = {
-          protocolVersion: JSON.stringify(revision),
+          protocolVersion: JSON.stringify(agreedRevision(asked)),
           capabilities: CAPABILITIES,
           serverInfo: JSON.stringify(info),
           instructions,

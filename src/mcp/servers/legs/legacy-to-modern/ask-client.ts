@@ -1,11 +1,13 @@
-import { eventText, isObject, type JsonObject, type ResponseMessage } from '#wire';
+import { isObject, type JsonObject, type ResponseMessage } from '#wire';
 import { NoAnswer, type ClientRequests } from '../../../turn/client-requests.ts';
+import { eventBytes } from '../../../turn/events.ts';
+import { notificationText } from '../../../wire/own-messages.ts';
 import { missingCapability, toClientRequest, type Asked, type InputRequest } from './input-requests.ts';
 
 export interface Client {
   readonly session: string;
   readonly capabilities: JsonObject;
-  /** It reads an event stream. */
+  /** Whether it reads an event stream. */
   readonly events: boolean;
   readonly toClient: (text: string) => string;
 }
@@ -41,10 +43,10 @@ export async function* askClient(
   const answers = Promise.all(waiting);
   answers.catch(() => {});
   try {
-    for (const { text } of asked) yield toEvent(client.toClient(text));
+    for (const { text } of asked) yield eventBytes(client.toClient(text));
     return `{${(await answers).join(',')}}`;
   } catch (error) {
-    if (!signal.aborted) for (const requestId of open) yield toEvent(client.toClient(takenBack(requestId)));
+    if (!signal.aborted) for (const requestId of open) yield eventBytes(client.toClient(takenBack(requestId)));
     throw error;
   } finally {
     over.abort();
@@ -70,10 +72,4 @@ function resultOf({ method }: InputRequest, { text, members, result, error }: Re
 }
 
 const takenBack = (requestId: string) =>
-  JSON.stringify({
-    jsonrpc: '2.0',
-    method: 'notifications/cancelled',
-    params: { requestId, reason: 'The answer is not needed any more' },
-  });
-
-export const toEvent = (text: string): Uint8Array => Buffer.from(eventText(text));
+  notificationText('notifications/cancelled', { requestId, reason: 'The answer is not needed any more' });

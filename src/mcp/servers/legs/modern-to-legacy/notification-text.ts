@@ -1,5 +1,5 @@
 import { isObject, membersOf, type NotificationMessage, splice } from '#wire';
-import { LOG_LEVELS, META } from '../../../wire/revisions.ts';
+import { META, rankOfLevel } from '../../../wire/revisions.ts';
 import type { Turn } from '../../../turn/turn.ts';
 import { progressTokenOf } from './request-text.ts';
 import type { SessionCall } from './session-call.ts';
@@ -17,7 +17,7 @@ export function toClientNotification(
   switch (method) {
     case 'notifications/message': {
       const level = levelOf(turn);
-      return level !== null && rank(params?.['level']) >= rank(level) ? text : null;
+      return level !== null && rankOfLevel(params?.['level']) >= rankOfLevel(level) ? text : null;
     }
     case 'notifications/progress': {
       const token = progressTokenOf(turn.message);
@@ -38,5 +38,3 @@ export function levelOf({ client, message }: Turn): string | null {
   const level = client === 'modern' && isObject(meta) ? meta[META.logLevel] : null;
   return typeof level === 'string' ? level : null;
 }
-
-const rank = (level: unknown) => (LOG_LEVELS as readonly unknown[]).indexOf(level);

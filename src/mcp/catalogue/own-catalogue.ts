@@ -1,0 +1,66 @@
+import type { Seals } from '#wire';
+import type { Catalog, Offer, Pipeline, ToolPins } from '#gateway';
+import { createOwnLists } from '../call/own-lists.ts';
+import type { HeldCalls } from '../servers/held-calls.ts';
+import { createModernToLegacy } from '../servers/legs/modern-to-legacy.ts';
+import { createModernToModern } from '../servers/legs/modern-to-modern.ts';
+import type { Servers } from '../servers/servers.ts';
+import { createUpstreamSessions } from '../servers/upstream-sessions.ts';
+import { createToolCatalogue, type ToolCatalogue } from './tool-catalogue.ts';
+
+export interface OwnCatalogueOptions {
+  readonly pipeline: Pipeline;
+  readonly catalog: Catalog;
+  readonly pins: ToolPins;
+  readonly servers: Servers;
+  readonly held: HeldCalls;
+  readonly seals: Seals;
+  /** Whether the provider of an offer is connected. */
+  readonly present: (offer: Offer) => boolean;
+  readonly version: string;
+  readonly replyBytesMax: number;
+  readonly now: () => number;
+  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  readonly elapsed: () => number;
+  readonly random: () => number;
+  /** Told of servers whose lists could not be read. */
+  readonly onUnlisted: (error: Error, offer: Offer) => void;
+}
+
+/** The catalogue, with the gateway's own sessions in which it reads the lists. */
+export interface OwnCatalogue {
+  readonly catalogue: ToolCatalogue;
+  drain(): void;
+  close(): Promise<void>;
+}
+
+/** A session in which lists are read is not kept for the next time. */
+const SESSION_IDLE_MS = 5_000;
+/** Longest page of a list: more than all that is kept of a server's lists. */
+const PAGE_BYTES_MAX = 16 * 1024 * 1024;
+
+export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptions): OwnCatalogue {
+  const { held, seals, version } = options;
+  const sessions = createUpstreamSessions({ ...options, idleMs: SESSION_IDLE_MS });
+  const replyBytesMax = Math.min(options.replyBytesMax, PAGE_BYTES_MAX);
+  const legs = {
+    modern: createModernToModern({ seals, replyBytesMax, schemaOf: () => null, version }),
+    legacy: createModernToLegacy({ sessions, held, seals, replyBytesMax }),
+  };
+  const catalogue = createToolCatalogue({
+    ...createOwnLists({ ...options, legs }),
+    ...options,
+    onError: onUnlisted,
+  });
+  return {
+    catalogue,
+    drain() {
+      catalogue.close();
+      sessions.drain();
+    },
+    async close() {
+      catalogue.close();
+      await sessions.close();
+    },
+  };
+}
