@@ -5,7 +5,6 @@ import type { Config } from '#config';
 import {
   pinned,
   type Catalog,
-  createListenPlaces,
   type Idempotency,
   type Offer,
   type Payments,
@@ -17,38 +16,24 @@ import {
 } from '#gateway';
 import type { Look, SessionStore, Tasks } from '#tasks';
 import { createAnswerCall } from './call/answer-call.ts';
-import { createAggregate } from './own/aggregate/aggregate.ts';
 import type { OnShared } from './own/aggregate/slugs.ts';
-import { createLegacyAggregate } from './own/aggregate/legacy-aggregate.ts';
-import { createAggregateListen } from './own/aggregate/listen.ts';
-import { createAggregateDoor } from './own/aggregate/standalone-door.ts';
 import { createDecorate } from './catalogue/decorate.ts';
+import type { ToolCatalogue } from './catalogue/tool-catalogue.ts';
 import { createOwnCatalogue } from './catalogue/own-catalogue.ts';
 import { createClientRequests } from './turn/client-requests.ts';
 import { createReach } from './call/free-call.ts';
-import { createAnswerAsk } from './own/front/answer-ask.ts';
-import { createFront } from './own/front/create-front.ts';
-import { createSpokenSearch } from './own/front/spoken-search.ts';
 import { createHeldCalls } from './servers/held-calls.ts';
 import { initializeResult } from './servers/legs/legacy-to-modern/initialize-result.ts';
-import { createListen } from './door/listen.ts';
-import { createReadPaid } from './call/paid-request.ts';
-import { createReplays } from './call/replays.ts';
 import { createRunTurn } from './call/run-turn.ts';
+import { createDoors } from './door/create-doors.ts';
 import { mcpRoutes, type McpRoutesDeps } from './door/routes.ts';
 import { createLegs } from './servers/create-legs.ts';
 import { createServers } from './servers/servers.ts';
-import { boundedListens } from './call/bounded-listens.ts';
-import { createSessionDoor } from './door/session-door.ts';
 import type { SessionEnd } from './sessions/session-state.ts';
 import { createSessions } from './sessions/sessions.ts';
-import { createStandalone } from './call/standalone.ts';
 import { createLookAtTask } from './tasks/look-at-task.ts';
-import { createTaskDoor } from './tasks/task-door.ts';
 import { createToolSpeaker, type ToolSpeaker } from './call/tool-speaker/tool-speaker.ts';
 import type { TurnCallDeps } from './call/turn-call.ts';
-import { createAddressedDoors } from './door/addressed-doors.ts';
-import { createKnownAddress } from './door/known-address.ts';
 import { createUpstreamSessions } from './servers/upstream-sessions.ts';
 
 export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strangers' | 'onError'> {
@@ -106,7 +91,6 @@ export interface Mcp extends ToolSpeaker {
 /** A round of a call, with the time that a person takes to answer what a server asks. */
 const STATE_TTL_MS = 10 * 60_000;
 const KEEP_ALIVE_MS = 15_000;
-const SWEEP_MS = 5_000;
 
 export function createMcp(options: McpOptions): Mcp {
   const { pipeline, catalog, config, now, elapsed, version } = options;
@@ -118,19 +102,10 @@ export function createMcp(options: McpOptions): Mcp {
   const seals = createSeals({ secret: options.secret, ttlMs: STATE_TTL_MS, now });
   const servers = createServers({ version, replyBytesMax, now: elapsed });
 
-  const offerOf = (id: string): Offer | null => {
-    try {
-      return catalog.resolve(pinned(id), 'tool').offers.find((offer) => offer.id === id) ?? null;
-    } catch (error) {
-      // A provider may be gone for good.
-      if (error instanceof GatewayError) return null;
-      throw error;
-    }
-  };
   const sessions = createSessions({
     store: options.sessions,
     config: config.mcp,
-    offerOf,
+    offerOf: (id) => offerOf(catalog, id),
     initializeResult,
     reach: createReach(pipeline),
     now,
@@ -156,110 +131,38 @@ export function createMcp(options: McpOptions): Mcp {
     replyBytesMax,
     version,
   });
-  const places = createListenPlaces({
-    max: config.limits.listensMax,
-    ...(options.listeners ? { ofAccount: options.listeners } : {}),
-  });
-  const listening = { bytesMax: replyBytesMax, renew: sessions.renew, listenModern: bridge.listenModern };
-  const listen = createListen({ ...listening, places });
-  const replays = createReplays({ now: elapsed });
-
   const answerCall = createAnswerCall({
     pipeline,
     idempotency: options.idempotency,
     payments: options.payments,
     onError,
   });
-  const readPaid = createReadPaid(options.payments);
   const asksOfTasks = { tasks: options.tasks, replyBytesMax, ttlMs: config.tasks.ttlMs, version, now };
   const turns: TurnCallDeps = {
     keepTask: asksOfTasks,
     servers,
     legs,
     schemaOf,
-    lacks(offer, tool) {
-      const listing = catalogue.listingOf(offer);
-      if (!listing || listing.truncated || listing.tools.has(tool)) return false;
-      return catalog
-        .resolve(offer.service, 'tool')
-        .offers.some((other) => other.id !== offer.id && catalogue.schemaOf(other, tool) !== null);
-    },
+    lacks: (offer, tool) => lacks(catalog, catalogue, offer, tool),
     decorate: (result, offer, { session, service }) =>
       decorate(result, offer, session ? [offer] : catalog.resolve(service, 'tool').offers),
   };
   const runTurn = createRunTurn({ answerCall, ...turns });
   const tools = createToolSpeaker({ ...turns, catalog, catalogue, limits: config.limits, bytesMax: replyBytesMax });
-  const { receipts } = config.billing;
-  const toService = createStandalone({ runTurn, readPaid, seals, receipts });
-  const toServiceInPlaces = boundedListens(toService, places);
-  const speakers = options.speakers ?? (() => ({}));
-  const answerAsk = createAnswerAsk({ answerCall, readPaid, speakers, receipts, charsMax: replyBytesMax });
-  const aggregate = createAggregate({
-    catalogue,
-    version,
-    spoken: createSpokenSearch({ speakers, catalog }),
-    onShared: options.onShared,
-  });
-  const taskDoor = createTaskDoor({ ...asksOfTasks, pipeline, receipts, receiptOf: options.receiptOf });
-  const listenToAll = createAggregateListen({ aggregate, catalogue, toService, places, bytesMax: replyBytesMax });
-  const toAll = createAggregateDoor({ aggregate, toService, listen: listenToAll, answerAsk });
-  const toSessions = {
-    pipeline,
-    sessions,
-    replays,
+  const doors = createDoors({
+    options,
     servers,
-    runTurn,
-    readPaid,
-    raw,
-    bridge,
+    sessions,
+    catalogue,
+    legs: { raw, bridge },
+    seals,
     clientRequests,
-    receipts,
+    answerCall,
+    runTurn,
+    asksOfTasks,
     keepAlive,
     onError,
-  };
-  const sessionDoor = createSessionDoor({ ...toSessions, listen });
-  // A stream of the aggregate is counted as one, whatever it is made of. Each part of it is a session, and no
-  // session has two.
-  const partPlaces = createListenPlaces({ max: config.mcp.sessionsMax });
-  const legacyAggregate = createLegacyAggregate({
-    ...toSessions,
-    aggregate,
-    answerAsk,
-    catalogue,
-    listen: createListen({ ...listening, places: partPlaces }),
-    places,
-    store: options.sessions,
-    config: config.mcp,
-    bytesMax: replyBytesMax,
-    now,
   });
-  const front = createFront({
-    speakers,
-    catalog,
-    catalogue,
-    version,
-    answerAsk,
-    store: options.sessions,
-    config: config.mcp,
-    replays,
-    keepAlive,
-    now,
-    onError,
-  });
-  const knownAddress = createKnownAddress({ catalog, pipeline, speakers });
-  const doors = createAddressedDoors({
-    front,
-    aggregate: { names: aggregate, standalone: toAll, sessionDoor: legacyAggregate.door },
-    service: { standalone: toServiceInPlaces, sessionDoor },
-    taskDoor,
-    knownAddress,
-  });
-
-  const kept = [sessions, legacyAggregate.sessions, front.sessions];
-  const sweeper = setInterval(() => {
-    replays.sweep();
-    for (const one of kept) one.sweep().catch(onError);
-  }, SWEEP_MS).unref();
 
   return {
     routes: mcpRoutes({
@@ -268,20 +171,16 @@ export function createMcp(options: McpOptions): Mcp {
       count: pipeline.count,
       limits: config.limits,
       keepAlive,
-      ...doors,
+      standalone: doors.standalone,
+      legacy: doors.legacy,
     }),
     listings: catalogue,
     ...tools,
     lookAtTask: createLookAtTask({ ...asksOfTasks, pipeline, onUnseen: options.onUnseen }),
     hasTool: (offer, tool) => catalogue.schemaOf(offer, tool) !== null,
-    counts: () => ({
-      sessions: kept.reduce((sum, one) => sum + one.count(), 0),
-      heldCalls: held.size,
-      listens: places.count,
-    }),
+    counts: () => ({ ...doors.counts(), heldCalls: held.size }),
     drain() {
-      places.drain();
-      partPlaces.drain();
+      doors.drain();
       // Nobody can go on with what is held, as no round is taken any more. It would keep the tunnels that it runs
       // through open.
       held.close();
@@ -289,10 +188,27 @@ export function createMcp(options: McpOptions): Mcp {
       ownCatalogue.drain();
     },
     async close() {
-      clearInterval(sweeper);
       held.close();
       await Promise.all([upstreamSessions.close(), ownCatalogue.close()]);
-      for (const one of kept) one.close();
+      doors.close();
     },
   };
+}
+
+/** The offer of an id; null where its provider is gone. */
+function offerOf(catalog: Catalog, id: string): Offer | null {
+  try {
+    return catalog.resolve(pinned(id), 'tool').offers.find((offer) => offer.id === id) ?? null;
+  } catch (error) {
+    if (error instanceof GatewayError) return null;
+    throw error;
+  }
+}
+
+/** Whether an offer does not list a tool that another offer of its service lists. */
+function lacks(catalog: Catalog, catalogue: ToolCatalogue, offer: Offer, tool: string): boolean {
+  const listing = catalogue.listingOf(offer);
+  if (!listing || listing.truncated || listing.tools.has(tool)) return false;
+  const { offers } = catalog.resolve(offer.service, 'tool');
+  return offers.some((other) => other.id !== offer.id && catalogue.schemaOf(other, tool) !== null);
 }

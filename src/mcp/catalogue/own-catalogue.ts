@@ -1,30 +1,20 @@
 import type { Seals } from '#wire';
-import type { Catalog, Offer, Pipeline, ToolPins } from '#gateway';
-import { createOwnLists } from '../call/own-lists.ts';
+import { createOwnLists, type OwnListsOptions } from '../call/own-lists.ts';
 import type { HeldCalls } from '../servers/held-calls.ts';
 import { createModernToLegacy } from '../servers/legs/modern-to-legacy.ts';
 import { createModernToModern } from '../servers/legs/modern-to-modern.ts';
-import type { Servers } from '../servers/servers.ts';
 import { createUpstreamSessions } from '../servers/upstream-sessions.ts';
-import { createToolCatalogue, type ToolCatalogue } from './tool-catalogue.ts';
+import { createToolCatalogue, type ToolCatalogue, type ToolCatalogueOptions } from './tool-catalogue.ts';
 
-export interface OwnCatalogueOptions {
-  readonly pipeline: Pipeline;
-  readonly catalog: Catalog;
-  readonly pins: ToolPins;
-  readonly servers: Servers;
+export interface OwnCatalogueOptions
+  extends
+    Omit<OwnListsOptions, 'legs'>,
+    Pick<ToolCatalogueOptions, 'catalog' | 'pins' | 'present' | 'now' | 'elapsed' | 'random'> {
   readonly held: HeldCalls;
   readonly seals: Seals;
-  /** Whether the provider of an offer is connected. */
-  readonly present: (offer: Offer) => boolean;
-  readonly version: string;
   readonly replyBytesMax: number;
-  readonly now: () => number;
-  /** Milliseconds that only go on, whatever the machine's clock is set to. */
-  readonly elapsed: () => number;
-  readonly random: () => number;
   /** Told of servers whose lists could not be read. */
-  readonly onUnlisted: (error: Error, offer: Offer) => void;
+  readonly onUnlisted: ToolCatalogueOptions['onError'];
 }
 
 /** The catalogue, with the gateway's own sessions in which it reads the lists. */

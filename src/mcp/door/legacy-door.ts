@@ -14,7 +14,7 @@ import {
 } from '#wire';
 import { runBatch } from '../wire/batch.ts';
 import type { Inbound } from '../wire/classify.ts';
-import { toMcpError, worthTelling } from '../wire/errors-mcp.ts';
+import { endWithError, toMcpError } from '../wire/errors-mcp.ts';
 import { ERROR, LEGACY_METHODS } from '../wire/revisions.ts';
 import type { RequestContext } from '../call/standalone.ts';
 import type { Replays } from '../call/replays.ts';
@@ -131,10 +131,7 @@ export function createLegacyDoor<S extends KeptSession>(
     try {
       await run();
     } catch (error) {
-      const told = worthTelling(error);
-      if (told !== null) onError(told);
-      const { status, headers, text } = toMcpError(error, idText);
-      answer.end(text, status, headers);
+      endWithError(answer, error, idText, onError);
     }
   }
 
