@@ -51,18 +51,18 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly present: (offer: Offer) => boolean;
   readonly payments: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'mcp' | 'tasks'>;
-  /** What else than tools can be called, asked for with each request; default nothing. */
+  /** The agents and models that can be called, asked for with each request; default none. */
   readonly speakers?: () => Partial<Speakers>;
   /** Streams that each account listens on, whatever protocol they are of; default those of MCP alone. */
   readonly listeners?: Tally;
-  /** For what clients carry, shared by all gateways of one installation. */
+  /** Seals the states that clients carry; shared by all gateways of one installation. */
   readonly secret: Buffer;
   readonly version: string;
   readonly now: () => number;
   /** Milliseconds that only go on, whatever the machine's clock is set to. */
   readonly elapsed: () => number;
   readonly random: () => number;
-  /** Told of servers whose lists could not be had. */
+  /** Told of servers whose lists could not be read. */
   readonly onUnlisted: (error: Error, offer: Offer) => void;
   /** Told of tasks that could not be looked at; it is tried again. */
   readonly onUnseen: (error: Error) => void;
@@ -77,25 +77,25 @@ export interface Mcp extends ToolSpeaker {
   readonly routes: FastifyPluginAsync;
   /** The tools of all services, for the market's pages. */
   readonly listings: ToolListings;
-  /** Looks at a task that a server keeps, that its end is seen although no client asks. */
+  /** Looks at a task that a server keeps, so that its end is seen although no client asks. */
   readonly lookAtTask: Look;
   /** Whether a server lists a tool. */
   hasTool(offer: Offer, tool: string): boolean;
-  /** What is open at this moment. */
+  /** Counts of what is open at this moment. */
   counts(): { readonly sessions: number; readonly heldCalls: number; readonly listens: number };
-  /** The gateway stops: those who only listen are sent away, so that nobody waits for them. */
+  /** The gateway stops: ends the streams of clients that only listen. */
   drain(): void;
   close(): Promise<void>;
 }
 
-/** A round of a call, with the time that a person takes to answer what a server asks. */
+/** How long a state between two rounds is good: a person may take some time to answer. */
 const STATE_TTL_MS = 10 * 60_000;
 const KEEP_ALIVE_MS = 15_000;
 
 export function createMcp(options: McpOptions): Mcp {
   const { pipeline, catalog, config, now, elapsed, version } = options;
   const { replyBytesMax } = config.upstream;
-  // Cancelling is leaving: both have the same time to be paid for what is done all the same.
+  // Cancelling is leaving: after both, work that is done all the same is paid within the same time.
   const cancelGraceMs = config.billing.drainMs;
   const onError = (error: unknown) => options.onError(error, { id: '', method: 'POST', url: '/mcp' });
   const keepAlive = createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS);
@@ -181,8 +181,7 @@ export function createMcp(options: McpOptions): Mcp {
     counts: () => ({ ...doors.counts(), heldCalls: held.size }),
     drain() {
       doors.drain();
-      // Nobody can go on with what is held, as no round is taken any more. It would keep the tunnels that it runs
-      // through open.
+      // No round is taken any more that could go on with a held call, and it would keep its tunnel open.
       held.close();
       upstreamSessions.drain();
       ownCatalogue.drain();

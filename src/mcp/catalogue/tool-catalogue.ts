@@ -31,11 +31,13 @@ export interface ToolCatalogue extends ToolListings {
   schemaOf(offer: Offer, tool: string): object | null;
   /** Names of all tool services, in order. */
   services(): readonly string[];
-  /** When the first of its offers was made; epoch milliseconds. Infinity where there is no such service. */
+  /** When the first of its offers was made; epoch milliseconds. Infinity for an unknown service. */
   since(service: string): number;
-  /** null where there is no such service. */
+  /** null for an unknown service. */
   service(name: string): ServiceListing | null;
-  /** The tools that match the query's words best, best first. The same query on the same tools gives the same order. */
+  /**
+   * The tools that match the query's words best, best first. The same query on the same tools gives the same order.
+   */
   find(query: string, options: FindOptions): readonly FoundTool[];
   /** The server of the offer lists something else than is known: it is asked soon. */
   stale(offer: Offer): void;

@@ -17,7 +17,9 @@ import { LOST, renewOnce, type RenewSession } from '../sessions/session-renewal.
 import type { LegacySession } from '../turn/session.ts';
 import type { McpTail, Place } from '../turn/turn.ts';
 
-/** Takes what a server sends outside of requests to the client that listens for it. The conversation of a free call. */
+/**
+ * Takes what a server sends outside of requests to the client that listens for it. The conversation of a free call.
+ */
 export type Listen = (listening: Listening, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
 
 export interface Listening {

@@ -6,8 +6,8 @@ const SSE_ADDRESS =
   'There is no HTTP+SSE here, the transport of MCP 2024-11-05: connect to /mcp, or /mcp/<service>, by Streamable HTTP (http or streamable-http in the settings of most clients)';
 
 /**
- * `/sse`, where clients of the old transport are pointed by habit: tells everybody where to go instead, with 404.
- * Register it where `/mcp` is.
+ * `/sse`, the habitual address of the old transport: 404 with the address to use instead. Register it where `/mcp`
+ * is.
  */
 export const oldTransport: FastifyPluginAsync = async (app) => {
   app.route({

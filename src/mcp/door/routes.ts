@@ -1,15 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import {
-  type Answer,
-  createAnswer,
-  createHttpSink,
-  errorText,
-  GatewayError,
-  jsonText,
-  type KeepAlive,
-  type ReplySink,
-} from '#wire';
+import { type Answer, createAnswer, createHttpSink, errorText, GatewayError, jsonText, type KeepAlive } from '#wire';
 import type { Config } from '#config';
 import { needsCredential, type Pipeline, toGatewayError } from '#gateway';
 import { requireAdmission } from '#auth';

@@ -51,7 +51,9 @@ export interface SessionTalk {
   request(session: LegacySession, asked: RequestMessage, how: RequestHow): Promise<void>;
   /** Takes a notification or a response of the client: null, or the server's refusal. */
   tell(session: LegacySession, message: Told, context: RequestContext): Promise<McpTail | null>;
-  /** Gives the events that the server sends outside of requests. Resolves with null at their end, or with a refusal. */
+  /**
+   * Gives the events that the server sends outside of requests. Resolves with null at their end, or with a refusal.
+   */
   listen(listening: Listening, context: RequestContext, onEvents: Answer['events']): Promise<McpTail | null>;
 }
 

@@ -57,7 +57,7 @@ export async function initializeAt(send: Send, text: string): Promise<Initialize
   }
 }
 
-/** What may stand in a header: the specification asks for visible ASCII. */
+/** Characters of a session id: the specification asks for visible ASCII. */
 const VISIBLE = /^[!-~]{1,1024}$/;
 
 /** Tells the server that its client is ready. Resolves with the HTTP status of its answer. */

@@ -155,7 +155,9 @@ async function request(send: Send, method: string, params: JsonObject, revision:
   return { answer, status: reply.status, upstreamId: typeof session === 'string' ? session : null };
 }
 
-/** A server that knows neither handshake: the two methods that every tool service has are posted to it as they are. */
+/**
+ * A server that knows neither handshake: the two methods that every tool service has are posted to it as they are.
+ */
 const BARE: ServerFacts = {
   era: 'legacy',
   revision: LEGACY[0],

@@ -15,15 +15,15 @@ export interface UpstreamSessions {
    * Throws UpstreamFailure, GatewayError.
    */
   of(turn: Turn, place: Place): Promise<UpstreamSession>;
-  /** The server does not know it any more: the next turn opens another. */
+  /** The server does not know the session any more: the next turn opens another. */
   lost(session: UpstreamSession): void;
   readonly size: number;
   /**
-   * The gateway stops: those that nobody uses are ended at once, while their servers can be reached, and others as
-   * soon as nobody does.
+   * The gateway stops: ends unused sessions at once, while their servers can be reached, and others after their
+   * use.
    */
   drain(): void;
-  /** Deletes all of them at their servers. */
+  /** Deletes all sessions at their servers. */
   close(): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export interface UpstreamSessionsOptions {
   /** Version of this program, told to servers whose client does not name itself. */
   readonly version: string;
   readonly replyBytesMax: number;
-  /** How long one lasts that nobody uses. Default 5 min. */
+  /** How long an unused session lasts. Default 5 min. */
   readonly idleMs?: number;
   /** Of one account. Default 100. */
   readonly perAccountMax?: number;
@@ -75,7 +75,9 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     void entry.session?.end();
   }
 
-  /** Ends sessions that nobody uses where there are too many. Throws GatewayError where all are in use. */
+  /**
+   * Ends an unused session where the account or the gateway has too many. Throws GatewayError where all are in use.
+   */
   function makeRoom(account: string): void {
     const ofAccount = counts.of(account) >= perAccountMax;
     if (!ofAccount && entries.size < max) return;
@@ -178,7 +180,7 @@ function clientOf({ message, client, capabilities }: Turn, version: string): Ses
   };
 }
 
-/** Tasks are not carried to the sessions of older revisions, and a modern client never tells that its roots changed. */
+/** Sessions of older revisions carry no tasks, and a modern client never tells that its roots changed. */
 function legacyCapabilities(capabilities: JsonObject): JsonObject {
   const { roots, ...rest } = withoutTaskMembers(capabilities);
   if (!isObject(roots)) return rest;

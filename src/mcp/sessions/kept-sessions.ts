@@ -4,7 +4,7 @@ import { createTally } from '#gateway';
 import type { SessionStore, StoredSession } from '#tasks';
 import { createLiveSessions } from './live-sessions.ts';
 
-/** What every session of a client has. */
+/** The members of every session of a client. */
 export interface KeptSession {
   /** Ours, random: the client sends it as `Mcp-Session-Id`. */
   readonly id: string;
@@ -30,7 +30,9 @@ export interface KeptSessions<S extends KeptSession> {
   open<T>(account: string, make: (keep: (session: S) => Promise<void>) => Promise<T>): Promise<T | null>;
   /** Opens a session as it is given, under a new id; null as `open`. */
   add(session: Omit<S, 'id'>): Promise<S | null>;
-  /** Takes a session for one request or stream; null where the account has no such session, or not one that `fits`. */
+  /**
+   * Takes a session for one request or stream; null where the account has no such session, or not one that `fits`.
+   */
   enter(id: string, account: string, fits?: (session: S) => boolean): Promise<KeptUse<S> | null>;
   /** Ends a session in the database and here; null where `enter` would give null, or it has ended already. */
   end(id: string, account: string, fits?: (session: S) => boolean): Promise<S | null>;

@@ -16,11 +16,11 @@ export interface LiveSessionsOptions<S extends { readonly id: string }> {
   readonly onError: (error: unknown) => void;
 }
 
-/** The sessions in the memory of this gateway, which the store is kept informed of. */
+/** The sessions in the memory of this gateway. It tells the store that they are used. */
 export interface LiveSessions<S extends { readonly id: string }> {
   readonly size: number;
   add(session: S, touchedAt: number): LiveSession<S>;
-  /** Finds a session of an account, here or in the store; null where there is none. */
+  /** Finds a session of an account, here or in the store; null where neither has it. */
   find(id: string, account: string): Promise<LiveSession<S> | null>;
   /** Begins a use. False where the session has ended elsewhere. */
   enter(live: LiveSession<S>): Promise<boolean>;

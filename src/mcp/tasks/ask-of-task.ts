@@ -14,15 +14,15 @@ import { serverTaskId } from './task-id.ts';
 export interface AskOfTaskDeps {
   readonly tasks: Pick<Tasks, 'begin'>;
   readonly replyBytesMax: number;
-  /** The longest that a task goes on; milliseconds. */
+  /** The longest life of a task; milliseconds. */
   readonly ttlMs: number;
-  /** Of this program, told to servers. */
+  /** Version of this program, told to servers. */
   readonly version: string;
   readonly now: () => number;
 }
 
 /**
- * A task as its server shows it, and what that says of it; `sight` is null for an error that says nothing of the task.
+ * A task as its server shows it, with the sight of it; `sight` is null for an error that says nothing of the task.
  */
 export type ShownTask =
   | {
@@ -38,7 +38,7 @@ export type ShownTask =
       readonly status: number;
       readonly sight: Sight | null;
     }
-  /** Its answer is larger than the gateway takes. Only results are as large. */
+  /** The answer is larger than the gateway takes. Only results are so large. */
   | { readonly kind: 'large'; readonly failure: UpstreamFailure; readonly sight: Sight };
 
 /** The id of a task at its server. */
@@ -76,7 +76,7 @@ export async function askOfTask(
     return { kind: 'error', response, status, sight: lost };
   }
   const shown = readTask(response.result);
-  if (shown === null) throw providerFailure('the provider answered tasks/get with no task', status);
+  if (shown === null) throw providerFailure('the provider answered tasks/get without a task', status);
   if (shown.taskId !== taskId) throw providerFailure('the provider answered with another task', status);
   const { tool } = JSON.parse(task.notes) as TaskNotes;
   const sight = sightOf(offer, tool, shown, Buffer.byteLength(response.text));

@@ -19,16 +19,16 @@ export interface CallOfTask {
   readonly askedAt: number;
 }
 
-/** What is noted of a task beside its row. */
+/** Notes in a task's row. */
 export interface TaskNotes {
   /** The tool that was called. */
   readonly tool: string;
 }
 
 /**
- * The end of a `tools/call` that was answered with a task, for a client that takes tasks: the lock of the call is
- * kept with the task before the client hears of it. Rejects with UpstreamFailure for a task that is none, or has
- * the id of another one.
+ * The end of a `tools/call` that was answered with a task, for a client that takes tasks. The lock of the call is
+ * kept with the task before the client hears of it. Rejects with UpstreamFailure for a task that cannot be read, or
+ * has the id of another one.
  */
 export async function keepTask(
   { tasks, ttlMs }: KeepTaskDeps,

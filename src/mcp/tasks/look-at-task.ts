@@ -11,7 +11,7 @@ export interface LookAtTaskDeps extends AskOfTaskDeps {
   readonly onUnseen: (error: Error) => void;
 }
 
-/** Of the call; the watch waits for less. */
+/** Timeout of the call; the watch waits for less. */
 const LOOK_MS = 20_000;
 
 /** Looks at a task in the gateway's own name, so that its end is seen although nobody asks. */

@@ -21,7 +21,7 @@ export interface TaskDoorDeps extends TaskTalkDeps {
 export interface TaskAddress {
   /** Whether it has the tasks of a service. */
   includes(service: string): boolean;
-  /** Changes what comes back. */
+  /** Changes a message for the client. */
   toClient(text: string, service: string): string;
 }
 

@@ -22,8 +22,8 @@ export interface AskedOfTask {
 }
 
 /**
- * Passes a client's request about its own task to the task's server. An end that is seen is settled before the
- * client hears of it. Its end has a McpTail.
+ * Passes a client's request about its own task to the task's server. The end of a task is settled before the client
+ * hears of it. The end of the conversation has a McpTail.
  */
 export function taskTalk(deps: TaskTalkDeps, asked: AskedOfTask, task: Task): Conversation['converse'] {
   // oxlint-disable-next-line require-yield -- the answer is all there is
@@ -49,7 +49,7 @@ async function shown(
   if (seen.kind === 'error') return refusal(idText, seen);
   if (noted === null) return notFound(idText);
   const { live, state } = noted.task;
-  // What a server says of a task that has ended otherwise here was not paid for.
+  // A task that has ended otherwise here was not paid for by what its server says now.
   if (!live && state !== seen.sight.state)
     return notFound(
       idText,
@@ -66,8 +66,8 @@ async function shown(
 }
 
 /**
- * After a task was cancelled one look tells whether it has ended, so that what is locked for it need not wait. The
- * client is not told of what it sees.
+ * Passes a request that is not `tasks/get`. After a cancellation one look tells whether the task has ended, so that
+ * its lock need not wait. The client does not hear of this look.
  */
 async function told(
   deps: TaskTalkDeps,

@@ -13,7 +13,7 @@ import { providerFailure, refuseCredentialStatus } from './provider-failure.ts';
 import { hasOwnPrice } from './tool-price.ts';
 import type { McpTail, Turn } from './turn.ts';
 
-/** `_meta` of a result in which a tool reports what it used: `{"completion": 120, "second": 3}`. */
+/** The member of a result's `_meta` in which a tool reports its use: `{"completion": 120, "second": 3}`. */
 export const USAGE_META = 'tollgate/usage';
 
 const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
@@ -29,10 +29,9 @@ export const freeEnd = (tail: McpTail | null, finishReason: string | null = null
 export const TASK = 'task';
 
 /**
- * How a server's response ends the call that it answers. An error, a result with `isError`, and every method that
- * is free by the table cost nothing; a result that waits for input keeps the lock, for the round that goes on with
- * it; else the call is charged, by what the tool reported where the offer is priced by that. Throws UpstreamFailure
- * where its client could make nothing of it.
+ * Ends a call by its server's response. An error, a result with `isError`, and every method that is free by the table
+ * cost nothing. A result that waits for input keeps the lock for the next round. Else the call is charged, by the
+ * reported use where the offer is priced by that. Throws UpstreamFailure where a client could not use the response.
  */
 export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, answer: McpTail): ReplyEnd {
   const { result, error } = response;
@@ -50,9 +49,8 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
 }
 
 /**
- * How a `tools/call` ends whose answer is larger than the gateway takes. The tool has done its work, and its client
- * may have asked for as much: it is charged as it can be measured, and the client is told by a result, which says
- * what it cost.
+ * Ends a `tools/call` whose answer is larger than the gateway takes. The tool has done its work, and the client may
+ * have asked for as much: the call is charged by measure, and the client gets a result that says what it cost.
  */
 export function tooLargeEnd(
   { message, client }: Turn,
@@ -77,7 +75,7 @@ export function tooLargeEnd(
   };
 }
 
-/** A result goes out with 200: clients read no result behind another status, and would pay for it all the same. */
+/** The tail with status 200 for a result: clients read no result behind another status, and would pay for it. */
 function withUsableStatus(tail: McpTail, { result, error }: ResponseMessage): McpTail {
   const { status } = tail;
   refuseCredentialStatus(status);
@@ -91,22 +89,19 @@ const withStatus200 = (tail: McpTail): McpTail => (tail.status === 200 ? tail : 
 
 const isTask = (task: unknown) => typeof task === 'object' && task !== null && 'taskId' in task;
 
-/** Whether what a call of a tool costs is for its server to say. */
+/** Whether the server says what a call of the tool costs. */
 const isByUse = (offer: Offer, tool: unknown): boolean => offer.priceCap !== null && !hasOwnPrice(offer, tool);
 
 /**
- * One call; and where the tool is priced by its use, what it reported of that. Nothing reported there is free, and
- * told of the provider.
+ * The use of one call: where the tool is priced by its use, the reported one. A missing report is free, and
+ * flagged.
  */
 export function usageOf(offer: Offer, tool: unknown, meta: unknown): ReportedUsage {
   if (!isByUse(offer, tool)) return ONE_CALL;
   return readReportedUsage((meta as Readonly<Record<string, unknown>> | undefined)?.[USAGE_META]);
 }
 
-/**
- * The end of a `tools/call` whose server says what it used, held against what was seen of the call. `beganAt`: when
- * its first round was sent; epoch milliseconds.
- */
+/** The end of a `tools/call`: where its server reports the use, the report is held against what was measured. */
 export function heldToMeasure(end: ReplyEnd, { message }: Turn, offer: Offer, elapsedMs: number): ReplyEnd {
   if (end.usage === null || end.outcome !== 'complete' || !isByUse(offer, message.params?.['name'])) return end;
   const { text } = end.tail as McpTail;

@@ -1,7 +1,9 @@
 import { type Answer, errorText, type RequestId, type RequestMessage } from '#wire';
 import { ERROR } from '../wire/revisions.ts';
 
-/** Requests of legacy clients that run, by session and id, so that they can be cancelled. Each was begun with a `T`. */
+/**
+ * Requests of legacy clients that run, by session and id, so that they can be cancelled. Each was begun with a `T`.
+ */
 export interface RunningRequests<T = null> {
   /** `graceMs`: how long a cancelled request may still be answered, and is paid if it is; default not at all. */
   start(session: string, id: RequestId, of: T, graceMs?: number): Running;

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '#wire';
 import { quote } from './quote.ts';
 import { isModernEra, levelFault, META, MODERN } from './revisions.ts';
 
-/** The `_meta` of a request's params; null where there is none. */
+/** The `_meta` of a request's params; null without one. */
 export function metaOf(params: JsonObject | undefined): JsonObject | null {
   const meta = params?.['_meta'];
   return isObject(meta) ? meta : null;
@@ -25,7 +25,7 @@ export interface EnvelopeIssue {
   readonly problem: string;
 }
 
-/** What is wrong with `_meta` as the envelope of a modern request; null where nothing is. */
+/** The fault of `_meta` as the envelope of a modern request; null for a right one. */
 export function envelopeIssue(meta: JsonObject): EnvelopeIssue | null {
   for (const key of [META.version, META.capabilities])
     if (!Object.hasOwn(meta, key)) return { key, problem: `is missing: requests of ${MODERN} have it` };

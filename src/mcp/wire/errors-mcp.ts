@@ -4,14 +4,14 @@ import { ERROR } from './revisions.ts';
 
 /**
  * The MCP wire: the code of the JSON-RPC error, and the HTTP status where the error is the whole reply. Errors that
- * JSON-RPC has no code for get one of ours, −32010 to −32019. Sessions and batches always answer 200, as their clients
- * take another status for a broken connection.
+ * JSON-RPC has no code for get one of ours, −32010 to −32019. Sessions and batches always answer 200, as their
+ * clients take another status for a broken connection.
  */
 export const MCP_ERRORS = {
   invalid_request: { code: ERROR.invalidParams, status: 400 },
   unauthorized: { code: -32010, status: 401 },
   insufficient_balance: { code: -32011, status: 402 },
-  // 202 would say that there is no answer to wait for.
+  // 202 would say that no answer comes.
   payment_pending: { code: -32019, status: 503 },
   payment_expired: { code: -32011, status: 402 },
   payment_verification_failed: { code: -32011, status: 402 },
@@ -38,7 +38,10 @@ export interface McpErrorReply {
   readonly text: string;
 }
 
-/** Any thrown value as a JSON-RPC error. `data` has our code, the parameter, when to retry, and the members of `more`. */
+/**
+ * Any thrown value as a JSON-RPC error. `data` has our code, the parameter, when to retry, and the members of
+ * `more`.
+ */
 export function toMcpError(
   thrown: unknown,
   idText: string,

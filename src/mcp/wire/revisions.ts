@@ -10,8 +10,8 @@ export const isLegacyRevision = (version: unknown): version is LegacyRevision =>
 export const agreedRevision = (asked: unknown): LegacyRevision => (isLegacyRevision(asked) ? asked : LEGACY[0]);
 
 /**
- * Whether a version names the modern era, of which only MODERN is known here. Versions are dates, so they compare
- * as text.
+ * Whether a version names the modern era; only MODERN of it is known here. Versions are dates, so they compare as
+ * text.
  */
 export const isModernEra = (version: string): boolean => version >= MODERN;
 
@@ -33,9 +33,9 @@ export const ERROR = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internal: -32603,
-  /** Whatever a server has no better code for; legacy servers say it of sessions. */
+  /** For errors without a better code; legacy servers use it for sessions. */
   server: -32000,
-  /** Of legacy servers; modern ones say invalidParams. */
+  /** Of legacy servers; modern servers use invalidParams. */
   resourceNotFound: -32002,
   headerMismatch: -32020,
   missingCapability: -32021,
@@ -75,7 +75,7 @@ export const levelFault = (level: unknown): string | null =>
 
 export interface MethodRule {
   readonly billing: 'billed' | 'free';
-  /** Who writes the answer. The gateway asks the upstream for what it needs to know of it. */
+  /** The writer of the answer. The gateway asks the upstream for the facts that it needs. */
   readonly answered: 'upstream' | 'gateway';
   /** The member of `params` that the Mcp-Name header repeats. */
   readonly nameParam?: 'name' | 'uri' | 'taskId';
@@ -117,8 +117,7 @@ const COMMON = {
 } satisfies Record<string, MethodRule>;
 
 /**
- * Every request that a client may make in the modern revision. What is not here is "method not found". `tasks/*`
- * are of the extension for tasks.
+ * Every request of a client in the modern revision; others are "method not found". `tasks/*` are of the extension.
  */
 export const MODERN_METHODS: MethodTable = table({
   ...COMMON,

@@ -22,7 +22,9 @@ import { createChangeNews, listChanged } from './change-news.ts';
 import { keepListening } from './keep-listening.ts';
 import type { Scope } from './scope.ts';
 
-/** `subscriptions/listen` of a client of the aggregate. Resolves when the client left, or the stream's time is over. */
+/**
+ * `subscriptions/listen` of a client of the aggregate. Resolves when the client left, or the stream's time is over.
+ */
 export type AggregateListen = (
   message: RequestMessage,
   scope: Scope,
@@ -39,7 +41,7 @@ export interface AggregateListenOptions {
   readonly bytesMax: number;
 }
 
-/** The client's words for the lists that it wants to hear of. */
+/** The members by which a client asks to hear of changed lists. */
 const CHANGES = {
   tools: 'toolsListChanged',
   prompts: 'promptsListChanged',
@@ -51,7 +53,7 @@ const ACKNOWLEDGE_MS = 3_000;
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 
 /**
- * Changes of lists come from the catalogue, which hears of them from all servers; those of resources from the
+ * Changes of lists come from the catalogue, which hears of them from all servers. Changes of resources come from the
  * servers themselves, each asked by a call of its own that ends with this one.
  */
 export function createAggregateListen(options: AggregateListenOptions): AggregateListen {

@@ -15,7 +15,7 @@ import type { AggregateSessions } from './sessions.ts';
 export interface Parts {
   /**
    * Takes the part for a service for one request, and opens it where it is not open yet: the use is to be left. Gives
-   * a refusal where there is no such part. Throws GatewayError where the provider cannot be reached.
+   * a refusal where it cannot be opened. Throws GatewayError where the provider cannot be reached.
    */
   use(all: AggregateSession, service: string, context: RequestContext): Promise<SessionUse | McpTail>;
   /** Takes the part for a service if it is open, else null. */

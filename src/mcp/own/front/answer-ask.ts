@@ -13,7 +13,7 @@ import { fullName, type Spoken, WORD } from './spoken.ts';
 /** A call of a tool that asks an agent or a model. */
 export interface AskRequest {
   readonly kind: Spoken;
-  /** null where the arguments name it. */
+  /** The agent or model; null where the arguments name it. */
   readonly name: string | null;
   readonly arguments: unknown;
   /** The `tools/call`. */
@@ -21,9 +21,9 @@ export interface AskRequest {
   readonly client: Turn['client'];
   /** The client takes events. */
   readonly events: boolean;
-  /** Who the gateway is at this address. */
+  /** The gateway's own name at this address. */
   readonly info: ServerInfo;
-  /** Whether the address has it, by its full name; default all. */
+  /** Whether the address has an agent or model of this full name; default all. */
   readonly selects?: (name: string) => boolean;
 }
 
@@ -37,9 +37,9 @@ export interface AnswerAskDeps {
 }
 
 /**
- * Answers a call of such a tool: a call of the primitive as any other, which costs what the primitive costs. `gone`
- * aborts when nobody waits any more. Throws GatewayError `invalid_request` for what the request says to the gateway
- * itself; everything else that goes wrong is the answer.
+ * Answers a call of such a tool by a call of the primitive, which costs what the primitive costs. `gone` aborts
+ * when nobody waits any more. Throws GatewayError `invalid_request` for wrong `_meta` and headers of the gateway;
+ * any other failure is the answer.
  */
 export type AnswerAsk = (
   asked: AskRequest,
@@ -48,7 +48,7 @@ export type AnswerAsk = (
   gone?: AbortSignal,
 ) => Promise<void>;
 
-/** Names that a wrong one is compared with. */
+/** Names that a wrong name is compared with. */
 const NEAR_MAX = 1_000;
 
 export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, charsMax }: AnswerAskDeps): AnswerAsk {
@@ -103,7 +103,7 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
   };
 }
 
-/** What whoever calls a tool can mend by other arguments. */
+/** Errors that a client can mend by other arguments. */
 const MENDED: ReadonlySet<string> = new Set([
   'invalid_model',
   'not_found',

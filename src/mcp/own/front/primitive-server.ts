@@ -11,23 +11,21 @@ export interface PrimitiveServer extends Pick<SpokenService, 'kind' | 'name'> {
   readonly info: ServerInfo;
   /** Result of `server/discover`, JSON text. */
   discoverResult(): string;
-  /** Result of `initialize` in the revision that was asked for, or else the newest; JSON text. */
+  /** Result of `initialize` in the revision that is asked for, or else the newest; JSON text. */
   initializeResult(asked: unknown): string;
   /** Result of `tools/list`, JSON text. */
   listResult(modern: boolean): string;
-  /** What is wrong with the tool that a `tools/call` names; null for the one that there is. */
+  /** Why a `tools/call` names a wrong tool; null for the right one. */
   toolFault(message: RequestMessage): JsonRpcError | null;
 }
 
-/**
- * The server at an address for a caller; null where the address is of none. Throws GatewayError `permission_denied`.
- */
+/** The server at an address for a caller; null for another address. Throws GatewayError `permission_denied`. */
 export type PrimitiveServerOf = (service: string, caller: Pick<Caller, 'key'>) => PrimitiveServer | null;
 
 export interface PrimitiveServersDeps {
   readonly speakers: () => Partial<Speakers>;
   readonly catalog: Pick<Catalog, 'resolve'>;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
 }
 
@@ -84,7 +82,7 @@ export function createPrimitiveServers({ speakers, catalog, version }: Primitive
         const named = params?.['name'];
         if (named === tool) return null;
         if (typeof named !== 'string') return { code: ERROR.invalidParams, message: 'tools/call needs a name' };
-        return { code: ERROR.invalidParams, message: `There is no tool ${printable(named)} here. There is ${tool}` };
+        return { code: ERROR.invalidParams, message: `There is no tool ${printable(named)} here: the tool is ${tool}` };
       },
     };
   };

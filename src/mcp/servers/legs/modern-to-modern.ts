@@ -128,8 +128,8 @@ function withState(text: string, params: Member, { state }: Continued): string {
 }
 
 /**
- * The response, where it is one to this request. An error about a request that could not be read has no id; the client
- * gets it under its own.
+ * The response, where it is one to this request. An error about a request that could not be read has no id; the
+ * client gets it under its own.
  */
 function answered({ message: { id, idText } }: Turn, response: ResponseMessage): ResponseMessage {
   if (response.id === id) return response;

@@ -66,7 +66,7 @@ export async function* readResumed(
     }
     for (;;) {
       await wait(position.retryMs, options.signal);
-      const next = await resume(position.lastEventId!, options);
+      const next = await resume(position.lastEventId, options);
       if (next !== null) {
         reply = next;
         break;

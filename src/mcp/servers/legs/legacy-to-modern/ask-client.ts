@@ -13,9 +13,9 @@ export interface Client {
 }
 
 /**
- * Puts one round of a server's questions to the client, as requests of their own on its event stream. Yields the
- * events; returns the `inputResponses`, JSON text. Throws NoAnswer where the client cannot be asked or one answer
- * does not come; the other questions are then taken back. `round` is part of the ids and unique over all calls.
+ * Puts one round of a server's questions to the client, as requests on its event stream. Yields the events; returns
+ * the `inputResponses`, JSON text. Throws NoAnswer where the client cannot be asked or an answer does not come; the
+ * other questions are then taken back. `round` is part of the ids and unique over all calls.
  */
 export async function* askClient(
   clientRequests: ClientRequests,
@@ -63,7 +63,7 @@ function refuseUnaskable({ capabilities, events }: Client, request: InputRequest
     throw new NoAnswer(`it asks the client (${request.method}), which did not declare the capability ${missing}`);
 }
 
-/** A modern server is given results alone: a client's error is the end. */
+/** The client's result, JSON text. A modern server takes results alone: a client's error is the end. */
 function resultOf({ method }: InputRequest, { text, members, result, error }: ResponseMessage): string {
   if (error) throw new NoAnswer(`the client answered ${method} with the error ${error.code}: ${error.message}`);
   if (!isObject(result)) throw new NoAnswer(`the client answered ${method} with no object`);

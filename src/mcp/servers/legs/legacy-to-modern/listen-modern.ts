@@ -29,7 +29,9 @@ interface Stream {
   readonly exchange: UpstreamExchange;
   /** Version of the list of URIs that it named. */
   readonly version: number;
-  /** The server has nothing to tell on it. The client's stream stays when it ends: the client would only come back. */
+  /**
+   * The server has nothing to tell on it. The client's stream stays when it ends: the client would only come back.
+   */
   idle: boolean;
 }
 

@@ -4,7 +4,7 @@ import type { LegacySession } from '../../../turn/session.ts';
 import type { ServerFacts } from '../../../turn/turn.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
-/** How long the answer to a subscription waits for the server to go by it. */
+/** How long the answer to a subscription waits until the server uses it. */
 const SETTLE_MS = 5_000;
 
 /** Answers a request that the modern revision does not have, JSON text; null where the server is to be asked. */

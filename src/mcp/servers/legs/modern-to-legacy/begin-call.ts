@@ -24,8 +24,8 @@ export interface BeginCallOptions {
 const BROKEN = new Error('what was asked for could not be delivered');
 
 /**
- * Posts the request of a turn. `mayBeLost`: the call throws SessionLost where the server does not know the session any
- * more. Throws UpstreamFailure, GatewayError.
+ * Posts the request of a turn. `mayBeLost`: the call throws SessionLost where the server does not know the session
+ * any more. Throws UpstreamFailure, GatewayError.
  */
 export async function startCall(
   turn: Turn,

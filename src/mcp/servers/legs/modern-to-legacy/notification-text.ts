@@ -5,8 +5,8 @@ import { progressTokenOf } from './request-text.ts';
 import type { SessionCall } from './session-call.ts';
 
 /**
- * A notification about a call as its client may hear it: progress under the client's own token, log messages of the
- * level that it asked for. null for one that is not for it.
+ * A notification about a call for its client: progress under the client's own token, log messages from the level that
+ * it asked for. null for a notification that is not for the client.
  */
 export function toClientNotification(
   turn: Turn,
@@ -32,7 +32,7 @@ export function toClientNotification(
   }
 }
 
-/** From which level on the client wants log messages; null for none. */
+/** The lowest level of log messages that the client wants; null where it wants no messages. */
 export function levelOf({ client, message }: Turn): string | null {
   const meta = message.params?.['_meta'];
   const level = client === 'modern' && isObject(meta) ? meta[META.logLevel] : null;

@@ -51,7 +51,7 @@ export function openServerStream({ send, headers, bytesMax, onMessage, onEnd }: 
   let exchange: UpstreamExchange | null = null;
   let fruitless = 0;
 
-  /** Reads the stream to its end. Returns why there is no use in opening it again; null where there is. */
+  /** Reads the stream to its end. Returns why it is not to be opened again; null where it is. */
   async function listen(): Promise<StreamEnd | null> {
     const { lastEventId } = position;
     const resume = lastEventId === null ? {} : { 'last-event-id': lastEventId };
