@@ -1,6 +1,7 @@
 import type { JsonObject } from '#wire';
 import type { ListedTool } from '#gateway';
 import type { ServerFacts } from '../turn/turn.ts';
+import type { Kind } from '../wire/subscriptions.ts';
 import type { SearchIndex } from './search-index.ts';
 
 /** A tool as its server lists it: all of it is a stranger's text. */
@@ -16,10 +17,6 @@ export interface ListedItem {
   /** JSON text as it came. No key of it stands twice. */
   readonly text: string;
 }
-
-/** The kinds of lists that change on their own, as notifications name them. */
-export const KINDS = ['tools', 'resources', 'prompts'] as const;
-export type Kind = (typeof KINDS)[number];
 
 /** The lists of one offer's server, within the caps. */
 export interface ServerListing {

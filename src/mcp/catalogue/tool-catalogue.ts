@@ -1,6 +1,7 @@
 import type { Catalog, Offer, ToolListings, ToolPins } from '#gateway';
 import { fetchLists, type FetchDeps, type FetchLimits } from './fetch-lists.ts';
-import { KINDS, type Kind, type ServerListing, type ToolEntry } from './listing.ts';
+import { KINDS, type Kind } from '../wire/subscriptions.ts';
+import type { ServerListing, ToolEntry } from './listing.ts';
 import { makeListing } from './make-listing.ts';
 import { createRefresher, type RefresherOptions } from './refresher.ts';
 import { searchTools } from './search-index.ts';

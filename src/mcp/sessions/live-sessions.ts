@@ -1,23 +1,20 @@
-import type { SessionStore, StoredSession } from '#tasks';
+import type { KeptSession, KeptSessionsOptions } from './kept-sessions.ts';
 import { createSessionCache, type LiveSession } from './session-cache.ts';
 
-export interface LiveSessionsOptions<S extends { readonly id: string }> {
-  readonly kind: string;
-  readonly store: Pick<SessionStore, 'get' | 'touch' | 'change'>;
+export interface LiveSessionsOptions<S extends KeptSession> extends Pick<
+  KeptSessionsOptions<S>,
+  'kind' | 'store' | 'toState' | 'fromState' | 'now' | 'onError'
+> {
   readonly max: number;
-  readonly toState: (session: S) => string;
-  readonly fromState: (row: StoredSession) => S | null;
   readonly changeable: (session: S) => string;
   /** When a session that was used at a time expires; epoch milliseconds. */
   readonly expiryOf: (usedAt: number) => number;
   /** How often the store is told that a session is used. */
   readonly touchMs: number;
-  readonly now: () => number;
-  readonly onError: (error: unknown) => void;
 }
 
 /** The sessions in the memory of this gateway. It tells the store that they are used. */
-export interface LiveSessions<S extends { readonly id: string }> {
+export interface LiveSessions<S extends KeptSession> {
   readonly size: number;
   add(session: S, touchedAt: number): LiveSession<S>;
   /** Finds a session of an account, here or in the store; null where neither has it. */
@@ -33,7 +30,7 @@ export interface LiveSessions<S extends { readonly id: string }> {
   clear(): void;
 }
 
-export function createLiveSessions<S extends { readonly id: string; readonly account: string }>({
+export function createLiveSessions<S extends KeptSession>({
   kind,
   store,
   max,

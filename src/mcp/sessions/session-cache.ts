@@ -1,7 +1,7 @@
-import type { LegacySession } from '../turn/session.ts';
+import type { KeptSession } from './kept-sessions.ts';
 
 /** A session in the memory of this gateway. */
-export interface LiveSession<S extends { readonly id: string } = LegacySession> {
+export interface LiveSession<S extends KeptSession> {
   readonly session: S;
   /** Aborts when the session ends here. */
   readonly ended: AbortController;
@@ -14,7 +14,7 @@ export interface LiveSession<S extends { readonly id: string } = LegacySession> 
   kept: string;
 }
 
-export interface SessionCache<S extends { readonly id: string } = LegacySession> {
+export interface SessionCache<S extends KeptSession> {
   readonly size: number;
   get(id: string): LiveSession<S> | undefined;
   add(live: LiveSession<S>): void;
@@ -31,7 +31,7 @@ export interface SessionCache<S extends { readonly id: string } = LegacySession>
 /**
  * Sessions by id, at most `max`: the one that was not used for longest is forgotten, never one that runs something.
  */
-export function createSessionCache<S extends { readonly id: string } = LegacySession>(max: number): SessionCache<S> {
+export function createSessionCache<S extends KeptSession>(max: number): SessionCache<S> {
   /** In the order of their last use. */
   const byId = new Map<string, LiveSession<S>>();
   const busy = new Set<LiveSession<S>>();

@@ -7,40 +7,19 @@ import type { Era } from '../turn/turn.ts';
 /** The kind of these sessions in the store. */
 export const SESSION_KIND = 'mcp';
 
-interface State {
-  readonly service: string;
+interface State extends Pick<
+  LegacySession,
+  'service' | 'revision' | 'openedAt' | 'initialize' | 'upstreamId' | 'logLevel'
+> {
   /** Id of the offer. */
   readonly offer: string;
   /** Absent in states of older gateways. */
   readonly era?: Era;
-  readonly revision: string;
-  readonly openedAt: number;
-  readonly initialize: string;
-  readonly upstreamId: string | null;
-  readonly logLevel: string | null;
 }
 
 /** The stored state of a session, as text. */
-export function toState({
-  service,
-  offer,
-  era,
-  revision,
-  openedAt,
-  initialize,
-  upstreamId,
-  logLevel,
-}: LegacySession): string {
-  return JSON.stringify({
-    service,
-    offer: offer.id,
-    era,
-    revision,
-    openedAt,
-    initialize,
-    upstreamId,
-    logLevel,
-  } satisfies State);
+export function toState({ id: _id, account: _account, clientCapabilities: _declared, ...kept }: LegacySession): string {
+  return JSON.stringify({ ...kept, offer: kept.offer.id } satisfies State);
 }
 
 /** A session from its stored state; null where its offer is gone. */
@@ -48,31 +27,11 @@ export function fromState(
   { id, account, state }: StoredSession,
   offerOf: (offerId: string) => Offer | null,
 ): LegacySession | null {
-  const {
-    service,
-    offer: offerId,
-    era,
-    revision,
-    openedAt,
-    initialize,
-    upstreamId,
-    logLevel,
-  } = JSON.parse(state) as State;
+  const { offer: offerId, era, ...kept } = JSON.parse(state) as State;
   const offer = offerOf(offerId);
   if (offer === null) return null;
-  return {
-    id,
-    account,
-    service,
-    offer,
-    era: era ?? (upstreamId === null ? 'modern' : 'legacy'),
-    revision,
-    openedAt,
-    initialize,
-    clientCapabilities: capabilitiesOf(initialize),
-    upstreamId,
-    logLevel,
-  };
+  const known = era ?? (kept.upstreamId === null ? 'modern' : 'legacy');
+  return { ...kept, id, account, offer, era: known, clientCapabilities: capabilitiesOf(kept.initialize) };
 }
 
 /** The end of a session, from its stored state. */

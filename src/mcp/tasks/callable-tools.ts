@@ -1,7 +1,7 @@
 import { elementsOf, isObject, membersOf, splice } from '#wire';
 
 /** Whether a tool (JSON text) can be called as a task alone, in the form of 2025-11-25. */
-export function needsTask(tool: string): boolean {
+function needsTask(tool: string): boolean {
   if (!tool.includes(WORD)) return false;
   const { execution } = JSON.parse(tool) as { readonly execution?: unknown };
   return isObject(execution) && execution['taskSupport'] === 'required';

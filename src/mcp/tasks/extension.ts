@@ -4,8 +4,8 @@ import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers
 export const TASKS = 'io.modelcontextprotocol/tasks';
 
 /** The requests about a task. */
-export const TASK_METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const;
-export type TaskMethod = (typeof TASK_METHODS)[number];
+const TASK_METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const;
+type TaskMethod = (typeof TASK_METHODS)[number];
 
 export const isTaskMethod = (method: string): method is TaskMethod =>
   (TASK_METHODS as readonly string[]).includes(method);

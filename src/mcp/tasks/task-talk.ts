@@ -2,7 +2,7 @@ import { errorText, type RequestMessage, resultText, type UpstreamFailure } from
 import type { Conversation, Offer, Send } from '#gateway';
 import type { Task, Tasks } from '#tasks';
 import { ERROR, modernStatusOf } from '../wire/revisions.ts';
-import { freeEnd } from '../turn/ending.ts';
+import { freeEnd, tooLargeText } from '../turn/ending.ts';
 import type { McpTail } from '../turn/turn.ts';
 import { askServer } from './ask-server.ts';
 import { askOfTask, atServer, type AskOfTaskDeps, type ShownTask } from './ask-of-task.ts';
@@ -60,7 +60,7 @@ async function shown(
     settled && wantsReceipt && settled.settlement.charged > 0n ? await deps.receiptOf(settled.callId) : null;
   const cost: TaskCost | null = settled ? { ...settled, receipt } : null;
   if (seen.kind === 'large')
-    return { text: showTask(tooLargeText(idText, task, seen.failure), task.taskId, null, cost), status: 200 };
+    return { text: showTask(tooLargeAnswer(idText, task, seen.failure), task.taskId, null, cost), status: 200 };
   const ttlMs = live ? shownTtlMs(seen.shown.ttlMs, deps.ttlMs) : null;
   return { text: showTask(seen.response.text, task.taskId, ttlMs, cost), status: 200 };
 }
@@ -105,8 +105,7 @@ export function notFound(idText: string, why = 'Task not found'): McpTail {
 }
 
 /** A task whose result is larger than the gateway takes. The tool has done its work. */
-function tooLargeText(idText: string, { taskId, createdAt, updatedAt }: Task, failure: UpstreamFailure): string {
-  const said = `The tool has run, and is charged, but ${failure.message}: it cannot be passed on. Ask the tool for less at once`;
+function tooLargeAnswer(idText: string, { taskId, createdAt, updatedAt }: Task, failure: UpstreamFailure): string {
   const task = {
     resultType: 'complete',
     taskId,
@@ -114,7 +113,7 @@ function tooLargeText(idText: string, { taskId, createdAt, updatedAt }: Task, fa
     createdAt: new Date(createdAt).toISOString(),
     lastUpdatedAt: new Date(updatedAt).toISOString(),
     ttlMs: null,
-    result: { isError: true, content: [{ type: 'text', text: said }] },
+    result: { isError: true, content: [{ type: 'text', text: tooLargeText(failure) }] },
   };
   return resultText(idText, JSON.stringify(task));
 }

@@ -14,7 +14,7 @@ import { hasOwnPrice } from './tool-price.ts';
 import type { McpTail, Turn } from './turn.ts';
 
 /** The member of a result's `_meta` in which a tool reports its use: `{"completion": 120, "second": 3}`. */
-export const USAGE_META = 'tollgate/usage';
+const USAGE_META = 'tollgate/usage';
 
 const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
 
@@ -58,7 +58,7 @@ export function tooLargeEnd(
   failure: UpstreamFailure,
   durationMs: number,
 ): ReplyEnd {
-  const said = `The tool has run, and is charged, but ${failure.message}: it cannot be passed on. Ask the tool for less at once`;
+  const said = tooLargeText(failure);
   const result = {
     ...(client === 'modern' ? { resultType: 'complete' } : {}),
     isError: true,
@@ -74,6 +74,10 @@ export function tooLargeEnd(
     tail,
   };
 }
+
+/** Says to a client that its call was charged, and why the result does not come. */
+export const tooLargeText = ({ message }: UpstreamFailure): string =>
+  `The tool has run, and is charged, but ${message}: it cannot be passed on. Ask the tool for less at once`;
 
 /** The tail with status 200 for a result: clients read no result behind another status, and would pay for it. */
 function withUsableStatus(tail: McpTail, { result, error }: ResponseMessage): McpTail {

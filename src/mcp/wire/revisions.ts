@@ -1,7 +1,7 @@
 /** Revisions of MCP. Modern: each request stands alone and says its revision. Legacy: `initialize` and sessions. */
 export const MODERN = '2026-07-28';
 export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
-export type LegacyRevision = (typeof LEGACY)[number];
+type LegacyRevision = (typeof LEGACY)[number];
 
 export const isLegacyRevision = (version: unknown): version is LegacyRevision =>
   (LEGACY as readonly unknown[]).includes(version);
@@ -87,7 +87,7 @@ export interface MethodRule {
   readonly bare?: true;
 }
 
-export type MethodTable = Readonly<Record<string, MethodRule>>;
+type MethodTable = Readonly<Record<string, MethodRule>>;
 
 /** Without Object.prototype, so that a method named `constructor` is as unknown as any other. */
 const table = (rules: Record<string, MethodRule>): MethodTable =>

@@ -1,4 +1,4 @@
-import type { Kind } from '../../catalogue/listing.ts';
+import type { Kind } from '../../wire/subscriptions.ts';
 import type { Change } from '../../catalogue/tool-catalogue.ts';
 
 /** Notifications of changed lists for one client; each names only the kind of list. */
@@ -39,5 +39,3 @@ export function createChangeNews(
     },
   };
 }
-
-export const listChanged = (kind: Kind): string => `{"jsonrpc":"2.0","method":"notifications/${kind}/list_changed"}`;

@@ -1,24 +1,15 @@
-import {
-  type Answer,
-  createEventReader,
-  errorText,
-  isObject,
-  type JsonObject,
-  parseMessage,
-  type RequestMessage,
-  resultText,
-} from '#wire';
+import { type Answer, createEventReader, errorText, parseMessage, type RequestMessage } from '#wire';
 import type { ListenPlaces } from '#gateway';
-import type { Kind } from '../../catalogue/listing.ts';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { withMeta } from '../../wire/meta.ts';
 import { eventBytes } from '../../turn/events.ts';
 import { aborted, allWithin } from '../../turn/waiting.ts';
 import { notificationText, readOwnRequest, requestText } from '../../wire/own-messages.ts';
 import { ERROR, META } from '../../wire/revisions.ts';
+import { ACKNOWLEDGED, acknowledgement, listChanged, listenEnd, readSubscribed } from '../../wire/subscriptions.ts';
 import type { RequestContext, StandaloneRun } from '../../call/standalone.ts';
 import type { Aggregate } from './aggregate.ts';
-import { createChangeNews, listChanged } from './change-news.ts';
+import { createChangeNews } from './change-news.ts';
 import { keepListening } from './keep-listening.ts';
 import type { Scope } from './scope.ts';
 
@@ -41,16 +32,8 @@ export interface AggregateListenOptions {
   readonly bytesMax: number;
 }
 
-/** The members by which a client asks to hear of changed lists. */
-const CHANGES = {
-  tools: 'toolsListChanged',
-  prompts: 'promptsListChanged',
-  resources: 'resourcesListChanged',
-} as const satisfies Record<Kind, string>;
-
 /** How long services may take to say which of their resources they will tell of. */
 const ACKNOWLEDGE_MS = 3_000;
-const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 
 /**
  * Changes of lists come from the catalogue, which hears of them from all servers. Changes of resources come from the
@@ -70,35 +53,22 @@ export function createAggregateListen(options: AggregateListenOptions): Aggregat
     try {
       const tell = (text: string) =>
         answer.events(eventBytes(withMeta(text, 'params', { [META.subscriptionId]: message.idText })));
-      const wanted = isObject(message.params?.['notifications']) ? message.params['notifications'] : {};
-      const lists = Object.values(CHANGES).filter((key) => wanted[key] === true);
+      const { kinds, uris } = readSubscribed(message.params);
       const news = createChangeNews(scope.includes, async (kind) => {
-        if (wanted[CHANGES[kind]] === true) await tell(listChanged(kind));
+        if (kinds.includes(kind)) await tell(notificationText(listChanged(kind)));
       });
       forget = catalogue.onChanged(news.changed);
-      const resources = await subscribe(options, urisOf(wanted), scope, { message, context, tell, stop });
-      const agreed = {
-        ...Object.fromEntries(lists.map((key) => [key, true])),
-        ...(resources.length > 0 ? { resourceSubscriptions: resources } : {}),
-      };
-      await tell(notificationText(ACKNOWLEDGED, { notifications: agreed }));
+      const resources = await subscribe(options, uris, scope, { message, context, tell, stop });
+      await tell(acknowledgement({ kinds, uris: resources }));
       news.begin();
       await aborted(stop);
-      const result = `{"resultType":"complete","_meta":{${JSON.stringify(META.subscriptionId)}:${message.idText}}}`;
-      answer.end(resultText(message.idText, result), 200);
+      answer.end(listenEnd(message.idText), 200);
     } finally {
       forget();
       place.leave();
     }
   };
 }
-
-const RESOURCES_MAX = 1_000;
-
-const urisOf = ({ resourceSubscriptions: uris }: JsonObject): readonly string[] =>
-  Array.isArray(uris)
-    ? [...new Set(uris.filter((uri): uri is string => typeof uri === 'string'))].slice(0, RESOURCES_MAX)
-    : [];
 
 interface Listener {
   readonly message: RequestMessage;
@@ -174,8 +144,7 @@ async function listenAt(
       for (const { data } of reader.push(bytes)) {
         const news = data === '' ? null : parseMessage(data);
         if (news?.kind !== 'notification') continue;
-        if (news.method === ACKNOWLEDGED)
-          onAcknowledged(urisOf(isObject(news.params?.['notifications']) ? news.params['notifications'] : {}));
+        if (news.method === ACKNOWLEDGED) onAcknowledged(readSubscribed(news.params).uris);
         else if (news.method === 'notifications/resources/updated') await tell(data);
       }
     },

@@ -10,7 +10,7 @@ export interface MergedPage {
 }
 
 /** Elements of a page. */
-export const PAGE_SIZE = 200;
+const PAGE_SIZE = 200;
 /** Characters of a page, unless its first element is longer. */
 const PAGE_CHARACTERS = 1024 * 1024;
 

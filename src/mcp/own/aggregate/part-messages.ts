@@ -48,7 +48,7 @@ export function toPartClient(aggregate: Pick<Aggregate, 'toClient'>, service: st
  * A message of a service's server (JSON text) with ids and progress tokens of the aggregate. Responses stay as they
  * are.
  */
-export function toClientIds(text: string, service: string): string {
+function toClientIds(text: string, service: string): string {
   // Responses are the long ones. An escape could hide the key.
   if (!/"method"|\\u/.test(text)) return text;
   try {

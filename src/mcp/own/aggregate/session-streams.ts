@@ -9,7 +9,9 @@ import { NO_SESSION } from '../../turn/session.ts';
 import type { SessionTalk } from '../../door/session-talk.ts';
 import type { RequestContext } from '../../call/standalone.ts';
 import type { Aggregate } from './aggregate.ts';
-import { createChangeNews, listChanged } from './change-news.ts';
+import { notificationText } from '../../wire/own-messages.ts';
+import { KINDS, listChanged } from '../../wire/subscriptions.ts';
+import { createChangeNews } from './change-news.ts';
 import { keepListening } from './keep-listening.ts';
 import { toPartClient } from './part-messages.ts';
 import type { Parts } from './parts.ts';
@@ -38,7 +40,7 @@ export interface SessionStreamsDeps {
 
 /** How long the server of a new part may take to open its stream: what it asks before that would be lost. */
 const OPEN_MS = 2_000;
-const LIST_CHANGED = /^notifications\/(tools|prompts|resources)\/list_changed$/;
+const LIST_CHANGES: ReadonlySet<string> = new Set(KINDS.map(listChanged));
 
 interface Stream {
   readonly end: () => void;
@@ -71,7 +73,7 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
       listenTo: createPartListening(deps, { session, context, answer, signal }, includes),
     };
     open.set(session, stream);
-    const news = createChangeNews(includes, (kind) => answer.events(eventBytes(listChanged(kind))));
+    const news = createChangeNews(includes, (kind) => answer.events(eventBytes(notificationText(listChanged(kind)))));
     const forget = catalogue.onChanged(news.changed);
     try {
       await answer.events(LISTENING);
@@ -127,7 +129,7 @@ function createPartListening(
         if (eventId !== null) last = resumableId(eventId);
         const message = data === '' ? null : parseMessage(data);
         if (!message || message.kind === 'response') continue;
-        if (LIST_CHANGED.test(message.method)) catalogue.stale(part.session.offer);
+        if (LIST_CHANGES.has(message.method)) catalogue.stale(part.session.offer);
         else await answer.events(eventBytes(toClient(data)));
       }
     };

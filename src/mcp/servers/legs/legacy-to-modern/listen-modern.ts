@@ -5,6 +5,7 @@ import { eventBytes, LISTENING } from '../../../turn/events.ts';
 import { createMailbox } from '../../../turn/mailbox.ts';
 import { providerFailure } from '../../../turn/provider-failure.ts';
 import { requestText } from '../../../wire/own-messages.ts';
+import { ACKNOWLEDGED, type Kind, KINDS, toNotifications } from '../../../wire/subscriptions.ts';
 import { withMeta } from '../../../wire/meta.ts';
 import type { LegacySession } from '../../../turn/session.ts';
 import type { Place, ServerFacts } from '../../../turn/turn.ts';
@@ -42,7 +43,6 @@ type News =
   | { readonly kind: 'over' };
 
 const METHOD = 'subscriptions/listen';
-const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
 /** Notifications about the stream itself. */
 const OF_THE_STREAM: ReadonlySet<string> = new Set([ACKNOWLEDGED, 'notifications/cancelled']);
 
@@ -135,14 +135,8 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
 
 /** The notifications that the server offers; null where it offers nothing. */
 function filterOf({ capabilities }: ServerFacts, uris: readonly string[]): JsonObject | null {
-  const offers = (primitive: string, what: string) =>
-    (capabilities[primitive] as JsonObject | undefined)?.[what] === true;
-  const filter = {
-    ...(offers('tools', 'listChanged') ? { toolsListChanged: true } : {}),
-    ...(offers('prompts', 'listChanged') ? { promptsListChanged: true } : {}),
-    ...(offers('resources', 'listChanged') ? { resourcesListChanged: true } : {}),
-    ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}),
-  };
+  const offers = (kind: Kind) => (capabilities[kind] as JsonObject | undefined)?.['listChanged'] === true;
+  const filter = toNotifications({ kinds: KINDS.filter(offers), uris });
   return Object.keys(filter).length === 0 ? null : filter;
 }
 

@@ -1,26 +1,17 @@
-import { isObject, type JsonObject, type NotificationMessage, resultText } from '#wire';
+import { isObject, type NotificationMessage } from '#wire';
 import type { Received } from '#gateway';
 import { eventBytes } from '../../../turn/events.ts';
 import { createMailbox, type Mailbox } from '../../../turn/mailbox.ts';
 import { withMeta } from '../../../wire/meta.ts';
-import { notificationText } from '../../../wire/own-messages.ts';
 import { META } from '../../../wire/revisions.ts';
+import { acknowledgement, listChanged, listenEnd, readSubscribed } from '../../../wire/subscriptions.ts';
 import type { Place, Turn } from '../../../turn/turn.ts';
 import type { UpstreamSessions } from '../../upstream-sessions.ts';
 import { orAbort } from '../../../turn/waiting.ts';
 import type { UpstreamSession } from './upstream-session.ts';
 
-/** Resources of one request; a longer list is cut, as the acknowledgement shows. */
-const RESOURCES_MAX = 1_000;
 /** Changes that wait for a client that does not read. */
 const CHANGES_BOUNDS = { itemsMax: 1_000, charsMax: 4 * 1024 * 1024 } as const;
-
-/** Lists whose changes a client may hear of: the client's word, the server's capability, the notification. */
-const LISTS = [
-  ['toolsListChanged', 'tools', 'notifications/tools/list_changed'],
-  ['promptsListChanged', 'prompts', 'notifications/prompts/list_changed'],
-  ['resourcesListChanged', 'resources', 'notifications/resources/list_changed'],
-] as const;
 
 /**
  * `subscriptions/listen` in front of a legacy server: an acknowledgement of what the server will tell of, then the
@@ -40,23 +31,19 @@ export async function* listen(
   const uris = new Set<string>();
   try {
     if (signal.aborted) stop();
-    const wanted = isObject(params?.['notifications']) ? params['notifications'] : {};
-    const lists = heard ? listsOf(session, wanted) : [];
-    if (heard && can(session, 'resources', 'subscribe')) await subscribe(session, wanted, uris, signal);
-    const agreed = {
-      ...Object.fromEntries(lists.map(([key]) => [key, true])),
-      ...(uris.size > 0 ? { resourceSubscriptions: [...uris] } : {}),
-    };
-    yield event(notificationText('notifications/subscriptions/acknowledged', { notifications: agreed }));
+    const wanted = readSubscribed(params);
+    const kinds = heard ? wanted.kinds.filter((kind) => can(session, kind, 'listChanged')) : [];
+    if (heard && can(session, 'resources', 'subscribe')) await subscribe(session, wanted.uris, uris, signal);
+    yield event(acknowledgement({ kinds, uris: [...uris] }));
     if (!heard) box.end();
     for (;;) {
       const received = await box.take();
       if (received === null || typeof received === 'symbol') break;
       const message = received.message as NotificationMessage;
-      if (lists.some(([, , method]) => method === message.method) || uris.has(String(message.params?.['uri'])))
+      if (kinds.some((kind) => listChanged(kind) === message.method) || uris.has(String(message.params?.['uri'])))
         yield event(message.text);
     }
-    return resultText(idText, `{"resultType":"complete","_meta":{"${META.subscriptionId}":${idText}}}`);
+    return listenEnd(idText);
   } finally {
     signal.removeEventListener('abort', stop);
     for (const uri of uris) session.unsubscribe(uri);
@@ -107,19 +94,14 @@ async function enter(session: UpstreamSession, signal: AbortSignal): Promise<Ent
 const can = ({ capabilities }: UpstreamSession, of: string, what: string) =>
   isObject(capabilities[of]) && capabilities[of][what] === true;
 
-const listsOf = (session: UpstreamSession, wanted: JsonObject) =>
-  LISTS.filter(([key, of]) => wanted[key] === true && can(session, of, 'listChanged'));
-
 /** Adds the URIs that the server took to `uris`; also the one that it is asked for when the client leaves. */
 async function subscribe(
   session: UpstreamSession,
-  wanted: JsonObject,
+  wanted: readonly string[],
   uris: Set<string>,
   signal: AbortSignal,
 ): Promise<void> {
-  const asked = Array.isArray(wanted['resourceSubscriptions']) ? wanted['resourceSubscriptions'] : [];
-  for (const uri of new Set(asked.slice(0, RESOURCES_MAX))) {
-    if (typeof uri !== 'string') continue;
+  for (const uri of wanted) {
     uris.add(uri);
     if (await orAbort(session.subscribe(uri), signal)) continue;
     uris.delete(uri);

@@ -3,6 +3,7 @@ import type { Received, Send, UpstreamExchange, UpstreamRequest } from '#gateway
 import type { Mailbox } from '../../../turn/mailbox.ts';
 import { notificationText, requestText } from '../../../wire/own-messages.ts';
 import { ERROR, rankOfLevel } from '../../../wire/revisions.ts';
+import { KINDS, listChanged } from '../../../wire/subscriptions.ts';
 import { firstResponse } from '../../first-response.ts';
 import { sessionHeaders } from '../../legacy-server.ts';
 import { POST_HEADERS } from '../../post-headers.ts';
@@ -57,12 +58,7 @@ export interface UpstreamSessionOptions extends OpenedSession {
   readonly onLost: () => void;
 }
 
-const CHANGES: ReadonlySet<string> = new Set([
-  'notifications/tools/list_changed',
-  'notifications/prompts/list_changed',
-  'notifications/resources/list_changed',
-  'notifications/resources/updated',
-]);
+const CHANGES: ReadonlySet<string> = new Set([...KINDS.map(listChanged), 'notifications/resources/updated']);
 
 export function createUpstreamSession(options: UpstreamSessionOptions): UpstreamSession {
   const { upstreamId, revision, capabilities, send, bytesMax } = options;
