@@ -53,13 +53,13 @@ export interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'mcp' | 'tasks'>;
   /** The agents and models that can be called, asked for with each request; default none. */
   readonly speakers?: () => Partial<Speakers>;
-  /** Streams that each account listens on, whatever protocol they are of; default those of MCP alone. */
+  /** Streams of all protocols that each account listens on; default those of MCP alone. */
   readonly listeners?: Tally;
   /** Seals the states that clients carry; shared by all gateways of one installation. */
   readonly secret: Buffer;
   readonly version: string;
   readonly now: () => number;
-  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number;
   readonly random: () => number;
   /** Told of servers whose lists could not be read. */

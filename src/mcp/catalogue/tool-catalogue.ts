@@ -56,7 +56,7 @@ export interface ToolCatalogueOptions extends FetchDeps {
   /** Whether the provider of an offer is connected; default always. */
   readonly present?: (offer: Offer) => boolean;
   readonly now: () => number;
-  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number;
   readonly random: () => number;
   readonly onError: (error: Error, offer: Offer) => void;

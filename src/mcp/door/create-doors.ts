@@ -66,8 +66,7 @@ export function createDoors(deps: DoorsDeps): Doors {
     max: config.limits.listensMax,
     ...(options.listeners ? { ofAccount: options.listeners } : {}),
   });
-  // A stream of the aggregate is counted as one, whatever it is made of. Each part of it is a session, and no
-  // session has two.
+  // A stream of the aggregate is counted as one. Its parts are sessions with one stream each, which are bounded here.
   const partPlaces = createListenPlaces({ max: config.mcp.sessionsMax });
   const listening = { bytesMax, renew: sessions.renew, listenModern: legs.bridge.listenModern };
   const kept = { store: options.sessions, config: config.mcp, replays, keepAlive, now, onError };

@@ -15,7 +15,7 @@ export const oldTransport: FastifyPluginAsync = async (app) => {
     url: '/sse',
     schema: { hide: true },
     exposeHeadRoute: false,
-    // Whatever body comes with it.
+    // Before the body is read, which may be of any kind.
     onRequest: async (_request, reply) => {
       await reply
         .code(404)

@@ -29,7 +29,7 @@ export interface SpokenSearchDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'version'>;
 }
 
-/** Of a kind. */
+/** Entries of one kind. */
 const ENTRIES_MAX = 2_000;
 
 interface Known {

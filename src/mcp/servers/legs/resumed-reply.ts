@@ -26,7 +26,7 @@ export interface ResumedReplyOptions {
   readonly send: Send;
   /** Aborts to end it; its reason is thrown. */
   readonly signal: AbortSignal;
-  /** Of all events together. */
+  /** Bytes of all events together. */
   readonly bytesMax: number;
   /** Told of each exchange that is begun, so that it can be aborted. */
   readonly onExchange: (exchange: UpstreamExchange) => void;

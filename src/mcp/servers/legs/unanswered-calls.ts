@@ -4,7 +4,7 @@ import type { LegacySession } from '../../turn/session.ts';
 
 /**
  * Ids of calls that ended here without the server's answer. It may still come, and servers send it to any request
- * under the same id: the work of a call that was left would be had for the price of another, or for nothing.
+ * under the same id: a client would get the work of a call that it left for the price of another, or for nothing.
  */
 export interface UnansweredCalls {
   add(session: LegacySession, id: RequestId): void;
@@ -12,7 +12,7 @@ export interface UnansweredCalls {
   fault(session: LegacySession, id: RequestId): string | null;
 }
 
-/** Of one session. */
+/** Unanswered calls of one session. */
 const UNANSWERED_MAX = 1_000;
 
 export function createUnansweredCalls(): UnansweredCalls {

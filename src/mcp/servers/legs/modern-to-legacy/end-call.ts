@@ -62,7 +62,7 @@ export function endWithResponse(
     text: turn.toClient(text),
     status: status === 200 && error !== undefined ? modernStatusOf(error.code) : (status ?? 200),
   };
-  // A legacy server's result is the whole result, whatever `resultType` it has.
+  // A legacy server's result is the whole result: a `resultType` of its own does not count.
   const whole = isObject(result) ? { ...response, result: { ...result, resultType: 'complete' } } : response;
   return toEnd(message, place.offer, whole, tail);
 }
