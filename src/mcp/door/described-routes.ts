@@ -55,8 +55,8 @@ const querystring = {
 };
 
 /**
- * What the reference says of an address of MCP, by method. It describes and does not validate: the messages are
- * understood by what they are. `all`: the address of all services. `hide`: it is described at another place.
+ * Describes an address of MCP for the reference, by method. It does not validate: messages are understood by what
+ * they are. `all`: the address of all services. `hide`: it is described at another place.
  */
 export function describeRoutes(
   all: boolean,

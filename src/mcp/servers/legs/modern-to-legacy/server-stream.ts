@@ -2,46 +2,44 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { UpstreamFailure } from '#wire';
 import { readReply, type Received, type Send, type UpstreamExchange } from '#gateway';
 import { isSessionLost, readRefusal } from '../../legacy-server.ts';
+import { createStreamPosition } from '../../stream-position.ts';
 
-/** The stream of a session on which its server says what belongs to no request. */
-export interface Ear {
+/** The session's own stream, on which its server sends what belongs to no request. */
+export interface ServerStream {
   /** Whether the server has such a stream, as far as one can tell. */
   readonly open: Promise<boolean>;
   close(): void;
 }
 
-export interface EarOptions {
+export interface ServerStreamOptions {
   readonly send: Send;
   readonly headers: Readonly<Record<string, string>>;
   readonly bytesMax: number;
-  readonly heard: (received: Received) => void;
-  /** There is nothing to hear any more. Not called after `close`. */
-  readonly deaf: (why: Deafness) => void;
+  readonly onMessage: (received: Received) => void;
+  /** Told when nothing more comes. Not called after `close`. */
+  readonly onEnd: (why: StreamEnd) => void;
 }
 
 /**
  * `none`: the server has no such stream. `lost`: it does not know the session any more. `away`: it could not be
  * reached for long, and may come back.
  */
-export type Deafness = 'none' | 'lost' | 'away';
+export type StreamEnd = 'none' | 'lost' | 'away';
 
-/** Before a stream that ended is opened again, unless the server says how long. */
-const RETRY_MS = 1_000;
-/** A server that says less would keep the gateway busy with nothing. */
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 60_000;
 /** A stream whose head has not come by then is taken for open: some servers send it with the first event. */
 const PRESUME_MS = 50;
-/** How often in a row it is opened again without hearing anything. */
+/** How often in a row it is opened again without an event. */
 const FRUITLESS_MAX = 5;
 
 const CLOSED = new Error('the session needs its stream no more');
 
 /**
- * Opens it, and again where it ends, with the id of the last event, so that a server which keeps its events repeats
- * what was missed.
+ * Opens the stream, and again where it ends, with the id of the last event: a server that keeps its events then
+ * repeats what was missed.
  */
-export function createEar({ send, headers, bytesMax, heard, deaf }: EarOptions): Ear {
+export function openServerStream({ send, headers, bytesMax, onMessage, onEnd }: ServerStreamOptions): ServerStream {
   const over = new AbortController();
   const open = Promise.withResolvers<boolean>();
   const presumed = setTimeout(open.resolve, PRESUME_MS, true);
@@ -49,13 +47,13 @@ export function createEar({ send, headers, bytesMax, heard, deaf }: EarOptions):
     clearTimeout(presumed);
     open.resolve(is);
   };
+  const position = createStreamPosition(RETRY_MS_MIN, RETRY_MS_MAX);
   let exchange: UpstreamExchange | null = null;
-  let lastEventId: string | null = null;
-  let retryMs = RETRY_MS;
   let fruitless = 0;
 
-  /** Why there is no use in opening it again; null where there is. */
-  async function listen(): Promise<Deafness | null> {
+  /** Reads the stream to its end. Returns why it is not to be opened again; null where it is. */
+  async function listen(): Promise<StreamEnd | null> {
+    const { lastEventId } = position;
     const resume = lastEventId === null ? {} : { 'last-event-id': lastEventId };
     exchange = send({
       method: 'GET',
@@ -75,27 +73,26 @@ export function createEar({ send, headers, bytesMax, heard, deaf }: EarOptions):
     opened(true);
     for await (const received of readReply(reply, bytesMax)) {
       fruitless = 0;
-      if (received.eventId !== null) lastEventId = received.eventId;
-      if (received.message !== null) heard(received);
-      else if (received.retryMs !== null) retryMs = Math.min(Math.max(received.retryMs, RETRY_MS_MIN), RETRY_MS_MAX);
+      position.read(received);
+      if (received.message !== null) onMessage(received);
     }
     return null;
   }
 
   async function run(): Promise<void> {
-    let why: Deafness | null = null;
+    let why: StreamEnd | null = null;
     while (!over.signal.aborted && fruitless++ < FRUITLESS_MAX) {
       try {
         why = await listen();
       } catch (error) {
-        // What broke is opened again.
+        // A stream that broke is opened again.
         if (!(error instanceof UpstreamFailure)) why = 'none';
       }
       if (why !== null) break;
-      await pause(retryMs, undefined, { signal: over.signal, ref: false }).catch(() => {});
+      await pause(position.retryMs, undefined, { signal: over.signal, ref: false }).catch(() => {});
     }
     opened(false);
-    if (!over.signal.aborted) deaf(why ?? 'away');
+    if (!over.signal.aborted) onEnd(why ?? 'away');
   }
   void run();
 
