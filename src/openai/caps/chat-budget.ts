@@ -1,9 +1,9 @@
 import { GatewayError } from '#wire';
 import type { Usage } from '#billing/amounts';
 import type { Offer } from '#gateway';
-import type { ChatBody } from './chat-schema.ts';
-import type { UnseenTokens } from './chat-usage.ts';
-import { promptTokensMax, type PromptSize } from './prompt-size.ts';
+import type { ChatBody } from '../request/chat-schema.ts';
+import type { UnseenTokens } from '../reply/chat-usage.ts';
+import { promptTokensMax, type PromptSize } from '../request/prompt-size.ts';
 import { takenCap } from './taken-cap.ts';
 import { tokensOf } from './tokens-of.ts';
 

@@ -1,18 +1,18 @@
 import { GatewayError, parseJson, tooLarge, TooMuchStructure, UpstreamFailure, type JsonLimits } from '#wire';
 import type { ReplyReader } from '#gateway';
 import { createByteOutput } from './byte-output.ts';
-import { completeEnd, cutEnd, overCapEnd, type Produced, type ReplyContext } from './chat-end.ts';
-import { failedByItsOwnWords, malformed, retryAfterOf, toFailure } from './chat-failure.ts';
-import { createCollector, type Collector } from './chat-reply-collector.ts';
-import { checkHead, contentTypeOf } from './chat-reply-reader.ts';
+import { completeEnd, cutEnd, overCapEnd, type Produced, type ReplyContext } from '../reply/chat-end.ts';
+import { failedByItsOwnWords, malformed, retryAfterOf, toFailure } from '../reply/chat-failure.ts';
+import { createCollector, type Collector } from '../reply/chat-reply-collector.ts';
+import { checkHead, contentTypeOf } from '../reply/chat-reply-reader.ts';
 import { applyTemplate, learnTemplate, type ChunkTemplate } from './chunk-template.ts';
-import { otherBytes, textBytes } from './message-text.ts';
-import { cutDeltas, mayBeRun, NO_RUN_BYTES, outputBytesMax, runDiscount, runDiscountOf } from './output-bound.ts';
-import { partialReply } from './partial-reply.ts';
+import { otherBytes, textBytes } from '../reply/message-text.ts';
+import { cutDeltas, mayBeRun, NO_RUN_BYTES, outputBytesMax, runDiscount, runDiscountOf } from '../caps/output-bound.ts';
+import { partialReply } from '../reply/partial-reply.ts';
 import { createSseScanner, SseError } from './sse.ts';
 import { createToolCallDeltas } from './tool-call-deltas.ts';
-import { asChunk, endHere } from './whole-reply.ts';
-import { endInWorker } from './whole-reply-elsewhere.ts';
+import { asChunk, endHere } from '../reply/whole-reply.ts';
+import { endInWorker } from '../reply/whole-reply-elsewhere.ts';
 
 type Json = Record<string, unknown>;
 

@@ -13,7 +13,7 @@ import {
   type VideoPrice,
 } from '#gateway';
 import { slugOf } from '#pages';
-import { SUPPORTED_PARAMETERS } from './chat-schema.ts';
+import { SUPPORTED_PARAMETERS } from '../request/chat-schema.ts';
 
 /** One entry of `data` of `GET /models`: the shapes that several clients expect, in one object. */
 export interface ModelItem {

@@ -1,5 +1,5 @@
 import type { Produced, ReplyContext } from './chat-end.ts';
-import { outputBytesMax } from './output-bound.ts';
+import { outputBytesMax } from '../caps/output-bound.ts';
 
 /** What a model says, by the keys that it stands under. */
 const KEYS = ['content', 'reasoning', 'reasoning_content', 'refusal', 'arguments'].map((key) => ({

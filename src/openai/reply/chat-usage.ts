@@ -1,8 +1,8 @@
 import type { Usage } from '#billing/amounts';
 import type { ProviderFlag } from '#gateway';
-import type { ChatBudget } from './chat-budget.ts';
-import type { PromptSize } from './prompt-size.ts';
-import { tokensOf } from './tokens-of.ts';
+import type { ChatBudget } from '../caps/chat-budget.ts';
+import type { PromptSize } from '../request/prompt-size.ts';
+import { tokensOf } from '../caps/tokens-of.ts';
 
 /** What a provider's `usage` is worth: a claim, held against what the call was allowed to use. */
 export interface ChatUsage {

@@ -3,7 +3,7 @@ import type { ReplyEnd } from '#gateway';
 import { completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { failedByItsOwnWords, malformed } from './chat-failure.ts';
 import { otherBytes, textBytes } from './message-text.ts';
-import { cutChoices } from './output-bound.ts';
+import { cutChoices } from '../caps/output-bound.ts';
 
 type Json = Record<string, unknown>;
 

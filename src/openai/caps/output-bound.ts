@@ -1,5 +1,5 @@
 import type { ChatBudget } from './chat-budget.ts';
-import { cutMessage, textBytes, textsOf } from './message-text.ts';
+import { cutMessage, textBytes, textsOf } from '../reply/message-text.ts';
 import { BYTES_PER_TOKEN } from './tokens-of.ts';
 
 type Json = Record<string, unknown>;
