@@ -1,5 +1,6 @@
 import { actedOn, type ActedOnAt, GatewayError, lookAlikeAt } from '#wire';
-import { chatSchema, PART_TYPES } from './chat-schema.ts';
+import { chatSchema } from './chat-schema.ts';
+import { PART_TYPES } from './message-schema.ts';
 
 const PRICES = actedOn(['prompt', 'completion', 'image']);
 
