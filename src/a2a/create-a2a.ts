@@ -159,7 +159,7 @@ export function createA2a(options: A2aOptions): A2a {
   const once = createOnce({
     idempotency: options.idempotency,
     tasks,
-    show: (ask, taskId, out) => showTask(taskDeps, ask, taskId, out, new AbortController().signal),
+    show: (ask, taskId, reply) => showTask(taskDeps, ask, taskId, reply, new AbortController().signal),
   });
   const runSend = createRunSend({ ...talkDeps, pipeline, catalog, once, unpaid, push });
   const bridgedDeps = { pipeline, tasks, once, unpaid, taskTtlMs, now };
@@ -169,15 +169,15 @@ export function createA2a(options: A2aOptions): A2a {
     tasks,
     taskDeps,
     runSend,
-    push: (ask, out) =>
-      push.answer({ ...ask, service: nameOf(ask.service) }, out, (task) =>
+    push: (ask, reply) =>
+      push.answer({ ...ask, service: nameOf(ask.service) }, reply, (task) =>
         tellAgent({ pipeline, catalog, cards, ownWebhook: push.ownWebhook }, task).catch(options.onUnseen),
       ),
-    card: (ask, out) => showExtendedCard({ pipeline, catalog, cards }, ask, out),
+    card: (ask, reply) => showExtendedCard({ pipeline, catalog, cards }, ask, reply),
     bridged(ask) {
       const bridge = bridgeOf(ask.service);
       if (bridge === null && !isAgent(ask.service)) throw unknownAgent(ask.service, allNames());
-      return bridge === null ? null : (out) => runBridged(bridgedDeps, bridge, ask, out);
+      return bridge === null ? null : (reply) => runBridged(bridgedDeps, bridge, ask, reply);
     },
   });
 

@@ -16,7 +16,7 @@ import type { Ask } from './ask.ts';
 import type { CardOrigin } from '../cards/card-pages.ts';
 import { describeDoor } from './described-door.ts';
 import type { Door } from './door.ts';
-import { createOut } from './out.ts';
+import { createReplyWriter } from './reply-writer.ts';
 import { X402_EXTENSION } from '../cards/rewrite-card.ts';
 import { paidMessage, splitExtensions } from './paid-message.ts';
 import { refusePrivateFiles } from './private-files.ts';
@@ -110,8 +110,8 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
       const extensions = single(request.headers[extensionsHeader]);
       const { theirs, x402 } = splitExtensions(extensions);
       const activated = payments.open && x402 ? { [extensionsHeader]: X402_EXTENSION } : {};
-      const outOf = () =>
-        createOut({
+      const writer = () =>
+        createReplyWriter({
           ...understood,
           told: () => ({
             ...receiptHeaders(payment),
@@ -155,12 +155,12 @@ export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
           extensions: payments.open ? theirs : extensions,
           origin: deps.origin(request),
         };
-        await door(ask, outOf(), gone.signal);
+        await door(ask, writer(), gone.signal);
       } catch (thrown) {
         if (thrown instanceof Misread) understood = { ...understood, idText: thrown.idText, version: thrown.version };
         const error = thrown instanceof Misread ? thrown.fault : thrown;
         challenge = deps.challenge(request, toGatewayError(error));
-        await outOf().fail(error);
+        await writer().fail(error);
       }
       // The client left before the head: there is nobody to answer.
       if (!reply.sent) reply.hijack();

@@ -1,7 +1,8 @@
 import type { JsonObject } from '#wire';
 import { pinned, runFree } from '#gateway';
 import { ownerOf, type Task } from '#tasks';
-import type { Ask, Out } from '../door/ask.ts';
+import type { Ask } from '../door/ask.ts';
+import type { ReplyWriter } from '../door/reply-writer.ts';
 import type { A2aTail } from '../send/ending.ts';
 import { AGENT_KEY, withMetadata } from '../door/metadata.ts';
 import { notedTask, type RunTaskDeps } from './run-task.ts';
@@ -29,7 +30,7 @@ interface ListParams {
  * as its agent shows it. One that its agent does not show any more, or that is very large, is shown by what is
  * noted.
  */
-export async function listTasks(deps: RunTaskDeps, ask: Ask, out: Out, gone: AbortSignal): Promise<void> {
+export async function listTasks(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, gone: AbortSignal): Promise<void> {
   const service = ask.service === '' ? null : deps.nameOf(ask.service);
   const { pageSize, pageToken, contextId, state, since, historyLength, includeArtifacts } = readList(ask.params);
   const query = { primitive: 'agent', service, contextId, state, since, after: pageToken, limit: pageSize } as const;
@@ -51,7 +52,7 @@ export async function listTasks(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abo
     tasks.push(...texts);
   }
   const rest = JSON.stringify({ nextPageToken: page.next ?? '', pageSize, totalSize: page.total });
-  await out.result(`{"tasks":[${tasks.join(',')}],${rest.slice(1)}`);
+  await reply.result(`{"tasks":[${tasks.join(',')}],${rest.slice(1)}`);
 }
 
 /** Of all tasks of a page together: what comes after that is shown by what is noted. */

@@ -1,7 +1,8 @@
 import { GatewayError } from '#wire';
 import { LISTEN_MS, pinned, runFree, type ListenPlaces, type Pipeline } from '#gateway';
 import type { Task } from '#tasks';
-import type { Ask, Out } from '../door/ask.ts';
+import type { Ask } from '../door/ask.ts';
+import type { ReplyWriter } from '../door/reply-writer.ts';
 import type { A2aTail } from '../send/ending.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
 import { createTaskTalk, type TaskTalkDeps } from './task-talk.ts';
@@ -15,7 +16,7 @@ import type { A2aVersion } from '../wire/version.ts';
  * Tells a client of its task until that ends, or the client leaves. Throws GatewayError `rate_limit_exceeded` where
  * the account listens on too many streams.
  */
-export type ListenToTask = (ask: Ask, task: Task, out: Out, gone: AbortSignal) => Promise<void>;
+export type ListenToTask = (ask: Ask, task: Task, reply: ReplyWriter, gone: AbortSignal) => Promise<void>;
 
 export interface ListenToTaskDeps extends TaskTalkDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
@@ -92,21 +93,21 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
   }
 
   /** Whoever comes later is first shown the task as it is. Resolves with false where there is nothing more to tell. */
-  async function catchUp(ask: Ask, task: Task, out: Out, gone: AbortSignal): Promise<boolean> {
+  async function catchUp(ask: Ask, task: Task, reply: ReplyWriter, gone: AbortSignal): Promise<boolean> {
     const params = { id: task.taskId };
     const tail = await look({ ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, task, gone);
     if (tail === null) return false;
     if (tail.error !== null) {
-      await out.refused(tail.error);
+      await reply.refused(tail.error);
       return false;
     }
     const text = ask.version === '1.0' ? `{"task":${tail.text}}` : tail.text!;
     const over = isTerminal(tail.event?.state ?? null);
-    await (over ? out.result(text) : out.event(text));
+    await (over ? reply.result(text) : reply.event(text));
     return !over;
   }
 
-  return async (ask, task, out, gone) => {
+  return async (ask, task, reply, gone) => {
     const place = places.take(ask.caller.account);
     if (place === null) {
       const { code, message } = places.refusal();
@@ -126,19 +127,19 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     if (gone.aborted) stop();
     try {
       if (late) {
-        if (!(await catchUp(ask, task, out, gone))) return;
+        if (!(await catchUp(ask, task, reply, gone))) return;
         // What it had done by then is in what was shown; how it stands may be told twice.
         reader.keep((text) => readEvent(version, JSON.parse(text))?.kind === 'status');
       }
       for (;;) {
         // oxlint-disable-next-line no-await-in-loop -- one after the other
         const step = await reader.next();
-        if (step === 'stopped') return gone.aborted ? undefined : await out.close();
+        if (step === 'stopped') return gone.aborted ? undefined : await reply.close();
         if (step === 'behind') throw new GatewayError('service_unavailable', BEHIND, { retryAfterS: 1 });
-        if ('item' in step) await out.event(textOf(step.item));
-        else if (step.end.error !== null) return await out.refused(inVersion(step.end.error, version, ask.version));
-        else if (step.end.text === null) return await out.close();
-        else return await out.result(textOf(step.end.text));
+        if ('item' in step) await reply.event(textOf(step.item));
+        else if (step.end.error !== null) return await reply.refused(inVersion(step.end.error, version, ask.version));
+        else if (step.end.text === null) return await reply.close();
+        else return await reply.result(textOf(step.end.text));
       }
     } finally {
       gone.removeEventListener('abort', stop);

@@ -1,6 +1,5 @@
 import { errorText, eventText, isObject, resultText, type Answer } from '#wire';
 import { toGatewayError } from '#gateway';
-import type { Out } from './ask.ts';
 import { A2A_ERRORS, A2aError, errorNameOf } from '../wire/a2a-error.ts';
 import { isStreaming, type Operation } from '../wire/methods.ts';
 import { legacyRestResult } from '../wire/rest-legacy.ts';
@@ -8,7 +7,27 @@ import { bareFromResult } from '../wire/bare-body.ts';
 import { errorValue, REST_MEDIA_TYPES, toA2aError, type A2aBinding } from '../wire/errors-a2a.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-export interface OutOptions {
+/**
+ * Writes the reply to one request. Results are JSON text in the client's version; the binding's envelope goes around
+ * them.
+ */
+export interface ReplyWriter {
+  /**
+   * Writes an event of a stream that goes on. Resolves when more can be written. `headers` are for the head of the
+   * stream: only those of the first event count.
+   */
+  event(text: string, headers?: Readonly<Record<string, string>>): Promise<void>;
+  /** Writes the result, or the last event of a stream. `headers` are for a reply that has not begun. */
+  result(text: string, headers?: Readonly<Record<string, string>>): Promise<void>;
+  /** Writes any thrown value as the error of the wire. */
+  fail(thrown: unknown): Promise<void>;
+  /** Writes an error in the words of the agent. */
+  refused(error: { readonly code: number; readonly message: string; readonly data?: unknown }): Promise<void>;
+  /** Ends a stream whose last event was written. */
+  close(): Promise<void>;
+}
+
+interface ReplyWriterOptions {
   /** The answer, with what its head says beside the usual where it is a stream. */
   readonly answer: (headers: () => Readonly<Record<string, string>>) => Answer;
   readonly version: A2aVersion;
@@ -28,7 +47,7 @@ export interface OutOptions {
 const NOTHING = Buffer.alloc(0);
 
 /** Writes results as the binding has them: around the id of JSON-RPC, or as they are on HTTP+JSON. */
-export function createOut({
+export function createReplyWriter({
   answer: open,
   version,
   binding,
@@ -37,7 +56,7 @@ export function createOut({
   bare = false,
   told: more = () => ({}),
   onError,
-}: OutOptions): Out {
+}: ReplyWriterOptions): ReplyWriter {
   // A bare message came to an address of JSON-RPC: errors have one form there.
   const rest = binding === 'rest' && !bare;
   // Clients of 0.3 that asked for events read nothing else.
