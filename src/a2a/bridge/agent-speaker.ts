@@ -12,7 +12,7 @@ import {
   type Speaker,
 } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
-import { createAnswerTeller, type AnswerTeller } from './answer-teller.ts';
+import { createAnswerReader, type AnswerReader } from './answer-reader.ts';
 import type { A2aTail } from '../send/ending.ts';
 import { toA2aPart, wordsOf } from './parts.ts';
 import { lastInContext } from '../send/context-of.ts';
@@ -87,10 +87,10 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
           begin: (call: Call) => talk.begin!(call),
           resolved: (state) => talk.resolved!(state),
           async *converse(offer, send, signal, detached) {
-            const teller = createAnswerTeller(task);
+            const answer = createAnswerReader(task);
             const before = task?.live ? await taskBefore(deps, task, offer, send, requestId) : null;
-            for (const event of before === null ? [] : teller.tell(before)) yield encodePartsEvent(event);
-            return yield* inParts(talk.converse(offer, send, signal, detached), teller);
+            for (const event of before === null ? [] : answer.read(before)) yield encodePartsEvent(event);
+            return yield* inParts(talk.converse(offer, send, signal, detached), answer);
           },
         },
         free: covered ? 'message/send' : null,
@@ -129,17 +129,17 @@ function messageOf({ turns, contextId, taskId }: PartsAsk): JsonObject {
 /** The events of a talk in 1.0 as parts, and its tail as a PartsEnd. */
 async function* inParts(
   talk: AsyncGenerator<Uint8Array, ReplyEnd, undefined>,
-  teller: AnswerTeller,
+  answer: AnswerReader,
 ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
   for (;;) {
     const step = await talk.next();
     if (step.done) {
       const { tail, ...end } = step.value;
       const { text, error, cut } = tail as A2aTail;
-      if (text !== null) for (const event of teller.tell(JSON.parse(text))) yield encodePartsEvent(event);
-      for (const event of teller.rest()) yield encodePartsEvent(event);
-      return { ...end, tail: teller.end(end, error?.message ?? cut) };
+      if (text !== null) for (const event of answer.read(JSON.parse(text))) yield encodePartsEvent(event);
+      for (const event of answer.rest()) yield encodePartsEvent(event);
+      return { ...end, tail: answer.end(end, error?.message ?? cut) };
     }
-    for (const event of teller.tell(JSON.parse(Buffer.from(step.value).toString()))) yield encodePartsEvent(event);
+    for (const event of answer.read(JSON.parse(Buffer.from(step.value).toString()))) yield encodePartsEvent(event);
   }
 }

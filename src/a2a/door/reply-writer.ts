@@ -27,20 +27,24 @@ export interface ReplyWriter {
   close(): Promise<void>;
 }
 
-interface ReplyWriterOptions {
-  /** The answer, with what its head says beside the usual where it is a stream. */
-  readonly answer: (headers: () => Readonly<Record<string, string>>) => Answer;
+/** The form of a reply. */
+export interface ReplyEnvelope {
   readonly version: A2aVersion;
   readonly binding: A2aBinding;
-  /** On JSON-RPC. */
+  /** JSON text of the id of the request, on JSON-RPC. */
   readonly idText: string;
-  /** null where it is not known what was asked. */
+  /** null while the operation is not known. */
   readonly operation: Operation | null;
-  /** The body was a bare message, and a task is what comes back. */
+  /** The body was a bare message, so that a bare task comes back. */
   readonly bare?: boolean;
-  /** More headers of a reply that is no stream, asked for when it is written; default none. */
-  readonly told?: () => Readonly<Record<string, string>>;
-  /** Told of errors that no wire has a word for. */
+}
+
+interface ReplyWriterOptions extends ReplyEnvelope {
+  /** Opens the answer. `headers` gives the headers of a stream when its head is written. */
+  readonly answer: (headers: () => Readonly<Record<string, string>>) => Answer;
+  /** Gives more headers for a reply that is not a stream, when it is written. */
+  readonly moreHeaders: () => Readonly<Record<string, string>>;
+  /** Called with errors that are the gateway's own. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -54,7 +58,7 @@ export function createReplyWriter({
   idText,
   operation,
   bare = false,
-  told: more = () => ({}),
+  moreHeaders,
   onError,
 }: ReplyWriterOptions): ReplyWriter {
   // A bare message came to an address of JSON-RPC: errors have one form there.
@@ -77,7 +81,7 @@ export function createReplyWriter({
 
   const fail = async (status: number, headers: Readonly<Record<string, string>>, text: string, inStream: string) => {
     if (!begun && failsInEvent && status === 200) await answer.events(NOTHING);
-    else if (!begun) return answer.end(text, status, { ...headers, ...more(), ...type });
+    else if (!begun) return answer.end(text, status, { ...headers, ...moreHeaders(), ...type });
     // On HTTP+JSON nothing but the name of the event tells an error from a result.
     if (!rest) return answer.end(inStream, 200);
     await answer.events(Buffer.from(eventText(inStream, null, 'error')));
@@ -98,8 +102,8 @@ export function createReplyWriter({
         answer.end(around(text), 200);
       } else if (bare) {
         const task = bareFromResult(JSON.parse(text));
-        answer.end(task === null ? text : JSON.stringify(task), 200, { ...headers, ...more() });
-      } else answer.end(around(text), 200, { ...headers, ...more(), ...type });
+        answer.end(task === null ? text : JSON.stringify(task), 200, { ...headers, ...moreHeaders() });
+      } else answer.end(around(text), 200, { ...headers, ...moreHeaders(), ...type });
     },
     async fail(thrown) {
       const told = worthTelling(thrown);
