@@ -1,5 +1,5 @@
 import { loadStatement, type Database, type Row } from '#store';
-import type { OfferFigures } from './health.ts';
+import type { OfferFigures } from './offer-figures.ts';
 import { figuresOf, type Figure } from './unsaved-figures.ts';
 
 export interface KeptFiguresOptions {
