@@ -58,7 +58,7 @@ export interface A2aOptions {
   readonly sign: SignBytes | null;
   readonly auth: CardAuth;
   readonly challenge: A2aRoutesDeps['challenge'];
-  /** The address that the cards of a request are for; null where its Host is none. */
+  /** The address for the cards of a request; null where its Host is not valid. */
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
   /** Secret that the ids of tasks are sealed with which wait for money. */
   readonly secret: Buffer;
@@ -133,7 +133,7 @@ export function createA2a(options: A2aOptions): A2a {
     const found = speakerOf(others, service);
     return found?.speaker.has(found.name) ? { service, ...found } : null;
   };
-  /** What can be called as an agent. */
+  /** Names of agents, and of models and tools that can be called as agents. */
   function* allNames(): Generator<string> {
     yield* new Set(catalog.offers('agent').map(({ service }) => service));
     const { model, mcp } = options.speakers();
@@ -201,7 +201,7 @@ export function createA2a(options: A2aOptions): A2a {
     drain: (ms) => void setTimeout(streams.end, ms - Math.min(LAST_EVENTS_MS, ms / 2)).unref(),
   };
 
-  /** What goes to the agent with a call that others may be made under. */
+  /** The token for an agent that may make calls under this one; null where nothing is left to lend. */
   function runGift({ id, caller, lendable }: Call) {
     if (lendable === 0n) return null;
     const token = runTokens.issue(

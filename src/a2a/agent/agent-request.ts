@@ -23,16 +23,16 @@ export interface AgentRequest {
   /** Given to the agent with the message, in `metadata["tollgate/run"]` and the header; null for none. */
   readonly run: RunGift | null;
   /**
-   * Where the agent tells of the task, in place of where the client asked it to; null for nowhere. Absent where the
+   * The address that the agent notifies, in place of the client's; null for no notifications. Absent where the
    * client asked for nothing.
    */
   readonly webhook?: string | null;
 }
 
-/** What an agent needs to make calls in its turn, paid from the lock of the call that it works on. */
+/** Lets an agent make calls in its turn, paid from the lock of the call that it works on. */
 export interface RunGift {
   readonly token: string;
-  /** Where: base URL of the OpenAI-style API; null where the gateway does not know its own. */
+  /** Base URL of the OpenAI-style API; null where the gateway does not know its own. */
   readonly url: string | null;
   /** USD. */
   readonly budget: string;

@@ -106,8 +106,8 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
 }
 
 /**
- * What was said before goes in front, as text: an agent has no memory of what another told. One that goes on with a
- * context or a task has.
+ * The message to the agent. Earlier turns go in front as text: an agent has no memory of what another said. An
+ * agent that goes on with a context or a task remembers them.
  */
 function messageOf({ turns, contextId, taskId }: PartsAsk): JsonObject {
   const last = turns.at(-1)!;

@@ -38,8 +38,8 @@ export interface BridgedDeps {
 }
 
 /**
- * What is called as an agent and is a model or a tool: its name as the client wrote it (`model/gpt-mini`), and
- * whoever speaks to it.
+ * A model or a tool that is called as an agent: its name as the client wrote it (`model/gpt-mini`), and its
+ * speaker.
  */
 export interface Bridge {
   readonly service: string;
@@ -249,7 +249,7 @@ const said = (taskId: string, contextId: string, text: string): JsonObject => ({
   parts: [{ text }],
 });
 
-/** What a model used, as an agent would say it, and why its answer is not whole. */
+/** The usage of a model, in the form that an agent reports it, and why its answer is not whole. */
 function metadataOf({ tail }: SettledFrame): { readonly metadata?: JsonObject } {
   const { promptTokens, completionTokens, finish, error } = tail as PartsEnd;
   const used =

@@ -90,7 +90,7 @@ export function createCards(options: CardsOptions): Cards {
     ...(onChanged ? { onChanged: (offer: Offer) => onChanged(offer) } : {}),
   });
   const pages = createCardPages({ sign, ...(options.date ? { date: options.date } : {}) });
-  /** What is called as an agent and is none has no card of its own. */
+  /** Models and tools that are called as agents have no card of their own. */
   const cardOf = (offer: Offer): Promise<KnownCard | null> =>
     offer.agent ? known.cardOf(offer) : Promise.resolve(null);
 

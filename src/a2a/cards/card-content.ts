@@ -2,10 +2,7 @@ import type { AgentCard, AgentExtension, AgentSkill } from './agent-card.ts';
 import { cardText, cardTexts, elementsOfValue, mediaTypes, membersOfValue, webUrl } from './card-text.ts';
 import { plainParams } from './plain-params.ts';
 
-/**
- * What an agent says of itself: the part of its card that has nothing to do with where it is and who may call it.
- * Bounded and safe to publish.
- */
+/** The part of an agent's card that does not depend on its address or its callers. Bounded and safe to publish. */
 export interface CardContent extends Pick<AgentCard, 'provider' | 'documentationUrl' | 'iconUrl'> {
   /** Empty texts and lists: the card does not say. */
   readonly name: string;

@@ -72,7 +72,7 @@ function readReply({ status, body }: CardReply, basePath: string | null): KnownC
   return { content, facts, hash: createHash('sha256').update(kept).digest('base64url'), bytes: kept.length * 2 };
 }
 
-/** Where an endpoint is behind a tunnel, only the provider's proxy knows. */
+/** The path of an endpoint; null behind a tunnel, where only the provider's proxy knows it. */
 function basePathOf({ endpoint }: Offer): string | null {
   return endpoint.kind === 'direct' ? new URL(endpoint.baseUrl).pathname : null;
 }

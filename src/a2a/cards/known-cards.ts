@@ -14,7 +14,7 @@ export interface KnownCardsOptions {
   readonly bytesMax?: number;
 }
 
-/** What agents say of themselves, as far as it is known. */
+/** The cards of agents, as far as they are known. */
 export interface KnownCards {
   /**
    * The agent's card; null where it has none or cannot be asked. Waits for one fetch at most, and only where
@@ -27,9 +27,7 @@ const FRESH_MS = 5 * 60_000;
 const RETRY_MS = 30_000;
 /** So long a card stands that cannot be fetched again. */
 const KEPT_MS = 24 * 3_600_000;
-/**
- * Whoever asks for cards needs no credential: beyond so many fetches at once an agent is taken for one without a card.
- */
+/** Asking for cards needs no credential: beyond so many fetches at once an agent counts as one without a card. */
 const FETCHES_MAX = 64;
 
 interface Entry {

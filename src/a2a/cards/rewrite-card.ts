@@ -8,7 +8,7 @@ export const X402_EXTENSION = 'https://github.com/google-agentic-commerce/a2a-x4
 /** Names the extension that tells the price. It is only read: there is nothing to do for a client that knows it. */
 export const PRICING_EXTENSION = 'urn:tollgate:pricing';
 
-/** What the gateway says of a service, whatever its agent does. */
+/** The gateway's own terms for a service, whatever its agent does. */
 export interface CardTerms {
   /** Our address of the service, without a slash at its end. */
   readonly url: string;
@@ -26,7 +26,7 @@ export interface CardTerms {
   readonly x402: boolean;
 }
 
-/** What is spoken here whatever the agent speaks, in the order in which a client should prefer it. */
+/** The interfaces of the gateway, whatever the agent speaks, in the order in which a client should prefer them. */
 const CARRIED = [
   ['JSONRPC', '1.0'],
   ['HTTP+JSON', '1.0'],
@@ -86,7 +86,7 @@ function extensionsOf(
 }
 
 /** Any version of the payment extension: an agent would be paid past the gateway. */
-/** What the address of every version of that extension begins with. */
+/** The beginning of the address of every version of that extension. */
 export const X402_FAMILY = 'https://github.com/google-agentic-commerce/a2a-x402/';
 
 const filled = <T>(list: readonly T[] | undefined): readonly T[] | null => (list && list.length > 0 ? list : null);

@@ -4,7 +4,7 @@ import { canonicalJson } from './canonical-json.ts';
 export interface SignBytes {
   readonly kid: string;
   readonly alg: 'ES256' | 'EdDSA';
-  /** Where the public key is; null: in `/.well-known/jwks.json` of the address that the card is for. */
+  /** Address of the public key; null: `/.well-known/jwks.json` of the address that the card is for. */
   readonly jku: string | null;
   /** The signature as JWS has it (RFC 7518 section 3.4, RFC 8037 section 3.1): for ES256 R and S, 32 bytes each. */
   sign(input: Uint8Array): Uint8Array;
@@ -16,7 +16,7 @@ export interface CardSignature {
   readonly signature: string;
 }
 
-/** Where every gateway shows its public keys. */
+/** Path of a gateway's public keys. */
 export const JWKS_PATH = '/.well-known/jwks.json';
 
 /**

@@ -25,7 +25,7 @@ export interface Ask {
   readonly maxCost: string | readonly string[] | null;
   /** Extensions that the client activates, as the header said; null for none. */
   readonly extensions: string | null;
-  /** The address that cards in the answer are for; null where the request's Host is none. */
+  /** The address for cards in the answer; null where the request's Host is not valid. */
   readonly origin: CardOrigin | null;
   /** The id of the client's request, as text for the call's span; null on HTTP+JSON. */
   readonly rpcId: string | null;

@@ -23,7 +23,7 @@ export interface DoorDeps {
   readonly push: (ask: Ask, reply: ReplyWriter) => Promise<void>;
   /** The extended card. */
   readonly card: (ask: Ask, reply: ReplyWriter) => Promise<void>;
-  /** Answers for what is called as an agent and is another primitive; null for a name that is none. */
+  /** Answers for a model or a tool that is called as an agent; null for an agent. Throws for an unknown name. */
   readonly bridged: (ask: Ask) => ((reply: ReplyWriter) => Promise<void>) | null;
 }
 

@@ -50,8 +50,8 @@ export function withTaskCost(text: string, began: string | null, cost: TaskCost 
 }
 
 /**
- * What is told of the money of a task: its calls as one, those of further messages by themselves as well. `receipt`
- * is that of the first call.
+ * The money of a task, for its metadata: the sum of its calls, and each call by itself. `receipt` is that of the
+ * first call.
  */
 export function taskMoney(
   began: string | null,
@@ -117,8 +117,8 @@ export function withMetadata(text: string, members: Readonly<Record<string, stri
 }
 
 /**
- * What `edit` makes of a text. Where a key stands twice in what may be paid for by now, the last counts, as for
- * most who read it.
+ * Runs `edit` on a text that may be paid for by now. Of a key that stands twice in it the last counts, as for most
+ * readers.
  */
 function readable(text: string, edit: (text: string) => string): string {
   try {
@@ -130,8 +130,8 @@ function readable(text: string, edit: (text: string) => string): string {
 }
 
 /**
- * What an agent says without what this gateway alone says of money. The same value where there is nothing of that
- * in it.
+ * Removes the members that only this gateway may set, which are about money, from an agent's value. Returns the
+ * same value where it has no such member.
  */
 export function withoutMoney(value: unknown): unknown {
   if (!isObject(value)) return value;

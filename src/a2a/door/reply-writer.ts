@@ -138,8 +138,8 @@ const statusOf = (code: number): number => rowOf(code).status;
 const canonicalOf = (code: number): string => rowOf(code).canonical;
 
 /**
- * What of an error the operator is told: its cause, where it is the gateway's own. null for what a client or an
- * agent did, and for what is meant to be refused.
+ * The part of an error for the operator: its cause, where it is the gateway's own. null for errors of clients and
+ * agents, and for intended refusals.
  */
 function worthTelling(thrown: unknown): unknown {
   if (thrown instanceof A2aError) return null;

@@ -56,7 +56,10 @@ export const PROTOCOL_NAMES: ActedOnAt = [
   [['config', 'pushNotificationConfig'], PUSH],
 ];
 
-/** What the gateway acts on in parameters of both versions and bindings before it passes the rest on as it came. */
+/**
+ * The members of parameters, of both versions and bindings, that the gateway acts on before it forwards the rest as
+ * it came.
+ */
 const ACTED_ON: ActedOnAt = [...PROTOCOL_NAMES, [['metadata'], METADATA], [['message', 'metadata'], METADATA]];
 
 /**

@@ -42,15 +42,15 @@ export class Misread extends Error {
 export interface ToUnderstand {
   readonly address: Address;
   readonly request: Pick<FastifyRequest, 'method' | 'body' | 'query'>;
-  /** What the request says of its version, and whether it says anything. */
+  /** The version that the request names, and whether it names one. */
   readonly asked: VersionReading;
   readonly said: boolean;
   readonly limits: Pick<Config['limits'], 'jsonDepthMax' | 'jsonKeysMax'>;
 }
 
 /**
- * What a request asks for, whatever its version and binding. Throws Misread, A2aError or GatewayError for what
- * cannot be understood.
+ * Reads a request of any version and binding. Throws Misread, A2aError or GatewayError for one that cannot be
+ * understood.
  */
 export function understand({ address, request, asked, said, limits }: ToUnderstand): Understood {
   if (asked.version === undefined) {

@@ -1,7 +1,7 @@
 import { createSealedTexts } from '#wire';
 import type { TaskOwner } from '#tasks';
 
-/** What one of our own webhooks is for. The agent that was given it can tell of nothing else. */
+/** The subject of one of the gateway's own webhooks. An agent can notify it of nothing else. */
 export interface OwnAddress extends TaskOwner {
   /** The offer whose agent was given it. */
   readonly offerId: string;
@@ -17,7 +17,7 @@ export interface OwnAddress extends TaskOwner {
 export interface OwnAddresses {
   /** The URL to give to an agent; null where the gateway does not know its own. */
   urlFor(address: OwnAddress): string | null;
-  /** What the path of a notification is for; null for what is not ours, or too old. */
+  /** Opens the path of a notification; null for one that is not ours, or too old. */
   open(sealed: string): OwnAddress | null;
 }
 

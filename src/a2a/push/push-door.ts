@@ -17,8 +17,8 @@ export interface Push {
   /** Keeps the configuration that came with a message, for the task that it began. */
   keep(ask: Ask, service: string, taskId: string, config: PushConfig): Promise<void>;
   /**
-   * Where the agent of an offer can tell of a task, or (`taskId` null) of the one that a message begins; null where
-   * the gateway does not know its own address.
+   * The address for an agent's notifications of a task, or (`taskId` null) of the task that a message begins; null
+   * where the gateway does not know its own address.
    */
   ownWebhook(offer: Offer, owner: TaskOwner, taskId: string | null): string | null;
   /** Tells of what was seen of a task, in the version of the link; returns at once. */

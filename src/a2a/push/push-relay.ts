@@ -12,7 +12,7 @@ export type Notify = (key: TaskKey, seen: { readonly version: A2aVersion }, valu
 
 export interface PushRelayOptions {
   readonly webhooks: Pick<Webhooks, 'has' | 'deliver'>;
-  /** What a task that has ended has cost, as its metadata says it; null while that is not known. */
+  /** The cost of a task that has ended, in the form of its metadata; null while it is not known. */
   readonly generationOf: (key: TaskKey) => Promise<JsonObject | null>;
   readonly onError: (error: unknown) => void;
 }

@@ -8,7 +8,7 @@ import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import type { A2aVersion } from '../wire/version.ts';
 import { PUSH_PATH, type OwnAddress, type OwnAddresses } from './own-address.ts';
 
-/** What an agent told of a task of its own. */
+/** A notification of an agent about a task of its own. */
 export interface PushedEvent {
   readonly key: TaskKey;
   readonly address: OwnAddress;
@@ -30,8 +30,8 @@ const BODY_BYTES_MAX = 1024 * 1024;
 const AT_ONCE_MAX = 32;
 
 /**
- * `POST /a2a/~push/<sealed>`: where agents tell the gateway of their tasks. Whoever has the address may; nobody
- * else learns that there is anything. Register it at the root.
+ * `POST /a2a/~push/<sealed>`: agents notify the gateway of their tasks. The address is the credential: any other is
+ * answered as unknown. Register it at the root.
  */
 export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): FastifyPluginAsync {
   const running = new Map<string, number>();

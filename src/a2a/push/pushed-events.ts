@@ -16,9 +16,9 @@ export interface PushedEventsOptions {
 }
 
 /**
- * What is done with what an agent tells of a task: an end is noted and settled, then the client's webhooks are
- * told. What it tells of a task that is not its own is unknown, and what it tells again, or after the end, changes
- * nothing.
+ * Handles the notifications of agents: an end is noted and settled, then the client's webhooks are notified. A task
+ * that is not the agent's own counts as unknown. A notification that is repeated, or that comes after the end,
+ * changes nothing.
  */
 export function createPushedEvents({ tasks, offer, look, notify }: PushedEventsOptions): PushRoutesOptions['onEvent'] {
   return async ({ key, address, version, event, value }) => {

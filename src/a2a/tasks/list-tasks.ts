@@ -94,7 +94,7 @@ async function shown(
     )) as A2aTail | null;
     if (tail?.text) return JSON.parse(tail.text);
   } catch {
-    // Its agent is away or broken: what is noted is the best that there is.
+    // Its agent is away or broken: the noted task is the best answer.
   }
   return notedTask(task);
 }

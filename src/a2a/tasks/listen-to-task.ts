@@ -92,7 +92,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     return (await runFree(pipeline, call, gone, onEvent)) as A2aTail | null;
   }
 
-  /** Whoever comes later is first shown the task as it is. Resolves with false where there is nothing more to tell. */
+  /** Shows the task as it is, to a client that comes later. Resolves with false where nothing follows. */
   async function catchUp(ask: Ask, task: Task, reply: ReplyWriter, gone: AbortSignal): Promise<boolean> {
     const params = { id: task.taskId };
     const tail = await look({ ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, task, gone);

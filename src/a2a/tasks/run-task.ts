@@ -79,7 +79,7 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, g
   else await reply.result(tail.text!);
 }
 
-/** What calls that are free are called in logs and figures: by 0.3's names, and where it has none by ours. */
+/** Names of free calls in logs and figures: 0.3's, and ours where it has none. */
 const nameOfFree = (operation: Ask['operation']): string => methodOf('0.3', operation) ?? `tasks/${operation}`;
 
 /** Shows one task of the caller as it is now, whatever was asked. */

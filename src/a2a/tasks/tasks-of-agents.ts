@@ -31,8 +31,8 @@ export function beganBy({ notes, taskId }: Pick<Task, 'notes' | 'taskId'>): stri
 export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive: 'agent', service, taskId });
 
 /**
- * What an event says of its task; null for one that says nothing new of where it stands. `gave`: it is known that
- * the task has given output. `bytes`: of what was heard of the task, where the event is its end.
+ * The news of an event about its task; null for an event without news of the task's state. `gave`: the task is
+ * known to have given output. `bytes`: received of the task, where the event is its end.
  */
 export function sightOf(
   offer: PricedByUse,
@@ -54,10 +54,7 @@ export function sightOf(
   };
 }
 
-/**
- * What an end that an agent tells costs: one that it was stopped at is its client's doing, a failure or a refusal
- * is its own.
- */
+/** How an end is charged: a cancellation is the client's doing, a failure or a rejection is the agent's own. */
 function endOf(state: TaskState | null): Sight['end'] {
   if (!isTerminal(state)) return null;
   return state === 'completed' ? 'complete' : state === 'canceled' ? 'cut' : 'free';

@@ -1,6 +1,6 @@
 import type { A2aVersion } from './version.ts';
 
-/** What can be asked of an agent, whatever the version and the binding. */
+/** Operations of an agent, whatever the version and the binding. */
 export const OPERATIONS = [
   'send',
   'stream',

@@ -6,7 +6,7 @@ import type { A2aVersion } from './version.ts';
 /** The member of `metadata` by which an agent says what its work used. */
 export const USAGE_KEY = 'tollgate/usage';
 
-/** What of an event or a result the gateway acts on. */
+/** The part of an event or a result that the gateway acts on. */
 export interface A2aEvent {
   readonly kind: EventKind;
   readonly taskId: string | null;
@@ -28,8 +28,8 @@ export interface A2aEvent {
 }
 
 /**
- * Reads a result (of send, get, cancel) or an event of a stream, of either version. null for what is none of them.
- * Never throws: a member of a wrong type counts as absent, and a state that no version has is `unknown`.
+ * Reads a result (of send, get, cancel) or an event of a stream, of either version; null for any other value. Never
+ * throws: a member of a wrong type counts as absent, and a state that no version has is `unknown`.
  */
 export function readEvent(version: A2aVersion, value: unknown): A2aEvent | null {
   const event = eventOf(version, value);

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '#wire';
 import { readPushConfig, type PushConfig } from './push-config.ts';
 import type { A2aVersion } from './version.ts';
 
-/** What of the parameters of a send or a stream the gateway acts on. */
+/** The parameters of a send or a stream that the gateway acts on. */
 export interface SendParams {
   readonly messageId: string;
   /** The task that the message goes on with; null for a new one. */

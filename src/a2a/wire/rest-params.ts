@@ -5,10 +5,13 @@ import type { Operation } from './methods.ts';
 import { REST_ROUTES, type RestMatch, type RestVerb } from './rest-routes.ts';
 import { stateName, stateOf } from './task-state.ts';
 
-/** What of a request over HTTP+JSON is its parameters. `query` as it was decoded: a text, or several of one name. */
+/**
+ * The parts of a request over HTTP+JSON that become its parameters. `query` as it was decoded: a text, or several
+ * of one name.
+ */
 export interface RestInput {
   readonly query?: Readonly<Record<string, unknown>>;
-  /** The parsed body; undefined where there is none. */
+  /** The parsed body; undefined for an empty one. */
   readonly body?: unknown;
 }
 

@@ -47,7 +47,7 @@ export interface RestMatch {
   readonly ids: { readonly tenant?: string; readonly id?: string; readonly configId?: string };
 }
 
-/** Where no route has the verb: those that the path has. Empty for a path that is none. */
+/** A path without a route for the verb. Lists the verbs that it has; empty for an unknown path. */
 export interface RestMiss {
   readonly allowed: readonly RestVerb[];
 }

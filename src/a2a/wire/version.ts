@@ -43,7 +43,7 @@ function textOf(value: unknown): string {
 
 const shown = (text: string): string => JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 
-/** The query parameter of that name, in any case; undefined where there is none. `query` as it was decoded. */
+/** The query parameter of that name, in any case; undefined where it is absent. `query` as it was decoded. */
 export function versionQuery({ query }: { readonly query: unknown }): unknown {
   if (typeof query !== 'object' || query === null) return undefined;
   for (const [name, value] of Object.entries(query)) if (name.toLowerCase() === VERSION_HEADER) return value;

@@ -65,12 +65,11 @@ const VIEWS = {
   video: viewVideoPrice,
 } as const satisfies Record<Primitive, (offer: Priced) => PriceView>;
 
-/** What a call of the offer costs. */
 export function viewPrice(offer: Pick<Offer, 'primitive'> & Priced): PriceView {
   return VIEWS[offer.primitive](offer);
 }
 
-/** What an offer cost before its price jumped, and from when on (RFC 3339) calls need not accept the new one. */
+/** An offer's price before its jump. Until `effective_at` (RFC 3339) a call has to accept the new price. */
 export interface RaiseView {
   readonly before: PriceView;
   readonly effective_at: string;

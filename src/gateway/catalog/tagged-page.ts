@@ -66,7 +66,7 @@ export function createFreshPage(
   };
 }
 
-/** What others do on this machine meanwhile does not count. */
+/** CPU time of this thread: other work on the machine does not count. */
 function threadWork(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { loadStatement, type Database, type Row, type Step } from '#store';
 
-/** What a tool's definition is held to: its digest, and how often that has changed. Times are epoch milliseconds. */
+/** The digest that a tool's definition is held to, and how often it has changed. Times are epoch milliseconds. */
 export interface ToolPin {
   /** Of the definition, in hex. */
   readonly sha256: string;

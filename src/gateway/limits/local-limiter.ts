@@ -16,7 +16,7 @@ interface FullAt {
 
 export interface LocalLimiter extends RateLimiter {
   take(key: string, policy: RatePolicy, amount: RateAmount): RateDecision;
-  /** What `take` would decide, without taking. */
+  /** Decides as `take` would, without taking. */
   check(key: string, policy: RatePolicy, amount: RateAmount): RateDecision;
   /** Keys remembered. */
   size(): number;

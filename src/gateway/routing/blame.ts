@@ -2,7 +2,7 @@ import type { UpstreamFailure } from '#wire';
 import type { Call, Candidate } from '../call.ts';
 import type { Health } from './router.ts';
 
-/** Whom the failures of one call speak against. */
+/** Decides which offers the failures of one call count against. */
 export interface Blame {
   /** An attempt failed by its provider's fault. `failure`: null where the call's time ran out. */
   failed(candidate: Candidate, startedAt: number, failure: Pick<UpstreamFailure, 'unreachable'> | null): void;

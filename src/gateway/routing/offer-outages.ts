@@ -67,7 +67,7 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
   const isPastCommon = (of: Outage | undefined, at: number): boolean =>
     of !== undefined && isDown(of, at, rules) && hasCooledDown(common, at, rules);
 
-  /** Whose try at the offer a call of this account is: its own while it knows the offer as down, else everybody's. */
+  /** The outage that a try of this account probes: its own while it knows the offer as down, else everybody's. */
   const triedFor = (account: string | undefined, at: number): Outage => {
     const of = ownOf(account);
     return of && isDown(of, at, rules) ? of : common;

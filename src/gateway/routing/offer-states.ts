@@ -24,7 +24,7 @@ export type FailedState = OfferState & { readonly outages: OfferOutages };
 /** The states of offers, by their ids. */
 export interface OfferStates {
   find(id: string): OfferState | undefined;
-  /** Adds a new state when there is none. */
+  /** Adds a new state for an unknown offer. */
   of(id: string): OfferState;
   /** The state of an offer that failed. It becomes the newest, so that offers that nobody calls are forgotten first. */
   ofFailed(id: string): FailedState;

@@ -9,11 +9,11 @@ import type { RoutePreferences } from './preferences.ts';
  */
 export type Standing = 'good' | 'recent' | 'probe' | 'resting' | 'open';
 
-/** What is known of an offer's health, from real calls. */
+/** The health of offers, from real calls. */
 export interface Health {
   /**
-   * `counted`: false for a call that is free by its protocol's table: it shows that the offer is there, and is none
-   * of the work that its figures are about.
+   * `counted`: false for a call that is free by its protocol's table. It shows that the offer can be reached, and
+   * stays out of the figures.
    */
   succeeded(
     offer: Offer,

@@ -27,7 +27,7 @@ const COMPLIANCE_FLOOR = 0.05;
 /** Rates are for so many units. */
 const UNITS = 1_000_000;
 
-/** What an offer is weighed by: micro-USD for 1M of what it is priced by. */
+/** The weight of an offer: micro-USD for 1M of its unit of price. */
 type Weigh = (offer: Offer) => number;
 
 /** An offer in the running. It is compared by `tier`, then `key`, then `draw`; the lowest is tried first. */
@@ -93,7 +93,7 @@ export function createRouter(options: RouterOptions): Router {
     return entries.sort((a, b) => a.tier - b.tier || a.key - b.key || a.draw - b.draw);
   };
 
-  /** Where the operator serves this too, what costs many times as much elsewhere is left out. */
+  /** Where the operator serves a model too, offers that cost many times as much are left out. */
   const atUsualPrice = (offers: readonly Offer[], preferences: RoutePreferences, weigh: Weigh): readonly Offer[] => {
     let dearest = -1;
     for (const offer of offers) if (offer.endpoint.kind === 'direct') dearest = Math.max(dearest, weigh(offer));
@@ -212,7 +212,9 @@ function drawOf(blended: number, random: number, compliance: number): number {
   return (-Math.log(1 - random) * price * price) / (trust * trust);
 }
 
-/** What a call with so many images weighs an offer by: one that is cheap by the token may be dear by the image. */
+/**
+ * The price of an offer for a call with so many images: one that is cheap by the token may be dear by the image.
+ */
 function priceOf(offer: Offer, images: number): number {
   const blended = blendedPrice(offer);
   return images === 0 || offer.primitive !== 'model'

@@ -4,7 +4,7 @@ import { GatewayError } from '#wire';
 import type { LimitsConfig } from '#config';
 import { endsItsConnection } from './refuse-pipelines.ts';
 
-/** What is read of a body after its request was answered, and for how long. */
+/** So much of a body is read after its request was answered, and for so long. */
 const LINGER_BYTES = 32 * 1024 * 1024;
 const LINGER_MS = 5_000;
 /** Between two looks at how much has come. */

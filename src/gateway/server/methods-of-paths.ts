@@ -10,12 +10,12 @@ export type TellRefusal = (error: GatewayError) => {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What is said to another method of this path; the error of the chat wire where it is left out. */
+    /** The refusal of another method of this path; default the error of the chat wire. */
     readonly refusal?: TellRefusal;
   }
 }
 
-/** What there is at a path. */
+/** The methods of a path. */
 export interface RoutesOfPath {
   /** Sorted; none where there is no such path. */
   readonly methods: readonly string[];

@@ -5,7 +5,7 @@ import { unknownMember } from './unknown-member.ts';
 /** The annotation of a schema node that says what would be right, to complete "<field> must be …". */
 export const MUST_BE = 'x-must-be';
 
-/** What a validator of JSON Schema found wrong, where it was told to be `verbose`. */
+/** A finding of a validator of JSON Schema that runs with `verbose`. */
 export interface SchemaProblem {
   readonly keyword: string;
   readonly instancePath: string;

@@ -19,7 +19,7 @@ import { refusePipelines } from './refuse-pipelines.ts';
 import { schemaError } from './schema-problem.ts';
 
 export interface ServerOptions {
-  /** Whose X-Forwarded-For counts; default nobody's. */
+  /** The proxies whose X-Forwarded-For counts; default none. */
   readonly trust?: Trust;
   readonly limits: LimitsConfig;
   /** Told of every error that becomes a 5xx, with its cause; not of those of providers, which the log of calls has. */

@@ -18,9 +18,9 @@ export interface ChatBudget {
   /** Tokens of all completions: the cap times `n`. */
   readonly completionTokensMax: number;
   /**
-   * What keeps a completion to its cap. `provider`: the cap is sent, so output beyond it is the provider's fault.
-   * `gateway`: the client asked for a cap that the provider cannot be sent, and the gateway cuts there. `model`:
-   * nobody asked for a cap and none is sent; a model ends by itself, within its context.
+   * Keeps a completion to its cap. `provider`: the cap is sent, so output beyond it is the provider's fault.
+   * `gateway`: the provider takes no cap, so the gateway cuts at the client's. `model`: nobody asked for a cap and
+   * none is sent; a model ends by itself, within its context.
    */
   readonly keptBy: 'provider' | 'gateway' | 'model';
 }
@@ -88,8 +88,8 @@ export function checkFits(size: PromptSize, offer: Offer): void {
 }
 
 /**
- * What `offer` may claim of a completion without showing it. A provider that dials in shows what it claims, but for
- * what it declares.
+ * The tokens that `offer` may claim of a completion without showing them. A provider that dials in shows all tokens
+ * that it claims, except for those that it declares.
  */
 export function unseenTokens({ model, endpoint }: Offer): UnseenTokens {
   const declared = model!.hiddenReasoning;

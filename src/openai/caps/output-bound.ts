@@ -46,8 +46,7 @@ export function mayBeRun(bytes: Uint8Array, start: number, end: number): boolean
 }
 
 /**
- * What `count` bytes of text, written between two places of `bytes`, count less than their number, as their runs
- * are long tokens.
+ * The discount for runs in `count` bytes of text that stand between two places of `bytes`: runs are long tokens.
  */
 export function runDiscount(bytes: Uint8Array, start: number, end: number, count: number): number {
   let repeated = 0;

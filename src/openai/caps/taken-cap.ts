@@ -9,10 +9,10 @@ export interface TakenCap {
   readonly bound: number | null;
 }
 
-/** What refusals have shown. An offer that is registered anew is a new object, and is learnt anew. */
+/** Learnt from refusals. An offer that is registered anew is a new object, and is learnt anew. */
 const learnt = new WeakMap<Offer, Partial<TakenCap>>();
 
-/** What the offer's block says, corrected by what its refusals have shown. */
+/** The cap that an offer takes, by its block, corrected by its refusals. */
 export function takenCap(offer: Offer): TakenCap {
   const { cap = null, maxOutputTokens } = offer.model!;
   const shown = learnt.get(offer);

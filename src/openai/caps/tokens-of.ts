@@ -1,4 +1,4 @@
-/** What a token is in bytes on average, where a measure is wanted instead of a bound. */
+/** Bytes of a token on average, for measures. A bound needs another number. */
 export const BYTES_PER_TOKEN = 4;
 
 /** About how many tokens `bytes` of text are. */

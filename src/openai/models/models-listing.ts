@@ -5,7 +5,7 @@ import { viewImageModel, viewModel, viewService, viewVideoModel } from './models
 export const TYPES = ['chat', 'image', 'video', 'all'] as const;
 export const FILTERS = ['models', 'agents'] as const;
 
-/** What a listing is asked for. `type` null: chat models, and agents and tools beside them. */
+/** The selection of a listing. `type` null: chat models, and agents and tools beside them. */
 export interface ListingOf {
   readonly type: (typeof TYPES)[number] | null;
   readonly filter: (typeof FILTERS)[number] | null;

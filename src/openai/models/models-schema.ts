@@ -57,7 +57,7 @@ const modelProperties = {
     properties: { details: { type: 'string', description: 'Path of the page that says who offers it.' } },
   },
   default_parameters: { type: 'null', description: 'Not known here.' },
-  per_request_limits: { type: 'null', description: 'There are none beside `context_length`.' },
+  per_request_limits: { type: 'null', description: '`context_length` is the only limit.' },
   supported_voices: { type: 'null', description: 'Not known here.' },
 } as const;
 

@@ -164,7 +164,7 @@ function viewMedia(offers: readonly Offer[]) {
   };
 }
 
-/** What a video is made from, besides words, is told by the fields that its service heeds. */
+/** The input of a video service, besides words, shows in the fields that it supports. */
 function modelType(params: readonly string[]): VideoModelItem['model_type'] {
   if (params.includes('video_url')) return 'video-to-video';
   return params.includes('image_url') ? 'image-to-video' : 'text-to-video';

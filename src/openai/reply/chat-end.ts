@@ -11,7 +11,7 @@ import {
   type UsageBounds,
 } from './chat-usage.ts';
 
-/** What a reader knows of its call. */
+/** The facts of a call that its reader needs. */
 export interface ReplyContext extends UsageBounds {
   readonly callId: string;
   /** The name of the service that serves, which replies carry as `model`. */

@@ -6,8 +6,9 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422, 451]);
 const DETAIL_CHARACTERS_MAX = 300;
 
 /**
- * What an error status of a provider means. Its own words are shown only where it refused the request: where it
- * refused us (a wrong key, an empty account) they may name secrets, so they stay in `cause`, for the operator.
+ * The failure of a provider's error status. The provider's words are shown only where it refused the request. Where
+ * it refused the gateway (a wrong key, an empty account) they may name secrets, so they stay in `cause`, for the
+ * operator.
  */
 export function toFailure(status: number, body: Uint8Array, retryAfterS: number | undefined): UpstreamFailure {
   const words = providerWords(body);

@@ -15,7 +15,7 @@ export interface Collector {
   take(): Buffer;
   /** All of it, copied into memory that can be given to another thread. */
   giveAway(): ArrayBuffer;
-  /** What was given away, where it is needed once more. */
+  /** Takes back the bytes that were given away. */
   takeBack(bytes: ArrayBuffer): void;
 }
 

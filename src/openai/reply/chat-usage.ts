@@ -4,9 +4,9 @@ import type { ChatBudget } from '../caps/chat-budget.ts';
 import type { PromptSize } from '../request/prompt-size.ts';
 import { tokensOf } from '../caps/tokens-of.ts';
 
-/** What a provider's `usage` is worth: a claim, held against what the call was allowed to use. */
+/** A provider's claim of usage, held against the budget of the call. */
 export interface ChatUsage {
-  /** What is billed by; null when nothing valid was claimed. */
+  /** The billed usage; null when nothing valid was claimed. */
   readonly usage: Usage | null;
   readonly flags: readonly ProviderFlag[];
   /** The usage object for the client: the provider's with the numbers that are billed, or measured ones. */
@@ -18,7 +18,7 @@ const MISSING: readonly ProviderFlag[] = ['usage_missing'];
 const INVALID: readonly ProviderFlag[] = ['usage_invalid'];
 const IMPLAUSIBLE: readonly ProviderFlag[] = ['usage_implausible'];
 
-/** What bounds the usage of a call. */
+/** The bounds of a call's usage. */
 export interface UsageBounds {
   readonly budget: ChatBudget;
   readonly size: PromptSize;
@@ -30,11 +30,11 @@ export interface UsageBounds {
 export interface UnseenTokens {
   /** null: as many as the claim itself says are reasoning. */
   readonly max: number | null;
-  /** What is charged for them where no usage came. */
+  /** Charged where no usage came. */
   readonly usual: number;
 }
 
-/** What was delivered. */
+/** Delivered output. */
 export interface Output {
   readonly outputBytes: number;
   /** Of output that is no text. */
@@ -92,8 +92,8 @@ function reasoningOf(claim: object): number {
 }
 
 /**
- * What a reply that was cut used, by its bytes and by what the model declares to reason unseen. null usage when it
- * had produced nothing.
+ * Measures the usage of a reply that was cut, by its bytes and by the unseen tokens that the model declares. null
+ * usage when it had produced nothing.
  */
 export function measureUsage(bounds: UsageBounds, output: Output): ChatUsage {
   const { prompt, completion } = measured(bounds, output);
@@ -110,10 +110,10 @@ export function measureUsage(bounds: UsageBounds, output: Output): ChatUsage {
 const CLAIM_BEHIND_MAX = 2;
 
 /**
- * What a reply that was cut used. A claim in the middle of a stream may be of its beginning: some servers send
- * zeros, or the prompt alone, until the end. Such a claim is not below what was delivered; one of nothing at all is
- * flagged, unless the client `left`, who could have any provider flagged that says what it used at the end.
- * `estimated`: measured, at least in part.
+ * The usage of a reply that was cut. A claim in the middle of a stream may be of its beginning: some servers send
+ * zeros, or the prompt alone, until the end. So the usage is never below what was delivered. A claim of nothing at
+ * all is flagged, unless the client `left`: by leaving, a client could have any provider flagged that reports its
+ * usage at the end. `estimated`: measured, at least in part.
  */
 export function cutUsage(
   claim: unknown,
@@ -139,7 +139,7 @@ export function cutUsage(
   };
 }
 
-/** Completion tokens of a valid claim; null when there is none. */
+/** Completion tokens of a valid claim; null for any other. */
 export function claimedCompletion(claim: unknown): number | null {
   return parseClaim(claim)?.completion ?? null;
 }

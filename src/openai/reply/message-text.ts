@@ -1,6 +1,6 @@
 type Json = Record<string, unknown>;
 
-/** What a model says in words, by the names that servers give it. */
+/** The members that hold a model's words, by the names that servers use. */
 const TEXT_KEYS = ['content', 'reasoning', 'reasoning_content', 'refusal'];
 /** Some servers give the reasoning under both of its names: it is one text. */
 const saidTwice = (key: string, message: Json): boolean =>

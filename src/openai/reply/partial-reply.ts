@@ -1,7 +1,7 @@
 import type { Produced, ReplyContext } from './chat-end.ts';
 import { outputBytesMax } from '../caps/output-bound.ts';
 
-/** What a model says, by the keys that it stands under. */
+/** The keys of a model's words. */
 const KEYS = ['content', 'reasoning', 'reasoning_content', 'refusal', 'arguments'].map((key) => ({
   key,
   bytes: Buffer.from(`"${key}":`),
@@ -15,9 +15,9 @@ const BACKSLASH = 0x5c;
 const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
- * What there is of a completion in one piece that was cut, or that has more structure than is parsed: its texts, as
- * far as they came, each as a choice that ended by its length, and its claim where that came. A key inside a text
- * has its quotes escaped, so that it is not taken for one.
+ * Reads a completion in one piece that was cut, or that has more structure than is parsed: each text, as far as it
+ * came, as a choice that ended by its length, and the claim where that came. A key inside a text has its quotes
+ * escaped, so that it is not taken for a key.
  */
 export function partialReply({ callId, created, service, provider, budget }: ReplyContext, bytes: Buffer): Produced {
   const texts: string[] = [];

@@ -6,7 +6,7 @@ import type { Collector } from './chat-reply-collector.ts';
 import type { ReplyForm } from './whole-reply.ts';
 import type { ReadReply } from './whole-reply-worker.ts';
 
-/** What is larger takes the event loop more than some milliseconds, with the worst that fits into it. */
+/** Larger replies take the event loop more than some milliseconds, in the worst case. */
 const HERE_BYTES_MAX = 64 * 1024;
 
 const WORKER = new URL('./whole-reply-worker.ts', import.meta.url);

@@ -4,8 +4,9 @@ import type { ChatTail, ReplyContext } from './chat-end.ts';
 import { ELSEWHERE, endHere, type ReplyForm } from './whole-reply.ts';
 
 /**
- * What crosses back: an end whose tail has `written` in place of `body`, or an UpstreamFailure in parts, which as
- * an error would lose them. Of a reply that is `tooLarge` the bytes come back as well: part of it may be used.
+ * The result of the thread: an end whose tail has `written` in place of `body`, or an UpstreamFailure in parts,
+ * which as an error would lose them. The bytes of a reply that is `tooLarge` come back as well: part of it may be
+ * used.
  */
 export type ReadReply = { readonly end: ReplyEnd } | { readonly failure: Failure; readonly bytes?: ArrayBuffer };
 

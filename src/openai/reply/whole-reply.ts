@@ -7,7 +7,7 @@ import { cutChoices } from '../caps/output-bound.ts';
 
 type Json = Record<string, unknown>;
 
-/** What a reply in one piece is made into: what was asked for, or the one chunk of a stream. */
+/** The form that a reply in one piece gets: a completion, or the one chunk of a stream. */
 export type ReplyForm = 'completion' | 'chunk';
 
 /** The event loop builds 20,000 keys in some 30 ms. */
@@ -15,7 +15,7 @@ const HERE: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 20_000, jsonElementsM
 /** Log probabilities alone are a dozen keys a token. */
 export const ELSEWHERE: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 500_000, repairText: true };
 
-/** The end of a reply in one piece. Throws UpstreamFailure when it is none. */
+/** The end of a reply in one piece. Throws UpstreamFailure for anything that is not a completion. */
 export function endHere(
   context: ReplyContext,
   bytes: Uint8Array,

@@ -34,8 +34,8 @@ export interface ForwardedCap {
 }
 
 /**
- * What of a request goes to `offer`. Published fields do; others where the model lists them (`params.forward`).
- * Whatever is listed, no field asks for more output than the cap, which is at most what the lock was computed with.
+ * The body for `offer`. It has the published fields, and others that the model lists (`params.forward`). No field
+ * asks for more output than the cap, which is at most what the lock was computed with.
  */
 export function forwardedBody(
   asked: ChatBody,
@@ -61,7 +61,7 @@ export function forwardedBody(
   return { body, dropped };
 }
 
-/** What says how much a model reasons. No bound of it is above the cap. */
+/** Adds the fields that say how much a model reasons. None of their bounds is above the cap. */
 function addReasoning(body: Json, dropped: string[], asked: ChatBody, offer: Offer, cap: number): void {
   const { reasoning, reasoning_effort: effort, thinking, thinking_budget: budget } = asked;
   if (effort !== undefined) body['reasoning_effort'] = effort;
@@ -104,7 +104,7 @@ function listed({ model }: Offer, field: string): boolean {
   return Array.isArray(forward) && (forward as readonly string[]).includes(field);
 }
 
-/** What bounds a field. */
+/** The bounds of a field. */
 interface Bounds {
   readonly offer: Offer;
   readonly cap: number;

@@ -14,7 +14,7 @@ const names = (about: string) => ({
   description: about,
   [MUST_BE]: 'an array of at most 64 provider ids or names',
 });
-/** What a client may send back of a reply as it came. */
+/** A member of an earlier reply that a client sends back. */
 const echoed = { description: 'Of the earlier reply. Not read.' };
 const taskName = {
   type: ['string', 'null'],

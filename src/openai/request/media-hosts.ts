@@ -1,7 +1,7 @@
 import { GatewayError, namesPrivateHost } from '#wire';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
 
-/** Where each type of part has an address, if it has one. */
+/** The path to the address of each type of part that may have one. */
 const PLACES: Readonly<Record<string, readonly string[]>> = {
   image_url: ['url'],
   video_url: ['url'],

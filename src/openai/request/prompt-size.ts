@@ -17,7 +17,7 @@ export interface PromptSize {
 }
 
 /**
- * What chat templates put around each message, and around the whole (a default system prompt, dates, the preamble
+ * Chat templates add tokens around each message, and around the whole (a default system prompt, dates, the preamble
  * of tools).
  */
 const TOKENS_PER_MESSAGE = 16;

@@ -6,7 +6,7 @@ export interface ByteOutput {
   /** The buffer, with room for `bytes` more after `length`. */
   reserve(bytes: number): Buffer;
   writeText(text: string): void;
-  /** What was written since the last take; null when nothing was. */
+  /** The bytes since the last take; null for none. */
   take(): Buffer | null;
 }
 

@@ -6,7 +6,7 @@ import type { ByteOutput } from './byte-output.ts';
  * string, so that they can be checked by comparison and rewritten by splicing, without being parsed.
  */
 export interface ChunkTemplate {
-  /** What the provider's bytes before and after the text are, and what stands for them in ours. */
+  /** The provider's bytes before and after the text, and ours in their place. */
   readonly givenHead: Buffer;
   readonly givenTail: Buffer;
   readonly head: Buffer;
