@@ -59,7 +59,7 @@ export async function runBridged(
   deps: BridgedDeps,
   { service, speaker, name }: Bridge,
   ask: Ask,
-  reply: ReplyWriter,
+  out: ReplyWriter,
 ): Promise<void> {
   const fields = readSend(ask.version, ask.params);
   if (typeof fields === 'string')
@@ -79,7 +79,7 @@ export async function runBridged(
     stream: ask.operation === 'stream',
   };
   const cap = capOf(ask);
-  await deps.once(ask, service, fields.messageId, reply, async (callId) => {
+  await deps.once(ask, service, fields.messageId, out, async (callId) => {
     const { caller, requestId, traceparent, wantsReceipt } = ask;
     const contextId = fields.contextId ?? randomUUID();
     let call: Call | null = null;
@@ -87,7 +87,7 @@ export async function runBridged(
       const plain = await speaker.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
       const request = ask.payment ? { ...plain, payment: ask.payment } : plain;
       call = await deps.pipeline.prepare(capCost(request, cap), callId);
-      const answer = { deps, ask, service, call, contextId, reply };
+      const answer = { deps, ask, service, call, contextId, out };
       return await (ask.operation === 'stream' ? streamed(answer) : whole(answer));
     } catch (error) {
       if (call === null) throw error;
@@ -96,7 +96,7 @@ export async function runBridged(
         (low, { estimate }) => (estimate < low ? estimate : low),
         call.candidates[0]!.estimate,
       );
-      await reply.result(
+      await out.result(
         await deps.unpaid.unpaid({ ask, service, contextId, taskId: null }, toGatewayError(error), least),
       );
       return null;
@@ -110,10 +110,10 @@ interface Answer {
   readonly service: string;
   readonly call: Call;
   readonly contextId: string;
-  readonly reply: ReplyWriter;
+  readonly out: ReplyWriter;
 }
 
-async function whole({ deps, ask, call, contextId, reply }: Answer): Promise<Kept | null> {
+async function whole({ deps, ask, call, contextId, out }: Answer): Promise<Kept | null> {
   const parts: Part[] = [];
   for await (const frame of deps.pipeline.run(call, NEVER)) {
     if (frame.type === 'data')
@@ -134,13 +134,13 @@ async function whole({ deps, ask, call, contextId, reply }: Answer): Promise<Kep
       withCost(JSON.stringify(translateEvent('1.0', ask.version, { message })), call.id, frame),
       ask.payment,
     );
-    await reply.result(text, costHeaders(call.id, frame));
+    await out.result(text, costHeaders(call.id, frame));
     return keptText(text, null, wasCharged(frame));
   }
   return null;
 }
 
-async function streamed({ deps, ask, service, call, contextId, reply }: Answer): Promise<Kept | null> {
+async function streamed({ deps, ask, service, call, contextId, out }: Answer): Promise<Kept | null> {
   const { tasks, now } = deps;
   const taskId = call.id;
   const key = keyOf(service, taskId);
@@ -152,7 +152,7 @@ async function streamed({ deps, ask, service, call, contextId, reply }: Answer):
     status: { state, timestamp: new Date(now()).toISOString(), ...(message === null ? {} : { message }) },
     ...(parts.length === 0 ? {} : { artifacts: [{ artifactId: ARTIFACT, parts: joined(parts).map(toA2aPart) }] }),
   });
-  const send = (event: JsonObject) => reply.event(JSON.stringify(translateEvent('1.0', ask.version, event)));
+  const send = (event: JsonObject) => out.event(JSON.stringify(translateEvent('1.0', ask.version, event)));
   const status = (state: string, message: JsonObject | null): JsonObject => {
     const { status: is } = taskOf(state, message);
     return { statusUpdate: { taskId, contextId, status: is } };
@@ -174,7 +174,7 @@ async function streamed({ deps, ask, service, call, contextId, reply }: Answer):
       null,
     );
     const first = JSON.stringify(translateEvent('1.0', ask.version, { task: taskOf(WORKING, null) }));
-    await reply.event(withReceipt(withCost(first, call.id, null), ask.payment), costHeaders(call.id, null));
+    await out.event(withReceipt(withCost(first, call.id, null), ask.payment), costHeaders(call.id, null));
   };
   const finish = async (state: 'completed' | 'canceled' | 'failed', message: JsonObject | null, charged: boolean) => {
     const name = `TASK_STATE_${state.toUpperCase()}`;
@@ -225,7 +225,7 @@ async function streamed({ deps, ask, service, call, contextId, reply }: Answer):
           statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(frame) },
         }),
       );
-      await reply.result(withReceipt(withCost(text, call.id, frame), ask.payment));
+      await out.result(withReceipt(withCost(text, call.id, frame), ask.payment));
       return end.finish === 'failed' ? null : keptTask(taskId, wasCharged(frame));
     }
     return null;
@@ -233,7 +233,7 @@ async function streamed({ deps, ask, service, call, contextId, reply }: Answer):
     if (!begun) throw error;
     const { message } = toGatewayError(error);
     const last = await finish('failed', said(taskId, contextId, message), false);
-    await reply.result(JSON.stringify(translateEvent('1.0', ask.version, last)));
+    await out.result(JSON.stringify(translateEvent('1.0', ask.version, last)));
     return null;
   }
 }
