@@ -47,7 +47,7 @@ export interface A2aOptions {
   readonly runTokens: RunTokens;
   /** Streams that each account listens on, whatever protocol they are of. */
   readonly listeners: Tally;
-  /** Push notification configurations, and whoever is told of what is seen of a task. */
+  /** Push notification configurations, and the notifications themselves. */
   readonly push: Push;
   /** The primitives of other protocols that can be called as agents. */
   readonly speakers: () => Partial<Speakers>;
@@ -86,14 +86,14 @@ export interface A2a {
   readonly speaker: Speaker;
   /** Looks at the task of an agent. */
   readonly look: Look;
-  /** The gateway stops within `ms`: shortly before, streams of tasks that go on are ended in good order. */
+  /** The gateway stops within `ms`. Shortly before, streams of tasks that go on are ended with their last event. */
   drain(ms: number): void;
 }
 
 const KEEP_ALIVE_MS = 15_000;
-/** Time for streams to end in good order before the gateway stops. */
+/** Time for streams to send their last event before the gateway stops. */
 const LAST_EVENTS_MS = 1_000;
-/** Names that are looked through for those that a wrong one may mean, and how many of them are told. */
+/** Names that are searched for those that a wrong name may mean, and how many of them an error shows. */
 const NAMED_MAX = 1_000;
 const SHOWN_MAX = 5;
 /** The ids of tasks that wait for money are good for so long. */

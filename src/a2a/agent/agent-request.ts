@@ -42,7 +42,7 @@ export const RUN_HEADER = 'tollgate-run';
 const RUN_KEY = 'tollgate/run';
 
 /**
- * The request of an operation to an agent. What it says is passed as it came where both speak the same version.
+ * The request of an operation to an agent. Where both speak the same version, the parameters go on as they came.
  * Throws A2aError where the agent has no such operation.
  */
 export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {

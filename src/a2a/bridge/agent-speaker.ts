@@ -98,7 +98,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
         metadata: null,
         traceparent,
         wantsReceipt,
-        // An agent does not hear that whoever asked has left.
+        // The agent does not notice that the client has left.
         outlivesClient: true,
       };
     },

@@ -43,7 +43,7 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
     facts.take({ metadata: message['metadata'] }, undefined);
     const parts = fromA2aParts(message['parts']);
     if (isInterrupted(state) || state === 'completed') {
-      // Many agents say in their last message what is in their artifact already.
+      // Many agents repeat their artifact in their last message.
       const repeated =
         parts.length > 0 && parts.every(({ kind }) => kind === 'text') && artifacts.repeats(textOf(parts));
       return repeated ? [] : lines.of(`message ${boundedName(message['messageId'])}`, parts);

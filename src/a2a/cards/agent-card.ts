@@ -1,4 +1,4 @@
-/** A card as A2A 1.0 has it (section 4.4). Nothing in it is empty: what is not known is not there. */
+/** A card as A2A 1.0 has it (section 4.4). Unknown members are absent, never empty. */
 export interface AgentCard {
   readonly name: string;
   readonly description: string;

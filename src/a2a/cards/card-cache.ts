@@ -46,7 +46,7 @@ export interface Cards {
    * Never rejects because of an agent.
    */
   card(request: CardRequest): Promise<CardPage>;
-  /** The card of what is called as an agent and is a model or a tool: made of what the catalogue says of it. */
+  /** The card of a model or a tool that is called as an agent, made from the catalogue. */
   bridged(request: Omit<CardRequest, 'offers'>, bridged: BridgedAgent): CardPage;
   /**
    * The card that an agent shows to those whom it knows, as ours, in 1.0's form: made of `card` as the agent gave

@@ -23,8 +23,8 @@ const EXTENSIONS_MAX = 32;
 const URI_MAX = 512;
 
 /**
- * Takes what is known of both versions' cards out of a stranger's JSON value. Never throws: what is of another form
- * is not there.
+ * Reads the known members of both versions' cards from a stranger's JSON value. Never throws: members of another
+ * form are dropped.
  */
 export function readContent(card: unknown): CardContent {
   const members = membersOfValue(card);

@@ -46,7 +46,7 @@ export function membersOfValue(value: unknown): Readonly<Record<string, unknown>
   return isObject(value) ? value : {};
 }
 
-/** The first elements of a list; none where it is no list. */
+/** The first elements of a list; empty for any other value. */
 export function elementsOfValue(value: unknown, countMax: number): readonly unknown[] {
   return Array.isArray(value) ? value.slice(0, countMax) : [];
 }

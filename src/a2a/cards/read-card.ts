@@ -132,8 +132,8 @@ function readInterface(
 }
 
 /**
- * null for what is no address. An address that is not below the endpoint cannot be reached: the endpoint itself is
- * asked.
+ * The path of an address below the endpoint; null for a text that is not an address. An address that is not below
+ * the endpoint cannot be called, so the endpoint itself is.
  */
 function pathBelow(text: string, basePath: string | null): string | null {
   const url = URL.parse(text);
@@ -142,7 +142,7 @@ function pathBelow(text: string, basePath: string | null): string | null {
   const base = basePath?.replace(/\/+$/, '') ?? '';
   if (!`${path}/`.startsWith(`${base}/`)) return '';
   const below = path.slice(base.length);
-  // Two slashes in front would be a host to whoever resolves the path against an address.
+  // A path that begins with two slashes names a host when it is resolved against an address.
   return below.length > PATH_MAX || below.startsWith('//') ? '' : below === '/' ? '' : below;
 }
 

@@ -17,7 +17,7 @@ export interface CardTerms {
   readonly description: string;
   /** Every agent behind the service can stream. */
   readonly streaming: boolean;
-  /** Its tasks are told to webhooks; default yes. */
+  /** Webhooks are notified of its tasks; default yes. */
   readonly push?: boolean;
   /** null: the card tells no price. */
   readonly price: CardPrice | null;

@@ -34,8 +34,8 @@ export function signatureOf(card: object, key: SignBytes, origin: string): CardS
 }
 
 /**
- * The card with signatures of itself and, before that one, of `parts`: what of it readers see who know fewer
- * members than it has. What was in its `signatures` is gone.
+ * Signs a card. The signature of `parts`, which has fewer members, comes first: readers that know only those verify
+ * it. Earlier `signatures` are replaced.
  */
 export function signCard<T extends object>(
   card: T,

@@ -37,7 +37,7 @@ export function readAddress(
       : { kind: 'verb', service: '', version: version ?? '0.3', allowed: POST };
   const known = whole !== null && isService(whole);
   const named: Address | null = posted && known ? { kind: 'rpc', service: whole } : null;
-  // A name that looks like a route of another agent's must not take what is sent to that.
+  // A name that looks like a route of another agent must not take that agent's requests.
   if (named !== null && !ROUTE_LIKE.test(path)) return named;
   const places: { readonly at: number; readonly service: string }[] = [];
   for (

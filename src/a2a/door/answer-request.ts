@@ -113,7 +113,7 @@ export function createAnswerRequest(
       challenge = deps.challenge(request, toGatewayError(error));
       await writer().fail(error);
     }
-    // The client left before the head: there is nobody to answer.
+    // The client left before the head, so no answer is sent.
     if (!reply.sent) reply.hijack();
   };
 }

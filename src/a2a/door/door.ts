@@ -51,7 +51,7 @@ export function createDoor(deps: DoorDeps): Door {
       const ask = { ...asked, service };
       const bridged = await bridgedAt(deps, ask);
       if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(reply);
-      // What is noted here is shown without a call that would be authorised.
+      // The gateway's notes are shown without a call, so nothing else authorises it.
       if (bridged === null) authorise(ask.caller, resolveAgent(deps.catalog, ask.service).service);
       await table[ask.operation](ask, reply, gone);
     } catch (error) {
@@ -79,8 +79,8 @@ async function bridgedAt(
 }
 
 /**
- * The agent that a request to all of them is for: by `tenant` (1.0), by metadata, by its task, or because there is
- * no other. null: all are meant, whose tasks a list is asked for.
+ * Finds the agent of a request that goes to the address of all agents: by `tenant` (1.0), by metadata, by its task,
+ * or because there is only one. null: the request is a list of the tasks of all agents.
  */
 async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation }: Ask): Promise<string | null> {
   const message = params['message'];
@@ -102,7 +102,7 @@ async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation
     if (found.length === 1) return found[0]!.service;
     throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
   }
-  // A key for some agents is told of the tasks of each by itself.
+  // A key for some agents lists the tasks of one agent at a time.
   if (operation === 'list' && !caller.key?.allowedServices) return null;
   const names = [...new Set(catalog.offers('agent').map(({ service }) => service))];
   if (names.length === 1) return names[0]!;

@@ -31,15 +31,14 @@ export function withCost(
   const cost = settled === null ? {} : costOf(settled);
   return withMetadata(text, {
     'tollgate/generation': JSON.stringify({ id: callId, ...cost }),
-    // What an agent writes there itself is no receipt of this gateway.
+    // An agent's own value there is not a receipt of this gateway.
     'tollgate/receipt': settled?.receipt ? JSON.stringify(settled.receipt) : null,
   });
 }
 
 /**
- * A task or an update of one with what the whole task was charged, as far as it is known: the call that began it,
- * and what all its messages cost together once the task is settled. `cost` null: it is not. What an agent says of
- * that itself is left out.
+ * Adds the cost of a task to it or to an update of it: the call that began it, and the sum of all its messages once
+ * the task is settled. `cost` is null before that. The agent's own words about it are removed.
  */
 export function withTaskCost(text: string, began: string | null, cost: TaskCost | null, wantsReceipt: boolean): string {
   const { generation, receipt } = taskMoney(began, cost);
@@ -75,7 +74,7 @@ export function taskMoney(
   };
 }
 
-/** The same in the headers of a reply that is no stream, as chat has it. */
+/** The same as headers of a reply that is not a stream, as chat has them. */
 export function costHeaders(
   callId: string,
   settled: Pick<SettledFrame, 'settlement' | 'receipt'> | null,

@@ -3,7 +3,7 @@ import { MAX_COST_META } from '#gateway';
 import { X402 } from './paid-message.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 
-/** A client may send back what it was told: so the names of replies are known as well. */
+/** A client may send back a reply's metadata: so the names of replies are known as well. */
 const METADATA = actedOn([
   MAX_COST_META,
   ...'tollgate/agent tollgate/run tollgate/generation tollgate/receipt tollgate/usage tollgate/cut'.split(' '),

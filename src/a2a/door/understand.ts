@@ -109,7 +109,7 @@ const EMPTY: JsonObject = {};
 
 /** `version` is null where the client said none: then its method tells, and 0.3 is what the rest is taken for. */
 function understandRpc(service: string, text: string, version: A2aVersion | null): Understood {
-  // The parameters are looked at once it is known of which version they are.
+  // The parameters are read once their version is known.
   const message = readClientMessage(text, () => null);
   if (message === undefined) throw noRequest(text, version ?? '0.3');
   if (message?.kind === 'ambiguous')
@@ -167,7 +167,7 @@ function understandRpc(service: string, text: string, version: A2aVersion | null
   };
 }
 
-/** Why a body is no request of JSON-RPC 2.0. */
+/** The reason why a body is not a request of JSON-RPC 2.0. */
 function noRequest(text: string, version: A2aVersion): Misread {
   if (/^[\t\n\r ]*\[/.test(text))
     return new Misread(

@@ -28,7 +28,8 @@ export interface CreatePushOptions {
 }
 
 /**
- * Push notifications as one thing: clients' configurations, what is sent to them, and our own webhook at the agents.
+ * Push notifications: the configurations of clients, the notifications to them, and the gateway's own webhook at
+ * the agents.
  */
 export interface PushNotifications extends Push {
   /** Our own webhook. Register it at the root. */

@@ -35,7 +35,7 @@ function notification(version: A2aVersion, event: EventValue, generation: JsonOb
     ended: isTerminal(stateOf(isObject(status) ? status['state'] : undefined)),
     priced: (known) =>
       known === null ? notification(version, event, generation) : notification(version, event, known),
-    // Most tasks have nobody who would be told.
+    // Most tasks have no webhook, so this is made when it is needed.
     get identity() {
       return event.kind === 'artifact' && event.value['append'] === true
         ? null
@@ -60,7 +60,7 @@ function contentOf(version: A2aVersion, form: A2aVersion, event: EventValue): We
   const body = bodyOf(form, inForm(version, form, event));
   if (body === null) return null;
   if (Buffer.byteLength(body) <= WEBHOOK_BODY_BYTES_MAX) return { contentType, body };
-  // Who is told of the change can ask for the rest.
+  // A client that hears of the change can ask for the rest.
   const short = shortened(event);
   const shortBody = short === null ? null : bodyOf(form, inForm(version, form, short));
   return shortBody === null ? null : { contentType, body: shortBody };

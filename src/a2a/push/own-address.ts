@@ -10,10 +10,7 @@ export interface OwnAddress extends TaskOwner {
   readonly taskId: string | null;
 }
 
-/**
- * The gateway's own webhooks at agents. Nothing is kept of them: the address itself says what it is for, sealed, to
- * nobody else.
- */
+/** The gateway's own webhooks at agents. They are not stored: the address holds its subject, sealed. */
 export interface OwnAddresses {
   /** The URL to give to an agent; null where the gateway does not know its own. */
   urlFor(address: OwnAddress): string | null;

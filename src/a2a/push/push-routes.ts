@@ -21,7 +21,7 @@ export interface PushedEvent {
 export interface PushRoutesOptions {
   readonly addresses: Pick<OwnAddresses, 'open'>;
   readonly limits: JsonLimits;
-  /** Resolves with false where there is no such task of the one whom the address is for. */
+  /** Resolves with false where the owner of the address has no such task. */
   readonly onEvent: (pushed: PushedEvent) => Promise<boolean>;
 }
 
@@ -76,8 +76,8 @@ export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): F
 const unknown = () => new GatewayError('not_found', 'No such endpoint');
 
 /**
- * Of either version: 1.0 wraps the event, 0.3 sends the task as it is. Throws GatewayError `invalid_request` for
- * what is neither, or of another task.
+ * Reads a notification of either version: 1.0 wraps the event, 0.3 sends the task as it is. Throws GatewayError
+ * `invalid_request` for any other body, and for another task.
  */
 function readPushed(address: OwnAddress, value: unknown): PushedEvent {
   const version = versionOf(value);

@@ -25,8 +25,8 @@ export function createPushedEvents({ tasks, offer, look, notify }: PushedEventsO
     const task = await tasks.find(key, address);
     if (task === null || task.offerId !== address.offerId) return false;
     if (!task.live) return true;
-    // Of an offer that is gone it is not known how its use is priced: whoever looks at the task when it is back
-    // settles it.
+    // The price of an offer that is gone is not known. The task is settled when the offer is back and the task is
+    // looked at.
     const own = offer(address.offerId);
     let sight: Sight | null = null;
     if (own !== null) {

@@ -26,9 +26,9 @@ interface ListParams {
 }
 
 /**
- * `ListTasks`: the caller's own tasks as they are noted here, since an agent knows nothing of whose they are; each
- * as its agent shows it. One that its agent does not show any more, or that is very large, is shown by what is
- * noted.
+ * `ListTasks`: the caller's own tasks, each as its agent shows it. The gateway's notes say which they are, as an
+ * agent does not know whose its tasks are. A task that its agent does not show any more, or that is very large, is
+ * shown from the notes.
  */
 export async function listTasks(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, gone: AbortSignal): Promise<void> {
   const service = ask.service === '' ? null : deps.nameOf(ask.service);
@@ -55,7 +55,7 @@ export async function listTasks(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter,
   await reply.result(`{"tasks":[${tasks.join(',')}],${rest.slice(1)}`);
 }
 
-/** Of all tasks of a page together: what comes after that is shown by what is noted. */
+/** For all tasks of a page together. The tasks after that are shown from the notes. */
 const LIST_CHARS_MAX = 16 * 1024 * 1024;
 /** Of one task, as long as several are asked for. */
 const SHOWN_BYTES_MAX = 8 * 1024 * 1024;

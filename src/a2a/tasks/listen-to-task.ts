@@ -31,7 +31,10 @@ interface Subscription {
   readonly leave: () => void;
 }
 
-/** The clock of its call is longer than the subscription lasts, which is ended in good order. */
+/**
+ * The timeout of the call is longer than the subscription by this, so that the subscription ends with its last
+ * event.
+ */
 const MARGIN_MS = 60_000;
 const OVER: A2aTail = { text: null, event: null, error: null, cut: null };
 
@@ -128,7 +131,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     try {
       if (late) {
         if (!(await catchUp(ask, task, reply, gone))) return;
-        // What it had done by then is in what was shown; how it stands may be told twice.
+        // The shown task has all output by then; only its status may be repeated.
         reader.keep((text) => readEvent(version, JSON.parse(text))?.kind === 'status');
       }
       for (;;) {

@@ -15,7 +15,7 @@ import { translateResult } from '../wire/translate-result.ts';
 
 export interface RunTaskDeps extends TaskTalkDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'lookUp'>;
-  /** The name of what is called as an agent, as its tasks have it. Throws GatewayError `invalid_model`. */
+  /** The name under which the tasks of an agent are noted. Throws GatewayError `invalid_model`. */
   readonly nameOf: (name: string) => string;
   readonly tasks: Tasks;
   readonly listen: ListenToTask;
@@ -119,14 +119,14 @@ async function showSnapshot(
   await reply.result(withTaskCost(text, began, live ? null : await tasks.costOf(task, beganBy), wantsReceipt));
 }
 
-/** A task in 1.0's form by what is noted of it. */
+/** A task in 1.0's form, from the gateway's notes. */
 export function notedTask({ snapshot, taskId, contextId, state, updatedAt }: Task): unknown {
   if (snapshot !== null) return JSON.parse(snapshot);
   const status = { state: stateName(stateOf(state)), timestamp: new Date(updatedAt).toISOString() };
   return { id: taskId, ...(contextId === null ? {} : { contextId }), status };
 }
 
-/** Looks at a task for the gateway itself, that its end is seen although nobody asks. */
+/** Looks at a task for the gateway itself, so that its end is seen even without a client. */
 export function createLook(deps: RunTaskDeps & { readonly onError: (error: unknown) => void }): Look {
   return async (task, signal, whole = false) => {
     const { taskId, service, offerId, account, notes, output } = task;
@@ -144,7 +144,7 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
       looks: true,
     } as const;
     let seen: Sight | null = null;
-    // What the talk would note is given to who asked for the look.
+    // The caller of the look gets what the talk would note.
     const tasks = {
       saw: async (_key: unknown, sight: NonNullable<typeof seen>) => {
         seen = sight;

@@ -5,7 +5,7 @@ import type { A2aEvent } from '../wire/read-result.ts';
 import { isTerminal, type TaskState } from '../wire/task-state.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-/** Notes of a task that no agent keeps: it is an answer of another primitive, and nobody can be asked for it. */
+/** Notes of a task that no agent has: it is an answer of another primitive. */
 export const BRIDGED = '{"bridged":true}';
 
 /**
@@ -49,7 +49,7 @@ export function sightOf(
     output,
     bytes,
     ...(contextId === null ? {} : { contextId }),
-    // What a task used is told once, and charged with its first message.
+    // An agent reports the usage of a task once. It is charged with the first message.
     usageOf: (_call, first, work) => (first ? usageOf(offer, usage, end === 'cut', work) : ONE_CALL),
   };
 }

@@ -14,8 +14,8 @@ export interface A2aEvent {
   /** Of a task and of a status update; null for the others. */
   readonly state: TaskState | null;
   /**
-   * It has something of the work's outcome in it: an artifact, or words to a client that is asked for more. What a
-   * working task says of itself is no outcome.
+   * It has output of the work: an artifact, or a question to the client. The status messages of a working task are
+   * not output.
    */
   readonly output: boolean;
   /** Nothing follows in the stream: the task has ended, or waits for its client, or the event is a message. */
@@ -87,7 +87,7 @@ function usageOf(holders: readonly unknown[]): unknown {
 /** An id that is empty is one that ProtoJSON wrote out as its default. */
 const idOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-/** The tasks of a list (1.0 alone has one), each read as a result; null for what is no list. */
+/** The tasks of a list (1.0 alone has one), each read as a result; null for any other value. */
 export function readTaskList(value: unknown): readonly (A2aEvent | null)[] | null {
   const tasks = isObject(value) ? value['tasks'] : undefined;
   return Array.isArray(tasks) ? tasks.map((task) => readEvent('1.0', task)) : null;

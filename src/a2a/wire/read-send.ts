@@ -14,7 +14,7 @@ export interface SendParams {
   /** How many parts are files, by value or by reference, and how many are data. */
   readonly files: number;
   readonly data: number;
-  /** Whether the reply waits for the end of the work. What is not said counts as yes in both versions. */
+  /** Whether the reply waits for the end of the work. Both versions default to yes. */
   readonly blocking: boolean;
   readonly historyLength: number | null;
   readonly pushConfig: PushConfig | null;

@@ -44,9 +44,9 @@ const QUERY: Readonly<Partial<Record<Operation, Readonly<Record<string, Reader>>
 const WITH_BODY: ReadonlySet<Operation> = new Set(['send', 'stream', 'cancel', 'push-set']);
 
 /**
- * The parameters of a 1.0 request over HTTP+JSON as JSON-RPC has them: the body's members, the query's and, before
- * both, the path's ids. A text instead says what is wrong. Query parameters that the operation has not are ignored,
- * as `A2A-Version` may stand among them.
+ * The parameters of a 1.0 request over HTTP+JSON as JSON-RPC has them, or a text that names what is wrong. The
+ * path's ids count before the query's members, and those before the body's. Query parameters that the operation
+ * does not have are ignored, as `A2A-Version` may be among them.
  */
 export function restParams({ operation, ids }: RestMatch, { query = {}, body }: RestInput): JsonObject | string {
   const fromBody = WITH_BODY.has(operation) && body !== undefined && body !== null ? body : {};

@@ -2,8 +2,8 @@ import type { Primitive } from '#config';
 import type { Offer } from '../call.ts';
 
 /**
- * Names that were served a moment ago and that nobody serves now: whoever calls one is to come back, and not to
- * take it for mistyped.
+ * Names that were served a moment ago and have no provider now. A caller of such a name is asked to come back, not
+ * told that it is mistyped.
  */
 export interface LatelyServed {
   /** The provider of these offers went away; `agoMs` before now. */

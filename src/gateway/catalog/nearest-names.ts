@@ -1,4 +1,4 @@
-/** Names that are compared: whoever misspells one name after the other costs no more than this. */
+/** Names that are compared, so that a client with many misspelt names costs no more than this for each. */
 const COMPARED_MAX = 1_000;
 const SHOWN = 3;
 const LEAST = 0.3;

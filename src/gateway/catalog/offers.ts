@@ -28,7 +28,7 @@ export function offersFromConfig(
   });
 }
 
-/** The direct form of an offer's name: what a consumer pins it by. */
+/** The direct form of an offer's name, by which a consumer pins it. */
 export function directForm(offer: Pick<Offer, 'provider' | 'service'>): string {
   return `${offer.provider.id}:${offer.service}`;
 }

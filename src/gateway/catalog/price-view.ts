@@ -13,8 +13,8 @@ export interface ModelPrice {
 }
 
 /**
- * USD per call; `tools` are those that cost something else. What is charged by use, and the most that a call then
- * costs, only where it is.
+ * USD per call; `tools` are those with another price. Rates and the most that a call can cost are there only where
+ * a call is charged by use.
  */
 export interface ToolPrice {
   readonly per_call: number;

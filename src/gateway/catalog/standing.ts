@@ -12,7 +12,7 @@ export interface Standings {
   readonly registry: { locate(provider: string): object | null };
 }
 
-/** `cooling_down`: it failed and is passed over for a while. `away`: its provider's proxy is not connected. */
+/** `cooling_down`: it failed and is skipped for a while. `away`: its provider's proxy is not connected. */
 export type OfferStatus = 'healthy' | 'cooling_down' | 'away';
 
 /**

@@ -11,7 +11,7 @@ export interface KeptFiguresOptions {
   readonly saveMs?: number;
   /** How often PostgreSQL is asked for what other gateways counted. */
   readonly lookMs?: number;
-  /** The database failed: told once, until it works again. */
+  /** Called once when the database fails, and again only after it worked. */
   readonly onError: (error: Error) => void;
 }
 
@@ -37,10 +37,10 @@ const TOTALS_MAX = 50_000;
 const SKEW_MS = 120_000;
 
 /**
- * Reads the figures, then writes what is counted every `saveMs`, never during a call. Each row is a sum to which
- * every gateway adds; what comes back has the additions of all. A database that is away delays it. A process that
+ * Reads the figures, then writes new counts every `saveMs`, never during a call. Each row is a sum to which every
+ * gateway adds; the row that comes back has the additions of all. A database that is away delays it. A process that
  * is killed loses the counts of the last `saveMs`, and a commit whose answer was lost is counted twice: figures are
- * no money. Rejects with the database's error.
+ * not money. Rejects with the database's error.
  */
 export async function openKeptFigures(options: KeptFiguresOptions): Promise<KeptFigures> {
   const { database, figures, now, saveMs = 5_000, lookMs = 30_000, onError } = options;
@@ -70,7 +70,7 @@ export async function openKeptFigures(options: KeptFiguresOptions): Promise<Kept
 
   const work = async (): Promise<void> => {
     try {
-      // First: what is read afterwards has it already.
+      // Saving comes first, so that the figures that are read afterwards include it.
       await save();
       const at = now();
       if (database.engine === 'postgres' && Math.abs(at - lookedAt) >= lookMs) {

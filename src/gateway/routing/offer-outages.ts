@@ -13,8 +13,8 @@ import {
 } from './outage.ts';
 
 /**
- * The outages of one offer: one that holds for every account, and one for each account whose own calls failed. What
- * one account's calls do to a provider closes it for that account alone: anybody can write a request that a
+ * The outages of one offer: one that holds for every account, and one for each account whose own calls failed.
+ * Failures of one account's calls close the offer for that account alone: anybody can write a request that a
  * provider answers with an error, and pays nothing for it.
  */
 export interface OfferOutages {

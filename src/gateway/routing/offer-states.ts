@@ -26,7 +26,7 @@ export interface OfferStates {
   find(id: string): OfferState | undefined;
   /** Adds a new state for an unknown offer. */
   of(id: string): OfferState;
-  /** The state of an offer that failed. It becomes the newest, so that offers that nobody calls are forgotten first. */
+  /** The state of an offer that failed. It becomes the newest, so that offers without calls are forgotten first. */
   ofFailed(id: string): FailedState;
   all(): Iterable<OfferState>;
 }

@@ -44,12 +44,12 @@ const STICKY = -1;
 const TIERS: Readonly<Record<Standing, number>> = { good: 0, probe: 0, recent: 1, resting: 2, open: 3 };
 
 /**
- * Chooses by weight 1/price² among offers that are well, those without a failure in the last 30 s before those with
- * one. What the consumer asked for comes first: `order`, then who served the sticky key, then `sort`. Strangers set
- * their own prices: without a word of the consumer's on it, no call goes to an offer that is `priceSpreadMax` times
- * as dear as the operator's own, nor falls back to one so much dearer than the first choice. Offers that rest after
- * a failure are left out while there are others; when they are all there is, they are tried all the same, unless
- * they failed so often in a row that they are `open`.
+ * Chooses by weight 1/price² among healthy offers; those without a failure in the last 30 s come before those with
+ * one. The consumer's wishes come first: `order`, then the offer that served the sticky key, then `sort`. Strangers
+ * set their own prices: unless the consumer asks for it, no call goes to an offer that is `priceSpreadMax` times as
+ * dear as the operator's own, nor falls back to one so much dearer than the first choice. Offers that rest after a
+ * failure are left out while there are others. When there are no others they are tried, unless they are `open`
+ * after too many failures in a row.
  */
 export function createRouter(options: RouterOptions): Router {
   const {
@@ -225,8 +225,8 @@ function priceOf(offer: Offer, images: number): number {
 const prices = new WeakMap<Offer, number>();
 
 /**
- * Micro-USD per 1M, prompt and completion together. What is not priced by the token is as dear as the dearest part
- * of it: who opens a session, or lists tools, has not said yet what it will call there.
+ * Micro-USD per 1M, prompt and completion together. An offer without a price per token counts with the dearest part
+ * of its price: a client that opens a session, or lists tools, has not said yet what it will call.
  */
 function blendedPrice(offer: Offer): number {
   let price = prices.get(offer);

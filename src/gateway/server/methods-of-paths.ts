@@ -17,7 +17,7 @@ declare module 'fastify' {
 
 /** The methods of a path. */
 export interface RoutesOfPath {
-  /** Sorted; none where there is no such path. */
+  /** Sorted; empty for an unknown path. */
   readonly methods: readonly string[];
   readonly refusal: TellRefusal | null;
 }

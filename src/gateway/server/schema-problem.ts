@@ -57,7 +57,7 @@ export function schemaError(
   return new GatewayError('invalid_request', `${at || place} ${words}${came}`, at ? { param: at } : {});
 }
 
-/** Of a field that may be one of several things each is told. */
+/** The types of a field that may be one of several things. */
 function typesOf(
   { keyword, instancePath }: SchemaProblem,
   problems: readonly SchemaProblem[],

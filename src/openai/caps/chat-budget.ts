@@ -8,8 +8,8 @@ import { takenCap } from './taken-cap.ts';
 import { tokensOf } from './tokens-of.ts';
 
 /**
- * The most that one call can use at one offer. What is locked, what is asked for upstream and what a claim of usage
- * is held against.
+ * The most that one call can use at one offer. It is locked, sent upstream as the cap, and compared with claims of
+ * usage.
  */
 export interface ChatBudget {
   readonly promptTokensMax: number;

@@ -30,7 +30,7 @@ export function outputBytesMax({
 /** A text of up to so many bytes is not looked through for runs: nearly every chunk of a stream. */
 export const NO_RUN_BYTES = 16;
 /**
- * A run of one to four bytes, or of six, repeats with this distance. What is repeated counts a 32nd: 128 spaces are
+ * A run of one to four bytes, or of six, repeats with this distance. A repeated byte counts a 32nd: 128 spaces are
  * 16 bytes then.
  */
 const RUN_DISTANCE = 12;
@@ -67,9 +67,8 @@ export function runDiscountOf(message: Json): number {
 }
 
 /**
- * The choices of a completion that is longer than its budget can be, cut to that, one after the other; null for one
- * that is not. What is cut has nothing left but its text, as log probabilities and a provider's own fields have the
- * whole text again.
+ * Cuts the choices of a completion that is longer than its budget allows, one after the other; null for one that
+ * fits. A cut choice keeps only its text, as log probabilities and a provider's own fields repeat the whole text.
  */
 export function cutChoices(choices: readonly Json[], outputBytes: number, budget: ChatBudget): Json[] | null {
   const bytesMax = outputBytesMax(budget);

@@ -3,9 +3,9 @@ import type { Offer } from '#gateway';
 
 /** How an offer takes the cap of a completion. */
 export interface TakenCap {
-  /** The name that it takes; `none`: it takes none; null where nobody knows, so that the client's name is tried. */
+  /** The name of the cap; `none`: the offer takes no cap; null: not known, so that the client's name is tried. */
   readonly name: CapName | null;
-  /** Most tokens of one completion that it gives; null where nobody knows. */
+  /** Most tokens of one completion; null where that is not known. */
   readonly bound: number | null;
 }
 
@@ -24,7 +24,6 @@ export function takenCap(offer: Offer): TakenCap {
   };
 }
 
-/** Remembers what a refusal has shown of an offer. */
 export function learnCap(offer: Offer, shown: Partial<TakenCap>): void {
   learnt.set(offer, { ...learnt.get(offer), ...shown });
 }

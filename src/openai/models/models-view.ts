@@ -203,7 +203,8 @@ export function viewEndpoints(offers: readonly Offer[], standings: Standings): R
 }
 
 /**
- * One offer of a model. `status` is a number for other clients; in words it is `health`. What is not measured is null.
+ * One offer of a model. `status` is a number for other clients; in words it is `health`. Figures that are not
+ * measured are null.
  */
 function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknown> {
   const { status: health, ...standing } = viewStanding(offer, standings);

@@ -2,7 +2,7 @@ import { tooLarge } from '#wire';
 import type { ReplyContext } from './chat-end.ts';
 
 /**
- * A reply that is wanted as an object is read by the event loop, so it may be no larger than what stops nobody else.
+ * A reply that is wanted as an object is read by the event loop, so it may not be so large that others wait for it.
  */
 const OBJECT_BYTES_MAX = 2 * 1024 * 1024;
 

@@ -36,7 +36,7 @@ export function createChatReplyReader(context: ReplyContext): ReplyReader {
 }
 
 /**
- * Throws UpstreamFailure for a status that is neither success nor error, and for a compressed body, which nobody
+ * Throws UpstreamFailure for a status that is neither success nor error, and for a compressed body, which was not
  * asked for.
  */
 export function checkHead(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {

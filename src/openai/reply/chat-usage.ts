@@ -37,7 +37,7 @@ export interface UnseenTokens {
 /** Delivered output. */
 export interface Output {
   readonly outputBytes: number;
-  /** Of output that is no text. */
+  /** Bytes of output that is not text. */
   readonly otherBytes: number;
 }
 
@@ -60,7 +60,7 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   const explained =
     shownTokensMax(budget, output) + (unseen.max === null ? reasoningOf(claim) : unseen.max * completionsOf(budget));
   const completion = unseen.max === null ? within : Math.min(within, explained);
-  // Who was sent no cap cannot keep to it.
+  // A provider that was sent no cap cannot keep to it.
   const claimed = budget.keptBy === 'provider' ? counts.completion : within;
   const plausible = prompt === counts.prompt && completion === claimed && completion <= explained && counts.adds;
   return {
@@ -145,8 +145,8 @@ export function claimedCompletion(claim: unknown): number | null {
 }
 
 /**
- * `adds` is false where the claim's own total is another than its parts make: some services count thinking in it,
- * which they do not break down. Its parts are what is billed.
+ * `adds` is false where the claim's own total is not the sum of its parts: some services count thinking in it,
+ * which they do not break down. The parts are billed.
  */
 function parseClaim(claim: unknown): { prompt: number; completion: number; adds: boolean } | null {
   if (typeof claim !== 'object' || claim === null) return null;

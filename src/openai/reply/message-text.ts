@@ -15,7 +15,7 @@ const OTHER_KEYS = ['audio', 'images', 'reasoning_details'];
 /** The words and marks around a call of a tool, which no reply shows, in tokens at most: a byte each. */
 const CALL_FRAME_BYTES = 32;
 
-/** Bytes of text that a message or a delta carries: what a model produced, as far as it can be counted. */
+/** Bytes of text in a message or a delta, as far as they can be counted. */
 export function textBytes(message: Json): number {
   let bytes = 0;
   for (const key of TEXT_KEYS) {
@@ -40,7 +40,7 @@ function functionBytes(value: unknown): number {
 }
 
 /**
- * Bytes of what a message or a delta carries beside its text, and of what its calls of tools take that is not shown.
+ * Bytes of output that is not text in a message or a delta, and of the parts of its tool calls that no reply shows.
  */
 export function otherBytes(message: Json): number {
   let bytes = 0;

@@ -78,7 +78,7 @@ function textAt(bytes: Buffer, from: number): string {
     if (escapes % 2 === 0) break;
     end++;
   }
-  // What was cut in the middle of a character or an escape is left out.
+  // A character or an escape that was cut is left out.
   const raw = new TextDecoder().decode(bytes.subarray(start, end === -1 ? bytes.length : end), { stream: end === -1 });
   const text = end === -1 ? withoutBrokenEscape(raw) : raw;
   try {

@@ -4,7 +4,9 @@ import { PART_TYPES } from './message-schema.ts';
 
 const PRICES = actedOn(['prompt', 'completion', 'image']);
 
-/** Names in a request that decide what is asked, what it costs and who answers, by the object that they stand in. */
+/**
+ * The members of a request that decide its meaning, its cost and its provider, by the object that they stand in.
+ */
 const ACTED_ON: ActedOnAt = [
   [
     [],

@@ -71,8 +71,8 @@ export const REASONING_BOUNDS = words(`
 `);
 
 /**
- * Folded names of what is paid for beside tokens, or gives a call a rank. No model of a provider that dials in gets
- * them by `forward = "all"`.
+ * Folded names of fields that cost money beside tokens, or give a call a rank. No model of a provider that dials in
+ * gets them by `forward = "all"`.
  */
 export const COSTLY = words(`
   servicetier priority speed prediction background deferred

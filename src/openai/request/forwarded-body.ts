@@ -68,7 +68,7 @@ function addReasoning(body: Json, dropped: string[], asked: ChatBody, offer: Off
   if (thinking !== undefined) body['thinking'] = boundedReasoning(thinking, cap);
   if (budget !== undefined) body['thinking_budget'] = atMost(budget, cap);
   if (reasoning === undefined) return;
-  // Who says that it takes all fields, or this one, is no service that would refuse it.
+  // A service that lists all fields, or this one, does not refuse it.
   if (offer.model!.forward === 'all' || listed(offer, 'reasoning'))
     body['reasoning'] = boundedReasoning(reasoning, cap);
   else {
@@ -81,7 +81,7 @@ function addReasoning(body: Json, dropped: string[], asked: ChatBody, offer: Off
 /** An unpublished field as it goes to `offer`; undefined, and its name among `dropped`, where it does not. */
 function other(offer: Offer, field: string, value: unknown, cap: number, dropped: string[]): unknown {
   const name = foldName(field);
-  // What is written in C ends a name at U+0000.
+  // Servers written in C end a name at U+0000.
   const sent =
     !field.includes('\0') && goes(offer, field, name)
       ? bounded(field, name, value, { offer, cap, dropped, known: listed(offer, field) }, listed(offer, field))
@@ -151,8 +151,8 @@ function inside(path: string, value: Json, bounds: Bounds): Json {
 }
 
 /**
- * Whether a member of an object in a field may go. The operator who lists the field knows what is in it; more
- * completions are never priced.
+ * Whether a member of an object in a field may be forwarded. An operator who lists the field knows its members.
+ * More completions are never priced.
  */
 function mayStand(key: string, { offer, known }: Bounds): boolean {
   const name = foldName(key);
@@ -169,7 +169,7 @@ function boundedReasoning(value: unknown, cap: number): unknown {
     : { ...given, ...Object.fromEntries(asks.map((key) => [key, atMost(given[key], cap)])) };
 }
 
-/** Servers read numbers in texts, too; what is no number here may be one there. */
+/** Servers read numbers in texts, too; a text that is not a number here may be one there. */
 function atMost(value: unknown, cap: number): unknown {
   if (value === null || value === undefined) return value;
   return typeof value === 'number' ? Math.min(value, cap) : cap;

@@ -9,9 +9,8 @@ export const maxCostOf = ({ max_cost: asked }: Pick<ChatBody, 'max_cost'>): Cost
   lowestCap([[MAX_COST, asked]]);
 
 /**
- * The body with the `x-max-cost` header as its `max_cost`, where that is lower or the body has none: for clients
- * that cannot add to a body, and for whoever stands between them and the gateway. Throws GatewayError
- * `invalid_request`.
+ * Sets `max_cost` from the `x-max-cost` header, where that is lower or the body has none: for clients that cannot
+ * add to a body, and for proxies in front of the gateway. Throws GatewayError `invalid_request`.
  */
 export function withMaxCost(body: ChatBody, header: string | string[] | undefined): ChatBody {
   if (header === undefined) return body;

@@ -11,7 +11,8 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * Throws GatewayError `invalid_request` for a part whose address names a host of a private network: the provider
- * would fetch it from within its own. What the names of public hosts resolve to, is for the provider to look at.
+ * would fetch it from within its own network. The addresses that public names resolve to are the provider's to
+ * check.
  */
 export function refusePrivateMedia({ messages }: ChatBody): void {
   for (const [i, { content }] of messages.entries()) {

@@ -2,10 +2,10 @@ import { foldName } from '#wire';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
 import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './field-names.ts';
 
-/** The size of what a call sends to a model, measured once. */
+/** The size of a call's prompt, measured once. */
 export interface PromptSize {
   /**
-   * UTF-8 bytes of all text and of everything else that is no image. No tokenizer that works on bytes makes more
+   * UTF-8 bytes of all text and of everything else except images. No tokenizer that works on bytes makes more
    * tokens of them.
    */
   readonly bytes: number;
@@ -128,7 +128,7 @@ export function promptTokensMax(size: PromptSize, contextLength: number): number
   return Math.min(tokens, contextLength);
 }
 
-/** Text and structures; a number or a switch is no text. */
+/** Bytes of text and structures; numbers and switches have none. */
 function valueBytes(value: unknown): number {
   return typeof value === 'string' ? Buffer.byteLength(value) : typeof value === 'object' ? jsonBytes(value) : 0;
 }

@@ -8,8 +8,8 @@ export interface ReasoningEffort {
 }
 
 /**
- * `reasoning: {effort}`, which is another router's word, as the `reasoning_effort` of the published chat API. What
- * else is in it has no name there.
+ * Another router's `reasoning: {effort}` as the `reasoning_effort` of the published chat API. Its other members
+ * have no name there.
  */
 export function reasoningEffort({ reasoning, reasoning_effort: own }: ChatBody): ReasoningEffort {
   if (reasoning === undefined || reasoning === null) return { fields: {}, dropped: [] };

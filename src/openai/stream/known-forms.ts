@@ -75,7 +75,7 @@ function discountOf(
   return mayBeRun(bytes, from, to) ? runDiscount(bytes, from, to, count) : 0;
 }
 
-/** The one string of a chunk that is expected to vary in the next one; null when there is no such string. */
+/** The one string of a chunk that is expected to vary in the next one; null for a chunk without such a string. */
 function varyingField(chunk: Json): { key: string; place: (chunk: Json, value: string) => void } | null {
   const choices = chunk['choices'] as Json[];
   if (choices.length !== 1) return null;
