@@ -9,7 +9,7 @@ import { restRequest } from '../wire/rest-params.ts';
 import { translateParams } from '../wire/translate-params.ts';
 import { VERSION_HEADER, type A2aVersion } from '../wire/version.ts';
 
-export interface AgentRequest {
+interface AgentRequest {
   readonly operation: Operation;
   /** In which `params` are. */
   readonly version: A2aVersion;
@@ -38,7 +38,7 @@ export interface RunGift {
   readonly budget: string;
 }
 
-export const RUN_HEADER = 'tollgate-run';
+const RUN_HEADER = 'tollgate-run';
 const RUN_KEY = 'tollgate/run';
 
 /**

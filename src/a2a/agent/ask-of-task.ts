@@ -16,7 +16,7 @@ export interface AskOfTask {
 }
 
 /** A task as its agent shows it, or why it does not. */
-export type TaskShown =
+type TaskShown =
   | { readonly kind: 'task'; readonly value: unknown; readonly event: A2aEvent }
   | { readonly kind: 'error'; readonly error: (AgentSaid & { readonly kind: 'error' })['error'] };
 

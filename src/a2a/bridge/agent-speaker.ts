@@ -22,7 +22,7 @@ import { createSendTalk, type SendTalkDeps } from '../send/send-talk.ts';
 import { taskBefore } from '../tasks/task-before.ts';
 import { keyOf, versionIn } from '../tasks/tasks-of-agents.ts';
 
-export interface AgentSpeakerDeps extends SendTalkDeps {
+interface AgentSpeakerDeps extends SendTalkDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
   readonly tasks: Tasks;
 }

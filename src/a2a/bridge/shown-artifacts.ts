@@ -3,7 +3,7 @@ import type { Part } from '#gateway';
 import { fromA2aParts } from './parts.ts';
 
 /** The artifacts of one answer. Agents show them more than once: whole, in pieces, and again as words at the end. */
-export interface ShownArtifacts {
+interface ShownArtifacts {
   /** Takes a streamed piece of an artifact, and returns its parts. `append`: it continues the piece before. */
   piece(artifact: unknown, append: boolean): NewParts | null;
   /** Takes an artifact as it stands, and returns the parts that are new. */

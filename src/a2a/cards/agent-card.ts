@@ -21,7 +21,7 @@ export interface AgentInterface {
   readonly protocolVersion: string;
 }
 
-export interface AgentCapabilities {
+interface AgentCapabilities {
   readonly streaming: boolean;
   readonly pushNotifications: boolean;
   readonly extendedAgentCard?: true;
@@ -57,6 +57,6 @@ export type SecurityScheme =
     }
   | { readonly openIdConnectSecurityScheme: { readonly description: string; readonly openIdConnectUrl: string } };
 
-export interface SecurityRequirement {
+interface SecurityRequirement {
   readonly schemes: Readonly<Record<string, { readonly list: readonly string[] }>>;
 }

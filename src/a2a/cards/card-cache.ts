@@ -59,7 +59,7 @@ export interface Cards {
   own(catalog: Pick<Catalog, 'offers' | 'version'>, version: A2aVersion, origin: CardOrigin): CardPage;
 }
 
-export interface CardRequest {
+interface CardRequest {
   /** As it was asked for: a pinned provider or a suffix stays in the card's addresses. */
   readonly service: string;
   /** Not empty. */

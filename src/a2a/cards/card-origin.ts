@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { CardOrigin } from './card-pages.ts';
 
-export interface CardOriginOptions {
+interface CardOriginOptions {
   /** Origin that the world reaches this gateway at; null where that is not known. */
   readonly publicUrl: string | null;
   /** Hosts that this gateway is known by, with a port where it is not the scheme's. */

@@ -23,7 +23,7 @@ export interface CardOrigin {
   readonly known: boolean;
 }
 
-export interface CardPages {
+interface CardPages {
   /**
    * The page of the card that `make` makes, or the one that was made of the same `content` for the same version and
    * address.
@@ -31,7 +31,7 @@ export interface CardPages {
   page(content: string, version: A2aVersion, origin: CardOrigin, make: () => AgentCard): CardPage;
 }
 
-export interface CardPagesOptions {
+interface CardPagesOptions {
   /** null: cards are not signed. */
   readonly sign: SignBytes | null;
   readonly bytesMax?: number;

@@ -5,7 +5,7 @@ import { readVersion, VERSION_HEADER, versionQuery } from '../wire/version.ts';
 import type { BridgedAgent, Cards } from './card-cache.ts';
 import type { CardOrigin, CardPage } from './card-pages.ts';
 
-export interface CardRoutesDeps {
+interface CardRoutesDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'version'>;
   readonly cards: Cards;
   /** Finds the model or tool that is called as an agent by this name; null for any other name. */

@@ -11,7 +11,7 @@ import { A2aError } from '../wire/a2a-error.ts';
 import { translateError } from '../wire/translate-error.ts';
 import { translateResult } from '../wire/translate-result.ts';
 
-export interface ExtendedCardDeps {
+interface ExtendedCardDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly cards: Cards;

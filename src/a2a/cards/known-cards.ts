@@ -15,7 +15,7 @@ export interface KnownCardsOptions {
 }
 
 /** The cards of agents, as far as they are known. */
-export interface KnownCards {
+interface KnownCards {
   /**
    * The agent's card; null where it has none or cannot be asked. Waits for one fetch at most, and only where
    * nothing is known yet. Never rejects.

@@ -21,7 +21,7 @@ export interface CardFacts {
   readonly signed: 'none' | 'unverified';
 }
 
-export interface CardEndpoint {
+interface CardEndpoint {
   readonly version: A2aVersion;
   /** Below the registered endpoint: empty, or with a leading slash. */
   readonly path: string;

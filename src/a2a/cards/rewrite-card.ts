@@ -6,7 +6,7 @@ import { securityOf, type CardAuth } from './card-security.ts';
 /** The payment extension: who has no balance may pay for a task by itself. */
 export const X402_EXTENSION = 'https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2';
 /** Names the extension that tells the price. It is only read: there is nothing to do for a client that knows it. */
-export const PRICING_EXTENSION = 'urn:tollgate:pricing';
+const PRICING_EXTENSION = 'urn:tollgate:pricing';
 
 /** The gateway's own terms for a service, whatever its agent does. */
 export interface CardTerms {
@@ -68,7 +68,7 @@ export function rewriteCard(content: CardContent | null, terms: CardTerms): Agen
 }
 
 /** All interfaces at one address: requests say which one they mean. */
-export function interfacesAt(url: string): readonly AgentInterface[] {
+function interfacesAt(url: string): readonly AgentInterface[] {
   return CARRIED.map(([protocolBinding, protocolVersion]) => ({ url, protocolBinding, protocolVersion }));
 }
 

@@ -11,13 +11,13 @@ export interface SignBytes {
 }
 
 /** One JWS in flattened form with its payload left out (A2A 1.0 section 8.4.2). */
-export interface CardSignature {
+interface CardSignature {
   readonly protected: string;
   readonly signature: string;
 }
 
 /** Path of a gateway's public keys. */
-export const JWKS_PATH = '/.well-known/jwks.json';
+const JWKS_PATH = '/.well-known/jwks.json';
 
 /**
  * The signature of a card (A2A 1.0 section 8.4): over its canonical JSON without `signatures`. The card must hold

@@ -14,7 +14,7 @@ import type { Operation } from '../wire/methods.ts';
 /** Answers one request at one agent. Never throws: what goes wrong is the answer. */
 export type Door = (ask: Ask, reply: ReplyWriter, gone: AbortSignal) => Promise<void>;
 
-export interface DoorDeps {
+interface DoorDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers'>;
   readonly tasks: Tasks;
   readonly taskDeps: RunTaskDeps;

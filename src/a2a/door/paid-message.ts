@@ -17,7 +17,7 @@ const KEYS: readonly string[] = Object.values(X402);
 const REJECTED = 'payment-rejected';
 
 /** A message without what it says of a payment, who sends it, and that payment. */
-export interface PaidMessage extends Pick<Ask, 'params' | 'paramsText'> {
+interface PaidMessage extends Pick<Ask, 'params' | 'paramsText'> {
   readonly caller: Caller;
   readonly payment: PaymentSlip | null;
 }

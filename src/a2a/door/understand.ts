@@ -14,7 +14,7 @@ import { restParams } from '../wire/rest-params.ts';
 import type { A2aVersion, VersionReading } from '../wire/version.ts';
 
 /** One request as it was understood. */
-export interface Understood {
+interface Understood {
   readonly ask: Omit<
     Ask,
     'caller' | 'payment' | 'requestId' | 'traceparent' | 'wantsReceipt' | 'maxCost' | 'extensions' | 'origin'
@@ -39,7 +39,7 @@ export class Misread extends Error {
   }
 }
 
-export interface ToUnderstand {
+interface ToUnderstand {
   readonly address: Address;
   readonly request: Pick<FastifyRequest, 'method' | 'body' | 'query'>;
   /** The version that the request names, and whether it names one. */

@@ -11,7 +11,7 @@ import { createPushRelay } from './push-relay.ts';
 import { pushRoutes } from './push-routes.ts';
 import { createPushedEvents } from './pushed-events.ts';
 
-export interface CreatePushOptions {
+interface CreatePushOptions {
   readonly webhooks: Webhooks;
   readonly tasks: Pick<Tasks, 'find' | 'saw' | 'costOf'>;
   readonly catalog: Pick<Catalog, 'offers'>;

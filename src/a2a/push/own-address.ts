@@ -18,7 +18,7 @@ export interface OwnAddresses {
   open(sealed: string): OwnAddress | null;
 }
 
-export interface OwnAddressesOptions {
+interface OwnAddressesOptions {
   /** 32 bytes that all gateways of one database share. */
   readonly secret: Uint8Array;
   /** Origin that the world reaches this gateway at, without a slash at its end; null where that is not known. */

@@ -18,7 +18,7 @@ import type { Operation } from '../wire/methods.ts';
 import { readPushConfig, writePushConfig, type PushConfig } from '../wire/push-config.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-export interface PushConfigsOptions {
+interface PushConfigsOptions {
   readonly webhooks: Pick<Webhooks, 'set' | 'list' | 'delete'>;
   readonly tasks: Pick<Tasks, 'find'>;
   /** Whether clients' receivers may be on this machine and its networks, and without TLS. */

@@ -9,7 +9,7 @@ import { notificationOf, type Notification } from './notification.ts';
  */
 export type Notify = (key: TaskKey, seen: { readonly version: A2aVersion }, value: unknown) => void;
 
-export interface PushRelayOptions {
+interface PushRelayOptions {
   readonly webhooks: Pick<Webhooks, 'has' | 'deliver'>;
   /** The cost of a task that has ended, in the form of its metadata; null while it is not known. */
   readonly generationOf: (key: TaskKey) => Promise<JsonObject | null>;

@@ -9,7 +9,7 @@ import type { A2aVersion } from '../wire/version.ts';
 import { PUSH_PATH, type OwnAddress, type OwnAddresses } from './own-address.ts';
 
 /** A notification of an agent about a task of its own. */
-export interface PushedEvent {
+interface PushedEvent {
   readonly key: TaskKey;
   readonly address: OwnAddress;
   readonly version: A2aVersion;

@@ -6,7 +6,7 @@ import { sightOf } from '../tasks/tasks-of-agents.ts';
 import type { Notify } from './push-relay.ts';
 import type { PushRoutesOptions } from './push-routes.ts';
 
-export interface PushedEventsOptions {
+interface PushedEventsOptions {
   readonly tasks: Pick<Tasks, 'find' | 'saw'>;
   /** The offer with this id; null for one that is gone. */
   readonly offer: (id: string) => PricedByUse | null;

@@ -7,7 +7,7 @@ import { chooseLink } from '../agent/link.ts';
 import { versionIn } from '../tasks/tasks-of-agents.ts';
 import { writePushConfig } from '../wire/push-config.ts';
 
-export interface TellAgentDeps {
+interface TellAgentDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly catalog: Pick<Catalog, 'offers'>;
   readonly cards: Pick<Cards, 'facts'>;

@@ -16,7 +16,7 @@ export interface FanOut<Item, End> {
   readonly begun: boolean;
 }
 
-export interface FanReader<Item, End> {
+interface FanReader<Item, End> {
   /**
    * The next item, or the end. `behind`: so much waited for this reader, who was slower than others, that it is
    * given no more. `stopped`: by `stop`. Throws what the source failed with.

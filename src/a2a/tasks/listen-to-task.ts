@@ -18,7 +18,7 @@ import type { A2aVersion } from '../wire/version.ts';
  */
 export type ListenToTask = (ask: Ask, task: Task, reply: ReplyWriter, gone: AbortSignal) => Promise<void>;
 
-export interface ListenToTaskDeps extends TaskTalkDeps {
+interface ListenToTaskDeps extends TaskTalkDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly places: ListenPlaces;
 }

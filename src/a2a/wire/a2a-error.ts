@@ -54,7 +54,7 @@ export interface A2aErrorRow {
 
 export type A2aErrorName = keyof typeof A2A_ERRORS;
 
-export interface A2aErrorOptions {
+interface A2aErrorOptions {
   /** The member that is wrong, as a path: `message.parts[0].text`. */
   readonly param?: string | undefined;
   /** More texts that help, by name, such as the task's id. */

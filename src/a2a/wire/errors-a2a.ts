@@ -121,7 +121,7 @@ export const REST_MEDIA_TYPES = { '0.3': 'application/json', '1.0': 'application
   string
 >;
 
-export interface A2aErrorTarget {
+interface A2aErrorTarget {
   readonly version: A2aVersion;
   readonly binding: A2aBinding;
   /** The JSON text of the request's id, on JSON-RPC; `null` where it is not known. */

@@ -79,7 +79,7 @@ const EXPECTED: ReadonlyMap<Reader, string> = new Map([
 ]);
 
 /** A request over HTTP+JSON below the interface's URL; `path` has its query. */
-export interface RestRequest {
+interface RestRequest {
   readonly verb: RestVerb;
   readonly path: string;
   readonly body?: JsonObject;

@@ -7,7 +7,7 @@ export type RestVerb = 'GET' | 'POST' | 'DELETE';
  * A route of the HTTP+JSON binding, below the interface's URL. `{id}` is the task, `{configId}` the push
  * notification configuration.
  */
-export interface RestRoute {
+interface RestRoute {
   readonly operation: Operation;
   readonly verb: RestVerb;
   readonly path: string;
@@ -48,7 +48,7 @@ export interface RestMatch {
 }
 
 /** A path without a route for the verb. Lists the verbs that it has; empty for an unknown path. */
-export interface RestMiss {
+interface RestMiss {
   readonly allowed: readonly RestVerb[];
 }
 

@@ -1,5 +1,5 @@
 /** The versions of A2A that are spoken here, as `Major.Minor`. */
-export const A2A_VERSIONS = ['0.3', '1.0'] as const;
+const A2A_VERSIONS = ['0.3', '1.0'] as const;
 export type A2aVersion = (typeof A2A_VERSIONS)[number];
 
 /**

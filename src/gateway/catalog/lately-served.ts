@@ -5,7 +5,7 @@ import type { Offer } from '../call.ts';
  * Names that were served a moment ago and have no provider now. A caller of such a name is asked to come back, not
  * told that it is mistyped.
  */
-export interface LatelyServed {
+interface LatelyServed {
   /** The provider of these offers went away; `agoMs` before now. */
   add(offers: readonly Offer[], agoMs?: number): void;
   has(name: string, primitive: Primitive): boolean;

@@ -2,7 +2,7 @@ import { priceId, type Price, type Rates } from '#billing';
 import type { Service, ServiceConfig } from '#config';
 import type { Endpoint, Offer, Provider } from '../call.ts';
 
-export interface OffersFromConfigOptions {
+interface OffersFromConfigOptions {
   /** The public key of a provider of the configuration file. */
   readonly providerId: (providerName: string) => string;
   /** Epoch milliseconds. */

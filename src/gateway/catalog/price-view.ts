@@ -16,7 +16,7 @@ export interface ModelPrice {
  * USD per call; `tools` are those with another price. Rates and the most that a call can cost are there only where
  * a call is charged by use.
  */
-export interface ToolPrice {
+interface ToolPrice {
   readonly per_call: number;
   readonly per_second?: number;
   readonly prompt?: number;
@@ -29,7 +29,7 @@ export interface ToolPrice {
  * USD per message, per task and per 1M tokens; null where that is not charged. Seconds, the most that a call costs
  * which is charged by use, and what the agent may spend on calls of its own, only where there is such a thing.
  */
-export interface AgentPrice {
+interface AgentPrice {
   readonly per_call: number | null;
   readonly per_task: number | null;
   readonly per_second?: number;

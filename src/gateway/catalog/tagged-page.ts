@@ -22,7 +22,7 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, { body, e
   return reply.type('application/json; charset=utf-8').send(body);
 }
 
-export interface FreshPageOptions {
+interface FreshPageOptions {
   /** Grows with what the page is made of, as far as that is known at once. */
   readonly version: () => number;
   readonly now: () => number;

@@ -30,7 +30,7 @@ const COUNT = loadStatement(import.meta.url, './sql/count-tool-pins.sql');
 const PUT = loadStatement(import.meta.url, './sql/put-tool-pin.sql');
 const DELETE = loadStatement(import.meta.url, './sql/delete-tool-pin.sql');
 
-export interface ToolPinsOptions {
+interface ToolPinsOptions {
   readonly now: () => number;
   /**
    * Pins of one service, with those of tools that it lists no more: they are kept so that a tool that comes back

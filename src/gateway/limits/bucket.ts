@@ -12,7 +12,7 @@ export interface Buckets {
   readonly tokens: Bucket;
 }
 
-export interface Bucket {
+interface Bucket {
   /** Units that it refills by in a minute. */
   readonly perMinute: number;
   /** Units that it holds at most. */
@@ -22,7 +22,7 @@ export interface Bucket {
 }
 
 /** How far ahead of now each bucket's time is, in milliseconds: 0 is full, `depthMs` is empty. */
-export interface Debt {
+interface Debt {
   readonly requestsMs: number;
   readonly tokensMs: number;
 }

@@ -29,7 +29,7 @@ export interface ListenPlace {
   leave(): void;
 }
 
-export interface ListenPlacesOptions {
+interface ListenPlacesOptions {
   /** Streams of one account. */
   readonly max: number;
   /** Those of each account, of all places that are counted together; default these alone. */

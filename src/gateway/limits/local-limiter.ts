@@ -14,7 +14,7 @@ interface FullAt {
   tokens: number;
 }
 
-export interface LocalLimiter extends RateLimiter {
+interface LocalLimiter extends RateLimiter {
   take(key: string, policy: RatePolicy, amount: RateAmount): RateDecision;
   /** Decides as `take` would, without taking. */
   check(key: string, policy: RatePolicy, amount: RateAmount): RateDecision;

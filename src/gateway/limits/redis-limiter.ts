@@ -13,7 +13,7 @@ const PREFIX = 'tollgate:rate:';
 /** How often a Redis that failed is tried again. */
 const PROBE_EVERY_MS = 250;
 
-export interface RateLimiterOptions {
+interface RateLimiterOptions {
   /** null limits in process. */
   readonly redis: RedisClient | null;
   /** Milliseconds that only go on. */

@@ -14,7 +14,7 @@ export interface Arrivals {
   close(): void;
 }
 
-export interface ArrivalsOptions {
+interface ArrivalsOptions {
   /** False while an offer's provider is connected nowhere. */
   readonly present: (offer: Offer) => boolean;
   /** Tells of every provider that can be reached again. */

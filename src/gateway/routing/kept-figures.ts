@@ -16,7 +16,7 @@ export interface KeptFiguresOptions {
 }
 
 /** Figures of offers in the database, where they survive a restart and are shared by the gateways of it. */
-export interface KeptFigures {
+interface KeptFigures {
   /** Removes at most `batch` rows that nothing is shown from any more, and resolves with how many those were. */
   sweep(batch: number): Promise<number>;
   /** Writes what was counted since the last time. Never rejects. */

@@ -10,7 +10,7 @@ export interface OfferFigures {
 }
 
 /** The counts and measurements of offers. */
-export interface CountedOffers
+interface CountedOffers
   extends OfferFigures, Pick<Health, 'flagged' | 'compliance' | 'latencyMs' | 'tokensPerSecond' | 'stats'> {
   succeeded(state: OfferState, sample: Parameters<Health['succeeded']>[1]): void;
   failed(state: OfferState): void;

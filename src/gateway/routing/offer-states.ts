@@ -19,7 +19,7 @@ export interface OfferState {
   outages: OfferOutages | null;
 }
 
-export type FailedState = OfferState & { readonly outages: OfferOutages };
+type FailedState = OfferState & { readonly outages: OfferOutages };
 
 /** The states of offers, by their ids. */
 export interface OfferStates {

@@ -8,7 +8,7 @@ export interface RetryBudget {
   take(): boolean;
 }
 
-export interface RetryBudgetOptions {
+interface RetryBudgetOptions {
   readonly now: () => number;
   /** Retries per call. */
   readonly ratio?: number;

@@ -11,7 +11,7 @@ export interface Figure {
 }
 
 /** The counts of one offer within one minute. */
-export interface FigureDelta {
+interface FigureDelta {
   readonly offer: string;
   readonly minute: number;
   successes: number;

@@ -3,7 +3,7 @@ import type { Offer } from '../call.ts';
 import type { RoutePreferences } from './preferences.ts';
 import type { Health, Router, Standing } from './router.ts';
 
-export interface RouterOptions {
+interface RouterOptions {
   readonly health: Health;
   /** 0 to 1, without 1. */
   readonly random: () => number;

@@ -6,7 +6,7 @@ import { unknownMember } from './unknown-member.ts';
 export const MUST_BE = 'x-must-be';
 
 /** A finding of a validator of JSON Schema that runs with `verbose`. */
-export interface SchemaProblem {
+interface SchemaProblem {
   readonly keyword: string;
   readonly instancePath: string;
   readonly params: Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@ import type { CapName } from '#wire';
 import type { Offer } from '#gateway';
 
 /** How an offer takes the cap of a completion. */
-export interface TakenCap {
+interface TakenCap {
   /** The name of the cap; `none`: the offer takes no cap; null: not known, so that the client's name is tried. */
   readonly name: CapName | null;
   /** Most tokens of one completion; null where that is not known. */

@@ -3,7 +3,7 @@ import type { Catalog, Offer } from '#gateway';
 import { servicesOf } from './models-listing.ts';
 
 /** A chat model as clients of Anthropic's API list it. */
-export interface AnthropicModel {
+interface AnthropicModel {
   readonly type: 'model';
   readonly id: string;
   readonly display_name: string;

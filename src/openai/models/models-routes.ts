@@ -6,7 +6,7 @@ import { createModelPages, type ListingQuery, type ModelPages, type ModelPagesDe
 import { headersSchema, nameParams, partsParams, querySchema } from './models-requests.ts';
 import { countSchema, endpointsSchema, entrySchema, listingSchema, modelSchema } from './models-schema.ts';
 
-export interface ModelsDeps extends ModelPagesDeps {
+interface ModelsDeps extends ModelPagesDeps {
   readonly admit: Pipeline['admit'];
 }
 

@@ -16,7 +16,7 @@ import { slugOf } from '#pages';
 import { SUPPORTED_PARAMETERS } from '../request/chat-schema.ts';
 
 /** One entry of `data` of `GET /models`: the shapes that several clients expect, in one object. */
-export interface ModelItem {
+interface ModelItem {
   readonly id: string;
   readonly object: 'model';
   /** Epoch seconds. */
@@ -59,7 +59,7 @@ interface ProviderItem {
 }
 
 /** One entry of `image_models`. */
-export interface ImageModelItem {
+interface ImageModelItem {
   readonly id: string;
   readonly name: string;
   /** Names. */
@@ -71,7 +71,7 @@ export interface ImageModelItem {
 }
 
 /** One entry of `video_models`. */
-export interface VideoModelItem {
+interface VideoModelItem {
   readonly id: string;
   readonly name: string;
   /** Names. */
@@ -236,7 +236,7 @@ function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknow
 }
 
 /** 0 can be called; below it cannot at the moment. */
-export const STATUS_NUMBERS: Readonly<Record<OfferStatus, number>> = { healthy: 0, cooling_down: -1, away: -2 };
+const STATUS_NUMBERS: Readonly<Record<OfferStatus, number>> = { healthy: 0, cooling_down: -1, away: -2 };
 
 /** Fields that an offer lists by name. */
 function forwardedBeside({ model }: Offer): readonly string[] {

@@ -16,7 +16,7 @@ import {
   REDIRECTING,
 } from './field-names.ts';
 
-export interface ForwardedBody {
+interface ForwardedBody {
   readonly body: Record<string, unknown>;
   /**
    * Names of the fields that the consumer sent and `offer` does not get, as they were written; a dot stands before

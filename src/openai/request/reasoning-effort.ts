@@ -1,7 +1,7 @@
 import type { ChatBody } from './chat-schema.ts';
 
 /** The fields that say how much a model reasons, at a provider that does not list `reasoning`. */
-export interface ReasoningEffort {
+interface ReasoningEffort {
   readonly fields: { readonly reasoning_effort?: unknown };
   /** Names of what such a provider does not get. */
   readonly dropped: readonly string[];

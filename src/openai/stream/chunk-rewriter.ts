@@ -10,7 +10,7 @@ import { createStreamedChoices } from './streamed-choices.ts';
 type Json = Record<string, unknown>;
 
 /** Rewrites a provider's events as ours. */
-export interface ChunkRewriter {
+interface ChunkRewriter {
   /** Chunks that had a choice. */
   readonly chunks: number;
   /** The provider sent `[DONE]`. */
@@ -32,11 +32,10 @@ export function createChunkRewriter(
   output: ByteOutput,
   parseAll: boolean,
 ): ChunkRewriter {
-  const { callId, service, provider } = context;
-  const choicesRead = createStreamedChoices(callId, tally);
+  const stamp = createStamp(context);
+  const choicesRead = createStreamedChoices(context.callId, tally);
   const forms = createKnownForms(tally);
   let chunks = 0;
-  let created: number | null = null;
   let claim: unknown = null;
   let held: Json | null = null;
   let done = false;
@@ -86,24 +85,13 @@ export function createChunkRewriter(
     return true;
   }
 
-  function stamp(chunk: Json): void {
-    chunk['id'] = callId;
-    chunk['object'] = 'chat.completion.chunk';
-    if (typeof chunk['created'] !== 'number') chunk['created'] = created ?? context.created;
-    created ??= chunk['created'] as number;
-    chunk['model'] = service;
-    chunk['provider'] = provider;
-    // A text or absent, by the published schema of chunks. A whole reply has null.
-    if (chunk['system_fingerprint'] === null) chunk['system_fingerprint'] = undefined;
-  }
-
   function write(chunk: Json): void {
     output.writeText(`data: ${JSON.stringify(chunk)}\n\n`);
   }
 
-  function writeWordsThatFit({ id, object, created: at, model, choices }: Json, room: number): void {
+  function writeWordsThatFit({ id, object, created, model, provider, choices }: Json, room: number): void {
     const fitting = cutDeltas(choices as Json[], room);
-    if (fitting.length > 0) write({ id, object, created: at, model, provider, choices: fitting });
+    if (fitting.length > 0) write({ id, object, created, model, provider, choices: fitting });
   }
 
   /** The last chunk of a stream that ended without one. */
@@ -157,4 +145,19 @@ export function createChunkRewriter(
 
 function copyMissing(from: Json, to: Json): void {
   for (const key of Object.keys(from)) if (!(key in to)) to[key] = from[key];
+}
+
+/** Sets the members that every chunk of a stream has alike. */
+function createStamp({ callId, service, provider, created: fallback }: ReplyContext): (chunk: Json) => void {
+  let created: number | null = null;
+  return (chunk) => {
+    chunk['id'] = callId;
+    chunk['object'] = 'chat.completion.chunk';
+    if (typeof chunk['created'] !== 'number') chunk['created'] = created ?? fallback;
+    created ??= chunk['created'] as number;
+    chunk['model'] = service;
+    chunk['provider'] = provider;
+    // A text or absent, by the published schema of chunks. A whole reply has null.
+    if (chunk['system_fingerprint'] === null) chunk['system_fingerprint'] = undefined;
+  };
 }

@@ -15,7 +15,7 @@ export interface ChunkTemplate {
 
 const PLACEHOLDER = 'tollgate:the-text-goes-here';
 /** A form longer than this is not learned: learning parses it up to nine times, in one turn of the event loop. */
-export const FORM_CHARS_MAX = 4096;
+const FORM_CHARS_MAX = 4096;
 const ESCAPES = new Uint8Array(256);
 for (const escape of '"\\bfnrt') ESCAPES[escape.charCodeAt(0)] = 1;
 

@@ -12,7 +12,7 @@ const LEARN_CREDIT = 8;
 const FAST_EVENTS_PER_CREDIT = 16;
 
 /** The forms of chunks that a stream has shown: events of a known form are rewritten without being parsed. */
-export interface KnownForms {
+interface KnownForms {
   /**
    * Writes the event to `output` and counts its text. False, with nothing written, when its form is unknown or its
    * text does not fit into the budget: then the event has to be parsed.

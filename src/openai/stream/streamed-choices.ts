@@ -6,7 +6,7 @@ import { createToolCallDeltas } from './tool-call-deltas.ts';
 type Json = Record<string, unknown>;
 
 /** The choices of one stream, from chunk to chunk. */
-export interface StreamedChoices {
+interface StreamedChoices {
   /** By the index of the choice. */
   readonly finishReasons: ReadonlyMap<number, string>;
   /** Normalises the choices of `chunk` in place and counts their output. */

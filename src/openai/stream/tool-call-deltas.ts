@@ -5,7 +5,7 @@ interface KnownCall {
   readonly id: string;
 }
 
-export interface ToolCallDeltas {
+interface ToolCallDeltas {
   /**
    * Rewrites the `tool_calls` of one delta of one choice. `opened` is true when one of them is the first of its call.
    */
