@@ -52,9 +52,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
         throw new GatewayError(
           'invalid_request',
           `There is no task ${printable(ask.taskId, 64)} of this agent, or it is not yours`,
-          {
-            param: 'task_id',
-          },
+          { param: 'task_id' },
         );
       const last = task ?? (await lastInContext(tasks, caller, service, ask.contextId));
       const params = { message: messageOf(ask) };

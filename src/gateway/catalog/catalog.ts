@@ -143,9 +143,7 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
         throw new GatewayError(
           'no_provider_healthy',
           `No provider of ${printable(name)} is connected at the moment; one was, a moment ago`,
-          {
-            retryAfterS: BACK_S,
-          },
+          { retryAfterS: BACK_S },
         );
       const { code, kind, hint, param } = NOT_FOUND[primitive];
       throw new GatewayError(code, `${kind} not found: ${printable(name)}${hint}`, { param });

@@ -36,9 +36,7 @@ export function refusePipelines(server: FastifyInstance): void {
       new GatewayError(
         'rate_limit_exceeded',
         `More than ${AHEAD_MAX} requests wait for answers on this connection: open another one`,
-        {
-          retryAfterS: 1,
-        },
+        { retryAfterS: 1 },
       ),
     );
   });

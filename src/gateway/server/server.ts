@@ -185,10 +185,7 @@ export function toGatewayError(error: unknown): GatewayError {
     return new GatewayError(
       'service_unavailable',
       'The ledger is not reachable at the moment: retry shortly. Whether a call that had begun was charged is told by /api/v1/generation',
-      {
-        retryAfterS: 2,
-        cause: error,
-      },
+      { retryAfterS: 2, cause: error },
     );
   }
   if (error instanceof DatabaseError && error.code === UNSTORABLE_CHARACTER) {

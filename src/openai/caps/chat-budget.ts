@@ -80,9 +80,7 @@ export function checkFits(size: PromptSize, offer: Offer): void {
     throw new GatewayError(
       'unprocessable',
       `${offer.service} takes no ${missing} input; it takes ${inputModalities.join(', ')}`,
-      {
-        param: 'messages',
-      },
+      { param: 'messages' },
     );
   }
 }
