@@ -1,6 +1,6 @@
 import { createBytePile } from '#wire';
 
-/** A stream of server-sent events that is none: a line or an event longer than the cap. */
+/** A line or an event of a stream of server-sent events is longer than the cap. */
 export class SseError extends Error {
   override readonly name = 'SseError';
 }
@@ -95,7 +95,8 @@ export function createSseScanner(
   }
 
   /**
-   * Whole events of one line, `data:…` LF LF, as nearly all are: one native search each. Returns where that form ends.
+   * Takes whole events of one line, `data:…` LF LF, as nearly all are, with one native search each. Returns where
+   * that form ends.
    */
   function byEvent(chunk: Buffer, from: number): number {
     let i = from;
