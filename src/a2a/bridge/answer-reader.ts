@@ -6,7 +6,7 @@ import { boundedName, createShownArtifacts, REMEMBERED_MAX, textOf, type NewPart
 import { USAGE_KEY } from '../wire/read-result.ts';
 import { isInterrupted, isTerminal, stateOf, type TaskState } from '../wire/task-state.ts';
 
-/** Reads the events of a task as one answer: agents show their artifacts, messages and whole tasks more than once. */
+/** Reads the events of a task as one answer: agents repeat their artifacts, messages and whole tasks. */
 export interface AnswerReader {
   /** Takes a parsed event of A2A 1.0, and returns what it adds to the answer. */
   read(event: unknown): readonly PartsEvent[];

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '#wire';
 import type { Part } from '#gateway';
 import { fromA2aParts } from './parts.ts';
 
-/** The artifacts of one answer. Agents show them more than once: whole, in pieces, and again as words at the end. */
+/** The artifacts of one answer. Agents repeat them: whole, in pieces, and again as words at the end. */
 interface ShownArtifacts {
   /** Takes a streamed piece of an artifact, and returns its parts. `append`: it continues the piece before. */
   piece(artifact: unknown, append: boolean): NewParts | null;

@@ -59,7 +59,7 @@ export function readAddress(
   if (named !== null) return named;
   if (wrong !== null) return wrong;
   if (known) return { kind: 'verb', service: whole, version: version ?? '0.3', allowed: POST };
-  // An address below an agent that looks like a route of HTTP+JSON is a misspelt route, not the name of another agent.
+  // An address below an agent that looks like a route of HTTP+JSON is a misspelt route, not another agent's name.
   const misspelt = /:[^/]+$/.test(path) && places.some(({ at }) => at > 0);
   return posted && !misspelt ? { kind: 'rpc', service: whole ?? path.slice(1) } : { kind: 'none' };
 }

@@ -93,7 +93,7 @@ export function createRouter(options: RouterOptions): Router {
     return entries.sort((a, b) => a.tier - b.tier || a.key - b.key || a.draw - b.draw);
   };
 
-  /** Where the operator serves a model too, offers that cost many times as much are left out. */
+  /** Leaves out offers that cost many times as much as the operator's own, where the operator serves the model. */
   const atUsualPrice = (offers: readonly Offer[], preferences: RoutePreferences, weigh: Weigh): readonly Offer[] => {
     let dearest = -1;
     for (const offer of offers) if (offer.endpoint.kind === 'direct') dearest = Math.max(dearest, weigh(offer));
