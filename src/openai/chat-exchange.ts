@@ -1,13 +1,13 @@
 import { type CapField, type CapName, readCapRefusal } from '#wire';
 import type { Exchange, Offer, ReplyReader, UpstreamRequest } from '#gateway';
-import { askedCap, unseenTokens, withPrompt, type ChatBudget } from './chat-budget.ts';
-import type { ReplyContext } from './chat-end.ts';
-import { createChatReplyReader } from './chat-reply-reader.ts';
-import type { ChatBody } from './chat-schema.ts';
-import { createChatStreamReader } from './chat-stream-reader.ts';
-import { forwardedBody, type ForwardedCap } from './forwarded-body.ts';
-import { measurePrompt, type PromptSize } from './prompt-size.ts';
-import { learnCap, takenCap } from './taken-cap.ts';
+import { askedCap, unseenTokens, withPrompt, type ChatBudget } from './caps/chat-budget.ts';
+import type { ReplyContext } from './reply/chat-end.ts';
+import { createChatReplyReader } from './reply/chat-reply-reader.ts';
+import type { ChatBody } from './request/chat-schema.ts';
+import { createChatStreamReader } from './stream/chat-stream-reader.ts';
+import { forwardedBody, type ForwardedCap } from './request/forwarded-body.ts';
+import { measurePrompt, type PromptSize } from './request/prompt-size.ts';
+import { learnCap, takenCap } from './caps/taken-cap.ts';
 
 export interface ChatExchangeOptions {
   readonly body: ChatBody;

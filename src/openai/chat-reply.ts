@@ -1,8 +1,8 @@
 import { GatewayError, toHttpError, createSilent, type KeepAlive, type ReplySink } from '#wire';
 import { formatUsd, toUsdNumber, type Frame, type SettledFrame } from '#billing/amounts';
 import { toGatewayError, wasCharged } from '#gateway';
-import type { ChatTail } from './chat-end.ts';
-import { droppedHeader, maxTokensHeader } from './altered-headers.ts';
+import type { ChatTail } from './reply/chat-end.ts';
+import { droppedHeader, maxTokensHeader } from './reply/altered-headers.ts';
 
 /** What a reply says of itself. */
 export interface ReplyAbout {

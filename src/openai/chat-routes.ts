@@ -35,15 +35,15 @@ import {
   type Speakers,
 } from '#gateway';
 import { requireAdmission } from '#auth';
-import { refuseLookAlikes } from './acted-on.ts';
-import { chatAnswerSchema } from './chat-answer-schema.ts';
+import { refuseLookAlikes } from './request/acted-on.ts';
+import { chatAnswerSchema } from './reply/chat-answer-schema.ts';
 import { writeChatReply } from './chat-reply.ts';
-import { chatSchema, type ChatBody } from './chat-schema.ts';
+import { chatSchema, type ChatBody } from './request/chat-schema.ts';
 import { answerOnce } from './idempotent-reply.ts';
-import { withMaxCost } from './max-cost.ts';
-import { refusePlugins } from './refuse-plugins.ts';
-import { refusePrivateMedia } from './media-hosts.ts';
-import { withModel } from './models-asked.ts';
+import { withMaxCost } from './request/max-cost.ts';
+import { refusePlugins } from './request/refuse-plugins.ts';
+import { refusePrivateMedia } from './request/media-hosts.ts';
+import { withModel } from './request/models-asked.ts';
 import { createOpenChat } from './open-chat.ts';
 import type { ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 

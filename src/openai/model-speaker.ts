@@ -4,7 +4,7 @@ import { toChatBody } from './bridge/ask-body.ts';
 import { createPartsReader } from './bridge/parts-reader.ts';
 import { toCall } from './chat-to-call.ts';
 
-export interface ModelSpeakerOptions {
+interface ModelSpeakerOptions {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
   readonly config: Pick<Config, 'upstream'>;
   /** Epoch milliseconds. */

@@ -2,7 +2,7 @@ import type { Config } from '#config';
 import { speakerOf, type Pipeline, type Speakers } from '#gateway';
 import { openBridged } from './bridge/open-bridged.ts';
 import type { OpenChat, ReplyAbout } from './chat-reply.ts';
-import type { ChatBody } from './chat-schema.ts';
+import type { ChatBody } from './request/chat-schema.ts';
 import { toCall, type ChatContext } from './chat-to-call.ts';
 import { openToolLoop, type ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 

@@ -15,7 +15,8 @@ import {
   type Speaker,
 } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
-import type { Ask, Out } from '../door/ask.ts';
+import type { Ask } from '../door/ask.ts';
+import type { ReplyWriter } from '../door/reply-writer.ts';
 import { costHeaders, withCost, withReceipt } from '../door/metadata.ts';
 import { keptTask, keptText, type Kept, type Once } from '../send/once.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
@@ -37,8 +38,8 @@ export interface BridgedDeps {
 }
 
 /**
- * What is called as an agent and is a model or a tool: its name as the client wrote it (`model/gpt-mini`), and
- * whoever speaks to it.
+ * A model or a tool that is called as an agent: its name as the client wrote it (`model/gpt-mini`), and its
+ * speaker.
  */
 export interface Bridge {
   readonly service: string;
@@ -55,7 +56,7 @@ export async function runBridged(
   deps: BridgedDeps,
   { service, speaker, name }: Bridge,
   ask: Ask,
-  out: Out,
+  out: ReplyWriter,
 ): Promise<void> {
   const fields = readSend(ask.version, ask.params);
   if (typeof fields === 'string')
@@ -106,7 +107,7 @@ interface Answer {
   readonly service: string;
   readonly call: Call;
   readonly contextId: string;
-  readonly out: Out;
+  readonly out: ReplyWriter;
 }
 
 async function whole({ deps, ask, call, contextId, out }: Answer): Promise<Kept | null> {
@@ -245,7 +246,7 @@ const said = (taskId: string, contextId: string, text: string): JsonObject => ({
   parts: [{ text }],
 });
 
-/** What a model used, as an agent would say it, and why its answer is not whole. */
+/** The usage of a model, in the form that an agent reports it, and why its answer is not whole. */
 function metadataOf({ tail }: SettledFrame): { readonly metadata?: JsonObject } {
   const { promptTokens, completionTokens, finish, error } = tail as PartsEnd;
   const used =

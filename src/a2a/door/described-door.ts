@@ -36,8 +36,8 @@ const example = {
 };
 
 /**
- * What the reference says of an address of A2A. It describes and does not validate. `all`: the address of all
- * agents. `hide`: it is described at another place.
+ * The reference's description of an address of A2A. It does not validate. `all`: the address of all agents. `hide`:
+ * it is described at another place.
  */
 export function describeDoor(all: boolean, hide: boolean): Readonly<Record<'post' | 'get', FastifySchema>> {
   const params = {

@@ -7,7 +7,8 @@ import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import { taskTo03 } from '../wire/translate-task.ts';
 
 /**
- * A task that there is for no agent: it waits for its client to pay. Its id says so itself, so that nothing is kept.
+ * Tasks that wait for their client to pay. No agent has them. Their ids hold all that is to be known, so that
+ * nothing is kept.
  */
 export interface PaymentTasks {
   /**
@@ -26,8 +27,8 @@ export interface PaymentTasks {
     least: MicroUsd,
   ): Promise<string>;
   /**
-   * What the message went on with that such a task of this account stands for, null for a new one; undefined for an
-   * id that is of none.
+   * The task that the unpaid message was meant for, null for a new one; undefined where the id is not of an unpaid
+   * task of this account.
    */
   goesOnWith(account: string, taskId: string): string | null | undefined;
 }
@@ -100,9 +101,7 @@ const FAILURES: Partial<Record<ErrorCode, string>> = {
   payment_verification_failed: 'INVALID_SIGNATURE',
 };
 
-/**
- * Where the payment stands: none came, one was taken that does not reach, or one was no good, and another is asked for.
- */
+/** The state of the payment: missing, too small, or not valid, so that another is asked for. */
 function standing({ code, message }: GatewayError, payment: Ask['payment']): Readonly<Record<string, unknown>> {
   const failure = payment ? FAILURES[code] : undefined;
   if (payment && failure !== undefined) {

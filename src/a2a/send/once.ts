@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import { GatewayError, isObject, type JsonObject } from '#wire';
 import { type Idempotency, idempotencyError, KEPT_BYTES_MAX, newCallId, paymentKey } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
-import type { Ask, Out } from '../door/ask.ts';
+import type { Ask } from '../door/ask.ts';
+import type { ReplyWriter } from '../door/reply-writer.ts';
 import { keyOf } from '../tasks/tasks-of-agents.ts';
 import { readEvent } from '../wire/read-result.ts';
 
@@ -10,7 +11,7 @@ export interface OnceDeps {
   readonly idempotency: Idempotency;
   readonly tasks: Pick<Tasks, 'ofCall' | 'find'>;
   /** Shows a task as it is now: the outcome of a message that was sent before. */
-  readonly show: (ask: Ask, taskId: string, out: Out) => Promise<void>;
+  readonly show: (ask: Ask, taskId: string, out: ReplyWriter) => Promise<void>;
 }
 
 /**
@@ -21,7 +22,7 @@ export type Once = (
   ask: Ask,
   service: string,
   messageId: string,
-  out: Out,
+  out: ReplyWriter,
   run: (callId: string) => Promise<Kept | null>,
 ) => Promise<void>;
 
@@ -96,7 +97,7 @@ export function createOnce({ idempotency, tasks, show }: OnceDeps): Once {
     }
   };
 
-  function repeat(ask: Ask, text: string, out: Out): Promise<void> {
+  function repeat(ask: Ask, text: string, out: ReplyWriter): Promise<void> {
     const kept: unknown = JSON.parse(text);
     const taskId = isObject(kept) ? kept[AGAIN] : undefined;
     return typeof taskId === 'string' ? show(ask, taskId, out) : out.result(text);

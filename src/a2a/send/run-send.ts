@@ -18,7 +18,8 @@ import {
   type Pipeline,
 } from '#gateway';
 import { ownerOf, type Task } from '#tasks';
-import type { Ask, Out } from '../door/ask.ts';
+import type { Ask } from '../door/ask.ts';
+import type { ReplyWriter } from '../door/reply-writer.ts';
 import type { A2aTail } from './ending.ts';
 import { lastInContext } from './context-of.ts';
 import { followUpOf } from './follow-up.ts';
@@ -42,7 +43,7 @@ export interface RunSendDeps extends SendTalkDeps {
   readonly push: Pick<Push, 'check' | 'keep'>;
 }
 
-export type RunSend = (ask: Ask, out: Out, gone: AbortSignal) => Promise<void>;
+export type RunSend = (ask: Ask, out: ReplyWriter, gone: AbortSignal) => Promise<void>;
 
 /**
  * Takes a message to its agent, once for each `messageId` of an account, and writes what comes of it. Throws what
@@ -76,7 +77,7 @@ async function run(
   task: Task | null,
   service: string,
   callId: string,
-  out: Out,
+  out: ReplyWriter,
   gone: AbortSignal,
 ): Promise<Kept | null> {
   const covered = task !== null && followUpOf(deps.catalog, task) === 'covered';
@@ -129,7 +130,7 @@ async function write(
   ask: Ask,
   call: Call,
   settled: SettledFrame,
-  out: Out,
+  out: ReplyWriter,
 ): Promise<Kept | null> {
   const { text, event, error, cut } = settled.tail as A2aTail;
   if (error !== null) {

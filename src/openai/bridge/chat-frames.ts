@@ -1,7 +1,7 @@
 import { GatewayError, toHttpError, oneLine } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import { type Call, decodePartsEvents, type PartsEnd, type Provider } from '#gateway';
-import type { ChatTail } from '../chat-end.ts';
+import type { ChatTail } from '../reply/chat-end.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import { createPartsText } from './parts-text.ts';
 

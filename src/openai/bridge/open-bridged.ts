@@ -12,9 +12,9 @@ import {
   type Provider,
   type Speaker,
 } from '#gateway';
-import { maxCostOf } from '../max-cost.ts';
+import { maxCostOf } from '../request/max-cost.ts';
 import type { OpenChat, ReplyAbout } from '../chat-reply.ts';
-import type { ChatBody } from '../chat-schema.ts';
+import type { ChatBody } from '../request/chat-schema.ts';
 import { sessionOf, toPreferences, wantsReceipt, type ChatContext } from '../chat-to-call.ts';
 import { chatFrames } from './chat-frames.ts';
 import { refuseUnsupported } from './refuse-unsupported.ts';

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import type { ChatBody } from '../chat-schema.ts';
+import type { ChatBody } from '../request/chat-schema.ts';
 
 /**
  * Fields that only a chat model can heed, and the values of them that ask for nothing special. Those that merely

@@ -1,8 +1,8 @@
 import type { GatewayError } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import type { Call } from '#gateway';
-import type { ChatTail } from '../chat-end.ts';
-import { chunksOf } from '../chunks-of.ts';
+import type { ChatTail } from '../reply/chat-end.ts';
+import { chunksOf } from '../reply/chunks-of.ts';
 
 type Json = Record<string, unknown>;
 

@@ -1,11 +1,11 @@
 import { GatewayError } from '#wire';
 import { cost, type MicroUsd } from '#billing/amounts';
 import { type Catalog, type Offer, resolveAny } from '#gateway';
-import { chatBudget, checkFits, toUsage } from '../chat-budget.ts';
-import type { ChatBody } from '../chat-schema.ts';
-import { maxCostOf } from '../max-cost.ts';
-import { modelsAsked } from '../models-asked.ts';
-import { measurePrompt } from '../prompt-size.ts';
+import { chatBudget, checkFits, toUsage } from '../caps/chat-budget.ts';
+import type { ChatBody } from '../request/chat-schema.ts';
+import { maxCostOf } from '../request/max-cost.ts';
+import { modelsAsked } from '../request/models-asked.ts';
+import { measurePrompt } from '../request/prompt-size.ts';
 import type { ServerTool } from './server-tools.ts';
 
 /** Calls of tools that are counted with for each round, where the client says nothing of cost. */

@@ -1,8 +1,8 @@
 import { toHttpError, type GatewayError } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
-import type { ChatTail } from '../chat-end.ts';
+import type { ChatTail } from '../reply/chat-end.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
-import type { ChatMessage } from '../chat-schema.ts';
+import type { ChatMessage } from '../request/chat-schema.ts';
 import type { ToolCall } from './model-turn.ts';
 import type { RunTally } from './run-tally.ts';
 import type { ServerTool } from './server-tools.ts';

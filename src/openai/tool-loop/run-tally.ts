@@ -1,6 +1,6 @@
 import { formatUsd, toUsdNumber, type MicroUsd, type SettledFrame, type Settlement } from '#billing/amounts';
 import type { Call } from '#gateway';
-import type { ChatTail } from '../chat-end.ts';
+import type { ChatTail } from '../reply/chat-end.ts';
 
 /** What the calls of a run used and cost, as they settle. */
 export interface RunTally {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { GatewayError, printable } from '#wire';
 import { unknownMember } from '#gateway';
-import type { ChatTool } from '../chat-schema.ts';
+import type { ChatTool } from '../request/chat-schema.ts';
 
 /** A tool as it is shown to a model. All of it is its server's word. */
 export interface ToolFacts {
