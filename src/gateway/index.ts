@@ -70,7 +70,6 @@ export {
   type Idempotency,
   idempotencyError,
   KEPT_BYTES_MAX,
-  ownIdempotencyKey,
   parseIdempotencyKey,
   type StoredReply,
 } from './idempotency/idempotency.ts';
@@ -116,11 +115,11 @@ export { createLockPayments, type LockPayments } from './payments/lock-payments.
 export { paidCaller } from './payments/paid-caller.ts';
 export { paidSink, receiptHeaders, tellPayment } from './payments/paid-sink.ts';
 export { PAYMENT_HEADERS, paymentHeader, paymentOf, readPayment } from './payments/payment-header.ts';
-export { canonical, keyedRequest, paymentKey } from './payments/payment-key.ts';
+export { canonical, keyedRequest, paymentKey, requestKey } from './payments/payment-key.ts';
 export { PaymentNeeded, refusesPayment } from './payments/payment-needed.ts';
 export { NO_PAYMENTS, type PaymentReceipt, type Payments, type PaymentSlip } from './payments/payments.ts';
 export { publicAddress } from './payments/public-address.ts';
-export { withTerms } from './payments/with-terms.ts';
+export { errorWithTerms, withTerms } from './payments/with-terms.ts';
 export {
   type Admission,
   authorise,
@@ -143,6 +142,18 @@ export type { Health } from './routing/router.ts';
 export { createRouter } from './routing/weighted-router.ts';
 export { type FreeCall, runFree } from './run-free.ts';
 export { createRuns, type Run, type Runs } from './runs.ts';
+export {
+  type Asked,
+  createServe,
+  openCall,
+  type Opened,
+  type OpenedCall,
+  type Refusal,
+  type RepeatKey,
+  type Serve,
+  type TakenKey,
+  type Written,
+} from './serve.ts';
 export { allowPages } from './server/cors.ts';
 export { createCheck } from './server/schema-check.ts';
 export { MUST_BE } from './server/schema-problem.ts';

@@ -6,6 +6,7 @@ import {
   pinned,
   type Catalog,
   createListenPlaces,
+  createServe,
   type Idempotency,
   type Offer,
   type Payments,
@@ -181,8 +182,7 @@ export function createMcp(options: McpOptions): Mcp {
 
   const answerCall = createAnswerCall({
     pipeline,
-    idempotency: options.idempotency,
-    payments: options.payments,
+    serve: createServe({ idempotency: options.idempotency, payments: options.payments }),
     onError,
   });
   const readPaid = createReadPaid(options.payments);

@@ -93,5 +93,5 @@ export function createLockPayments(payments: Payments): LockPayments {
 const withoutBalance = (needed: MicroUsd) => `Insufficient balance for estimated cost: ${formatUsd(needed)} USDC`;
 
 /** What the cheapest offer would have locked. */
-const leastOf = ({ candidates, lendable }: Call): MicroUsd =>
+export const leastOf = ({ candidates, lendable }: Call): MicroUsd =>
   candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), candidates[0]!.estimate) + lendable;

@@ -1,6 +1,18 @@
 import { hash } from 'node:crypto';
 import { isObject } from '#wire';
+import type { Caller } from '../call.ts';
+import { ownIdempotencyKey } from '../idempotency/idempotency.ts';
 import type { PaymentSlip } from './payments.ts';
+
+/**
+ * The idempotency key under which an answer is kept; null for none. A request without a key of its own that is paid
+ * for in place has its payment. Callers without an account have no keys.
+ */
+export function requestKey(caller: Caller, payment: PaymentSlip | null, own: string | null): string | null {
+  if (caller.anonymous) return null;
+  if (own !== null) return ownIdempotencyKey(caller, own);
+  return caller.paying && payment ? paymentKey(payment) : null;
+}
 
 /**
  * The idempotency key of a request that is paid for by itself and has none of its own: the same for the same

@@ -8,6 +8,7 @@ import {
   type Conversation,
   type Exchange,
   type Offer,
+  openCall,
   type Pipeline,
   type Provider,
   type Speaker,
@@ -64,7 +65,8 @@ export function openBridged(
       ...(body.metadata ? { metadata: body.metadata } : {}),
       ...(body.provider ? { preferences: toPreferences(body.provider) } : {}),
     };
-    const call = await pipeline.prepare(capCost(request, maxCost), callId);
+    const opened = await openCall(pipeline, capCost(request, maxCost), callId, gone);
+    const { call } = opened;
     const about: ReplyAbout = {
       id: call.id,
       model: body.model,
@@ -74,8 +76,9 @@ export function openBridged(
     };
     const provider = (): Provider => (serving ?? firstOf(call)).provider;
     return {
+      ...opened,
       about,
-      frames: chatFrames(pipeline.run(call, gone), { call, about, replyBytesMax: context.replyBytesMax, provider }),
+      frames: chatFrames(opened.frames, { call, about, replyBytesMax: context.replyBytesMax, provider }),
     };
   };
 }

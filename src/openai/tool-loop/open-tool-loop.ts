@@ -77,7 +77,7 @@ export function openToolLoop(
       context,
       gone,
     );
-    return { about, frames };
+    return { id: callId, call: null, about, frames };
   };
 }
 
