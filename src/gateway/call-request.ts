@@ -1,6 +1,6 @@
 import type { MicroUsd, Price, Usage } from '#billing';
 import type { Primitive } from '#config';
-import type { Caller, Conversation, Exchange, Offer } from './call.ts';
+import type { Caller, Conversation, Offer, Talk } from './call.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
 
@@ -17,7 +17,7 @@ export interface CallRequest {
   /** Images that the prompt holds. */
   readonly images: number;
   readonly stream: boolean;
-  readonly exchange: Exchange | Conversation;
+  readonly exchange: Conversation<Talk>;
   /** What of the service is called; default null, the whole. */
   readonly operation?: string | null;
   /** The price of this call at `offer`; default the offer's own. */

@@ -159,7 +159,7 @@ export interface UpstreamRequest {
 }
 
 /**
- * The native side of a call, made by its protocol. The pipeline carries it and never opens it.
+ * One request and the reader of its reply, for each offer that is asked: `oneRequest` makes the conversation of it.
  * One Exchange serves all attempts of its call.
  */
 export interface Exchange {
@@ -178,10 +178,10 @@ export interface Exchange {
 export type Send = (request: UpstreamRequest) => UpstreamExchange;
 
 /**
- * The native side of a call that may take several requests: it talks to the provider itself, through `send` alone.
- * One Conversation serves all attempts of its call, one after the other.
+ * The native side of a call, made by its protocol: it talks to the provider itself, through `send` alone. The
+ * pipeline carries it and never opens it. One Conversation serves all attempts of its call, one after the other.
  */
-export interface Conversation {
+export interface Conversation<T extends Talk = AsyncGenerator<Uint8Array, ReplyEnd, undefined>> {
   /**
    * Talks to `offer` and gives out bytes for the client, of any framing that its protocol reads back. Returns how
    * it ended. Throws UpstreamFailure; another offer is tried only while nothing was given out. When the call's time
@@ -189,16 +189,26 @@ export interface Conversation {
    * ended by then is free. What `detached` sends may outlive the conversation, and so may `detached`: whoever uses
    * it ends every exchange by himself.
    */
-  converse(
-    offer: Offer,
-    send: Send,
-    signal: AbortSignal,
-    detached: Send,
-  ): AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+  converse(offer: Offer, send: Send, signal: AbortSignal, detached: Send): T;
   /** The call as it was prepared, before it is run: for what is told to the provider of it. */
   begin?(call: Call): void;
   /** Billing is done with the lock of the call, whoever still reads. Not called for a free one. */
   resolved?(state: 'settled' | 'released' | 'pending' | 'unresolved'): void;
+}
+
+/** A conversation under way. An async generator is one. */
+export interface Talk {
+  /** Bytes for the client as they come, which may be none; at last how it ended. Rejects with UpstreamFailure. */
+  next(): Promise<IteratorResult<Uint8Array, ReplyEnd>>;
+  /** It is broken off before its end: `end` is read by nobody. */
+  return?(end: ReplyEnd): Promise<unknown>;
+  /** Status of the reply, where the talk is the reading of a single one. */
+  readonly status?: number | undefined;
+  /**
+   * It was ended by the gateway: what the reply had used; null where it was broken before, or had not begun. Absent
+   * where a consumer may be what the talk waits for: then it is free, and its provider is not blamed.
+   */
+  cut?(cut: Cut): ReplyEnd | null;
 }
 
 /**
@@ -307,7 +317,7 @@ export interface Call {
   readonly begunAt: number;
   /** At most three, in the order of attempts. The lock is the highest of their estimates. */
   readonly candidates: readonly Candidate[];
-  readonly exchange: Exchange | Conversation;
+  readonly exchange: Conversation<Talk>;
   /** What of the service is called: the name of a tool. null where the service is the whole. */
   readonly operation: string | null;
   /**

@@ -18,6 +18,7 @@ export {
   type ReplyEnd,
   type ReplyReader,
   type Send,
+  type Talk,
   type TunnelEndpoint,
   type UpstreamRequest,
 } from './call.ts';
@@ -73,6 +74,7 @@ export {
   parseIdempotencyKey,
   type StoredReply,
 } from './idempotency/idempotency.ts';
+export { oneRequest } from './one-request.ts';
 export { messageFault } from './json-rpc/message-fault.ts';
 export { onceOnly } from './json-rpc/once-only.ts';
 export {

@@ -211,7 +211,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
         ...(request.payment ? { payment: request.payment } : {}),
         ...(request.outlivesClient ? { outlivesClient: true } : {}),
       };
-      if ('converse' in call.exchange) call.exchange.begin?.(call);
+      call.exchange.begin?.(call);
       return call;
     },
   };

@@ -1,4 +1,4 @@
-import type { UpstreamFailure } from '#wire';
+import { UpstreamFailure } from '#wire';
 import {
   heldAgainst,
   measuredUse,
@@ -25,6 +25,9 @@ export interface A2aTail {
   /** Why a stream broke off whose task goes on; null where it did not. */
   readonly cut: string | null;
 }
+
+export const isTooLarge = (error: unknown): error is UpstreamFailure =>
+  error instanceof UpstreamFailure && error.tooLarge;
 
 export const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
 

@@ -6,12 +6,12 @@ import {
   capCost,
   type CallRequest,
   type Conversation,
-  type Exchange,
   type Offer,
   openCall,
   type Pipeline,
   type Provider,
   type Speaker,
+  type Talk,
 } from '#gateway';
 import { maxCostOf } from '../max-cost.ts';
 import type { OpenChat, ReplyAbout } from '../chat-reply.ts';
@@ -100,26 +100,12 @@ function ownSession({ account, run }: Caller, session: string | null): string | 
 
 const firstOf = (call: Call): Offer => call.candidates[0]!.offer;
 
-/** A conversation has no head that would say which offer serves. */
-function watched(native: Exchange | Conversation, served: (offer: Offer) => void): Exchange | Conversation {
-  if (!('converse' in native))
-    return {
-      request(offer) {
-        served(offer);
-        return native.request(offer);
-      },
-      reform: (offer, status, body) => native.reform?.(offer, status, body) ?? false,
-      reader(offer) {
-        served(offer);
-        return native.reader(offer);
-      },
-    };
-  return {
-    begin: (call) => native.begin?.(call),
-    resolved: (state) => native.resolved?.(state),
-    converse(offer, ...rest) {
-      served(offer);
-      return native.converse(offer, ...rest);
-    },
-  };
-}
+/** Tells which offer is asked: what is no single reply has no head that would say so. */
+const watched = (native: Conversation<Talk>, served: (offer: Offer) => void): Conversation<Talk> => ({
+  begin: (call) => native.begin?.(call),
+  resolved: (state) => native.resolved?.(state),
+  converse(offer, ...rest) {
+    served(offer);
+    return native.converse(offer, ...rest);
+  },
+});

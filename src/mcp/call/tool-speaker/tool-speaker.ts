@@ -160,7 +160,6 @@ export function createToolSpeaker(deps: ToolSpeakerDeps): ToolSpeaker {
           turn,
         );
         const askedForInput = `The tool ${printable(tool)} asks for input, which cannot be given to it here: call it as MCP, at /mcp/${listing.service}`;
-        if (!('converse' in call.exchange)) throw new Error('a turn is a conversation');
         return {
           ...call,
           exchange: partsConversation(call.exchange, { progressToken: callId, bytesMax, askedForInput }),
