@@ -124,14 +124,14 @@ export { publicAddress } from './payments/public-address.ts';
 export { errorWithTerms, withTerms } from './payments/with-terms.ts';
 export {
   type Admission,
-  authorise,
   createPipeline,
   limitedAs,
-  newCallId,
   type Pipeline,
   type PipelineOptions,
   toBillable,
 } from './pipeline.ts';
+export { newCallId } from './new-call-id.ts';
+export { authorise } from './prepare.ts';
 export { costOf, type CostOf, wasCharged } from './reply/cost-of.ts';
 export { createReplyMemory, type ReplyHold } from './reply/reply-memory.ts';
 export { heldAgainst, type MeasuredWork, ONE_CALL, readReportedUsage, type ReportedUsage } from './reported-usage.ts';

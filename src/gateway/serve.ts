@@ -12,7 +12,8 @@ import {
 import { leastOf } from './payments/lock-payments.ts';
 import { asksForMoney, PaymentNeeded } from './payments/payment-needed.ts';
 import { NO_PAYMENTS, type PaidResource, type PaymentRequired, type Payments } from './payments/payments.ts';
-import { newCallId, type Pipeline } from './pipeline.ts';
+import { newCallId } from './new-call-id.ts';
+import type { Pipeline } from './pipeline.ts';
 import { toGatewayError } from './server/server.ts';
 
 /** The call that answers a request, or the run of several calls. */
