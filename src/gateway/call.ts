@@ -4,7 +4,7 @@ import type { ModelFacts, Primitive, AgentFacts, MediaFacts } from '#config';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { UpstreamExchange } from './upstream.ts';
 
-/** Who calls: one account, and the credential it came with. With neither key nor wallet it is an access token. */
+/** The caller: one account, and the credential it came with. With neither key nor wallet it is an access token. */
 export interface Caller {
   /** Ledger account of the consumer, for example `tollgate:local:dev` or `solana:<address>`. */
   readonly account: string;
@@ -64,7 +64,7 @@ export interface CallerKey {
   /** Service names the key may use; null is all. */
   readonly allowedServices: readonly string[] | null;
   /**
-   * What the key may spend in its current period. A key without a limit has a budget that no call can exceed, so
+   * The limit of the key in its current period. A key without a limit has a budget that no call can exceed, so
    * that its use is counted.
    */
   readonly budget: Budget | null;
@@ -76,7 +76,7 @@ export interface Provider {
   readonly name: string;
 }
 
-/** Where an offer is served: reached by the gateway itself, or through the tunnel that its provider dialled in with. */
+/** The address of an offer: reached by the gateway itself, or through the tunnel that its provider dialled in with. */
 export type Endpoint = DirectEndpoint | TunnelEndpoint;
 
 /** Header values may be secrets: never logged, never sent to a consumer. */
@@ -116,7 +116,7 @@ export interface Offer {
   readonly priceCap: MicroUsd | null;
   readonly endpoint: Endpoint;
   readonly displayName: string;
-  /** What the provider says of it; may be empty. */
+  /** The provider's words; may be empty. */
   readonly description: string;
   readonly createdAt: number;
   /** Facts of a model offer; null on other primitives. */
@@ -142,7 +142,7 @@ export interface Candidate {
   readonly estimate: MicroUsd;
 }
 
-/** What goes upstream for one attempt. Header names are lower case. */
+/** A request upstream, for one attempt. Header names are lower case. */
 export interface UpstreamRequest {
   readonly method: 'POST' | 'GET' | 'DELETE';
   /** Path below the endpoint's base URL, with a leading slash. */
@@ -200,7 +200,7 @@ export interface Conversation<T extends Talk = AsyncGenerator<Uint8Array, ReplyE
 export interface Talk {
   /** Bytes for the client as they come, which may be none; at last how it ended. Rejects with UpstreamFailure. */
   next(): Promise<IteratorResult<Uint8Array, ReplyEnd>>;
-  /** It is broken off before its end: `end` is read by nobody. */
+  /** Breaks it off before its end. `end` is not read. */
   return?(end: ReplyEnd): Promise<unknown>;
   /** Status of the reply, where the talk is the reading of a single one. */
   readonly status?: number | undefined;
@@ -273,7 +273,7 @@ export interface ReplyEnd {
   readonly estimated: boolean;
   /** Why the work ended, in the provider's words; null when it did not say. */
   readonly finishReason: string | null;
-  /** What is wrong with the reply or its usage, for the provider's flags. */
+  /** Faults of the reply or its usage, for the provider's flags. */
   readonly flags: readonly ProviderFlag[];
   /** The protocol's own rest of the reply, handed back to it after settlement. */
   readonly tail: unknown;
@@ -292,7 +292,7 @@ export const PROVIDER_FLAGS = [
 export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
 
 /**
- * What a call used whose answer was too large to be read, and with it what the provider reported: the call, the
+ * The use of a call whose answer was too large to be read, and the provider's report with it: the call, the
  * time, and a token for each four bytes. Of these an offer is charged what it has a price for.
  */
 export const measuredUse = ({ received }: UpstreamFailure, durationMs: number): Usage => ({
@@ -318,7 +318,7 @@ export interface Call {
   /** At most three, in the order of attempts. The lock is the highest of their estimates. */
   readonly candidates: readonly Candidate[];
   readonly exchange: Conversation<Talk>;
-  /** What of the service is called: the name of a tool. null where the service is the whole. */
+  /** The part of the service that is called: the name of a tool. null for the whole. */
   readonly operation: string | null;
   /**
    * Why this call costs nothing and goes past billing: the method that is free (`tools/list`). null for a call that
@@ -339,7 +339,7 @@ export interface Call {
   /** The consumer's `metadata`, for logs. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /**
-   * What the protocol knows of its request, as attributes of the call's span: `mcp.protocol.version`,
+   * Facts of the protocol about its request, as attributes of the call's span: `mcp.protocol.version`,
    * `jsonrpc.request.id`.
    */
   readonly facts?: Readonly<Record<string, string>>;

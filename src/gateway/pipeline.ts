@@ -25,8 +25,8 @@ export interface Pipeline {
    */
   admit(headers: IncomingHttpHeaders, address: string, calls?: boolean): Promise<Admission>;
   /**
-   * Whoever asks for what needs no credential: the account whose credential holds, else the network that it comes
-   * from. Nothing is counted.
+   * The caller of a request that needs no credential: the account of a valid credential, else the client's network.
+   * Nothing is counted.
    */
   visitor(headers: IncomingHttpHeaders, address: string): Promise<Caller>;
   /**
@@ -127,7 +127,7 @@ async function* toTheEnd(frames: AsyncIterable<Frame, void, undefined>): AsyncGe
 
 const ONE_REQUEST = { requests: 1, tokens: 1 };
 
-/** What a caller's rate is counted under: those without a credential by where they come from, whoever pays. */
+/** The name that a caller's rate is counted under. Callers without a credential are counted by their network. */
 export function limitedAs(caller: Caller): string {
   const { from } = caller.anonymous ?? caller.paying ?? NOWHERE;
   return from === undefined ? (caller.key?.hash ?? caller.account) : `anonymous:${from}`;
@@ -136,7 +136,7 @@ export function limitedAs(caller: Caller): string {
 const NOWHERE: { readonly from?: string } = {};
 
 /**
- * What billing needs of a call. `graceMs`: the longest that a call can go on after its clock has ended it, for its
+ * A call as billing takes it. `graceMs`: the longest that a call can go on after its clock has ended it, for its
  * drain or for a client that takes nothing.
  */
 export function toBillable(call: Call, graceMs: number): Billable {

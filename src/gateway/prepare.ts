@@ -159,7 +159,7 @@ function lendingAlike(candidates: readonly Candidate[]): readonly Candidate[] {
 }
 
 /**
- * What is locked for calls under this one. Throws GatewayError `unprocessable` for a budget that this call alone
+ * The amount that is locked for calls under this one. Throws GatewayError `unprocessable` for a budget that this call alone
  * exceeds.
  */
 function lendable(candidates: readonly Candidate[], budget: MicroUsd | null): MicroUsd {

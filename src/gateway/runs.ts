@@ -12,7 +12,7 @@ export interface RunRequest {
   readonly caller: Caller;
   readonly requestId: string;
   readonly primitive: Primitive;
-  /** What the consumer called, that makes the calls of the run. */
+  /** The name that the consumer called. */
   readonly service: string;
   /** Most that all calls of the run may cost together. */
   readonly budget: MicroUsd;

@@ -58,7 +58,7 @@ export interface Refusal {
   readonly error: GatewayError;
   /** A payment in place would help. False where a limit is too low. */
   readonly payable: boolean;
-  /** What has to be paid at least; where a limit is too low, what the cheapest offer would have locked. */
+  /** The least that has to be paid, micro-USD; where a limit is too low, the lock of the cheapest offer. */
   readonly amount: MicroUsd;
   /** The ways to pay; none where `payable` is false. */
   terms(resource: PaidResource): Promise<PaymentRequired>;

@@ -4,7 +4,7 @@ import { type Opened, toGatewayError, wasCharged } from '#gateway';
 import type { ChatTail } from './chat-end.ts';
 import { droppedHeader, maxTokensHeader } from './altered-headers.ts';
 
-/** What a reply says of itself. */
+/** Facts that a reply tells of itself. */
 export interface ReplyAbout {
   /** The id that the client is given: of the call, or of the run whose calls answer. */
   readonly id: string;
@@ -184,7 +184,7 @@ function withUsage(settled: SettledFrame, stream: boolean): Record<string, unkno
   return body;
 }
 
-/** What completes the text of a large reply. */
+/** The end of the text of a large reply. */
 const restWithUsage = (settled: SettledFrame, stream: boolean): string =>
   `,"usage":${JSON.stringify(usageWithCost(settled, stream))}}`;
 

@@ -50,7 +50,7 @@ export interface ChatDeps {
    * each request. Default none.
    */
   readonly speakers?: () => Partial<Speakers>;
-  /** What the tools need that the gateway calls for a model. Default: it calls none. */
+  /** For tools that the gateway calls for a model. Default: it calls none. */
   readonly toolLoop?: ToolLoopDeps;
   /** Epoch milliseconds. */
   readonly now: () => number;
@@ -184,7 +184,7 @@ function createReadChat(
     const ownKey = idempotencyKeyIn(headers);
     const bodyHash = () => hash('sha256', bytes);
     const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
-    const caller = await paidCaller(payments, admitted, payment);
+    const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
     return { body, caller, payment, key: requestKey(caller, payment, ownKey), bodyHash };
   };
 }

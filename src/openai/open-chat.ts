@@ -9,9 +9,9 @@ import { openToolLoop, type ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 export interface OpenChatDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly config: Pick<Config, 'limits' | 'upstream'>;
-  /** What can be asked by its name with a prefix. */
+  /** Agents and tools, by the prefix of their names. */
   readonly speakers: () => Partial<Speakers>;
-  /** What tools that the gateway calls for a model need; null where there are none. */
+  /** For tools that the gateway calls for a model; null where it calls none. */
   readonly toolLoop: ToolLoopDeps | null;
 }
 

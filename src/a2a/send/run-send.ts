@@ -176,7 +176,7 @@ async function writeEnd(
 const mayCost = ({ candidates, lendable }: Call): boolean =>
   lendable > 0n || candidates.some(({ estimate }) => estimate > 0n);
 
-/** Who is to be told of the task, noted before anything is seen of it. */
+/** The client's webhook is noted before any event of the task is seen. */
 function pushOf({ push }: RunSendDeps, ask: Ask, { pushConfig }: SendParams): Pick<SendAsk, 'pushes' | 'onTask'> {
   if (pushConfig === null) return { pushes: false };
   return { pushes: true, onTask: ({ service, taskId }) => push.keep(ask, service, taskId, pushConfig) };

@@ -19,10 +19,11 @@ import { waitForTask } from './wait-for-task.ts';
 export interface SendTalkDeps {
   readonly cards: Pick<Cards, 'facts'>;
   readonly tasks: Tasks;
-  /** What an agent is given that may make calls in the name of this one's consumer; null for none. */
+  /** The token and budget of an agent that may make calls in the name of its consumer; null for none. */
   readonly runGift: (call: Call) => RunGift | null;
   /**
-   * Where an agent can tell of the task that a message begins; null where the gateway does not know its own address.
+   * The address at which an agent tells of the task that a message begins; null where the gateway does not know its
+   * own.
    */
   readonly ownWebhook: (offer: Offer, owner: TaskOwner, taskId: string | null) => string | null;
   /** Told of what an event of a task says, whoever else may want to know: the client's webhooks. */

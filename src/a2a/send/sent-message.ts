@@ -125,12 +125,12 @@ export class SentMessage {
     return toEnd(offer, event, tail, { later: ask.later, gave, work: this.measuring.work(bytes) });
   }
 
-  /** What `toEnd` takes for the work until now. */
+  /** The work until now, as `toEnd` takes it. */
   sofar(gave: boolean): Parameters<typeof toEnd>[3] {
     return { later: this.ask.later, gave, work: this.measuring.work() };
   }
 
-  /** What asks the agent for the task. */
+  /** A look at the task, as `askOfTask` takes it. */
   asking({ link, key }: RunningTask, send: Send): AskOfTask {
     const { id } = this.call;
     const { requestId } = this.ask;

@@ -22,8 +22,8 @@ export const paymentKey = ({ id, payload }: Pick<PaymentSlip, 'id' | 'payload'>)
   `payment ${id === undefined ? hash('sha256', canonical(payload)) : hash('sha256', id)}`;
 
 /**
- * What a payment alone is for (PaymentSlip.request), where its request has an idempotency key of its own: whoever
- * reads the chain must not have the same request done again by giving it another key.
+ * The digest of a request (PaymentSlip.request) with its own idempotency key: a payment without another credential is
+ * good for that key alone. A reader of the chain could otherwise have the request done again under another key.
  */
 export const keyedRequest = (request: string, key: string | null): string =>
   key === null ? request : hash('sha256', `${request} ${key}`);

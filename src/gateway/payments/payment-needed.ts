@@ -1,9 +1,9 @@
 import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '#wire';
 import type { MicroUsd } from '#billing';
 
-/** A call was not made for want of money, which can be paid in place. */
+/** A call was refused for want of money. The money can be paid in place. */
 export class PaymentNeeded extends GatewayError {
-  /** What has to be paid at least. */
+  /** The least amount that has to be paid, micro-USD. */
   readonly missing: MicroUsd;
   constructor(code: ErrorCode, message: string, missing: MicroUsd, options: GatewayErrorOptions = {}) {
     super(code, message, options);

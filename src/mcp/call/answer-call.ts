@@ -34,7 +34,7 @@ export interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'continu
   readonly free: boolean;
   /** null without one. */
   readonly idempotencyKey: string | null;
-  /** What of the gateway is asked. With the method and its arguments it makes two requests the same. */
+  /** The name that is called. With the method and its arguments it makes two requests the same. */
   readonly target: string;
   /** The call, under this id. Rejects with GatewayError. */
   request(callId: string): CallRequest | Promise<CallRequest>;

@@ -7,7 +7,7 @@ export interface RunTurnDeps extends TurnCallDeps {
   readonly answerCall: AnswerCall;
 }
 
-/** What the door knows of a request beside the turn. */
+/** A request as the door knows it, with its turn. */
 export interface TurnRequest extends TurnCall {
   readonly turn: Omit<Turn, 'callId'>;
   /** null without one. */

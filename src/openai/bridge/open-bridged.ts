@@ -100,7 +100,7 @@ function ownSession({ account, run }: Caller, session: string | null): string | 
 
 const firstOf = (call: Call): Offer => call.candidates[0]!.offer;
 
-/** Tells which offer is asked: what is no single reply has no head that would say so. */
+/** Tells which offer is asked: a conversation may have no head that says so. */
 const watched = (native: Conversation<Talk>, served: (offer: Offer) => void): Conversation<Talk> => ({
   begin: (call) => native.begin?.(call),
   resolved: (state) => native.resolved?.(state),

@@ -23,7 +23,7 @@ export interface PartsConversationOptions {
   readonly progressToken: string;
   /** Longest event of a server. */
   readonly bytesMax: number;
-  /** What the asker is told whom the tool asks for more. */
+  /** The error where the tool asks for more input. */
   readonly askedForInput: string;
 }
 
