@@ -4,6 +4,7 @@ import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import {
   createListenPlaces,
+  createServe,
   speakerOf,
   type Call,
   type Catalog,
@@ -26,13 +27,13 @@ import type { CardAuth } from './cards/card-security.ts';
 import type { SignBytes } from './cards/sign-card.ts';
 import { createDoor } from './door/door.ts';
 import { showExtendedCard } from './cards/extended-card.ts';
-import { createOnce } from './send/once.ts';
 import { createPaymentTasks } from './door/payment-required.ts';
 import { createOpenStreams } from './send/open-streams.ts';
 import type { Push } from './push/push-door.ts';
 import { resolveAgent, unknownAgent } from './agent/resolve.ts';
 import { a2aRoutes, type A2aRoutesDeps } from './door/routes.ts';
 import { createRunSend } from './send/run-send.ts';
+import { createServeMessage } from './send/serve-message.ts';
 import { createListenToTask } from './tasks/listen-to-task.ts';
 import { createLook, showTask, type RunTaskDeps } from './tasks/run-task.ts';
 import type { SendTalkDeps } from './send/send-talk.ts';
@@ -120,7 +121,6 @@ export function createA2a(options: A2aOptions): A2a {
   const seen = { cards, notify: push.notify, streams, replyBytesMax };
   const talkDeps: SendTalkDeps = { ...seen, tasks, places, runGift, ownWebhook: push.ownWebhook, taskTtlMs, onError };
   const unpaid = createPaymentTasks({
-    payments: options.payments,
     seals: createSeals({ secret: options.secret, ttlMs: UNPAID_MS, now }),
     now,
   });
@@ -156,13 +156,14 @@ export function createA2a(options: A2aOptions): A2a {
     nameOf,
     listen: createListenToTask({ ...seen, pipeline, tasks, places }),
   };
-  const once = createOnce({
-    idempotency: options.idempotency,
+  const serveMessage = createServeMessage({
+    serve: createServe({ idempotency: options.idempotency, payments: options.payments }),
     tasks,
+    unpaid,
     show: (ask, taskId, reply) => showTask(taskDeps, ask, taskId, reply, new AbortController().signal),
   });
-  const runSend = createRunSend({ ...talkDeps, pipeline, catalog, once, unpaid, push });
-  const bridgedDeps = { pipeline, tasks, once, unpaid, taskTtlMs, now };
+  const runSend = createRunSend({ ...talkDeps, pipeline, catalog, serveMessage, unpaid, push });
+  const bridgedDeps = { pipeline, tasks, serveMessage, taskTtlMs, now };
 
   const door = createDoor({
     catalog,

@@ -35,7 +35,7 @@ export function openBilling(routed: Routed): (next: BilledHandler<Call>) => Bill
     },
     onResolved: (call, resolution) => {
       observer.resolved(call, resolution);
-      if ('converse' in call.exchange) call.exchange.resolved?.(resolution.state);
+      call.exchange.resolved?.(resolution.state);
       const used = resolution.end?.usage;
       // What strangers of one network use is paid for by each of them.
       if (used && !call.caller.paying)

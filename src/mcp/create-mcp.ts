@@ -5,6 +5,7 @@ import type { Config } from '#config';
 import {
   pinned,
   type Catalog,
+  createServe,
   type Idempotency,
   type Offer,
   type Payments,
@@ -133,8 +134,7 @@ export function createMcp(options: McpOptions): Mcp {
   });
   const answerCall = createAnswerCall({
     pipeline,
-    idempotency: options.idempotency,
-    payments: options.payments,
+    serve: createServe({ idempotency: options.idempotency, payments: options.payments }),
     onError,
   });
   const asksOfTasks = { tasks: options.tasks, replyBytesMax, ttlMs: config.tasks.ttlMs, version, now };

@@ -3,6 +3,7 @@ import { MoneyError, parseRates } from '#billing/amounts';
 import {
   capCost,
   NO_PREFERENCES,
+  oneRequest,
   type Caller,
   type CallRequest,
   type Offer,
@@ -73,7 +74,7 @@ export function toCall(
     stickyKey: session === null ? null : `${context.caller.account} ${session}`,
     images: size.images,
     stream,
-    exchange,
+    exchange: oneRequest(exchange),
     estimate(offer) {
       checkFits(size, offer);
       return toUsage(budgetAt(offer), size);

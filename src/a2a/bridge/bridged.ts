@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError, ofGeneration, type JsonObject, NEVER_ABORTED } from '#wire';
+import { GatewayError, type JsonObject } from '#wire';
 import type { SettledFrame } from '#billing/amounts';
 import {
   capCost,
@@ -7,21 +7,22 @@ import {
   KEPT_BYTES_MAX,
   toGatewayError,
   wasCharged,
-  type Call,
   type Part,
   type PartsAsk,
+  openCall,
+  type OpenedCall,
   type PartsEnd,
   type Pipeline,
   type Speaker,
+  type Written,
 } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
 import type { Ask } from '../door/ask.ts';
 import type { ReplyWriter } from '../door/reply-writer.ts';
 import { costHeaders, withCost, withReceipt } from '../door/metadata.ts';
-import { keptTask, keptText, type Kept, type Once } from '../send/once.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
-import type { PaymentTasks } from '../door/payment-required.ts';
-import { asksForMoney, capOf } from '../send/run-send.ts';
+import { capOf } from '../send/run-send.ts';
+import { keptTask, keptText, type ServeMessage } from '../send/serve-message.ts';
 import { BRIDGED, keyOf } from '../tasks/tasks-of-agents.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import { readSend } from '../wire/read-send.ts';
@@ -31,8 +32,7 @@ import { translateParams } from '../wire/translate-params.ts';
 export interface BridgedDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly tasks: Tasks;
-  readonly once: Once;
-  readonly unpaid: PaymentTasks;
+  readonly serveMessage: ServeMessage;
   readonly taskTtlMs: number;
   readonly now: () => number;
 }
@@ -76,43 +76,41 @@ export async function runBridged(
     stream: ask.operation === 'stream',
   };
   const cap = capOf(ask);
-  await deps.once(ask, service, fields.messageId, out, async (callId) => {
-    const { caller, requestId, traceparent, wantsReceipt } = ask;
-    const contextId = fields.contextId ?? randomUUID();
-    let call: Call | null = null;
-    try {
-      const plain = await speaker.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
-      const request = ask.payment ? { ...plain, payment: ask.payment } : plain;
-      call = await deps.pipeline.prepare(capCost(request, cap), callId);
-      const answer = { deps, ask, service, call, contextId, out };
-      return await (ask.operation === 'stream' ? streamed(answer) : whole(answer));
-    } catch (error) {
-      if (call === null) throw error;
-      if (!asksForMoney(error)) throw error instanceof A2aError ? error : ofGeneration(toGatewayError(error), call.id);
-      const least = call.candidates.reduce(
-        (low, { estimate }) => (estimate < low ? estimate : low),
-        call.candidates[0]!.estimate,
-      );
-      await out.result(
-        await deps.unpaid.unpaid({ ask, service, contextId, taskId: null }, toGatewayError(error), least),
-      );
-      return null;
-    }
-  });
+  const contextId = fields.contextId ?? randomUUID();
+  await deps.serveMessage<OpenedCall>(
+    {
+      ask,
+      service,
+      messageId: fields.messageId,
+      contextId,
+      taskId: null,
+      async open(callId, gone) {
+        const { caller, requestId, traceparent, wantsReceipt } = ask;
+        const plain = await speaker.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
+        const request = ask.payment ? { ...plain, payment: ask.payment } : plain;
+        return openCall(deps.pipeline, capCost(request, cap), callId, gone);
+      },
+      write(opened) {
+        const answer = { deps, ask, service, opened, contextId, out };
+        return ask.operation === 'stream' ? streamed(answer) : whole(answer);
+      },
+    },
+    out,
+  );
 }
 
 interface Answer {
   readonly deps: BridgedDeps;
   readonly ask: Ask;
   readonly service: string;
-  readonly call: Call;
+  readonly opened: OpenedCall;
   readonly contextId: string;
   readonly out: ReplyWriter;
 }
 
-async function whole({ deps, ask, call, contextId, out }: Answer): Promise<Kept | null> {
+async function whole({ ask, opened: { call, frames }, contextId, out }: Answer): Promise<Written | null> {
   const parts: Part[] = [];
-  for await (const frame of deps.pipeline.run(call, NEVER_ABORTED)) {
+  for await (const frame of frames) {
     if (frame.type === 'data')
       for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') parts.push(event.part);
     if (frame.type !== 'settled') continue;
@@ -137,7 +135,8 @@ async function whole({ deps, ask, call, contextId, out }: Answer): Promise<Kept 
   return null;
 }
 
-async function streamed({ deps, ask, service, call, contextId, out }: Answer): Promise<Kept | null> {
+async function streamed({ deps, ask, service, opened, contextId, out }: Answer): Promise<Written | null> {
+  const { call, frames } = opened;
   const { tasks, now } = deps;
   const taskId = call.id;
   const key = keyOf(service, taskId);
@@ -187,7 +186,7 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
     return status(name, message);
   };
   try {
-    for await (const frame of deps.pipeline.run(call, NEVER_ABORTED)) {
+    for await (const frame of frames) {
       if (frame.type === 'data') {
         if (!begun) await begin();
         for (const event of decodePartsEvents(frame.bytes)) {

@@ -1,6 +1,6 @@
 import type { ErrorCode, GatewayError, Seals } from '#wire';
-import { formatUsd, type MicroUsd } from '#billing/amounts';
-import { ANONYMOUS_ACCOUNT, NO_PAYMENTS, PaymentNeeded, type Payments } from '#gateway';
+import { formatUsd } from '#billing/amounts';
+import { ANONYMOUS_ACCOUNT, type Refusal } from '#gateway';
 import type { Ask } from './ask.ts';
 import { X402 } from './paid-message.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
@@ -12,8 +12,8 @@ import { taskTo03 } from '../wire/translate-task.ts';
  */
 export interface PaymentTasks {
   /**
-   * The task that a caller gets whose money does not reach, as the result of a send in the client's version, JSON
-   * text. `least`: what the call would have locked.
+   * The task that answers a message which was refused for want of money, as the result of a send in the client's
+   * version, JSON text.
    */
   unpaid(
     of: {
@@ -23,8 +23,7 @@ export interface PaymentTasks {
       /** The task that the message was to go on with; null for a new one. */
       readonly taskId: string | null;
     },
-    error: GatewayError,
-    least: MicroUsd,
+    refusal: Refusal,
   ): Promise<string>;
   /**
    * The task that the unpaid message was meant for, null for a new one; undefined where the id is not of an unpaid
@@ -41,29 +40,19 @@ const SUFFIX = '-1';
  * Tasks of the x402 extension for A2A (v0.2): `input-required`, with the terms in the metadata of its status message.
  */
 export function createPaymentTasks({
-  payments,
   seals,
   now,
 }: {
-  readonly payments: Payments;
   readonly seals: Seals;
   readonly now: () => number;
 }): PaymentTasks {
   return {
-    async unpaid({ ask, service, contextId, taskId }, error, least) {
+    async unpaid({ ask, service, contextId, taskId }, { error, amount, terms }) {
       const { caller, payment = null, version } = ask;
-      // Where a limit is what is too low, a payment would not help.
-      const payable = error instanceof PaymentNeeded;
-      const amount = payable ? error.missing : least;
-      const required = await (payable ? payments : NO_PAYMENTS).required({
-        caller,
-        error: error.message,
-        resource: {
-          url: `a2a://agent/${encodeURIComponent(service)}`,
-          description: `${service}, at most ${formatUsd(amount)} USDC a message`,
-          mimeType: 'application/json',
-        },
-        amount,
+      const required = await terms({
+        url: `a2a://agent/${encodeURIComponent(service)}`,
+        description: `${service}, at most ${formatUsd(amount)} USDC a message`,
+        mimeType: 'application/json',
       });
       // Whoever pays for it goes on with it: which wallet that will be is not known.
       const account = taskId === null && (caller.anonymous || caller.paying) ? ANONYMOUS_ACCOUNT : caller.account;

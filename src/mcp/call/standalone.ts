@@ -124,7 +124,7 @@ function ruleOf(client: Standalone['client'], method: string): MethodRule {
   return rule;
 }
 
-/** What a request says to the gateway itself. */
+/** The members of a request that are for the gateway itself. */
 export interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotencyKey'> {
   /** The most that a call of a tool may cost; null without a bound, and for what is free. */
   readonly cap: CostCap | null;
@@ -133,7 +133,7 @@ export interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotency
   readonly payment: unknown;
 }
 
-/** What a request says to the gateway itself, and the request without it. Throws GatewayError `invalid_request`. */
+/** Reads the members for the gateway itself, and takes them out. Throws GatewayError `invalid_request`. */
 export function ownMeta(
   asked: RequestMessage,
   headers: IncomingHttpHeaders,

@@ -67,7 +67,7 @@ export function turnConversation(
   };
 }
 
-/** What a leg could not read is its server's failure. */
+/** An answer that a leg could not read is its server's failure. */
 function readable(error: unknown): unknown {
   if (!(error instanceof RawJsonError)) return error;
   return new UpstreamFailure(`the provider's answer is no MCP: ${error.message}`, {
@@ -93,7 +93,7 @@ function decorated(end: ReplyEnd, change: (result: string) => string): ReplyEnd 
 }
 
 /**
- * What cannot be read is not passed on, as a server could say in it that its tools cost something else. Throws
+ * A list that cannot be read is not passed on, as a server could name other prices in it. Throws
  * UpstreamFailure.
  */
 function checkList(result: string): void {

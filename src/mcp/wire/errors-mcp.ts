@@ -81,9 +81,3 @@ export function worthTelling(thrown: unknown): unknown {
   if (code === 'internal') return cause ?? thrown;
   return code === 'service_unavailable' ? (cause ?? null) : null;
 }
-
-/** Whether an error says that the caller has to pay before the call is made. */
-export function asksForMoney(error: unknown): error is GatewayError {
-  const { code } = toGatewayError(error);
-  return MCP_ERRORS[code].code === MCP_ERRORS.insufficient_balance.code;
-}

@@ -9,7 +9,7 @@ export interface ChatFramesOptions {
   readonly call: Call;
   readonly about: ReplyAbout;
   readonly replyBytesMax: number;
-  /** Who serves, as far as it is known. */
+  /** The provider that serves, as far as it is known. */
   readonly provider: () => Provider;
 }
 
@@ -67,7 +67,7 @@ const eventOf = (chunk: unknown) => Buffer.from(`data: ${JSON.stringify(chunk)}\
 
 const COMMENT_MAX = 200;
 
-/** What is at work, where clients do not look. */
+/** Progress, as a comment that clients skip. */
 function commentOf(text: string | null): string {
   return `: ${oneLine((text ?? 'working').slice(0, COMMENT_MAX))}\n\n`;
 }

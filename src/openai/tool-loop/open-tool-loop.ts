@@ -25,7 +25,7 @@ export interface ToolLoopOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly config: Pick<Config, 'limits' | 'upstream'>;
   readonly deps: ToolLoopDeps | null;
-  /** Asks the tools; null where there are none. */
+  /** Asks the tools; null where the gateway has none. */
   readonly mcp: Speaker | null;
   /** Told of what should not have happened. */
   readonly onError: (error: unknown) => void;
@@ -78,11 +78,11 @@ export function openToolLoop(
       context,
       gone,
     );
-    return { about, frames };
+    return { id: callId, call: null, about, frames };
   };
 }
 
-/** What would be refused to the model later, when its first turn has been paid, is refused at once. */
+/** Refuses at once what would be refused to the model after its first turn was paid. */
 function authorise({ caller }: ChatContext, service: string): void {
   const allowed = caller.key?.allowedServices;
   if (!allowed || allowed.includes(service)) return;

@@ -20,9 +20,9 @@ export interface RunBudgetOptions {
 }
 
 /**
- * What a run may cost: the client's `max_cost`, else what all its rounds could at this model and these tools, at
- * most `costMax`, but never less than the first turn may. Throws GatewayError `invalid_request`, `invalid_model`,
- * `unprocessable`.
+ * The most that a run may cost: the client's `max_cost`, else the cost of all its rounds at this model and these
+ * tools, at most `costMax`, but never less than the first turn may cost. Throws GatewayError `invalid_request`,
+ * `invalid_model`, `unprocessable`.
  */
 export function runBudget(body: ChatBody, { catalog, tools, rounds, costMax }: RunBudgetOptions): MicroUsd {
   const asked = maxCostOf(body);

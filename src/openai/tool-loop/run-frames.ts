@@ -57,7 +57,7 @@ interface State {
   /** When its time is over, by `performance.now()`. */
   readonly until: number;
   readonly tally: RunTally;
-  /** What was added to the client's messages. */
+  /** The messages that were added to the client's. */
   readonly added: ChatMessage[];
   addedLength: number;
   readonly texts: string[];
@@ -227,7 +227,7 @@ async function* nextTurn(
   return turn;
 }
 
-/** What the model is asked in a round. In the last it has none of the gateway's tools, so that it answers. */
+/** The request of one round. In the last round the model has no tools of the gateway, so that it answers. */
 function turnBody({ options, added }: State, body: ChatBody, round: number): ChatBody {
   const { tools: _, tool_choice: choice, parallel_tool_calls: parallel, ...rest } = body;
   const tools = round >= options.rounds ? options.tools.own : options.tools.all;

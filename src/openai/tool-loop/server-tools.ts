@@ -32,7 +32,7 @@ export interface ServerTools {
 const TOOLS_MAX = 128;
 const SERVICES_MAX = 32;
 const TOOL_BYTES_MAX = 1024 * 1024;
-/** What models' APIs take as the name of a function. */
+/** The longest name of a function that models' APIs take. */
 const NAME_MAX = 64;
 const HASH_LENGTH = 8;
 

@@ -1,6 +1,6 @@
 import { type Answer, GatewayError, printable, type RequestMessage, resultText } from '#wire';
 import type { Config } from '#config';
-import { capCost, nearestHint, newCallId, type Speakers } from '#gateway';
+import { capCost, nearestHint, type Speakers } from '#gateway';
 import { ownResult, type ServerInfo } from '../result-text.ts';
 import type { AnswerCall } from '../../call/answer-call.ts';
 import type { ReadPaid } from '../../call/paid-request.ts';
@@ -79,7 +79,6 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
         message,
         client,
         caller,
-        callId: newCallId(),
         continued: null,
         service: target,
         free: false,
