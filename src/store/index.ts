@@ -7,6 +7,7 @@ export {
   type Step,
   type Value,
 } from './database.ts';
+export { createDueWorker, type DueWorker } from './due-worker.ts';
 export { openDatabase, type OpenDatabase } from './open.ts';
 export type { PostgresSession } from './postgres-session.ts';
 export type { PostgresDatabase } from './postgres.ts';
