@@ -2,7 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { OPERATOR_TREASURY, treasuryOf, type Ledger, formatUsd, type MicroUsd } from '#billing';
 import { ChainUnavailable, FinalityBroken, type Chain } from './chain.ts';
 import type { ChainBook, ChainRows } from './chain-rows.ts';
-import type { Deposits, ProblemLevel } from './deposits.ts';
+import type { Deposits } from './deposits.ts';
+import type { OnProblem } from './problem.ts';
 import type { Withdrawals } from './withdrawals.ts';
 
 /** What a treasury holds against what the books say that it holds, at one height of its chain. */
@@ -19,7 +20,7 @@ export interface TreasuryOptions {
   readonly ledger: Pick<Ledger, 'transfer'>;
   readonly deposits: Pick<Deposits, 'arrived'>;
   readonly withdrawals: Pick<Withdrawals, 'lookAtSigned'>;
-  readonly onProblem: (level: ProblemLevel, problem: string, of: Readonly<Record<string, unknown>>) => void;
+  readonly onProblem: OnProblem;
   readonly signal: AbortSignal;
 }
 
