@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row } from '#store';
+import { loadStatement, numberOrNull, rowReader, type Database } from '#store';
 import { treasuryOf, type MicroUsd } from '#billing';
 
 /** How a chain stands in the books. */
@@ -75,27 +75,9 @@ export function createChainRows(database: Database, { now }: { readonly now: () 
       const figure = (name: string) => row![name] as bigint;
       return -figure('treasury') - figure('came_later') + figure('went_later');
     },
-    open: async () =>
-      (await database.query(OPEN)).map((row) => ({
-        network: row['network'] as string,
-        kind: row['kind'] as OpenMoney['kind'],
-        count: Number(row['rows_open']),
-        oldest: Number(row['oldest']),
-      })),
+    open: async () => (await database.query(OPEN)).map(toOpenMoney),
   };
 }
 
-function toBook(row: Row): ChainBook {
-  return {
-    network: row['network'] as string,
-    asset: row['asset'] as string,
-    treasury: row['treasury'] as string,
-    opening: row['opening'] as bigint,
-    cursor: row['cursor'] as string,
-    height: row['height'] as bigint,
-    held: row['held'] as bigint | null,
-    booked: row['booked'] as bigint | null,
-    comparedAt: row['compared_at'] === null ? null : Number(row['compared_at']),
-    halted: row['halted'] as string | null,
-  };
-}
+const toBook = rowReader<ChainBook>({ comparedAt: numberOrNull });
+const toOpenMoney = rowReader<OpenMoney>({ count: Number, oldest: Number }, { rows_open: 'count' });

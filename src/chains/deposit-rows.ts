@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row, type Value } from '#store';
+import { loadStatement, rowReader, type Database, type Value } from '#store';
 import type { MicroUsd } from '#billing';
 import type { ChainEvent, SignedPayment } from './chain.ts';
 
@@ -194,23 +194,12 @@ function toPayment(text: string): SignedPayment {
   return { ...payment, amount: BigInt(payment.amount) };
 }
 
-function toDeposit(row: Row): Deposit {
-  return {
-    id: row['id'] as string,
-    network: row['network'] as string,
-    account: row['account'] as string | null,
-    payer: row['payer'] as string,
-    amount: row['amount'] as bigint,
-    payment: row['payment'] === null ? null : toPayment(row['payment'] as string),
-    request: row['request'] as string | null,
-    state: row['state'] as DepositState,
-    transaction: row['transaction_id'] as string | null,
-    event: row['event'] as string | null,
-    height: row['height'] as bigint | null,
-    credited: row['credited'] as bigint | null,
-    reason: row['reason'] as string | null,
-    createdAt: Number(row['created_at']),
-    updatedAt: Number(row['updated_at']),
-    looks: Number(row['looks']),
-  };
-}
+const toDeposit = rowReader<Deposit>(
+  {
+    payment: (text) => (text === null ? null : toPayment(text as string)),
+    createdAt: Number,
+    updatedAt: Number,
+    looks: Number,
+  },
+  { transaction_id: 'transaction' },
+);

@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row } from '#store';
+import { isOne, loadStatement, rowReader, type Database } from '#store';
 import type { AccountName, MicroUsd } from '#billing';
 import type { SignedPayout } from './chain.ts';
 import type { Before } from './deposit-rows.ts';
@@ -149,22 +149,13 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
 
 const signedText = ({ text, transaction }: SignedPayout) => JSON.stringify({ text, transaction });
 
-function toWithdrawal(row: Row): Withdrawal {
-  return {
-    id: row['id'] as string,
-    network: row['network'] as string,
-    account: row['account'] as string,
-    source: row['source'] as string,
-    address: row['address'] as string,
-    amount: row['amount'] as bigint,
-    handedOut: row['handed_out'] === 1n,
-    state: row['state'] as WithdrawalState,
-    signed: row['signed'] === null ? null : (JSON.parse(row['signed'] as string) as SignedPayout),
-    transaction: row['transaction_id'] as string | null,
-    height: row['height'] as bigint | null,
-    reason: row['reason'] as string | null,
-    createdAt: Number(row['created_at']),
-    updatedAt: Number(row['updated_at']),
-    looks: Number(row['looks']),
-  };
-}
+const toWithdrawal = rowReader<Withdrawal>(
+  {
+    handedOut: isOne,
+    signed: (text) => (text === null ? null : (JSON.parse(text as string) as SignedPayout)),
+    createdAt: Number,
+    updatedAt: Number,
+    looks: Number,
+  },
+  { transaction_id: 'transaction' },
+);

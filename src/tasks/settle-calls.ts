@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row } from '#store';
+import { loadStatement, rowReader, type Database } from '#store';
 import type { Conclude, Settlement } from '#billing';
 import type { ReportedUsage } from '#gateway';
 import { endingFromText, settlementFromText, settlementToText, type Ending } from './ending.ts';
@@ -117,14 +117,8 @@ async function settleCall(
   return settlement;
 }
 
-function toCallRow(row: Row): CallRow {
-  const settlement = row['settlement'] as string | null;
-  return {
-    callId: row['call_id'] as string,
-    price: row['price'] as string,
-    createdAt: Number(row['created_at']),
-    keptUntil: Number(row['kept_until']),
-    most: row['most'] as bigint | null,
-    settlement: settlement === null ? null : settlementFromText(settlement),
-  };
-}
+const toCallRow = rowReader<CallRow>({
+  createdAt: Number,
+  keptUntil: Number,
+  settlement: (text) => (text === null ? null : settlementFromText(text as string)),
+});

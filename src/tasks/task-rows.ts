@@ -1,4 +1,4 @@
-import { loadStatement, type Row, type Value } from '#store';
+import { isOne, loadStatement, numberOrNull, rowReader, type Row, type Value } from '#store';
 import type { Primitive } from '#config';
 import type { Task, TaskKey } from './task.ts';
 
@@ -29,37 +29,27 @@ export const FIND_TASK = loadStatement(import.meta.url, './sql/find-task.sql');
 /** The first three parameters of every statement about one task. */
 export const keyOf = ({ primitive, taskId, service }: TaskKey): readonly Value[] => [primitive, taskId, service];
 
+const read = rowReader<Omit<TaskRow, 'live'>>(
+  {
+    output: isOne,
+    createdAt: Number,
+    askedAt: Number,
+    sentBytes: Number,
+    updatedAt: Number,
+    expiresAt: Number,
+    calls: Number,
+    endedAt: numberOrNull,
+    open: isOne,
+    nextLookAt: Number,
+    lookMs: Number,
+    claimedUntil: Number,
+  },
+  { gave_output: 'output' },
+);
+
 export function toTaskRow(row: Row): TaskRow {
-  const text = (name: string) => row[name] as string;
-  const number = (name: string) => Number(row[name]);
-  const orNull = (name: string) => row[name] as string | null;
-  return {
-    primitive: text('primitive') as Primitive,
-    service: text('service'),
-    taskId: text('task_id'),
-    account: text('account'),
-    run: orNull('run'),
-    offerId: text('offer_id'),
-    provider: text('provider'),
-    contextId: orNull('context_id'),
-    state: text('state'),
-    live: row['ended_at'] === null,
-    output: row['gave_output'] === 1n,
-    notes: text('notes'),
-    snapshot: orNull('snapshot'),
-    createdAt: number('created_at'),
-    askedAt: row['asked_at'] === null ? number('created_at') : number('asked_at'),
-    sentBytes: number('sent_bytes'),
-    updatedAt: number('updated_at'),
-    expiresAt: number('expires_at'),
-    calls: number('calls'),
-    endedAt: row['ended_at'] === null ? null : number('ended_at'),
-    ending: orNull('ending'),
-    open: row['open'] === 1n,
-    nextLookAt: number('next_look_at'),
-    lookMs: number('look_ms'),
-    claimedUntil: number('claimed_until'),
-  };
+  const task = read(row);
+  return { ...task, live: task.endedAt === null, askedAt: row['asked_at'] === null ? task.createdAt : task.askedAt };
 }
 
 /** The task without what is nobody else's. */

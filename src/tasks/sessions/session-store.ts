@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row } from '#store';
+import { loadStatement, rowReader, type Database } from '#store';
 
 /** A session of a protocol, as it is kept. */
 export interface StoredSession {
@@ -68,12 +68,4 @@ export function createSessionStore(database: Database, { now }: { readonly now: 
   };
 }
 
-function toSession(row: Row): StoredSession {
-  return {
-    id: row['id'] as string,
-    account: row['account'] as string,
-    kind: row['kind'] as string,
-    state: row['state'] as string,
-    expiresAt: Number(row['expires_at']),
-  };
-}
+const toSession = rowReader<StoredSession>({ expiresAt: Number });
