@@ -1,6 +1,6 @@
 import { isOne, loadStatement, numberOrNull, rowReader, type Row, type Value } from '#store';
 import type { Primitive } from '#config';
-import type { Task, TaskKey } from './task.ts';
+import type { Task, TaskKey, TaskOwner } from './task.ts';
 
 /** A task as its row says, with what is for settling and looking alone. */
 export interface TaskRow extends Task {
@@ -64,4 +64,17 @@ export function toTask({
   ...task
 }: TaskRow): Task {
   return task;
+}
+
+const UNKNOWN_STATE = 'unknown';
+
+/** The state as it can be kept. */
+export const stateOf = (state: string): string => (isStorable(state) ? state : UNKNOWN_STATE);
+/** The context as it can be kept; null where it cannot. */
+export const contextOf = (contextId: string | null | undefined): string | null =>
+  contextId && isStorable(contextId) ? contextId : null;
+
+/** An account sees all that is its own; a run only what was begun under the same call. */
+export function sees(task: TaskOwner, { account, run }: TaskOwner): boolean {
+  return task.account === account && (run === null || task.run === run);
 }

@@ -1,6 +1,7 @@
 import type { Address } from '@solana/kit';
 import { ChainUnavailable, type Incoming, type IncomingPage } from '../chain.ts';
-import type { SignatureEntry, SolanaNode } from './node.ts';
+import type { SolanaNode } from './node.ts';
+import type { SignatureEntry } from './node-answers.ts';
 import { memoOf, movementsInto } from './transaction.ts';
 
 /** Transactions that are read for one page. */

@@ -2,7 +2,8 @@ import type { Address } from '@solana/kit';
 import { ChainUnavailable, type PaymentSighting } from '../chain.ts';
 import { isSignature } from './address.ts';
 import { checkNotBefore, type Expiry } from './expiry.ts';
-import type { Level, SignatureStatus, SolanaNode } from './node.ts';
+import type { SolanaNode } from './node.ts';
+import type { Level, SignatureStatus } from './node-answers.ts';
 import { movementsInto } from './transaction.ts';
 
 const EXPIRED = 'its blockhash expired before the transaction was in a block';

@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createDueWorker, loadStatement, type Database, type DueWorker, type Row } from '#store';
-import type { SealedTexts } from '#wire';
-import type { Primitive } from '#config';
-import { OutboundFailure, type GuardedFetch } from '#network';
-import { delayAfter, outcomeOf, type DeliveryOutcome } from './delivery-outcome.ts';
+import { delayAfter } from './delivery-outcome.ts';
+import { createSender, toClaimed, type Attempt, type Claimed, type SenderOptions } from './send-delivery.ts';
 import type { LostDelivery } from './webhook.ts';
-import { openReceiver, sealOf } from './webhook-store.ts';
 
 const DUE = loadStatement(import.meta.url, './sql/due-webhooks.sql');
 const CLAIM = loadStatement(import.meta.url, './sql/claim-webhook.sql');
@@ -41,10 +38,8 @@ export const RELAY_LIMITS: RelayLimits = {
 /** Due webhooks that are looked at in one turn. */
 const CANDIDATES_MAX = 1_000;
 
-export interface WebhookRelayOptions {
+export interface WebhookRelayOptions extends Pick<SenderOptions, 'fetch' | 'texts'> {
   readonly database: Pick<Database, 'query' | 'batch'>;
-  readonly fetch: GuardedFetch;
-  readonly texts: SealedTexts;
   readonly now: () => number;
   readonly random: () => number;
   /** Milliseconds between two looks for what is due; null: only when it is woken. */
@@ -77,6 +72,7 @@ export function createWebhookRelay({
 
   const worker = createDueWorker({ turn: startDue, pauseMs: options.pollMs, onError });
   const { closed } = worker;
+  const send = createSender({ fetch, texts, timeoutMs: limits.timeoutMs, closed });
 
   async function startDue(): Promise<void> {
     const due = await database.query(DUE, [now(), limits.perAccountMax, CANDIDATES_MAX]);
@@ -134,34 +130,6 @@ export function createWebhookRelay({
     }
   }
 
-  async function send(webhook: Claimed, row: Row): Promise<Attempt | 'stopped'> {
-    const receiver = openReceiver(texts, webhook.sealOf, row['sealed'] as string);
-    if (receiver === null) return { outcome: 'never', reason: 'its secrets were sealed by another identity' };
-    const headers = { ...receiver.headers, 'content-type': row['content_type'] as string };
-    try {
-      const reply = await fetch(receiver.url, {
-        method: 'POST',
-        headers,
-        body: row['body'] as string,
-        timeoutMs: limits.timeoutMs,
-        bodyBytesMax: 0,
-        signal: closed,
-      });
-      return {
-        outcome: outcomeOf(reply.status),
-        reason: `the receiver answered ${reply.status}`,
-        retryAfter: reply.headers['retry-after'],
-      };
-    } catch (error) {
-      if (closed.aborted) return 'stopped';
-      const refused = error instanceof OutboundFailure && error.refused;
-      return {
-        outcome: refused ? 'never' : 'again',
-        reason: error instanceof OutboundFailure ? error.message : 'the call failed',
-      };
-    }
-  }
-
   /** Whether the next in the queue may be sent now. */
   async function conclude(
     { id, claim, lost }: Claimed,
@@ -187,37 +155,6 @@ export function createWebhookRelay({
   }
 
   return worker;
-}
-
-interface Attempt {
-  readonly outcome: DeliveryOutcome;
-  readonly reason: string;
-  readonly retryAfter?: unknown;
-}
-
-interface Claimed {
-  readonly id: string;
-  readonly claim: string;
-  readonly account: string;
-  readonly receiver: string;
-  readonly sealOf: string;
-  readonly lost: Omit<LostDelivery, 'reason'>;
-}
-
-function toClaimed(id: string, claim: string, row: Row): Claimed {
-  const [account, receiver, service, taskId] = (['account', 'receiver', 'service', 'task_id'] as const).map(
-    (name) => row[name] as string,
-  );
-  const key = { primitive: row['primitive'] as Primitive, service: service!, taskId: taskId! };
-  const owner = { account: account!, run: row['run'] === '' ? null : (row['run'] as string) };
-  return {
-    id,
-    claim,
-    account: account!,
-    receiver: receiver!,
-    sealOf: sealOf(key, owner, row['name'] as string),
-    lost: { account: account!, service: service!, taskId: taskId!, receiver: receiver! },
-  };
 }
 
 /** How many of each there are now. */
