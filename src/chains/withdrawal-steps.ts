@@ -1,9 +1,7 @@
 import { escrowOf, formatUsd, MICRO_USD_MAX, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
-import { PayoutProblem, type Chain, type Payout, type SignedPayout } from './chain.ts';
-import type { Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
-
-/** Ledger account of the money on its way out: no longer its account's, not yet gone from the treasury. */
-export const outgoingOf = (network: string): AccountName => `outgoing:${network}`;
+import type { Chain } from './chain.ts';
+import { createPayoutSteps, outgoingOf, type PayoutSteps, type PayoutStepsOptions } from './withdrawal-payout.ts';
+import type { Withdrawal } from './withdrawal-rows.ts';
 
 export interface WithdrawalPolicy {
   readonly minimum: MicroUsd;
@@ -11,35 +9,23 @@ export interface WithdrawalPolicy {
   readonly dailyMax: MicroUsd;
 }
 
-export interface WithdrawalStepsOptions {
-  readonly rows: WithdrawalRows;
-  readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
+export interface WithdrawalStepsOptions extends PayoutStepsOptions {
   /** null where it is not open yet. */
   readonly chainOf: (network: string) => Chain | null;
   readonly policyOf: (network: string) => WithdrawalPolicy;
-  /** Why nothing is paid out over a chain; null while it is. */
-  readonly haltOf: (network: string) => Promise<string | null>;
-  /**
-   * Whether an account has money that its chain may still undo, and that may have been there at `at` (epoch
-   * milliseconds).
-   */
-  readonly unfinal: (account: string, at: number) => Promise<boolean>;
   /**
    * What came into an account over chains: more of its balance cannot go out over them. The rest is credit that the
    * operator gave, to be spent here.
    */
   readonly paidIn: (account: string) => Promise<MicroUsd>;
-  readonly now: () => number;
 }
 
 /** A withdrawal on its way, from a row in the table to money on its chain. */
-export interface WithdrawalSteps {
+export interface WithdrawalSteps extends Pick<PayoutSteps, 'look'> {
   /** Rejects with Error where no withdrawal has this id. */
   reread(id: string): Promise<Withdrawal>;
   /** Makes steps until `until` holds, or one changes nothing. Rejects with ChainUnavailable. */
   advance(withdrawal: Withdrawal, until: (row: Withdrawal) => boolean): Promise<Withdrawal>;
-  /** Looks for a signed withdrawal on its chain. `resend`: sends it again, or signs anew, where it is not there. */
-  look(withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void>;
   /** The part of a source's balance that can still go out. */
   paidInLeft(of: Pick<Withdrawal, 'source' | 'account'>): Promise<MicroUsd>;
   /** Micro-USD that were taken from a source within a day, and not given back. */
@@ -49,15 +35,12 @@ export interface WithdrawalSteps {
 const DAY_MS = 86_400_000;
 /** For so long nobody else carries on with a withdrawal that is being requested. */
 export const CLAIM_MS = 15_000;
-/** By which the clocks of gateways may differ. */
-const CLOCKS_MS = 60_000;
 const STEPS_MAX = 8;
 export const NOT_PAID_IN = 'Of a balance only what was paid in over chains can be withdrawn';
 
-const payoutOf = ({ id, address, amount }: Withdrawal): Payout => ({ id, to: address, amount });
-
 export function createWithdrawalSteps(options: WithdrawalStepsOptions): WithdrawalSteps {
   const { rows, ledger, chainOf, policyOf, now } = options;
+  const { sign, look } = createPayoutSteps(options);
 
   const reread = async (id: string): Promise<Withdrawal> => {
     const row = await rows.find(id);
@@ -107,80 +90,6 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
       memo: reason ?? 'given back',
     });
     await rows.move(id, 'returning', 'returned', null);
-  };
-
-  const send = async (withdrawal: Withdrawal, signed: SignedPayout, chain: Chain): Promise<void> => {
-    if (withdrawal.handedOut || (await options.haltOf(withdrawal.network)) !== null) return;
-    const { transaction } = await chain.send(payoutOf(withdrawal), signed);
-    if (transaction !== null && transaction !== withdrawal.transaction) await rows.noteSent(withdrawal.id, transaction);
-  };
-
-  /**
-   * What a treasury has by the books, and has not signed away. What came in on another chain is not there, and what
-   * is signed cannot be canceled any more.
-   */
-  const uncommitted = async (network: string): Promise<MicroUsd> =>
-    -((await ledger.balance(treasuryOf(network)))?.available ?? 0n) - (await rows.signedAmount(network));
-
-  /**
-   * null: the receiver cannot be paid, and the money goes back. What was signed before is lost then, or there is
-   * nothing.
-   */
-  const signOrGiveBack = async (
-    withdrawal: Withdrawal,
-    chain: Chain,
-    previous: SignedPayout | null,
-  ): Promise<SignedPayout | null> => {
-    try {
-      return await chain.sign(payoutOf(withdrawal), previous);
-    } catch (error) {
-      if (!(error instanceof PayoutProblem)) throw error;
-      await rows.move(withdrawal.id, withdrawal.state, 'returning', now(), error.message);
-      return null;
-    }
-  };
-
-  /** Signs, and keeps what was signed before anybody else can have it. */
-  const sign = async (withdrawal: Withdrawal, chain: Chain): Promise<void> => {
-    const { id, network, account, source, amount } = withdrawal;
-    if ((await options.haltOf(network)) !== null || (await uncommitted(network)) < amount) return;
-    // What was paid in leaves again only when its chain cannot undo it any more. What comes in after it was taken
-    // is none of it.
-    if (source === escrowOf(account) && (await options.unfinal(account, withdrawal.updatedAt + CLOCKS_MS))) return;
-    const signed = await signOrGiveBack(withdrawal, chain, null);
-    if (signed !== null && (await rows.sign(id, signed)))
-      await send({ ...withdrawal, state: 'signed', signed, transaction: signed.transaction }, signed, chain);
-  };
-
-  const look = async (withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void> => {
-    const { id, network, amount, transaction, address } = withdrawal;
-    const signed = withdrawal.signed!;
-    const sight = await chain.findPayout(payoutOf(withdrawal), signed, transaction);
-    if (sight.state === 'paid') {
-      await rows.noteHeight(id, sight.transaction, sight.height);
-      if (!sight.final) return;
-      const memo = `withdrawal to ${address}, transaction ${sight.transaction}`;
-      await ledger.transfer({
-        id: `withdrawal-paid:${id}`,
-        from: outgoingOf(network),
-        to: treasuryOf(network),
-        amount,
-        memo,
-      });
-      await rows.markPaid(id, sight.transaction, sight.height);
-      return;
-    }
-    if (!resend) return;
-    if (sight.state === 'open') return send(withdrawal, signed, chain);
-    if (withdrawal.handedOut) {
-      await rows.move(id, 'signed', 'returning', now(), `It was not submitted in time: ${sight.reason}`);
-      return;
-    }
-    // The chain has decided that the one before can never pay; whoever signs first is kept, and the others' texts
-    // are thrown away unsent.
-    const again = await signOrGiveBack(withdrawal, chain, signed);
-    if (again !== null && (await rows.resign(id, signed, again)))
-      await send({ ...withdrawal, signed: again, transaction: again.transaction }, again, chain);
   };
 
   const step = async (withdrawal: Withdrawal): Promise<void> => {

@@ -97,11 +97,12 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
   let sweptAt = -Infinity;
   /** Resolves with whether there is more to sweep. */
   const sweep = async (): Promise<boolean> => {
-    if (Math.abs(now() - sweptAt) < SWEEP_MS) return false;
-    const gone = await due.sweep(now() - retentionMs, SWEEP_BATCH);
-    const contexts = await due.sweepContexts(now() - CONTEXT_MS, SWEEP_BATCH);
+    const at = now();
+    if (Math.abs(at - sweptAt) < SWEEP_MS) return false;
+    const gone = await due.sweep(at - retentionMs, SWEEP_BATCH);
+    const contexts = await due.sweepContexts(at - CONTEXT_MS, SWEEP_BATCH);
     if (gone === SWEEP_BATCH || contexts === SWEEP_BATCH) return true;
-    sweptAt = now();
+    sweptAt = at;
     return false;
   };
 

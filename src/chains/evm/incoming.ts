@@ -1,9 +1,10 @@
 import { getAddress } from 'viem';
 import type { Hex } from 'viem';
 import type { MicroUsd } from '#billing';
-import { ChainUnavailable, FinalityBroken, type Incoming, type IncomingPage } from '../chain.ts';
+import { ChainUnavailable, type Incoming, type IncomingPage } from '../chain.ts';
 import { createArrivals, type Arrived } from './arrivals.ts';
 import { TRANSFER, carriedOut, topicOf, transferOf } from './asset.ts';
+import { blockAt, cursorOf } from './cursor.ts';
 import { evmHeads, stillThere, type EvmHeads } from './heads.ts';
 import { evmPaymentId } from './payment.ts';
 import { isPruned, type EvmBlock, type EvmLog } from './rpc.ts';
@@ -28,26 +29,10 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
   const { network, node, asset, treasury, finality, reader } = setup;
   const arrivals = createArrivals(node, asset, treasury);
 
-  /** The cursor's block, if the chain still has it. */
-  async function blockAt(cursor: string, latest: bigint): Promise<EvmBlock> {
-    const match = /^(\d{1,18})\/(0x[0-9a-f]{64})$/.exec(cursor);
-    if (!match) throw new Error(`Not a cursor of an EVM chain: ${JSON.stringify(cursor.slice(0, 100))}`);
-    const number = BigInt(match[1]!);
-    if (number > latest)
-      throw new ChainUnavailable(`The node is at block ${latest}, and block ${number} was final already`);
-    const block = await node.block(number);
-    if (!block) throw new ChainUnavailable(`The node does not know block ${number}, which was final already`);
-    if (block.hash !== match[2])
-      throw new FinalityBroken(
-        `Finality of ${network} was broken: block ${number} was ${match[2]} and final, and is now ${block.hash}. What was credited since has to be checked by hand (tollgate audit)`,
-      );
-    return block;
-  }
-
   async function page(cursor: string | null): Promise<IncomingPage> {
     const heads = await evmHeads(node, finality);
-    if (cursor === null) return { events: [], cursor: textOf(heads.final), height: heads.final.number, more: false };
-    const seen = await blockAt(cursor, heads.latest.number);
+    if (cursor === null) return { events: [], cursor: cursorOf(heads.final), height: heads.final.number, more: false };
+    const seen = await blockAt(node, network, cursor, heads.latest.number);
     // The node's finalized block may be behind what was final before: another machine, or one that has just started.
     if (seen.number >= heads.final.number) return { events: [], cursor, height: seen.number, more: false };
 
@@ -69,7 +54,7 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
       events.push(...some.flat());
     }
     await stillThere(node, [seen, end]);
-    return { events, cursor: textOf(end), height: last, more: last < heads.final.number };
+    return { events, cursor: cursorOf(end), height: last, more: last < heads.final.number };
   }
 
   /**
@@ -140,7 +125,7 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
     page,
     async balanceAt(cursor) {
       const { latest } = await evmHeads(node, finality);
-      const block = await blockAt(cursor, latest.number);
+      const block = await blockAt(node, network, cursor, latest.number);
       try {
         const balance = await asset.balanceOf(treasury, block.number);
         await stillThere(node, [block]);
@@ -154,8 +139,6 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
 }
 
 type Cut = (log: EvmLog) => Promise<Arrived>;
-
-const textOf = ({ number, hash }: EvmBlock): string => `${number}/${hash}`;
 
 /** The first logs, to the end of the block in which there are enough. */
 function upTo(logs: readonly EvmLog[], enough: number): readonly EvmLog[] {
