@@ -4,7 +4,9 @@ import type { MicroUsd } from './money.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
-/** Of a lock of an earlier batch only what decides is read: its resolution is blank until this batch fills it in. */
+/**
+ * Of a lock of an earlier batch only what decides is read: its resolution is blank until this batch fills it in.
+ */
 export type LockRow = Mutable<LockRecord>;
 
 export interface AccountRow {
@@ -31,14 +33,16 @@ export interface LedgerState {
 }
 
 /**
- * What a row tells. A lock under another is two rows: `lend` makes that much of what the parent has locked
+ * The kind of a row. A lock under another is two rows: `lend` makes that much of what the parent has locked
  * available, `lock` takes it again. So is a resolution whose rest goes back to the parent: it frees all that the
  * lock held, and `return` locks the rest again, for the parent. So balances are the sum of the rows, one by one,
  * without knowing who lent to whom.
  */
 export type JournalKind = Exclude<Operation['kind'], 'keep'> | 'lend' | 'return';
 
-/** One movement of an effective operation. Refused operations leave no row, and a lock that is kept moves nothing. */
+/**
+ * One movement of an effective operation. Refused operations leave no row, and a lock that is kept moves nothing.
+ */
 export interface JournalRow {
   readonly kind: JournalKind;
   readonly id: string;

@@ -11,7 +11,7 @@ export interface ChainBook {
   readonly opening: MicroUsd;
   readonly cursor: string;
   readonly height: bigint;
-  /** What the treasury held and what the books say, when they were last compared; null before. */
+  /** The balances of the treasury and of the books at their last comparison; null before the first. */
   readonly held: MicroUsd | null;
   readonly booked: MicroUsd | null;
   /** Epoch milliseconds. */
@@ -47,7 +47,7 @@ export interface ChainRows {
   moveCursor(network: string, from: string, to: string, height: bigint): Promise<boolean>;
   noteReserves(network: string, held: MicroUsd, booked: MicroUsd): Promise<void>;
   halt(network: string, reason: string | null): Promise<void>;
-  /** What the treasury held at a height by the books, where all that was final there is booked. */
+  /** The treasury's balance at a height by the books. All that was final there has to be booked. */
   bookedAt(network: string, height: bigint): Promise<MicroUsd>;
   open(): Promise<readonly OpenMoney[]>;
 }

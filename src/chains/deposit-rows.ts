@@ -26,7 +26,7 @@ export interface Deposit {
   readonly transaction: string | null;
   readonly event: string | null;
   readonly height: bigint | null;
-  /** What arrived; null until it was seen. */
+  /** The amount that arrived; null until it was seen. */
   readonly credited: MicroUsd | null;
   /** Why it failed or was reversed. */
   readonly reason: string | null;
@@ -74,7 +74,9 @@ export interface Before {
   readonly id: string;
 }
 
-/** The table of deposits. Every change is one conditional statement, so that it is made once by whoever comes first. */
+/**
+ * The table of deposits. Every change is one conditional statement, so that it is made once by whoever comes first.
+ */
 export interface DepositRows {
   /**
    * False where the row is there already, or its payer has `openMax` signed payments (null: any number) that
@@ -109,7 +111,7 @@ export interface DepositRows {
   unfinal(account: string, at: number): Promise<boolean>;
   /** All in suspense, the newest first. */
   suspense(before: Before | null, limit: number): Promise<readonly Deposit[]>;
-  /** What came into the account over chains and stands. */
+  /** The sum that came into the account over chains and stands. */
   paidIn(account: string): Promise<MicroUsd>;
   /** Of an address, in suspense. */
   suspended(payer: string): Promise<readonly Deposit[]>;

@@ -17,7 +17,7 @@ export interface PaymentOwner {
 }
 
 export interface Deposits {
-  /** Where a payment is known already. */
+  /** The deposit of a payment; null where the payment is not known yet. */
   find(payment: SignedPayment): Promise<Deposit | null>;
   /**
    * Keeps a payment that was verified, gives it to the chain and credits what arrives. Resolves with where it is
@@ -34,7 +34,7 @@ export interface Deposits {
    * proven to have it. Resolves with what it was.
    */
   attribute(address: string, account: string, network: string | null): Promise<readonly Deposit[]>;
-  /** Credits one that is in suspense. null where there is none of this id. */
+  /** Credits one that is in suspense. null where no deposit of this id is in suspense. */
   attributeOne(id: string, account: string): Promise<Deposit | null>;
 }
 
@@ -67,7 +67,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
       );
   };
 
-  /** The row of what came in, made where there is none. */
+  /** The row of what came in, made where it is missing. */
   const keep = async (id: string, event: Incoming, network: string): Promise<Deposit> => {
     const known = await rows.find(id);
     if (known !== null) return known;

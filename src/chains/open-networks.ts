@@ -9,7 +9,7 @@ export interface OpenNetworksOptions {
   readonly signal: AbortSignal;
 }
 
-/** What the books of a network say against its treasury. `reserves` is null where the network does not tell. */
+/** The comparison of a network's books with its treasury. `reserves` is null where the network does not tell. */
 export interface NetworkAudit {
   readonly network: string;
   readonly reserves: Reserves | null;

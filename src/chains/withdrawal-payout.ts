@@ -41,8 +41,8 @@ export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
   };
 
   /**
-   * What a treasury has by the books, and has not signed away. What came in on another chain is not there, and what
-   * is signed cannot be canceled any more.
+   * The money that a treasury has by the books, and has not signed away. What came in on another chain is not
+   * there, and what is signed cannot be canceled any more.
    */
   const uncommitted = async (network: string): Promise<MicroUsd> =>
     -((await ledger.balance(treasuryOf(network)))?.available ?? 0n) - (await rows.signedAmount(network));

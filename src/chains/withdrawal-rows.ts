@@ -68,7 +68,8 @@ const SIGNED = load('signed-withdrawals');
 const SIGNED_AMOUNT = load('signed-amount');
 
 /**
- * The table of withdrawals. Every change is one conditional statement, so that it is made once by whoever comes first.
+ * The table of withdrawals. Every change is one conditional statement, so that it is made once by whoever comes
+ * first.
  */
 export interface WithdrawalRows {
   insert(withdrawal: NewWithdrawal, nextLookAt: number): Promise<boolean>;
@@ -97,11 +98,11 @@ export interface WithdrawalRows {
   /** Makes all due that waits: for one who has the database to itself, and finds what a process left that died. */
   forgetClaims(): Promise<void>;
   schedule(id: string, nextLookAt: number): Promise<void>;
-  /** What was taken from a source after `since`, and not given back. */
+  /** The sum that was taken from a source after `since`, and not given back. */
   takenSince(source: AccountName, since: number): Promise<MicroUsd>;
-  /** What was taken from a source and not signed, or is not given back yet. */
+  /** Withdrawals of a source that are not signed, or not given back yet. */
   unsigned(source: AccountName): Promise<readonly Withdrawal[]>;
-  /** What is signed and not seen final, page by page in the order of ids. */
+  /** Signed withdrawals that are not seen final, page by page in the order of ids. */
   signed(network: string, after: string): Promise<readonly Withdrawal[]>;
   /** The sum of these. */
   signedAmount(network: string): Promise<MicroUsd>;

@@ -14,8 +14,8 @@ export interface WithdrawalStepsOptions extends PayoutStepsOptions {
   readonly chainOf: (network: string) => Chain | null;
   readonly policyOf: (network: string) => WithdrawalPolicy;
   /**
-   * What came into an account over chains: more of its balance cannot go out over them. The rest is credit that the
-   * operator gave, to be spent here.
+   * The sum that came into an account over chains: more of its balance cannot go out over them. The rest is credit
+   * that the operator gave, to be spent here.
    */
   readonly paidIn: (account: string) => Promise<MicroUsd>;
 }
@@ -70,7 +70,8 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
     source === escrowOf(account) ? (await options.paidIn(account)) - (await rows.takenSince(source, 0)) : MICRO_USD_MAX;
 
   /**
-   * Those that were debited at the same time see each other here: none goes past the limit, and both may be given back.
+   * Those that were debited at the same time see each other here: none goes past the limit, and both may be given
+   * back.
    */
   const queue = async (withdrawal: Withdrawal): Promise<void> => {
     const { id, source, network } = withdrawal;

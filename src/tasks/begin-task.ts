@@ -36,7 +36,7 @@ export function createTaskStart(
   /** Accounts whose last task was the last that they may have, so that no other is counted before its calls. */
   const full = new Set<string>();
 
-  /** What is locked for earlier calls of the task lasts as long as it does. */
+  /** Keeps the locks of the task's earlier calls for as long as the task. */
   async function keepOthers(task: TaskRow, keptUntil: number): Promise<void> {
     const short = (await listCalls(database, task)).filter(
       (call) => call.settlement === null && call.keptUntil < task.expiresAt,

@@ -23,7 +23,7 @@ export interface TasksOptions {
   readonly onEnded?: TaskSink['ended'];
   /** The signed receipt of a settled call; default none. */
   readonly receipt?: (record: LockRecord) => string | null;
-  /** What the provider of an offer is called; null for an offer that is gone. */
+  /** The name of an offer's provider; null for an offer that is gone. */
   readonly providerName?: (offerId: string) => string | null;
 }
 

@@ -135,10 +135,10 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
   };
 }
 
-/** What the records of the calls of a task say that nobody saw the end of. */
+/** The reason in the records of a task's calls where nobody saw the task's end. */
 const GAVE_UP = 'gave_up';
 
-/** What was delivered is paid: each message that the task had. What else it used was never told. */
+/** Each message of a task that gave output is paid. Nothing is known of what else it used. */
 function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): Ending {
   if (!output) return { outcome: 'free', reason: GAVE_UP, used: new Map() };
   return { outcome: 'cut', reason: GAVE_UP, used: new Map(calls.map(({ callId }) => [callId, ONE_CALL])) };
@@ -156,5 +156,5 @@ function usageOfCalls(
 }
 
 const UNREPORTED: ReportedUsage = { usage: null, flags: ['usage_missing'] };
-/** Who was stopped need not have come to a report. */
+/** A provider that was stopped may not have come to a report. */
 const UNTOLD: ReportedUsage = { usage: null, flags: [] };

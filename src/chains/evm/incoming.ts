@@ -16,8 +16,8 @@ const PAGE_EVENTS = 200;
 const AT_ONCE = 4;
 
 /**
- * What came into the treasury, in order. A cursor is `<number>/<hash>` of the last block that was read, which was
- * final.
+ * Reads what came into the treasury, in order. A cursor is `<number>/<hash>` of the last block that was read, which
+ * was final.
  */
 export interface EvmIncoming {
   page(cursor: string | null): Promise<IncomingPage>;
@@ -58,7 +58,7 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
   }
 
   /**
-   * What of each Transfer arrived. Balances at both ends of the range are enough where they agree with all
+   * The part of each Transfer that arrived. Balances at both ends of the range are enough where they agree with all
    * Transfers between; otherwise it is asked block by block. A balance that grew by more than was told means that
    * logs are missing in the node's answer: the range must be read again.
    */

@@ -6,7 +6,7 @@ import { memoOf, movementsInto } from './transaction.ts';
 
 /** Transactions that are read for one page. */
 const PAGE = 20;
-/** What a node lists at once. */
+/** Transactions that a node lists at once. */
 const WALK_PAGE = 1_000;
 /** A million transactions since the cursor: somebody has to look. */
 const WALK_PAGES = 1_000;
@@ -30,7 +30,7 @@ interface Cursor {
   readonly last: Pick<SignatureEntry, 'slot' | 'signature'> | null;
 }
 
-/** What comes after a cursor, oldest first. */
+/** The transactions after a cursor, oldest first. */
 interface Backlog {
   readonly after: string;
   readonly entries: readonly SignatureEntry[];
@@ -45,8 +45,8 @@ export interface SolanaIncoming {
 }
 
 /**
- * What came into the treasury's token account, in finality. The chain lists newest first and cursors go forwards,
- * so each backlog is walked once and kept.
+ * Reads what came into the treasury's token account, in finality. The chain lists newest first and cursors go
+ * forwards, so each backlog is walked once and kept.
  */
 export function createIncoming(node: SolanaNode, network: string, account: Address, asset: Address): SolanaIncoming {
   let backlog: Backlog | null = null;

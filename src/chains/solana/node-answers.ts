@@ -8,7 +8,7 @@ export interface Moment {
   readonly height: bigint;
 }
 
-/** Where a transaction is, as of `slot`. */
+/** The place of a transaction, as of `slot`. */
 export interface SignatureStatus {
   readonly slot: bigint;
   readonly found: { readonly slot: bigint; readonly failed: string | null; readonly level: 'processed' | Level } | null;

@@ -23,7 +23,9 @@ import {
 } from './node-answers.ts';
 import { readTransaction, type SolanaTransaction } from './transaction.ts';
 
-/** One JSON-RPC node, asked with a time limit, and every answer checked. All methods reject with ChainUnavailable. */
+/**
+ * One JSON-RPC node, asked with a time limit, and every answer checked. All methods reject with ChainUnavailable.
+ */
 export interface SolanaNode {
   genesisHash(): Promise<string>;
   /** Rejects where the node knows that it is behind. */
@@ -39,12 +41,12 @@ export interface SolanaNode {
   /** `level`: default confirmed. */
   account(address: Address, level?: Level): Promise<SolanaAccount | null>;
   lamports(address: Address): Promise<bigint>;
-  /** What a token account held in finality, and when. */
+  /** The final balance of a token account, and its slot. */
   tokens(account: Address): Promise<{ readonly slot: bigint; readonly amount: bigint }>;
   /** Searches the whole history. */
   status(signature: string): Promise<SignatureStatus>;
   transaction(signature: string, level: Level): Promise<SolanaTransaction | null>;
-  /** What mentions an account, newest first. */
+  /** The transactions that mention an account, newest first. */
   signatures(
     account: Address,
     level: Level,

@@ -28,7 +28,7 @@ const MEMO_BYTES_MAX = 256;
 /** A blockhash that ends sooner comes from a node that is behind. */
 const BLOCKS_LEFT_MIN = 100n;
 
-/** What is kept of a signed payout: all that it takes to send it and to tell when it can pay no more. */
+/** The kept part of a signed payout: enough to send it, and to tell when it can pay no more. */
 interface Journal {
   /** Base64. */
   readonly transaction: string;

@@ -12,7 +12,7 @@ const SEARCH_PAGE = 100;
 const SEARCH_PAGES = 2;
 const REMEMBERED_MAX = 20_000;
 
-/** What is looked for. */
+/** A payment that is looked for. */
 export interface Sought {
   readonly messageHash: string;
   readonly blockhash: string;
@@ -28,7 +28,8 @@ export interface PaymentSight {
 }
 
 /**
- * Where payments are, as the chain tells it: by the transaction's id, or among what the payer's token account was in.
+ * Finds payments, as the chain tells of them: by the transaction's id, or among what the payer's token account was
+ * in.
  */
 export function createPaymentSight(
   node: SolanaNode,

@@ -46,7 +46,7 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
     return { signed, chain };
   };
 
-  /** Where a payment is known already, or who signed it. */
+  /** The deposit of a payment that is known already, or the account that signed it. */
   const knownOrVerified = async (
     signed: SignedPayment,
     chain: Chain,
@@ -142,7 +142,7 @@ function receiptOf(
   return { success: true, transaction: transaction!, network, payer, amount: String(credited) };
 }
 
-/** What a chain says, as the callers of the gateway are told. */
+/** Turns the errors of a chain into errors of the gateway. */
 async function toldInOurWords<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();

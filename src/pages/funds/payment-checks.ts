@@ -3,7 +3,7 @@ import { formatUsd, type MicroUsd } from '#billing';
 import type { Chain, Deposit, SignedPayment } from '#chains';
 import { canonical, type Caller, type PaymentSlip } from '#gateway';
 
-/** What one payment may be. */
+/** Bounds of one payment. */
 export interface TopupBounds {
   readonly least: MicroUsd;
   readonly most: MicroUsd;

@@ -7,7 +7,7 @@ export interface StoredSession {
   readonly account: string;
   /** The protocol's word for its sessions; ids are unique over all of them. */
   readonly kind: string;
-  /** What the protocol needs to go on with it. Nothing here is read by others. */
+  /** The protocol's own state, which it needs to go on with the session. Nobody else reads it. */
   readonly state: string;
   /** Epoch milliseconds. */
   readonly expiresAt: number;
@@ -29,7 +29,7 @@ export interface SessionStore {
   delete(id: string): Promise<boolean>;
   /** Those of an account whose time is not over. */
   countOf(account: string, kind: string): Promise<number>;
-  /** Removes the account's session that ends first, if it ends no later than `expiresBy`; null when there is none. */
+  /** Removes the account's session that ends first, if it ends no later than `expiresBy`; else null. */
   takeOldest(account: string, kind: string, expiresBy: number): Promise<StoredSession | null>;
   /** Removes those whose time is over, at most `limit`, and gives them to the one caller that removed them. */
   sweep(kind: string, limit: number): Promise<readonly StoredSession[]>;
