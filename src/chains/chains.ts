@@ -1,5 +1,5 @@
 import { createDueWorker, type Database, type DueWorker } from '#store';
-import { escrowOf, type Ledger, type MicroUsd } from '#billing';
+import { escrowOf, type MicroUsd } from '#billing';
 import { createAttribution, type AttributionOptions } from './attribution.ts';
 import type { Chain, ChainSetup } from './chain.ts';
 import { createChainRows, type ChainBook, type OpenMoney } from './chain-rows.ts';

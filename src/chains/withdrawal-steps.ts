@@ -1,4 +1,4 @@
-import { escrowOf, formatUsd, MICRO_USD_MAX, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
+import { escrowOf, formatUsd, MICRO_USD_MAX, type AccountName, type MicroUsd } from '#billing';
 import type { Chain } from './chain.ts';
 import { createPayoutSteps, outgoingOf, type PayoutSteps, type PayoutStepsOptions } from './withdrawal-payout.ts';
 import type { Withdrawal } from './withdrawal-rows.ts';

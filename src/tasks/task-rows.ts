@@ -1,5 +1,4 @@
 import { isOne, loadStatement, numberOrNull, rowReader, type Row, type Value } from '#store';
-import type { Primitive } from '#config';
 import type { Task, TaskKey, TaskOwner } from './task.ts';
 
 /** A task as its row says, with what is for settling and looking alone. */

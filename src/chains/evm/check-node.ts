@@ -1,4 +1,4 @@
-import { domainSeparator, getAddress, zeroAddress, zeroHash, type Hex } from 'viem';
+import { domainSeparator, zeroAddress, zeroHash, type Hex } from 'viem';
 import type { ChainSetup } from '../chain.ts';
 import { NoSuchAsset, type AssetDomain, type EvmAsset } from './asset.ts';
 import { evmHeads } from './heads.ts';

@@ -7,7 +7,7 @@ import { TRANSFER, carriedOut, topicOf, transferOf } from './asset.ts';
 import { blockAt, cursorOf } from './cursor.ts';
 import { evmHeads, stillThere, type EvmHeads } from './heads.ts';
 import { evmPaymentId } from './payment.ts';
-import { isPruned, type EvmBlock, type EvmLog } from './rpc.ts';
+import { isPruned, type EvmLog } from './rpc.ts';
 import { chainEvent, type SightingSetup } from './sightings.ts';
 
 /** A page ends with the block that makes it this long. */

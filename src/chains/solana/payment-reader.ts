@@ -66,7 +66,7 @@ export function createPaymentReader(options: PaymentReaderOptions): PaymentReade
       new PaymentProblem('payment_verification_failed', `accepted.${field} must be ${value}, as the requirements say`);
     if (accepted.scheme !== 'exact') throw wrong('scheme', 'exact');
     if (accepted.network !== network) throw wrong('network', network);
-    if (accepted.asset !== asset) throw wrong('asset', `${asset}`);
+    if (accepted.asset !== asset) throw wrong('asset', asset);
     if (accepted.payTo !== treasury) throw wrong('payTo', treasury);
     if (
       typeof accepted.amount !== 'string' ||
