@@ -1,6 +1,7 @@
 import { dropOldest } from '#wire';
 import { ChainUnavailable } from '../chain.ts';
-import type { Moment, SolanaNode } from './node.ts';
+import type { SolanaNode } from './node.ts';
+import type { Moment } from './node-answers.ts';
 import { networkFault } from './open.ts';
 
 /** Blocks for which a blockhash is valid (Agave: MAX_PROCESSING_AGE). */

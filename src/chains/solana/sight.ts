@@ -3,7 +3,8 @@ import { dropOldest } from '#wire';
 import { ChainUnavailable, type PaymentSighting } from '../chain.ts';
 import { isSignature } from './address.ts';
 import { checkNotBefore, type Expiry } from './expiry.ts';
-import type { Level, SignatureStatus, SolanaNode } from './node.ts';
+import type { SolanaNode } from './node.ts';
+import type { Level, SignatureStatus } from './node-answers.ts';
 import { movementsInto } from './transaction.ts';
 
 const EXPIRED = 'its blockhash expired before the transaction was in a block';
@@ -12,7 +13,7 @@ const SEARCH_PAGE = 100;
 const SEARCH_PAGES = 2;
 const REMEMBERED_MAX = 20_000;
 
-/** What is looked for. */
+/** A payment that is looked for. */
 export interface Sought {
   readonly messageHash: string;
   readonly blockhash: string;
@@ -28,7 +29,8 @@ export interface PaymentSight {
 }
 
 /**
- * Where payments are, as the chain tells it: by the transaction's id, or among what the payer's token account was in.
+ * Finds payments, as the chain tells of them: by the transaction's id, or among what the payer's token account was
+ * in.
  */
 export function createPaymentSight(
   node: SolanaNode,
