@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { openDatabase } from '#store';
 import { MEMORY, prepareDataDirectories } from './data-directory.ts';
-import { command, MIGRATED } from './fresh-database.ts';
+import { prepareFreshDatabases } from './fresh-database.ts';
 import { startPostgres, type PostgresOptions } from './postgres.ts';
 import { startRedis } from './redis.ts';
 
@@ -30,10 +30,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   // What was found once, and perhaps copied to where it can run, need not be found again by tests with a server of
   // their own.
   process.env['TOLLGATE_TEST_POSTGRES_BIN'] ??= postgres.bin;
-  await command(postgres.url, `CREATE DATABASE ${MIGRATED}`);
-  const migrated = new URL(postgres.url);
-  migrated.pathname = `/${MIGRATED}`;
-  await migrate({ url: migrated.href, dataDir: '' });
+  await prepareFreshDatabases(postgres.url, (url) => migrate({ url, dataDir: '' }));
   const removeData = await prepareDataDirectories(ownPrefix(), (dataDir) => migrate({ dataDir }));
   project.provide('postgresUrl', postgres.url);
   project.provide('redisUrl', redis.url);
