@@ -13,7 +13,8 @@ import {
   type TestWallet,
 } from '../test/gateway/auth/siwx/wallets.ts';
 
-/* What a wallet's sign-in costs, on one thread: `node bench/sign-in.ts`. Each header is whole: opened, parsed, verified, remembered. */
+/* What a wallet's sign-in costs, on one thread: `node bench/sign-in.ts`. Each header is whole: opened, parsed,
+ * verified, remembered. */
 const MEASURE_MS = Number(process.env['BENCH_MS'] ?? 2_000);
 const HEADERS = 200;
 const ADDRESS = '192.0.2.1';

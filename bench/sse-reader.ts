@@ -1,6 +1,6 @@
 // Nanoseconds per event of the stream reader alone, without sockets: node bench/sse-reader.ts
-import { createChatStreamReader } from '../src/openai/chat-stream-reader.ts';
-import type { ReplyContext } from '../src/openai/chat-end.ts';
+import { createChatStreamReader } from '../src/openai/stream/chat-stream-reader.ts';
+import type { ReplyContext } from '../src/openai/reply/chat-end.ts';
 
 const EVENTS = 200_000;
 const ROUNDS = 7;

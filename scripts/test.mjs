@@ -2,13 +2,16 @@
 // work is done by the Node that npm installed.
 //
 //   node scripts/test.mjs                 everything
-//   node scripts/test.mjs --deep          the same tests, with the long loops
+//   node scripts/test.mjs --deep          the same tests, with the long loops, one part after the other
+//   node scripts/test.mjs --deep --list   the names of the parts
+//   node scripts/test.mjs --deep --part soak --part money   these parts alone, without the checks
 //   node scripts/test.mjs --check         types, lint and format alone
 //   node scripts/test.mjs billing/money   only the tests whose path holds this, without the checks
 import { spawn, spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { delimiter, join, relative, resolve } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
+import { deepParts, PART_NAMES } from './deep-parts.mjs';
 
 const CHECKOUT = resolve(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..');
 const BIN = join(CHECKOUT, 'node_modules', '.bin');
@@ -20,7 +23,9 @@ const REPORT = join(CHECKOUT, '.cache', `test-report-${process.pid}.json`);
 const args = process.argv.slice(2);
 const deep = args.includes('--deep');
 const checkOnly = args.includes('--check');
-const filters = args.filter((argument) => argument !== '--deep' && argument !== '--check');
+const wanted = readParts();
+const filters = args.filter((argument, at) => !argument.startsWith('--') && args[at - 1] !== '--part');
+const whole = filters.length === 0 && wanted.length === 0;
 
 const node = findNode();
 const env = {
@@ -34,13 +39,61 @@ const steps = [
   { name: 'format', tool: 'oxfmt', args: ['--check'] },
 ];
 const results = [];
+let interrupted = false;
 
-if (filters.length === 0) requireTools();
+if (whole) requireTools();
 if (!checkOnly) requireCache();
 console.log(`tollgate ${checkOnly ? 'checks' : 'tests'}${deep ? ' (deep)' : ''}, Node ${node.version}`);
-if (filters.length === 0) for (const step of steps) results.push(await run(step));
-const tests = checkOnly ? null : await runTests();
+if (whole) for (const step of steps) results.push(await run(step));
+const tests = checkOnly ? null : deep && filters.length === 0 ? await runParts() : await runTests(filters);
 process.exitCode = checkOnly ? Number(results.some(({ ok }) => !ok)) : summarise();
+
+/** Names after `--part`. `--list` prints all names and ends. */
+function readParts() {
+  if (args.includes('--list')) {
+    for (const { name, files } of deepParts(CHECKOUT)) console.log(`${name.padEnd(10)} ${files.length} files`);
+    process.exit(0);
+  }
+  const names = args.filter((_, at) => args[at - 1] === '--part');
+  const unknown = names.filter((name) => !PART_NAMES.includes(name));
+  const wrong = args.at(-1) === '--part' ? '--part needs a name' : unknown.map((name) => `No part ${name}`).join('. ');
+  if (wrong !== '' || (names.length > 0 && !deep)) {
+    console.error(`${wrong || '--part is for the deep run: give --deep as well'}. Parts: ${PART_NAMES.join(', ')}`);
+    process.exit(1);
+  }
+  return names;
+}
+
+/** Each part in a run of its own, so that one that fails or ends early leaves the others to be told. */
+async function runParts() {
+  const parts = deepParts(CHECKOUT).filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+  const begun = performance.now();
+  const runs = [];
+  for (const [index, { name, files }] of parts.entries()) {
+    const place = `part ${index + 1} of ${parts.length}: ${name}`;
+    console.log(`\n== ${place}, ${files.length} files, ${minutesSince(begun)} so far`);
+    const tests = await runTests(files);
+    console.log(`== ${place} ${tests.code === 0 ? 'ok' : 'FAILED'} in ${tests.seconds.toFixed(1)} s`);
+    runs.push({ name, ...tests });
+    if (interrupted) break;
+  }
+  const sum = (pick) => runs.reduce((total, each) => total + pick(each), 0);
+  return {
+    parts: runs,
+    code: Math.max(...runs.map(({ code }) => code)),
+    seconds: sum(({ seconds }) => seconds),
+    passed: sum(({ passed }) => passed),
+    failed: sum(({ failed }) => failed),
+    skipped: sum(({ skipped }) => skipped),
+    failures: runs.flatMap(({ failures }) => failures),
+    slowest: runs.flatMap(({ slowest }) => slowest),
+    complete: runs.every(({ complete }) => complete),
+  };
+}
+
+function minutesSince(begun) {
+  return `${((performance.now() - begun) / 60_000).toFixed(1)} min`;
+}
 
 /** Their programs are optional packages, one for each platform: without it a tool ends with a stack trace. */
 function requireTools() {
@@ -89,7 +142,8 @@ async function run({ name, tool, args: toolArgs }) {
   return { name, ok: code === 0, seconds: (performance.now() - started) / 1000 };
 }
 
-async function runTests() {
+/** `only` holds parts of paths; empty runs all. */
+async function runTests(only) {
   console.log('\n> tests: vitest run');
   const started = performance.now();
   const code = await execute(node.file, [
@@ -98,7 +152,7 @@ async function runTests() {
     '--reporter=default',
     '--reporter=json',
     `--outputFile.json=${REPORT}`,
-    ...filters,
+    ...only,
   ]);
   return { ...countTests(code), code, seconds: (performance.now() - started) / 1000 };
 }
@@ -108,7 +162,7 @@ function execute(file, fileArgs) {
     const child = spawn(file, fileArgs, { cwd: CHECKOUT, env, stdio: ['ignore', 'inherit', 'inherit'] });
     // A Ctrl-C reaches the child as well; its exit code is what counts.
     const forward = (signal) => child.kill(signal);
-    const ignore = () => {};
+    const ignore = () => (interrupted = true);
     process.on('SIGTERM', forward);
     process.on('SIGINT', ignore);
     child.on('error', (error) => {
@@ -182,6 +236,8 @@ function summarise() {
   console.log('\nSummary');
   for (const { name, ok, seconds } of results)
     console.log(`  ${ok ? 'ok    ' : 'FAILED'}  ${name} (${seconds.toFixed(1)} s)`);
+  for (const { name, code, seconds } of tests.parts ?? [])
+    console.log(`  ${code === 0 ? 'ok    ' : 'FAILED'}  part ${name} (${seconds.toFixed(1)} s)`);
   const note = tests.complete ? '' : ', the run ended before its report';
   console.log(
     `  ${tests.code === 0 ? 'ok    ' : 'FAILED'}  tests (${tests.seconds.toFixed(1)} s${tests.skipped > 0 ? `, ${tests.skipped} skipped` : ''}${note})`,

@@ -4,6 +4,7 @@ import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import {
   createListenPlaces,
+  createServe,
   speakerOf,
   type Call,
   type Catalog,
@@ -26,13 +27,13 @@ import type { CardAuth } from './cards/card-security.ts';
 import type { SignBytes } from './cards/sign-card.ts';
 import { createDoor } from './door/door.ts';
 import { showExtendedCard } from './cards/extended-card.ts';
-import { createOnce } from './send/once.ts';
 import { createPaymentTasks } from './door/payment-required.ts';
 import { createOpenStreams } from './send/open-streams.ts';
 import type { Push } from './push/push-door.ts';
 import { resolveAgent, unknownAgent } from './agent/resolve.ts';
 import { a2aRoutes, type A2aRoutesDeps } from './door/routes.ts';
 import { createRunSend } from './send/run-send.ts';
+import { createServeMessage } from './send/serve-message.ts';
 import { createListenToTask } from './tasks/listen-to-task.ts';
 import { createLook, showTask, type RunTaskDeps } from './tasks/run-task.ts';
 import type { SendTalkDeps } from './send/send-talk.ts';
@@ -47,7 +48,7 @@ export interface A2aOptions {
   readonly runTokens: RunTokens;
   /** Streams that each account listens on, whatever protocol they are of. */
   readonly listeners: Tally;
-  /** Push notification configurations, and whoever is told of what is seen of a task. */
+  /** Push notification configurations, and the notifications themselves. */
   readonly push: Push;
   /** The primitives of other protocols that can be called as agents. */
   readonly speakers: () => Partial<Speakers>;
@@ -58,7 +59,7 @@ export interface A2aOptions {
   readonly sign: SignBytes | null;
   readonly auth: CardAuth;
   readonly challenge: A2aRoutesDeps['challenge'];
-  /** The address that the cards of a request are for; null where its Host is none. */
+  /** The address for the cards of a request; null where its Host is not valid. */
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
   /** Secret that the ids of tasks are sealed with which wait for money. */
   readonly secret: Buffer;
@@ -86,14 +87,14 @@ export interface A2a {
   readonly speaker: Speaker;
   /** Looks at the task of an agent. */
   readonly look: Look;
-  /** The gateway stops within `ms`: shortly before, streams of tasks that go on are ended in good order. */
+  /** The gateway stops within `ms`. Shortly before, streams of tasks that go on are ended with their last event. */
   drain(ms: number): void;
 }
 
 const KEEP_ALIVE_MS = 15_000;
-/** Time for streams to end in good order before the gateway stops. */
+/** Time for streams to send their last event before the gateway stops. */
 const LAST_EVENTS_MS = 1_000;
-/** Names that are looked through for those that a wrong one may mean, and how many of them are told. */
+/** Names that are searched for those that a wrong name may mean, and how many of them an error shows. */
 const NAMED_MAX = 1_000;
 const SHOWN_MAX = 5;
 /** The ids of tasks that wait for money are good for so long. */
@@ -120,7 +121,6 @@ export function createA2a(options: A2aOptions): A2a {
   const seen = { cards, notify: push.notify, streams, replyBytesMax };
   const talkDeps: SendTalkDeps = { ...seen, tasks, places, runGift, ownWebhook: push.ownWebhook, taskTtlMs, onError };
   const unpaid = createPaymentTasks({
-    payments: options.payments,
     seals: createSeals({ secret: options.secret, ttlMs: UNPAID_MS, now }),
     now,
   });
@@ -133,7 +133,7 @@ export function createA2a(options: A2aOptions): A2a {
     const found = speakerOf(others, service);
     return found?.speaker.has(found.name) ? { service, ...found } : null;
   };
-  /** What can be called as an agent. */
+  /** Names of agents, and of models and tools that can be called as agents. */
   function* allNames(): Generator<string> {
     yield* new Set(catalog.offers('agent').map(({ service }) => service));
     const { model, mcp } = options.speakers();
@@ -156,28 +156,29 @@ export function createA2a(options: A2aOptions): A2a {
     nameOf,
     listen: createListenToTask({ ...seen, pipeline, tasks, places }),
   };
-  const once = createOnce({
-    idempotency: options.idempotency,
+  const serveMessage = createServeMessage({
+    serve: createServe({ idempotency: options.idempotency, payments: options.payments }),
     tasks,
-    show: (ask, taskId, out) => showTask(taskDeps, ask, taskId, out, new AbortController().signal),
+    unpaid,
+    show: (ask, taskId, reply) => showTask(taskDeps, ask, taskId, reply, new AbortController().signal),
   });
-  const runSend = createRunSend({ ...talkDeps, pipeline, catalog, once, unpaid, push });
-  const bridgedDeps = { pipeline, tasks, once, unpaid, taskTtlMs, now };
+  const runSend = createRunSend({ ...talkDeps, pipeline, catalog, serveMessage, unpaid, push });
+  const bridgedDeps = { pipeline, tasks, serveMessage, taskTtlMs, now };
 
   const door = createDoor({
     catalog,
     tasks,
     taskDeps,
     runSend,
-    push: (ask, out) =>
-      push.answer({ ...ask, service: nameOf(ask.service) }, out, (task) =>
+    push: (ask, reply) =>
+      push.answer({ ...ask, service: nameOf(ask.service) }, reply, (task) =>
         tellAgent({ pipeline, catalog, cards, ownWebhook: push.ownWebhook }, task).catch(options.onUnseen),
       ),
-    card: (ask, out) => showExtendedCard({ pipeline, catalog, cards }, ask, out),
+    card: (ask, reply) => showExtendedCard({ pipeline, catalog, cards }, ask, reply),
     bridged(ask) {
       const bridge = bridgeOf(ask.service);
       if (bridge === null && !isAgent(ask.service)) throw unknownAgent(ask.service, allNames());
-      return bridge === null ? null : (out) => runBridged(bridgedDeps, bridge, ask, out);
+      return bridge === null ? null : (reply) => runBridged(bridgedDeps, bridge, ask, reply);
     },
   });
 
@@ -201,7 +202,7 @@ export function createA2a(options: A2aOptions): A2a {
     drain: (ms) => void setTimeout(streams.end, ms - Math.min(LAST_EVENTS_MS, ms / 2)).unref(),
   };
 
-  /** What goes to the agent with a call that others may be made under. */
+  /** The token for an agent that may make calls under this one; null where nothing is left to lend. */
   function runGift({ id, caller, lendable }: Call) {
     if (lendable === 0n) return null;
     const token = runTokens.issue(

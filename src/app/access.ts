@@ -1,6 +1,4 @@
-import type { Database } from '#store';
-import type { Ledger } from '#billing';
-import type { Config } from '#config';
+import { createDrain } from '#gateway';
 import {
   createAttempts,
   createAuthenticator,
@@ -9,25 +7,15 @@ import {
   createProtectedResource,
   createRunTokens,
   createSignIn,
-  type createIdentity,
 } from '#auth';
-import type { Logger } from '#observe';
+import type { Opened } from './foundation.ts';
+import type { Listener } from './server.ts';
 
-export interface AccessDeps {
-  readonly config: Config;
-  readonly database: Database;
-  readonly ledger: Pick<Ledger, 'find'>;
-  readonly identity: ReturnType<typeof createIdentity>;
-  readonly logger: Logger;
-  /** Whether callers without a credential are let in where they can pay for the call. */
-  readonly anonymous: boolean;
-  readonly now: () => number;
-  /** Milliseconds of a clock that nobody sets. */
-  readonly elapsed: () => number;
-}
+export type Access = Opened<typeof openAccess>;
 
-/** Who gets in: API keys, wallets, access tokens and run tokens. Close the authenticator at the end. */
-export async function openAccess({ config, database, ledger, identity, logger, anonymous, now, elapsed }: AccessDeps) {
+/** Authentication by API keys, wallets, access tokens and run tokens, until the gateway stops. */
+export async function openAccess(listener: Listener) {
+  const { config, database, ledger, identity, logger, payments, opened, now, elapsed } = listener;
   const keys = createKeyStore(database, { now });
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
   const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed });
@@ -44,8 +32,18 @@ export async function openAccess({ config, database, ledger, identity, logger, a
     runTokens,
     runGoesOn: async (parent) => (await ledger.find(parent))?.state === 'held',
     acceptDevelopmentKeys: config.mode === 'development',
-    anonymous,
+    anonymous: payments.open,
     now,
   });
-  return { keys, attempts, signIn, nonces, oauth, runTokens, authenticator };
+  opened.defer(() => authenticator.close());
+  return {
+    ...listener,
+    keys,
+    attempts,
+    signIn,
+    nonces,
+    oauth,
+    runTokens,
+    drain: createDrain(authenticator.authenticate),
+  };
 }

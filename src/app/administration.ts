@@ -1,6 +1,7 @@
-import { accountTotals, createLedger, expireOrphans, findTransfer } from '#billing';
+import { accountTotals, findTransfer } from '#billing';
 import type { Config } from '#config';
 import { openJournaled } from './journal/journal.ts';
+import { openLedger } from './ledger.ts';
 // One by one: the gateway's public face would load all of a gateway, which costs a command a second.
 import { adminRoutes, createKeyUsage } from '#pages/administration';
 import { createConsumerStore, createKeyStore } from '#auth/keys';
@@ -8,7 +9,7 @@ import { registeredNames } from '#network/registered-names';
 import { createServer } from '#gateway/server';
 
 export interface Administration {
-  /** Asks the admin API inside this process; `path` is below `/admin/v1`. */
+  /** Sends a request to the admin API inside this process; `path` is below `/admin/v1`. */
   request(
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: string,
@@ -27,41 +28,28 @@ export async function openAdministration(
   { warn }: { readonly warn: (text: string) => void },
 ): Promise<Administration> {
   const now = Date.now;
-  const { database, journal } = await openJournaled(config, {
-    now,
-    logger: { warn: (_fields: object, text: string) => warn(text) },
-  });
-  const ledger = await createLedger({ database, now, onBatch: journal.noting(() => {}) });
+  await using opened = new AsyncDisposableStack();
+  const logger = { warn: (_fields: object, text: string) => warn(text) };
+  const { database, journal } = await openJournaled({ config, logger, opened, now });
+  const ledger = await openLedger({ database, journal, opened, now }, () => {});
   const server = createServer({ limits: config.limits, onError: (error) => warn(String(error)) });
-  const close = async () => {
-    await server.close();
-    await ledger.close();
-    await journal.close();
-    await database.close();
-  };
-  try {
-    // Nobody else can have the embedded database open: what is locked now belongs to calls that died with their
-    // process.
-    if (database.engine === 'sqlite') await expireOrphans(ledger);
-    const own = new Set(config.services.map(({ service }) => service.name));
-    const registered = await registeredNames(database);
-    const routes = adminRoutes({
-      gate: async () => {},
-      networks: config.chains.map(({ network }) => network),
-      consumers: createConsumerStore(database, { now }),
-      keys: createKeyStore(database, { now }),
-      offers: (name) => own.has(name) || registered.has(name),
-      ledger,
-      usage: createKeyUsage(database, now),
-      totals: (account) => accountTotals(database, account),
-      findTransfer: (id) => findTransfer(database, id),
-      now,
-    });
-    await server.register(routes, { prefix: '/admin/v1' });
-  } catch (error) {
-    await close();
-    throw error;
-  }
+  opened.defer(() => server.close());
+  const own = new Set(config.services.map(({ service }) => service.name));
+  const registered = await registeredNames(database);
+  const routes = adminRoutes({
+    gate: async () => {},
+    networks: config.chains.map(({ network }) => network),
+    consumers: createConsumerStore(database, { now }),
+    keys: createKeyStore(database, { now }),
+    offers: (name) => own.has(name) || registered.has(name),
+    ledger,
+    usage: createKeyUsage(database, now),
+    totals: (account) => accountTotals(database, account),
+    findTransfer: (id) => findTransfer(database, id),
+    now,
+  });
+  await server.register(routes, { prefix: '/admin/v1' });
+  const whole = opened.move();
   return {
     async request(method, path, body) {
       const { statusCode, body: text } = await server.inject({
@@ -71,6 +59,6 @@ export async function openAdministration(
       });
       return { status: statusCode, text };
     },
-    close,
+    close: () => whole.disposeAsync(),
   };
 }

@@ -1,41 +1,12 @@
-import { createBill, type BilledHandler, type Ledger, type PriceBook, type ReceiptSigner } from '#billing';
-import type { Config } from '#config';
-import {
-  limitedAs,
-  spendTokens,
-  toBillable,
-  type Call,
-  type Candidate,
-  type CallObserver,
-  type createRatePolicies,
-  type Health,
-  type LockPayments,
-  type RateLimiter,
-} from '#gateway';
-import type { Logger } from '#observe';
+import { createBill, type BilledHandler } from '#billing';
+import { limitedAs, spendTokens, toBillable, type Call, type Candidate } from '#gateway';
 import { receiptOfCall } from '#pages';
-
-export interface BillingOptions {
-  readonly config: Config;
-  readonly ledger: Ledger;
-  readonly prices: PriceBook;
-  readonly payments: LockPayments;
-  readonly receipts: ReceiptSigner;
-  readonly observer: CallObserver;
-  readonly health: Health;
-  readonly limiter: RateLimiter;
-  readonly policies: ReturnType<typeof createRatePolicies>;
-  readonly logger: Logger;
-  /** The longest that a call can go on after its clock has ended it. */
-  readonly graceMs: number;
-  readonly now: () => number;
-}
+import type { Routed } from './routing.ts';
 
 /** The billing middleware, with what hears of the ends of calls. */
-export function openBilling(options: BillingOptions): (next: BilledHandler<Call>) => BilledHandler<Call> {
-  const { config, ledger, prices, payments, receipts, observer, health, limiter, policies, logger, graceMs, now } =
-    options;
-  const networks = config.chains.map(({ network }) => network);
+export function openBilling(routed: Routed): (next: BilledHandler<Call>) => BilledHandler<Call> {
+  const { config, ledger, prices, lockPayments, receipts, observer, health, limiter, policies, logger } = routed;
+  const { networks, graceMs, now } = routed;
   const isKept = ({ price }: Candidate) => prices.has(price.id);
   return createBill<Call>({
     ledger,
@@ -43,17 +14,17 @@ export function openBilling(options: BillingOptions): (next: BilledHandler<Call>
     feeBps: config.billing.feeBps,
     drainMs: config.billing.drainMs,
     drainBytes: config.billing.drainBytes,
-    ...payments.ofCalls,
+    ...lockPayments.ofCalls,
     // Before anything is paid: what cannot be locked is not paid for. A price is kept with the first call at it, as
     // most prices are never called at.
     prepay(call) {
-      if (call.candidates.every(isKept)) return payments.ofCalls.prepay(call);
+      if (call.candidates.every(isKept)) return lockPayments.ofCalls.prepay(call);
       const versions = call.candidates.map(({ offer, price }) => ({
         ...price,
         provider: offer.provider.id,
         service: offer.service,
       }));
-      return prices.remember(versions).then(() => payments.ofCalls.prepay(call) ?? undefined);
+      return prices.remember(versions).then(() => lockPayments.ofCalls.prepay(call) ?? undefined);
     },
     receipt: (call, end, settlement) =>
       call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now(), networks)) : null,
@@ -64,7 +35,7 @@ export function openBilling(options: BillingOptions): (next: BilledHandler<Call>
     },
     onResolved: (call, resolution) => {
       observer.resolved(call, resolution);
-      if ('converse' in call.exchange) call.exchange.resolved?.(resolution.state);
+      call.exchange.resolved?.(resolution.state);
       const used = resolution.end?.usage;
       // What strangers of one network use is paid for by each of them.
       if (used && !call.caller.paying)

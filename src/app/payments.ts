@@ -1,18 +1,18 @@
 import type { Database } from '#store';
-import { escrowOf, type Ledger } from '#billing';
+import type { Ledger } from '#billing';
 import { loadChains, type ChainsOptions } from '#chains';
 import type { ChainConfig, ChainPaymentsConfig, Config } from '#config';
 import { NO_PAYMENTS, type Payments } from '#gateway';
 import { createConsumerStore } from '#auth';
-import { needsNoMaking, parseAccountId } from '#auth/accounts';
-import type { FundFigures, Logger } from '#observe';
-import { createPayments, PaymentsSetupError, type ChainTerms, type Funds } from '#pages';
+import type { FundFigures } from '#observe';
+import { createMemoAccounts, createPayments, PaymentsSetupError, type ChainTerms, type Funds } from '#pages';
+import type { Store } from './store.ts';
 
-export interface PaymentsDeps {
-  readonly config: Pick<Config, 'chains' | 'payments' | 'mode'>;
+/** The books that the money of chains is booked in. */
+interface Books {
+  readonly config: Pick<Config, 'chains' | 'payments'>;
   readonly database: Database;
   readonly ledger: Ledger;
-  readonly logger: Logger;
   readonly now: () => number;
 }
 
@@ -33,7 +33,8 @@ const isPaying = (chain: ChainConfig): chain is PayingChain => chain.payments !=
 /** Whether money goes over any chain. */
 export const hasPayments = ({ chains }: Pick<Config, 'chains'>): boolean => chains.some(isPaying);
 
-const NOTHING: OpenPayments = {
+/** A gateway whose chains have no treasury. */
+export const NO_FUNDS: OpenPayments = {
   payments: NO_PAYMENTS,
   funds: null,
   figures: async () => ({ chains: [], open: [] }),
@@ -45,9 +46,10 @@ const NOTHING: OpenPayments = {
  * that cannot be reached is opened later, with a warning; a key or a setting that cannot be right rejects with
  * PaymentsSetupError.
  */
-export async function openPayments({ config, database, ledger, logger, now }: PaymentsDeps): Promise<OpenPayments> {
+export async function openPayments(store: Store & { readonly ledger: Ledger }): Promise<OpenPayments> {
+  const { config, logger, now } = store;
   const paying = config.chains.filter(isPaying);
-  if (paying.length === 0) return NOTHING;
+  if (paying.length === 0) return NO_FUNDS;
   if (config.mode === 'development')
     logger.warn(
       'a development gateway with chains: what providers earn of play money can be withdrawn as real money. Use test networks',
@@ -55,7 +57,7 @@ export async function openPayments({ config, database, ledger, logger, now }: Pa
 
   const away = new Set<string>();
   const chains = await openAll({
-    ...(await rulesOf(paying, { config, database, ledger, now })),
+    ...(await rulesOf(paying, store)),
     onProblem: (level, problem, { error, ...of }) =>
       logger[level](error === undefined ? of : { ...of, err: error }, problem),
     onChange(network, answers, error) {
@@ -79,7 +81,7 @@ export async function openPayments({ config, database, ledger, logger, now }: Pa
       boundsOf: (network) => ({ least: termsOf.get(network)!.minTopup, most: termsOf.get(network)!.topupMax }),
       now,
     }),
-    funds: { chains, terms, answers, cooldownMs: config.payments.addressCooldownMs },
+    funds: { chains, terms, answers, cooldownMs: config.payments.addressCooldownS * 1_000 },
     async figures() {
       const [books, open] = await Promise.all([chains.books(), chains.open()]);
       return {
@@ -104,29 +106,22 @@ export async function openPayments({ config, database, ledger, logger, now }: Pa
  * Only for a look at the books, on the database of a gateway that does not run: nothing is paid out meanwhile.
  * Rejects as openPayments.
  */
-export async function openBooks({
-  config,
-  database,
-  ledger,
-  now,
-}: Omit<PaymentsDeps, 'logger'>): Promise<Pick<Funds, 'chains' | 'terms'> | null> {
-  const paying = config.chains.filter(isPaying);
+export async function openBooks(books: Books): Promise<Pick<Funds, 'chains' | 'terms'> | null> {
+  const paying = books.config.chains.filter(isPaying);
   if (paying.length === 0) return null;
-  const rules = await rulesOf(paying, { config, database, ledger, now });
+  const rules = await rulesOf(paying, books);
   return {
     chains: await openAll({ ...rules, background: false, onProblem() {}, onChange() {} }),
     terms: paying.map(termsFrom),
   };
 }
 
-/** What holds for the chains whoever opens them: what came in is attributed in the same way. */
+/** The rules that hold for every opener of the chains, so that money that came in is attributed in one way. */
 async function rulesOf(
   paying: readonly PayingChain[],
-  { config, database, ledger, now }: Omit<PaymentsDeps, 'logger'>,
+  { config, database, ledger, now }: Books,
 ): Promise<Omit<ChainsOptions, 'onProblem' | 'onChange' | 'background'>> {
   const { waitMs, watchMs, compareMs } = config.payments;
-  const consumers = createConsumerStore(database, { now });
-  const contractNetworks = config.chains.map(({ network }) => network);
   return {
     database,
     ledger,
@@ -134,17 +129,11 @@ async function rulesOf(
     waitMs,
     watchMs,
     compareMs,
-    async accountOfMemo(memo) {
-      const account = accountIn(memo, contractNetworks);
-      if (account === null) return null;
-      const exists =
-        needsNoMaking(account) ||
-        (await consumers.find(account)) !== null ||
-        (await ledger.balance(escrowOf(account))) !== null;
-      return exists ? account : null;
-    },
-    // The terms say the name as the ledger has it. Of a contract wallet it could be read as that of an ordinary one.
-    namesAnother: (memo, account) => memo !== account && (parseAccountId(memo.trim()) ?? account) !== account,
+    ...createMemoAccounts({
+      consumers: createConsumerStore(database, { now }),
+      ledger,
+      contractNetworks: config.chains.map(({ network }) => network),
+    }),
     now,
   };
 }
@@ -199,15 +188,5 @@ async function loadTreasuryKey({ network, payments }: Pick<PayingChain, 'network
   } catch (error) {
     if (!(error instanceof WalletError)) throw error;
     throw new PaymentsSetupError(`The treasury of ${network}: ${error.message}`, { cause: error });
-  }
-}
-
-/** The account that a memo names; null for any other text. */
-function accountIn(memo: string, contractNetworks: readonly string[]): string | null {
-  try {
-    return parseAccountId(memo.trim(), contractNetworks);
-  } catch {
-    // It could be a wallet's or a contract's: somebody has to say which.
-    return null;
   }
 }

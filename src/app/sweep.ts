@@ -8,8 +8,6 @@ export interface Swept {
 
 export interface SweeperOptions {
   readonly ledger: Ledger;
-  readonly swept: readonly Swept[];
-  readonly everyMs: number;
   readonly logger: Logger;
   readonly now: () => number;
 }
@@ -20,7 +18,11 @@ const BATCH = 1_000;
  * Expires locks that are past their time, and removes rows that have aged, every `everyMs`. What fails is tried
  * again the next time.
  */
-export function openSweeper({ ledger, swept, everyMs, logger, now }: SweeperOptions): { close(): void } {
+export function openSweeper(
+  { ledger, logger, now }: SweeperOptions,
+  swept: readonly Swept[],
+  everyMs: number,
+): { close(): void } {
   const sweep = async () => {
     try {
       const expired = await expireAll(ledger, now());

@@ -5,22 +5,22 @@ import type { Attempts } from './attempts.ts';
 import { refuseRepeatedCredentials } from './credential.ts';
 
 /**
- * Lets an operator's requests pass; for the `onRequest` of every route that takes the admin key. Rejects with
+ * Lets an operator's requests pass. It is the `onRequest` of every route that takes the admin key. Rejects with
  * GatewayError `unauthorized` on another key, `rate_limit_exceeded` after too many wrong ones from the address,
  * `permission_denied` from outside of the networks.
  */
 export type AdminGate = (request: Pick<FastifyRequest, 'ip' | 'headers' | 'raw'>) => Promise<void>;
 
-export interface AdminGateOptions {
-  /** null lets nobody pass. */
+interface AdminGateOptions {
+  /** null: nobody passes. */
   readonly adminKey: string | null;
   /** IP addresses and networks that the key is taken from; empty: everywhere. */
   readonly networks: readonly string[];
-  /** Those of API keys and sign-ins: whoever guesses the one has no tries left for the other. */
+  /** Shared with API keys and sign-ins: guesses of one kind use up the tries for the others. */
   readonly attempts: Attempts;
   /**
-   * Told of wrong keys, seldom: at the 1st, 10th, 100th … of a minute, with the address of that one and how many
-   * all addresses sent.
+   * Called at the 1st, 10th, 100th … wrong key of a minute, with the address of that one and how many all addresses
+   * sent.
    */
   readonly onGuesses: (guesses: { readonly address: string; readonly failures: number }) => void;
   readonly now: () => number;

@@ -9,7 +9,8 @@ type Admitted = FastifyRequest & { [ADMISSION]?: Admission };
 
 /**
  * Puts every route of `app` behind authentication and the rate limit, with the rate headers on every answer.
- * Returns who was let in. `calls`: see Pipeline.admit, for routes where calls are made, and no others.
+ * Returns a function that finds the admission of a request. `calls`: see Pipeline.admit; true only for routes where
+ * calls are made.
  */
 export function requireAdmission(
   app: FastifyInstance,

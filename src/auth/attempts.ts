@@ -1,25 +1,25 @@
-import { GatewayError, networkOf } from '#wire';
+import { GatewayError, networkOf, dropOldest } from '#wire';
 
 /**
- * Counts credentials that failed, by client address, so that nobody can try many, nor make the gateway work for
+ * Counts credentials that failed, by client address. A client can neither try many nor make the gateway work for
  * nothing.
  */
 export interface Attempts {
   /**
-   * Runs the check of a credential that is not known to be good. What it rejects with as `unauthorized` counts as
-   * failed; after too many in a minute rejects with GatewayError `rate_limit_exceeded` without running it. While as
-   * many are being checked as may still fail, others wait for these.
+   * Runs the check of a credential that is not known to be good. A rejection with `unauthorized` counts as a
+   * failure. After too many in a minute it rejects with GatewayError `rate_limit_exceeded` without running the
+   * check. At most as many checks run at once as may still fail; others wait.
    */
   check<T>(address: string, run: () => T | Promise<T>): Promise<T>;
 }
 
-export interface AttemptsOptions {
+interface AttemptsOptions {
   /** Credentials that may fail from one address in a minute. */
   readonly perMinute: number;
   readonly now: () => number;
 }
 
-/** Addresses that are remembered; beyond, the one whose last failure is the oldest is forgotten. */
+/** Addresses that are remembered. Beyond that, the one whose last failure is the oldest is forgotten. */
 const CLIENTS_MAX = 10_000;
 /** Requests of one address that may wait at once. */
 const WAITING_MAX = 1_000;
@@ -39,7 +39,7 @@ export function createAttempts({ perMinute, now }: AttemptsOptions): Attempts {
   const clientAt = (key: string): Client => {
     let client = clients.get(key);
     if (!client) {
-      if (clients.size >= CLIENTS_MAX) clients.delete(clients.keys().next().value!);
+      dropOldest(clients, CLIENTS_MAX - 1);
       clients.set(key, (client = { failed: [], pending: 0, waiting: [] }));
     }
     return client;
@@ -94,7 +94,10 @@ export function createAttempts({ perMinute, now }: AttemptsOptions): Attempts {
   };
 }
 
-/** Until so many failures have left the window that one more is allowed; `over`: how many are above the limit. */
+/**
+ * Seconds until so many failures have left the window that one more is allowed. `over`: how many are above the
+ * limit.
+ */
 function secondsUntilRoom({ failed }: Client, over: number, at: number): number {
   let gone = 0;
   for (const { second, count } of failed) {

@@ -21,8 +21,8 @@ export interface CardKey {
 }
 
 /**
- * The card key of an identity: always the same for the same seed. ES256, as it is what the verifiers of all
- * languages take, and no key has two uses.
+ * The card key of an identity: always the same for the same seed. Verifiers in all languages take ES256. No key has
+ * two uses.
  */
 export function createCardKey(identity: Pick<Identity, 'secret'>): CardKey {
   const { privateKey, x, y } = deriveKey(identity.secret('agent cards'));
@@ -35,7 +35,7 @@ export function createCardKey(identity: Pick<Identity, 'secret'>): CardKey {
   };
 }
 
-/** One in 2^32 secrets is no scalar of the curve: then its hash is tried. */
+/** One in 2^32 secrets is not a scalar of the curve: then its hash is tried. */
 function deriveKey(secret: Buffer): { readonly privateKey: KeyObject; readonly x: string; readonly y: string } {
   const curve = createECDH('prime256v1');
   for (;;) {

@@ -2,16 +2,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { type GatewayError, SIGN_IN_HEADERS } from '#wire';
 import { isResourcePath, pathOf, type Asked, type Resources } from './oauth/resources.ts';
 
-export interface ChallengeOptions {
+interface ChallengeOptions {
   /** null: no issuer is configured. */
   readonly resources: Pick<Resources, 'metadataUrlOf'> | null;
-  /** What a client should ask its token for; empty where that does not matter. */
+  /** Scopes that a client should ask its token for; empty where they do not matter. */
   readonly scopes: readonly string[];
 }
 
 /**
- * The value of `WWW-Authenticate` for an error that answers a request; null for an error that a credential would
- * not change.
+ * The value of `WWW-Authenticate` for an error that answers a request; null for an error that no credential would
+ * change.
  */
 export type ChallengeFor = (
   request: Asked & { readonly headers: IncomingHttpHeaders },

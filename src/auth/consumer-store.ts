@@ -1,6 +1,6 @@
 import { loadStatement, type Database, type Row } from '#store';
 
-/** An account that was made or named by hand, or that began by itself: a wallet's, by its first key or deposit. */
+/** An account that the operator made or named, or that began with a wallet's first key or deposit. */
 export interface Consumer {
   /** The ledger's name, without `escrow:`. */
   readonly account: string;
@@ -9,13 +9,13 @@ export interface Consumer {
 }
 
 export interface ConsumerStore {
-  /** Makes it, or finds it as it is: `created` tells which. */
+  /** Makes an account, or finds the existing one: `created` tells which. */
   create(account: string, label: string): Promise<{ readonly created: boolean; readonly consumer: Consumer }>;
-  /** One that was made or named by hand. */
+  /** Finds an account that the operator made or named. */
   find(account: string): Promise<Consumer | null>;
-  /** Whether `list` has it. */
+  /** Whether `list` has the account. */
   isKnown(account: string): Promise<boolean>;
-  /** All of them, the oldest first. */
+  /** All accounts, the oldest first. */
   list(page: { readonly offset: number; readonly limit: number }): Promise<readonly Consumer[]>;
 }
 

@@ -7,10 +7,9 @@ const HOW = 'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"'
 const OR_SIGN_IN = `${HOW}, or sign in with a wallet: /api/v1/auth/nonce shows how`;
 
 /**
- * The API key that a request presents, by `Authorization: Bearer` or `x-api-key`. Where both are there, the one
- * that looks like a key of ours counts, as clients fill the other with a dummy. Throws GatewayError `unauthorized`
- * when there is none, or when they are two different keys. `walletsToo`: the error offers a wallet's sign-in as
- * well.
+ * The API key that a request presents, by `Authorization: Bearer` or `x-api-key`. If both are there, the one that
+ * looks like a key of ours counts, as clients fill the other with a dummy. Throws GatewayError `unauthorized`
+ * without a key, or with two different keys. `walletsToo`: the error offers a wallet's sign-in as well.
  */
 export function readCredential(headers: IncomingHttpHeaders, walletsToo = false): string {
   const { authorization } = headers;
@@ -38,14 +37,14 @@ export function bearerOf(authorization: string): string | undefined {
 
 /**
  * Refuses a request that carries a credential header twice: Node keeps the first, a proxy before us may have judged
- * by the last. `rawHeaders` is IncomingMessage.rawHeaders, names and values by turns. Throws GatewayError
+ * by the last. `rawHeaders` is IncomingMessage.rawHeaders, in which names and values alternate. Throws GatewayError
  * `unauthorized`.
  */
 export function refuseRepeatedCredentials(rawHeaders: readonly string[]): void {
   let seen = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
-    // Most names are told by their length alone.
+    // The length alone rules out most names.
     const same = CREDENTIALS_BY_LENGTH[name.length];
     if (same === undefined || name.toLowerCase() !== same.lower) continue;
     if ((seen & same.bit) !== 0) throw unauthorized(`The ${same.name} header was sent more than once: send it once`);

@@ -3,9 +3,10 @@ import type { Caller } from '#gateway';
 import type { KeyStore } from './key-store.ts';
 
 /**
- * For what reaches beyond one call, such as keys and the way of money: a wallet, or a key without limits. Neither a
- * key that is itself limited, or its limits would be none, nor an access token, as nothing proves that it was meant
- * for this very request. `what` is told of: `create keys`. Rejects with GatewayError `permission_denied`.
+ * For acts that reach beyond one call, such as making keys and moving money. A wallet or a key without limits may
+ * do them. A limited key may not, or its limits would mean nothing. An access token may not, as nothing proves that
+ * it was meant for this very request. `what` completes the error: `create keys`. Rejects with GatewayError
+ * `permission_denied`.
  */
 export async function requireFullRights(
   keys: Pick<KeyStore, 'find'>,
@@ -18,8 +19,8 @@ export async function requireFullRights(
 }
 
 /**
- * For what is the account's and not the key's, such as its other keys and its earnings: whoever holds a key that is
- * limited sees nothing of them. Rejects with GatewayError `permission_denied`. `what` is told of: `see earnings`.
+ * For pages of the whole account, such as its other keys and its earnings: the holder of a limited key does not see
+ * them. Rejects with GatewayError `permission_denied`. `what` completes the error: `see earnings`.
  */
 export async function refuseRestricted(keys: Pick<KeyStore, 'find'>, key: Caller['key'], what: string): Promise<void> {
   if (await isRestricted(keys, key))
@@ -30,7 +31,7 @@ export async function refuseRestricted(keys: Pick<KeyStore, 'find'>, key: Caller
 }
 
 /**
- * Whether a key has a spending limit, an expiry or a list of services. Read afresh, as the cache does not know of
+ * Whether a key has a spending limit, an expiry or a list of services. Reads the store, as the cache does not have
  * all of these.
  */
 export async function isRestricted(keys: Pick<KeyStore, 'find'>, key: Caller['key']): Promise<boolean> {

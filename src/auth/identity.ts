@@ -15,7 +15,8 @@ import { join } from 'node:path';
 import bs58 from 'bs58';
 
 /**
- * Who the gateway is. Everything is derived from one seed of 32 bytes, so that gateways that share the seed are one.
+ * The gateway's identity. Everything in it is derived from one seed of 32 bytes: gateways that share the seed are
+ * one.
  */
 export interface Identity {
   readonly receiptKey: ReceiptKey;
@@ -29,7 +30,7 @@ export interface Identity {
 }
 
 /** The Ed25519 key that receipts are signed with. */
-export interface ReceiptKey {
+interface ReceiptKey {
   /** RFC 7638 thumbprint of the public key. */
   readonly id: string;
   readonly privateKey: KeyObject;
@@ -44,7 +45,7 @@ export interface ReceiptKey {
   };
 }
 
-/** The identity cannot be used. `message` says what to do. */
+/** The identity cannot be used. `message` tells the operator how to mend that. */
 export class IdentityError extends Error {
   override readonly name = 'IdentityError';
 }
@@ -115,7 +116,7 @@ function storedSeed(dataDir: string): Buffer {
 function readSeed(path: string): Buffer | null {
   let descriptor: number;
   try {
-    // Not to block on a named pipe in the file's place.
+    // A named pipe in the file's place must not block.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
@@ -149,8 +150,8 @@ function seedOf(text: string): unknown {
 }
 
 /**
- * Writes a new seed so that it is whole or absent after a crash, and that of two gateways that start at once both
- * get the same.
+ * Writes a new seed. After a crash the file is whole or absent. Two gateways that start at once both get the same
+ * seed.
  */
 function makeSeed(dataDir: string, path: string): Buffer {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 });
@@ -181,7 +182,7 @@ function writeDurably(path: string, text: string): void {
   }
 }
 
-/** A link is durable only with its directory. Windows has no way to say so. */
+/** Makes a link durable, which needs its directory on disk. Windows has no call for this. */
 function syncDirectory(path: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(path, constants.O_RDONLY);

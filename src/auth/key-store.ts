@@ -13,7 +13,7 @@ export interface KeyRecord {
   readonly disabled: boolean;
   readonly createdAt: number;
   readonly expiresAt: number | null;
-  /** Spending limit of each reset period; null is none. */
+  /** Spending limit of each reset period; null without a limit. */
   readonly limit: MicroUsd | null;
   /** When the limit starts anew; null is never. */
   readonly limitReset: LimitReset | null;
@@ -21,7 +21,7 @@ export interface KeyRecord {
   readonly allowedServices: readonly string[] | null;
 }
 
-/** What may be changed on a key; a field that is absent stays as it is. */
+/** Changes of a key. Absent fields stay as they are. */
 export type KeyChanges = Partial<
   Pick<KeyRecord, 'label' | 'disabled' | 'expiresAt' | 'limit' | 'limitReset' | 'allowedServices'>
 >;
@@ -46,8 +46,8 @@ export interface KeyStore {
   /** False when the account has no such key. */
   delete(account: string, hash: string): Promise<boolean>;
   /**
-   * `listener` is told the hash of every key that this store has changed or deleted, once that is durable. Returns
-   * what ends it.
+   * `listener` is given the hash of every key that this store has changed or deleted, once that is durable. Returns
+   * a function that ends it.
    */
   onChange(listener: (hash: string) => void): () => void;
 }

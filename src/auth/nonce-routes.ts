@@ -3,7 +3,7 @@ import { GatewayError } from '#wire';
 import type { SignIn } from './siwx/sign-in.ts';
 import type { Nonces } from './siwx/nonces.ts';
 
-export interface NonceDeps {
+interface NonceDeps {
   readonly nonces: Pick<Nonces, 'issue'>;
   readonly signIn: Pick<SignIn, 'domains'>;
   readonly now: () => number;

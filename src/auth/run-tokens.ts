@@ -1,22 +1,22 @@
 import { createSealedTexts } from '#wire';
 
-/** Whose call a run token is for. */
-export interface RunGrant {
+/** The call that a run token is for. */
+interface RunGrant {
   /** Id of the running call. */
   readonly parent: string;
   readonly account: string;
-  /** Hash of the API key that it was made with; null for a wallet's or a token's. */
+  /** Hash of the API key that the call was made with; null for a wallet or an access token. */
   readonly key: string | null;
 }
 
 /**
- * Credentials that the gateway gives to an agent with a call: who presents one may call in the consumer's name,
- * paid from that call's lock alone, while it is held. Nothing is stored: the text is sealed, so that the agent does
- * not learn from it whose name that is.
+ * Credentials that the gateway gives to an agent with a call. An agent that presents one calls in the consumer's
+ * name. Its calls are paid only from the lock of that call, while the lock is held. Nothing is stored. The text is
+ * sealed, so that the agent does not learn the consumer's name from it.
  */
 export interface RunTokens {
   issue(grant: RunGrant, expiresAt: number): string;
-  /** null for what is none of ours, was changed, or is over. */
+  /** null for a text that is not ours, was changed, or has expired. */
   open(text: string): RunGrant | null;
 }
 

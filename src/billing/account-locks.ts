@@ -30,7 +30,7 @@ export interface LocksAsked {
 export interface FoundLocks {
   /** The newest first. */
   readonly records: readonly LockRecord[];
-  /** Where the list goes on; null at its end. There may be a next place though nothing was found. */
+  /** The place at which the list goes on; null at its end. A page may be empty and still have a next place. */
   readonly next: LockPlace | null;
 }
 

@@ -39,7 +39,8 @@ export interface EarningsTotals {
 }
 
 /**
- * Totals of `provider` (without the `earnings:` prefix); zeros when it never earned. Rejects with the database's error.
+ * Totals of `provider` (without the `earnings:` prefix); zeros when it never earned. Rejects with the database's
+ * error.
  */
 export async function earningsTotals(query: Query, provider: string): Promise<EarningsTotals> {
   const [row] = await query(TOTALS, [earningsOf(provider)]);
@@ -47,7 +48,7 @@ export async function earningsTotals(query: Query, provider: string): Promise<Ea
   return { available: figure('remaining'), earned: figure('remaining') + figure('paid_out') - figure('paid_in') };
 }
 
-/** A transfer by its id; null when there is none. */
+/** A transfer by its id; null where it was not made. */
 export async function findTransfer(database: Database, id: string): Promise<TransferRecord | null> {
   const [row] = await database.query(TRANSFER, [id]);
   return row

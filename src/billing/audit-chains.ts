@@ -1,5 +1,5 @@
 import { loadStatement, type Query, type Row } from '#store';
-import type { JournalRow } from './ledger-decide.ts';
+import type { JournalRow } from './ledger-changes.ts';
 import { GENESIS, hashBatch } from './ledger-journal.ts';
 
 const BATCHES = loadStatement(import.meta.url, './sql/audit-batches.sql');

@@ -6,7 +6,7 @@ import type { MicroUsd } from './money.ts';
 export interface AuditCheck {
   readonly name: string;
   readonly ok: boolean;
-  /** What was checked, or the first differences that were found. */
+  /** The number of checked rows, or the first differences that were found. */
   readonly detail: string;
 }
 

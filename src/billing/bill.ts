@@ -6,7 +6,7 @@ import { cost, usageToText, type Price, type Usage } from './price.ts';
 export interface Billable {
   readonly id: string;
   readonly account: string;
-  /** What the call may cost at each provider it can go to; the highest estimate is locked. */
+  /** The highest cost at each provider that the call can go to; the highest estimate is locked. */
   readonly quotes: readonly Quote[];
   readonly budget: Budget | null;
   /** Epoch milliseconds. */
@@ -40,7 +40,9 @@ export interface DataFrame {
   readonly bytes: Uint8Array;
 }
 
-/** The run is over and this is what it used. The last frame of an executor; billing turns it into a SettledFrame. */
+/**
+ * The run is over and this is what it used. The last frame of an executor; billing turns it into a SettledFrame.
+ */
 export interface EndFrame {
   readonly type: 'end';
   /** Id of the price that served, one of the call's. */
@@ -330,7 +332,7 @@ async function settle<C>(
 }
 
 /**
- * What a run that ended costs: nothing where it failed by its own words or has no usage, the budget where it went
+ * The cost of a run that ended: nothing where it failed by its own words or has no usage, the budget where it went
  * past that, else the price of its usage.
  */
 export function chargeOf(quote: Quote, end: Pick<EndFrame, 'outcome' | 'usage'>, ceiling: boolean): MicroUsd {

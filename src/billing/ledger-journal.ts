@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { JournalRow } from './ledger-decide.ts';
+import type { JournalRow } from './ledger-changes.ts';
 
-/** What the first batch of a chain follows. */
+/** The hash that the first batch of a chain follows. */
 export const GENESIS = '0'.repeat(64);
 
 export interface ChainHead {

@@ -1,5 +1,6 @@
 import type { Value } from '#store';
-import { isPlain, type Decision, type JournalRow } from './ledger-decide.ts';
+import { isPlain, type JournalRow } from './ledger-changes.ts';
+import type { Decision } from './ledger-decide.ts';
 
 export interface BatchHeader {
   readonly chain: string;

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { DatabaseError, loadStatement, type PostgresDatabase, type PostgresSession, type Row, type Step } from '#store';
 import { earningsOf, escrowOf, FEES } from './ledger.ts';
-import { decide, type Decision, type LedgerState, type LockRow } from './ledger-decide.ts';
+import type { LedgerState, LockRow } from './ledger-changes.ts';
+import { decide, type Decision } from './ledger-decide.ts';
 import type { Attempt, Engine } from './ledger-engine.ts';
 import { GENESIS, hashBatch, type ChainHead } from './ledger-journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';

@@ -1,6 +1,6 @@
 import type { Row } from '#store';
 import type { LockRecord, LockState } from './ledger.ts';
-import { openLock, type AccountRow, type BudgetRow, type LockRow } from './ledger-decide.ts';
+import { openLock, type AccountRow, type BudgetRow, type LockRow } from './ledger-changes.ts';
 
 /** Rows of the tables `accounts`, `budgets` and `locks`, as both engines give them. */
 export function toAccount(row: Row): AccountRow {

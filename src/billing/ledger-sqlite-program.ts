@@ -1,5 +1,6 @@
 import { loadStatement, type Prepare, type Row } from '#store';
-import { decide, isPlain, type LedgerState } from './ledger-decide.ts';
+import { isPlain, type LedgerState } from './ledger-changes.ts';
+import { decide } from './ledger-decide.ts';
 import { GENESIS, hashBatch } from './ledger-journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 import { toAccount, toBudget, toOpenLock } from './ledger-rows.ts';

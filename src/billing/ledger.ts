@@ -84,7 +84,7 @@ export interface SettleRequest {
   /** The provider that is paid, without the `earnings:` prefix. */
   readonly provider: string;
   /**
-   * What the call costs. Above the lock without its lendable part it is cut to that, plus what is available when
+   * The cost of the call. Above the lock without its lendable part it is cut to that, plus what is available when
    * `draw` is set and the lock has no parent.
    */
   readonly charge: MicroUsd;
@@ -101,7 +101,7 @@ export interface Settlement {
   readonly fee: MicroUsd;
   /** Part of `charged` that exceeded the lock and was drawn from the available balance. */
   readonly drawn: MicroUsd;
-  /** What the call cost beyond what could be charged. */
+  /** The part of the cost that could not be charged. */
   readonly shortfall: MicroUsd;
 }
 
@@ -174,9 +174,9 @@ export interface LockRecord extends Settlement {
 }
 
 /**
- * The double-entry ledger. Concurrent operations are committed in groups; a promise resolves when its group is durable.
- * Refusals are results, never exceptions; an exception (LedgerUnavailable) means that the database could not be reached
- * and that the operation has no effect, or will be found by its id.
+ * The double-entry ledger. Concurrent operations are committed in groups; a promise resolves when its group is
+ * durable. Refusals are results, never exceptions; an exception (LedgerUnavailable) means that the database could
+ * not be reached and that the operation has no effect, or will be found by its id.
  */
 export interface Ledger {
   lock(request: LockRequest): Promise<LockResult>;

@@ -2,14 +2,15 @@ import { createHash } from 'node:crypto';
 import { MoneyError, parseUsd, toUsdNumber, type MicroUsd } from './money.ts';
 
 /**
- * What a provider can charge for. A protocol maps what it counts onto these; billing never learns which protocol it
- * was.
+ * The meters that a provider can charge for. A protocol maps what it counts onto these; billing never learns which
+ * protocol it was.
  */
 export const METERS = ['prompt', 'completion', 'image', 'second', 'call'] as const;
 export type Meter = (typeof METERS)[number];
 
 /**
- * Micro-USD for 1,000,000 units of each meter. One scale for all meters, so that a cost is one sum and one division.
+ * Micro-USD for 1,000,000 units of each meter. One scale for all meters, so that a cost is one sum and one
+ * division.
  */
 export type Rates = Readonly<Partial<Record<Meter, MicroUsd>>>;
 
@@ -63,7 +64,9 @@ export function parseRates(pricing: Readonly<Record<string, unknown>>): Rates {
   return rates;
 }
 
-/** The inverse of parseRates, for display: USD per 1M for `prompt` and `completion`, USD per unit for the others. */
+/**
+ * The inverse of parseRates, for display: USD per 1M for `prompt` and `completion`, USD per unit for the others.
+ */
 export function ratesToUsd(rates: Rates): Partial<Record<Meter, number>> {
   const usd: Partial<Record<Meter, number>> = {};
   for (const meter of METERS) {
@@ -84,7 +87,8 @@ export function unitUsd(rate: MicroUsd): string {
 }
 
 /**
- * The id of a price version: a digest of who charges what for which service, so that every gateway derives the same id.
+ * The id of a price version: a digest of who charges what for which service, so that every gateway derives the same
+ * id.
  */
 export function priceId(provider: string, service: string, rates: Rates): string {
   const canonical = JSON.stringify([provider, service, METERS.map((meter) => (rates[meter] ?? 0n).toString())]);

@@ -2,7 +2,7 @@ import { createHash, createPublicKey, sign, type KeyObject } from 'node:crypto';
 import type { MicroUsd } from './money.ts';
 
 /**
- * What a paid call was charged and why: enough to recompute the charge from the price version. Amounts are
+ * The charge of a paid call and its reasons: enough to recompute the charge from the price version. Amounts are
  * micro-USD, `time` epoch milliseconds.
  */
 export interface Receipt {
@@ -16,7 +16,7 @@ export interface Receipt {
   readonly parent?: string;
   /** Id of the price version. */
   readonly price: string;
-  /** What was locked. */
+  /** The locked amount. */
   readonly lock: MicroUsd;
   /** Metered usage as JSON text, as on the generation. */
   readonly usage: string;
@@ -37,7 +37,8 @@ export interface Jwk {
 
 export interface ReceiptSigner {
   /**
-   * The receipt as compact JWS (RFC 7515, EdDSA), verifiable offline with the key of `jwks`. Amounts are decimal texts.
+   * The receipt as compact JWS (RFC 7515, EdDSA), verifiable offline with the key of `jwks`. Amounts are decimal
+   * texts.
    */
   sign(receipt: Receipt): string;
   /** The document for `/.well-known/jwks.json`. */

@@ -1,3 +1,4 @@
+import { fetchText } from '#wire';
 import { ChainUnavailable } from './chain.ts';
 
 /** An HTTP answer that is JSON. */
@@ -27,18 +28,13 @@ export async function askJson(url: URL, body: unknown, limits: AskLimits): Promi
   let status: number;
   let text: string;
   try {
-    const response = await fetch(address, {
-      ...(body === null ? {} : { method: 'POST', body: JSON.stringify(body) }),
-      headers: {
-        ...(body === null ? {} : { 'content-type': 'application/json' }),
-        accept: 'application/json',
-        ...headers,
-      },
-      redirect: 'error',
+    ({ status, text } = await fetchText(address, {
+      headers,
+      body: body ?? undefined,
+      bytesMax: limits.bytesMax,
       signal,
-    });
-    status = response.status;
-    text = await readText(response, limits.bytesMax, url);
+      tooLong: () => new AnswerTooLong(`${url.host} answered with more than ${limits.bytesMax} bytes`),
+    }));
   } catch (error) {
     if (error instanceof ChainUnavailable) throw error;
     const why = limits.signal.aborted
@@ -63,16 +59,4 @@ function withoutCredentials(url: URL): { readonly address: URL; readonly headers
   address.password = '';
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
   return { address, headers: { authorization: `Basic ${Buffer.from(credentials, 'utf8').toString('base64')}` } };
-}
-
-async function readText(response: Response, bytesMax: number, url: URL): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length;
-    // Leaving the loop cancels the body.
-    if (bytes > bytesMax) throw new AnswerTooLong(`${url.host} answered with more than ${bytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row } from '#store';
+import { loadStatement, numberOrNull, rowReader, type Database } from '#store';
 import { treasuryOf, type MicroUsd } from '#billing';
 
 /** How a chain stands in the books. */
@@ -11,7 +11,7 @@ export interface ChainBook {
   readonly opening: MicroUsd;
   readonly cursor: string;
   readonly height: bigint;
-  /** What the treasury held and what the books say, when they were last compared; null before. */
+  /** The balances of the treasury and of the books at their last comparison; null before the first. */
   readonly held: MicroUsd | null;
   readonly booked: MicroUsd | null;
   /** Epoch milliseconds. */
@@ -47,7 +47,7 @@ export interface ChainRows {
   moveCursor(network: string, from: string, to: string, height: bigint): Promise<boolean>;
   noteReserves(network: string, held: MicroUsd, booked: MicroUsd): Promise<void>;
   halt(network: string, reason: string | null): Promise<void>;
-  /** What the treasury held at a height by the books, where all that was final there is booked. */
+  /** The treasury's balance at a height by the books. All that was final there has to be booked. */
   bookedAt(network: string, height: bigint): Promise<MicroUsd>;
   open(): Promise<readonly OpenMoney[]>;
 }
@@ -75,27 +75,9 @@ export function createChainRows(database: Database, { now }: { readonly now: () 
       const figure = (name: string) => row![name] as bigint;
       return -figure('treasury') - figure('came_later') + figure('went_later');
     },
-    open: async () =>
-      (await database.query(OPEN)).map((row) => ({
-        network: row['network'] as string,
-        kind: row['kind'] as OpenMoney['kind'],
-        count: Number(row['rows_open']),
-        oldest: Number(row['oldest']),
-      })),
+    open: async () => (await database.query(OPEN)).map(toOpenMoney),
   };
 }
 
-function toBook(row: Row): ChainBook {
-  return {
-    network: row['network'] as string,
-    asset: row['asset'] as string,
-    treasury: row['treasury'] as string,
-    opening: row['opening'] as bigint,
-    cursor: row['cursor'] as string,
-    height: row['height'] as bigint,
-    held: row['held'] as bigint | null,
-    booked: row['booked'] as bigint | null,
-    comparedAt: row['compared_at'] === null ? null : Number(row['compared_at']),
-    halted: row['halted'] as string | null,
-  };
-}
+const toBook = rowReader<ChainBook>({ comparedAt: numberOrNull });
+const toOpenMoney = rowReader<OpenMoney>({ count: Number, oldest: Number }, { rows_open: 'count' });

@@ -1,7 +1,7 @@
 import type { MicroUsd } from '#billing';
 
 /*
- * What the money rules need of a chain. One folder for each family of chains implements it (evm/, solana/);
+ * A chain, as the money rules need it. One folder for each family of chains implements it (evm/, solana/);
  * deposits, withdrawals and reserves are written once against it. Every method may reject with ChainUnavailable:
  * then nothing is known, which is never the same as failed.
  */
@@ -29,20 +29,22 @@ export interface PaymentPayload {
 /** A payment that a client signed, as its text says it. Nothing of it is proven. */
 export interface SignedPayment {
   /**
-   * What makes it one payment, whoever brings it and however often: EVM `<network>/<asset>/<from>/<nonce>`, Solana
-   * `<network>/<SHA-256 of the message, hex>`.
+   * The identity of the payment, whoever brings it and however often: EVM `<network>/<asset>/<from>/<nonce>`,
+   * Solana `<network>/<SHA-256 of the message, hex>`.
    */
   readonly id: string;
   readonly network: string;
-  /** The paying wallet as the ledger names an ordinary one: `eip155:<address in lower case>`, `solana:<address>`. */
+  /**
+   * The paying wallet as the ledger names an ordinary one: `eip155:<address in lower case>`, `solana:<address>`.
+   */
   readonly payerAccount: string;
   /** Its address. */
   readonly payer: string;
   readonly amount: MicroUsd;
   readonly requirements: PaymentRequirements;
   /**
-   * What its payer signed along with it, whatever the requirements say that came with it. Solana's memo; left out
-   * where there is none.
+   * The memo that its payer signed (Solana), whatever the requirements say that came with it. Left out
+   * without a memo.
    */
   readonly memo?: string;
   /** The client's payload: all that it takes to submit the payment again. JSON. */
@@ -54,12 +56,12 @@ export interface SignedPayment {
   readonly readAt?: number;
 }
 
-/** What the chain says of one movement of the asset into the treasury. */
+/** One movement of the asset into the treasury, as the chain tells it. */
 export interface ChainEvent {
   /** Unique on its network as long as it stands: EVM `<transaction>:<log index>`, Solana `<signature>:<index>`. */
   readonly id: string;
   readonly transaction: string;
-  /** What arrived, as the chain tells it, not as anybody promised. */
+  /** The amount that arrived, as the chain tells it, not as anybody promised. */
   readonly amount: MicroUsd;
   /** Block number or slot. */
   readonly height: bigint;
@@ -70,8 +72,8 @@ export interface ChainEvent {
 }
 
 /**
- * Where a payment is. `lost`: it can never come any more, which the chain has finally decided. `open`: it has not
- * come and still may.
+ * The state of a payment. `lost`: it can never come any more, which the chain has finally decided. `open`: it has
+ * not come and still may.
  */
 export type PaymentSighting =
   | { readonly state: 'settled'; readonly event: ChainEvent }
@@ -99,13 +101,18 @@ export interface Incoming extends ChainEvent {
 export interface IncomingPage {
   readonly events: readonly Incoming[];
   readonly cursor: string;
-  /** Block number or slot of the cursor: what happened up to it, itself included, is in this page or an earlier one. */
+  /**
+   * Block number or slot of the cursor: what happened up to it, itself included, is in this page or an earlier one.
+   */
   readonly height: bigint;
   /** More is there already. */
   readonly more: boolean;
 }
 
-/** What is to be paid out. Id, address and amount never change, so that however often it is signed it pays once. */
+/**
+ * A payment that the treasury makes. Id, address and amount never change, so that however often it is signed it
+ * pays once.
+ */
 export interface Payout {
   /** Id of the withdrawal. */
   readonly id: string;
@@ -169,11 +176,13 @@ export interface Chain {
   /** Asks the chain, never the facilitator. `transaction` is a hint; a wrong one does no harm. */
   find(payment: SignedPayment, transaction: string | null): Promise<PaymentSighting>;
 
-  /** What came into the treasury and is final. Rejects with FinalityBroken where the cursor's place is gone. */
+  /**
+   * Lists what came into the treasury and is final. Rejects with FinalityBroken where the cursor's place is gone.
+   */
   incoming(cursor: string | null): Promise<IncomingPage>;
   /**
-   * What the treasury held at a cursor that `incoming` gave, in finality; null where the chain no longer (or never)
-   * tells it for that moment.
+   * The balance of the treasury at a cursor that `incoming` gave, in finality; null where the chain no longer (or
+   * never) tells it for that moment.
    */
   balanceAt(cursor: string): Promise<MicroUsd | null>;
 
@@ -232,8 +241,8 @@ export class PayoutProblem extends Error {
 }
 
 /**
- * What the chain had called final is another now: nothing that was built on it can be relied on, and somebody has
- * to look.
+ * A block that the chain had called final is another now: nothing that was built on it can be relied on, and
+ * somebody has to look.
  */
 export class FinalityBroken extends Error {
   override readonly name = 'FinalityBroken';

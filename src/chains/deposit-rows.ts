@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row, type Value } from '#store';
+import { loadStatement, rowReader, type Database, type Value } from '#store';
 import type { MicroUsd } from '#billing';
 import type { ChainEvent, SignedPayment } from './chain.ts';
 
@@ -26,7 +26,7 @@ export interface Deposit {
   readonly transaction: string | null;
   readonly event: string | null;
   readonly height: bigint | null;
-  /** What arrived; null until it was seen. */
+  /** The amount that arrived; null until it was seen. */
   readonly credited: MicroUsd | null;
   /** Why it failed or was reversed. */
   readonly reason: string | null;
@@ -74,7 +74,9 @@ export interface Before {
   readonly id: string;
 }
 
-/** The table of deposits. Every change is one conditional statement, so that it is made once by whoever comes first. */
+/**
+ * The table of deposits. Every change is one conditional statement, so that it is made once by whoever comes first.
+ */
 export interface DepositRows {
   /**
    * False where the row is there already, or its payer has `openMax` signed payments (null: any number) that
@@ -109,7 +111,7 @@ export interface DepositRows {
   unfinal(account: string, at: number): Promise<boolean>;
   /** All in suspense, the newest first. */
   suspense(before: Before | null, limit: number): Promise<readonly Deposit[]>;
-  /** What came into the account over chains and stands. */
+  /** The sum that came into the account over chains and stands. */
   paidIn(account: string): Promise<MicroUsd>;
   /** Of an address, in suspense. */
   suspended(payer: string): Promise<readonly Deposit[]>;
@@ -194,23 +196,12 @@ function toPayment(text: string): SignedPayment {
   return { ...payment, amount: BigInt(payment.amount) };
 }
 
-function toDeposit(row: Row): Deposit {
-  return {
-    id: row['id'] as string,
-    network: row['network'] as string,
-    account: row['account'] as string | null,
-    payer: row['payer'] as string,
-    amount: row['amount'] as bigint,
-    payment: row['payment'] === null ? null : toPayment(row['payment'] as string),
-    request: row['request'] as string | null,
-    state: row['state'] as DepositState,
-    transaction: row['transaction_id'] as string | null,
-    event: row['event'] as string | null,
-    height: row['height'] as bigint | null,
-    credited: row['credited'] as bigint | null,
-    reason: row['reason'] as string | null,
-    createdAt: Number(row['created_at']),
-    updatedAt: Number(row['updated_at']),
-    looks: Number(row['looks']),
-  };
-}
+const toDeposit = rowReader<Deposit>(
+  {
+    payment: (text) => (text === null ? null : toPayment(text as string)),
+    createdAt: Number,
+    updatedAt: Number,
+    looks: Number,
+  },
+  { transaction_id: 'transaction' },
+);

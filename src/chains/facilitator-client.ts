@@ -3,7 +3,7 @@ import { ChainUnavailable, type SignedPayment } from './chain.ts';
 
 const ANSWER_BYTES_MAX = 64 * 1024;
 
-/** What an x402 facilitator answers, each member to be looked at. */
+/** The answer of an x402 facilitator. Each member is still to be checked. */
 export type FacilitatorAnswer = Readonly<Record<string, unknown>>;
 
 /**
@@ -11,7 +11,7 @@ export type FacilitatorAnswer = Readonly<Record<string, unknown>>;
  * used.
  */
 export interface FacilitatorClient {
-  /** What it settles, and how: `kinds`. */
+  /** The payments that it settles, and how: `kinds`. */
   supported(): Promise<FacilitatorAnswer>;
   /** Hands a payment over. The answer has `success`. */
   settle(payment: SignedPayment): Promise<FacilitatorAnswer & { readonly success: boolean }>;

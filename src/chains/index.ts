@@ -2,7 +2,7 @@ export type { OpenMoney } from './chain-rows.ts';
 export { type Chain, ChainUnavailable, type PaymentPayload, PaymentProblem, type SignedPayment } from './chain.ts';
 export type { Chains, ChainsOptions } from './chains.ts';
 export type { Deposit } from './deposit-rows.ts';
-export { LOSSES } from './deposits.ts';
+export { LOSSES } from './deposit-crediting.ts';
 export { loadChains } from './load-chains.ts';
 export type { BoundWallet, Wallets } from './wallets.ts';
 export { WithdrawalProblem } from './withdrawal-problem.ts';

@@ -1,41 +1,44 @@
+import { createDueWorker, type DueWorker } from '#store';
 import { ChainUnavailable } from './chain.ts';
-import type { ProblemLevel } from './deposits.ts';
+import type { OnProblem } from './problem.ts';
 
-/** Looked at side by side: of one kind, on one chain. */
+/** Rows of one kind, on one chain, that are looked at side by side. */
 const AT_ONCE = 32;
+const CLAIM_MS = 30_000;
 const LOOK_MAX_MS = 15_000;
 const OLD_LOOK_MAX_MS = 3_600_000;
 
 /**
- * Milliseconds until the next look at what was looked at so often, and has not changed for `ageMs`. A twentieth of
- * that is soon enough for what is old: it costs the node a dozen questions each time, and nothing says that it ever
- * ends.
+ * Milliseconds until the next look at a row after so many looks, `ageMs` after its last change. An old row waits a
+ * twentieth of its age: each look costs the node a dozen questions, and nothing says that the row ever ends.
  */
 export function lookAfterMs(looks: number, ageMs: number): number {
   return Math.min(500 * 1.5 ** Math.min(looks, 40), Math.max(LOOK_MAX_MS, ageMs / 20), OLD_LOOK_MAX_MS);
 }
 
-export interface LookAfterOptions<Row> {
-  readonly claim: (limit: number) => Promise<readonly Row[]>;
+interface DueRow {
+  readonly id: string;
+  readonly looks: number;
+  readonly updatedAt: number;
+}
+
+export interface LookAfterOptions<Row extends DueRow> {
+  readonly network: string;
+  readonly rows: {
+    claim(network: string, limit: number, claimMs: number): Promise<readonly Row[]>;
+    schedule(id: string, at: number): Promise<void>;
+  };
   readonly carryOn: (row: Row) => Promise<void>;
-  readonly schedule: (id: string, at: number) => Promise<void>;
-  readonly onProblem: (level: ProblemLevel, problem: string, of: Readonly<Record<string, unknown>>) => void;
+  readonly pauseMs: number | null;
+  readonly onProblem: OnProblem;
+  readonly onError: (error: unknown, failures: number) => void;
   readonly now: () => number;
 }
 
-export interface LookAfter {
-  /** Begins to look at what is due, as far as there is room; resolves before that is done. */
-  begin(): Promise<void>;
-  /** Resolves when all that began is done. */
-  done(): Promise<void>;
-}
-
-/** Looks after rows that are due: one that takes long takes one place, and holds up no other. */
-export function createLookAfter<
-  Row extends { readonly id: string; readonly looks: number; readonly updatedAt: number },
->(options: LookAfterOptions<Row>): LookAfter {
-  const { claim, carryOn, schedule, onProblem, now } = options;
-  const underWay = new Map<string, Promise<void>>();
+/** Carries on with the due rows of a network. A row that takes long takes one place, and holds up no other. */
+export function createLookAfter<Row extends DueRow>(options: LookAfterOptions<Row>): DueWorker {
+  const { network, rows, carryOn, pauseMs, onProblem, onError, now } = options;
+  const underWay = new Set<string>();
 
   const look = async (row: Row): Promise<void> => {
     try {
@@ -47,23 +50,24 @@ export function createLookAfter<
           error,
         });
     }
-    await schedule(row.id, now() + lookAfterMs(row.looks, now() - row.updatedAt));
+    // A database that is away is told of by the next turn.
+    await rows.schedule(row.id, now() + lookAfterMs(row.looks, now() - row.updatedAt)).catch(() => {});
   };
 
-  return {
-    async begin() {
+  return createDueWorker({
+    async turn(worker) {
       if (underWay.size >= AT_ONCE) return;
-      for (const row of await claim(AT_ONCE - underWay.size)) {
+      for (const row of await rows.claim(network, AT_ONCE - underWay.size, CLAIM_MS)) {
         // Its last look has outlasted the claim.
         if (underWay.has(row.id)) continue;
-        // A database that is away is told of by the next claim.
-        const looking = look(row).catch(() => {});
-        underWay.set(row.id, looking);
-        void looking.finally(() => underWay.delete(row.id));
+        underWay.add(row.id);
+        worker.start(
+          () => look(row),
+          () => underWay.delete(row.id),
+        );
       }
     },
-    async done() {
-      await Promise.all(underWay.values());
-    },
-  };
+    pauseMs,
+    onError,
+  });
 }

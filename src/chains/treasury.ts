@@ -2,10 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { OPERATOR_TREASURY, treasuryOf, type Ledger, formatUsd, type MicroUsd } from '#billing';
 import { ChainUnavailable, FinalityBroken, type Chain } from './chain.ts';
 import type { ChainBook, ChainRows } from './chain-rows.ts';
-import type { Deposits, ProblemLevel } from './deposits.ts';
+import type { Deposits } from './deposits.ts';
+import type { OnProblem } from './problem.ts';
 import type { Withdrawals } from './withdrawals.ts';
 
-/** What a treasury holds against what the books say that it holds, at one height of its chain. */
+/** The balance of a treasury against the balance in the books, at one height of its chain. */
 export interface Reserves {
   readonly network: string;
   readonly held: MicroUsd;
@@ -19,15 +20,15 @@ export interface TreasuryOptions {
   readonly ledger: Pick<Ledger, 'transfer'>;
   readonly deposits: Pick<Deposits, 'arrived'>;
   readonly withdrawals: Pick<Withdrawals, 'lookAtSigned'>;
-  readonly onProblem: (level: ProblemLevel, problem: string, of: Readonly<Record<string, unknown>>) => void;
+  readonly onProblem: OnProblem;
   readonly signal: AbortSignal;
 }
 
 /** The books of one chain: all that comes in is in them, and they are held against what is there. */
 export interface Treasury {
   /**
-   * Begins the books of the chain where there are none. Rejects with ChainUnavailable; with Error where they are
-   * those of another treasury.
+   * Begins the books of the chain where they have not begun. Rejects with ChainUnavailable; with Error where they
+   * are those of another treasury.
    */
   open(): Promise<void>;
   /** Books what came in and is final, to its end. Rejects with ChainUnavailable. */

@@ -1,4 +1,4 @@
-import { loadStatement, type Database } from '#store';
+import { loadStatement, rowReader, type Database } from '#store';
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const BIND = load('bind-wallet');
@@ -26,11 +26,7 @@ export interface Wallets {
 
 export function createWallets(database: Database, { now }: { readonly now: () => number }): Wallets {
   const read = async (...query: Parameters<Database['query']>): Promise<readonly BoundWallet[]> =>
-    (await database.query(...query)).map((row) => ({
-      wallet: row['wallet'] as string,
-      account: row['account'] as string,
-      boundAt: Number(row['bound_at']),
-    }));
+    (await database.query(...query)).map(toWallet);
   return {
     bind: async (wallet, account) => (await database.query(BIND, [wallet, account, now()])).length > 0,
     find: async (wallet) => (await read(FIND, [wallet]))[0] ?? null,
@@ -38,3 +34,5 @@ export function createWallets(database: Database, { now }: { readonly now: () =>
     unbind: async (wallet, account) => (await database.query(UNBIND, [wallet, account])).length > 0,
   };
 }
+
+const toWallet = rowReader<BoundWallet>({ boundAt: Number });

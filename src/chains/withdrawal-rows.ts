@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row } from '#store';
+import { isOne, loadStatement, rowReader, type Database } from '#store';
 import type { AccountName, MicroUsd } from '#billing';
 import type { SignedPayout } from './chain.ts';
 import type { Before } from './deposit-rows.ts';
@@ -68,7 +68,8 @@ const SIGNED = load('signed-withdrawals');
 const SIGNED_AMOUNT = load('signed-amount');
 
 /**
- * The table of withdrawals. Every change is one conditional statement, so that it is made once by whoever comes first.
+ * The table of withdrawals. Every change is one conditional statement, so that it is made once by whoever comes
+ * first.
  */
 export interface WithdrawalRows {
   insert(withdrawal: NewWithdrawal, nextLookAt: number): Promise<boolean>;
@@ -97,11 +98,11 @@ export interface WithdrawalRows {
   /** Makes all due that waits: for one who has the database to itself, and finds what a process left that died. */
   forgetClaims(): Promise<void>;
   schedule(id: string, nextLookAt: number): Promise<void>;
-  /** What was taken from a source after `since`, and not given back. */
+  /** The sum that was taken from a source after `since`, and not given back. */
   takenSince(source: AccountName, since: number): Promise<MicroUsd>;
-  /** What was taken from a source and not signed, or is not given back yet. */
+  /** Withdrawals of a source that are not signed, or not given back yet. */
   unsigned(source: AccountName): Promise<readonly Withdrawal[]>;
-  /** What is signed and not seen final, page by page in the order of ids. */
+  /** Signed withdrawals that are not seen final, page by page in the order of ids. */
   signed(network: string, after: string): Promise<readonly Withdrawal[]>;
   /** The sum of these. */
   signedAmount(network: string): Promise<MicroUsd>;
@@ -149,22 +150,13 @@ export function createWithdrawalRows(database: Database, { now }: { readonly now
 
 const signedText = ({ text, transaction }: SignedPayout) => JSON.stringify({ text, transaction });
 
-function toWithdrawal(row: Row): Withdrawal {
-  return {
-    id: row['id'] as string,
-    network: row['network'] as string,
-    account: row['account'] as string,
-    source: row['source'] as string,
-    address: row['address'] as string,
-    amount: row['amount'] as bigint,
-    handedOut: row['handed_out'] === 1n,
-    state: row['state'] as WithdrawalState,
-    signed: row['signed'] === null ? null : (JSON.parse(row['signed'] as string) as SignedPayout),
-    transaction: row['transaction_id'] as string | null,
-    height: row['height'] as bigint | null,
-    reason: row['reason'] as string | null,
-    createdAt: Number(row['created_at']),
-    updatedAt: Number(row['updated_at']),
-    looks: Number(row['looks']),
-  };
-}
+const toWithdrawal = rowReader<Withdrawal>(
+  {
+    handedOut: isOne,
+    signed: (text) => (text === null ? null : (JSON.parse(text as string) as SignedPayout)),
+    createdAt: Number,
+    updatedAt: Number,
+    looks: Number,
+  },
+  { transaction_id: 'transaction' },
+);

@@ -34,103 +34,99 @@ Examples:
 /** `tollgate account …`: consumers, their balances and credit. */
 export function accountCommand(): Command {
   const paint = painter();
-  const command = new Command('account')
+  return new Command('account')
     .summary('accounts: create, list, show, credit')
     .description('Consumers and their money.')
-    .addHelpText('after', HELP);
+    .addHelpText('after', HELP)
+    .addCommand(createCommand(paint))
+    .addCommand(listCommand(paint))
+    .addCommand(showCommand(paint))
+    .addCommand(creditCommand(paint));
+}
 
-  command.addCommand(
-    withAdminOptions(
-      new Command('create')
-        .summary('make an account')
-        .description('Make an account. One that exists is shown as it is.')
-        .argument('<name>', 'small letters, digits and hyphens; or a wallet in CAIP-10, such as eip155:8453:0x…')
-        .option('--label <text>', 'what to call it'),
-    ).action((name: string, flags: AdminFlags & { label?: string }) => {
-      // Before anything is opened: a name that cannot be would leave a database behind.
-      const named = name.includes(':') ? { account: name } : { name };
-      accountPath(name);
-      return administer(flags, {
-        create: true,
-        run: async (admin) => {
-          return (
-            await admin.request(
-              'POST',
-              '/accounts',
-              flags.label === undefined ? named : { ...named, label: flags.label },
-            )
-          ).data as Account;
-        },
-        show: (account) => `${describe(account, paint)}\n\nNext: ${OWN_NAME} account credit ${name} 10`,
-      });
+function createCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('create')
+      .summary('make an account')
+      .description('Make an account. One that exists is shown as it is.')
+      .argument('<name>', 'small letters, digits and hyphens; or a wallet in CAIP-10, such as eip155:8453:0x…')
+      .option('--label <text>', 'what to call it'),
+  ).action((name: string, flags: AdminFlags & { label?: string }) => {
+    const { label } = flags;
+    // Before anything is opened: a wrong name would leave a database behind.
+    accountPath(name);
+    const body = { ...(name.includes(':') ? { account: name } : { name }), ...(label === undefined ? {} : { label }) };
+    return administer(flags, {
+      create: true,
+      run: async (admin) => (await admin.request('POST', '/accounts', body)).data as Account,
+      show: (account) => `${describe(account, paint)}\n\nNext: ${OWN_NAME} account credit ${name} 10`,
+    });
+  });
+}
+
+function listCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('list').summary('all accounts with their balances').description('All accounts with their balances.'),
+  ).action((flags: AdminFlags) =>
+    administer(flags, {
+      run: (admin) => listAll<Account>(admin, '/accounts'),
+      show: (accounts) =>
+        accounts.length === 0
+          ? `No accounts yet. Make one: ${OWN_NAME} account create acme`
+          : table(
+              ['ACCOUNT', 'LABEL', 'USD', 'LOCKED', 'CREATED'],
+              accounts.map((each) => [
+                each.caip_account_id,
+                each.label,
+                each.balance_usd,
+                usd(each.locked_micro_usdc),
+                (each.created_at ?? '').slice(0, 10),
+              ]),
+              paint,
+              ['USD', 'LOCKED'],
+            ),
     }),
   );
+}
 
-  command.addCommand(
-    withAdminOptions(
-      new Command('list').summary('all accounts with their balances').description('All accounts with their balances.'),
-    ).action((flags: AdminFlags) =>
-      administer(flags, {
-        run: (admin) => listAll<Account>(admin, '/accounts'),
-        show: (accounts) =>
-          accounts.length === 0
-            ? `No accounts yet. Make one: ${OWN_NAME} account create acme`
-            : table(
-                ['ACCOUNT', 'LABEL', 'USD', 'LOCKED', 'CREATED'],
-                accounts.map((each) => [
-                  each.caip_account_id,
-                  each.label,
-                  each.balance_usd,
-                  usd(each.locked_micro_usdc),
-                  (each.created_at ?? '').slice(0, 10),
-                ]),
-                paint,
-                ['USD', 'LOCKED'],
-              ),
-      }),
-    ),
-  );
-
-  command.addCommand(
-    withAdminOptions(
-      new Command('show')
-        .summary('one account')
-        .description('One account: balance and all-time figures.')
-        .argument('<account>', 'its name or id'),
-    ).action((name: string, flags: AdminFlags) =>
-      administer(flags, {
-        run: async (admin) => (await admin.request('GET', accountPath(name))).data as Account,
-        show: (account) => describe(account, paint),
-      }),
-    ),
-  );
-
-  command.addCommand(
-    withAdminOptions(
-      new Command('credit')
-        .summary('add money to an account')
-        .description('Add money to an account: what was paid to you in another way.')
-        .argument('<account>', 'its name or id; or a wallet in CAIP-10, such as eip155:8453:0x…')
-        .argument('<usd>', 'amount in USD, at most 6 decimal places')
-        .option('--reference <text>', 'what the payment is known by; the same reference is credited once'),
-    ).action((name: string, amount: string, flags: AdminFlags & { reference?: string }) => {
-      if (!/^\d{1,10}(?:\.\d{1,6})?$/.test(amount) || Number(amount) === 0)
-        throw new CliError(
-          `<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
-        );
-      return administer(flags, {
-        run: async (admin) => {
-          const credit = { amount_usd: amount, reference: flags.reference ?? `cli-${randomUUID()}` };
-          return (await admin.request('POST', `${accountPath(name)}/credit`, credit)).data as Credit;
-        },
-        show: ({ account, amount_micro_usdc, reference, duplicate }) =>
-          duplicate
-            ? `${paint('yellow', 'Nothing was added:')} ${reference} was credited before. ${account.caip_account_id} has ${account.balance_usd} USD.`
-            : `${paint('green', '✓')} ${usd(amount_micro_usdc)} USD to ${account.caip_account_id}, which now has ${account.balance_usd} USD. Reference: ${reference}`,
-      });
+function showCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('show')
+      .summary('one account')
+      .description('One account: balance and all-time figures.')
+      .argument('<account>', 'its name or id'),
+  ).action((name: string, flags: AdminFlags) =>
+    administer(flags, {
+      run: async (admin) => (await admin.request('GET', accountPath(name))).data as Account,
+      show: (account) => describe(account, paint),
     }),
   );
-  return command;
+}
+
+function creditCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('credit')
+      .summary('add money to an account')
+      .description('Add money to an account: what was paid to you in another way.')
+      .argument('<account>', 'its name or id; or a wallet in CAIP-10, such as eip155:8453:0x…')
+      .argument('<usd>', 'amount in USD, at most 6 decimal places')
+      .option('--reference <text>', 'what the payment is known by; the same reference is credited once'),
+  ).action((name: string, amount: string, flags: AdminFlags & { reference?: string }) => {
+    if (!/^\d{1,10}(?:\.\d{1,6})?$/.test(amount) || Number(amount) === 0)
+      throw new CliError(
+        `<usd> is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
+      );
+    return administer(flags, {
+      run: async (admin) => {
+        const credit = { amount_usd: amount, reference: flags.reference ?? `cli-${randomUUID()}` };
+        return (await admin.request('POST', `${accountPath(name)}/credit`, credit)).data as Credit;
+      },
+      show: ({ account, amount_micro_usdc, reference, duplicate }) =>
+        duplicate
+          ? `${paint('yellow', 'Nothing was added:')} ${reference} was credited before. ${account.caip_account_id} has ${account.balance_usd} USD.`
+          : `${paint('green', '✓')} ${usd(amount_micro_usdc)} USD to ${account.caip_account_id}, which now has ${account.balance_usd} USD. Reference: ${reference}`,
+    });
+  });
 }
 
 function describe(account: Account, paint: Paint): string {

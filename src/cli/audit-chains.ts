@@ -21,7 +21,7 @@ export const chainAuditView = (audit: ChainAudit): ChainAuditView =>
     JSON.stringify(audit, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)),
   ) as ChainAuditView;
 
-/** What the treasuries hold against what the books say, for people. */
+/** The comparison of the treasuries with the books, for people. */
 export function showChains({ ok, chains, ...totals }: ChainAuditView, paint: Paint): string {
   if (chains.length === 0)
     return 'No chain has a treasury in this configuration: there is nothing to compare. Name its file with --config.';

@@ -11,7 +11,7 @@ import { facts, painter, type Paint } from './terminal.ts';
 /** A report as the admin API sends it: its amounts are numbers of micro-USD. */
 export interface AuditView extends Pick<AuditReport, 'ok' | 'checks'> {
   readonly totals: { readonly [Name in keyof AuditReport['totals']]: number };
-  /** Where it was asked for. */
+  /** Absent where it was not asked for. */
   readonly chains?: ChainAuditView;
 }
 

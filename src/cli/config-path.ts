@@ -1,6 +1,6 @@
 /**
- * What names the file of a command that is given none, each command's own name first. The other one is read too, so
- * that one name does for both.
+ * Environment variables that name a command's file where no flag does, its own variable first. The other command's
+ * is read too, so that one variable serves both.
  */
 const NAMES = {
   serve: ['TOLLGATE_CONFIG', 'CONFIG_FILE_PATH'],

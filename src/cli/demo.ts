@@ -43,7 +43,7 @@ export async function startDemo(): Promise<Demo> {
   // Detached: a Ctrl-C in the terminal must not end it while the gateway lets running calls finish. The end of its
   // input does.
   const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'inherit'], detached: true });
-  // Writing to a process that is gone is no news: `exit` tells it.
+  // Errors of writing to an ended process are ignored: `exit` tells of the end.
   child.stdin.on('error', () => {});
   const exited = once(child, 'exit').then(([code, signal]: unknown[]) =>
     signal ? `signal ${String(signal)}` : `exit code ${String(code)}`,
@@ -51,7 +51,7 @@ export async function startDemo(): Promise<Demo> {
   const lines = createInterface({ input: child.stdout });
 
   let timer: NodeJS.Timeout | undefined;
-  const { url, toolboxUrl, croupierUrl } = await Promise.race([
+  const addresses = await Promise.race([
     once(lines, 'line').then(([line]: unknown[]) => readAddresses(String(line))),
     exited.then((reason) =>
       Promise.reject(new CliError(`The demo provider ended while it started (${reason}). What it wrote is above.`)),
@@ -71,57 +71,7 @@ export async function startDemo(): Promise<Demo> {
 
   let closing = false;
   return {
-    services: [
-      ...MODELS.map(({ name, displayName, prompt, completion, inputModalities }) =>
-        localModel({
-          name,
-          displayName,
-          providerName: 'Demo',
-          rates: parseRates({ prompt, completion, ...(name === 'demo/sage' ? { image: '0.0001' } : {}) }),
-          facts: {
-            upstreamModel: name,
-            contextLength: 32_768,
-            maxOutputTokens: 4096,
-            inputModalities: [...inputModalities],
-          },
-          url,
-          apiKey: null,
-        }),
-      ),
-      {
-        service: {
-          primitive: 'tool',
-          name: FIRST_TOOL_CALL.service,
-          displayName: 'Demo: Toolbox',
-          providerName: 'Demo',
-          description: 'Small tools to try calls with: they roll dice, tell the time, and weigh words.',
-          rates: parseRates({ call: '0.001' }),
-          variants: {},
-          priceCap: null,
-        },
-        target: { kind: 'http', url: toolboxUrl, apiKey: null },
-      },
-      {
-        service: {
-          primitive: 'agent',
-          name: FIRST_MESSAGE.service,
-          displayName: 'Demo: Croupier',
-          providerName: 'Demo',
-          description:
-            'Rolls dice by calling demo/toolbox, has demo/sage comment on them, and pays both from the budget of the message.',
-          rates: parseRates({ call: '0.002' }),
-          variants: {},
-          priceCap: null,
-          agent: {
-            cardPath: '/.well-known/agent-card.json',
-            rpcPath: null,
-            chargedPer: 'message',
-            nestedMax: MICRO_PER_USD / 100n,
-          },
-        },
-        target: { kind: 'http', url: croupierUrl, apiKey: null },
-      },
-    ],
+    services: servicesAt(addresses),
     onExit(listener) {
       void exited.then((reason) => {
         if (!closing) listener(reason);
@@ -135,12 +85,67 @@ export async function startDemo(): Promise<Demo> {
   };
 }
 
-const ADDRESSES = ['url', 'toolboxUrl', 'croupierUrl'] as const;
+function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly ServiceConfig[] {
+  return [
+    ...MODELS.map(({ name, displayName, prompt, completion, inputModalities }) =>
+      localModel({
+        name,
+        displayName,
+        providerName: 'Demo',
+        rates: parseRates({ prompt, completion, ...(name === 'demo/sage' ? { image: '0.0001' } : {}) }),
+        facts: {
+          upstreamModel: name,
+          contextLength: 32_768,
+          maxOutputTokens: 4096,
+          inputModalities: [...inputModalities],
+        },
+        url,
+        apiKey: null,
+      }),
+    ),
+    {
+      service: {
+        primitive: 'tool',
+        name: FIRST_TOOL_CALL.service,
+        displayName: 'Demo: Toolbox',
+        providerName: 'Demo',
+        description: 'Small tools to try calls with: they roll dice, tell the time, and weigh words.',
+        rates: parseRates({ call: '0.001' }),
+        variants: {},
+        priceCap: null,
+      },
+      target: { kind: 'http', url: toolboxUrl, apiKey: null },
+    },
+    {
+      service: {
+        primitive: 'agent',
+        name: FIRST_MESSAGE.service,
+        displayName: 'Demo: Croupier',
+        providerName: 'Demo',
+        description:
+          'Rolls dice by calling demo/toolbox, has demo/sage comment on them, and pays both from the budget of the message.',
+        rates: parseRates({ call: '0.002' }),
+        variants: {},
+        priceCap: null,
+        agent: {
+          cardPath: '/.well-known/agent-card.json',
+          rpcPath: null,
+          chargedPer: 'message',
+          nestedMax: MICRO_PER_USD / 100n,
+        },
+      },
+      target: { kind: 'http', url: croupierUrl, apiKey: null },
+    },
+  ];
+}
 
-function readAddresses(line: string): Readonly<Record<(typeof ADDRESSES)[number], string>> {
+const ADDRESSES = ['url', 'toolboxUrl', 'croupierUrl'] as const;
+type Addresses = Readonly<Record<(typeof ADDRESSES)[number], string>>;
+
+function readAddresses(line: string): Addresses {
   try {
     const said = JSON.parse(line) as Readonly<Record<string, unknown>>;
-    if (ADDRESSES.every((name) => URL.canParse(String(said[name])))) return said as ReturnType<typeof readAddresses>;
+    if (ADDRESSES.every((name) => URL.canParse(String(said[name])))) return said as Addresses;
   } catch {
     // Told below.
   }

@@ -21,9 +21,9 @@ export interface GatewayFile {
   readonly config: string | null;
 }
 
-/** What `gateway.json` of a directory says. */
+/** The content of a directory's `gateway.json`. */
 export interface Discovered {
-  /** null when none was started, its process is gone, or the file is of another directory. */
+  /** null where none was started, its process has ended, or the file is of another directory. */
   readonly gateway: GatewayFile | null;
   /** The directory that a copied file came from. */
   readonly copiedFrom: string | null;
@@ -80,7 +80,7 @@ export function findGateway(dataDir: string): Discovered {
   return { gateway: { ...file, config: typeof config === 'string' ? config : null }, copiedFrom: null };
 }
 
-/** The development key of an earlier start; null when there is none. */
+/** The development key of an earlier start; null where no start left one. */
 export function readDevKey(dataDir: string): string | null {
   const key = readFields(dataDir, DEV)?.['api_key'];
   return typeof key === 'string' ? key : null;
@@ -113,7 +113,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Somebody else's process is alive all the same.
+    // A process of another user is alive.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }

@@ -10,7 +10,7 @@ import {
 } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
 import { OWN_NAME } from './own-name.ts';
-import { painter, table } from './terminal.ts';
+import { painter, table, type Paint } from './terminal.ts';
 
 interface Key {
   readonly hash: string;
@@ -48,108 +48,118 @@ Examples:
 /** `tollgate key …`: the API keys of an account. */
 export function keyCommand(): Command {
   const paint = painter();
-  const command = new Command('key')
+  return new Command('key')
     .summary('API keys: create, list, disable, delete')
     .description('API keys of an account.')
-    .addHelpText('after', HELP);
+    .addHelpText('after', HELP)
+    .addCommand(createCommand(paint))
+    .addCommand(listCommand(paint))
+    .addCommand(
+      changeCommand(paint, {
+        name: 'disable',
+        summary: 'refuse a key from now on; can be undone',
+        run: (admin, path) => admin.request('PATCH', path, { disabled: true }),
+        done: 'disabled',
+      }),
+    )
+    .addCommand(
+      changeCommand(paint, {
+        name: 'enable',
+        summary: 'accept a disabled key again',
+        run: (admin, path) => admin.request('PATCH', path, { disabled: false }),
+        done: 'enabled',
+      }),
+    )
+    .addCommand(
+      changeCommand(paint, {
+        name: 'delete',
+        summary: 'refuse a key for ever',
+        run: (admin, path) => admin.request('DELETE', path),
+        done: 'deleted',
+      }),
+    );
+}
 
-  command.addCommand(
-    withAdminOptions(
-      new Command('create')
-        .summary('make a key and show it, once')
-        .description('Make a key and show it, once.')
-        .argument('<account>', 'name or id of its account')
-        .option('--name <text>', 'what to call the key')
-        .option('--limit <usd>', 'the most it may spend, in each period with --limit-reset')
-        .addOption(new Option('--limit-reset <period>', 'when the limit starts anew').choices(LIMIT_RESETS))
-        .option('--expires <time>', 'date and time from which it is refused, such as 2030-01-31T12:00:00Z')
-        .option('--allow <service...>', 'services that it may use; all without this')
-        .option('--development', 'a key for play money, which production refuses'),
-    ).action((account: string, flags: CreateFlags) => {
-      // Before anything is opened: a command that is wrong changes nothing.
-      const body = keyBody(flags);
-      return administer(flags, {
-        run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, body),
-        show: ({ key, data, warnings = [] }) => {
-          for (const warning of warnings)
-            process.stderr.write(`${painter(process.stderr)('yellow', `! ${warning}`)}\n`);
-          const kept = `${key}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`;
-          return (data as Key).development
-            ? `${kept}\nIt is a development key: npm start takes it, tollgate serve refuses it.`
-            : kept;
-        },
-      });
+function createCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('create')
+      .summary('make a key and show it, once')
+      .description('Make a key and show it, once.')
+      .argument('<account>', 'name or id of its account')
+      .option('--name <text>', 'what to call the key')
+      .option('--limit <usd>', 'the most it may spend, in each period with --limit-reset')
+      .addOption(new Option('--limit-reset <period>', 'when the limit starts anew').choices(LIMIT_RESETS))
+      .option('--expires <time>', 'date and time from which it is refused, such as 2030-01-31T12:00:00Z')
+      .option('--allow <service...>', 'services that it may use; all without this')
+      .option('--development', 'a key for play money, which production refuses'),
+  ).action((account: string, flags: CreateFlags) => {
+    // Before anything is opened: a command that is wrong changes nothing.
+    const body = keyBody(flags);
+    return administer(flags, {
+      run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, body),
+      show: ({ key, data, warnings = [] }) => {
+        for (const warning of warnings) process.stderr.write(`${painter(process.stderr)('yellow', `! ${warning}`)}\n`);
+        const kept = `${key}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`;
+        return (data as Key).development
+          ? `${kept}\nIt is a development key: npm start takes it, tollgate serve refuses it.`
+          : kept;
+      },
+    });
+  });
+}
+
+function listCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('list')
+      .summary("an account's keys")
+      .description("An account's keys and what they have spent.")
+      .argument('<account>', 'name or id of the account'),
+  ).action((account: string, flags: AdminFlags) =>
+    administer(flags, {
+      run: (admin) => listAll<Key>(admin, `${accountPath(account)}/keys`),
+      show: (keys) =>
+        keys.length === 0
+          ? `No keys yet. Make one: ${OWN_NAME} key create ${account}`
+          : table(['HASH', 'NAME', 'STATE', 'SPENT', 'LIMIT', 'EXPIRES', 'SERVICES'], keys.map(row), paint, ['SPENT']),
     }),
   );
+}
 
-  command.addCommand(
-    withAdminOptions(
-      new Command('list')
-        .summary("an account's keys")
-        .description("An account's keys and what they have spent.")
-        .argument('<account>', 'name or id of the account'),
-    ).action((account: string, flags: AdminFlags) =>
-      administer(flags, {
-        run: (admin) => listAll<Key>(admin, `${accountPath(account)}/keys`),
-        show: (keys) =>
-          keys.length === 0
-            ? `No keys yet. Make one: ${OWN_NAME} key create ${account}`
-            : table(
-                ['HASH', 'NAME', 'STATE', 'SPENT', 'LIMIT', 'EXPIRES', 'SERVICES'],
-                keys.map((key) => [
-                  key.hash.slice(0, HASH_SHOWN),
-                  key.name,
-                  stateOf(key),
-                  String(key.usage),
-                  key.limit === null ? '-' : `${key.limit}${key.limit_reset ? ` ${key.limit_reset}` : ''}`,
-                  key.expires_at?.slice(0, 16).replace('T', ' ') ?? '-',
-                  key.allowed_services?.join(' ') ?? 'all',
-                ]),
-                paint,
-                ['SPENT'],
-              ),
-      }),
-    ),
-  );
+const row = (key: Key): string[] => [
+  key.hash.slice(0, HASH_SHOWN),
+  key.name,
+  stateOf(key),
+  String(key.usage),
+  key.limit === null ? '-' : `${key.limit}${key.limit_reset ? ` ${key.limit_reset}` : ''}`,
+  key.expires_at?.slice(0, 16).replace('T', ' ') ?? '-',
+  key.allowed_services?.join(' ') ?? 'all',
+];
 
-  const change = (
-    name: 'disable' | 'enable' | 'delete',
-    summary: string,
-    run: (admin: AdminClient, path: string) => Promise<unknown>,
-    done: string,
-  ) =>
-    command.addCommand(
-      withAdminOptions(
-        new Command(name)
-          .summary(summary)
-          .description(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`)
-          .argument('<account>', 'name or id of its account')
-          .argument('<hash>', 'its hash, or the beginning of it'),
-      ).action((account: string, hash: string, flags: AdminFlags) =>
-        administer(flags, {
-          run: async (admin) => {
-            const key = await findKey(admin, account, hash);
-            await run(admin, `${accountPath(account)}/keys/${key.hash}`);
-            return { hash: key.hash, name: key.name, state: done };
-          },
-          show: (key) => `${paint('green', '✓')} ${key.name} (${key.hash.slice(0, HASH_SHOWN)}) is ${done}`,
-        }),
-      ),
-    );
-  change(
-    'disable',
-    'refuse a key from now on; can be undone',
-    (admin, path) => admin.request('PATCH', path, { disabled: true }),
-    'disabled',
+interface Change {
+  readonly name: string;
+  readonly summary: string;
+  readonly run: (admin: AdminClient, path: string) => Promise<unknown>;
+  /** The state that the key is in then. */
+  readonly done: string;
+}
+
+function changeCommand(paint: Paint, { name, summary, run, done }: Change): Command {
+  return withAdminOptions(
+    new Command(name)
+      .summary(summary)
+      .description(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`)
+      .argument('<account>', 'name or id of its account')
+      .argument('<hash>', 'its hash, or the beginning of it'),
+  ).action((account: string, hash: string, flags: AdminFlags) =>
+    administer(flags, {
+      run: async (admin) => {
+        const key = await findKey(admin, account, hash);
+        await run(admin, `${accountPath(account)}/keys/${key.hash}`);
+        return { hash: key.hash, name: key.name, state: done };
+      },
+      show: (key) => `${paint('green', '✓')} ${key.name} (${key.hash.slice(0, HASH_SHOWN)}) is ${done}`,
+    }),
   );
-  change(
-    'enable',
-    'accept a disabled key again',
-    (admin, path) => admin.request('PATCH', path, { disabled: false }),
-    'enabled',
-  );
-  change('delete', 'refuse a key for ever', (admin, path) => admin.request('DELETE', path), 'deleted');
-  return command;
 }
 
 function keyBody(flags: CreateFlags): object {

@@ -1,6 +1,6 @@
 import type { Config } from '#config';
 
-/** What a gateway says of itself when it listens: how many services of each kind its own file has, by name. */
+/** A gateway's facts for the log when it listens: its address, and how many services of each kind its file has. */
 export function listeningFacts(config: Pick<Config, 'services' | 'dataDir'>, address: string): Record<string, unknown> {
   const count = (primitive: string) =>
     new Set(config.services.filter((one) => one.service.primitive === primitive).map((one) => one.service.name)).size;

@@ -1,3 +1,4 @@
+import { fetchText } from '#wire';
 import { parseRates } from '#billing';
 import { type ServiceConfig, serviceNameFault } from '#config';
 import { localModel } from './local-model.ts';
@@ -5,7 +6,7 @@ import { localModel } from './local-model.ts';
 /** Models that are within reach on this machine and that the development gateway could route to. */
 export interface LocalProvider {
   readonly name: 'Ollama' | 'OpenAI';
-  /** Where it was found, for the question. */
+  /** Its name and place, for the question. */
   readonly found: string;
   /** The flag that routes to it without a question. */
   readonly flag: '--with-ollama' | '--with-openai';
@@ -15,6 +16,7 @@ export interface LocalProvider {
 
 const PROBE_MS = 300;
 const LIST_MS = 5000;
+const LIST_BYTES_MAX = 8 * 1024 * 1024;
 const MODELS_MAX = 50;
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -120,7 +122,7 @@ async function openaiServices(base: string, key: string): Promise<readonly Servi
   );
 }
 
-/** The texts under `field` of each item of the list under `list`; what is not of that shape is left out. */
+/** The texts under `field` of each item of the list under `list`; items of another shape are left out. */
 async function fetchList(
   url: string,
   headers: Record<string, string>,
@@ -130,12 +132,11 @@ async function fetchList(
   const { host } = new URL(url);
   let body: unknown;
   try {
-    const response = await fetch(url, { headers, signal: AbortSignal.timeout(LIST_MS), redirect: 'error' });
-    if (!response.ok)
-      throw new Error(
-        `${host} answered ${response.status}${response.status === 401 ? ': the key is not accepted' : ''}`,
-      );
-    body = await response.json();
+    const answer = await fetchText(url, { headers, bytesMax: LIST_BYTES_MAX, signal: AbortSignal.timeout(LIST_MS) });
+    const { status, text } = answer;
+    if (status < 200 || status > 299)
+      throw new Error(`${host} answered ${status}${status === 401 ? ': the key is not accepted' : ''}`);
+    body = JSON.parse(text);
   } catch (error) {
     throw new Error(`Its models could not be listed: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,

@@ -13,7 +13,7 @@ import { painter, type Paint } from './terminal.ts';
 import { runWorker, workerSlot } from './workers-child.ts';
 import { superviseWorkers, workerCount } from './workers.ts';
 
-/** The production gateway, until a signal ends it; or, with `--validate`, what its file says. */
+/** The production gateway, until a signal ends it; or, with `--validate`, a summary of its file. */
 export async function runProduction(flags: ServeFlags): Promise<void> {
   const file = configPath(flags.config, 'serve', process.env);
   const load = () =>

@@ -20,8 +20,8 @@ import { catchSignals } from './signals.ts';
 import { painter, wantsColor } from './terminal.ts';
 
 /**
- * A provider's proxy, until a signal or the router ends it; or, with `--validate`, what its file says and whether
- * it is so.
+ * A provider's proxy, until a signal or the router ends it. With `--validate` it checks the file and tries out what
+ * the file names.
  */
 export async function runProvider(flags: ProvideFlags): Promise<void> {
   const { env } = process;
@@ -53,7 +53,7 @@ export async function runProvider(flags: ProvideFlags): Promise<void> {
     version: VERSION,
   });
   const stop = catchSignals();
-  // However this process ends, what it started ends with it.
+  // Programs that this process started end with it, however it ends.
   process.on('exit', proxy.kill);
   try {
     proxy.start();

@@ -3,8 +3,8 @@ const SAME_SIGNAL_MS = 500;
 const PARENT_CHECK_MS = 500;
 
 /**
- * The wish to stop: `requested` settles with the first SIGINT or SIGTERM, or when whoever started this process is
- * gone. A second signal ends the process at once.
+ * Waits for the end: `requested` settles with the first SIGINT or SIGTERM, or when the process that started this one
+ * has ended. A second signal ends this process at once.
  */
 export function catchSignals(): { readonly requested: Promise<void>; forget(): void } {
   let first = 0;
@@ -16,8 +16,8 @@ export function catchSignals(): { readonly requested: Promise<void>; forget(): v
       resolve();
     } else if (now - first > SAME_SIGNAL_MS) process.exit(signal === 'SIGINT' ? 130 : 143);
   };
-  // Whoever started this process is gone, and with it the way to stop it: the launcher, or the shell of `npm start`,
-  // which dies of a SIGTERM without passing it on.
+  // The process that started this one has ended, and nobody can stop this one through it any more: the launcher, or
+  // the shell of `npm start`, which dies of a SIGTERM without passing it on.
   const onOrphaned = () => resolve();
   const parent = process.ppid;
   const watch = setInterval(() => {

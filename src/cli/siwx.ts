@@ -117,7 +117,7 @@ async function findDomain({
   return askGateway(gateway.base_url);
 }
 
-/** What a running gateway takes sign-ins for: its own address where that is among it. */
+/** The domain that a running gateway takes sign-ins for: its own address where that is one. */
 async function askGateway(base: string): Promise<{ readonly domain: string; readonly uri: string }> {
   let response: Response;
   try {

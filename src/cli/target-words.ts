@@ -1,6 +1,6 @@
 import { painter } from './terminal.ts';
 
-/** Tells people on standard error where a command acts: standard output is for what it found. */
+/** Tells people on standard error where a command acts. Standard output is for the result. */
 export function say(text: string): void {
   process.stderr.write(`${painter(process.stderr)('dim', text)}\n`);
 }

@@ -14,7 +14,7 @@ export interface TargetFlags {
   readonly config?: string;
 }
 
-/** Where a command acts. */
+/** The gateway or the database that a command acts on. */
 export interface Target {
   /** null: no gateway is to be asked, the database of `config` is opened. */
   readonly running: { readonly base: string; readonly key: string } | null;
@@ -26,8 +26,8 @@ export interface Target {
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * What the flags, the environment and the file name. The higher rank is the stronger: 2 a flag, 1 the environment,
- * 0 nobody said so.
+ * The names that flags, environment and file give. The higher rank is the stronger: 2 for a flag, 1 for the
+ * environment, 0 for a default.
  */
 interface Named {
   readonly config: Config;
@@ -38,9 +38,9 @@ interface Named {
 }
 
 /**
- * Finds what a command is to act on: the gateway at `--url`, else the one that runs on the data directory, else the
- * database. What is named is what is acted on: a database that is named is never exchanged for the gateway that
- * happens to run here, and names that contradict each other are refused. Throws CliError that says both. `create`:
+ * Finds the target of a command: the gateway at `--url`, else the one that runs on the data directory, else the
+ * database. A database that is named is never exchanged for the gateway that happens to run here. Names that
+ * contradict each other are refused with a CliError that says both. `create`:
  * the embedded database may be missing.
  */
 export async function findTarget(
@@ -142,8 +142,8 @@ const hasDatabase = (dataDir: string): boolean => existsSync(join(dataDir, 'toll
 
 function refuseUnusable(dataDir: string, create: boolean): void {
   refuseUnreadable(dataDir);
-  // A directory that a gateway has run in and whose database is gone is refused in words of its own, where the
-  // database would be opened.
+  // A directory of a gateway whose database is missing is refused later, with advice of its own, when the database is
+  // opened.
   if (create || hasDatabase(dataDir) || existsSync(join(dataDir, 'identity.json'))) return;
   throw new CliError(
     `No gateway has run with the data directory ${dataDir} yet.\n` +

@@ -14,7 +14,7 @@ export function workerSlot(): number | null {
   return cluster.isWorker && slot !== undefined ? Number(slot) : null;
 }
 
-/** One of several gateways on a port, until its supervisor stops it or is gone. */
+/** One of several gateways on a port, until its supervisor stops it or ends. */
 export async function runWorker(config: Config & { readonly adminKey: string }, slot: number): Promise<void> {
   const worker = cluster.worker!;
   const figures = createFigures();
@@ -26,7 +26,7 @@ export async function runWorker(config: Config & { readonly adminKey: string }, 
       options: { metricsText: figures.ofAll },
       prepare: async (app) => figures.tell(app.metrics),
       ready: (app, baseUrl) => {
-        // Until here Node ends a worker at once when its supervisor is gone. From here running calls may finish:
+        // Until here Node ends a worker at once when its supervisor ends. From here running calls may finish:
         // `runGateway` stops at the same event.
         worker.exitedAfterDisconnect = true;
         app.logger.info({ worker: slot, address: baseUrl }, 'a worker listens');
@@ -53,7 +53,7 @@ export function clusterOfWorker(config: ClusterConfig, slot: number): ClusterCon
   return { ...config, url: url.origin, port: config.port === 0 ? 0 : config.port + slot };
 }
 
-/** Figures of all workers for whoever asks this one, and of this one for the supervisor. */
+/** Figures of all workers for a scrape of this one, and figures of this one for the supervisor. */
 function createFigures() {
   const waiting = new Map<number, (text: string) => void>();
   let own: Metrics | null = null;
@@ -99,7 +99,7 @@ function createFigures() {
   };
 }
 
-/** Without effect when the supervisor is gone: this process stops then. */
+/** Without effect when the supervisor has ended: this process stops then. */
 function send(message: WorkerMessage): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => {});
 }

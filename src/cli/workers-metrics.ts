@@ -42,7 +42,7 @@ export function createWorkersMetrics(): WorkersMetrics {
       send(asker, { tollgate: 'scraped', id, text: await text() });
     },
     took(from, id, snapshot) {
-      // Its last words may come after it was counted as gone.
+      // Its last figures may come after it was counted as ended.
       if (from.isDead()) return;
       merged.take(from.id, snapshot);
       const collection = collections.get(id);

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { availableParallelism } from 'node:os';
 import type { Config } from '#config';
-import { createLogger } from '#observe';
+import { createLogger, type Logger } from '#observe';
 import { CliError } from './cli-error.ts';
 import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
 import { listeningFacts } from './listening-line.ts';
@@ -10,7 +10,7 @@ import { isOurs, SLOT_VARIABLE, type WorkerMessage } from './workers-messages.ts
 import { createWorkersMetrics } from './workers-metrics.ts';
 
 const COUNT_MAX = 256;
-/** What a worker may take beyond the drain limit to close everything. */
+/** The time beyond the drain limit that a worker has to close everything. */
 const CLOSE_MS = 15_000;
 /**
  * Wait before a worker that died is replaced: this long, and twice as long each time that one dies soon after its
@@ -42,8 +42,7 @@ export async function superviseWorkers(
   const log = createLogger(config);
   const { logger } = log;
   const stop = catchSignals();
-  // However this process ends while it can still do something: no worker outlives it. Where it cannot, they see
-  // their channel close.
+  // No worker outlives this process. Where it ends without this handler, the workers see their channel close.
   const onExit = () => killAll('SIGKILL');
   process.on('exit', onExit);
   // Connections are handed from here to the workers: about 40 µs here and 25 µs there for each, measured, and
@@ -51,21 +50,58 @@ export async function superviseWorkers(
   // connections, and those that wait for a worker die with it.
   cluster.schedulingPolicy = cluster.SCHED_RR;
 
+  const address = createAddress((baseUrl) => writeGatewayFile(config, { baseUrl, configFile }));
+  const crew = createCrew(logger, stop.requested, address.listensAt);
+  try {
+    if (config.redisUrl === null && count > 1)
+      logger.warn(
+        { workers: count },
+        'no REDIS_URL: each worker counts rate limits by itself, and all together let through a multiple of them',
+      );
+    // One alone at first: it brings the schema up to date, and mistakes of the configuration are told once.
+    const started =
+      (await crew.start(0)) &&
+      (await Promise.all(Array.from({ length: count - 1 }, (_, index) => crew.start(index + 1)))).every(Boolean);
+    if (started) {
+      logger.info({ ...listeningFacts(config, address.announce()), workers: count }, 'listening');
+      await stop.requested;
+      logger.info({ workers: count }, 'stopping: running calls may finish');
+    }
+  } finally {
+    const exits = await crew.end(config.limits.drainOnShutdownMs + CLOSE_MS);
+    const failed = exits.find(({ code, signal }) => code !== 0 && signal !== 'SIGTERM');
+    if (failed) process.exitCode = failed.code ?? 1;
+    removeGatewayFile(config.dataDir);
+    await log.flush();
+    process.off('exit', onExit);
+    stop.forget();
+  }
+}
+
+/** The address that the workers listen at. It is written down once all of them listen, and again when it moves. */
+function createAddress(write: (baseUrl: string) => void) {
+  let announced = false;
+  let address = '';
+  return {
+    listensAt(baseUrl: string) {
+      const moved = baseUrl !== address;
+      address = baseUrl;
+      // Port 0 becomes another one when all workers died at the same time.
+      if (announced && moved) write(address);
+    },
+    announce() {
+      announced = true;
+      write(address);
+      return address;
+    },
+  };
+}
+
+/** Keeps workers running, each in a slot of its own, until `end` or `stopped`. */
+function createCrew(logger: Logger, stopped: Promise<void>, listensAt: (baseUrl: string) => void) {
   const metrics = createWorkersMetrics();
   const ends: Promise<Exit>[] = [];
   let stopping = false;
-  let announced = false;
-  let address = '';
-  const announce = () => {
-    announced = true;
-    writeGatewayFile(config, { baseUrl: address, configFile });
-  };
-  const listens = (baseUrl: string) => {
-    const moved = baseUrl !== address;
-    address = baseUrl;
-    // Port 0 becomes another one when all workers died at the same time.
-    if (announced && moved) announce();
-  };
 
   const fork = (slot: number, ready: () => void): Promise<Exit> => {
     const worker = cluster.fork({ [SLOT_VARIABLE]: String(slot) });
@@ -74,7 +110,7 @@ export async function superviseWorkers(
       if (message.tollgate === 'scrape') void metrics.answer(worker, message.id, workers());
       else if (message.tollgate === 'metrics') metrics.took(worker, message.id, message.snapshot);
       else {
-        listens(message.baseUrl);
+        listensAt(message.baseUrl);
         ready();
       }
     });
@@ -89,7 +125,7 @@ export async function superviseWorkers(
       });
     });
   };
-  /** Keeps one worker running. Resolves with how it ended: at the end of all, or without ever having listened. */
+  /** Keeps one worker running. Resolves with its exit: at the end of all, or where it never listened. */
   const keep = async (slot: number, ready: () => void): Promise<Exit> => {
     const nextWait = createBackOff();
     for (let listened = false; ;) {
@@ -101,47 +137,29 @@ export async function superviseWorkers(
       if (stopping || !listened) return exit;
       const waitMs = nextWait(performance.now() - startedAt);
       logger.error({ worker: slot, exit_code: exit.code, signal: exit.signal, restart_in_ms: waitMs }, 'a worker died');
-      await Promise.race([stop.requested, new Promise((resolve) => setTimeout(resolve, waitMs))]);
+      await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, waitMs))]);
       if (stopping) return { code: 0, signal: null };
     }
   };
-  /** Resolves when the worker listens; with false when it ended before, or all are to stop. */
-  const start = (slot: number): Promise<boolean> =>
-    new Promise((resolve) => {
-      const end = keep(slot, () => resolve(true));
-      ends.push(end);
-      void Promise.race([end, stop.requested]).then(() => resolve(false));
-    });
 
-  try {
-    if (config.redisUrl === null && count > 1)
-      logger.warn(
-        { workers: count },
-        'no REDIS_URL: each worker counts rate limits by itself, and all together let through a multiple of them',
-      );
-    // One alone at first: it brings the schema up to date, and what is wrong with the configuration is said once.
-    const started =
-      (await start(0)) &&
-      (await Promise.all(Array.from({ length: count - 1 }, (_, index) => start(index + 1)))).every(Boolean);
-    if (started) {
-      announce();
-      logger.info({ ...listeningFacts(config, address), workers: count }, 'listening');
-      await stop.requested;
-      logger.info({ workers: count }, 'stopping: running calls may finish');
-    }
-  } finally {
-    stopping = true;
-    killAll('SIGTERM');
-    const cut = setTimeout(() => killAll('SIGKILL'), config.limits.drainOnShutdownMs + CLOSE_MS);
-    const exits = await Promise.all(ends);
-    clearTimeout(cut);
-    const failed = exits.find(({ code, signal }) => code !== 0 && signal !== 'SIGTERM');
-    if (failed) process.exitCode = failed.code ?? 1;
-    removeGatewayFile(config.dataDir);
-    await log.flush();
-    process.off('exit', onExit);
-    stop.forget();
-  }
+  return {
+    /** Resolves when the worker listens; with false when it ended before, or all are to stop. */
+    start: (slot: number): Promise<boolean> =>
+      new Promise((resolve) => {
+        const end = keep(slot, () => resolve(true));
+        ends.push(end);
+        void Promise.race([end, stopped]).then(() => resolve(false));
+      }),
+    /** Stops all workers gracefully, and those that still run after `cutMs` at once. */
+    async end(cutMs: number): Promise<readonly Exit[]> {
+      stopping = true;
+      killAll('SIGTERM');
+      const cut = setTimeout(() => killAll('SIGKILL'), cutMs);
+      const exits = await Promise.all(ends);
+      clearTimeout(cut);
+      return exits;
+    },
+  };
 }
 
 interface Exit {

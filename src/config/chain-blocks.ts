@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { CHAIN_OPTIONS } from './chain-options.ts';
+import { camelKeys } from './camel-keys.ts';
+import { CHAIN_OPTIONS, type ChainValues } from './chain-options.ts';
 import { keyFamily } from './key-options.ts';
-import type { ValuesOf } from './option.ts';
 import { show } from './problem.ts';
 import { complain, isTable, type Reading } from './reading.ts';
 import { readTable, valuesOf } from './table.ts';
@@ -9,10 +9,9 @@ import type { ChainConfig, ChainPaymentsConfig } from './config.ts';
 
 const CHAINS_MAX = 100;
 
-/** What every chain has. The rest is for payments. */
+/** Keys of every chain. The rest is for payments. */
 const ALWAYS: readonly string[] = ['network', 'rpc_url'];
 
-type Values = ValuesOf<typeof CHAIN_OPTIONS>;
 type Asset = Pick<ChainPaymentsConfig, 'asset' | 'assetName' | 'assetVersion'>;
 
 /** Circle's USDC, with the EIP-712 domain that it signs with. */
@@ -48,11 +47,16 @@ export function readChains(value: unknown, directory: string, reading: Reading):
     }
     const read = valuesOf(readTable(block, path, CHAIN_OPTIONS, reading), CHAIN_OPTIONS);
     if (!read) continue;
-    const { network, rpc_url: rpcUrl } = read;
+    const values = camelKeys(read);
+    const { network, rpcUrl } = values;
     if (chains.some((chain) => chain.network === network))
       complain(reading, `${path}.network`, `${show(network)} is there twice`, 'one block for each chain');
     else
-      chains.push({ network, rpcUrl, payments: readPayments(read, Object.keys(block), { path, directory, reading }) });
+      chains.push({
+        network,
+        rpcUrl,
+        payments: readPayments(values, Object.keys(block), { path, directory, reading }),
+      });
   }
   return chains;
 }
@@ -63,15 +67,18 @@ interface Place {
   readonly reading: Reading;
 }
 
+type Family = 'eip155' | 'solana';
+type Wrong = (key: string, what: string, right: string) => void;
+
 /** null where the chain has no treasury, or where it has problems. */
 function readPayments(
-  values: Values,
+  values: ChainValues,
   written: readonly string[],
   { path, directory, reading }: Place,
 ): ChainPaymentsConfig | null {
-  const { network, private_key: privateKey, keypair_file: keypairFile } = values;
+  const { network, rpcUrl: _rpcUrl, privateKey, keypairFile, ...terms } = values;
   const before = reading.problems.length;
-  const wrong = (key: string, what: string, right: string) => complain(reading, `${path}.${key}`, what, right);
+  const wrong: Wrong = (key, what, right) => complain(reading, `${path}.${key}`, what, right);
   if (privateKey === null && keypairFile === null) {
     const needless = written.find((key) => Object.hasOwn(CHAIN_OPTIONS, key) && !ALWAYS.includes(key));
     if (needless !== undefined)
@@ -84,51 +91,42 @@ function readPayments(
   }
   if (privateKey !== null && keypairFile !== null) wrong('private_key', 'stands beside keypair_file', 'one of the two');
   const family = network.startsWith('eip155:') ? 'eip155' : 'solana';
-  const given = privateKey === null ? null : keyFamily(privateKey);
-  if (privateKey !== null && given !== family) {
-    const right =
-      family === 'eip155'
-        ? '32 bytes in hex, as tollgate keygen --chain evm writes them'
-        : 'the 64 bytes of a Solana key pair in base58';
-    wrong(
-      'private_key',
-      given === null
-        ? 'is no key of a wallet'
-        : `is a key of ${given === 'eip155' ? 'an EVM' : 'a Solana'} wallet, and ${network} is of another family`,
-      right,
-    );
-  }
+  if (privateKey !== null) checkFamily(privateKey, family, network, wrong);
   if (family === 'solana') {
-    for (const key of ['asset_name', 'asset_version', 'finality'] as const)
-      if (values[key] !== null) wrong(key, 'is for EVM chains', `leave it out on ${network}`);
+    const { assetName: asset_name, assetVersion: asset_version, finality } = terms;
+    for (const [key, value] of Object.entries({ asset_name, asset_version, finality }))
+      if (value !== null) wrong(key, 'is for EVM chains', `leave it out on ${network}`);
   }
-  if (values.min_topup > values.topup_max)
-    wrong('min_topup', 'is more than topup_max', 'less than topup_max, or as much');
-  if (values.withdrawal_min > values.withdrawal_daily_max)
+  if (terms.minTopup > terms.topupMax) wrong('min_topup', 'is more than topup_max', 'less than topup_max, or as much');
+  if (terms.withdrawalMin > terms.withdrawalDailyMax)
     wrong('withdrawal_min', 'is more than withdrawal_daily_max', 'less than withdrawal_daily_max, or as much');
   const asset = assetOf(values, family, wrong);
   if (asset === null || reading.problems.length > before) return null;
-  return {
-    treasury: keypairFile === null ? { privateKey: privateKey! } : { keypairFile: resolve(directory, keypairFile) },
-    ...asset,
-    facilitator: values.facilitator ?? 'in-process',
-    minTopup: values.min_topup,
-    topupMax: values.topup_max,
-    unfinalMax: values.unfinal_max,
-    confirmations: values.confirmations,
-    finality: values.finality,
-    opensAccounts: values.opens_accounts,
-    withdrawalMin: values.withdrawal_min,
-    withdrawalDailyMax: values.withdrawal_daily_max,
-    timeoutMs: values.timeout_ms,
-  };
+  const treasury =
+    keypairFile === null ? { privateKey: privateKey! } : { keypairFile: resolve(directory, keypairFile) };
+  return { ...terms, ...asset, treasury };
+}
+
+/** Complains of a key that is not one of the chain's family. */
+function checkFamily(privateKey: string, family: Family, network: string, wrong: Wrong): void {
+  const given = keyFamily(privateKey);
+  if (given === family) return;
+  wrong(
+    'private_key',
+    given === null
+      ? 'is not a key of a wallet'
+      : `is a key of ${given === 'eip155' ? 'an EVM' : 'a Solana'} wallet, and ${network} is of another family`,
+    family === 'eip155'
+      ? '32 bytes in hex, as tollgate keygen --chain evm writes them'
+      : 'the 64 bytes of a Solana key pair in base58',
+  );
 }
 
 /** The token with its domain: the known one of the network, or what the block says; null where that is not enough. */
 function assetOf(
-  { network, asset, asset_name: name, asset_version: version }: Values,
-  family: 'eip155' | 'solana',
-  wrong: (key: string, what: string, right: string) => void,
+  { network, asset, assetName: name, assetVersion: version }: ChainValues,
+  family: Family,
+  wrong: Wrong,
 ): Asset | null {
   const known = USDC[network];
   if (asset === null && known === undefined) {
@@ -142,7 +140,7 @@ function assetOf(
   if (asset !== null && asset.startsWith('0x') !== (family === 'eip155')) {
     const right =
       family === 'eip155' ? 'the address of a contract: 0x and 40 hex digits' : 'the mint of the token in base58';
-    wrong('asset', `is ${show(asset)}, which is no address on ${network}`, right);
+    wrong('asset', `is ${show(asset)}, which is not an address on ${network}`, right);
     return null;
   }
   const own =

@@ -1,7 +1,8 @@
 import bs58 from 'bs58';
 import { parseEvmAddress } from '#wire';
+import type { CamelKeys } from './camel-keys.ts';
 import { keypairFileOption, privateKeyOption } from './key-options.ts';
-import { option, optionalText, urlFault, whole } from './option.ts';
+import { option, optionalText, optionalWhole, text, trueOrFalse, urlFault, whole, type ValuesOf } from './option.ts';
 import { show, WrongValue } from './problem.ts';
 import { usd } from './usd.ts';
 
@@ -9,18 +10,18 @@ const CAIP2 = /^(?:eip155:[1-9]\d{0,14}|solana:[1-9A-HJ-NP-Za-km-z]{32})$/;
 const USD_MAX = 1_000_000_000_000n;
 
 /**
- * What is wrong with the address of a token in either family of chains, or null. Which of them is right is for the
- * network to say.
+ * Says what is wrong with the address of a token, which may be of either family of chains; null for a right one. The
+ * network says which family it has to be.
  */
 function assetFault(value: string): string | null {
   if (value.startsWith('0x'))
     return parseEvmAddress(value) === null
-      ? 'is no EVM address in lower case or with its checksum: a digit is wrong'
+      ? 'is not an EVM address in lower case or with its checksum: a digit is wrong'
       : null;
-  return value.length <= 44 && bs58.decodeUnsafe(value)?.length === 32 ? null : 'is no address of a token';
+  return value.length <= 44 && bs58.decodeUnsafe(value)?.length === 32 ? null : 'is not the address of a token';
 }
 
-/** What wallets show of the token. */
+/** For the name and the version that wallets show of the token. */
 const domainTextFault = (value: string) =>
   /^[ -~]{1,64}$/.test(value) ? null : 'is not 1 to 64 printable ASCII characters';
 
@@ -32,7 +33,7 @@ function facilitatorFault(value: string): string | null {
   return username || password || search || hash ? 'has a user, a query or a fragment' : null;
 }
 
-/** The keys of a `[[chains]]` block. All but the first two are for payments over it. */
+/** The keys of a `[[chains]]` block. All but `network` and `rpc_url` are for payments over it. */
 export const CHAIN_OPTIONS = {
   network: option({
     takes: 'a CAIP-2 id such as `eip155:8453`',
@@ -60,29 +61,25 @@ export const CHAIN_OPTIONS = {
   ),
   keypair_file: keypairFileOption('Keypair file of the treasury, as `tollgate keygen` writes it.'),
   asset: optionalText({
-    secret: false,
     absent: "the network's USDC, on Base, Base Sepolia, Solana and Solana devnet",
     takes: 'address of a token with 6 decimals',
     meaning: 'What is paid with: USDC. On EVM chains it must have EIP-3009.',
     fault: assetFault,
   }),
   asset_name: optionalText({
-    secret: false,
     absent: 'that of the known USDC',
     takes: 'text of 1 to 64 printable ASCII characters',
     meaning: 'Name in the EIP-712 domain of `asset`. Only for EVM chains, and needed with an `asset` of your own.',
     fault: domainTextFault,
   }),
   asset_version: optionalText({
-    secret: false,
     absent: 'that of the known USDC',
     takes: 'text of 1 to 64 printable ASCII characters',
     meaning: 'Version in the same domain.',
     fault: domainTextFault,
   }),
-  facilitator: optionalText({
-    secret: false,
-    absent: '`in-process`',
+  facilitator: text({
+    default: 'in-process',
     takes: '`in-process`, or the http:// or https:// URL of an x402 facilitator',
     meaning:
       'Who submits payments: the gateway itself, which pays for gas, or a facilitator. Whether they were settled the gateway always sees for itself.',
@@ -108,24 +105,16 @@ export const CHAIN_OPTIONS = {
     default: 1,
     meaning: 'Blocks after which a payment is credited, its own included.',
   }),
-  finality: option<number | null>({
-    takes: 'whole number, 1 to 100000',
-    optional: { text: 'what the node calls finalized', fallback: null },
+  finality: optionalWhole({
+    min: 1,
+    max: 100_000,
+    absent: 'what the node calls finalized',
     meaning: 'Blocks after which nothing can be undone, for EVM nodes that do not say it.',
-    read: (value) => {
-      if (typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= 100_000) return value;
-      throw new WrongValue(`is ${show(value)}`, 'a whole number, 1 to 100000');
-    },
   }),
-  opens_accounts: option<boolean>({
-    takes: '`true` or `false`',
+  opens_accounts: trueOrFalse({
     optional: { text: 'false', fallback: false },
     meaning:
       'Solana: payouts make the token account of a receiver that has none, at the cost of the treasury. Its owner can close it and keep what it cost, so this is for gateways whose providers are known.',
-    read: (value) => {
-      if (typeof value === 'boolean') return value;
-      throw new WrongValue(`is ${show(value)}`, 'true or false');
-    },
   }),
   withdrawal_min: usd({ min: 1n, max: USD_MAX, default: 1_000_000n, meaning: 'The least that is paid out at once.' }),
   withdrawal_daily_max: usd({
@@ -141,3 +130,6 @@ export const CHAIN_OPTIONS = {
     meaning: 'Time for one answer of the node or the facilitator.',
   }),
 };
+
+/** A block, by the names that the code has for its keys. */
+export type ChainValues = CamelKeys<ValuesOf<typeof CHAIN_OPTIONS>>;

@@ -1,8 +1,8 @@
 import { parseHost } from '#wire';
 
 /**
- * What is wrong with a domain that wallets sign in for, or null: a host in lower case as browsers write it, with a
- * port where it is not the scheme's own.
+ * Says what is wrong with a domain that wallets sign in for; null for a right one: a host in lower case as browsers
+ * write it, with a port where it is not the scheme's own.
  */
 export function domainFault(domain: string): string | null {
   const url = URL.parse(`https://${domain}`);
@@ -12,7 +12,10 @@ export function domainFault(domain: string): string | null {
   return null;
 }
 
-/** What is wrong with a host name of this gateway, or null: as browsers write it, addresses of IPv6 in brackets. */
+/**
+ * Says what is wrong with a host name of this gateway; null for a right one: as browsers write it, addresses of IPv6
+ * in brackets.
+ */
 export function hostNameFault(name: string): string | null {
   const host = parseHost(name);
   if (host === null) return 'is not a host name';
@@ -21,8 +24,8 @@ export function hostNameFault(name: string): string | null {
 }
 
 /**
- * What is wrong with an origin that pages may come from, or null: as browsers write it. Those of apps and
- * extensions have schemes of their own.
+ * Says what is wrong with an origin of pages; null for a right one: as browsers write it. Apps and extensions have
+ * schemes of their own.
  */
 export function originFault(origin: string): string | null {
   if (origin === 'null') return null;

@@ -5,7 +5,7 @@ const SECRET_MAX = 1_024;
 const PATH_MAX = 4_096;
 const KEYPAIR_RIGHT = 'the path of the file that `tollgate keygen` wrote';
 
-/** Where the key of a wallet is: a file that holds it. null where it is left out. */
+/** Path of the file that holds the key of a wallet; null where it is left out. */
 export function keypairFileOption(meaning: string): Option<string | null> {
   return option<string | null>({
     takes: 'path of a file that its owner alone can read',
@@ -15,7 +15,7 @@ export function keypairFileOption(meaning: string): Option<string | null> {
       if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, KEYPAIR_RIGHT);
       if (isKey(value)) throw new WrongValue('is a key itself', `${KEYPAIR_RIGHT}; a key goes to private_key`);
       if (value === '' || value.length > PATH_MAX || value.includes('\0'))
-        throw new WrongValue('is no path', KEYPAIR_RIGHT);
+        throw new WrongValue('is not a path', KEYPAIR_RIGHT);
       if (value.startsWith('~'))
         throw new WrongValue(
           'begins with ~, which only shells know',
@@ -36,7 +36,7 @@ export function privateKeyOption(meaning: string): Option<string | null> {
     read: (value) => {
       const right = '"std::env::NAME", or the key as hex (EVM) or base58 (Solana)';
       if (typeof value !== 'string') throw new WrongValue('is not text', right);
-      if (value.trim() === '' || value.length > SECRET_MAX) throw new WrongValue('is no key', right);
+      if (value.trim() === '' || value.length > SECRET_MAX) throw new WrongValue('is not a key', right);
       return value.trim();
     },
   });
@@ -50,7 +50,7 @@ export function isKey(text: string): boolean {
   return keyFamily(text) !== null;
 }
 
-/** Of which family of chains a secret is, by its form; null for a text that is none. */
+/** The family of chains that a secret is of, by its form; null for a text that is not a secret. */
 export function keyFamily(text: string): 'eip155' | 'solana' | null {
   const trimmed = text.trim();
   if (EVM_KEY.test(trimmed)) return 'eip155';

@@ -23,8 +23,8 @@ export interface ModelFacts {
 
 /** Tokens of one answer. */
 export interface HiddenReasoning {
-  /** The most that a claim of usage may hold beyond what was shown. */
+  /** The most that a claim of usage may hold beyond the tokens that were shown. */
   readonly max: number;
-  /** What is charged for it where an answer was cut before its usage came. */
+  /** Charged for it where an answer was cut before its usage came. */
   readonly usual: number;
 }

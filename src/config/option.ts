@@ -1,18 +1,20 @@
 import { show, WrongValue } from './problem.ts';
 
 /**
- * One option: where it can be set, what it takes, what it means. The tables of options are the only schema of the
- * configuration.
+ * One option: its places, its form, its meaning. The tables of options are the only schema of the
+ * configuration: the types, the reading, the messages and the tables of docs/configuration.md follow from them.
  */
 export interface Option<T> {
-  /** Environment variable that overrides the file; null when there is none. */
+  /** Environment variable that overrides the file; null for an option that only the file sets. */
   readonly env: string | null;
-  /** What may be written, in words, for messages and for the documentation. */
+  /** The accepted form, in words. */
   readonly takes: string;
   /** How the default is written in the documentation; null when the option must be given. */
   readonly defaultText: string | null;
   /** Meaningless when `defaultText` is null. undefined where the default comes from other options of the table. */
   readonly fallback: T;
+  /** Default of a development gateway, where it has another. */
+  readonly inDevelopment?: T;
   /** A secret may be written as `std::env::NAME`, and its value is never shown. */
   readonly secret: boolean;
   readonly meaning: string;
@@ -24,12 +26,14 @@ export interface Option<T> {
 
 /** A table whose keys the file chooses, each with a value of one kind. */
 export interface TableOption<T> extends Omit<Option<Readonly<Record<string, T>>>, 'read' | 'fromText'> {
-  readonly entries: {
-    /** What is wrong with a key, or null. */
-    readonly fault: (key: string) => string | null;
-    readonly value: Option<T>;
-    readonly max: number;
-  };
+  readonly entries: Entries<T>;
+}
+
+interface Entries<T> {
+  /** Says what is wrong with a key; null for a right one. */
+  readonly fault: (key: string) => string | null;
+  readonly value: Option<T>;
+  readonly max: number;
 }
 
 /** The options of one table by their keys; a dot stands for a table inside it. */
@@ -42,155 +46,174 @@ export type ValueOf<O> =
 /** The values of an option table by its keys. */
 export type ValuesOf<O extends OptionTable> = { readonly [K in keyof O]: ValueOf<O[K]> };
 
+interface Described {
+  readonly takes: string;
+  readonly meaning: string;
+  readonly secret?: boolean;
+}
+
+interface Default<T> {
+  /** As the documentation writes it. */
+  readonly text: string;
+  readonly fallback: T;
+}
+
 interface Common {
   readonly env?: string;
   readonly meaning: string;
 }
 
-const asIs = (text: string): unknown => text;
+/** Any option. Without `optional` it must be given. */
+export function option<T>(
+  options: Described & {
+    readonly env?: string | undefined;
+    readonly optional?: Default<T> & { readonly inDevelopment?: T };
+    readonly read: (value: unknown) => T;
+    readonly fromText?: (text: string) => unknown;
+  },
+): Option<T> {
+  const { env = null, optional, secret = false, fromText = (text) => text, ...rest } = options;
+  const { text: defaultText = null, fallback, ...more } = optional ?? {};
+  return { env, defaultText, fallback: fallback as T, secret, fromText, ...more, ...rest };
+}
 
-/** Any option that the file alone sets. Without `optional` it must be given. */
-export function option<T>(options: {
-  readonly takes: string;
-  readonly meaning: string;
-  readonly secret?: boolean;
-  readonly optional?: { readonly text: string; readonly fallback: T };
-  readonly read: (value: unknown) => T;
-}): Option<T> {
-  return {
-    env: null,
-    takes: options.takes,
-    defaultText: options.optional?.text ?? null,
-    fallback: options.optional?.fallback as T,
-    secret: options.secret ?? false,
-    meaning: options.meaning,
-    read: options.read,
-    fromText: asIs,
-  };
+/** A table whose keys the file chooses. Without `optional` it must be given. */
+export function tableOption<T>({
+  optional,
+  secret = false,
+  ...rest
+}: Described & { readonly optional?: 'none'; readonly entries: Entries<T> }): TableOption<T> {
+  return { env: null, defaultText: optional ?? null, fallback: {}, secret, ...rest };
 }
 
 /** A whole number between two bounds. */
 export function whole(
   options: Common & { readonly min: number; readonly max: number; readonly default: number },
 ): Option<number> {
-  const { min, max, meaning } = options;
+  const { env, min, max, meaning } = options;
   const takes = `whole number, ${min} to ${max}`;
-  return {
-    env: options.env ?? null,
+  return option({
+    env,
     takes,
-    defaultText: String(options.default),
-    fallback: options.default,
-    secret: false,
     meaning,
+    optional: { text: String(options.default), fallback: options.default },
     read: (value) => {
       if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max)
         throw new WrongValue(`is ${show(value)}`, `a ${takes}`);
       return value;
     },
     fromText: (text) => (/^\d{1,15}$/.test(text) ? Number(text) : text),
-  };
+  });
+}
+
+/** A whole number between two bounds that may be left out; the value is null then. */
+export function optionalWhole(options: {
+  readonly min: number;
+  readonly max: number;
+  readonly absent: string;
+  readonly meaning: string;
+  /** Where the upper bound is another option. */
+  readonly takes?: string;
+}): Option<number | null> {
+  const { absent: text, ...rest } = options;
+  const { takes, read } = whole({ ...rest, default: options.min });
+  return option<number | null>({ takes, ...rest, optional: { text, fallback: null }, read });
+}
+
+/** `true` or `false`. */
+export function trueOrFalse<T extends boolean | null = boolean>(options: {
+  readonly optional: Default<NoInfer<T>> & { readonly inDevelopment?: NoInfer<T> };
+  readonly meaning: string;
+}): Option<T | boolean> {
+  return option<T | boolean>({
+    takes: '`true` or `false`',
+    ...options,
+    read: (value) => {
+      if (typeof value !== 'boolean') throw new WrongValue(`is ${show(value)}`, 'true or false');
+      return value;
+    },
+  });
 }
 
 /** One of a few words. */
 export function choice<const W extends string>(
-  options: Common & { readonly of: readonly W[]; readonly default: NoInfer<W> },
+  options: Common & {
+    readonly of: readonly W[];
+    readonly default: NoInfer<W>;
+    readonly inDevelopment?: NoInfer<W>;
+  },
 ): Option<W> {
-  const takes = options.of.map((word) => `\`${word}\``).join(', ');
-  return {
-    env: options.env ?? null,
-    takes: `one of ${takes}`,
-    defaultText: options.default,
-    fallback: options.default,
-    secret: false,
-    meaning: options.meaning,
+  const { env, of, default: fallback, inDevelopment, meaning } = options;
+  return option<W>({
+    env,
+    takes: `one of ${of.map((word) => `\`${word}\``).join(', ')}`,
+    meaning,
+    optional:
+      inDevelopment === undefined
+        ? { text: fallback, fallback }
+        : { text: `\`${fallback}\`; \`${inDevelopment}\` in development`, fallback, inDevelopment },
     read: (value) => {
-      const word = options.of.find((one) => one === value);
-      if (word === undefined) throw new WrongValue(`is ${show(value)}`, `one of ${options.of.join(', ')}`);
+      const word = of.find((one) => one === value);
+      if (word === undefined) throw new WrongValue(`is ${show(value)}`, `one of ${of.join(', ')}`);
       return word;
     },
-    fromText: asIs,
-  };
+  });
 }
 
-/** Text that a check accepts: the check returns what is wrong with it, or null. */
-export function text(
-  options: Common & {
-    readonly takes: string;
-    readonly default: string;
-    readonly fault: (value: string) => string | null;
-  },
-): Option<string> {
-  return {
-    env: options.env ?? null,
-    takes: options.takes,
-    defaultText: options.default,
-    fallback: options.default,
-    secret: false,
-    meaning: options.meaning,
-    read: (value) => {
-      if (typeof value !== 'string') throw new WrongValue(`is ${show(value)}`, options.takes);
-      const fault = options.fault(value);
-      if (fault !== null) throw new WrongValue(`is ${show(value)}: it ${fault}`, options.takes);
-      return value;
-    },
-    fromText: asIs,
-  };
+interface Checked extends Common {
+  readonly takes: string;
+  /** Says what is wrong with a value; null for a right one. */
+  readonly fault: (value: string) => string | null;
+}
+
+/** Text that a check accepts. */
+export function text(options: Checked & { readonly default: string }): Option<string> {
+  const { default: fallback, ...rest } = options;
+  return option({ ...rest, optional: { text: fallback, fallback }, read: (value) => readChecked(value, options) });
 }
 
 /**
- * Text that may be left out. With `secret`, a fault says what is wrong without the value. `normal` gives the form
- * that is kept.
+ * Text that may be left out; the value is null then. With `secret`, a fault says what is wrong without the value.
+ * `normal` gives the form that is kept.
  */
 export function optionalText(
-  options: Common & {
-    readonly takes: string;
+  options: Checked & {
     readonly absent: string;
-    readonly secret: boolean;
-    readonly fault: (value: string) => string | null;
+    readonly secret?: boolean;
     readonly normal?: (value: string) => string;
   },
 ): Option<string | null> {
-  return {
-    env: options.env ?? null,
-    takes: options.takes,
-    defaultText: options.absent,
-    fallback: null,
-    secret: options.secret,
-    meaning: options.meaning,
-    read: (value) => {
-      if (typeof value !== 'string')
-        throw new WrongValue(options.secret ? 'is not text' : `is ${show(value)}`, options.takes);
-      const fault = options.fault(value);
-      if (fault !== null)
-        throw new WrongValue(options.secret ? fault : `is ${show(value)}: it ${fault}`, options.takes);
-      return options.normal ? options.normal(value) : value;
-    },
-    fromText: asIs,
-  };
+  const { absent, normal = (value) => value, ...rest } = options;
+  return option<string | null>({
+    ...rest,
+    optional: { text: absent, fallback: null },
+    read: (value) => normal(readChecked(value, options)),
+  });
+}
+
+function readChecked(
+  value: unknown,
+  { takes, fault, secret = false }: Pick<Checked, 'takes' | 'fault'> & { readonly secret?: boolean },
+): string {
+  if (typeof value !== 'string') throw new WrongValue(secret ? 'is not text' : `is ${show(value)}`, takes);
+  const wrong = fault(value);
+  if (wrong !== null) throw new WrongValue(secret ? wrong : `is ${show(value)}: it ${wrong}`, takes);
+  return value;
 }
 
 /** A list of texts that a check accepts, each once; in the environment with commas between. */
-export function textList(options: {
-  readonly env?: string;
-  readonly takes: string;
-  readonly meaning: string;
-  readonly fault: (value: string) => string | null;
-  readonly max: number;
-}): Option<readonly string[]> {
-  return {
-    env: options.env ?? null,
-    takes: options.takes,
-    defaultText: '[]',
-    fallback: [],
-    secret: false,
-    meaning: options.meaning,
+export function textList(options: Checked & { readonly max: number }): Option<readonly string[]> {
+  const { max, ...rest } = options;
+  return option<readonly string[]>({
+    ...rest,
+    optional: { text: '[]', fallback: [] },
     read: (value) => {
-      if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, options.takes);
-      if (value.length > options.max) throw new WrongValue(`has ${value.length} entries`, `at most ${options.max}`);
+      if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, rest.takes);
+      if (value.length > max) throw new WrongValue(`has ${value.length} entries`, `at most ${max}`);
       for (const one of value as readonly unknown[]) {
-        if (typeof one !== 'string') throw new WrongValue(`has ${show(one)}`, options.takes);
-        const fault = options.fault(one);
-        if (fault !== null) throw new WrongValue(`has ${show(one)}: it ${fault}`, options.takes);
+        if (typeof one !== 'string') throw new WrongValue(`has ${show(one)}`, rest.takes);
+        const fault = rest.fault(one);
+        if (fault !== null) throw new WrongValue(`has ${show(one)}: it ${fault}`, rest.takes);
       }
       return [...new Set(value as string[])];
     },
@@ -199,10 +222,13 @@ export function textList(options: {
         .split(',')
         .map((one) => one.trim())
         .filter((one) => one !== ''),
-  };
+  });
 }
 
-/** What is wrong with a URL of one of these schemes, or null. The value is not repeated: it may hold a password. */
+/**
+ * Says what is wrong with a URL that has to be of one of these schemes; null for a right one. The value is not
+ * repeated: it may hold a password.
+ */
 export function urlFault(value: string, schemes: readonly string[]): string | null {
   const url = URL.parse(value);
   if (!url) return 'is not a URL';

@@ -1,31 +1,38 @@
-import type { Option, ValueOf } from './option.ts';
-import { SERVER_OPTIONS } from './options/server.ts';
-import { ACCESS_OPTIONS } from './options/access.ts';
-import { TUNNEL_OPTIONS } from './options/tunnel.ts';
-import { STORE_OPTIONS } from './options/stores.ts';
-import { LIMIT_OPTIONS } from './options/limits.ts';
-import { BILLING_OPTIONS } from './options/billing.ts';
-import { PROTOCOL_OPTIONS } from './options/protocols.ts';
-import { UPSTREAM_OPTIONS } from './options/upstream.ts';
-import { PAYMENT_OPTIONS } from './options/payments.ts';
+import type { CamelKeys } from './camel-keys.ts';
+import type { Option, ValuesOf } from './option.ts';
+import { OAUTH, SIGN_IN } from './options/access.ts';
+import { BILLING } from './options/billing.ts';
+import { LIMITS } from './options/limits.ts';
+import { PAYMENTS } from './options/payments.ts';
+import { MCP, TASKS, WEBHOOKS } from './options/protocols.ts';
+import { SERVER } from './options/server.ts';
+import { CLUSTER, DATABASE, REDIS, TELEMETRY } from './options/stores.ts';
+import { TUNNEL } from './options/tunnel.ts';
+import { UPSTREAM } from './options/upstream.ts';
 
-/**
- * Every option outside `[[models]]` by its `section.key`, with its default. docs/configuration.md repeats this
- * table and a test compares them.
- */
-export const OPTIONS = {
-  ...SERVER_OPTIONS,
-  ...ACCESS_OPTIONS,
-  ...TUNNEL_OPTIONS,
-  ...STORE_OPTIONS,
-  ...LIMIT_OPTIONS,
-  ...BILLING_OPTIONS,
-  ...PROTOCOL_OPTIONS,
-  ...UPSTREAM_OPTIONS,
-  ...PAYMENT_OPTIONS,
-} as const satisfies Record<`${string}.${string}`, Option<unknown>>;
+/** Every option outside of blocks, by section and key. */
+export const SECTIONS = {
+  server: SERVER,
+  sign_in: SIGN_IN,
+  oauth: OAUTH,
+  tunnel: TUNNEL,
+  cluster: CLUSTER,
+  database: DATABASE,
+  redis: REDIS,
+  telemetry: TELEMETRY,
+  limits: LIMITS,
+  billing: BILLING,
+  mcp: MCP,
+  tasks: TASKS,
+  webhooks: WEBHOOKS,
+  upstream: UPSTREAM,
+  payments: PAYMENTS,
+} satisfies Record<string, Readonly<Record<string, Option<unknown>>>>;
 
-export type OptionKey = keyof typeof OPTIONS;
+type Sections = typeof SECTIONS;
 
-/** The values of all options by their keys. */
-export type OptionValues = { readonly [K in OptionKey]: ValueOf<(typeof OPTIONS)[K]> };
+/** `section.key`. */
+export type OptionKey = { [S in keyof Sections]: `${S}.${keyof Sections[S] & string}` }[keyof Sections];
+
+/** The values of all options, by the names that the code has for their sections and keys. */
+export type OptionValues = CamelKeys<{ [S in keyof Sections]: CamelKeys<ValuesOf<Sections[S]>> }>;

@@ -1,6 +1,6 @@
 import type { MicroUsd } from '#billing';
 
-/** What a service can be. Peers: each is called through the same pipeline and the same billing. */
+/** The kinds of services. Peers: each is called through the same pipeline and the same billing. */
 export type Primitive = 'model' | 'tool' | 'agent' | 'image' | 'video';
 
 export interface AgentFacts {
@@ -11,13 +11,13 @@ export interface AgentFacts {
   /** Whether the price of a call is for each message, or for all messages of a task. */
   readonly chargedPer: 'message' | 'task';
   /**
-   * What the agent may spend in the consumer's name on calls that it makes in its turn, where the consumer says
-   * nothing of it; 0 for none.
+   * The most that the agent may spend in the consumer's name on calls of its own, where the consumer names no budget;
+   * 0 where it may not spend.
    */
   readonly nestedMax: MicroUsd;
 }
 
-/** What an image or video service takes. Lists are empty where the provider says nothing. */
+/** Abilities of an image or video service. Lists are empty where the provider says nothing. */
 export interface MediaFacts {
   /** The model's name at the upstream API. */
   readonly upstreamModel: string;

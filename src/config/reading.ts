@@ -10,13 +10,13 @@ export type Table = Readonly<Record<string, unknown>>;
 
 const PROBLEMS_MAX = 1_000;
 
-/** What a secret begins with that stands in an environment variable. */
+/** The prefix of a secret that stands in an environment variable. */
 export const REFERENCE = 'std::env::';
 const REFERENCE_RIGHT = '"std::env::NAME", such as "std::env::OPENAI_API_KEY"';
-/** Other languages' ways to write one, which would be sent as a key if they were taken for it. */
+/** Other languages' ways to write a reference, which would be sent as a key if they were taken for one. */
 const ALMOST_REFERENCE = /^(?:std::?env|env:|\$\{?\w+\}?$|%\w+%$)/i;
 
-/** Where problems are collected while a file is read. */
+/** A file that is being read, with the problems that were found. */
 export interface Reading {
   readonly file: string | null;
   readonly lineOf: LineOf;
@@ -93,8 +93,8 @@ export function isTable(value: unknown): value is Table {
 }
 
 /**
- * Adds the problem of a key that nobody knows, with the nearest that is known; failing that, with where else a key
- * of this name belongs.
+ * Adds the problem of an unknown key, with the nearest known one. Where no key is near, it says where else a key of
+ * this name belongs.
  */
 export function unknownKey(
   path: string,

@@ -3,10 +3,10 @@ import type { OptionTable, TableOption, ValuesOf } from './option.ts';
 import { show } from './problem.ts';
 import { complain, isTable, readValue, unknownKey, type Reading, type Table } from './reading.ts';
 
-/** Keys that are known, but do not belong into this table: why, and what to do. */
+/** Known keys that do not belong into this table, with the problem that each of them is. */
 export type ForeignKeys = Readonly<Record<string, { readonly wrong: string; readonly right: string }>>;
 
-/** The values of a table that have no problems, those of absent keys among them. */
+/** The right values of a table, with the defaults of absent keys. */
 export interface ReadTable {
   readonly values: Readonly<Record<string, unknown>>;
   readonly faulty: ReadonlySet<string>;
@@ -14,7 +14,7 @@ export interface ReadTable {
 
 /**
  * Reads a table of the file by its options, whose dotted keys stand for tables inside it. `path` is where it stands
- * (`models[0]`). What is wrong goes to `reading`, and the keys that it is wrong with to `faulty`.
+ * (`models[0]`). Problems go to `reading`, and their keys to `faulty`.
  */
 export function readTable(
   table: Table,
@@ -49,7 +49,7 @@ export function valuesOf<O extends OptionTable>({ values, faulty }: ReadTable, o
   return Object.keys(options).some((key) => faulty.has(key)) ? null : (values as ValuesOf<O>);
 }
 
-/** What a table writes for the known keys; what is not known becomes a problem. */
+/** The written values of known keys. An unknown key becomes a problem. */
 function flatten(
   table: Table,
   path: string,
@@ -89,7 +89,7 @@ function readEntries(
 ): Readonly<Record<string, unknown>> {
   const read: [string, unknown][] = [];
   if (!isTable(value)) {
-    complain(reading, path, option.secret ? 'is no table' : `is ${show(value)}`, option.takes);
+    complain(reading, path, option.secret ? 'is not a table' : `is ${show(value)}`, option.takes);
     return {};
   }
   const written = Object.entries(value);
@@ -100,7 +100,7 @@ function readEntries(
   for (const [key, content] of written) {
     const fault = option.entries.fault(key);
     const shown = printable(`${path}.${key}`, 200);
-    if (fault !== null) complain(reading, shown, `is no such key: it ${fault}`, option.takes, `${path}.${key}`);
+    if (fault !== null) complain(reading, shown, `cannot be a key: it ${fault}`, option.takes, `${path}.${key}`);
     else read.push([key, readValue(option.entries.value, content, shown, reading)]);
   }
   return Object.fromEntries(read);

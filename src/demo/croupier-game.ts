@@ -5,7 +5,7 @@ import { ArgumentError, createTools, type Surroundings } from './tools.ts';
 /** A part of an answer, as A2A 1.0 writes it. */
 export type GamePart = { readonly text: string } | { readonly data: unknown };
 
-/** What happens to a task: words while it works, a piece of its artifact, its end, or a question. */
+/** A step of a task: words while it works, a piece of its artifact, its end, or a question. */
 export type GameStep =
   | { readonly kind: 'working'; readonly words: string }
   | { readonly kind: 'piece'; readonly parts: readonly GamePart[]; readonly last: boolean }

@@ -18,13 +18,14 @@ export class RunError extends Error {
 }
 
 const TOKEN = /^svc-run-[\w.-]{1,1000}$/;
-/** Whoever sends a message could have written the address: no stranger's is asked. */
+/** Any sender could have written the address, so addresses of other machines are never asked. */
 const LOOPBACK = /^(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|localhost|\[::1\])$/;
 const TIMEOUT_MS = 10_000;
 const COMMENT_TOKENS_MAX = 64;
 
 /**
- * What a message's `metadata["tollgate/run"]` allows; null where there is none, or its address is not on this machine.
+ * The permission in a message's `metadata["tollgate/run"]`. null without one, and for an address that is not on this
+ * machine.
  */
 export function readRun(metadata: unknown): Run | null {
   const said = isObject(metadata) ? metadata['tollgate/run'] : undefined;

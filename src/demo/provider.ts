@@ -163,7 +163,7 @@ async function stream(
   }
 }
 
-/** A web page that found the way here is no client of these tools, under whatever name it came. */
+/** A web page is not a client of these tools, even under a name that leads here. */
 const LOCAL = /^(?:https?:\/\/)?(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/i;
 
 function refusesPost(request: IncomingMessage, response: ServerResponse, what: string): boolean {
@@ -252,8 +252,8 @@ function sendJson(response: ServerResponse, status: number, value: unknown): voi
 }
 
 /**
- * Run as a program it prints `{"url": …, "toolboxUrl": …, "croupierUrl": …}` and ends with whoever started it: when
- * the channel or the pipe to it closes.
+ * As a program it prints `{"url": …, "toolboxUrl": …, "croupierUrl": …}`. It ends with the process that started it:
+ * when the channel or the pipe to it closes.
  */
 async function main(): Promise<void> {
   const { values } = parseArgs({

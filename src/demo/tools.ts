@@ -2,7 +2,7 @@ import { countTokens } from './tokens.ts';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What tools do not find in their arguments. */
+/** An argument of a tool is missing or wrong. */
 export interface Surroundings {
   /** Epoch milliseconds. */
   now(): number;
@@ -10,7 +10,7 @@ export interface Surroundings {
   roll(sides: number): number;
 }
 
-/** What a tool says: a text, and the same as data that fits its `outputSchema`. */
+/** The answer of a tool: a text, and the same as data that fits its `outputSchema`. */
 export interface Said {
   readonly text: string;
   readonly data: JsonObject;
@@ -117,7 +117,7 @@ function tellTime(args: JsonObject, { now }: Surroundings): Said {
       return new Intl.DateTimeFormat('en-CA', { ...options, timeZone: zone }).format(now());
     } catch {
       throw new ArgumentError(
-        `zone must be the IANA name of a time zone, such as "Asia/Tokyo", and ${JSON.stringify(zone.slice(0, 50))} is none`,
+        `zone must be the IANA name of a time zone, such as "Asia/Tokyo", not ${JSON.stringify(zone.slice(0, 50))}`,
       );
     }
   };

@@ -1,10 +1,10 @@
 import type { MicroUsd, Price, Usage } from '#billing';
 import type { Primitive } from '#config';
-import type { Caller, Conversation, Exchange, Offer } from './call.ts';
+import type { Caller, Conversation, Offer, Talk } from './call.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
 
-/** What a protocol hands to the pipeline: neutral facts and its native exchange. */
+/** A request as a protocol hands it to the pipeline: neutral facts and the native conversation. */
 export interface CallRequest {
   readonly primitive: Primitive;
   readonly caller: Caller;
@@ -17,8 +17,8 @@ export interface CallRequest {
   /** Images that the prompt holds. */
   readonly images: number;
   readonly stream: boolean;
-  readonly exchange: Exchange | Conversation;
-  /** What of the service is called; default null, the whole. */
+  readonly exchange: Conversation<Talk>;
+  /** The part of the service that is called; default null, the whole. */
   readonly operation?: string | null;
   /** The price of this call at `offer`; default the offer's own. */
   readonly price?: (offer: Offer) => Price;
@@ -48,7 +48,7 @@ export interface CallRequest {
    */
   readonly estimate: (offer: Offer) => Usage | ChargeCap;
   readonly metadata: Readonly<Record<string, unknown>> | null;
-  /** What the protocol knows of this request, as attributes of the call's span; default nothing. */
+  /** Facts of the protocol about this request, as attributes of the call's span; default none. */
   readonly facts?: Readonly<Record<string, string>>;
   /** The consumer's W3C `traceparent` header, as it came. */
   readonly traceparent: string | null;

@@ -4,7 +4,7 @@ import type { ModelFacts, Primitive, AgentFacts, MediaFacts } from '#config';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { UpstreamExchange } from './upstream.ts';
 
-/** Who calls: one account, and the credential it came with. With neither key nor wallet it is an access token. */
+/** The caller: one account, and the credential it came with. With neither key nor wallet it is an access token. */
 export interface Caller {
   /** Ledger account of the consumer, for example `tollgate:local:dev` or `solana:<address>`. */
   readonly account: string;
@@ -64,7 +64,7 @@ export interface CallerKey {
   /** Service names the key may use; null is all. */
   readonly allowedServices: readonly string[] | null;
   /**
-   * What the key may spend in its current period. A key without a limit has a budget that no call can exceed, so
+   * The limit of the key in its current period. A key without a limit has a budget that no call can exceed, so
    * that its use is counted.
    */
   readonly budget: Budget | null;
@@ -76,7 +76,7 @@ export interface Provider {
   readonly name: string;
 }
 
-/** Where an offer is served: reached by the gateway itself, or through the tunnel that its provider dialled in with. */
+/** The address of an offer: reached by the gateway itself, or through the tunnel that its provider dialled in with. */
 export type Endpoint = DirectEndpoint | TunnelEndpoint;
 
 /** Header values may be secrets: never logged, never sent to a consumer. */
@@ -116,7 +116,7 @@ export interface Offer {
   readonly priceCap: MicroUsd | null;
   readonly endpoint: Endpoint;
   readonly displayName: string;
-  /** What the provider says of it; may be empty. */
+  /** The provider's words; may be empty. */
   readonly description: string;
   readonly createdAt: number;
   /** Facts of a model offer; null on other primitives. */
@@ -142,7 +142,7 @@ export interface Candidate {
   readonly estimate: MicroUsd;
 }
 
-/** What goes upstream for one attempt. Header names are lower case. */
+/** A request upstream, for one attempt. Header names are lower case. */
 export interface UpstreamRequest {
   readonly method: 'POST' | 'GET' | 'DELETE';
   /** Path below the endpoint's base URL, with a leading slash. */
@@ -159,7 +159,7 @@ export interface UpstreamRequest {
 }
 
 /**
- * The native side of a call, made by its protocol. The pipeline carries it and never opens it.
+ * One request and the reader of its reply, for each offer that is asked: `oneRequest` makes the conversation of it.
  * One Exchange serves all attempts of its call.
  */
 export interface Exchange {
@@ -178,10 +178,10 @@ export interface Exchange {
 export type Send = (request: UpstreamRequest) => UpstreamExchange;
 
 /**
- * The native side of a call that may take several requests: it talks to the provider itself, through `send` alone.
- * One Conversation serves all attempts of its call, one after the other.
+ * The native side of a call, made by its protocol: it talks to the provider itself, through `send` alone. The
+ * pipeline carries it and never opens it. One Conversation serves all attempts of its call, one after the other.
  */
-export interface Conversation {
+export interface Conversation<T extends Talk = AsyncGenerator<Uint8Array, ReplyEnd, undefined>> {
   /**
    * Talks to `offer` and gives out bytes for the client, of any framing that its protocol reads back. Returns how
    * it ended. Throws UpstreamFailure; another offer is tried only while nothing was given out. When the call's time
@@ -189,16 +189,26 @@ export interface Conversation {
    * ended by then is free. What `detached` sends may outlive the conversation, and so may `detached`: whoever uses
    * it ends every exchange by himself.
    */
-  converse(
-    offer: Offer,
-    send: Send,
-    signal: AbortSignal,
-    detached: Send,
-  ): AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
+  converse(offer: Offer, send: Send, signal: AbortSignal, detached: Send): T;
   /** The call as it was prepared, before it is run: for what is told to the provider of it. */
   begin?(call: Call): void;
   /** Billing is done with the lock of the call, whoever still reads. Not called for a free one. */
   resolved?(state: 'settled' | 'released' | 'pending' | 'unresolved'): void;
+}
+
+/** A conversation under way. An async generator is one. */
+export interface Talk {
+  /** Bytes for the client as they come, which may be none; at last how it ended. Rejects with UpstreamFailure. */
+  next(): Promise<IteratorResult<Uint8Array, ReplyEnd>>;
+  /** Breaks it off before its end. `end` is not read. */
+  return?(end: ReplyEnd): Promise<unknown>;
+  /** Status of the reply, where the talk is the reading of a single one. */
+  readonly status?: number | undefined;
+  /**
+   * It was ended by the gateway: what the reply had used; null where it was broken before, or had not begun. Absent
+   * where a consumer may be what the talk waits for: then it is free, and its provider is not blamed.
+   */
+  cut?(cut: Cut): ReplyEnd | null;
 }
 
 /**
@@ -263,7 +273,7 @@ export interface ReplyEnd {
   readonly estimated: boolean;
   /** Why the work ended, in the provider's words; null when it did not say. */
   readonly finishReason: string | null;
-  /** What is wrong with the reply or its usage, for the provider's flags. */
+  /** Faults of the reply or its usage, for the provider's flags. */
   readonly flags: readonly ProviderFlag[];
   /** The protocol's own rest of the reply, handed back to it after settlement. */
   readonly tail: unknown;
@@ -282,7 +292,7 @@ export const PROVIDER_FLAGS = [
 export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
 
 /**
- * What a call used whose answer was too large to be read, and with it what the provider reported: the call, the
+ * The use of a call whose answer was too large to be read, and the provider's report with it: the call, the
  * time, and a token for each four bytes. Of these an offer is charged what it has a price for.
  */
 export const measuredUse = ({ received }: UpstreamFailure, durationMs: number): Usage => ({
@@ -307,8 +317,8 @@ export interface Call {
   readonly begunAt: number;
   /** At most three, in the order of attempts. The lock is the highest of their estimates. */
   readonly candidates: readonly Candidate[];
-  readonly exchange: Exchange | Conversation;
-  /** What of the service is called: the name of a tool. null where the service is the whole. */
+  readonly exchange: Conversation<Talk>;
+  /** The part of the service that is called: the name of a tool. null for the whole. */
   readonly operation: string | null;
   /**
    * Why this call costs nothing and goes past billing: the method that is free (`tools/list`). null for a call that
@@ -329,7 +339,7 @@ export interface Call {
   /** The consumer's `metadata`, for logs. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /**
-   * What the protocol knows of its request, as attributes of the call's span: `mcp.protocol.version`,
+   * Facts of the protocol about its request, as attributes of the call's span: `mcp.protocol.version`,
    * `jsonrpc.request.id`.
    */
   readonly facts?: Readonly<Record<string, string>>;

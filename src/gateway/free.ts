@@ -5,7 +5,7 @@ import type { CallObserver } from './observer.ts';
 const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 
 /**
- * What stands in the place of billing for a call that is free by its protocol's table: it holds no lock, is
+ * Takes the place of billing for a call that is free by its protocol's table. The call holds no lock, is
  * observed as any other, and its last frame is `settled` with nothing charged. A client that leaves ends it at
  * once, as nobody is owed for what is still to come.
  */

@@ -1,4 +1,5 @@
 export { anonymousAt, hasCredentials, needsCredential } from './anonymous.ts';
+export { callGraceMs } from './call-grace.ts';
 export type { CallRequest } from './call-request.ts';
 export {
   ANONYMOUS_ACCOUNT,
@@ -18,6 +19,7 @@ export {
   type ReplyEnd,
   type ReplyReader,
   type Send,
+  type Talk,
   type TunnelEndpoint,
   type UpstreamRequest,
 } from './call.ts';
@@ -28,6 +30,7 @@ export { LATELY_MS } from './catalog/lately-served.ts';
 export { byService, compare, type Listing, listingsOf, primitivesOf } from './catalog/listings.ts';
 export { nearestHint, nearestNames } from './catalog/nearest-names.ts';
 export { offersFromConfig, pinned, toOffer } from './catalog/offers.ts';
+export { createOffersById } from './catalog/offers-by-id.ts';
 export {
   type ImagePrice,
   type ModelPrice,
@@ -70,10 +73,10 @@ export {
   type Idempotency,
   idempotencyError,
   KEPT_BYTES_MAX,
-  ownIdempotencyKey,
   parseIdempotencyKey,
   type StoredReply,
 } from './idempotency/idempotency.ts';
+export { oneRequest } from './one-request.ts';
 export { messageFault } from './json-rpc/message-fault.ts';
 export { onceOnly } from './json-rpc/once-only.ts';
 export {
@@ -116,21 +119,21 @@ export { createLockPayments, type LockPayments } from './payments/lock-payments.
 export { paidCaller } from './payments/paid-caller.ts';
 export { paidSink, receiptHeaders, tellPayment } from './payments/paid-sink.ts';
 export { PAYMENT_HEADERS, paymentHeader, paymentOf, readPayment } from './payments/payment-header.ts';
-export { canonical, keyedRequest, paymentKey } from './payments/payment-key.ts';
+export { canonical, keyedRequest, paymentKey, requestKey } from './payments/payment-key.ts';
 export { PaymentNeeded, refusesPayment } from './payments/payment-needed.ts';
 export { NO_PAYMENTS, type PaymentReceipt, type Payments, type PaymentSlip } from './payments/payments.ts';
 export { publicAddress } from './payments/public-address.ts';
-export { withTerms } from './payments/with-terms.ts';
+export { errorWithTerms, withTerms } from './payments/with-terms.ts';
 export {
   type Admission,
-  authorise,
   createPipeline,
   limitedAs,
-  newCallId,
   type Pipeline,
   type PipelineOptions,
   toBillable,
 } from './pipeline.ts';
+export { newCallId } from './new-call-id.ts';
+export { authorise } from './prepare.ts';
 export { costOf, type CostOf, wasCharged } from './reply/cost-of.ts';
 export { createReplyMemory, type ReplyHold } from './reply/reply-memory.ts';
 export { heldAgainst, type MeasuredWork, ONE_CALL, readReportedUsage, type ReportedUsage } from './reported-usage.ts';
@@ -143,7 +146,21 @@ export type { Health } from './routing/router.ts';
 export { createRouter } from './routing/weighted-router.ts';
 export { type FreeCall, runFree } from './run-free.ts';
 export { createRuns, type Run, type Runs } from './runs.ts';
+export { closeGracefully } from './server/close-gracefully.ts';
+export {
+  type Asked,
+  createServe,
+  openCall,
+  type Opened,
+  type OpenedCall,
+  type Refusal,
+  type RepeatKey,
+  type Serve,
+  type TakenKey,
+  type Written,
+} from './serve.ts';
 export { allowPages } from './server/cors.ts';
+export { createDrain } from './server/drain.ts';
 export { createCheck } from './server/schema-check.ts';
 export { MUST_BE } from './server/schema-problem.ts';
 export { createServer, type ServerOptions, toGatewayError } from './server/server.ts';

@@ -3,7 +3,7 @@ import type { EndFrame, Resolution } from '#billing';
 import type { Call, Offer, ProviderFlag } from './call.ts';
 
 /**
- * What the pipeline tells: `started` once; then of each attempt `attemptStarted`, `firstByte`, `attemptFailed` or
+ * Events of the pipeline: `started` once; then of each attempt `attemptStarted`, `firstByte`, `attemptFailed` or
  * `flagged`; at last `resolved` (billing is done with the lock, also after the client is gone) or `failed` (there
  * was no lock). Calls are told apart by id, so that a call which is run again with fewer candidates stays one call.
  */

@@ -7,13 +7,13 @@ const METERS = [
   ['second', 'seconds'],
 ] as const;
 
-/** What one call used, as a tool or an agent claims it, or why its claim counts for nothing. */
+/** The usage that a tool or an agent claims for one call, or the reason why its claim counts for nothing. */
 export interface ReportedUsage {
   readonly usage: Usage | null;
   readonly flags: readonly ProviderFlag[];
 }
 
-/** What the gateway itself knows of the work that a claim is about. */
+/** The gateway's own measure of the work that a claim is about. */
 export interface MeasuredWork {
   /** Milliseconds from the request until the claim came; of a task, from its first request on. */
   readonly elapsedMs: number;
@@ -28,7 +28,7 @@ export const ONE_CALL: ReportedUsage = { usage: { call: 1n }, flags: [] };
 
 /**
  * Reads `tollgate/usage`: `{"prompt": 120, "completion": 30, "second": 1.5}`, also by the names that chat
- * completions have. One call is counted beside it. No claim, or one that is none, is null with its flag: nothing is
+ * completions have. One call is counted beside it. A missing or invalid claim is null with its flag: nothing is
  * charged.
  */
 export function readReportedUsage(claim: unknown): ReportedUsage {

@@ -4,7 +4,7 @@ import type { Primitive } from '#config';
 import type { Caller } from './call.ts';
 import type { LockPayments } from './payments/lock-payments.ts';
 import type { PaymentSlip } from './payments/payments.ts';
-import { newCallId } from './pipeline.ts';
+import { newCallId } from './new-call-id.ts';
 
 export interface RunRequest {
   /** Of newCallId, where it had to be known before. */
@@ -12,7 +12,7 @@ export interface RunRequest {
   readonly caller: Caller;
   readonly requestId: string;
   readonly primitive: Primitive;
-  /** What the consumer called, that makes the calls of the run. */
+  /** The name that the consumer called. */
   readonly service: string;
   /** Most that all calls of the run may cost together. */
   readonly budget: MicroUsd;

@@ -7,7 +7,7 @@ import type { Endpoint, UpstreamRequest } from './call.ts';
 export interface UpstreamReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** What the reply keeps in memory is counted here by whoever collects it; absent where nobody counts. */
+  /** Counts the bytes that the reader of the reply keeps; absent where they are not counted. */
   memory?: ReplyHold;
   /**
    * An error of the provider, JSON or not, without the secrets of its endpoint: every word of an error that is
@@ -15,7 +15,7 @@ export interface UpstreamReply {
    */
   readonly scrub: Scrub;
   /**
-   * What has arrived of the body since the last read, at least one piece; null at its end. Throws UpstreamFailure
+   * The pieces of the body that arrived since the last read, at least one; null at its end. Throws UpstreamFailure
    * when the reply breaks.
    */
   read(): Promise<readonly Uint8Array[] | null>;
@@ -26,7 +26,7 @@ export interface UpstreamReply {
 /** One request on its way. */
 export interface UpstreamExchange {
   /**
-   * Resolves with the response head; rejects with UpstreamFailure when there is none, or with the reason of `abort`.
+   * Resolves with the response head; rejects with UpstreamFailure when no head came, or with the reason of `abort`.
    */
   readonly head: Promise<UpstreamReply>;
   /** The memory of its reply. */

@@ -1,6 +1,7 @@
 export { createPeerListener, type PeerListener } from './cluster/peer-listener.ts';
 export { createPeers } from './cluster/peers.ts';
 export { createRegistry } from './registry/create-registry.ts';
+export { isPresent } from './registry/is-present.ts';
 export { pricesOf } from './registry/listing.ts';
 export { offerOfTunnel } from './registry/offer-of-tunnel.ts';
 export type { RegisteredService, Registry } from './registry/registry.ts';

@@ -2,23 +2,23 @@ import type { UpstreamFailure } from '#wire';
 import type { EndFrame } from '#billing';
 import type { Call } from '#gateway';
 
-/** A tool says by its result that it failed (`isError`), in the word of the MCP semantic conventions. */
+/** A tool's result says that it failed (`isError`), in the word of the MCP semantic conventions. */
 const TOOL_ERROR = 'tool_error';
-/** The conventions' word for an error that has no name of its own. */
+/** The conventions' word for an error without a name of its own. */
 const OTHER_ERROR = '_OTHER';
 
 const ANSWERED = 'error ';
 const CODE = /^-?\d{1,9}$/;
 
-/** Codes that JSON-RPC and MCP name. Servers may make up others, and with them as many series as they like. */
+/** Codes that JSON-RPC and MCP name. Servers may make up others, and each would be one more series. */
 const NAMED_CODES: ReadonlySet<string> = new Set(
   [-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32002, -32020, -32021, -32022, -32042].map(String),
 );
 
 /**
  * The `error.type` of a reply that came in order and says that the work failed: a JSON-RPC code, or `tool_error`.
- * null for every other reply. Read from the words in which a tool's reply says why it ended: `isError`, or `error`
- * and the code.
+ * null for every other reply. It is read from the finish reason of a tool's reply: `isError`, or `error` and the
+ * code.
  */
 export function answerErrorOf({ primitive }: Pick<Call, 'primitive'>, end: EndFrame | null): string | null {
   const reason = end?.detail['finishReason'];
@@ -29,7 +29,7 @@ export function answerErrorOf({ primitive }: Pick<Call, 'primitive'>, end: EndFr
   return CODE.test(code) ? code : OTHER_ERROR;
 }
 
-/** The JSON-RPC code that an error type is; null where it is none. */
+/** The error type, if it is a JSON-RPC code; else null. */
 export const codeOf = (type: string): string | null => (CODE.test(type) ? type : null);
 
 /** An error type of few values, for the label of a metric. */
@@ -37,7 +37,7 @@ export const labelOfError = (type: string): string => (CODE.test(type) && !NAMED
 
 const USUAL_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504]);
 
-/** A failed attempt as an error type of few values: an HTTP status, or what became of the connection. */
+/** The error type of a failed attempt, one of few values: an HTTP status, or the fate of the connection. */
 export function labelOfFailure({ status, unsent }: Pick<UpstreamFailure, 'status' | 'unsent'>): string {
   if (status === null) return unsent ? 'unreachable' : 'broken';
   return USUAL_STATUSES.has(status) ? String(status) : OTHER_ERROR;

@@ -4,16 +4,16 @@ import { type Call, toGatewayError } from '#gateway';
 import type { Logger } from './logger.ts';
 import type { CallOutcome, CallSink } from './observer.ts';
 
-/** What a consumer's `metadata` may take of a log line. */
+/** The most that a consumer's `metadata` takes of a log line. */
 const METADATA_BYTES_MAX = 4096;
 const NAME_LENGTH_MAX = 128;
 
-/** A client that left is told nothing; logs and metrics call it this, with the status that proxies use for it. */
+/** A client that left gets no answer. Logs and metrics call it this, with the status that proxies use for it. */
 const CLIENT_GONE = ['client_gone', 499] as const;
 
 /**
- * The error code of an outcome and the HTTP status it stands for; `[null, 200]` for success. What a provider
- * answered in order has 200, also when it is an error.
+ * The error code of an outcome and its HTTP status; `[null, 200]` for success. An answer that a provider gave in
+ * order has 200, also when it is an error.
  */
 export function statusOf(
   outcome: Pick<CallOutcome, 'error' | 'answerError' | 'clientGone'>,
@@ -24,7 +24,7 @@ export function statusOf(
   return [code, HTTP_ERRORS[code].status];
 }
 
-/** Usage with plain numbers, as logs, metrics and traces show it. */
+/** Usage as plain numbers, for logs, metrics and traces. */
 export function usageNumbers(usage: Usage | null | undefined): Record<string, number> | null {
   if (!usage) return null;
   const numbers: Record<string, number> = {};
@@ -35,7 +35,10 @@ export function usageNumbers(usage: Usage | null | undefined): Record<string, nu
   return numbers;
 }
 
-/** One line a billed call at `info` and a free one at `debug`, one a failed attempt or a flagged reply at `warn`. */
+/**
+ * Writes one line for a billed call at `info`, for a free one at `debug`, and for a failed attempt or a flagged
+ * reply at `warn`.
+ */
 export function createCallLog(logger: Logger): CallSink {
   return {
     attemptFailed(call, offer, failure) {
@@ -100,7 +103,7 @@ function describe(call: Call, outcome: CallOutcome): Record<string, unknown> {
   return line;
 }
 
-/** The part of the service that was called. A consumer may have made the name up. */
+/** The part of the service that was called. The consumer may have made the name up. */
 function whatOf({ operation, free }: Call): Record<string, string> {
   return {
     ...(operation === null ? {} : { tool: operation.slice(0, NAME_LENGTH_MAX) }),

@@ -1,13 +1,13 @@
 import { DatabaseError } from '#store';
 
-export interface DatabaseCheckOptions {
+interface DatabaseCheckOptions {
   /** A small write that is durable when it resolves. */
   readonly write: () => Promise<void>;
-  /** Told when what the check finds changes, with the error. */
+  /** Called when the finding changes, with the error. */
   readonly onChange: (works: boolean, error?: unknown) => void;
   /** Longest wait for the write. */
   readonly timeoutMs?: number;
-  /** How long a finding stands, on the monotonic clock. */
+  /** How long a finding is used, on the monotonic clock. */
   readonly keepMs?: number;
 }
 
@@ -17,9 +17,9 @@ const FULL: ReadonlySet<string> = new Set(['sqlite_13', '53100']);
 const READ_ONLY = /^(?:sqlite_8|25006)$/;
 
 /**
- * Whether the database takes writes: `ok`, or what is wrong in words without names and addresses. A database can
- * answer questions for a long time after its disk is full, while no call can be taken; so this writes, at most once
- * in `keepMs` however often it is asked.
+ * Whether the database takes writes: `ok`, or the problem in words without names and addresses. A database can
+ * answer questions for a long time after its disk is full, while no call can be taken. So this writes, but at most
+ * once in `keepMs`.
  */
 export function createDatabaseCheck({
   write,

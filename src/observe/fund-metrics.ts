@@ -1,4 +1,5 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { gauges, type GaugeRow, type Sample } from './metric-table.ts';
 
 /** How money over chains stands. Amounts are micro-USD, times epoch milliseconds. */
 export interface FundFigures {
@@ -19,115 +20,88 @@ export interface FundFigures {
   }[];
 }
 
-export interface FundMetricsOptions {
+interface FundMetricsOptions {
   readonly registry: Registry;
-  /** Asked at each scrape. */
+  /** Called at each scrape. */
   readonly figures: () => Promise<FundFigures>;
   readonly now: () => number;
 }
 
-type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
+type Open = FundFigures['open'][number];
 
-/** Deposits by what they wait for: to be known, or to be final. */
+/** Labels of deposits: `unknown` wait for their chain to show them, `unfinal` for it to make them final. */
 const DEPOSITS = [
   ['deposits', 'unknown'],
   ['unfinal', 'unfinal'],
 ] as const;
 
-export interface FundMetrics {
+interface FundMetrics {
   /** A scrape begins: the figures are asked for anew. */
   scraped(): void;
 }
 
 /**
- * Metrics of money over chains. Every process of a gateway shows the same, as they are of the database; without an
- * answer of it they are left out.
+ * Metrics of money over chains. Every process of a gateway shows the same, as they are of the database. Without its
+ * answer they are left out.
  */
 export function createFundMetrics({ registry, figures, now }: FundMetricsOptions): FundMetrics {
   // One question for all gauges of a scrape, which are asked in several turns of the event loop.
   let asked: Promise<FundFigures | null> | null = null;
-  const ask = (): Promise<FundFigures | null> => (asked ??= figures().catch(() => null));
-
-  const gauge = (
-    name: string,
-    help: string,
-    labelNames: readonly string[],
-    samples: (of: FundFigures) => Iterable<Sample>,
-    aggregator: 'max' | 'min' = 'max',
-  ): void => {
-    registry.registerMetric(
-      new Gauge({
-        name,
-        help,
-        labelNames: [...labelNames],
-        registers: [],
-        aggregator,
-        async collect() {
-          const found = await ask();
-          this.reset();
-          if (found !== null) for (const [labels, value] of samples(found)) this.set(labels, value);
-        },
-      }),
-    );
+  const read = (samples: (of: FundFigures) => readonly Sample[]) => async () => {
+    const found = await (asked ??= figures().catch(() => null));
+    return found === null ? [] : samples(found);
   };
-  const ofChains = (value: (chain: FundFigures['chains'][number]) => number | null) => (of: FundFigures) =>
-    of.chains.flatMap((chain): Sample[] => {
-      const at = value(chain);
-      return at === null ? [] : [[{ network: chain.network }, at]];
-    });
-  const openOf = ({ open }: FundFigures, network: string, kind: FundFigures['open'][number]['kind']) =>
-    open.find((one) => one.network === network && one.kind === kind) ?? { count: 0, oldest: null };
-  const age = ({ oldest }: { readonly oldest: number | null }) =>
-    oldest === null ? 0 : Math.max(0, now() - oldest) / 1_000;
-  const ofDeposits =
-    (value: (of: { readonly count: number; readonly oldest: number | null }) => number) => (of: FundFigures) =>
-      of.chains.flatMap(({ network }) =>
-        DEPOSITS.map(([kind, label]): Sample => [{ network, kind: label }, value(openOf(of, network, kind))]),
-      );
-  const ofWithdrawals =
-    (value: (of: { readonly count: number; readonly oldest: number | null }) => number) => (of: FundFigures) =>
-      of.chains.map(({ network }): Sample => [{ network }, value(openOf(of, network, 'withdrawals'))]);
-
-  const money = (amount: bigint | null) => (amount === null ? null : Number(amount));
-  gauge(
-    'tollgate_treasury_held_micro_usd',
-    'What the treasury held when it was last compared with the books, in micro-USD',
-    ['network'],
-    ofChains((one) => money(one.held)),
-  );
-  gauge(
-    'tollgate_treasury_booked_micro_usd',
-    'What the books said then that it holds, in micro-USD',
-    ['network'],
-    ofChains((one) => money(one.booked)),
-  );
-  gauge(
-    'tollgate_chain_answers',
-    '1 while the chain answers this gateway',
-    ['network'],
-    ofChains((one) => (one.answers ? 1 : 0)),
-    'min',
-  );
-  gauge(
-    'tollgate_withdrawals_halted',
-    '1 while nothing is paid out over the chain',
-    ['network'],
-    ofChains((one) => (one.halted ? 1 : 0)),
-  );
-  gauge(
-    'tollgate_deposits_open',
-    'Deposits that wait: unknown, for their chain to show them; unfinal, credited, for it to make them final',
-    ['network', 'kind'],
-    ofDeposits(({ count }) => count),
-  );
-  gauge('tollgate_deposits_oldest_seconds', 'Age of the oldest of them', ['network', 'kind'], ofDeposits(age));
-  gauge(
-    'tollgate_withdrawals_open',
-    'Withdrawals that are not at their end',
-    ['network'],
-    ofWithdrawals(({ count }) => count),
-  );
-  gauge('tollgate_withdrawals_oldest_seconds', 'Age of the oldest of them', ['network'], ofWithdrawals(age));
-
+  const age = (open: Open | undefined) => (open === undefined ? 0 : Math.max(0, now() - open.oldest) / 1_000);
+  const count = (open: Open | undefined) => open?.count ?? 0;
+  const answers = read(ofChains((chain) => chain.answers));
+  const compared: readonly GaugeRow[] = [
+    [
+      'tollgate_treasury_held_micro_usd',
+      'What the treasury held when it was last compared with the books, in micro-USD',
+      read(ofChains(({ held }) => held)),
+    ],
+    [
+      'tollgate_treasury_booked_micro_usd',
+      'What the books said then that it holds, in micro-USD',
+      read(ofChains(({ booked }) => booked)),
+    ],
+  ];
+  const waiting: readonly GaugeRow[] = [
+    [
+      'tollgate_withdrawals_halted',
+      '1 while nothing is paid out over the chain',
+      read(ofChains(({ halted }) => halted)),
+    ],
+    [
+      'tollgate_deposits_open',
+      'Deposits that wait: unknown, for their chain to show them; unfinal, credited, for it to make them final',
+      read(ofDeposits(count)),
+      'kind',
+    ],
+    ['tollgate_deposits_oldest_seconds', 'Age of the oldest of them', read(ofDeposits(age)), 'kind'],
+    ['tollgate_withdrawals_open', 'Withdrawals that are not at their end', read(ofWithdrawals(count))],
+    ['tollgate_withdrawals_oldest_seconds', 'Age of the oldest of them', read(ofWithdrawals(age))],
+  ];
+  gauges(registry, ['network'], compared, 'max');
+  gauges(registry, ['network'], [['tollgate_chain_answers', '1 while the chain answers this gateway', answers]], 'min');
+  gauges(registry, ['network'], waiting, 'max');
   return { scraped: () => void (asked = null) };
 }
+
+/** One sample for each chain with a known value. */
+const ofChains = (value: (chain: FundFigures['chains'][number]) => bigint | boolean | null) => (of: FundFigures) =>
+  of.chains.flatMap((chain): Sample[] => {
+    const found = value(chain);
+    return found === null ? [] : [[{ network: chain.network }, Number(found)]];
+  });
+
+const openOf = ({ open }: FundFigures, network: string, kind: Open['kind']) =>
+  open.find((one) => one.network === network && one.kind === kind);
+
+const ofDeposits = (value: (open: Open | undefined) => number) => (of: FundFigures) =>
+  of.chains.flatMap(({ network }) =>
+    DEPOSITS.map(([kind, label]): Sample => [{ network, kind: label }, value(openOf(of, network, kind))]),
+  );
+
+const ofWithdrawals = (value: (open: Open | undefined) => number) => (of: FundFigures) =>
+  of.chains.map(({ network }): Sample => [{ network }, value(openOf(of, network, 'withdrawals'))]);

@@ -3,8 +3,8 @@ import type { FastifyInstance } from 'fastify';
 export interface Readiness {
   readonly ready: boolean;
   /**
-   * What was looked at, each with `ok` or what is wrong, in words without secrets that go on from its name: `is
-   * shutting down`.
+   * The parts that were checked, each with `ok` or its problem. The problem has no secrets and completes a sentence
+   * that begins with the part's name: `is shutting down`.
    */
   readonly checks: Readonly<Record<string, string>>;
 }
@@ -16,8 +16,8 @@ export interface HealthOptions {
 }
 
 /**
- * `/health/live` (the process turns), `/health/ready` (it can take calls; 503 while it cannot, also during
- * shutdown) and `/api/v1/ping`.
+ * `/health/live` (the process runs), `/health/ready` (it can take calls; 503 while it cannot, also during shutdown)
+ * and `/api/v1/ping`.
  */
 export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => Promise<void> {
   const timeoutMs = options.timeoutMs ?? 2000;
@@ -84,7 +84,7 @@ export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => 
   };
 }
 
-/** `The database cannot be reached or written to`, of all that is wrong. */
+/** All problems as sentences: `The database cannot be reached or written to`. */
 function sentenceOf(checks: Readiness['checks']): string {
   const wrong = Object.entries(checks).filter(([, state]) => state !== 'ok');
   return wrong.map(([name, state]) => `The ${name} ${state}`).join('. ');

@@ -1,7 +1,8 @@
 import type { Call, Offer } from '#gateway';
 
 /**
- * Operations of one offer that are remembered, and offers that have any. Those beyond are told of without their name.
+ * Operations of one offer that are remembered, and offers with operations. Calls of others are counted without
+ * their name.
  */
 const OPERATIONS_MAX = 256;
 const OFFERS_MAX = 2000;
@@ -9,19 +10,19 @@ const OFFERS_MAX = 2000;
 const NAME_LENGTH_MAX = 128;
 
 /**
- * Which names of operations (tools) are a provider's, and not made up by a consumer: what is counted by name is
- * bounded by it.
+ * The names of operations (tools) that a provider really has, as opposed to names that a consumer made up. They
+ * bound the metrics that are counted by name.
  */
-export interface KnownOperations {
-  /** The offer's server did what was asked of it by this name. */
+interface KnownOperations {
+  /** The offer's server has served a call of this name. */
   learn(offer: Offer, operation: string): void;
-  /** The call's operation; null where it has none, or where nothing but a consumer says that there is such a one. */
+  /** The call's operation; null without one, and for a name that only the consumer has used. */
   nameOf(call: Pick<Call, 'operation'>, offer: Offer): string | null;
 }
 
 /**
- * Known is what `listed` says that the offer has, what has a price of its own there, and what its server has once
- * answered without an error.
+ * A name is known if `listed` says that the offer has it, if it has a price of its own there, or if the server has
+ * once answered it without an error.
  */
 export function createKnownOperations(
   listed: (offer: Offer, operation: string) => boolean = () => false,

@@ -13,10 +13,10 @@ export interface LoggerOptions {
 }
 
 /**
- * The gateway's logger with its end: `flush` writes what is buffered, and resolves when it is written or nobody is
- * there to read it.
+ * The gateway's logger. `flush` writes what is buffered; it resolves when that is written, or when nobody reads it
+ * any more.
  */
-export interface LogOutput {
+interface LogOutput {
   readonly logger: Logger;
   flush(): Promise<void>;
 }
@@ -26,8 +26,8 @@ const FLUSH_MS = 250;
 const BUFFER_BYTES = 8_192;
 
 /**
- * Structured logs without secrets: members with a secret's name are masked wherever they are, errors are reduced to
- * what is safe, and the finished line is searched for the configured secrets and for all that looks like one.
+ * Structured logs without secrets. Members with a secret's name are masked at every depth. Errors are reduced to
+ * safe members. The finished line is searched for the configured secrets and for text that looks like one.
  */
 export function createLogger(
   config: Pick<
@@ -58,7 +58,7 @@ export function createLogger(
         level: (label) => ({ level: label }),
         log: (record) => redact(record) as Record<string, unknown>,
       },
-      // `redact` has already turned errors into plain members; requests and replies are reduced here to what is safe.
+      // `redact` has already turned errors into plain members. Requests and replies are reduced to safe members here.
       serializers: {
         err: (error: unknown) => error,
         error: (error: unknown) => error,
@@ -86,8 +86,8 @@ function createStdout(style: 'json' | 'text'): { write(line: string): void; flus
   timer.unref();
   return {
     write: (line) => void out.write(line),
-    // Not flushSync, which repeats a write for ever that fails because the reader is gone: Ctrl-C ends `tollgate
-    // serve | tee log` on both sides.
+    // flushSync would repeat a write for ever once the reader is gone: Ctrl-C ends `tollgate serve | tee log` on both
+    // sides.
     flush: () => new Promise((resolve) => out.flush(() => resolve())),
   };
 }

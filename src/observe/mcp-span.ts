@@ -1,22 +1,22 @@
 import type { Call } from '#gateway';
 import { codeOf } from './answer-error.ts';
 import { mcpMethodOf } from './mcp-method.ts';
-import { OPERATIONS } from './metrics.ts';
+import { OPERATIONS } from './offer-series.ts';
 import type { CallOutcome } from './observer.ts';
 
 type Attributes = Readonly<Record<string, string>>;
 
-/** What the spans of an MCP call are named and say, by the MCP semantic conventions. */
+/** The names and attributes of the spans of an MCP call, by the MCP semantic conventions. */
 export interface McpSpan {
-  /** The method alone: what stands behind it is not known to be a tool of the provider before that has answered. */
+  /** The method alone: the tool's name may be made up, until the provider has answered. */
   readonly name: string;
-  /** Of the side that faces the client; its protocol's facts among them. */
+  /** Attributes of the span that faces the client, with the facts of its protocol. */
   readonly server: Attributes;
-  /** Of the side that faces the provider, which may speak another revision and have other ids. */
+  /** Attributes of the spans that face the provider, which may speak another revision and have other ids. */
   readonly client: Attributes;
 }
 
-/** null for a call that is none of MCP. */
+/** null for a call of another primitive. */
 export function mcpSpanOf(call: Call): McpSpan | null {
   const method = mcpMethodOf(call);
   if (method === null) return null;
@@ -30,12 +30,12 @@ export function mcpSpanOf(call: Call): McpSpan | null {
   };
 }
 
-/** The name of an ended span, with the tool where it is one: consumers do not make up names of spans. */
+/** The name of an ended span, with the tool if it is known: consumers cannot make up names of spans. */
 export function mcpSpanName({ name }: McpSpan, { operation }: CallOutcome): string {
   return operation === null ? name : `${name} ${operation}`;
 }
 
-/** `error.type`, with the JSON-RPC code where it is one. */
+/** `error.type`, and the JSON-RPC code if the type is one. */
 export function mcpErrorAttributes(type: string): Attributes {
   const code = codeOf(type);
   return code === null ? { 'error.type': type } : { 'error.type': type, 'rpc.response.status_code': code };

@@ -8,21 +8,18 @@ export interface MetricSnapshot {
 }
 
 /** Metrics of several processes as those of one. */
-export interface MergedMetrics {
-  /** What a process counted so far, in place of what it said before. */
+interface MergedMetrics {
+  /** Takes the figures of a process, in place of those that it gave before. */
   take(process: number, snapshot: readonly MetricSnapshot[]): void;
-  /**
-   * A process is gone. What it was last known to have counted stays counted: a counter that fell would look like a
-   * restart of everything.
-   */
+  /** A process is gone. Its last known counts stay: a counter that fell would look like a restart of everything. */
   retire(process: number): void;
-  /** The Prometheus text format. Gauges are added up too, where they do not say otherwise. */
+  /** The Prometheus text format. Gauges are added up too, unless they say otherwise. */
   text(): Promise<string>;
 }
 
 const GROWS: ReadonlySet<string> = new Set(['counter', 'histogram']);
 
-/** prom-client's own form of metrics. Its types take the kind of a metric, which is a text, for a number. */
+/** prom-client's own form of metrics. Its types say that the kind of a metric is a number; it is a text. */
 export const asSnapshot = (metrics: object) => metrics as readonly MetricSnapshot[];
 
 export function createMergedMetrics(): MergedMetrics {

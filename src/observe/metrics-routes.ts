@@ -3,11 +3,11 @@ import type { AdminGate } from '#auth';
 import type { Metrics } from './metrics.ts';
 import { shareText } from './scraped-text.ts';
 
-export interface MetricsRoutesOptions {
+interface MetricsRoutesOptions {
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
-  /** `open`: whoever reaches the gateway may read them. */
+  /** `open`: everybody who reaches the gateway may read them. */
   readonly access: 'admin' | 'open';
-  /** Asked where access is for the operator alone. */
+  /** Guards the route if access is `admin`. */
   readonly gate: AdminGate;
 }
 

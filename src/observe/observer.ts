@@ -13,32 +13,32 @@ export interface AttemptTime {
 /** How a call ended. */
 export interface CallOutcome {
   /**
-   * What billing did with the lock; null when there never was one (the call is free, it was refused, or the ledger
-   * was not reachable).
+   * The end of the call's lock; null for a call without one: it is free, it was refused, or the ledger was not
+   * reachable.
    */
   readonly resolution: Resolution | null;
-  /** How the reply ended; null when there was none, or it broke off. */
+  /** The end of the reply; null if there was no reply, or it broke off. */
   readonly end: EndFrame | null;
-  /** What ended the call; null when it was answered. */
+  /** The error that ended the call; null when it was answered. */
   readonly error: unknown;
-  /** The `error.type` of an answer that says that the work failed, see answerErrorOf; null for every other. */
+  /** The `error.type` of an answer that says that the work failed, see answerErrorOf; null for other answers. */
   readonly answerError: string | null;
   /** The client left before the end. */
   readonly clientGone: boolean;
-  /** The call's operation where it is known to be the provider's; null for one that the consumer may have made up. */
+  /** The call's operation if the provider is known to have it; null for a name that the consumer may have made up. */
   readonly operation: string | null;
-  /** The offer that served, or the last one tried; null when none was. */
+  /** The offer that served, or the last one tried; null if no offer was tried. */
   readonly offer: Offer | null;
   /** Requests sent upstream. */
   readonly attempts: number;
-  /** The time of the attempt that was answered; null when none was. */
+  /** The time of the attempt that was answered; null without one. */
   readonly served: AttemptTime | null;
-  /** From the call's start to the first byte of its reply; null when there was none. */
+  /** From the call's start to the first byte of its reply; null without a reply. */
   readonly firstByteMs: number | null;
   readonly durationMs: number;
 }
 
-/** What is told about calls to a log, to metrics, to a tracer. Methods return at once and never throw. */
+/** Takes what happens to calls: a log, metrics or a tracer. Methods return at once and never throw. */
 export interface CallSink {
   readonly started?: (call: Call) => void;
   readonly attemptStarted?: (call: Call, offer: Offer, beganMs: number) => void;
@@ -53,16 +53,16 @@ interface Progress {
   firstByteMs: number | null;
   failedAttempts: number;
   lastTried: Offer | null;
-  /** When the attempt that runs began, after the call; 0 before the first. */
+  /** Milliseconds from the call's start to that of the attempt that runs; 0 before the first. */
   attemptBeganMs: number;
 }
 
-export interface CallObserverOptions {
+interface CallObserverOptions {
   /** Milliseconds; the clock of `call.begunAt`. */
   readonly now: () => number;
   /**
-   * Whether the server of an offer has an operation of this name, as far as it is known without asking. Default:
-   * nothing is.
+   * Whether the server of an offer is known to have an operation, without asking it. Default: no operation is
+   * known.
    */
   readonly hasOperation?: (offer: Offer, operation: string) => boolean;
 }
@@ -147,7 +147,7 @@ export function createCallObserver(
   };
 }
 
-/** Up to the end of the reply, which the settlement follows. */
+/** The time of the attempt up to the end of the reply, which the settlement follows. */
 function servedTime({ attemptBeganMs: beganMs }: Progress, { detail }: EndFrame, callMs: number): AttemptTime {
   const endMs = detail['durationMs'];
   return { beganMs, durationMs: Math.max(0, (typeof endMs === 'number' ? endMs : callMs) - beganMs) };

@@ -2,9 +2,16 @@ import type { Counter, Histogram } from 'prom-client';
 
 type Labels = Readonly<Record<string, string>>;
 
+export interface CounterSeries {
+  inc(value?: number): void;
+}
+export interface HistogramSeries {
+  observe(value: number): void;
+}
+
 /**
- * What prom-client keeps of one series. It is no part of its documented interface: where it is not found, the
- * documented way is taken.
+ * The record that prom-client keeps of one series. Its documented interface does not have it: without a record the
+ * documented functions are used.
  */
 interface CounterRecord {
   readonly labels: Labels;
@@ -20,10 +27,10 @@ interface HistogramRecord {
 
 /**
  * One series of a counter. prom-client's own handle makes the series' key of all its labels at each use, and looks
- * it up: 0.3 µs and 300 bytes, nine times a call. This one looks its record up once. The series is there from the
- * first use on.
+ * it up: 0.3 µs and 300 bytes, nine times a call. This one looks its record up once. The first use adds the series
+ * to the text.
  */
-export function counterSeries(counter: Counter, labels: Labels): { inc(value?: number): void } {
+export function counterSeries(counter: Counter, labels: Labels): CounterSeries {
   let record: CounterRecord | null = null;
   return {
     inc(value = 1) {
@@ -37,8 +44,8 @@ export function counterSeries(counter: Counter, labels: Labels): { inc(value?: n
   };
 }
 
-/** One series of a histogram, as counterSeries. */
-export function histogramSeries(histogram: Histogram, labels: Labels): { observe(value: number): void } {
+/** One series of a histogram, made as counterSeries makes one. */
+export function histogramSeries(histogram: Histogram, labels: Labels): HistogramSeries {
   let record: HistogramRecord | null = null;
   let bounds: readonly number[] = [];
   return {

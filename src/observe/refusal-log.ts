@@ -1,20 +1,21 @@
 import type { FastifyInstance } from 'fastify';
+import { dropOldest } from '#wire';
 import type { Logger } from './logger.ts';
 import type { CallSink } from './observer.ts';
 
-export interface RefusalLog {
-  /** Takes the calls that have a line of their own. */
+interface RefusalLog {
+  /** Takes calls, which have a line of their own. */
   readonly sink: CallSink;
-  /** Adds a line for each other request that ends with a status from 400 on. */
+  /** Writes a line for each other request that ends with a status from 400 on. */
   watch(server: FastifyInstance): void;
 }
 
-/** Requests that are answered while others wait: what ends a call comes before the end of its answer. */
+/** Calls that are remembered until their answer has ended: their own line comes before that. */
 const REMEMBERED_MAX = 1_000;
 
 /**
- * One line for each request that was refused before it became a call: a mistyped key, model or address. `level`:
- * `info` where a developer looks on.
+ * Writes one line for each request that was refused before it became a call: a mistyped key, model or address.
+ * `level` is `info` in development.
  */
 export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): RefusalLog {
   const logged = new Set<string>();
@@ -23,7 +24,7 @@ export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): Refus
       finished({ requestId, free }) {
         if (free !== null || !logger.isLevelEnabled(level)) return;
         logged.add(requestId);
-        if (logged.size > REMEMBERED_MAX) logged.delete(logged.values().next().value!);
+        dropOldest(logged, REMEMBERED_MAX);
       },
     },
     watch(server) {
@@ -55,5 +56,5 @@ export function createRefusalLog(logger: Logger, level: 'info' | 'debug'): Refus
 }
 
 const PATH_CHARS_MAX = 200;
-/** Of requests that are being answered. */
+/** Errors of requests that are being answered. */
 const reasons = new WeakMap<object, string>();

@@ -1,10 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
 
-/** How long a text stands for whoever scrapes next. */
+/** How long a text is shared. */
 const STANDS_MS = 1_000;
 
-/** One text for all who ask while it is made, and for a second after. What fails is asked for again. */
+/**
+ * One text for everybody who asks while it is made, and for a second after. After a failure the next one who asks
+ * starts anew.
+ */
 export function shareText(make: () => Promise<string>): () => Promise<string> {
   let shared: Promise<string> | null = null;
   return () => {

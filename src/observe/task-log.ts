@@ -3,8 +3,8 @@ import { usageNumbers } from './call-log.ts';
 import type { Logger } from './logger.ts';
 
 /**
- * One line a settled call of a task at `info`, one for a flagged end or a task that was given up at `warn`, one a
- * task that began or ended at `debug`.
+ * Writes one line for a settled call of a task at `info`, for a flagged end or a task that was given up at `warn`,
+ * and for a task that began or ended at `debug`.
  */
 export function createTaskLog(logger: Logger): TaskSink {
   return {

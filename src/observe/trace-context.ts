@@ -1,5 +1,5 @@
-/** The W3C `traceparent` of a request, taken apart. Ids are lower-case hex. */
-export interface TraceParent {
+/** The parts of a W3C `traceparent`. Ids are lower-case hex. */
+interface TraceParent {
   readonly traceId: string;
   readonly spanId: string;
   readonly flags: number;
@@ -7,7 +7,7 @@ export interface TraceParent {
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 
-/** null for anything that the W3C recommendation calls invalid: such a header is ignored, never an error. */
+/** null for a header that the W3C recommendation calls invalid: it is ignored, never an error. */
 export function parseTraceParent(header: string | null | undefined): TraceParent | null {
   if (!header || header.length > 256) return null;
   const match = TRACEPARENT.exec(header);

@@ -2,7 +2,7 @@ import type { TunnelObserver } from '#network';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Tells the log of providers that come and go, and counts it. */
+/** Logs and counts providers that come and go. */
 export function createTunnelObserver(logger: Logger, metrics: Pick<Metrics, 'tunnelEvent'>): TunnelObserver {
   const told = tellLog(logger);
   const counted = Object.entries(told).map(([event, tell]) => [
@@ -37,5 +37,5 @@ function tellLog(logger: Logger): Required<TunnelObserver> {
   };
 }
 
-/** A document can have a thousand. */
+/** Problems of one registration in the log. It can have a thousand. */
 const PROBLEMS_LOGGED = 10;

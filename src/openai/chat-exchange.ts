@@ -1,18 +1,18 @@
 import { type CapField, type CapName, readCapRefusal } from '#wire';
 import type { Exchange, Offer, ReplyReader, UpstreamRequest } from '#gateway';
-import { askedCap, unseenTokens, withPrompt, type ChatBudget } from './chat-budget.ts';
-import type { ReplyContext } from './chat-end.ts';
-import { createChatReplyReader } from './chat-reply-reader.ts';
-import type { ChatBody } from './chat-schema.ts';
-import { createChatStreamReader } from './chat-stream-reader.ts';
-import { forwardedBody, type ForwardedCap } from './forwarded-body.ts';
-import { measurePrompt, type PromptSize } from './prompt-size.ts';
-import { learnCap, takenCap } from './taken-cap.ts';
+import { askedCap, unseenTokens, withPrompt, type ChatBudget } from './caps/chat-budget.ts';
+import type { ReplyContext } from './reply/chat-end.ts';
+import { createChatReplyReader } from './reply/chat-reply-reader.ts';
+import type { ChatBody } from './request/chat-schema.ts';
+import { createChatStreamReader } from './stream/chat-stream-reader.ts';
+import { forwardedBody, type ForwardedCap } from './request/forwarded-body.ts';
+import { measurePrompt, type PromptSize } from './request/prompt-size.ts';
+import { learnCap, takenCap } from './caps/taken-cap.ts';
 
 export interface ChatExchangeOptions {
   readonly body: ChatBody;
   readonly size: PromptSize;
-  /** What the call may use at an offer, as it was locked. */
+  /** The most that the call may use at an offer, as it was locked. */
   readonly budgetAt: (offer: Offer) => ChatBudget;
   readonly requestId: string;
   /** Epoch seconds. */
@@ -35,7 +35,7 @@ export interface ChatExchange extends Exchange {
   reform(offer: Offer, status: number, body: Uint8Array): boolean;
 }
 
-/** What a request is written as for one offer. */
+/** A request as it is written for one offer. */
 interface Form {
   readonly offer: Offer;
   readonly text: string;
@@ -46,7 +46,7 @@ interface Form {
   readonly received: PromptSize;
 }
 
-/** What the offer that is being asked has refused of this call. */
+/** The caps of this call that the offer which is being asked has refused. */
 interface Refused {
   readonly offer: Offer;
   readonly names: CapField[];
@@ -60,7 +60,7 @@ interface Refused {
 /** A name, the other name, and a bound under one of them. */
 const REFUSALS_MAX = 3;
 
-/** What refusals of a cap call it. */
+/** The names of a cap in refusals. */
 const CAP_WORDS = /max_?(?:completion_?|output_?)?tokens/gi;
 
 /**

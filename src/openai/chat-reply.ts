@@ -1,10 +1,10 @@
 import { GatewayError, toHttpError, createSilent, type KeepAlive, type ReplySink } from '#wire';
 import { formatUsd, toUsdNumber, type Frame, type SettledFrame } from '#billing/amounts';
-import { toGatewayError, wasCharged } from '#gateway';
-import type { ChatTail } from './chat-end.ts';
-import { droppedHeader, maxTokensHeader } from './altered-headers.ts';
+import { type Opened, toGatewayError, wasCharged } from '#gateway';
+import type { ChatTail } from './reply/chat-end.ts';
+import { droppedHeader, maxTokensHeader } from './reply/altered-headers.ts';
 
-/** What a reply says of itself. */
+/** Facts that a reply tells of itself. */
 export interface ReplyAbout {
   /** The id that the client is given: of the call, or of the run whose calls answer. */
   readonly id: string;
@@ -26,13 +26,12 @@ export interface ReplyAbout {
   readonly maxTokens?: () => number | null;
 }
 
-/** What answers a request, once it is begun: the frames of one call or of several, whose last tail is a ChatTail. */
-export interface OpenedChat {
+/** The call or run that answers a chat request. The tail of its last frame is a ChatTail. */
+export interface OpenedChat extends Opened {
   readonly about: ReplyAbout;
-  readonly frames: AsyncIterable<Frame>;
 }
 
-/** Begins what answers a request, under `callId` (of newCallId). Rejects with GatewayError. */
+/** Opens what answers a request, under `callId` (of newCallId). Rejects with GatewayError. */
 export type OpenChat = (callId: string, gone: AbortSignal) => Promise<OpenedChat>;
 
 export interface ChatReplyOptions {
@@ -185,7 +184,7 @@ function withUsage(settled: SettledFrame, stream: boolean): Record<string, unkno
   return body;
 }
 
-/** What completes the text of a large reply. */
+/** The end of the text of a large reply. */
 const restWithUsage = (settled: SettledFrame, stream: boolean): string =>
   `,"usage":${JSON.stringify(usageWithCost(settled, stream))}}`;
 

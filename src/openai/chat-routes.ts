@@ -1,50 +1,42 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyPluginAsync } from 'fastify';
-import {
-  GatewayError,
-  ofGeneration,
-  printable,
-  readJson,
-  createKeepAlive,
-  createHttpSink,
-  type ReplySink,
-} from '#wire';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError, printable, readJson, createKeepAlive, createHttpSink } from '#wire';
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import {
+  type Asked,
+  type Caller,
   createCheck,
+  createServe,
+  errorWithTerms,
+  type Idempotency,
   keyedRequest,
-  newCallId,
   NO_PAYMENTS,
-  ownIdempotencyKey,
   paidCaller,
   paidSink,
   parseIdempotencyKey,
-  paymentKey,
-  publicAddress,
-  readPayment,
-  tellPayment,
-  toGatewayError,
-  withTerms,
-  type Caller,
-  type Idempotency,
   type Payments,
   type PaymentSlip,
   type Pipeline,
+  publicAddress,
+  readPayment,
+  type Refusal,
+  requestKey,
   type Speakers,
+  tellPayment,
 } from '#gateway';
 import { requireAdmission } from '#auth';
-import { refuseLookAlikes } from './acted-on.ts';
-import { chatAnswerSchema } from './chat-answer-schema.ts';
-import { writeChatReply } from './chat-reply.ts';
-import { chatSchema, type ChatBody } from './chat-schema.ts';
-import { answerOnce } from './idempotent-reply.ts';
-import { withMaxCost } from './max-cost.ts';
-import { refusePlugins } from './refuse-plugins.ts';
-import { refusePrivateMedia } from './media-hosts.ts';
-import { withModel } from './models-asked.ts';
+import { refuseLookAlikes } from './request/acted-on.ts';
+import { chatAnswerSchema } from './reply/chat-answer-schema.ts';
+import { type OpenedChat, writeChatReply } from './chat-reply.ts';
+import { chatSchema, type ChatBody } from './request/chat-schema.ts';
+import { withMaxCost } from './request/max-cost.ts';
+import { refusePlugins } from './request/refuse-plugins.ts';
+import { refusePrivateMedia } from './request/media-hosts.ts';
+import { withModel } from './request/models-asked.ts';
 import { createOpenChat } from './open-chat.ts';
+import { recordReply } from './recorded-reply.ts';
 import type { ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 
 export interface ChatDeps {
@@ -54,11 +46,11 @@ export interface ChatDeps {
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'> & Partial<Pick<Config, 'publicUrl' | 'webhooks'>>;
   /**
-   * What can be asked as if it were a model, asked for with each request: `a2a/<agent>`, `mcp/<service>/<tool>`.
-   * Default nothing.
+   * Agents and tools that can be named in the place of a model: `a2a/<agent>`, `mcp/<service>/<tool>`. Read with
+   * each request. Default none.
    */
   readonly speakers?: () => Partial<Speakers>;
-  /** What tools that the gateway calls for a model need. Default: there are none. */
+  /** For tools that the gateway calls for a model. Default: it calls none. */
   readonly toolLoop?: ToolLoopDeps;
   /** Epoch milliseconds. */
   readonly now: () => number;
@@ -73,27 +65,68 @@ export interface ChatDeps {
 
 const KEEP_ALIVE_MS = 15_000;
 
+/** A request as it was read, before anything is looked up. */
+interface ChatRequest {
+  readonly body: ChatBody;
+  readonly caller: Caller;
+  readonly payment: PaymentSlip | null;
+  /** The idempotency key; null for none. */
+  readonly key: string | null;
+  /** SHA-256 of the body. */
+  readonly bodyHash: () => string;
+}
+
 /**
  * `POST /chat/completions`, streaming or not. Register it under `/api/v1`; errors before the first byte are thrown
  * to the server's error handler.
  */
 export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
-  const {
-    pipeline,
-    idempotency,
-    payments = NO_PAYMENTS,
-    config,
-    speakers = () => NO_SPEAKERS,
-    toolLoop = null,
-    now,
-    onError,
-    keepAliveMs = KEEP_ALIVE_MS,
-  } = deps;
+  const { pipeline, payments = NO_PAYMENTS, config, speakers = () => NO_SPEAKERS, toolLoop = null, now } = deps;
   const { limits } = config;
   const schema = chatSchema(limits.messagesMax);
-  const check = createCheck<ChatBody>(schema);
-  const keepAlive = createKeepAlive(keepAliveMs);
+  const read = createReadChat(payments, config, createCheck<ChatBody>(schema));
+  const keepAlive = createKeepAlive(deps.keepAliveMs ?? KEEP_ALIVE_MS);
   const chooseChat = createOpenChat({ pipeline, config, speakers, toolLoop });
+  const serve = createServe({ idempotency: deps.idempotency, payments });
+
+  /** A request as `serve` answers it. */
+  function asked(request: FastifyRequest, reply: FastifyReply, chat: ChatRequest): Asked<OpenedChat> {
+    const { body, caller, payment, key, bodyHash } = chat;
+    const options = { keepAlive, onError: (error: unknown) => deps.onError(error, request) };
+    const gone = new AbortController();
+    const client = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
+    const context = {
+      caller,
+      payment,
+      requestId: request.id,
+      headers: request.headers,
+      now: now(),
+      replyBytesMax: config.upstream.replyBytesMax,
+      receipts: config.billing.receipts,
+    };
+    return {
+      caller,
+      repeats: key === null ? null : { key, bodyHash: bodyHash() },
+      gone: gone.signal,
+      open: chooseChat(body, context, options.onError),
+      async write(opened, kept) {
+        if (!kept) {
+          await writeChatReply(opened, paidSink(client, payment), options);
+          return null;
+        }
+        const { sink, reply: whole, end } = recordReply(client);
+        const charged = await writeChatReply(opened, paidSink(sink, payment), options);
+        return { kept: whole, charged, end };
+      },
+      replay({ status, headers, body: bytes }) {
+        client.head(status, { ...headers, 'idempotent-replayed': 'true' });
+        client.end(bytes);
+      },
+      refuse: async (refusal) => {
+        throw await refused(refusal, body, publicAddress(request, config.publicUrl ?? null));
+      },
+    };
+  }
 
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
@@ -110,18 +143,8 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       {
         bodyLimit: limits.chatBodyBytesMax,
         schema: {
-          summary: 'Create a chat completion',
-          operationId: 'createChatCompletion',
-          description:
-            'Routes the conversation to a provider of the model, locks the estimated cost, and settles by actual use. ' +
-            'With `stream` the answer is `text/event-stream`: `data:` frames with `choices[].delta`, the last of which carries `finish_reason` and `usage`, then `data: [DONE]`. ' +
-            'Fields of the published chat API and the usual sampling extensions that are not listed here are passed to the provider untouched, others to providers ' +
-            'that list them; the header `x-tollgate-dropped` names those that were not passed on. ' +
-            '`a2a/<agent>` and `mcp/<service>/<tool>` in the place of a model ask an agent or a tool, at its own price. ' +
-            'Tools of type `mcp` are called by the gateway itself: `usage.cost` is then the sum of all calls, which `usage.cost_details.children` lists.' +
-            (payments.open ? PAYABLE : ''),
-          tags: ['Chat'],
-          consumes: ['application/json'],
+          ...DESCRIBED,
+          description: DESCRIBED.description + (payments.open ? PAYABLE : ''),
           body: schema,
           response: { 200: chatAnswerSchema },
         },
@@ -129,75 +152,12 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         validatorCompiler: () => () => true,
       },
       async (request, reply) => {
-        refuseEncoding(request.headers['content-encoding']);
-        const bytes = request.body ?? EMPTY;
-        const parsed = await readJson(bytes, limits);
-        refuseLookAlikes(parsed);
-        const body = withMaxCost(check(withModel(parsed)), request.headers['x-max-cost']);
-        refusePlugins(body);
-        if (config.webhooks?.allowPrivate === false) refusePrivateMedia(body);
-        const ownKey = idempotencyKeyIn(request.headers);
-        const payment = payments.open
-          ? readPayment(request.headers, () => keyedRequest(hash('sha256', bytes), ownKey))
-          : null;
-        const { caller: admitted } = admissionOf(request);
-        const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
-        const options = { keepAlive, onError: (error: unknown) => onError(error, request) };
-        const open = chooseChat(
-          body,
-          {
-            caller,
-            payment,
-            requestId: request.id,
-            headers: request.headers,
-            now: now(),
-            replyBytesMax: config.upstream.replyBytesMax,
-            receipts: config.billing.receipts,
-          },
-          options.onError,
-        );
-        const callId = newCallId();
-        const gone = new AbortController();
-        const run = async (sink: ReplySink) => {
-          const opened = await open(callId, gone.signal);
-          try {
-            return await writeChatReply(opened, paidSink(sink, payment), options);
-          } catch (error) {
-            throw ofGeneration(toGatewayError(error), opened.about.id);
-          }
-        };
-        const key = keyOf(caller, payment, ownKey);
+        const chat = await read(request.body ?? EMPTY, request.headers, admissionOf(request).caller);
         try {
-          if (key === null) await run(createHttpSink(reply, limits.clientStallMs, () => gone.abort()));
-          else {
-            // What was answered before is answered again whether or not it could be run now, so nothing is chosen
-            // before the key is looked at.
-            const use = {
-              account: caller.account,
-              key,
-              callId,
-              bodyHash: hash('sha256', bytes),
-              allowedServices: caller.key?.allowedServices ?? null,
-            };
-            await answerOnce(
-              idempotency,
-              use,
-              createHttpSink(reply, limits.clientStallMs, () => {}),
-              run,
-            );
-          }
+          await serve(asked(request, reply, chat));
         } catch (error) {
-          tellPayment(reply, payment);
-          const url = publicAddress(request, config.publicUrl ?? null);
-          const description = `A chat completion by ${printable(body.model, MODEL_CHARS_MAX)}`;
-          throw await withTerms(payments, error, {
-            caller,
-            resource: (missing) => ({
-              url,
-              description: `${description}, at most ${formatUsd(missing)} USDC more`,
-              mimeType: 'application/json',
-            }),
-          });
+          tellPayment(reply, chat.payment);
+          throw error;
         }
         // The client left before the head: there is nobody to answer.
         if (!reply.sent) reply.hijack();
@@ -206,21 +166,58 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   };
 }
 
-const EMPTY = Buffer.alloc(0);
+type ReadChat = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller) => Promise<ChatRequest>;
+
+/** Reads and checks a request. It throws GatewayError for what is wrong with it. */
+function createReadChat(
+  payments: Payments,
+  { limits, webhooks }: ChatDeps['config'],
+  check: (value: unknown) => ChatBody,
+): ReadChat {
+  return async (bytes, headers, admitted) => {
+    refuseEncoding(headers['content-encoding']);
+    const parsed = await readJson(bytes, limits);
+    refuseLookAlikes(parsed);
+    const body = withMaxCost(check(withModel(parsed)), headers['x-max-cost']);
+    refusePlugins(body);
+    if (webhooks?.allowPrivate === false) refusePrivateMedia(body);
+    const ownKey = idempotencyKeyIn(headers);
+    const bodyHash = () => hash('sha256', bytes);
+    const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
+    const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
+    return { body, caller, payment, key: requestKey(caller, payment, ownKey), bodyHash };
+  };
+}
+
+const DESCRIBED = {
+  summary: 'Create a chat completion',
+  operationId: 'createChatCompletion',
+  description:
+    'Routes the conversation to a provider of the model, locks the estimated cost, and settles by actual use. ' +
+    'With `stream` the answer is `text/event-stream`: `data:` frames with `choices[].delta`, the last of which carries `finish_reason` and `usage`, then `data: [DONE]`. ' +
+    'Fields of the published chat API and the usual sampling extensions that are not listed here are passed to the provider untouched, others to providers ' +
+    'that list them; the header `x-tollgate-dropped` names those that were not passed on. ' +
+    '`a2a/<agent>` and `mcp/<service>/<tool>` in the place of a model ask an agent or a tool, at its own price. ' +
+    'Tools of type `mcp` are called by the gateway itself: `usage.cost` is then the sum of all calls, which `usage.cost_details.children` lists.',
+  tags: ['Chat'],
+  consumes: ['application/json'],
+};
 const PAYABLE =
   ' What the balance does not reach for is answered with 402 and the terms of x402 (version 2) in `PAYMENT-REQUIRED`: the same request with a payment in `PAYMENT-SIGNATURE` ' +
   'is answered, from whoever has no account too.';
+const EMPTY = Buffer.alloc(0);
 const MODEL_CHARS_MAX = 128;
 const NO_SPEAKERS: Partial<Speakers> = {};
 
-/**
- * The idempotency key as it is kept; null for none. Who comes without an account has none to keep it in, unless the
- * request is paid for: then that is its key.
- */
-function keyOf(caller: Caller, payment: PaymentSlip | null, key: string | null): string | null {
-  if (caller.anonymous) return null;
-  if (key !== null) return ownIdempotencyKey(caller, key);
-  return caller.paying && payment ? paymentKey(payment) : null;
+/** The error of a request that was refused for want of money: with terms where it can be paid. */
+async function refused(
+  { error, payable, amount, terms }: Refusal,
+  { model }: ChatBody,
+  url: string,
+): Promise<GatewayError> {
+  if (!payable) return error;
+  const description = `A chat completion by ${printable(model, MODEL_CHARS_MAX)}, at most ${formatUsd(amount)} USDC more`;
+  return errorWithTerms(error, await terms({ url, description, mimeType: 'application/json' }));
 }
 
 function idempotencyKeyIn({ 'idempotency-key': header }: IncomingHttpHeaders): string | null {

@@ -3,18 +3,19 @@ import { MoneyError, parseRates } from '#billing/amounts';
 import {
   capCost,
   NO_PREFERENCES,
+  oneRequest,
   type Caller,
   type CallRequest,
   type Offer,
   type PaymentSlip,
   type RoutePreferences,
 } from '#gateway';
-import { chatBudget, checkFits, toUsage, type ChatBudget } from './chat-budget.ts';
+import { chatBudget, checkFits, toUsage, type ChatBudget } from './caps/chat-budget.ts';
 import { createChatExchange, type ChatExchange } from './chat-exchange.ts';
-import type { ChatBody, ProviderPreferences } from './chat-schema.ts';
-import { maxCostOf } from './max-cost.ts';
-import { modelsAsked } from './models-asked.ts';
-import { measurePrompt } from './prompt-size.ts';
+import type { ChatBody, ProviderPreferences } from './request/chat-schema.ts';
+import { maxCostOf } from './request/max-cost.ts';
+import { modelsAsked } from './request/models-asked.ts';
+import { measurePrompt } from './request/prompt-size.ts';
 
 export interface ChatContext {
   readonly caller: Caller;
@@ -73,7 +74,7 @@ export function toCall(
     stickyKey: session === null ? null : `${context.caller.account} ${session}`,
     images: size.images,
     stream,
-    exchange,
+    exchange: oneRequest(exchange),
     estimate(offer) {
       checkFits(size, offer);
       return toUsage(budgetAt(offer), size);

@@ -1,3 +1,3 @@
 export { chatRoutes } from './chat-routes.ts';
 export { createModelSpeaker } from './model-speaker.ts';
-export { modelsRoutes } from './models-routes.ts';
+export { modelsRoutes } from './models/models-routes.ts';

@@ -1,10 +1,10 @@
 import type { Config } from '#config';
-import { byService, type Catalog, type Exchange, type Speaker } from '#gateway';
+import { byService, type Catalog, oneRequest, type Speaker } from '#gateway';
 import { toChatBody } from './bridge/ask-body.ts';
 import { createPartsReader } from './bridge/parts-reader.ts';
 import { toCall } from './chat-to-call.ts';
 
-export interface ModelSpeakerOptions {
+interface ModelSpeakerOptions {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
   readonly config: Pick<Config, 'upstream'>;
   /** Epoch milliseconds. */
@@ -53,11 +53,11 @@ export function createModelSpeaker({ catalog, config, now }: ModelSpeakerOptions
         receipts: 'on-request',
         asObject: true,
       });
-      const spoken: Exchange = {
+      const spoken = oneRequest({
         request: (offer) => exchange.request(offer),
         reform: (offer, status, body) => exchange.reform(offer, status, body),
         reader: (offer) => createPartsReader(exchange.reader(offer)),
-      };
+      });
       return { ...request, exchange: spoken, stream: ask.stream, traceparent, wantsReceipt };
     },
   };

@@ -1,17 +1,17 @@
 import type { Config } from '#config';
-import { speakerOf, type Pipeline, type Speakers } from '#gateway';
+import { openCall, speakerOf, type Pipeline, type Speakers } from '#gateway';
 import { openBridged } from './bridge/open-bridged.ts';
 import type { OpenChat, ReplyAbout } from './chat-reply.ts';
-import type { ChatBody } from './chat-schema.ts';
+import type { ChatBody } from './request/chat-schema.ts';
 import { toCall, type ChatContext } from './chat-to-call.ts';
 import { openToolLoop, type ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 
 export interface OpenChatDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly config: Pick<Config, 'limits' | 'upstream'>;
-  /** What can be asked by its name with a prefix. */
+  /** Agents and tools, by the prefix of their names. */
   readonly speakers: () => Partial<Speakers>;
-  /** What tools that the gateway calls for a model need; null where there are none. */
+  /** For tools that the gateway calls for a model; null where it calls none. */
   readonly toolLoop: ToolLoopDeps | null;
 }
 
@@ -38,7 +38,8 @@ export function createOpenChat({ pipeline, config, speakers, toolLoop }: OpenCha
 function openModel(pipeline: OpenChatDeps['pipeline'], body: ChatBody, context: ChatContext): OpenChat {
   const { request, exchange } = toCall(body, context);
   return async (callId, gone) => {
-    const call = await pipeline.prepare(request, callId);
+    const opened = await openCall(pipeline, request, callId, gone);
+    const { call } = opened;
     exchange.callId = call.id;
     const about: ReplyAbout = {
       id: call.id,
@@ -49,6 +50,6 @@ function openModel(pipeline: OpenChatDeps['pipeline'], body: ChatBody, context: 
       dropped: () => exchange.dropped,
       maxTokens: () => exchange.maxTokens,
     };
-    return { about, frames: pipeline.run(call, gone) };
+    return { ...opened, about };
   };
 }

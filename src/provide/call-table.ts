@@ -5,9 +5,8 @@ import type { Forward } from './forward.ts';
 import { refuse } from './own-reply.ts';
 
 /**
- * What a gateway may ask of a service with the provider's key: the work that is priced, not the files, the
- * fine-tuning and the accounts that live beside it in an upstream's API. Tools and agents are whole services of
- * their own.
+ * The paths that a gateway may ask for with the provider's key: priced work, not the files, the fine-tuning and the
+ * accounts of an upstream's API. Tools and agents are offered whole.
  */
 const OFFERED: Readonly<Record<Primitive, RegExp | null>> = {
   model: /^\/(?:chat\/completions|completions|embeddings|messages|responses)$/,

@@ -5,17 +5,20 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
+import { Timers } from '#wire';
 import {
   CONTROL_PATH,
   createSocketStream,
+  keepAlive,
   SOCKET_OPTIONS,
   TUNNEL_PROTOCOL,
   type RegistrationProblem,
 } from '#network/tunnel';
 import { describeFault } from './connect-fault.ts';
 import { answerControl } from './control.ts';
+import { readRejection, type DialRejection } from './dial-rejection.ts';
 import type { Log } from './log.ts';
 import type { Wallet } from './wallet/wallet.ts';
 
@@ -43,17 +46,7 @@ export interface ConnectionOptions {
 /** Why a connection is not, or no longer, the one to have. */
 export type Ending =
   | { readonly kind: 'lost'; readonly why: string }
-  /**
-   * The router answered the dial with an HTTP error. `retryAfterMs` is what it asked for; `skewMs` is this
-   * machine's clock minus the router's.
-   */
-  | {
-      readonly kind: 'rejected';
-      readonly status: number;
-      readonly message: string;
-      readonly retryAfterMs: number | null;
-      readonly skewMs: number | null;
-    }
+  | DialRejection
   | { readonly kind: 'refused'; readonly message: string; readonly problems: readonly RegistrationProblem[] }
   | { readonly kind: 'replaced' }
   /** The router stops: running calls go on here, and another connection is needed. */
@@ -72,13 +65,12 @@ export interface Connection {
 const HANDSHAKE_MS = 10_000;
 /** From the open socket to the registered services. */
 const READY_MS = 30_000;
-/** What a peer may take to let go of a connection that is over. */
+/** Time for a peer to close a connection that is over. */
 const CLOSE_MS = 2_000;
-const ANSWER_BYTES_MAX = 4_096;
 /** How long a router that stops may keep a connection for the calls that run on it. */
 const DRAINED_MS = 15 * 60_000;
 
-/** What one call may have on its way to a stalled upstream, and all calls of the tunnel together. */
+/** Bytes on their way to a stalled upstream: of one call, and of all calls of the tunnel. */
 const STREAM_WINDOW = 256 * 1024;
 const TUNNEL_WINDOW = 16 * 1024 * 1024;
 
@@ -87,12 +79,7 @@ export function connect(options: ConnectionOptions): Connection {
   const { log, streamsMax, silenceMs } = options;
   const ending = Promise.withResolvers<Ending>();
   const closed = Promise.withResolvers<void>();
-  const socket = new WebSocket(options.url, [TUNNEL_PROTOCOL], {
-    ...SOCKET_OPTIONS,
-    headers: options.headers,
-    handshakeTimeout: HANDSHAKE_MS,
-    followRedirects: false,
-  });
+  const socket = dial(options);
   // Before the socket opens: what the gateway says first would be lost otherwise, and it says it at once.
   const duplex = createSocketStream(socket);
   let session: ServerHttp2Session | null = null;
@@ -102,8 +89,7 @@ export function connect(options: ConnectionOptions): Connection {
   let leaving = false;
   /** The router stops. */
   let drained = false;
-  const timers = new Set<NodeJS.Timeout>();
-  const later = (ms: number, what: () => void) => timers.add(setTimeout(what, ms).unref());
+  const timers = new Timers();
 
   const destroy = () => socket.terminate();
   const end = (how: Ending) => {
@@ -113,7 +99,7 @@ export function connect(options: ConnectionOptions): Connection {
     if (how.kind !== 'draining') destroy();
     else if (!drained) {
       drained = true;
-      later(DRAINED_MS, destroy);
+      timers.later(DRAINED_MS, destroy);
     }
   };
   const lost = (why: string) => end({ kind: 'lost', why });
@@ -131,8 +117,7 @@ export function connect(options: ConnectionOptions): Connection {
   }
 
   function openControl(stream: ServerHttp2Stream): void {
-    const ready = setTimeout(() => lost('the router did not register the services in time'), READY_MS);
-    timers.add(ready);
+    const ready = timers.later(READY_MS, () => lost('the router did not register the services in time'));
     const answered = answerControl({
       stream,
       document: options.document,
@@ -160,46 +145,37 @@ export function connect(options: ConnectionOptions): Connection {
     control?.stream.end();
     control?.stream.close();
     session?.close();
-    later(CLOSE_MS, destroy);
+    timers.later(CLOSE_MS, destroy);
   }
 
   socket.on('open', () => {
-    session = performServerHandshake(duplex, {
-      settings: { enablePush: false, maxConcurrentStreams: streamsMax + 1, initialWindowSize: STREAM_WINDOW },
-      // Bounds that protect a server from strangers. This one dialled its only client, which cancels as its own
-      // clients leave; memory is bounded by the number of streams and their windows.
-      maxSessionMemory: 4_096,
-      streamResetBurst: 1_000_000,
-      streamResetRate: 1_000_000,
-    });
-    session.setLocalWindowSize(TUNNEL_WINDOW);
+    session = openSession(duplex, streamsMax);
     session.on('error', (error: Error) => lost(`the tunnel broke: ${error.message}`));
     session.on('goaway', () => {
       end({ kind: 'draining' });
       leaving = true;
       if (running === 0) finish();
     });
-    session.on('close', () => later(CLOSE_MS, destroy));
+    session.on('close', () => timers.later(CLOSE_MS, destroy));
     session.on('stream', onStream);
-    later(HANDSHAKE_MS, () => {
+    timers.later(HANDSHAKE_MS, () => {
       if (control === null) lost('the router did not open the control stream');
     });
     if (leaving) finish();
   });
   socket.on('upgrade', ({ socket: wire }: IncomingMessage) => {
-    timers.add(keepAlive(socket, wire, silenceMs, () => lost(`the router was silent for ${silenceMs / 1000} s`)));
+    const silent = () => lost(`the router was silent for ${silenceMs / 1000} s`);
+    timers.add(keepAlive({ wire, silenceMs, ping: pingOf(socket), silent }));
   });
   socket.on('unexpected-response', (_request, response: IncomingMessage) => {
-    later(HANDSHAKE_MS, destroy);
-    void readAnswer(response, Object.values(options.headers)).then((message) =>
-      end({ kind: 'rejected', status: response.statusCode ?? 0, message, ...readHeaders(response, options.now()) }),
-    );
+    timers.later(HANDSHAKE_MS, destroy);
+    void readRejection(response, Object.values(options.headers), options.now()).then(end);
   });
   // The duplex fails with the socket; both must be listened to.
   duplex.on('error', () => {});
   socket.on('error', (error) => lost(describeFault(error)));
   socket.on('close', () => {
-    for (const timer of timers) clearTimeout(timer);
+    timers.clear();
     session?.destroy();
     lost('the router closed the connection');
     closed.resolve();
@@ -214,53 +190,38 @@ export function connect(options: ConnectionOptions): Connection {
       control?.end.send({ type: 'draining' });
       if (session === null) return destroy();
       if (running === 0) return finish();
-      later(ms, destroy);
+      timers.later(ms, destroy);
     },
     destroy,
   };
 }
 
-/** Pings, and tells when nothing at all has come for `silenceMs`. */
-function keepAlive(socket: WebSocket, wire: Socket, silenceMs: number, silent: () => void): NodeJS.Timeout {
-  let heard = 0;
-  let missed = 0;
-  return setInterval(() => {
-    missed = wire.bytesRead === heard ? missed + 1 : 0;
-    heard = wire.bytesRead;
-    if (missed >= PINGS_MISSED_MAX) silent();
-    else if (socket.readyState === WebSocket.OPEN) socket.ping();
-  }, silenceMs / PINGS_MISSED_MAX).unref();
+function dial({ url, headers }: ConnectionOptions): WebSocket {
+  return new WebSocket(url, [TUNNEL_PROTOCOL], {
+    ...SOCKET_OPTIONS,
+    headers,
+    handshakeTimeout: HANDSHAKE_MS,
+    followRedirects: false,
+  });
 }
-const PINGS_MISSED_MAX = 3;
 
-/** What the router says in place of a tunnel, without the credential, should it repeat what it was shown. */
-async function readAnswer(response: IncomingMessage, credentials: readonly string[]): Promise<string> {
-  let text = '';
-  let words = response.statusMessage ?? '';
-  try {
-    for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
-      text += chunk;
-      if (text.length > ANSWER_BYTES_MAX) break;
-    }
-    const body = JSON.parse(text) as { error?: { message?: unknown } } | null;
-    if (typeof body?.error?.message === 'string') words = body.error.message;
-  } catch {
-    // Not JSON, or cut: the words of the status have to do.
-  }
-  return credentials
-    .reduce((masked, credential) => masked.replaceAll(credential.replace(/^Bearer /, ''), '[redacted]'), words)
-    .slice(0, WORDS_MAX);
-}
-const WORDS_MAX = 500;
-
-function readHeaders(
-  { headers }: IncomingMessage,
-  now: number,
-): { readonly retryAfterMs: number | null; readonly skewMs: number | null } {
-  const seconds = Number(headers['retry-after'] ?? Number.NaN);
-  const date = Date.parse(headers.date ?? '');
-  return {
-    retryAfterMs: seconds >= 0 && Number.isFinite(seconds) ? seconds * 1000 : null,
-    skewMs: Number.isNaN(date) ? null : now - date,
+/** A WebSocket ping a turn. The answer is seen in the bytes that come. */
+function pingOf(socket: WebSocket): (answered: () => void) => void {
+  return (answered) => {
+    if (socket.readyState === WebSocket.OPEN) socket.ping();
+    answered();
   };
+}
+
+function openSession(duplex: Duplex, streamsMax: number): ServerHttp2Session {
+  const session = performServerHandshake(duplex, {
+    settings: { enablePush: false, maxConcurrentStreams: streamsMax + 1, initialWindowSize: STREAM_WINDOW },
+    // Bounds that protect a server from strangers. This one dialled its only client, which cancels as its own
+    // clients leave; memory is bounded by the number of streams and their windows.
+    maxSessionMemory: 4_096,
+    streamResetBurst: 1_000_000,
+    streamResetRate: 1_000_000,
+  });
+  session.setLocalWindowSize(TUNNEL_WINDOW);
+  return session;
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ServerHttp2Stream } from 'node:http2';
-import { createLines } from '#wire';
+import { createLines, isObject, type JsonObject } from '#wire';
 import {
   CONTROL_LINE_BYTES_MAX,
   registrationText,
@@ -53,7 +53,7 @@ export function answerControl(options: ControlOptions): { send(message: ProxyMes
   let greeted = false;
   let registered = false;
 
-  function take(message: Readonly<Record<string, unknown>>): void {
+  function take(message: JsonObject): void {
     switch (message['type']) {
       case 'welcome': {
         // One connection gets one signature.
@@ -114,17 +114,15 @@ const LISTED_MAX = 10_000;
 /** The text that is signed is one line a fact. */
 const CHALLENGE = /^[!-~]{1,128}$/;
 
-function readWelcome({ provider, account, challenge, version }: Readonly<Record<string, unknown>>): Welcome | null {
+function readWelcome({ provider, account, challenge, version }: JsonObject): Welcome | null {
   if (typeof provider !== 'string' || typeof challenge !== 'string' || !CHALLENGE.test(challenge)) return null;
   return { type: 'welcome', provider, account: textOf(account), challenge, version: textOf(version) };
 }
 
-function readProblem({ key, wrong, right }: Readonly<Record<string, unknown>>): RegistrationProblem {
+function readProblem({ key, wrong, right }: JsonObject): RegistrationProblem {
   return { key: textOf(key), wrong: textOf(wrong), right: textOf(right) };
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null;
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 const listOf = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? (value as unknown[]).slice(0, LISTED_MAX) : [];

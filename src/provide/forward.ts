@@ -43,7 +43,7 @@ export function createForward({ target, dispatcher, failed }: ForwardOptions): F
   };
 }
 
-/** What a gateway asks with. A TRACE would show it the upstream's key. */
+/** The methods of a gateway's requests. A TRACE would show it the upstream's key. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'POST', 'DELETE']);
 
 /**
@@ -70,7 +70,7 @@ const HOP_BY_HOP = [
   'upgrade',
   'http2-settings',
 ];
-/** What a caller shows to a gateway is not for the provider's upstream. */
+/** A caller's credentials are for the gateway, not for the provider's upstream. */
 const CREDENTIALS = [
   'authorization',
   'cookie',
@@ -83,7 +83,7 @@ const CREDENTIALS = [
   'payment-signature',
   'x-payment',
 ];
-/** What some upstreams take in place of the path, the method, the client or the owner of the key. */
+/** Headers that some upstreams read in place of the path, the method, the client or the owner of the key. */
 const OVERRIDES = [
   'forwarded',
   'openai-organization',

@@ -13,7 +13,7 @@ export interface LogOptions {
   /** `text` for people, `json` for machines. */
   readonly style: 'json' | 'text';
   readonly color?: boolean;
-  /** Values that never appear, whatever carries them. What looks like a secret is masked as well. */
+  /** Values that never appear in a line. Text that looks like a secret is masked as well. */
   readonly secrets: readonly (string | null)[];
   /** Takes finished lines, each with its line end. */
   readonly write: (line: string) => void;
@@ -43,7 +43,7 @@ function messageOfError(_name: string, value: unknown): unknown {
   return value instanceof Error ? value.message : value;
 }
 
-/** What tools and routers say must not move the cursor of a terminal. */
+/** Words of tools and routers must not move the cursor of a terminal. */
 function forTerminal(name: string, value: unknown): unknown {
   const plain = messageOfError(name, value);
   return typeof plain === 'string' ? plain.replace(/\p{Cc}+/gu, ' ') : plain;

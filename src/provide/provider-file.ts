@@ -94,7 +94,7 @@ export async function loadProvider(
   return { config: freeze(config), wallet };
 }
 
-/** What could be read; all of it is sound only where `reading` has no problems. */
+/** The readable part of the file. All of it is sound only where `reading` has no problems. */
 interface ReadProvider {
   readonly config: ProviderConfig | null;
   /** Also where other parts have problems, so that those of its key can be told with them. */

@@ -1,6 +1,6 @@
 import { TUNNEL_PATH } from '#wire';
 
-/** Where a router's tunnel is. The path of the router's address stays: a router may live below one. */
+/** The address of a router's tunnel. The path of the router's address stays: a router may live below one. */
 export function tunnelUrl(router: string): string {
   const url = new URL(router);
   url.protocol = url.protocol === 'http:' ? 'ws:' : 'wss:';

@@ -24,7 +24,7 @@ const example = {
   params: { model: EXAMPLE_MODEL, messages: [{ role: 'user', content: 'Hello' }] },
 };
 
-/** What the reference says of the endpoint. It describes and does not validate. */
+/** The reference's description of the endpoint. It validates nothing. */
 export const DESCRIPTION: FastifySchema = {
   tags: ['JSON-RPC'],
   // Some methods are for everybody.

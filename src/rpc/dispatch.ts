@@ -7,7 +7,7 @@ import { type Method, ownHeaders } from './method.ts';
 import { streamedAt } from './method-table.ts';
 import { errorOf, type Outcome, outcomeOfHttp, outcomeOfWire } from './outcome.ts';
 
-/** What a method is given besides its parameters. */
+/** The request around a method call. */
 export interface Context extends Behalf {
   /** The Idempotency-Key of the HTTP request; null in a batch. */
   readonly idempotencyKey: string | null;
@@ -38,9 +38,9 @@ interface Given {
 }
 
 /**
- * The methods behind json-rpc-2.0's server, which is given one checked request at a time: alone it would reject
- * over a batch that holds null, answer a batch of one without its array, run as many entries as come at once, and
- * tell clients the message of whatever was thrown.
+ * Runs methods through the server of json-rpc-2.0, which is given one checked request at a time. Alone it would reject
+ * for a batch that holds null, answer a batch of one without its array, run all entries at once, and show clients the
+ * message of any thrown error.
  */
 export function createDispatch({ methods, ask, discover }: DispatchOptions): Dispatch {
   const server = new JSONRPCServer<Given>({ errorListener: () => {} });
@@ -90,7 +90,7 @@ function unknownMethod(name: string, methods: readonly Method[]): Outcome {
   );
   const message =
     at === null
-      ? `There is no method ${JSON.stringify(name.slice(0, 100))}: ${DISCOVER} lists those that there are${hint === '' ? '' : `. ${hint}`}`
+      ? `There is no method ${JSON.stringify(name.slice(0, 100))}: ${DISCOVER} lists all methods${hint === '' ? '' : `. ${hint}`}`
       : `${name} answers with a stream, which a reply of JSON-RPC cannot be: ${at}`;
   return errorOf({ error: { code: CODE.methodNotFound, message }, status: 200, headers: {} });
 }

@@ -12,7 +12,7 @@ export type Entry =
 
 export interface Refused {
   readonly kind: 'refused';
-  /** As it is written; `null` where there is none that can be read. */
+  /** As it is written; `null` where it cannot be read. */
   readonly idText: string;
   readonly error: JsonRpcError;
 }
@@ -31,7 +31,7 @@ export function readEntry(text: string): Entry | undefined {
   return refuse('null', CODE.invalidRequest, 'A response cannot be posted here: send requests, with a method');
 }
 
-/** What is read here; the door that an entry is for looks at the rest. */
+/** The members that this endpoint acts on. The door of the entry checks the others. */
 const ACTED_ON: ActedOnAt = [
   [[], actedOn(['_meta'])],
   [['_meta'], actedOn([KEY, MAX_COST_META, RECEIPT, PAYMENT])],

@@ -59,8 +59,8 @@ export interface RpcFault {
 }
 
 /**
- * Any thrown value. `data` names our code, what is wrong, when a retry can help and the HTTP status that it has on
- * other wires.
+ * Any thrown value as an error of JSON-RPC. `data` names our code, the parameter, when a retry can help, and the HTTP
+ * status on other wires.
  */
 export function toRpcFault(thrown: unknown): RpcFault {
   const known = toGatewayError(thrown);
@@ -149,7 +149,7 @@ function parse(text: string): JsonObject {
   }
 }
 
-/** What is wrong with the parameters of a method. */
+/** A fault in the parameters of a method. */
 export function badParams(message: string, param: string): GatewayError {
   return new GatewayError('invalid_request', message, { param });
 }

@@ -46,7 +46,10 @@ const OUTWARD = [
  */
 export type Carried = Readonly<Record<string, readonly string[]>>;
 
-/** What entries carry of a request. `rawHeaders` is IncomingMessage.rawHeaders, names and values by turns. */
+/**
+ * The headers of a request that its entries carry. `rawHeaders` is IncomingMessage.rawHeaders, names and values by
+ * turns.
+ */
 export function carriedOf(rawHeaders: readonly string[]): Carried {
   const carried: Record<string, string[]> = {};
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
@@ -59,7 +62,7 @@ export function carriedOf(rawHeaders: readonly string[]): Carried {
 /** Whether a request says who calls; whether that is true is the doors' to judge. */
 export const hasCredential = (carried: Carried): boolean => CREDENTIALS.some((name) => Object.hasOwn(carried, name));
 
-/** What a client is told of the headers of the door's reply. */
+/** The headers of the door's reply that the client gets. */
 export function toldOf(headers: Readonly<Record<string, string>>): Record<string, string> {
   const told: Record<string, string> = {};
   for (const name of OUTWARD) {

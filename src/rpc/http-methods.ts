@@ -6,7 +6,7 @@ const API = '/api/v1';
 
 type Words = Pick<Method, 'name' | 'summary' | 'open'>;
 
-/** A page: what is given by name goes into its query. */
+/** A page. Its parameters go into the query. */
 export function page(words: Words, url: string): Method {
   return {
     ...words,
@@ -33,8 +33,8 @@ export function pageOf(
 }
 
 /**
- * A billed call over HTTP: what is given by name is its body, as it is written. Streams are refused, since a reply
- * of JSON-RPC is one message.
+ * A billed call over HTTP. Its parameters are the body, as they are written. Streams are refused, since a reply of
+ * JSON-RPC is one message.
  */
 export function post(words: Words, url: string): Method {
   const path = API + url;

@@ -3,7 +3,7 @@ import type { ReplyHold } from '#gateway';
 import { toRpcFault } from './errors-rpc.ts';
 import { errorOf, type Outcome, replyText } from './outcome.ts';
 
-/** What is to become of one entry. */
+/** One entry that is to be answered. */
 export interface Asked {
   readonly idText: string;
   /** Its answer may have been paid for, so that it is never left out. */

@@ -70,6 +70,6 @@ const STREAMING: Readonly<Record<string, string>> = {
 export const methodsOf = (hasRoute: HasRoute): readonly Method[] =>
   METHODS.filter(({ route: { verb, url } }) => hasRoute({ method: verb, url }));
 
-/** Where a method that streams is answered; null for every other. */
+/** The endpoint of a method that streams; null for every other method. */
 export const streamedAt = (method: string): string | null =>
   Object.hasOwn(STREAMING, method) ? STREAMING[method]! : null;

@@ -24,7 +24,10 @@ export interface Method {
   readonly billed?: true;
   /** Parameters that the description of the route does not have. */
   readonly params?: readonly Param[];
-  /** Where the parameters are described: in the query or the body of the route. Absent where `params` are all. */
+  /**
+   * The place of the route that describes the parameters: its query or its body. Absent where `params` has all of
+   * them.
+   */
   readonly described?: 'query' | 'body';
   /** How the door answers: with a result, or in JSON-RPC. */
   readonly answers: 'http' | 'wire';
@@ -52,8 +55,8 @@ export function paramsWithout({ text, members }: RequestMessage, names: readonly
 }
 
 /**
- * A name as a part of an address. Throws GatewayError `invalid_request` for what is none: dots alone would be read
- * as a way to another address.
+ * A name as one segment of a path. Throws GatewayError `invalid_request` for any other name: dots alone would lead to
+ * another path.
  */
 export function pathOf(name: unknown, param: string): string {
   if (typeof name !== 'string' || name === '' || name.length > NAME_CHARS_MAX)
@@ -105,7 +108,7 @@ function capHeader(own: unknown, caps: readonly string[]): Record<string, string
 const paymentOf = (payment: unknown): Record<string, string> =>
   payment === undefined ? {} : { 'payment-signature': Buffer.from(JSON.stringify(payment)).toString('base64') };
 
-/** What every billed method takes besides its own. */
+/** The parameter that every billed method has. */
 export const META_PARAM: Param = {
   name: '_meta',
   description: `\`${KEY}\` makes a repetition of the call answer the same without a second charge; \`${MAX_COST_META}\` is the most USD that the call may cost; \`${RECEIPT}: true\` asks for a signed receipt; \`${PAYMENT}\` is an x402 payment for the call.`,

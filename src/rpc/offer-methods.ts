@@ -1,4 +1,4 @@
-import { isObject } from '#wire';
+import { isObject, NEVER_ABORTED } from '#wire';
 import { createDispatch, type Dispatch } from './dispatch.ts';
 import type { Ask, Behalf } from './inner-request.ts';
 import type { Method } from './method.ts';
@@ -30,7 +30,7 @@ export function offerMethods({ methods, ask, version, url }: OfferOptions): Offe
 
   async function makeDocument(behalf: Behalf): Promise<Outcome> {
     // It is for everybody who asks meanwhile, whether or not the first one stays.
-    const page = outcomeOfHttp(await ask({ verb: 'GET', path: '/openapi.json' }, { ...behalf, gone: NEVER }));
+    const page = outcomeOfHttp(await ask({ verb: 'GET', path: '/openapi.json' }, { ...behalf, gone: NEVER_ABORTED }));
     const openApi: unknown = page.kind === 'result' ? JSON.parse(page.text) : null;
     return resultOf(openRpc({ methods, openApi: isObject(openApi) ? openApi : {}, version, url }));
   }
@@ -52,5 +52,3 @@ export function offerMethods({ methods, ask, version, url }: OfferOptions): Offe
     isBilled: (method) => billed.has(method),
   };
 }
-
-const NEVER = new AbortController().signal;

@@ -5,7 +5,7 @@ import { DISCOVER } from './dispatch.ts';
 
 export interface OpenRpcOptions {
   readonly methods: readonly Method[];
-  /** What `/openapi.json` says of the routes, from which the parameters are taken. */
+  /** The document of `/openapi.json`, from which the parameters are taken. */
   readonly openApi: JsonObject;
   readonly version: string;
   /** Of the endpoint. */
@@ -36,7 +36,7 @@ const DISCOVER_ITSELF = {
   result: { name: 'OpenRPC Schema', schema: { type: 'object' } },
 };
 
-/** Messages say what is wrong in each case; here is what a code stands for. */
+/** The meaning of each code. The message of an error names the fault. */
 const MEANINGS: Readonly<Record<number, readonly [name: string, meaning: string]>> = {
   [CODE.parse]: ['parseError', 'The body is not JSON'],
   [CODE.invalidRequest]: ['invalidRequest', 'An entry is no request, or the batch is empty or too large'],
@@ -118,7 +118,7 @@ function queryOf(operation: JsonObject): Param[] {
   });
 }
 
-/** What only a stream has. */
+/** Parameters of streams, which have no meaning here. */
 const STREAMS: readonly string[] = ['stream', 'stream_options'];
 
 function bodyOf(operation: JsonObject): Param[] {
@@ -140,7 +140,7 @@ function resultOf(operation: JsonObject): JsonObject {
   return Object.keys(schema).length === 0 ? { type: 'object' } : schema;
 }
 
-/** What stands along the path; empty where it breaks off. */
+/** The object at a path; empty where the path leads to none. */
 function objectIn(value: JsonObject, ...path: readonly string[]): JsonObject {
   let at: unknown = value;
   for (const name of path) at = isObject(at) && Object.hasOwn(at, name) ? at[name] : undefined;

@@ -4,8 +4,8 @@ import { toldOf } from './headers.ts';
 import type { InnerReply } from './inner-request.ts';
 
 /**
- * What became of one entry: its result or its error, as JSON text, and what HTTP says of it where it is the whole
- * reply.
+ * The outcome of one entry: its result or its error, as JSON text. Status and headers are those of an HTTP reply that
+ * has no other entry.
  */
 export interface Outcome {
   readonly kind: 'result' | 'error';
@@ -32,8 +32,8 @@ export function errorOf({ error, status, headers }: RpcFault): Outcome {
 }
 
 /**
- * The reply of an HTTP door: its JSON, or its text, is the result; what is neither is the result in base64, since
- * it may have been paid for.
+ * The reply of an HTTP door. Its JSON or its text is the result; other bytes are given in base64, since they may have
+ * been paid for.
  */
 export function outcomeOfHttp({ status, headers, text, bytes }: InnerReply): Outcome {
   // A payment that is not known to be settled yet is no result.

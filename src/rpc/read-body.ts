@@ -14,7 +14,7 @@ import { type Entry, readEntry } from './entry.ts';
 /** Entries in one batch. */
 export const BATCH_MAX = 50;
 
-/** What a body is: one entry, a batch of 1 to BATCH_MAX, or what is answered by a single error without an id. */
+/** One entry, a batch of 1 to BATCH_MAX, or a body that is answered by a single error without an id. */
 export type Body =
   | { readonly kind: 'single'; readonly entry: Entry }
   | { readonly kind: 'batch'; readonly entries: readonly Entry[] }

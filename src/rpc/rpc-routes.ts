@@ -1,19 +1,15 @@
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { createHttpSink, GatewayError } from '#wire';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import { createHttpSink, type GatewayError } from '#wire';
 import type { Config } from '#config';
 import { createReplyMemory, type Pipeline, type ReplyHold, toGatewayError } from '#gateway';
+import { createAnswerBody } from './answer-body.ts';
 import { DESCRIPTION } from './described-route.ts';
-import type { Context } from './dispatch.ts';
 import { CODE, toRpcFault } from './errors-rpc.ts';
-import { carriedOf, hasCredential } from './headers.ts';
 import { createAsk } from './inner-request.ts';
-import { createKeptReplies } from './kept-replies.ts';
 import type { HasRoute } from './method.ts';
 import { methodsOf } from './method-table.ts';
 import { offerMethods, type Offered } from './offer-methods.ts';
-import { errorOf, namelessError, replyText } from './outcome.ts';
-import { readBody } from './read-body.ts';
-import { refused, runBatch } from './run-batch.ts';
+import { namelessError } from './outcome.ts';
 
 export interface RpcDeps {
   /** Of the server that has all doors. */
@@ -31,17 +27,9 @@ export interface RpcDeps {
   ) => void;
 }
 
-/** What is written to the client, one piece after the other; none: HTTP 204. */
-interface Reply {
-  readonly pieces: readonly Buffer[];
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-const REQUEST_ID_CHARS_MAX = 128;
 /**
- * What replies of this endpoint may take together until clients have taken them; a quarter of it for one account,
- * or one network of strangers.
+ * Memory for the replies of this endpoint that clients have not taken yet. One account, or one network of strangers,
+ * may use a quarter of it.
  */
 const REPLIES_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -56,7 +44,7 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
   const memory = createReplyMemory({ repliesBytesMax: REPLIES_BYTES_MAX, replyBytesMax: upstream.replyBytesMax });
 
   return async (app) => {
-    // What an entry must be, it is told in the words of JSON-RPC.
+    // The entries are checked below, and refused in the shape of JSON-RPC.
     app.setValidatorCompiler(() => () => true);
     app.removeAllContentTypeParsers();
     const keep = { parseAs: 'buffer', bodyLimit: limits.chatBodyBytesMax } as const;
@@ -73,7 +61,7 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
       void reply.code(status).headers(headers).type('application/json').send(namelessError(code, fault.message));
     });
 
-    // All routes are there once requests come.
+    // Made with the first request: all routes are registered by then.
     let offered: Offered | null = null;
     const offer = () =>
       offerMethods({
@@ -83,74 +71,14 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
         url: `${publicUrl ?? ''}${app.prefix}/rpc`,
       });
 
-    async function answer(
-      request: FastifyRequest,
-      gone: AbortSignal,
-      holds: (hold: ReplyHold) => void,
-    ): Promise<Reply> {
-      const encoding = request.headers['content-encoding'];
-      if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
-        return plain(namelessError(CODE.invalidRequest, 'Send the body uncompressed, without content-encoding'));
-      const body = await readBody((request.body as Buffer | undefined) ?? NOTHING, limits);
-      if (body.kind === 'refused') return plain(namelessError(body.error.code, body.error.message));
-      const { dispatch, isClosed, isBilled } = (offered ??= offer());
-      const visitor = await deps.pipeline.visitor(request.headers, request.ip);
-      if (gone.aborted) return SILENCE;
-      const hold = memory.open(visitor.account, null);
-      holds(hold);
-      const { 'idempotency-key': key } = request.headers;
-      const context: Context = {
-        carried: carriedOf(request.raw.rawHeaders),
-        address: request.ip,
-        requestId: request.id,
-        gone,
-        idempotencyKey: typeof key === 'string' ? key : null,
-        count: () => deps.pipeline.count(visitor, 1),
-        report: (error) => deps.onError(error, request),
-      };
-      if (body.kind === 'single') {
-        const { entry } = body;
-        if (entry.kind === 'silent') return SILENCE;
-        if (entry.kind === 'refused') return plain(replyText(entry.idText, refused(entry)));
-        const { idText, method } = entry.message;
-        const run = () => dispatch(entry.message, context);
-        const { bytes, status, headers } = await createKeptReplies(hold, Infinity).replyTo({
-          idText,
-          billed: isBilled(method),
-          run,
-        });
-        return { pieces: [bytes], status, headers };
-      }
-
-      const { entries } = body;
-      if (context.idempotencyKey !== null)
-        return plain(
-          namelessError(
-            CODE.invalidRequest,
-            'An Idempotency-Key is of one call: in a batch, give each entry its own in params._meta["tollgate/idempotency-key"]',
-          ),
-        );
-      // One small request of a stranger must not become 50 lookups of a credential that is not there.
-      if (
-        !hasCredential(context.carried) &&
-        entries.some((entry) => entry.kind === 'call' && isClosed(entry.message.method))
-      ) {
-        const outcome = errorOf(toRpcFault(NO_CREDENTIAL));
-        return { pieces: [Buffer.from(replyText('null', outcome))], status: outcome.status, headers: outcome.headers };
-      }
-      const replies = await runBatch(entries, {
-        kept: createKeptReplies(hold, upstream.replyBytesMax),
-        gone,
-        isBilled,
-        run: (message, place) => dispatch(message, { ...context, requestId: idOf(request.id, place) }),
-      });
-      if (replies.length === 0) return SILENCE;
-      return {
-        pieces: [OPEN, ...replies.flatMap((reply, at) => (at === 0 ? [reply] : [COMMA, reply])), CLOSE],
-        status: 200,
-        headers: {},
-      };
-    }
+    const answer = createAnswerBody({
+      pipeline: deps.pipeline,
+      hold: (account) => memory.open(account, null),
+      limits,
+      replyBytesMax: upstream.replyBytesMax,
+      offered: () => (offered ??= offer()),
+      report: deps.onError,
+    });
 
     const refusal = ({ message, headers }: GatewayError) => ({
       status: 405,
@@ -182,19 +110,4 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
   };
 }
 
-const plain = (text: string): Reply => ({ pieces: [Buffer.from(text)], status: 200, headers: {} });
-const SILENCE: Reply = { pieces: [], status: 204, headers: {} };
-const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')];
 const NOTHING = Buffer.alloc(0);
-
-const NO_CREDENTIAL = new GatewayError(
-  'unauthorized',
-  'This batch calls for an account: send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…", or sign in with a wallet: /api/v1/auth/nonce shows how',
-  { headers: { 'www-authenticate': 'Bearer, SIWx' } },
-);
-
-/** The id of an entry's own request, in the log and for its provider. */
-function idOf(requestId: string, place: number): string {
-  const suffix = `-${place}`;
-  return requestId.slice(0, REQUEST_ID_CHARS_MAX - suffix.length) + suffix;
-}

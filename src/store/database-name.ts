@@ -1,4 +1,4 @@
-/** Search parameters of a postgres:// URL that decide which database it is; the others say who comes and how. */
+/** Search parameters of a postgres:// URL that name the database. The others name the user and the connection. */
 const NAMING = ['host', 'port', 'dbname', 'options'];
 const DEFAULT_PORT = '5432';
 

@@ -17,8 +17,8 @@ export interface Step {
 }
 
 /**
- * What the rooms above need of a database. Errors of the engine surface as DatabaseError;
- * `unavailable` tells a lost connection from a refused statement.
+ * A database, as the rooms above see it. Errors of the engine surface as DatabaseError; `unavailable` tells a lost
+ * connection from a refused statement.
  */
 export interface Database {
   readonly engine: 'sqlite' | 'postgres';
@@ -36,7 +36,7 @@ export interface Database {
 export type Query = (statement: Statement, params?: readonly Value[]) => Promise<readonly Row[]>;
 
 /**
- * What the engine refused, or that it could not be reached (`unavailable`). `code` is `unique_violation`,
+ * The engine refused a statement, or could not be reached (`unavailable`). `code` is `unique_violation`,
  * `check_violation`, `foreign_key_violation` or `not_null_violation` on both engines, else the engine's own.
  */
 export class DatabaseError extends Error {

@@ -7,10 +7,12 @@ export {
   type Step,
   type Value,
 } from './database.ts';
+export { createDueWorker, type DueWorker } from './due-worker.ts';
 export { openDatabase, type OpenDatabase } from './open.ts';
 export type { PostgresSession } from './postgres-session.ts';
 export type { PostgresDatabase } from './postgres.ts';
 export { connectRedis, type RedisClient } from './redis.ts';
 export type { Prepare } from './sqlite-worker.ts';
 export type { SqliteDatabase } from './sqlite.ts';
+export { isOne, numberOrNull, rowReader } from './row-reader.ts';
 export { loadStatement } from './statement.ts';

@@ -14,13 +14,13 @@ export function loadMigrations(folder: URL = new URL('./migrations/', import.met
     .map((file) => ({ name: file.replace(/\.sql$/, ''), text: readFileSync(new URL(file, folder), 'utf8') }));
 }
 
-/** The table of applied migrations, which both engines create before they ask what is missing. */
+/** The table of applied migrations, which both engines create before they read it. */
 export const MIGRATIONS_TABLE =
   'CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at BIGINT NOT NULL)';
 
 /**
- * What is left to apply, in order. Throws DatabaseError `newer` where something was applied that is not among them:
- * the schema is of a newer tollgate.
+ * The migrations that are left to apply, in order. Throws DatabaseError `newer` where an unknown one was applied: the
+ * schema is of a newer tollgate.
  */
 export function missingMigrations(known: readonly Migration[], applied: ReadonlySet<string>): readonly Migration[] {
   const names = new Set(known.map(({ name }) => name));

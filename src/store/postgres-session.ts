@@ -9,16 +9,17 @@ export interface PostgresSession {
    * have answered.
    */
   pipeline(steps: readonly Step[]): Promise<readonly (readonly Row[])[]>;
-  /** True once the connection is gone: whatever was in flight may or may not have happened. */
+  /** True once the connection is lost: statements in flight may or may not have happened. */
   readonly lost: boolean;
-  /** Cuts the connection; what is in flight fails with `unavailable`. */
+  /** Cuts the connection; statements in flight fail with `unavailable`. */
   destroy(): void;
   close(): Promise<void>;
 }
 
 const CLOSE_MS = 1_000;
 /**
- * Connecting has a limit of its own; a server that then falls silent must not hold up whoever waits for the session.
+ * Bound for the setup, as connecting has a limit of its own: a server that then falls silent must not hold the start
+ * up.
  */
 const SETUP_MS = 4_000;
 

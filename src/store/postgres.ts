@@ -36,7 +36,7 @@ const MIGRATION_LOCK = 402_402_402;
 
 /**
  * Connects to PostgreSQL and brings its schema up to date. Connections that a restart of the server breaks are
- * replaced; what was running on them fails with `unavailable`.
+ * replaced; statements that ran on them fail with `unavailable`.
  */
 export async function openPostgres(url: string): Promise<PostgresDatabase> {
   const pool = new Pool({
@@ -49,8 +49,8 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
   });
   // An idle connection that dies is dropped from the pool; without a listener it would end the process.
   pool.on('error', () => {});
-  // From the moment that it is there: a server that stops can say so in the very bytes that say that the connection
-  // is ready, which is before whoever waits for it has it.
+  // Listens from the first moment: a server that stops can say so in the bytes that announce the connection, before
+  // the code that waits for it has it.
   pool.on('connect', (client) => client.on('error', noteLoss));
 
   const withClient = async <T>(run: (client: PoolClient) => Promise<T>): Promise<T> => {

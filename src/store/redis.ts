@@ -25,8 +25,7 @@ export async function connectRedis(
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     connectTimeout: 2_000,
-    // A server that takes no notice of what is sent: give the connection up, so that unanswered commands do not
-    // pile up in it.
+    // The connection to a server that answers nothing is given up, so that commands do not pile up in it.
     socketTimeout: 3_000,
     retryStrategy: (attempts) => Math.min(1_000, 50 * 2 ** Math.min(attempts, 10)) * (0.75 + Math.random() / 2),
   });

@@ -4,7 +4,7 @@ import type { Row, Statement, Step, Value } from './database.ts';
 import { MIGRATIONS_TABLE, missingMigrations, type Migration } from './migrations.ts';
 
 /**
- * What the worker is started with. `lock` is the file whose lock says that this process owns the data directory;
+ * The worker's start. `lock` is the file whose lock says that this process owns the data directory;
  * null opens a reader.
  */
 export interface WorkerSetup {

@@ -84,7 +84,7 @@ interface Waiting {
 }
 
 async function startWorker(setup: WorkerSetup, folder: string): Promise<Connection> {
-  // Without the flags of this process, of which some (--input-type) are refused in a worker.
+  // Without the flags of this process: a worker refuses some of them (--input-type).
   const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: setup, execArgv: [] });
   await new Promise<void>((ready, failed) => {
     worker.once('error', failed);

@@ -31,14 +31,12 @@ export interface Released {
   readonly lookMs: number;
 }
 
-/** Looks at once, without those that take long. */
+/** Looks at once that are not slow. */
 export const LOOKS_MAX = 16;
-/** Looks at once that take long. */
-export const SLOW_LOOKS_MAX = 64;
-/** Of both. */
+/** Looks at once of one offer, slow ones too. */
 export const LOOKS_PER_OFFER = 4;
 /** Longer than a look may take. */
-export const CLAIM_MS = 15_000;
+const CLAIM_MS = 15_000;
 
 const CLAIM = {
   sqlite: loadStatement(import.meta.url, './sql/claim-tasks.sql'),

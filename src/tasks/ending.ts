@@ -1,12 +1,14 @@
 import type { Settlement } from '#billing';
 import type { ProviderFlag, ReportedUsage } from '#gateway';
 
-/** How a task ended, as it is kept from the first moment on: whoever settles its calls, and whenever, goes by this. */
+/**
+ * How a task ended, as it is kept from the first moment on: whoever settles its calls, and whenever, goes by this.
+ */
 export interface Ending {
   readonly outcome: 'complete' | 'cut' | 'free';
   /** Why it ended, as the records of its calls say. */
   readonly reason: string;
-  /** What each call used, by its id, and what is wrong with what was told of that. */
+  /** The usage of each call by its id, with the flags of its report. */
   readonly used: ReadonlyMap<string, ReportedUsage>;
 }
 

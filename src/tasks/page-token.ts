@@ -10,12 +10,14 @@ export interface PageEnd {
 
 const TOKEN_LENGTH_MAX = 4096;
 
-/** An opaque text of URL-safe characters. It says only where to go on: whose tasks are listed is decided without it. */
+/**
+ * An opaque text of URL-safe characters. It says only where to go on: whose tasks are listed is decided without it.
+ */
 export function toPageToken({ updatedAt, taskId, service }: PageEnd): string {
   return Buffer.from(JSON.stringify([updatedAt, taskId, service])).toString('base64url');
 }
 
-/** The inverse of toPageToken. Throws GatewayError `invalid_request` for what is none. */
+/** The inverse of toPageToken. Throws GatewayError `invalid_request` for another text. */
 export function readPageToken(token: string): PageEnd {
   const parts = token.length <= TOKEN_LENGTH_MAX ? parse(Buffer.from(token, 'base64url').toString()) : null;
   if (Array.isArray(parts) && parts.length === 3) {
@@ -25,7 +27,7 @@ export function readPageToken(token: string): PageEnd {
   }
   throw new GatewayError(
     'invalid_request',
-    'pageToken is none that a page of this list ended with: leave it out to begin with the first page',
+    'pageToken must be the one that a page of this list ended with: leave it out to begin with the first page',
     {
       param: 'pageToken',
     },

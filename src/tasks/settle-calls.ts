@@ -1,10 +1,10 @@
-import { loadStatement, type Database, type Row } from '#store';
-import type { Conclude, Settlement } from '#billing';
+import { loadStatement, rowReader, type Database } from '#store';
+import type { Settlement } from '#billing';
 import type { ReportedUsage } from '#gateway';
 import { endingFromText, settlementFromText, settlementToText, type Ending } from './ending.ts';
 import { keyOf, toTask, type TaskRow } from './task-rows.ts';
 import type { TaskCall, TaskKey } from './task.ts';
-import type { TaskSink } from './task-sink.ts';
+import type { TaskContext } from './task-context.ts';
 
 /** A call of a task with what is kept of it. */
 export interface CallRow extends TaskCall {
@@ -19,12 +19,7 @@ export interface SettledCall {
   readonly settlement: Settlement;
 }
 
-export interface SettleCallsOptions {
-  readonly database: Database;
-  readonly conclude: Conclude;
-  readonly nameOf: (task: TaskRow) => string;
-  readonly sink: TaskSink;
-}
+type SettleCallsContext = Pick<TaskContext, 'database' | 'conclude' | 'nameOf' | 'sink'>;
 
 const LIST = loadStatement(import.meta.url, './sql/list-calls.sql');
 const NOTE = loadStatement(import.meta.url, './sql/note-settlement.sql');
@@ -46,7 +41,7 @@ export async function listCalls(database: Pick<Database, 'query'>, key: TaskKey)
  * alike. Rejects when a call could not be settled; the others are.
  */
 export async function settleCalls(
-  options: SettleCallsOptions,
+  options: SettleCallsContext,
   task: TaskRow,
   calls: readonly CallRow[],
   except?: string,
@@ -81,7 +76,7 @@ export async function settleCalls(
 }
 
 async function settleCall(
-  { conclude, nameOf, sink }: SettleCallsOptions,
+  { conclude, nameOf, sink }: SettleCallsContext,
   task: TaskRow,
   call: CallRow,
   ending: Ending,
@@ -117,14 +112,8 @@ async function settleCall(
   return settlement;
 }
 
-function toCallRow(row: Row): CallRow {
-  const settlement = row['settlement'] as string | null;
-  return {
-    callId: row['call_id'] as string,
-    price: row['price'] as string,
-    createdAt: Number(row['created_at']),
-    keptUntil: Number(row['kept_until']),
-    most: row['most'] as bigint | null,
-    settlement: settlement === null ? null : settlementFromText(settlement),
-  };
-}
+const toCallRow = rowReader<CallRow>({
+  createdAt: Number,
+  keptUntil: Number,
+  settlement: (text) => (text === null ? null : settlementFromText(text as string)),
+});

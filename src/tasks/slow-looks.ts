@@ -8,7 +8,7 @@ export interface SlowLook {
 
 /** Looks that take long: they hold none of the places for looks, and there are only so many of them. */
 export interface SlowLooks {
-  /** Where there are as many as there may be, the oldest of the provider with the most is ended. */
+  /** Above the limit, the oldest look of the provider with the most looks is ended. */
   add(look: SlowLook): void;
   delete(look: SlowLook): void;
 }

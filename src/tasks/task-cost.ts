@@ -3,7 +3,7 @@ import type { Database } from '#store';
 import { listCalls } from './settle-calls.ts';
 import type { TaskKey } from './task.ts';
 
-/** What a task was charged, of each of its calls, in the order in which they were made. */
+/** The charges of a task, one for each of its calls, in the order in which they were made. */
 export interface TaskCost {
   readonly calls: readonly CallCost[];
 }

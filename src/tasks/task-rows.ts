@@ -1,6 +1,5 @@
-import { loadStatement, type Row, type Value } from '#store';
-import type { Primitive } from '#config';
-import type { Task, TaskKey } from './task.ts';
+import { isOne, loadStatement, numberOrNull, rowReader, type Row, type Value } from '#store';
+import type { Task, TaskKey, TaskOwner } from './task.ts';
 
 /** A task as its row says, with what is for settling and looking alone. */
 export interface TaskRow extends Task {
@@ -29,37 +28,27 @@ export const FIND_TASK = loadStatement(import.meta.url, './sql/find-task.sql');
 /** The first three parameters of every statement about one task. */
 export const keyOf = ({ primitive, taskId, service }: TaskKey): readonly Value[] => [primitive, taskId, service];
 
+const read = rowReader<Omit<TaskRow, 'live'>>(
+  {
+    output: isOne,
+    createdAt: Number,
+    askedAt: Number,
+    sentBytes: Number,
+    updatedAt: Number,
+    expiresAt: Number,
+    calls: Number,
+    endedAt: numberOrNull,
+    open: isOne,
+    nextLookAt: Number,
+    lookMs: Number,
+    claimedUntil: Number,
+  },
+  { gave_output: 'output' },
+);
+
 export function toTaskRow(row: Row): TaskRow {
-  const text = (name: string) => row[name] as string;
-  const number = (name: string) => Number(row[name]);
-  const orNull = (name: string) => row[name] as string | null;
-  return {
-    primitive: text('primitive') as Primitive,
-    service: text('service'),
-    taskId: text('task_id'),
-    account: text('account'),
-    run: orNull('run'),
-    offerId: text('offer_id'),
-    provider: text('provider'),
-    contextId: orNull('context_id'),
-    state: text('state'),
-    live: row['ended_at'] === null,
-    output: row['gave_output'] === 1n,
-    notes: text('notes'),
-    snapshot: orNull('snapshot'),
-    createdAt: number('created_at'),
-    askedAt: row['asked_at'] === null ? number('created_at') : number('asked_at'),
-    sentBytes: number('sent_bytes'),
-    updatedAt: number('updated_at'),
-    expiresAt: number('expires_at'),
-    calls: number('calls'),
-    endedAt: row['ended_at'] === null ? null : number('ended_at'),
-    ending: orNull('ending'),
-    open: row['open'] === 1n,
-    nextLookAt: number('next_look_at'),
-    lookMs: number('look_ms'),
-    claimedUntil: number('claimed_until'),
-  };
+  const task = read(row);
+  return { ...task, live: task.endedAt === null, askedAt: row['asked_at'] === null ? task.createdAt : task.askedAt };
 }
 
 /** The task without what is nobody else's. */
@@ -74,4 +63,17 @@ export function toTask({
   ...task
 }: TaskRow): Task {
   return task;
+}
+
+const UNKNOWN_STATE = 'unknown';
+
+/** The state as it can be kept. */
+export const stateOf = (state: string): string => (isStorable(state) ? state : UNKNOWN_STATE);
+/** The context as it can be kept; null where it cannot. */
+export const contextOf = (contextId: string | null | undefined): string | null =>
+  contextId && isStorable(contextId) ? contextId : null;
+
+/** An account sees all that is its own; a run only what was begun under the same call. */
+export function sees(task: TaskOwner, { account, run }: TaskOwner): boolean {
+  return task.account === account && (run === null || task.run === run);
 }

@@ -11,7 +11,7 @@ export interface ConcludedCall {
   readonly outcome: 'complete' | 'cut' | 'free';
   readonly usage: Usage | null;
   readonly settlement: Settlement;
-  /** What is wrong with the end: also to be counted for the provider. */
+  /** Faults of the end, which are also counted for the provider. */
   readonly flags: readonly ProviderFlag[];
   /** From the reply that made the call one of the task's to the end of the task. */
   readonly durationMs: number;
@@ -20,7 +20,7 @@ export interface ConcludedCall {
 }
 
 /**
- * What is told about tasks to a log and to metrics, each once over all gateways of a database. Methods return at
+ * News about tasks for a log and for metrics, each told once over all gateways of a database. Methods return at
  * once and never throw.
  */
 export interface TaskSink {

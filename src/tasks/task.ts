@@ -10,7 +10,7 @@ export interface TaskKey {
   readonly taskId: string;
 }
 
-/** Who may see a task: its account; of those who act under a running call only those under the same. */
+/** The owner of a task: its account, or only those who act under the same running call. */
 export interface TaskOwner {
   readonly account: string;
   /** Id of the running call under which it was begun; null for one that the account began itself. */
@@ -57,7 +57,7 @@ export interface TaskCall {
   readonly most?: MicroUsd | null;
 }
 
-/** What was seen of a task, by whatever path: a reply, a stream, a look at it, a notification. */
+/** A sight of a task, by whatever path: a reply, a stream, a look at it, a notification. */
 export interface Sight {
   /** null where nothing was said of it. */
   readonly state: string | null;
@@ -69,13 +69,15 @@ export interface Sight {
    * else nothing. `free`: it failed by its own words.
    */
   readonly end: null | 'complete' | 'cut' | 'free';
-  /** How long its provider wants to be left alone before the next look; default as the watch has it. Milliseconds. */
+  /**
+   * How long its provider wants to be left alone before the next look; default as the watch has it. Milliseconds.
+   */
   readonly pauseMs?: number;
   /** Bytes of what was heard of it; default 0. Claims of use are held against them. */
   readonly bytes?: number;
   /**
-   * What each of its calls used, as the protocol reads it, held against what was measured of the whole task; asked
-   * for only at the end.
+   * The usage of each of its calls, as the protocol reads it, held against what was measured of the whole task;
+   * asked for only at the end.
    */
   readonly usageOf?: (call: TaskCall, first: boolean, work: MeasuredWork) => ReportedUsage;
   readonly snapshot?: string | null;
@@ -84,7 +86,7 @@ export interface Sight {
 export interface SeenTask {
   readonly task: Task;
   /**
-   * What each of its calls was charged, where the sight is of its end: of the first, by which it was settled,
+   * The charge of each of its calls, where the sight is of its end: of the first, by which it was settled,
    * whoever saw it. Empty else.
    */
   readonly settled: readonly { readonly callId: string; readonly settlement: Settlement }[];
@@ -110,7 +112,7 @@ export interface TaskPage {
   readonly tasks: readonly Task[];
   /** Of all pages. */
   readonly total: number;
-  /** Where the next page begins; null on the last. */
+  /** The token of the next page; null on the last. */
   readonly next: string | null;
 }
 
@@ -147,13 +149,15 @@ export interface Tasks {
   begin(task: NewTask, call: TaskCall | null): Promise<'begun' | 'known' | 'over' | 'taken'>;
   /** null for one that is not there or is not the owner's. */
   find(key: TaskKey, owner: TaskOwner): Promise<Task | null>;
-  /** The task that a billed call began or went on with; null where there is none yet, or it is not the owner's. */
+  /**
+   * The task that a billed call began or went on with; null where it has not begun one, or it is not the owner's.
+   */
   ofCall(callId: string, owner: TaskOwner): Promise<Task | null>;
   /** The owner's tasks with this id, of whatever service; at most ten. */
   findAll(primitive: Primitive, taskId: string, owner: TaskOwner): Promise<readonly Task[]>;
   /**
    * The owner's that was changed last in a context of a service; `foreign` where all that are in it are others',
-   * null where there are none.
+   * null where it finds no task.
    */
   lastIn(
     owner: TaskOwner,
@@ -170,13 +174,13 @@ export interface Tasks {
   /** The owner's, changed last first. */
   list(owner: TaskOwner, query: TaskQuery): Promise<TaskPage>;
   /**
-   * What was seen of a task. At its end all its calls are settled, which is durable when this resolves; the second
+   * Notes a sight of a task. At its end all its calls are settled, which is durable when this resolves; the second
    * time nothing happens, and the same is told. null for a task that is not there. `except`: a call that its own
    * run settles.
    */
   saw(key: TaskKey, sight: Sight, except?: string): Promise<SeenTask | null>;
   /**
-   * What a task that has ended was charged; null while any of its calls is not settled, and for a task that is not
+   * The charges of a task that has ended; null while any of its calls is not settled, and for a task that is not
    * there. `beganBy`: the call that began it, null where that is not known.
    */
   costOf(key: TaskKey, beganBy: (task: Task) => string | null): Promise<TaskCost | null>;

@@ -19,8 +19,9 @@ export function createTrust(proxies: readonly string[]): Trust {
 }
 
 /**
- * Where a request comes from: the address that it came from here, or, where that is a trusted proxy's, the last of
- * X-Forwarded-For that is not. For what Fastify never sees, such as an upgrade; its `request.ip` is the same.
+ * The address of a request's client: the socket's other end, or, where that is a trusted proxy, the last address of
+ * X-Forwarded-For that is not one. For requests that Fastify never sees, such as upgrades; its `request.ip` is the
+ * same.
  */
 export function clientAddress(remote: string, forwarded: string | string[] | undefined, trust: Trust): string {
   let address = remote;

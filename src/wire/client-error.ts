@@ -7,8 +7,8 @@ const ANSWERS: Readonly<Record<string, readonly [status: number, reason: string,
 const MALFORMED = [400, 'Bad Request', 'The request is not valid HTTP'] as const;
 
 /**
- * Answers what is no request: in the shape of every other error where nothing was answered on this connection yet,
- * and closes it in any case.
+ * Answers bytes that are not an HTTP request, in the shape of every other error where nothing was answered on this
+ * connection yet, and closes the connection.
  */
 export function answerClientError(error: Error & { readonly code?: string }, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable || socket.bytesWritten > 0) {

@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 
-/** What one client has for itself: an IPv4 address, or the first 64 bits of an IPv6 address. */
+/** The addresses of one client: an IPv4 address, or the first 64 bits of an IPv6 address. */
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   // An IPv4 client of a socket that listens on both.

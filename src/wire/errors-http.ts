@@ -28,7 +28,7 @@ export const HTTP_ERRORS = {
   internal: { status: 500, type: 'internal' },
 } as const satisfies Record<ErrorCode, { status: number; type: string }>;
 
-/** What clients of x402 read first in a 402: there is nothing to pay with, where the error brings no terms. */
+/** The members that clients of x402 read first in a 402. An error without terms has nothing to pay with. */
 const NO_TERMS = { x402Version: 2, accepts: [] } as const;
 
 export interface HttpErrorBody {

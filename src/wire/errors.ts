@@ -65,8 +65,8 @@ const WITHOUT_A_LOCK: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /**
- * The error of a call that was run, with the header that names its record in `/generation`, so that whoever got no
- * answer can see what it cost.
+ * The error of a call that was run, with the header that names its record in `/generation`. A client without an answer
+ * can see there what the call cost.
  */
 export function ofGeneration(error: GatewayError, callId: string): GatewayError {
   if (WITHOUT_A_LOCK.has(error.code)) return error;

@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 const ADDRESS = /^0x(?:[0-9a-f]{40}|[0-9a-fA-F]{40})$/;
 
 /**
- * An EVM address in lower case; null for a text that is none, or whose mixed case is not its EIP-55 checksum: then
- * a digit is wrong.
+ * An EVM address in lower case; null for any other text, and for mixed case that is not its EIP-55 checksum, as a
+ * digit is wrong then.
  */
 export function parseEvmAddress(text: string): string | null {
   if (!ADDRESS.test(text)) return null;

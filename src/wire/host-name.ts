@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 export interface HostName {
   /** Lower case, without a trailing dot; addresses in their shortest form, IPv6 in brackets. */
   readonly name: string;
-  /** The port's digits; empty where there is none. */
+  /** The port's digits; empty without a port. */
   readonly port: string;
 }
 

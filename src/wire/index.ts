@@ -1,8 +1,10 @@
-export { createBytePile } from './byte-pile.ts';
+export { fetchText, readBounded, readStart } from './bounded-body.ts';
+export { createByteBuffer } from './byte-buffer.ts';
 export { CAP_NAMES, type CapName } from './cap-name.ts';
 export { clientAddress, createTrust, type Trust } from './client-address.ts';
 export { answerClientError } from './client-error.ts';
 export { networkOf } from './client-network.ts';
+export { dropOldest } from './drop-oldest.ts';
 export { HTTP_ERRORS, toHttpError } from './errors-http.ts';
 export { ERROR_CODES, type ErrorCode, GatewayError, type GatewayErrorOptions, ofGeneration } from './errors.ts';
 export { checksummed, keccak, parseEvmAddress } from './evm-address.ts';
@@ -19,6 +21,7 @@ export {
   readJsonText,
   TooMuchStructure,
 } from './json-guard.ts';
+export { removeAt, replaceAt, spanAt } from './json/at-path.ts';
 export { readClientMessage } from './json/client-message.ts';
 export { RawJsonError } from './json/json-scan.ts';
 export { actedOn, type ActedOnAt, foldName, lookAlikeAt, type LookAlikeFault } from './json/look-alikes.ts';
@@ -30,6 +33,7 @@ export {
   type JsonRpcMessage,
   type NotificationMessage,
   parseMessage,
+  parseRaw,
   type RawMessage,
   type RequestId,
   type RequestMessage,
@@ -50,10 +54,11 @@ export {
 } from './json/raw-json.ts';
 export { syntaxFault } from './json/syntax-error.ts';
 export { createLines } from './lines.ts';
+export { NEVER_ABORTED } from './never-aborted.ts';
 export { createOriginGuard } from './origin-guard.ts';
 export { isPublicAddress } from './outbound-addresses.ts';
 export { hostOf, namesPrivateHost, outboundUrlFault } from './outbound-url.ts';
-export { printable, SERVICE_NAME_MAX } from './printable.ts';
+export { oneLine, printable, SERVICE_NAME_MAX, UNPRINTABLE } from './printable.ts';
 export { createScrubber, redact } from './redaction.ts';
 export { type CapField, readCapRefusal } from './refused-cap.ts';
 export { type Answer, createAnswer } from './reply/answer.ts';
@@ -67,6 +72,7 @@ export { createSealedTexts, type SealedTexts } from './sealed-text.ts';
 export { type Scrub, scrubNothing, scrubOf } from './secrets.ts';
 export { SIGN_IN_HEADERS } from './sign-in-headers.ts';
 export { formatLine } from './text-line.ts';
+export { Timers } from './timers.ts';
 export { TUNNEL_PATH } from './tunnel-path.ts';
 export { asksForTunnel } from './upgrade-request.ts';
 export { tooLarge, UpstreamFailure } from './upstream-failure.ts';

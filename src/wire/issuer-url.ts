@@ -1,6 +1,6 @@
 import { isLoopback } from './host-name.ts';
 
-/** What keys and metadata may be fetched from: https, or http of this machine. */
+/** Whether keys and metadata may be fetched from an address: https, or http of this machine. */
 export function isIssuerUrl(text: string): boolean {
   const url = URL.parse(text);
   if (!url || url.username !== '' || url.password !== '' || url.hash !== '') return false;

@@ -11,7 +11,7 @@ export interface JsonLimits {
   readonly jsonKeysMax: number;
   /** Elements of all arrays; default 20 for each key that there may be. */
   readonly jsonElementsMax?: number;
-  /** For replies: what is no UTF-8 is replaced instead of refused, and halves of characters stay. */
+  /** For replies: invalid UTF-8 is replaced instead of refused, and halves of characters stay. */
   readonly repairText?: boolean;
 }
 
@@ -47,11 +47,11 @@ const LONG_NUMBERS_BYTES_MAX = 64 * 1024;
 const SHORT_STRING = 64;
 
 /**
- * Parses JSON bytes from a stranger. Throws GatewayError `invalid_request` that names the position (in bytes) of
- * what is wrong: nesting deeper than `jsonDepthMax`, more keys than `jsonKeysMax`, or text that is no JSON. Time is
- * linear in the length. Keys such as `__proto__` become plain own properties. Of duplicate keys the last one
- * counts. A number that no double holds (a 64-bit bound in a tool's schema) becomes an object that JSON.stringify
- * writes as it came. An escaped half of a character becomes U+FFFD.
+ * Parses JSON bytes from a stranger. Throws GatewayError `invalid_request` that names the position (in bytes) of the
+ * fault: nesting deeper than `jsonDepthMax`, more keys than `jsonKeysMax`, or broken syntax. Time is linear in the
+ * length. Keys such as `__proto__` become plain own properties. Of duplicate keys the last one counts. A number that
+ * no double holds (a 64-bit bound in a tool's schema) becomes an object that JSON.stringify writes as it came. An
+ * escaped half of a character becomes U+FFFD.
  */
 export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   const buffer = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -64,9 +64,9 @@ export function parseJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   return parseText(text, structure.inexact, start);
 }
 
-/** What is larger is read in turns of the event loop. Below, the worst takes some 20 ms. */
+/** A larger body is read in turns of the event loop. Below, the worst takes some 20 ms. */
 const IN_TURNS_BYTES = 512 * 1024;
-/** Of a large body, what is looked at in one turn: some 10 ms with the worst in it. */
+/** Bytes of a large body that are read in one turn: some 10 ms for the worst of them. */
 const SLICE_BYTES = 1024 * 1024;
 
 /**
@@ -283,8 +283,8 @@ function keepExact(_key: string, value: unknown, context?: { readonly source?: s
 }
 
 /**
- * Index of the quote that ends the string whose text goes on at `from`, which is no escaped place. Where there is
- * none before about `until`: the complement of such a place there.
+ * Index of the quote that ends a string. `from` is a position inside the string and not behind a backslash. Without a
+ * quote before about `until` it is the complement of such a position there.
  */
 function stringEnd(buffer: Buffer, from: number, until: number): number {
   const { length } = buffer;

@@ -1,13 +1,14 @@
+import { createByteBuffer } from './byte-buffer.ts';
+
 const NEWLINE = 10;
 const EMPTY = Buffer.alloc(0);
-const START_BYTES = 1_024;
 
 export interface LinesOptions {
   /** Longest line in bytes, without its end. */
   readonly bytesMax: number;
-  /** A line without its end, LF or CRLF. Empty lines are passed over. */
+  /** A line without its end, LF or CRLF. Empty lines are skipped. */
   readonly line: (text: string) => void;
-  /** A line is longer: its beginning. The rest of it is passed over. */
+  /** Called with the beginning of a longer line. The rest of it is skipped. */
   readonly tooLong: (beginning: string) => void;
 }
 
@@ -15,30 +16,16 @@ export interface LinesOptions {
 export function createLines({ bytesMax, line, tooLong }: LinesOptions): { push(chunk: Buffer): void; end(): void } {
   // A copy: chunks kept as they came would take a hundred bytes of memory for each byte of a line that comes byte
   // by byte.
-  let held = EMPTY;
-  let heldBytes = 0;
+  const held = createByteBuffer(bytesMax, () => new Error(`a line is longer than ${bytesMax} bytes`));
   let skipping = false;
 
   const hold = (part: Buffer) => {
     if (skipping || part.length === 0) return;
-    const bytes = heldBytes + part.length;
-    if (bytes > bytesMax) {
-      const beginning = Buffer.concat([held.subarray(0, heldBytes), part]).toString('utf8', 0, bytesMax);
-      clear();
-      skipping = true;
-      return tooLong(beginning);
-    }
-    if (bytes > held.length) {
-      const larger = Buffer.allocUnsafe(Math.max(START_BYTES, 2 * held.length, bytes));
-      held.copy(larger, 0, 0, heldBytes);
-      held = larger;
-    }
-    part.copy(held, heldBytes);
-    heldBytes = bytes;
-  };
-  const clear = () => {
-    held = EMPTY;
-    heldBytes = 0;
+    if (held.length + part.length <= bytesMax) return held.push(part, 0, part.length);
+    const beginning = Buffer.concat([held.bytes.subarray(0, held.length), part]).toString('utf8', 0, bytesMax);
+    held.clear();
+    skipping = true;
+    tooLong(beginning);
   };
   const give = (bytes: Buffer) => {
     const text = bytes.toString('utf8');
@@ -46,10 +33,10 @@ export function createLines({ bytesMax, line, tooLong }: LinesOptions): { push(c
     if (bare !== '') line(bare);
   };
   const finish = (rest: Buffer) => {
-    if (heldBytes === 0 && !skipping && rest.length <= bytesMax) return give(rest);
+    if (held.length === 0 && !skipping && rest.length <= bytesMax) return give(rest);
     hold(rest);
-    if (!skipping) give(held.subarray(0, heldBytes));
-    clear();
+    if (!skipping) give(held.bytes.subarray(0, held.length));
+    held.clear();
     skipping = false;
   };
 
@@ -62,7 +49,7 @@ export function createLines({ bytesMax, line, tooLong }: LinesOptions): { push(c
       }
       hold(chunk.subarray(from));
     },
-    /** What comes after the last line end is a line as well. */
+    /** Bytes behind the last line end are a line as well. */
     end: () => finish(EMPTY),
   };
 }

@@ -6,7 +6,7 @@ export interface OriginGuardOptions {
   readonly publicUrl: string | null;
   /** Hosts that wallets sign in for, with a port where it is not the scheme's. */
   readonly signInDomains: readonly string[];
-  /** What the gateway listens on. */
+  /** The host that the gateway listens on. */
   readonly bindHost: string;
   /** Serialised origins; `null` may be one. */
   readonly allowedOrigins: readonly string[];

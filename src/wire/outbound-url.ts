@@ -8,10 +8,7 @@ export interface OutboundUrlOptions {
 
 export const OUTBOUND_URL_CHARS_MAX = 2_048;
 
-/**
- * Names that networks give to what is theirs, which no public name server should know (RFC 6761, 6762, 8375 and
- * custom).
- */
+/** Names inside closed networks, which no public name server should know (RFC 6761, 6762, 8375 and custom). */
 const CLOSED_NAMES =
   /(?:^|\.)(?:localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa|ip6-(?:localhost|loopback))$/;
 
@@ -21,9 +18,8 @@ const BAD_PORTS: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * What is wrong with a URL that a stranger wants to be called at, in words that follow its name ("must be
- * https://"), or null. Looks at the text alone: what its host resolves to is looked at when it is called, each
- * time.
+ * The fault of a URL that a stranger wants to be called at, in words that follow its name ("must be https://"); null
+ * for a good one. Checks the text alone. The addresses of its host are checked at every call.
  */
 export function outboundUrlFault(text: string, { allowPrivate }: OutboundUrlOptions): string | null {
   if (text.length > OUTBOUND_URL_CHARS_MAX) return `is longer than ${OUTBOUND_URL_CHARS_MAX} characters`;

@@ -1,7 +1,9 @@
-/** Longest name of a service, and the most of one that an error message repeats. */
+/** Longest name of a service, and the longest part of a name that an error message repeats. */
 export const SERVICE_NAME_MAX = 128;
 
-const UNPRINTABLE_ALL = /[\p{C}\p{Zl}\p{Zp}]/gu;
+/** Control, format (bidi overrides, zero width), line separators, surrogates, private and unassigned code points. */
+export const UNPRINTABLE: RegExp = /[\p{C}\p{Zl}\p{Zp}]/u;
+const UNPRINTABLE_ALL = new RegExp(UNPRINTABLE, 'gu');
 
 /** Text from a stranger, safe in a message: unprintable characters dropped, cut at `max`. */
 export function printable(text: string, max = SERVICE_NAME_MAX): string {
@@ -10,4 +12,9 @@ export function printable(text: string, max = SERVICE_NAME_MAX): string {
     .slice(0, max * 2)
     .replace(UNPRINTABLE_ALL, '')
     .slice(0, max);
+}
+
+/** Text from a stranger on one line: white space and unprintable characters become single spaces. */
+export function oneLine(text: string): string {
+  return text.replace(/[\s\p{C}]+/gu, ' ').trim();
 }

@@ -132,8 +132,8 @@ const PATTERN = new RegExp(
 const HINT = /sk-|svc-|earer |:\/\/|siwx|with-x|payment|[_-]key|apikey/i;
 
 /**
- * A function that masks secrets in a finished line: those that look like one, and the given exact values (provider
- * keys, the admin key), whatever name or text carries them. Values shorter than 8 characters are not searched for.
+ * A function that masks secrets in a finished line: texts that look like a secret, and the given exact values
+ * (provider keys, the admin key). Values shorter than 8 characters are not searched for.
  */
 export function createScrubber(values: readonly (string | null)[]): (line: string) => string {
   const exact = [...new Set(values)].filter((value): value is string => value !== null && value.length >= 8);

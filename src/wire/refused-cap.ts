@@ -14,7 +14,7 @@ export type CapRefusal =
 /** Longer texts repeat the request. */
 const WORDS_MAX = 1_000;
 
-/** What a proxy in between writes before the words of the service: `litellm.BadRequestError: OpenAIException - …`. */
+/** The prefix that a proxy writes before the words of the service: `litellm.BadRequestError: OpenAIException - …`. */
 const PREFIX = String.raw`^(?:[\w.]{1,40}(?:Error|Exception)[:\s-]{1,3}){0,3}`;
 /** Not the beginning of a longer name. */
 const FIELD = String.raw`['"\x60]?(max_tokens|max_completion_tokens)(?!\w|[.[]\w)['"\x60]?`;
@@ -99,7 +99,9 @@ const BOUNDS: readonly BoundPattern[] = [
   },
 ];
 
-/** What an error answer says against `cap`, which was sent as `field`; null for one that refuses something else. */
+/**
+ * The refusal of `cap`, which was sent as `field`, in an error answer; null for an answer that refuses something else.
+ */
 export function readCapRefusal(status: number, body: Uint8Array, field: CapField, cap: number): CapRefusal | null {
   if (status !== 400 && status !== 422) return null;
   const answer = parse(body);
@@ -144,14 +146,14 @@ function parse(body: Uint8Array): Json | null {
   }
 }
 
-/** Where services say what is wrong. Some say it in `param`. */
+/** The texts in which services say what is wrong. Some say it in `param`. */
 function wordsOf(answer: Json): readonly string[] {
   const { error } = answer;
   const { message, param } = (error ?? {}) as Json;
   return [error, message, param, answer['message'], answer['detail']].filter((value) => typeof value === 'string');
 }
 
-/** The errors of a FastAPI server name the field in `loc`, the last of which is the field itself. */
+/** The errors of a FastAPI server name the field in `loc`, whose last element is the field itself. */
 function fromDetail(detail: unknown, field: CapField, cap: number): CapRefusal | null {
   if (!Array.isArray(detail)) return null;
   for (const item of detail.slice(0, 16) as readonly (Json | null)[]) {

@@ -4,7 +4,7 @@ export type Scrub = (text: string) => string;
 type Headers = Readonly<Record<string, string>>;
 
 const REPLACEMENT = '[redacted]';
-/** What is shorter is no secret, and stands in ordinary words. */
+/** Shorter values are no secrets, and occur in ordinary words. */
 const CHARACTERS_MIN = 8;
 
 const scrubs = new WeakMap<Headers, Scrub>();
@@ -40,7 +40,7 @@ function createScrub(values: readonly string[]): Scrub {
 /** Errors are short. What is longer is searched as it is, as reading it takes time. */
 const READ_MAX = 256 * 1024;
 
-/** A JSON text as JSON.stringify writes it; null for what is no JSON or too long. */
+/** A JSON text as JSON.stringify writes it; null for any other text, and for one that is too long. */
 function withoutEscapes(text: string): string | null {
   if (text.length > READ_MAX) return null;
   try {

@@ -1,2 +1,2 @@
-/** Where a proxy dials in, below the router's address. */
+/** The path of the tunnel, below the router's address. */
 export const TUNNEL_PATH = '/api/v1/provider/tunnel';

@@ -56,44 +56,53 @@ export interface Masked {
   readonly literals: readonly Literal[];
 }
 
-const blank = (text: string) => text.replace(/[^\n]/g, ' ');
+const blank = (text: string) => text.replace(/[^\n]+/g, (line) => ' '.repeat(line.length));
 /** After one of these a slash starts a regular expression; after anything else it divides. */
 const BEFORE_REGEX =
   /(?:^|[=(,[!&|?:;{}+\-*%<>~^]|\b(?:return|typeof|case|in|of|delete|void|throw|new|await|yield))\s*$/;
 
+/** Text in which no comment, literal or brace begins. */
+const PLAIN = /[^/'"`{}#]+/y;
+
 /** Tells code from comments and literals. Enough of the grammar of TypeScript for that, and no more. */
 export function mask(text: string): Masked {
-  let code = '';
-  let comments = '';
+  const blanked = blank(text);
+  const codeParts: string[] = [];
+  const commentParts: string[] = [];
   const literals: Literal[] = [];
   /** Depth of braces inside each open `${`. */
   const templates: number[] = [];
   let at = 0;
   const emit = (kind: 'code' | 'comment' | 'literal', end: number) => {
-    const part = text.slice(at, end);
-    code += kind === 'code' ? part : blank(part);
-    comments += kind === 'comment' ? part : blank(part);
+    codeParts.push((kind === 'code' ? text : blanked).slice(at, end));
+    commentParts.push((kind === 'comment' ? text : blanked).slice(at, end));
     at = end;
   };
   const quoted = (closers: RegExp) => {
     let end = at;
-    while (end < text.length) {
-      if (text[end] === '\\') end += 2;
-      else if (closers.test(text.slice(end, end + 2))) break;
-      else end += 1;
+    for (closers.lastIndex = at; ; closers.lastIndex = end) {
+      const closer = closers.exec(text);
+      end = closer?.index ?? text.length;
+      if (closer?.[0] !== '\\') break;
+      end = Math.min(end + 2, text.length);
     }
-    end = Math.min(end, text.length);
     if (end > at) literals.push({ start: at, value: text.slice(at, end) });
     emit('literal', end);
   };
   const template = () => {
-    quoted(/^(?:`|\$\{)/);
+    quoted(/[\\`]|\$\{/g);
     if (text[at] === '$') {
       templates.push(0);
       emit('code', at + 2);
     } else emit('code', at + 1);
   };
   while (at < text.length) {
+    PLAIN.lastIndex = at;
+    const plain = PLAIN.exec(text);
+    if (plain) {
+      emit('code', at + plain[0].length);
+      continue;
+    }
     const two = text.slice(at, at + 2);
     const one = two[0]!;
     if (two === '//' || (at === 0 && two === '#!')) {
@@ -104,12 +113,12 @@ export function mask(text: string): Masked {
       emit('comment', end < 0 ? text.length : end + 2);
     } else if (one === "'" || one === '"') {
       emit('code', at + 1);
-      quoted(one === "'" ? /^['\n]/ : /^["\n]/);
+      quoted(one === "'" ? /[\\'\n]/g : /[\\"\n]/g);
       emit('code', Math.min(at + 1, text.length));
     } else if (one === '`') {
       emit('code', at + 1);
       template();
-    } else if (one === '/' && BEFORE_REGEX.test(code.slice(-80))) {
+    } else if (one === '/' && BEFORE_REGEX.test(codeParts.slice(-8).join('').slice(-80))) {
       let end = at + 1;
       for (let set = false; end < text.length && text[end] !== '\n' && (set || text[end] !== '/'); end++) {
         if (text[end] === '\\') end++;
@@ -127,7 +136,7 @@ export function mask(text: string): Masked {
       else template();
     } else emit('code', at + 1);
   }
-  return { code, comments, literals };
+  return { code: codeParts.join(''), comments: commentParts.join(''), literals };
 }
 
 /** 1-based line of an offset. */

@@ -5,6 +5,17 @@ import { HTTP_ERRORS } from '../../src/wire/errors-http.ts';
 import { ERROR_CODES } from '../../src/wire/errors.ts';
 import { readTree, ROOT, type SourceFile } from './source.ts';
 import {
+  beyondAllowed,
+  checkPage,
+  checkWording,
+  knownNames,
+  longFunctions,
+  staleNames,
+  STILL_ALLOWED,
+  wideComments,
+  type Rule,
+} from './tidy-prose.ts';
+import {
   checkCode,
   checkDependencies,
   checkName,
@@ -28,12 +39,33 @@ for (const name of readdirSync(ROOT))
 /** The files that say what a secret or a forbidden word looks like. */
 const itself = (file: SourceFile) => file.path.startsWith('test/architecture/tidy');
 
+const sources = code.filter((file) => !itself(file));
+const src = sources.filter(({ path }) => path.startsWith('src/'));
+const pages = prose.filter(({ path }) => path.endsWith('.md'));
+const wordings = [...src.map(checkWording), ...pages.map(checkPage)];
+const known = knownNames(
+  [...code, ...sql, ...readTree(['docs', 'examples', 'test', 'src'], [''])].map(({ path }) => path),
+);
+const wording = (rule: Rule) => wordings.flatMap((found) => found[rule] ?? []);
+const proseFindings: Readonly<Record<Rule, string[]>> = {
+  'long functions': src.flatMap(longFunctions),
+  'export *': wording('export *'),
+  'docstrings that begin with What, Who or Where': wording('docstrings that begin with What, Who or Where'),
+  riddles: wording('riddles'),
+  "a validator's words": wording("a validator's words"),
+  'wide comments': sources.flatMap(wideComments),
+  'names of files that do not exist': [...sources, ...pages].flatMap((file) => staleNames(file, known)),
+};
+
 describe('the checkout is tidy', () => {
   test('names of files and folders', () =>
     expect([...code, ...sql].flatMap((file) => checkName(file.path))).toEqual([]));
   test('words', () =>
     expect([...code, ...sql, ...prose].filter((file) => !itself(file)).flatMap(checkText)).toEqual([]));
   test('code', () => expect(code.filter((file) => !itself(file)).flatMap(checkCode)).toEqual([]));
+  test.each(Object.keys(STILL_ALLOWED) as Rule[])('%s', (rule) =>
+    expect(beyondAllowed(rule, proseFindings[rule])).toEqual([]),
+  );
   test('one statement a file', () =>
     expect(sql.filter((file) => !file.path.includes('/migrations/')).flatMap(checkSql)).toEqual([]));
   test('dependencies', () => expect(checkDependencies(manifest, dependenciesPage)).toEqual([]));
@@ -101,6 +133,56 @@ describe('what is untidy is found', () => {
   test('a stranger in an error table', () =>
     expect(checkTable('T', ['a'], { a: 1, c: 1 })).toEqual(['T has c, which is no error code']));
   test('a code twice', () => expect(checkTable('T', ['a', 'a'], { a: 1 })).toEqual(['ERROR_CODES has a twice']));
+});
+
+describe('words and shapes that are untidy are found', () => {
+  const long = `export function make() {\n${'  step();\n'.repeat(119)}}\n`;
+  const known = knownNames(['src/wire/errors.ts', 'docs/mcp.md']);
+  test.each([
+    ['a long function', longFunctions(file(long)), ':1 make has 121 lines'],
+    [
+      'a long method',
+      longFunctions(file(`const door = {\n  ${long.replace('export function make', 'open')}};`)),
+      ':2 open',
+    ],
+    ['all of another file', checkWording(file(`export * from './x.ts';`))['export *'], 'name what the file gives'],
+    [
+      'a docstring that begins with What',
+      checkWording(file('/**\n * What is kept.\n */'))['docstrings that begin with What, Who or Where'],
+      'What',
+    ],
+    [
+      'a riddle in a comment',
+      checkWording(file('// What there is none of, of those that there are')).riddles,
+      'that there are',
+    ],
+    ['a riddle in an error', checkWording(file('fail(`${name} is none`);')).riddles, 'is none'],
+    ['a riddle on a page', checkPage(file('Keys are none.', 'docs/x.md')).riddles, 'are none'],
+    [
+      "a validator's words",
+      checkWording(file(`\nfail('must NOT have fewer than 1 characters');`))["a validator's words"],
+      ':2 has "must NOT have"',
+    ],
+    ['a wide comment', wideComments(file(`  // ${'x '.repeat(60)}x`)), 'a comment of 126 columns'],
+    ['a path that a page names', staleNames(file('see src/wire/gone', 'docs/x.md'), known), 'src/wire/gone'],
+    ['a file that a comment names', staleNames(file('\n// as in old-errors.ts'), known), ':2 names old-errors.ts'],
+  ])('%s', (_name, findings, says) => expect(findings?.join()).toContain(says));
+
+  test('more than what is still allowed, place by place', () => {
+    const findings = ['src/mcp/a.ts:1 x', 'src/mcp/b.ts:1 x', 'docs/a.md:1 x'];
+    expect(beyondAllowed('riddles', findings, { mcp: 2, docs: 1 })).toEqual([]);
+    expect(beyondAllowed('riddles', findings, { mcp: 1, docs: 1 })).toEqual([
+      'riddles: mcp has 2, 1 are allowed',
+      ...findings.slice(0, 2),
+    ]);
+  });
+
+  test('what is right is not found', () => {
+    expect(longFunctions(file(`${'// x\n'.repeat(9)}${long.replace('  step();\n', '')}`))).toEqual([]);
+    expect(wideComments(file(`const x = '${'x'.repeat(130)}'; // why`))).toEqual([]);
+    expect(staleNames(file('// src/wire/errors.ts, errors.ts, test/model, ./my-own.ts'), known)).toEqual([]);
+    expect(staleNames(file('[MCP](docs/mcp.md) in src/wire/', 'README.md'), known)).toEqual([]);
+  });
 });
 
 describe('what is tidy is not found', () => {

@@ -1,4 +1,5 @@
-// Imported before a program (NODE_OPTIONS): writes the addresses of all modules that its main thread loaded to the file that LOADS names.
+// Imported before a program (NODE_OPTIONS): writes the addresses of all modules that its main thread loaded to the
+// file that LOADS names.
 import { writeFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { isMainThread } from 'node:worker_threads';

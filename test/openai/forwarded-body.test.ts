@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { parseJson } from '#wire';
 import { createCheck } from '#gateway';
 import { toCall } from '../../src/openai/chat-to-call.ts';
-import { chatSchema, type ChatBody } from '../../src/openai/chat-schema.ts';
+import { chatSchema, type ChatBody } from '../../src/openai/request/chat-schema.ts';
 import { makeOffer } from './support/offers.ts';
 
 const check = createCheck<ChatBody>(chatSchema(2048));

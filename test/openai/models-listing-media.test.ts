@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { parseRates } from '#billing';
 import type { MediaFacts, Primitive } from '#config';
 import { createCatalog, createServer, type Offer } from '#gateway';
-import { modelsRoutes } from '../../src/openai/models-routes.ts';
+import { modelsRoutes } from '../../src/openai/models/models-routes.ts';
 import { LIMITS } from './support/gateway.ts';
 import { makeOffer } from './support/offers.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createChatReplyReader } from '../../src/openai/chat-reply-reader.ts';
-import { createChatStreamReader } from '../../src/openai/chat-stream-reader.ts';
-import { outputBytesMax } from '../../src/openai/output-bound.ts';
+import { createChatReplyReader } from '../../src/openai/reply/chat-reply-reader.ts';
+import { createChatStreamReader } from '../../src/openai/stream/chat-stream-reader.ts';
+import { outputBytesMax } from '../../src/openai/caps/output-bound.ts';
 import { chunkOf, CONTEXT, delta, events, feed, textOf } from './support/replies.ts';
 
 const contextOf = (tokens: number) => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createSseScanner, SseError } from '../../src/openai/sse.ts';
+import { createSseScanner, SseError } from '../../src/openai/stream/sse.ts';
 
 const MIB = 1024 * 1024;
 const TOTAL = 10 * MIB;

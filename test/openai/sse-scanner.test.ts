@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createSseScanner, SseError } from '../../src/openai/sse.ts';
+import { createSseScanner, SseError } from '../../src/openai/stream/sse.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 

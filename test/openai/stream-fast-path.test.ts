@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { applyTemplate, learnTemplate } from '../../src/openai/chunk-template.ts';
-import { createByteOutput } from '../../src/openai/byte-output.ts';
+import { applyTemplate, learnTemplate } from '../../src/openai/stream/chunk-template.ts';
+import { createByteOutput } from '../../src/openai/stream/byte-output.ts';
 import { chunkOf, CONTEXT, delta, events, stream, textOf, USAGE } from './support/replies.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createChatStreamReader } from '../../src/openai/chat-stream-reader.ts';
+import { createChatStreamReader } from '../../src/openai/stream/chat-stream-reader.ts';
 import { CONTEXT, chunkOf, delta, events, feed, usualStream, USAGE, type Outcome } from './support/replies.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { measureUsage, readUsage, type UnseenTokens } from '../../src/openai/chat-usage.ts';
+import { measureUsage, readUsage, type UnseenTokens } from '../../src/openai/reply/chat-usage.ts';
 import { CONTEXT, USAGE } from './support/replies.ts';
 
 const of = (outputBytes: number) => ({ outputBytes, otherBytes: 0 });

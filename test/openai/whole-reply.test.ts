@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { UpstreamFailure } from '#wire';
-import { createChatReplyReader } from '../../src/openai/chat-reply-reader.ts';
+import { createChatReplyReader } from '../../src/openai/reply/chat-reply-reader.ts';
 import { CONTEXT, feed, USAGE } from './support/replies.ts';
 
 const completion = (rest: Record<string, unknown> = {}) => ({

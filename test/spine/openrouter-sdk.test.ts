@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startScriptedUpstream } from '../support/scripted-upstream.ts';
 import { modelBlock, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// @openrouter/sdk as it comes from npm, which parses every answer strictly: one field of another type, and the caller has paid and gets an error.
+// @openrouter/sdk as it comes from npm, which parses every answer strictly: one field of another type, and the
+// caller has paid and gets an error.
 
 let spine: Spine;
 let client: OpenRouter;

@@ -132,7 +132,7 @@ test('of an address', async () => {
     message: 'The address is not valid: it has a percent sign that encodes no character',
   });
   expect(await say('/api/v1/agents/no/such')).toMatchObject({
-    message: 'Agent not found: no/such. GET /api/v1/agents lists those that there are',
+    message: 'Agent not found: no/such. GET /api/v1/agents lists all agents',
     param: 'agent',
   });
   expect(await say('/api/v1/tools?service=no/such')).toMatchObject({ param: 'service' });

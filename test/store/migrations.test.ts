@@ -3,7 +3,7 @@ import { openDatabase, type OpenDatabase } from '#store';
 import { loadMigrations } from '../../src/store/migrations.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES, openEngine } from '../support/engines.ts';
-import { freshDatabase } from '../support/fresh-database.ts';
+import { bareDatabase } from '../support/fresh-database.ts';
 
 const APPLIED = adHoc('SELECT name FROM migrations ORDER BY name');
 const names = loadMigrations().map(({ name }) => name);
@@ -19,7 +19,7 @@ test('migrations are numbered without gaps', () => {
 });
 
 test('gateways that start at once migrate one after the other, each migration once', async () => {
-  const fresh = await freshDatabase(inject('postgresUrl'));
+  const fresh = await bareDatabase(inject('postgresUrl'));
   disposals.push(fresh.drop);
   const databases: OpenDatabase[] = await Promise.all(
     Array.from({ length: 8 }, () => openDatabase({ url: fresh.url, dataDir: '' })),

@@ -5,7 +5,7 @@ import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { DatabaseError, openDatabase } from '#store';
 import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES } from '../support/engines.ts';
-import { freshDatabase } from '../support/fresh-database.ts';
+import { bareDatabase } from '../support/fresh-database.ts';
 
 const KNOWN = readdirSync(new URL('../../src/store/migrations/', import.meta.url))
   .sort()
@@ -15,7 +15,7 @@ describe.each(ENGINES)('a database of a newer tollgate on %s', (engine) => {
   it('is refused by name', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-newer-'));
     onTestFinished(() => rmSync(dataDir, { recursive: true }));
-    const fresh = engine === 'postgres' ? await freshDatabase(inject('postgresUrl')) : null;
+    const fresh = engine === 'postgres' ? await bareDatabase(inject('postgresUrl')) : null;
     if (fresh) onTestFinished(() => fresh.drop());
     const open = () => openDatabase({ url: fresh?.url, dataDir });
 

@@ -1,6 +1,7 @@
 import { createLog } from '../../src/provide/log.ts';
 import { loadProviderFile } from '../../src/provide/provider-file.ts';
-import { createProxy, type ExitCode, type ProxyLimits } from '../../src/provide/proxy.ts';
+import { createProxy, type ProxyLimits } from '../../src/provide/proxy.ts';
+import type { ExitCode } from '../../src/provide/redial.ts';
 import { DOMAIN, solanaWallet, type TestWallet } from './wallets.ts';
 
 /** A provider's proxy in this process, dialled in to a gateway under test. */

@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { inject } from 'vitest';
 import { openDatabase as openReal, type OpenDatabase } from '#store';
+import { newDataDirectory } from './data-directory.ts';
 import { freshDatabase } from './fresh-database.ts';
 
 export interface OpenedEngine {
@@ -16,10 +15,10 @@ export interface OpenedEngine {
 export const ENGINES = ['sqlite', 'postgres'] as const;
 export type EngineName = (typeof ENGINES)[number];
 
-/** An empty database of either engine, opened by another `openDatabase` where a test brings its own. */
+/** A database of either engine that has no rows, opened by another `openDatabase` where a test brings its own. */
 export async function openEngine(engine: EngineName, openDatabase: typeof openReal = openReal): Promise<OpenedEngine> {
   const opened: OpenDatabase[] = [];
-  const dataDir = engine === 'sqlite' ? mkdtempSync(join(tmpdir(), 'tollgate-test-')) : '';
+  const dataDir = engine === 'sqlite' ? newDataDirectory() : '';
   const fresh = engine === 'postgres' ? await freshDatabase(inject('postgresUrl')) : null;
   const again = async () => {
     const database = await openDatabase({ url: fresh?.url, dataDir });

@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fillDataDirectory } from './data-directory.ts';
 import { createKeeper } from './server-process.ts';
 import type { Keeper, ServerProcess } from './server-process.ts';
 
@@ -58,6 +59,7 @@ const PROGRAM = resolve(import.meta.dirname, '../../src/main.ts');
 export async function startGateway(options: GatewayOptions = {}): Promise<Gateway> {
   const home = mkdtempSync(join(tmpdir(), 'tollgate-gateway-'));
   const dataDir = options.dataDir ?? join(home, 'data');
+  if (options.databaseUrl === undefined) fillDataDirectory(dataDir);
   const configFile = join(home, 'tollgate.toml');
   writeFileSync(configFile, options.toml ?? '');
   const keeper = createKeeper([home]);

@@ -1,8 +1,11 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
-import { startPostgres } from './postgres.ts';
+import { openDatabase } from '#store';
+import { MEMORY, prepareDataDirectories } from './data-directory.ts';
+import { prepareFreshDatabases } from './fresh-database.ts';
+import { startPostgres, type PostgresOptions } from './postgres.ts';
 import { startRedis } from './redis.ts';
 
 declare module 'vitest' {
@@ -21,32 +24,47 @@ declare module 'vitest' {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const directory = ownTemporaryDirectory();
   const [postgres, redis] = await Promise.all([
-    timed('PostgreSQL', () => startPostgres()),
+    timed('PostgreSQL', () => startPostgres(UNDURABLE)),
     timed('Redis', () => startRedis({ progress: say })),
   ]);
   // What was found once, and perhaps copied to where it can run, need not be found again by tests with a server of
   // their own.
   process.env['TOLLGATE_TEST_POSTGRES_BIN'] ??= postgres.bin;
+  await prepareFreshDatabases(postgres.url, (url) => migrate({ url, dataDir: '' }));
+  const removeData = await prepareDataDirectories(ownPrefix(), (dataDir) => migrate({ dataDir }));
   project.provide('postgresUrl', postgres.url);
   project.provide('redisUrl', redis.url);
   return async () => {
     await Promise.all([postgres.stop(), redis.stop()]);
+    removeData();
     rmSync(directory, { recursive: true, force: true });
   };
 }
 
+/** The tests that crash a server or say what outlives it start one of their own. */
+const UNDURABLE: PostgresOptions = {
+  fsync: false,
+  settings: { full_page_writes: 'off', synchronous_commit: 'off', autovacuum: 'off' },
+};
+
+async function migrate(where: Parameters<typeof openDatabase>[0]): Promise<void> {
+  await (await openDatabase(where)).close();
+}
+
 const PREFIX = 'tollgate-tests-';
+const ownPrefix = () => `${PREFIX}${process.pid}-`;
 
 /**
  * Everything that this run writes to the temporary directory goes into one folder, which goes with the run. What an
  * aborted run left goes as well.
  */
 function ownTemporaryDirectory(): string {
-  for (const name of readdirSync(tmpdir())) {
-    const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : NaN;
-    if (pid > 0 && !isAlive(pid)) rmSync(join(tmpdir(), name), { recursive: true, force: true });
-  }
-  const directory = mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
+  for (const folder of [tmpdir(), MEMORY].filter((each) => existsSync(each)))
+    for (const name of readdirSync(folder)) {
+      const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : NaN;
+      if (pid > 0 && !isAlive(pid)) rmSync(join(folder, name), { recursive: true, force: true });
+    }
+  const directory = mkdtempSync(join(tmpdir(), ownPrefix()));
   process.env['TMPDIR'] = directory;
   return directory;
 }

@@ -1,6 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { escrowOf, parseUsd, treasuryOf, type AuditReport } from '#billing';
 import { loadConfig } from '#config';
 import type { Payments } from '#gateway';
@@ -8,6 +6,7 @@ import { localAccount } from '#auth/accounts';
 import type { NewKeyFields } from '#auth/keys';
 import type { Balance } from '../../src/billing/ledger.ts';
 import { createApp, type App } from '../../src/app/app.ts';
+import { fillDataDirectory, newDataDirectory } from './data-directory.ts';
 import { startProvider, type TestProvider } from './provider.ts';
 import { DOMAIN } from './wallets.ts';
 
@@ -143,7 +142,8 @@ export const IDENTITY_SEED = '00'.repeat(31) + '01';
 const ADMIN_KEY = 'admin-key-of-the-tests-0123456789';
 
 export async function startSpine(options: SpineOptions = {}): Promise<Spine> {
-  const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'tollgate-spine-')));
+  const dataDir = options.dataDir ?? newDataDirectory();
+  if (options.databaseUrl === undefined) fillDataDirectory(dataDir);
   const provider = options.provider ?? (await startProvider());
   const toml = `
 [[models]]

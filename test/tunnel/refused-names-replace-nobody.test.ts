@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EXIT } from '../../src/provide/proxy.ts';
+import { EXIT } from '../../src/provide/redial.ts';
 import { dialIn, offeredModel } from '../support/dial-in.ts';
 import { ask, startSpine } from '../support/spine.ts';
 import { solanaWallet } from '../support/wallets.ts';

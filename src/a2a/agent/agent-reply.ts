@@ -13,14 +13,14 @@ import { withoutMoney } from '../door/metadata.ts';
 import { A2A_ERRORS, errorNameOf } from '../wire/a2a-error.ts';
 import { resultFromBare } from '../wire/bare-body.ts';
 
-/** What an agent says: a result or an event, in the version of the link, or an error. */
+/** A result, an event or an error of an agent, in the version of the link. */
 export type AgentSaid =
   | { readonly kind: 'result'; readonly text: string; readonly value: unknown }
   | { readonly kind: 'error'; readonly error: JsonRpcError };
 
 /**
- * What an agent answers to the request with this id, piece by piece as it arrives. Throws UpstreamFailure for what
- * is no A2A, for the answer to another request, and for more than `bytesMax` at once.
+ * Reads an agent's answer to the request with this id, piece by piece as it arrives. Throws UpstreamFailure for an
+ * answer that is not A2A, for the answer to another request, and for more than `bytesMax` at once.
  */
 export async function* readAgent(
   link: Link,
@@ -73,8 +73,8 @@ function resultOf(text: string, value: unknown): AgentSaid {
 }
 
 /**
- * The error of HTTP+JSON as JSON-RPC has it, by its reason. Throws UpstreamFailure for what is none: a server that
- * is broken says nothing of A2A.
+ * Reads an error of HTTP+JSON as one of JSON-RPC, by its reason. Throws UpstreamFailure for any other value: a
+ * server that is broken says nothing of A2A.
  */
 function errorOf(value: unknown, status: number): JsonRpcError {
   const error = isObject(value) && isObject(value['error']) ? value['error'] : value;

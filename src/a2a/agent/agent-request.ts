@@ -9,7 +9,7 @@ import { restRequest } from '../wire/rest-params.ts';
 import { translateParams } from '../wire/translate-params.ts';
 import { VERSION_HEADER, type A2aVersion } from '../wire/version.ts';
 
-export interface AgentRequest {
+interface AgentRequest {
   readonly operation: Operation;
   /** In which `params` are. */
   readonly version: A2aVersion;
@@ -23,26 +23,26 @@ export interface AgentRequest {
   /** Given to the agent with the message, in `metadata["tollgate/run"]` and the header; null for none. */
   readonly run: RunGift | null;
   /**
-   * Where the agent tells of the task, in place of where the client asked it to; null for nowhere. Absent where the
+   * The address that the agent notifies, in place of the client's; null for no notifications. Absent where the
    * client asked for nothing.
    */
   readonly webhook?: string | null;
 }
 
-/** What an agent needs to make calls in its turn, paid from the lock of the call that it works on. */
+/** Lets an agent make calls in its turn, paid from the lock of the call that it works on. */
 export interface RunGift {
   readonly token: string;
-  /** Where: base URL of the OpenAI-style API; null where the gateway does not know its own. */
+  /** Base URL of the OpenAI-style API; null where the gateway does not know its own. */
   readonly url: string | null;
   /** USD. */
   readonly budget: string;
 }
 
-export const RUN_HEADER = 'tollgate-run';
+const RUN_HEADER = 'tollgate-run';
 const RUN_KEY = 'tollgate/run';
 
 /**
- * The request of an operation to an agent. What it says is passed as it came where both speak the same version.
+ * The request of an operation to an agent. Where both speak the same version, the parameters go on as they came.
  * Throws A2aError where the agent has no such operation.
  */
 export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {

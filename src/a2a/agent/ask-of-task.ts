@@ -16,7 +16,7 @@ export interface AskOfTask {
 }
 
 /** A task as its agent shows it, or why it does not. */
-export type TaskShown =
+type TaskShown =
   | { readonly kind: 'task'; readonly value: unknown; readonly event: A2aEvent }
   | { readonly kind: 'error'; readonly error: (AgentSaid & { readonly kind: 'error' })['error'] };
 
@@ -57,9 +57,9 @@ export async function askOfTask(ask: AskOfTask, operation: 'get' | 'cancel', tim
 }
 
 /**
- * Has an agent stop a task that nobody waits for any longer. Resolves with the task where it has ended, as the
- * agent shows it: it may have ended otherwise meanwhile. null where that is not known. Never rejects: nothing
- * depends on it.
+ * Asks an agent to stop a task that its client has given up. Resolves with the ended task as the agent shows it (it
+ * may have ended in another way meanwhile), or with null where that is not known. Never rejects: nothing depends on
+ * it.
  */
 export async function cancelAtAgent(ask: AskOfTask): Promise<(TaskShown & { readonly kind: 'task' }) | null> {
   for (const operation of ['cancel', 'get'] as const) {

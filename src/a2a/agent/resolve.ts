@@ -16,11 +16,11 @@ export function resolveAgent(catalog: Pick<Catalog, 'resolve'>, name: string, pa
 
 /** `names`: what there is, to name the nearest. */
 export function unknownAgent(name: string, names: Iterable<string> = [], param?: string): GatewayError {
-  const hint = nearestHint(name, names) || 'GET /api/v1/agents lists those that there are';
+  const hint = nearestHint(name, names) || 'GET /api/v1/agents lists all agents';
   return new GatewayError('invalid_model', `${kindOf(name)} not found: ${printable(name)}. ${hint}`, { param });
 }
 
-/** What a name is of by its prefix: models and tools are agents here as well. */
+/** The primitive that a name has by its prefix: models and tools are agents here as well. */
 function kindOf(name: string): string {
   if (name.startsWith('model/')) return 'Model';
   return name.startsWith('mcp/') ? 'Tool' : 'Agent';

@@ -12,7 +12,7 @@ import {
   type Speaker,
 } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
-import { createAnswerTeller, type AnswerTeller } from './answer-teller.ts';
+import { createAnswerReader, type AnswerReader } from './answer-reader.ts';
 import type { A2aTail } from '../send/ending.ts';
 import { toA2aPart, wordsOf } from './parts.ts';
 import { lastInContext } from '../send/context-of.ts';
@@ -22,7 +22,7 @@ import { createSendTalk, type SendTalkDeps } from '../send/send-talk.ts';
 import { taskBefore } from '../tasks/task-before.ts';
 import { keyOf, versionIn } from '../tasks/tasks-of-agents.ts';
 
-export interface AgentSpeakerDeps extends SendTalkDeps {
+interface AgentSpeakerDeps extends SendTalkDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
   readonly tasks: Tasks;
 }
@@ -52,9 +52,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
         throw new GatewayError(
           'invalid_request',
           `There is no task ${printable(ask.taskId, 64)} of this agent, or it is not yours`,
-          {
-            param: 'task_id',
-          },
+          { param: 'task_id' },
         );
       const last = task ?? (await lastInContext(tasks, caller, service, ask.contextId));
       const params = { message: messageOf(ask) };
@@ -87,10 +85,10 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
           begin: (call: Call) => talk.begin!(call),
           resolved: (state) => talk.resolved!(state),
           async *converse(offer, send, signal, detached) {
-            const teller = createAnswerTeller(task);
+            const answer = createAnswerReader(task);
             const before = task?.live ? await taskBefore(deps, task, offer, send, requestId) : null;
-            for (const event of before === null ? [] : teller.tell(before)) yield encodePartsEvent(event);
-            return yield* inParts(talk.converse(offer, send, signal, detached), teller);
+            for (const event of before === null ? [] : answer.read(before)) yield encodePartsEvent(event);
+            return yield* inParts(talk.converse(offer, send, signal, detached), answer);
           },
         },
         free: covered ? 'message/send' : null,
@@ -98,7 +96,7 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
         metadata: null,
         traceparent,
         wantsReceipt,
-        // An agent does not hear that whoever asked has left.
+        // The agent does not notice that the client has left.
         outlivesClient: true,
       };
     },
@@ -106,8 +104,8 @@ export function createAgentSpeaker(deps: AgentSpeakerDeps): Speaker {
 }
 
 /**
- * What was said before goes in front, as text: an agent has no memory of what another told. One that goes on with a
- * context or a task has.
+ * The message to the agent. Earlier turns go in front as text: an agent has no memory of what another said. An
+ * agent that goes on with a context or a task remembers them.
  */
 function messageOf({ turns, contextId, taskId }: PartsAsk): JsonObject {
   const last = turns.at(-1)!;
@@ -129,17 +127,17 @@ function messageOf({ turns, contextId, taskId }: PartsAsk): JsonObject {
 /** The events of a talk in 1.0 as parts, and its tail as a PartsEnd. */
 async function* inParts(
   talk: AsyncGenerator<Uint8Array, ReplyEnd, undefined>,
-  teller: AnswerTeller,
+  answer: AnswerReader,
 ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
   for (;;) {
     const step = await talk.next();
     if (step.done) {
       const { tail, ...end } = step.value;
       const { text, error, cut } = tail as A2aTail;
-      if (text !== null) for (const event of teller.tell(JSON.parse(text))) yield encodePartsEvent(event);
-      for (const event of teller.rest()) yield encodePartsEvent(event);
-      return { ...end, tail: teller.end(end, error?.message ?? cut) };
+      if (text !== null) for (const event of answer.read(JSON.parse(text))) yield encodePartsEvent(event);
+      for (const event of answer.rest()) yield encodePartsEvent(event);
+      return { ...end, tail: answer.end(end, error?.message ?? cut) };
     }
-    for (const event of teller.tell(JSON.parse(Buffer.from(step.value).toString()))) yield encodePartsEvent(event);
+    for (const event of answer.read(JSON.parse(Buffer.from(step.value).toString()))) yield encodePartsEvent(event);
   }
 }

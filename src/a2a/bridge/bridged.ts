@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError, ofGeneration, type JsonObject } from '#wire';
+import { GatewayError, type JsonObject } from '#wire';
 import type { SettledFrame } from '#billing/amounts';
 import {
   capCost,
@@ -7,20 +7,22 @@ import {
   KEPT_BYTES_MAX,
   toGatewayError,
   wasCharged,
-  type Call,
   type Part,
   type PartsAsk,
+  openCall,
+  type OpenedCall,
   type PartsEnd,
   type Pipeline,
   type Speaker,
+  type Written,
 } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
-import type { Ask, Out } from '../door/ask.ts';
+import type { Ask } from '../door/ask.ts';
+import type { ReplyWriter } from '../door/reply-writer.ts';
 import { costHeaders, withCost, withReceipt } from '../door/metadata.ts';
-import { keptTask, keptText, type Kept, type Once } from '../send/once.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
-import type { PaymentTasks } from '../door/payment-required.ts';
-import { asksForMoney, capOf } from '../send/run-send.ts';
+import { capOf } from '../send/run-send.ts';
+import { keptTask, keptText, type ServeMessage } from '../send/serve-message.ts';
 import { BRIDGED, keyOf } from '../tasks/tasks-of-agents.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import { readSend } from '../wire/read-send.ts';
@@ -30,15 +32,14 @@ import { translateParams } from '../wire/translate-params.ts';
 export interface BridgedDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly tasks: Tasks;
-  readonly once: Once;
-  readonly unpaid: PaymentTasks;
+  readonly serveMessage: ServeMessage;
   readonly taskTtlMs: number;
   readonly now: () => number;
 }
 
 /**
- * What is called as an agent and is a model or a tool: its name as the client wrote it (`model/gpt-mini`), and
- * whoever speaks to it.
+ * A model or a tool that is called as an agent: its name as the client wrote it (`model/gpt-mini`), and its
+ * speaker.
  */
 export interface Bridge {
   readonly service: string;
@@ -46,9 +47,6 @@ export interface Bridge {
   /** Without the prefix. */
   readonly name: string;
 }
-
-/** A client that has left is answered all the same: leaving never cancels. */
-const NEVER = new AbortController().signal;
 
 /**
  * A message to a model or a tool as if it were an agent. A send is answered with a message; a stream with a task,
@@ -58,7 +56,7 @@ export async function runBridged(
   deps: BridgedDeps,
   { service, speaker, name }: Bridge,
   ask: Ask,
-  out: Out,
+  out: ReplyWriter,
 ): Promise<void> {
   const fields = readSend(ask.version, ask.params);
   if (typeof fields === 'string')
@@ -78,43 +76,41 @@ export async function runBridged(
     stream: ask.operation === 'stream',
   };
   const cap = capOf(ask);
-  await deps.once(ask, service, fields.messageId, out, async (callId) => {
-    const { caller, requestId, traceparent, wantsReceipt } = ask;
-    const contextId = fields.contextId ?? randomUUID();
-    let call: Call | null = null;
-    try {
-      const plain = await speaker.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
-      const request = ask.payment ? { ...plain, payment: ask.payment } : plain;
-      call = await deps.pipeline.prepare(capCost(request, cap), callId);
-      const answer = { deps, ask, service, call, contextId, out };
-      return await (ask.operation === 'stream' ? streamed(answer) : whole(answer));
-    } catch (error) {
-      if (call === null) throw error;
-      if (!asksForMoney(error)) throw error instanceof A2aError ? error : ofGeneration(toGatewayError(error), call.id);
-      const least = call.candidates.reduce(
-        (low, { estimate }) => (estimate < low ? estimate : low),
-        call.candidates[0]!.estimate,
-      );
-      await out.result(
-        await deps.unpaid.unpaid({ ask, service, contextId, taskId: null }, toGatewayError(error), least),
-      );
-      return null;
-    }
-  });
+  const contextId = fields.contextId ?? randomUUID();
+  await deps.serveMessage<OpenedCall>(
+    {
+      ask,
+      service,
+      messageId: fields.messageId,
+      contextId,
+      taskId: null,
+      async open(callId, gone) {
+        const { caller, requestId, traceparent, wantsReceipt } = ask;
+        const plain = await speaker.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
+        const request = ask.payment ? { ...plain, payment: ask.payment } : plain;
+        return openCall(deps.pipeline, capCost(request, cap), callId, gone);
+      },
+      write(opened) {
+        const answer = { deps, ask, service, opened, contextId, out };
+        return ask.operation === 'stream' ? streamed(answer) : whole(answer);
+      },
+    },
+    out,
+  );
 }
 
 interface Answer {
   readonly deps: BridgedDeps;
   readonly ask: Ask;
   readonly service: string;
-  readonly call: Call;
+  readonly opened: OpenedCall;
   readonly contextId: string;
-  readonly out: Out;
+  readonly out: ReplyWriter;
 }
 
-async function whole({ deps, ask, call, contextId, out }: Answer): Promise<Kept | null> {
+async function whole({ ask, opened: { call, frames }, contextId, out }: Answer): Promise<Written | null> {
   const parts: Part[] = [];
-  for await (const frame of deps.pipeline.run(call, NEVER)) {
+  for await (const frame of frames) {
     if (frame.type === 'data')
       for (const event of decodePartsEvents(frame.bytes)) if (event.type === 'part') parts.push(event.part);
     if (frame.type !== 'settled') continue;
@@ -139,7 +135,8 @@ async function whole({ deps, ask, call, contextId, out }: Answer): Promise<Kept 
   return null;
 }
 
-async function streamed({ deps, ask, service, call, contextId, out }: Answer): Promise<Kept | null> {
+async function streamed({ deps, ask, service, opened, contextId, out }: Answer): Promise<Written | null> {
+  const { call, frames } = opened;
   const { tasks, now } = deps;
   const taskId = call.id;
   const key = keyOf(service, taskId);
@@ -189,7 +186,7 @@ async function streamed({ deps, ask, service, call, contextId, out }: Answer): P
     return status(name, message);
   };
   try {
-    for await (const frame of deps.pipeline.run(call, NEVER)) {
+    for await (const frame of frames) {
       if (frame.type === 'data') {
         if (!begun) await begin();
         for (const event of decodePartsEvents(frame.bytes)) {
@@ -248,7 +245,7 @@ const said = (taskId: string, contextId: string, text: string): JsonObject => ({
   parts: [{ text }],
 });
 
-/** What a model used, as an agent would say it, and why its answer is not whole. */
+/** The usage of a model, in the form that an agent reports it, and why its answer is not whole. */
 function metadataOf({ tail }: SettledFrame): { readonly metadata?: JsonObject } {
   const { promptTokens, completionTokens, finish, error } = tail as PartsEnd;
   const used =

@@ -1,4 +1,4 @@
-/** A card as A2A 1.0 has it (section 4.4). Nothing in it is empty: what is not known is not there. */
+/** A card as A2A 1.0 has it (section 4.4). Unknown members are absent, never empty. */
 export interface AgentCard {
   readonly name: string;
   readonly description: string;
@@ -21,7 +21,7 @@ export interface AgentInterface {
   readonly protocolVersion: string;
 }
 
-export interface AgentCapabilities {
+interface AgentCapabilities {
   readonly streaming: boolean;
   readonly pushNotifications: boolean;
   readonly extendedAgentCard?: true;
@@ -57,6 +57,6 @@ export type SecurityScheme =
     }
   | { readonly openIdConnectSecurityScheme: { readonly description: string; readonly openIdConnectUrl: string } };
 
-export interface SecurityRequirement {
+interface SecurityRequirement {
   readonly schemes: Readonly<Record<string, { readonly list: readonly string[] }>>;
 }

@@ -4,8 +4,8 @@ import { CARD_BYTES_MAX, CARD_REQUEST_HEADERS, type CardReply, type FetchCard } 
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null } as const;
 
 /**
- * Asks the agents of offers for their cards on nobody's account: over their registered endpoints, wherever they are
- * connected.
+ * Asks the agents of offers for their cards, over their registered endpoints, wherever they are connected. The
+ * requests are on the gateway's own account.
  */
 export function createAskForCard(pipeline: Pick<Pipeline, 'prepare' | 'run'>): FetchCard {
   return async (offer, path, signal) => {
@@ -19,7 +19,7 @@ export function createAskForCard(pipeline: Pick<Pipeline, 'prepare' | 'run'>): F
         target: pinned(offer.id),
         method: 'agent/getCard',
         timeoutMs: CARD_MS,
-        // oxlint-disable-next-line require-yield -- there is nobody to give anything to
+        // oxlint-disable-next-line require-yield -- it has no frames to give
         async *converse(_offer, send) {
           const reply = await send({ method: 'GET', path, headers: CARD_REQUEST_HEADERS, body: null }).head;
           const chunks: Uint8Array[] = [];

@@ -46,7 +46,7 @@ export interface Cards {
    * Never rejects because of an agent.
    */
   card(request: CardRequest): Promise<CardPage>;
-  /** The card of what is called as an agent and is a model or a tool: made of what the catalogue says of it. */
+  /** The card of a model or a tool that is called as an agent, made from the catalogue. */
   bridged(request: Omit<CardRequest, 'offers'>, bridged: BridgedAgent): CardPage;
   /**
    * The card that an agent shows to those whom it knows, as ours, in 1.0's form: made of `card` as the agent gave
@@ -59,7 +59,7 @@ export interface Cards {
   own(catalog: Pick<Catalog, 'offers' | 'version'>, version: A2aVersion, origin: CardOrigin): CardPage;
 }
 
-export interface CardRequest {
+interface CardRequest {
   /** As it was asked for: a pinned provider or a suffix stays in the card's addresses. */
   readonly service: string;
   /** Not empty. */
@@ -90,7 +90,7 @@ export function createCards(options: CardsOptions): Cards {
     ...(onChanged ? { onChanged: (offer: Offer) => onChanged(offer) } : {}),
   });
   const pages = createCardPages({ sign, ...(options.date ? { date: options.date } : {}) });
-  /** What is called as an agent and is none has no card of its own. */
+  /** Models and tools that are called as agents have no card of their own. */
   const cardOf = (offer: Offer): Promise<KnownCard | null> =>
     offer.agent ? known.cardOf(offer) : Promise.resolve(null);
 

@@ -2,10 +2,7 @@ import type { AgentCard, AgentExtension, AgentSkill } from './agent-card.ts';
 import { cardText, cardTexts, elementsOfValue, mediaTypes, membersOfValue, webUrl } from './card-text.ts';
 import { plainParams } from './plain-params.ts';
 
-/**
- * What an agent says of itself: the part of its card that has nothing to do with where it is and who may call it.
- * Bounded and safe to publish.
- */
+/** The part of an agent's card that does not depend on its address or its callers. Bounded and safe to publish. */
 export interface CardContent extends Pick<AgentCard, 'provider' | 'documentationUrl' | 'iconUrl'> {
   /** Empty texts and lists: the card does not say. */
   readonly name: string;
@@ -26,8 +23,8 @@ const EXTENSIONS_MAX = 32;
 const URI_MAX = 512;
 
 /**
- * Takes what is known of both versions' cards out of a stranger's JSON value. Never throws: what is of another form
- * is not there.
+ * Reads the known members of both versions' cards from a stranger's JSON value. Never throws: members of another
+ * form are dropped.
  */
 export function readContent(card: unknown): CardContent {
   const members = membersOfValue(card);

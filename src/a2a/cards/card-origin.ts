@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { CardOrigin } from './card-pages.ts';
 
-export interface CardOriginOptions {
+interface CardOriginOptions {
   /** Origin that the world reaches this gateway at; null where that is not known. */
   readonly publicUrl: string | null;
   /** Hosts that this gateway is known by, with a port where it is not the scheme's. */
@@ -11,8 +11,8 @@ export interface CardOriginOptions {
 const HOST = /^(?:[a-z0-9_][a-z0-9_.-]{0,252}|\[[0-9a-f:.]{2,45}\])(?::\d{1,5})?$/i;
 
 /**
- * The address that the card of a request is for: the operator's, else the one that the request was sent to. null
- * for a Host that is none.
+ * Finds the address for the card of a request: the operator's, else the one that the request was sent to. null for
+ * a Host that is not valid.
  */
 export function createCardOrigin({
   publicUrl,

@@ -17,13 +17,13 @@ export interface CardOrigin {
   /** Without a slash at its end. */
   readonly url: string;
   /**
-   * The operator gave this name: cards for it are signed. Whoever sends another Host gets a card that anybody could
-   * have written.
+   * The operator named this address, so cards for it are signed. A request with another Host gets a card without
+   * signature.
    */
   readonly known: boolean;
 }
 
-export interface CardPages {
+interface CardPages {
   /**
    * The page of the card that `make` makes, or the one that was made of the same `content` for the same version and
    * address.
@@ -31,7 +31,7 @@ export interface CardPages {
   page(content: string, version: A2aVersion, origin: CardOrigin, make: () => AgentCard): CardPage;
 }
 
-export interface CardPagesOptions {
+interface CardPagesOptions {
   /** null: cards are not signed. */
   readonly sign: SignBytes | null;
   readonly bytesMax?: number;
@@ -39,7 +39,7 @@ export interface CardPagesOptions {
   readonly date?: () => number;
 }
 
-/** Writes, signs and keeps cards. Those that nobody asked for longest go first. */
+/** Writes, signs and keeps cards. The least recently requested go first. */
 export function createCardPages({ sign, bytesMax = 16 * 1024 * 1024, date = Date.now }: CardPagesOptions): CardPages {
   const pages = new Map<string, CardPage>();
   let bytes = 0;
@@ -47,7 +47,7 @@ export function createCardPages({ sign, bytesMax = 16 * 1024 * 1024, date = Date
 
   function write(card: AgentCard, version: A2aVersion, { url, known }: CardOrigin): CardPage {
     const shown = version === '1.0' ? card : withLegacyMembers(card);
-    // Verifiers that know only 1.0 look at its members alone, others at all that is there.
+    // Verifiers that know only 1.0 look at its members alone, others at all members.
     const signed = sign && known ? signCard(shown, sign, url, shown === card ? [] : [card]) : shown;
     const body = Buffer.from(JSON.stringify(signed));
     return {

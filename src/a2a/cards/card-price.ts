@@ -1,12 +1,15 @@
 import { formatUsd, type MicroUsd, unitUsd } from '#billing/amounts';
 import { byPrice, type Offer } from '#gateway';
 
-/** What a message to an agent costs, as exact decimal texts of USD: at the cheapest provider, but for the maximum. */
+/**
+ * The price of a message to an agent, as exact decimal texts of USD. It is the cheapest provider's, except for the
+ * maximum.
+ */
 export interface CardPrice {
   readonly currency: 'USD';
-  /** Where each message is charged; "0" where nothing is charged for it as such. */
+  /** Set where each message is charged; "0" where a message as such costs nothing. */
   readonly per_call_usd?: string;
-  /** Where all messages of a task are charged once. */
+  /** Set where all messages of a task are charged once. */
   readonly per_task_usd?: string;
   readonly per_second_usd?: string;
   readonly per_1m_prompt_tokens_usd?: string;
@@ -14,8 +17,8 @@ export interface CardPrice {
   /** The most that one message, or one task, costs: by its use, or at a dearer provider. Only where that is more. */
   readonly maximum_usd?: string;
   /**
-   * What the agent may spend, on top, on calls of its own in the consumer's name, where the consumer names no other
-   * budget: at the provider that asks most.
+   * The most that the agent may spend, on top, on calls of its own in the consumer's name, unless the consumer
+   * names another budget. It is that of the provider that asks most.
    */
   readonly nested_maximum_usd?: string;
 }

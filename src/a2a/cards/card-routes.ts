@@ -5,14 +5,14 @@ import { readVersion, VERSION_HEADER, versionQuery } from '../wire/version.ts';
 import type { BridgedAgent, Cards } from './card-cache.ts';
 import type { CardOrigin, CardPage } from './card-pages.ts';
 
-export interface CardRoutesDeps {
+interface CardRoutesDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'version'>;
   readonly cards: Cards;
-  /** What is called as an agent and is a model or a tool; null for a name that is none. */
+  /** Finds the model or tool that is called as an agent by this name; null for any other name. */
   readonly bridged: (service: string) => Promise<BridgedAgent | null>;
   /** Names of what can be called as an agent that begin with `prefix`, a few. */
   readonly namesBelow: (prefix: string) => readonly string[];
-  /** The address that the cards of a request are for; null where its Host is none. */
+  /** The address for the cards of a request; null where its Host is not valid. */
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
 }
 
@@ -114,7 +114,7 @@ function hintAt(origin: string, names: readonly string[]): string {
   return `. There is ${names.join(', ')}: end the address with a slash, such as ${origin}/a2a/${names[0]}/, and clients find the card below it`;
 }
 
-/** Who asks for a version that nobody speaks here finds in the card which ones are. */
+/** The version of the card. A client that asks for an unknown version finds the known ones in the card. */
 function versionOf(request: FastifyRequest) {
   return readVersion(request.headers[VERSION_HEADER], versionQuery(request)).version ?? '0.3';
 }

@@ -1,10 +1,10 @@
 import type { AgentCard } from './agent-card.ts';
 
-/** What a card says of OAuth. */
+/** OAuth as a card describes it. */
 export interface CardAuth {
-  /** Metadata of the issuer whose access tokens are taken; null is nobody's. */
+  /** Metadata of the issuer whose access tokens are accepted; null where none are. */
   readonly openIdConnectUrl: string | null;
-  /** What a token may be asked for with. */
+  /** Scopes that a token may be asked for with. */
   readonly scopes: readonly string[];
 }
 

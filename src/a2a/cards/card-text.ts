@@ -8,7 +8,10 @@ const UNPRINTABLE = /[^\P{C}\t\n]/gu;
 const MEDIA_TYPE = /^[\w!#$&^.+*-]{1,100}(?:\/[\w!#$&^.+*-]{1,100})?(?:; ?[\w.+-]{1,40}=[\w.+-]{1,40})?$/;
 const URL_LENGTH_MAX = 2_048;
 
-/** Text of a stranger for people to read: what does not print is dropped, cut at `max`. Empty where there is none. */
+/**
+ * Text of a stranger for people to read: at most `max` characters, without those that do not print. Empty for any
+ * other value.
+ */
 export function cardText(value: unknown, max: number): string {
   if (typeof value !== 'string') return '';
   // Cut first: the answer to a megabyte is as cheap as to a word.
@@ -38,12 +41,12 @@ export function webUrl(value: unknown): string | null {
   return url.username === '' && url.password === '' && url.href.length <= URL_LENGTH_MAX ? url.href : null;
 }
 
-/** A JSON value as an object; an empty one where it is none. */
+/** A JSON value as an object; an empty object for any other value. */
 export function membersOfValue(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {};
 }
 
-/** The first elements of a list; none where it is no list. */
+/** The first elements of a list; empty for any other value. */
 export function elementsOfValue(value: unknown, countMax: number): readonly unknown[] {
   return Array.isArray(value) ? value.slice(0, countMax) : [];
 }

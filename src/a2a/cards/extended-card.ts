@@ -1,7 +1,8 @@
 import { pinned, runFree, type Catalog, type Pipeline, type ReplyEnd } from '#gateway';
 import { readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
-import type { Ask, Out } from '../door/ask.ts';
+import type { Ask } from '../door/ask.ts';
+import type { ReplyWriter } from '../door/reply-writer.ts';
 import type { Cards } from './card-cache.ts';
 import { refusedEnd, type A2aTail } from '../send/ending.ts';
 import { chooseLink } from '../agent/link.ts';
@@ -10,7 +11,7 @@ import { A2aError } from '../wire/a2a-error.ts';
 import { translateError } from '../wire/translate-error.ts';
 import { translateResult } from '../wire/translate-result.ts';
 
-export interface ExtendedCardDeps {
+interface ExtendedCardDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly cards: Cards;
@@ -25,7 +26,7 @@ const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: nul
 export async function showExtendedCard(
   { pipeline, catalog, cards }: ExtendedCardDeps,
   ask: Ask,
-  out: Out,
+  reply: ReplyWriter,
 ): Promise<void> {
   const { service, offers } = resolveAgent(catalog, ask.service);
   const offer = offers[0]!;
@@ -72,8 +73,8 @@ export async function showExtendedCard(
     },
     new AbortController().signal,
   )) as A2aTail | null;
-  if (tail?.error) await out.refused(tail.error);
-  else if (tail?.text) await out.result(tail.text);
+  if (tail?.error) await reply.refused(tail.error);
+  else if (tail?.text) await reply.result(tail.text);
   else throw new A2aError('InvalidAgentResponse', 'The agent answered with no card');
 }
 

@@ -34,7 +34,7 @@ export interface KnownCard {
   readonly bytes: number;
 }
 
-/** There is no card, or none that can be read. `message` says of each address why. */
+/** No readable card was found. `message` gives the reason for each address. */
 export class CardUnavailable extends Error {
   override readonly name = 'CardUnavailable';
 }
@@ -54,7 +54,7 @@ export async function fetchCard(fetch: FetchCard, offer: Offer, signal: AbortSig
   throw new CardUnavailable(`The agent shows no card: ${faults.join('; ')}`);
 }
 
-/** The card, or what is wrong with the reply. */
+/** Reads the reply of an agent: a card, or the reason why it is not one. */
 function readReply({ status, body }: CardReply, basePath: string | null): KnownCard | string {
   if (status !== 200) return `answers ${status}`;
   if (body.byteLength > CARD_BYTES_MAX) return `is larger than ${CARD_BYTES_MAX} bytes`;
@@ -72,7 +72,7 @@ function readReply({ status, body }: CardReply, basePath: string | null): KnownC
   return { content, facts, hash: createHash('sha256').update(kept).digest('base64url'), bytes: kept.length * 2 };
 }
 
-/** Where an endpoint is behind a tunnel, only the provider's proxy knows. */
+/** The path of an endpoint; null behind a tunnel, where only the provider's proxy knows it. */
 function basePathOf({ endpoint }: Offer): string | null {
   return endpoint.kind === 'direct' ? new URL(endpoint.baseUrl).pathname : null;
 }

@@ -5,7 +5,7 @@ export interface KnownCardsOptions {
   readonly fetch: FetchCard;
   readonly now: () => number;
   readonly random: () => number;
-  /** Told why a card could not be fetched; what is known of the agent goes on being so. */
+  /** Called with the reason why a card could not be fetched. The card that is known stays. */
   readonly onError: (error: unknown, offer: Offer) => void;
   /** Told when an agent's card is another one than before. */
   readonly onChanged?: (offer: Offer, card: KnownCard, before: KnownCard) => void;
@@ -14,8 +14,8 @@ export interface KnownCardsOptions {
   readonly bytesMax?: number;
 }
 
-/** What agents say of themselves, as far as it is known. */
-export interface KnownCards {
+/** The cards of agents, as far as they are known. */
+interface KnownCards {
   /**
    * The agent's card; null where it has none or cannot be asked. Waits for one fetch at most, and only where
    * nothing is known yet. Never rejects.
@@ -27,22 +27,20 @@ const FRESH_MS = 5 * 60_000;
 const RETRY_MS = 30_000;
 /** So long a card stands that cannot be fetched again. */
 const KEPT_MS = 24 * 3_600_000;
-/**
- * Whoever asks for cards needs no credential: beyond so many fetches at once an agent is taken for one without a card.
- */
+/** Asking for cards needs no credential: beyond so many fetches at once an agent counts as one without a card. */
 const FETCHES_MAX = 64;
 
 interface Entry {
   card: KnownCard | null;
   fetchedAt: number;
-  /** From then on it is fetched again by whoever asks first. */
+  /** After this time the next request for it has it fetched again. */
   staleAt: number;
   fetching: Promise<void> | null;
 }
 
 /**
- * Keeps the cards of agents: fresh for five minutes, give or take a tenth so that not all are fetched at once, then
- * fetched again behind the back of whoever asks. Bounded by number and size; those that nobody asked for longest go
+ * Keeps the cards of agents. They are fresh for five minutes, give or take a tenth so that not all are fetched at
+ * once; then they are fetched again in the background. Bounded by number and size; the least recently requested go
  * first.
  */
 export function createKnownCards(options: KnownCardsOptions): KnownCards {

@@ -3,7 +3,7 @@ import type { AgentCard, AgentSkill } from './agent-card.ts';
 import { cardText } from './card-text.ts';
 import { rewriteCard, type CardTerms } from './rewrite-card.ts';
 
-export interface OwnTerms extends Pick<CardTerms, 'url' | 'auth' | 'x402'> {
+interface OwnTerms extends Pick<CardTerms, 'url' | 'auth' | 'x402'> {
   /** Of this gateway. */
   readonly version: string;
 }

@@ -10,9 +10,9 @@ const HOSTLESS: ReadonlySet<string> = new Set(['javascript:', 'data:', 'vbscript
 type Plain = string | number | boolean | readonly Plain[] | { readonly [key: string]: Plain };
 
 /**
- * The parameters of a stranger's extension without what cannot be signed so that everybody verifies it (null and
- * what is empty), without names that every object has, and without addresses: whoever calls one of those would go
- * past the gateway. undefined where nothing is left.
+ * The parameters of a stranger's extension, for a signed card. Empty values and null are dropped: not everybody
+ * verifies them alike. So are names that every object has, and addresses: a call to one would go past the gateway.
+ * undefined where nothing is left.
  */
 export function plainParams(value: unknown): { readonly [key: string]: Plain } | undefined {
   let left = VALUES_MAX;

@@ -1,9 +1,7 @@
 import { type A2aVersion, versionOf } from '../wire/version.ts';
 import { cardText, elementsOfValue, membersOfValue } from './card-text.ts';
 
-/**
- * What a card says about how its agent is spoken to. The hosts in it are nobody's business: the registered endpoint is.
- */
+/** How an agent is spoken to, by its card. The hosts in a card are not used: the registered endpoint is. */
 export interface CardFacts {
   /** In the order in which the agent prefers them; never empty. */
   readonly versions: readonly A2aVersion[];
@@ -23,15 +21,15 @@ export interface CardFacts {
   readonly signed: 'none' | 'unverified';
 }
 
-export interface CardEndpoint {
+interface CardEndpoint {
   readonly version: A2aVersion;
   /** Below the registered endpoint: empty, or with a leading slash. */
   readonly path: string;
-  /** What 1.0 wants each request to name; null is nothing. */
+  /** The tenant that 1.0 wants each request to name; null for none. */
   readonly tenant: string | null;
 }
 
-/** What is taken for granted of an agent whose card is not known. */
+/** Assumed of an agent whose card is not known. */
 export const DEFAULT_FACTS: CardFacts = {
   versions: ['0.3'],
   jsonRpc: [{ version: '0.3', path: '', tenant: null }],
@@ -117,7 +115,7 @@ function legacyInterfaces(members: Readonly<Record<string, unknown>>): readonly 
   return [{ url, binding: preferredTransport, version, tenant: undefined }, ...others];
 }
 
-/** What came before 0.3 is spoken to as 0.3 is. */
+/** Agents of versions before 0.3 are spoken to as agents of 0.3. */
 function readVersion(value: unknown): A2aVersion | null {
   return versionOf(value) ?? (typeof value === 'string' && /^0\.[0-2](?:\.\d{1,9})?$/.test(value) ? '0.3' : null);
 }
@@ -134,8 +132,8 @@ function readInterface(
 }
 
 /**
- * null for what is no address. An address that is not below the endpoint cannot be reached: the endpoint itself is
- * asked.
+ * The path of an address below the endpoint; null for a text that is not an address. An address that is not below
+ * the endpoint cannot be called, so the endpoint itself is.
  */
 function pathBelow(text: string, basePath: string | null): string | null {
   const url = URL.parse(text);
@@ -144,7 +142,7 @@ function pathBelow(text: string, basePath: string | null): string | null {
   const base = basePath?.replace(/\/+$/, '') ?? '';
   if (!`${path}/`.startsWith(`${base}/`)) return '';
   const below = path.slice(base.length);
-  // Two slashes in front would be a host to whoever resolves the path against an address.
+  // A path that begins with two slashes names a host when it is resolved against an address.
   return below.length > PATH_MAX || below.startsWith('//') ? '' : below === '/' ? '' : below;
 }
 

@@ -6,9 +6,9 @@ import { securityOf, type CardAuth } from './card-security.ts';
 /** The payment extension: who has no balance may pay for a task by itself. */
 export const X402_EXTENSION = 'https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2';
 /** Names the extension that tells the price. It is only read: there is nothing to do for a client that knows it. */
-export const PRICING_EXTENSION = 'urn:tollgate:pricing';
+const PRICING_EXTENSION = 'urn:tollgate:pricing';
 
-/** What the gateway says of a service, whatever its agent does. */
+/** The gateway's own terms for a service, whatever its agent does. */
 export interface CardTerms {
   /** Our address of the service, without a slash at its end. */
   readonly url: string;
@@ -17,7 +17,7 @@ export interface CardTerms {
   readonly description: string;
   /** Every agent behind the service can stream. */
   readonly streaming: boolean;
-  /** Its tasks are told to webhooks; default yes. */
+  /** Webhooks are notified of its tasks; default yes. */
   readonly push?: boolean;
   /** null: the card tells no price. */
   readonly price: CardPrice | null;
@@ -26,7 +26,7 @@ export interface CardTerms {
   readonly x402: boolean;
 }
 
-/** What is spoken here whatever the agent speaks, in the order in which a client should prefer it. */
+/** The interfaces of the gateway, whatever the agent speaks, in the order in which a client should prefer them. */
 const CARRIED = [
   ['JSONRPC', '1.0'],
   ['HTTP+JSON', '1.0'],
@@ -68,7 +68,7 @@ export function rewriteCard(content: CardContent | null, terms: CardTerms): Agen
 }
 
 /** All interfaces at one address: requests say which one they mean. */
-export function interfacesAt(url: string): readonly AgentInterface[] {
+function interfacesAt(url: string): readonly AgentInterface[] {
   return CARRIED.map(([protocolBinding, protocolVersion]) => ({ url, protocolBinding, protocolVersion }));
 }
 
@@ -86,7 +86,7 @@ function extensionsOf(
 }
 
 /** Any version of the payment extension: an agent would be paid past the gateway. */
-/** What the address of every version of that extension begins with. */
+/** The beginning of the address of every version of that extension. */
 export const X402_FAMILY = 'https://github.com/google-agentic-commerce/a2a-x402/';
 
 const filled = <T>(list: readonly T[] | undefined): readonly T[] | null => (list && list.length > 0 ? list : null);

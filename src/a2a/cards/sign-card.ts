@@ -4,20 +4,20 @@ import { canonicalJson } from './canonical-json.ts';
 export interface SignBytes {
   readonly kid: string;
   readonly alg: 'ES256' | 'EdDSA';
-  /** Where the public key is; null: in `/.well-known/jwks.json` of the address that the card is for. */
+  /** Address of the public key; null: `/.well-known/jwks.json` of the address that the card is for. */
   readonly jku: string | null;
   /** The signature as JWS has it (RFC 7518 section 3.4, RFC 8037 section 3.1): for ES256 R and S, 32 bytes each. */
   sign(input: Uint8Array): Uint8Array;
 }
 
 /** One JWS in flattened form with its payload left out (A2A 1.0 section 8.4.2). */
-export interface CardSignature {
+interface CardSignature {
   readonly protected: string;
   readonly signature: string;
 }
 
-/** Where every gateway shows its public keys. */
-export const JWKS_PATH = '/.well-known/jwks.json';
+/** Path of a gateway's public keys. */
+const JWKS_PATH = '/.well-known/jwks.json';
 
 /**
  * The signature of a card (A2A 1.0 section 8.4): over its canonical JSON without `signatures`. The card must hold
@@ -34,8 +34,8 @@ export function signatureOf(card: object, key: SignBytes, origin: string): CardS
 }
 
 /**
- * The card with signatures of itself and, before that one, of `parts`: what of it readers see who know fewer
- * members than it has. What was in its `signatures` is gone.
+ * Signs a card. The signature of `parts`, which has fewer members, comes first: readers that know only those verify
+ * it. Earlier `signatures` are replaced.
  */
 export function signCard<T extends object>(
   card: T,

@@ -1,8 +1,8 @@
 import type { AgentCard, SecurityScheme } from './agent-card.ts';
 
 /**
- * The card with everything in it that a reader of 0.3 needs, too. Readers of 1.0 look past those members. It is
- * what a client gets that names no version: some that speak 1.0 do not name it either when they ask for a card.
+ * Adds the members that a reader of 0.3 needs. Readers of 1.0 ignore them. A client that names no version gets this
+ * card: some clients of 1.0 name none when they ask for a card.
  */
 export function withLegacyMembers(card: AgentCard): Readonly<Record<string, unknown>> {
   const [primary, ...others] = card.supportedInterfaces.filter(({ protocolVersion }) => protocolVersion === '0.3');

@@ -2,8 +2,8 @@ import { matchRest, type RestMatch, type RestVerb } from '../wire/rest-routes.ts
 import type { A2aVersion } from '../wire/version.ts';
 
 /**
- * What an address below `/a2a` is: JSON-RPC (or a bare message) to a service, or a route of HTTP+JSON. The service
- * is empty for all agents together.
+ * The kind of an address below `/a2a`: JSON-RPC (or a bare message) to a service, or a route of HTTP+JSON. The
+ * service is empty for all agents together.
  */
 export type Address =
   | { readonly kind: 'rpc'; readonly service: string }
@@ -19,9 +19,9 @@ export type Address =
   | { readonly kind: 'none' };
 
 /**
- * Reads an address. `path` is what follows `/a2a`, percent-encoded: empty, or with a leading slash. Names of
- * services have slashes in them, so the longest one that there is counts. `version`: what the client said; null
- * where it said none, and the route tells.
+ * Reads an address. `path` is the part after `/a2a`, percent-encoded: empty, or with a leading slash. Names of
+ * services have slashes in them, so the longest known name counts. `version` is the one that the client named; null
+ * where it named none, and the route decides.
  */
 export function readAddress(
   verb: string,
@@ -37,7 +37,7 @@ export function readAddress(
       : { kind: 'verb', service: '', version: version ?? '0.3', allowed: POST };
   const known = whole !== null && isService(whole);
   const named: Address | null = posted && known ? { kind: 'rpc', service: whole } : null;
-  // A name that looks like a route of another agent's must not take what is sent to that.
+  // A name that looks like a route of another agent must not take that agent's requests.
   if (named !== null && !ROUTE_LIKE.test(path)) return named;
   const places: { readonly at: number; readonly service: string }[] = [];
   for (
@@ -59,14 +59,14 @@ export function readAddress(
   if (named !== null) return named;
   if (wrong !== null) return wrong;
   if (known) return { kind: 'verb', service: whole, version: version ?? '0.3', allowed: POST };
-  // What is below an agent and looks like a route of HTTP+JSON is none that is misspelt, and no name of another agent.
+  // An address below an agent that looks like a route of HTTP+JSON is a misspelt route, not another agent's name.
   const misspelt = /:[^/]+$/.test(path) && places.some(({ at }) => at > 0);
   return posted && !misspelt ? { kind: 'rpc', service: whole ?? path.slice(1) } : { kind: 'none' };
 }
 
 const POST = ['POST'] as const;
 const VERSIONS = ['0.3', '1.0'] as const;
-/** What every route has that is posted to. */
+/** Every route that takes POST looks like this. */
 const ROUTE_LIKE = /\/(?:message:|tasks\/)/;
 
 /** Of the longest route, with a slash at its end: an address may consist of slashes. */

@@ -25,25 +25,8 @@ export interface Ask {
   readonly maxCost: string | readonly string[] | null;
   /** Extensions that the client activates, as the header said; null for none. */
   readonly extensions: string | null;
-  /** The address that cards in the answer are for; null where the request's Host is none. */
+  /** The address for cards in the answer; null where the request's Host is not valid. */
   readonly origin: CardOrigin | null;
   /** The id of the client's request, as text for the call's span; null on HTTP+JSON. */
   readonly rpcId: string | null;
-}
-
-/** Where the answer goes. Results are JSON text in the client's version; the binding puts around them what it has. */
-export interface Out {
-  /**
-   * An event of a stream that goes on. Resolves when more can be written. `headers` are the stream's, where this is
-   * its first.
-   */
-  event(text: string, headers?: Readonly<Record<string, string>>): Promise<void>;
-  /** The result, or the last event of a stream. `headers` are those of a reply that this begins. */
-  result(text: string, headers?: Readonly<Record<string, string>>): Promise<void>;
-  /** Any thrown value, as the wire says it. */
-  fail(thrown: unknown): Promise<void>;
-  /** An error in the words of the agent. */
-  refused(error: { readonly code: number; readonly message: string; readonly data?: unknown }): Promise<void>;
-  /** The stream is over, and its last event was written. */
-  close(): Promise<void>;
 }

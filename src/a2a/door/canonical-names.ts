@@ -27,10 +27,10 @@ const ANY_PROTO_NAME = new RegExp(
 );
 
 /**
- * Parameters with canonical names in place of proto names. Readers of ProtoJSON take both, and both of the
- * protocol's test kits send both. What was renamed is forwarded so, that the agent reads what the gateway read. The
- * same object where there is nothing to rename. `text` is JSON text that holds the parameters, which spares those
- * without such a name the search. Throws A2aError `InvalidParams` where a member stands under both names.
+ * Parameters with canonical names in place of proto names. Readers of ProtoJSON accept both, and both of the
+ * protocol's test kits send both. The renamed parameters are forwarded, so that the agent reads what the gateway
+ * read. Returns the same object where no name changes. `text` is JSON text that holds the parameters; it spares
+ * those without proto names the search. Throws A2aError `InvalidParams` where a member stands under both names.
  */
 export function withCanonicalNames(params: JsonObject, text: string): JsonObject {
   if (!ANY_PROTO_NAME.test(text)) return params;

@@ -1,4 +1,5 @@
 import type { FastifySchema } from 'fastify';
+import { JSON_RPC_ERROR } from '#pages';
 
 const TAGS = ['Agents'];
 
@@ -7,29 +8,12 @@ const POST =
   'address of the agent, the routes of HTTP+JSON (`/message:send`, `/tasks/{id}`, …). A bare `{"message": …}` is answered with its task. Messages are billed: the estimate ' +
   'is locked, and settled once when the task ends; everything else is free. Metadata of the reply tells its cost.';
 
-const ERROR_ANSWER = {
-  type: 'object',
-  description: 'A JSON-RPC error, or that of HTTP+JSON.',
-  properties: {
-    jsonrpc: { const: '2.0' },
-    id: { type: ['string', 'integer', 'null'] },
-    error: {
-      type: 'object',
-      properties: { code: { type: 'integer' }, message: { type: 'string' } },
-      additionalProperties: true,
-    },
-  },
-  additionalProperties: true,
-};
+const ERROR_ANSWER = { ...JSON_RPC_ERROR, description: 'A JSON-RPC error, or that of HTTP+JSON.' };
 
 const headers = {
   type: 'object',
   properties: {
     'a2a-version': { type: 'string', description: '`0.3` or `1.0`' },
-    'x-max-cost': {
-      type: 'string',
-      description: 'USD that this message and all calls that the agent makes for it may cost together',
-    },
   },
 };
 
@@ -52,8 +36,8 @@ const example = {
 };
 
 /**
- * What the reference says of an address of A2A. It describes and does not validate. `all`: the address of all
- * agents. `hide`: it is described at another place.
+ * The reference's description of an address of A2A. It does not validate. `all`: the address of all agents. `hide`:
+ * it is described at another place.
  */
 export function describeDoor(all: boolean, hide: boolean): Readonly<Record<'post' | 'get', FastifySchema>> {
   const params = {

@@ -1,7 +1,8 @@
 import { isObject } from '#wire';
 import { authorise, type Catalog } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
-import type { Ask, Out } from './ask.ts';
+import type { Ask } from './ask.ts';
+import type { ReplyWriter } from './reply-writer.ts';
 import { listTasks } from '../tasks/list-tasks.ts';
 import { AGENT_KEY } from './metadata.ts';
 import { resolveAgent, unknownAgent } from '../agent/resolve.ts';
@@ -11,50 +12,50 @@ import { A2aError } from '../wire/a2a-error.ts';
 import type { Operation } from '../wire/methods.ts';
 
 /** Answers one request at one agent. Never throws: what goes wrong is the answer. */
-export type Door = (ask: Ask, out: Out, gone: AbortSignal) => Promise<void>;
+export type Door = (ask: Ask, reply: ReplyWriter, gone: AbortSignal) => Promise<void>;
 
-export interface DoorDeps {
+interface DoorDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers'>;
   readonly tasks: Tasks;
   readonly taskDeps: RunTaskDeps;
   readonly runSend: RunSend;
   /** Push notification configurations of the caller's tasks. */
-  readonly push: (ask: Ask, out: Out) => Promise<void>;
+  readonly push: (ask: Ask, reply: ReplyWriter) => Promise<void>;
   /** The extended card. */
-  readonly card: (ask: Ask, out: Out) => Promise<void>;
-  /** Answers for what is called as an agent and is another primitive; null for a name that is none. */
-  readonly bridged: (ask: Ask) => ((out: Out) => Promise<void>) | null;
+  readonly card: (ask: Ask, reply: ReplyWriter) => Promise<void>;
+  /** Answers for a model or a tool that is called as an agent; null for an agent. Throws for an unknown name. */
+  readonly bridged: (ask: Ask) => ((reply: ReplyWriter) => Promise<void>) | null;
 }
 
 /**
  * Every operation of A2A at an agent, or, where the request names none in its address, at the one that it names inside.
  */
 export function createDoor(deps: DoorDeps): Door {
-  const table: Readonly<Record<Operation, (ask: Ask, out: Out, gone: AbortSignal) => Promise<void>>> = {
+  const table: Readonly<Record<Operation, (ask: Ask, reply: ReplyWriter, gone: AbortSignal) => Promise<void>>> = {
     send: deps.runSend,
     stream: deps.runSend,
-    get: (ask, out, gone) => runTask(deps.taskDeps, ask, out, gone),
-    cancel: (ask, out, gone) => runTask(deps.taskDeps, ask, out, gone),
-    subscribe: (ask, out, gone) => runTask(deps.taskDeps, ask, out, gone),
-    list: (ask, out, gone) => listTasks(deps.taskDeps, ask, out, gone),
+    get: (ask, reply, gone) => runTask(deps.taskDeps, ask, reply, gone),
+    cancel: (ask, reply, gone) => runTask(deps.taskDeps, ask, reply, gone),
+    subscribe: (ask, reply, gone) => runTask(deps.taskDeps, ask, reply, gone),
+    list: (ask, reply, gone) => listTasks(deps.taskDeps, ask, reply, gone),
     'push-set': deps.push,
     'push-get': deps.push,
     'push-list': deps.push,
     'push-delete': deps.push,
     card: deps.card,
   };
-  return async (asked, out, gone) => {
+  return async (asked, reply, gone) => {
     try {
       const service = asked.service === '' ? await agentIn(deps, asked) : asked.service;
-      if (service === null) return await listTasks(deps.taskDeps, asked, out, gone);
+      if (service === null) return await listTasks(deps.taskDeps, asked, reply, gone);
       const ask = { ...asked, service };
       const bridged = await bridgedAt(deps, ask);
-      if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(out);
-      // What is noted here is shown without a call that would be authorised.
+      if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(reply);
+      // The gateway's notes are shown without a call, so nothing else authorises it.
       if (bridged === null) authorise(ask.caller, resolveAgent(deps.catalog, ask.service).service);
-      await table[ask.operation](ask, out, gone);
+      await table[ask.operation](ask, reply, gone);
     } catch (error) {
-      await out.fail(error);
+      await reply.fail(error);
     }
   };
 }
@@ -63,7 +64,10 @@ export function createDoor(deps: DoorDeps): Door {
  * `deps.bridged`, once more where the name may be new and another gateway knows it. Rejects where nothing has that
  * name.
  */
-async function bridgedAt({ bridged, taskDeps }: DoorDeps, ask: Ask): Promise<((out: Out) => Promise<void>) | null> {
+async function bridgedAt(
+  { bridged, taskDeps }: DoorDeps,
+  ask: Ask,
+): Promise<((reply: ReplyWriter) => Promise<void>) | null> {
   try {
     return bridged(ask);
   } catch (error) {
@@ -75,8 +79,8 @@ async function bridgedAt({ bridged, taskDeps }: DoorDeps, ask: Ask): Promise<((o
 }
 
 /**
- * The agent that a request to all of them is for: by `tenant` (1.0), by metadata, by its task, or because there is
- * no other. null: all are meant, whose tasks a list is asked for.
+ * Finds the agent of a request that goes to the address of all agents: by `tenant` (1.0), by metadata, by its task,
+ * or because there is only one. null: the request is a list of the tasks of all agents.
  */
 async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation }: Ask): Promise<string | null> {
   const message = params['message'];
@@ -98,7 +102,7 @@ async function agentIn({ catalog, tasks }: DoorDeps, { params, caller, operation
     if (found.length === 1) return found[0]!.service;
     throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
   }
-  // A key for some agents is told of the tasks of each by itself.
+  // A key for some agents lists the tasks of one agent at a time.
   if (operation === 'list' && !caller.key?.allowedServices) return null;
   const names = [...new Set(catalog.offers('agent').map(({ service }) => service))];
   if (names.length === 1) return names[0]!;

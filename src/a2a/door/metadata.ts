@@ -31,15 +31,14 @@ export function withCost(
   const cost = settled === null ? {} : costOf(settled);
   return withMetadata(text, {
     'tollgate/generation': JSON.stringify({ id: callId, ...cost }),
-    // What an agent writes there itself is no receipt of this gateway.
+    // An agent's own value there is not a receipt of this gateway.
     'tollgate/receipt': settled?.receipt ? JSON.stringify(settled.receipt) : null,
   });
 }
 
 /**
- * A task or an update of one with what the whole task was charged, as far as it is known: the call that began it,
- * and what all its messages cost together once the task is settled. `cost` null: it is not. What an agent says of
- * that itself is left out.
+ * Adds the cost of a task to it or to an update of it: the call that began it, and the sum of all its messages once
+ * the task is settled. `cost` is null before that. The agent's own words about it are removed.
  */
 export function withTaskCost(text: string, began: string | null, cost: TaskCost | null, wantsReceipt: boolean): string {
   const { generation, receipt } = taskMoney(began, cost);
@@ -50,8 +49,8 @@ export function withTaskCost(text: string, began: string | null, cost: TaskCost 
 }
 
 /**
- * What is told of the money of a task: its calls as one, those of further messages by themselves as well. `receipt`
- * is that of the first call.
+ * The money of a task, for its metadata: the sum of its calls, and each call by itself. `receipt` is that of the
+ * first call.
  */
 export function taskMoney(
   began: string | null,
@@ -75,7 +74,7 @@ export function taskMoney(
   };
 }
 
-/** The same in the headers of a reply that is no stream, as chat has it. */
+/** The same as headers of a reply that is not a stream, as chat has them. */
 export function costHeaders(
   callId: string,
   settled: Pick<SettledFrame, 'settlement' | 'receipt'> | null,
@@ -117,8 +116,8 @@ export function withMetadata(text: string, members: Readonly<Record<string, stri
 }
 
 /**
- * What `edit` makes of a text. Where a key stands twice in what may be paid for by now, the last counts, as for
- * most who read it.
+ * Runs `edit` on a text that may be paid for by now. Of a key that stands twice in it the last counts, as for most
+ * readers.
  */
 function readable(text: string, edit: (text: string) => string): string {
   try {
@@ -130,8 +129,8 @@ function readable(text: string, edit: (text: string) => string): string {
 }
 
 /**
- * What an agent says without what this gateway alone says of money. The same value where there is nothing of that
- * in it.
+ * Removes the members that only this gateway may set, which are about money, from an agent's value. Returns the
+ * same value where it has no such member.
  */
 export function withoutMoney(value: unknown): unknown {
   if (!isObject(value)) return value;

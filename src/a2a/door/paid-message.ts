@@ -17,14 +17,14 @@ const KEYS: readonly string[] = Object.values(X402);
 const REJECTED = 'payment-rejected';
 
 /** A message without what it says of a payment, who sends it, and that payment. */
-export interface PaidMessage extends Pick<Ask, 'params' | 'paramsText'> {
+interface PaidMessage extends Pick<Ask, 'params' | 'paramsText'> {
   readonly caller: Caller;
   readonly payment: PaymentSlip | null;
 }
 
 /**
- * Takes what a message says of a payment: it is said to the gateway, and agents do not hear of it. A message is the
- * same to a payment whatever id it has. Throws GatewayError `invalid_request`, `service_unavailable`.
+ * Takes the payment out of a message: it is for the gateway, not for the agent. For a payment, messages that differ
+ * only in their ids are the same. Throws GatewayError `invalid_request`, `service_unavailable`.
  */
 export async function paidMessage(
   payments: Payments,

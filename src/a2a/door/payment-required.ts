@@ -1,18 +1,19 @@
 import type { ErrorCode, GatewayError, Seals } from '#wire';
-import { formatUsd, type MicroUsd } from '#billing/amounts';
-import { ANONYMOUS_ACCOUNT, NO_PAYMENTS, PaymentNeeded, type Payments } from '#gateway';
+import { formatUsd } from '#billing/amounts';
+import { ANONYMOUS_ACCOUNT, type Refusal } from '#gateway';
 import type { Ask } from './ask.ts';
 import { X402 } from './paid-message.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import { taskTo03 } from '../wire/translate-task.ts';
 
 /**
- * A task that there is for no agent: it waits for its client to pay. Its id says so itself, so that nothing is kept.
+ * Tasks that wait for their client to pay. No agent has them. Their ids hold all that is to be known, so that
+ * nothing is kept.
  */
 export interface PaymentTasks {
   /**
-   * The task that a caller gets whose money does not reach, as the result of a send in the client's version, JSON
-   * text. `least`: what the call would have locked.
+   * The task that answers a message which was refused for want of money, as the result of a send in the client's
+   * version, JSON text.
    */
   unpaid(
     of: {
@@ -22,12 +23,11 @@ export interface PaymentTasks {
       /** The task that the message was to go on with; null for a new one. */
       readonly taskId: string | null;
     },
-    error: GatewayError,
-    least: MicroUsd,
+    refusal: Refusal,
   ): Promise<string>;
   /**
-   * What the message went on with that such a task of this account stands for, null for a new one; undefined for an
-   * id that is of none.
+   * The task that the unpaid message was meant for, null for a new one; undefined where the id is not of an unpaid
+   * task of this account.
    */
   goesOnWith(account: string, taskId: string): string | null | undefined;
 }
@@ -40,29 +40,19 @@ const SUFFIX = '-1';
  * Tasks of the x402 extension for A2A (v0.2): `input-required`, with the terms in the metadata of its status message.
  */
 export function createPaymentTasks({
-  payments,
   seals,
   now,
 }: {
-  readonly payments: Payments;
   readonly seals: Seals;
   readonly now: () => number;
 }): PaymentTasks {
   return {
-    async unpaid({ ask, service, contextId, taskId }, error, least) {
+    async unpaid({ ask, service, contextId, taskId }, { error, amount, terms }) {
       const { caller, payment = null, version } = ask;
-      // Where a limit is what is too low, a payment would not help.
-      const payable = error instanceof PaymentNeeded;
-      const amount = payable ? error.missing : least;
-      const required = await (payable ? payments : NO_PAYMENTS).required({
-        caller,
-        error: error.message,
-        resource: {
-          url: `a2a://agent/${encodeURIComponent(service)}`,
-          description: `${service}, at most ${formatUsd(amount)} USDC a message`,
-          mimeType: 'application/json',
-        },
-        amount,
+      const required = await terms({
+        url: `a2a://agent/${encodeURIComponent(service)}`,
+        description: `${service}, at most ${formatUsd(amount)} USDC a message`,
+        mimeType: 'application/json',
       });
       // Whoever pays for it goes on with it: which wallet that will be is not known.
       const account = taskId === null && (caller.anonymous || caller.paying) ? ANONYMOUS_ACCOUNT : caller.account;
@@ -100,9 +90,7 @@ const FAILURES: Partial<Record<ErrorCode, string>> = {
   payment_verification_failed: 'INVALID_SIGNATURE',
 };
 
-/**
- * Where the payment stands: none came, one was taken that does not reach, or one was no good, and another is asked for.
- */
+/** The state of the payment: missing, too small, or not valid, so that another is asked for. */
 function standing({ code, message }: GatewayError, payment: Ask['payment']): Readonly<Record<string, unknown>> {
   const failure = payment ? FAILURES[code] : undefined;
   if (payment && failure !== undefined) {

@@ -3,7 +3,7 @@ import { A2aError } from '../wire/a2a-error.ts';
 
 /**
  * Refuses a message with a file whose address names a host of a private network: the agent would fetch it from
- * within its own. What the names of public hosts resolve to, is for the agent to look at. Throws A2aError
+ * within its own network. The addresses that public names resolve to are the agent's to check. Throws A2aError
  * `InvalidParams`.
  */
 export function refusePrivateFiles({ message }: JsonObject): void {

@@ -3,7 +3,7 @@ import { MAX_COST_META } from '#gateway';
 import { X402 } from './paid-message.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 
-/** A client may send back what it was told: so the names of replies are known as well. */
+/** A client may send back a reply's metadata: so the names of replies are known as well. */
 const METADATA = actedOn([
   MAX_COST_META,
   ...'tollgate/agent tollgate/run tollgate/generation tollgate/receipt tollgate/usage tollgate/cut'.split(' '),
@@ -56,7 +56,10 @@ export const PROTOCOL_NAMES: ActedOnAt = [
   [['config', 'pushNotificationConfig'], PUSH],
 ];
 
-/** What the gateway acts on in parameters of both versions and bindings before it passes the rest on as it came. */
+/**
+ * The members of parameters, of both versions and bindings, that the gateway acts on before it forwards the rest as
+ * it came.
+ */
 const ACTED_ON: ActedOnAt = [...PROTOCOL_NAMES, [['metadata'], METADATA], [['message', 'metadata'], METADATA]];
 
 /**

@@ -14,7 +14,7 @@ import { restParams } from '../wire/rest-params.ts';
 import type { A2aVersion, VersionReading } from '../wire/version.ts';
 
 /** One request as it was understood. */
-export interface Understood {
+interface Understood {
   readonly ask: Omit<
     Ask,
     'caller' | 'payment' | 'requestId' | 'traceparent' | 'wantsReceipt' | 'maxCost' | 'extensions' | 'origin'
@@ -39,18 +39,18 @@ export class Misread extends Error {
   }
 }
 
-export interface ToUnderstand {
+interface ToUnderstand {
   readonly address: Address;
   readonly request: Pick<FastifyRequest, 'method' | 'body' | 'query'>;
-  /** What the request says of its version, and whether it says anything. */
+  /** The version that the request names, and whether it names one. */
   readonly asked: VersionReading;
   readonly said: boolean;
   readonly limits: Pick<Config['limits'], 'jsonDepthMax' | 'jsonKeysMax'>;
 }
 
 /**
- * What a request asks for, whatever its version and binding. Throws Misread, A2aError or GatewayError for what
- * cannot be understood.
+ * Reads a request of any version and binding. Throws Misread, A2aError or GatewayError for one that cannot be
+ * understood.
  */
 export function understand({ address, request, asked, said, limits }: ToUnderstand): Understood {
   if (asked.version === undefined) {
@@ -109,7 +109,7 @@ const EMPTY: JsonObject = {};
 
 /** `version` is null where the client said none: then its method tells, and 0.3 is what the rest is taken for. */
 function understandRpc(service: string, text: string, version: A2aVersion | null): Understood {
-  // The parameters are looked at once it is known of which version they are.
+  // The parameters are read once their version is known.
   const message = readClientMessage(text, () => null);
   if (message === undefined) throw noRequest(text, version ?? '0.3');
   if (message?.kind === 'ambiguous')
@@ -167,7 +167,7 @@ function understandRpc(service: string, text: string, version: A2aVersion | null
   };
 }
 
-/** Why a body is no request of JSON-RPC 2.0. */
+/** The reason why a body is not a request of JSON-RPC 2.0. */
 function noRequest(text: string, version: A2aVersion): Misread {
   if (/^[\t\n\r ]*\[/.test(text))
     return new Misread(

@@ -11,7 +11,7 @@ import { createPushRelay } from './push-relay.ts';
 import { pushRoutes } from './push-routes.ts';
 import { createPushedEvents } from './pushed-events.ts';
 
-export interface CreatePushOptions {
+interface CreatePushOptions {
   readonly webhooks: Webhooks;
   readonly tasks: Pick<Tasks, 'find' | 'saw' | 'costOf'>;
   readonly catalog: Pick<Catalog, 'offers'>;
@@ -28,7 +28,8 @@ export interface CreatePushOptions {
 }
 
 /**
- * Push notifications as one thing: clients' configurations, what is sent to them, and our own webhook at the agents.
+ * Push notifications: the configurations of clients, the notifications to them, and the gateway's own webhook at
+ * the agents.
  */
 export interface PushNotifications extends Push {
   /** Our own webhook. Register it at the root. */

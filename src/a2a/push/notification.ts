@@ -12,9 +12,9 @@ const CONTENT_TYPES = { '0.3': 'application/json', '1.0': 'application/a2a+json'
 >;
 
 /**
- * What clients' webhooks are told of an event of a task, in the version that each client speaks; null for what is
- * no event. The same event seen twice, on whatever path, is one; only a part that is appended to an artifact may
- * say the same as the one before and mean more.
+ * The notification of an event of a task for clients' webhooks, in the version that each client speaks; null for a
+ * value that is not an event. The same event seen twice, on whatever path, is one notification. A part that is
+ * appended to an artifact is always a new one: it may say the same as the one before and mean more.
  */
 export function notificationOf(version: A2aVersion, value: unknown): Notification | null {
   const event = eventOf(version, value);
@@ -22,7 +22,6 @@ export function notificationOf(version: A2aVersion, value: unknown): Notificatio
   return notification(version, event, null);
 }
 
-/** What is told of an event. */
 export interface Notification extends WebhookEvent {
   /** The task has ended with it. */
   readonly ended: boolean;
@@ -36,7 +35,7 @@ function notification(version: A2aVersion, event: EventValue, generation: JsonOb
     ended: isTerminal(stateOf(isObject(status) ? status['state'] : undefined)),
     priced: (known) =>
       known === null ? notification(version, event, generation) : notification(version, event, known),
-    // Most tasks have nobody who would be told.
+    // Most tasks have no webhook, so this is made when it is needed.
     get identity() {
       return event.kind === 'artifact' && event.value['append'] === true
         ? null
@@ -61,7 +60,7 @@ function contentOf(version: A2aVersion, form: A2aVersion, event: EventValue): We
   const body = bodyOf(form, inForm(version, form, event));
   if (body === null) return null;
   if (Buffer.byteLength(body) <= WEBHOOK_BODY_BYTES_MAX) return { contentType, body };
-  // Who is told of the change can ask for the rest.
+  // A client that hears of the change can ask for the rest.
   const short = shortened(event);
   const shortBody = short === null ? null : bodyOf(form, inForm(version, form, short));
   return shortBody === null ? null : { contentType, body: shortBody };
@@ -98,7 +97,7 @@ const SHORT_MEMBERS: Readonly<Record<EventKind, readonly string[] | null>> = {
   message: null,
 };
 
-/** Where the task stands, without what was said and made; null where nothing is left of it. */
+/** The event without its texts and artifacts; null where nothing would be left of it. */
 function shortened({ kind, value }: EventValue): EventValue | null {
   const members = SHORT_MEMBERS[kind];
   if (members === null) return null;

@@ -1,7 +1,7 @@
 import { createSealedTexts } from '#wire';
 import type { TaskOwner } from '#tasks';
 
-/** What one of our own webhooks is for. The agent that was given it can tell of nothing else. */
+/** The subject of one of the gateway's own webhooks. An agent can notify it of nothing else. */
 export interface OwnAddress extends TaskOwner {
   /** The offer whose agent was given it. */
   readonly offerId: string;
@@ -10,18 +10,15 @@ export interface OwnAddress extends TaskOwner {
   readonly taskId: string | null;
 }
 
-/**
- * The gateway's own webhooks at agents. Nothing is kept of them: the address itself says what it is for, sealed, to
- * nobody else.
- */
+/** The gateway's own webhooks at agents. They are not stored: the address holds its subject, sealed. */
 export interface OwnAddresses {
   /** The URL to give to an agent; null where the gateway does not know its own. */
   urlFor(address: OwnAddress): string | null;
-  /** What the path of a notification is for; null for what is not ours, or too old. */
+  /** Opens the path of a notification; null for one that is not ours, or too old. */
   open(sealed: string): OwnAddress | null;
 }
 
-export interface OwnAddressesOptions {
+interface OwnAddressesOptions {
   /** 32 bytes that all gateways of one database share. */
   readonly secret: Uint8Array;
   /** Origin that the world reaches this gateway at, without a slash at its end; null where that is not known. */

@@ -18,7 +18,7 @@ import type { Operation } from '../wire/methods.ts';
 import { readPushConfig, writePushConfig, type PushConfig } from '../wire/push-config.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-export interface PushConfigsOptions {
+interface PushConfigsOptions {
   readonly webhooks: Pick<Webhooks, 'set' | 'list' | 'delete'>;
   readonly tasks: Pick<Tasks, 'find'>;
   /** Whether clients' receivers may be on this machine and its networks, and without TLS. */
@@ -30,13 +30,13 @@ type PushOperation = Extract<Operation, `push-${string}`>;
 /** A configuration with everything that it has once it is kept. */
 type KeptConfig = PushConfig & { readonly id: string; readonly taskId: string };
 
-/** What a header may hold. */
+/** Characters that a header may have. */
 const HEADER_TEXT = /^[!-~](?:[ -~]*[!-~])?$/;
 
 /**
- * Push notification configurations of the caller's own tasks, for agents of every kind: the gateway tells of what
- * it sees of them. Throws A2aError `TaskNotFound`, also for a configuration that there is not (1.0 section 3.1.8),
- * or `InvalidParams`.
+ * Push notification configurations of the caller's own tasks, for agents of every kind: the gateway notifies of
+ * what it sees of them. Throws A2aError `TaskNotFound`, also for an unknown configuration (1.0 section 3.1.8), or
+ * `InvalidParams`.
  */
 export function createPushConfigs({
   webhooks,

@@ -4,15 +4,14 @@ import type { A2aVersion } from '../wire/version.ts';
 import { notificationOf, type Notification } from './notification.ts';
 
 /**
- * Tells the webhooks of a task's clients what was seen of it, by whatever path: a reply, a stream, a look at it,
- * the agent's own notification. Returns at once and never throws; what it is told of one task one after the other,
- * is sent in that order.
+ * Notifies the webhooks of a task's clients of an event, whatever its source: a reply, a stream, a look at the
+ * task, the agent's own notification. Returns at once and never throws. The events of one task are sent in order.
  */
 export type Notify = (key: TaskKey, seen: { readonly version: A2aVersion }, value: unknown) => void;
 
-export interface PushRelayOptions {
+interface PushRelayOptions {
   readonly webhooks: Pick<Webhooks, 'has' | 'deliver'>;
-  /** What a task that has ended has cost, as its metadata says it; null while that is not known. */
+  /** The cost of a task that has ended, in the form of its metadata; null while it is not known. */
   readonly generationOf: (key: TaskKey) => Promise<JsonObject | null>;
   readonly onError: (error: unknown) => void;
 }

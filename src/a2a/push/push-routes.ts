@@ -8,8 +8,8 @@ import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import type { A2aVersion } from '../wire/version.ts';
 import { PUSH_PATH, type OwnAddress, type OwnAddresses } from './own-address.ts';
 
-/** What an agent told of a task of its own. */
-export interface PushedEvent {
+/** A notification of an agent about a task of its own. */
+interface PushedEvent {
   readonly key: TaskKey;
   readonly address: OwnAddress;
   readonly version: A2aVersion;
@@ -21,7 +21,7 @@ export interface PushedEvent {
 export interface PushRoutesOptions {
   readonly addresses: Pick<OwnAddresses, 'open'>;
   readonly limits: JsonLimits;
-  /** Resolves with false where there is no such task of the one whom the address is for. */
+  /** Resolves with false where the owner of the address has no such task. */
   readonly onEvent: (pushed: PushedEvent) => Promise<boolean>;
 }
 
@@ -30,8 +30,8 @@ const BODY_BYTES_MAX = 1024 * 1024;
 const AT_ONCE_MAX = 32;
 
 /**
- * `POST /a2a/~push/<sealed>`: where agents tell the gateway of their tasks. Whoever has the address may; nobody
- * else learns that there is anything. Register it at the root.
+ * `POST /a2a/~push/<sealed>`: agents notify the gateway of their tasks. The address is the credential: any other is
+ * answered as unknown. Register it at the root.
  */
 export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): FastifyPluginAsync {
   const running = new Map<string, number>();
@@ -76,8 +76,8 @@ export function pushRoutes({ addresses, limits, onEvent }: PushRoutesOptions): F
 const unknown = () => new GatewayError('not_found', 'No such endpoint');
 
 /**
- * Of either version: 1.0 wraps the event, 0.3 sends the task as it is. Throws GatewayError `invalid_request` for
- * what is neither, or of another task.
+ * Reads a notification of either version: 1.0 wraps the event, 0.3 sends the task as it is. Throws GatewayError
+ * `invalid_request` for any other body, and for another task.
  */
 function readPushed(address: OwnAddress, value: unknown): PushedEvent {
   const version = versionOf(value);

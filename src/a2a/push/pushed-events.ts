@@ -6,7 +6,7 @@ import { sightOf } from '../tasks/tasks-of-agents.ts';
 import type { Notify } from './push-relay.ts';
 import type { PushRoutesOptions } from './push-routes.ts';
 
-export interface PushedEventsOptions {
+interface PushedEventsOptions {
   readonly tasks: Pick<Tasks, 'find' | 'saw'>;
   /** The offer with this id; null for one that is gone. */
   readonly offer: (id: string) => PricedByUse | null;
@@ -16,17 +16,17 @@ export interface PushedEventsOptions {
 }
 
 /**
- * What is done with what an agent tells of a task: an end is noted and settled, then the client's webhooks are
- * told. What it tells of a task that is not its own is unknown, and what it tells again, or after the end, changes
- * nothing.
+ * Handles the notifications of agents: an end is noted and settled, then the client's webhooks are notified. A task
+ * that is not the agent's own counts as unknown. A notification that is repeated, or that comes after the end,
+ * changes nothing.
  */
 export function createPushedEvents({ tasks, offer, look, notify }: PushedEventsOptions): PushRoutesOptions['onEvent'] {
   return async ({ key, address, version, event, value }) => {
     const task = await tasks.find(key, address);
     if (task === null || task.offerId !== address.offerId) return false;
     if (!task.live) return true;
-    // Of an offer that is gone it is not known how its use is priced: whoever looks at the task when it is back
-    // settles it.
+    // The price of an offer that is gone is not known. The task is settled when the offer is back and the task is
+    // looked at.
     const own = offer(address.offerId);
     let sight: Sight | null = null;
     if (own !== null) {

@@ -7,7 +7,7 @@ import { chooseLink } from '../agent/link.ts';
 import { versionIn } from '../tasks/tasks-of-agents.ts';
 import { writePushConfig } from '../wire/push-config.ts';
 
-export interface TellAgentDeps {
+interface TellAgentDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly catalog: Pick<Catalog, 'offers'>;
   readonly cards: Pick<Cards, 'facts'>;
@@ -20,8 +20,8 @@ const TELL_MS = 2_000;
 const REPLY_BYTES_MAX = 64 * 1024;
 
 /**
- * Has an agent tell the gateway of a task whose client wants to be told of it, so that the client need not wait for
- * the gateway's next look. Nothing depends on it: where the agent cannot, or does not, the looks go on.
+ * Asks an agent to notify the gateway of a task, so that the task's client hears of it before the gateway's next
+ * look. Nothing depends on it: where the agent does not notify, the looks go on.
  */
 export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAgentDeps, task: Task): Promise<void> {
   const offer = catalog.offers('agent').find(({ id }) => id === task.offerId);
@@ -46,7 +46,7 @@ export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAg
       target: pinned(offer.id),
       method: 'tasks/pushNotificationConfig/set',
       timeoutMs: TELL_MS,
-      // oxlint-disable-next-line require-yield -- there is nobody to give anything to
+      // oxlint-disable-next-line require-yield -- it has no frames to give
       async *converse(_offer, send) {
         const asked = {
           operation: 'push-set',

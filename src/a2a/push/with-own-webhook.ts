@@ -14,8 +14,9 @@ const FOREIGN = [
 ] as const;
 
 /**
- * The parameters of a send, as JSON text in the agent's version, with our own webhook in place of the client's: its
- * address and its secrets are no business of the agent's, and it is told by us. `url` null: with none.
+ * The parameters of a send, as JSON text in the agent's version, with the gateway's webhook in place of the
+ * client's. The client's address and secrets stay with the gateway, which notifies it. `url` null: without a
+ * webhook.
  */
 export function withOwnWebhook(version: A2aVersion, paramsText: string, url: string | null): string {
   const configuration = membersOf(paramsText).get('configuration');

@@ -3,7 +3,7 @@ import type { Caller } from '#gateway';
 import { ownerOf, type Task, type Tasks } from '#tasks';
 
 /**
- * The caller's last task in the context that a message names; null where there is none. To an agent all clients of
+ * The caller's last task in the context that a message names; null without one. To an agent all clients of
  * the gateway are one, and it would tell any of them what was said in a context: so a context is its first user's
  * alone. Throws GatewayError `invalid_request` for another's.
  */

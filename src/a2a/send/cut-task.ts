@@ -17,7 +17,7 @@ import { stateName } from '../wire/task-state.ts';
 import { translateEvent } from '../wire/translate-result.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-/** Why the gateway ends a task that its agent has not ended. */
+/** The reason why the gateway ends a task that its agent has not ended. */
 export interface TaskCut {
   readonly reason: 'timeout' | 'shutdown' | 'too_large' | 'gave_up';
   /** The same for people. */
@@ -45,7 +45,7 @@ export interface TaskAtCut {
   readonly covered: boolean;
   /** Of the message. */
   readonly work: MeasuredWork;
-  /** What the agent says of the task that it has canceled; null where it says nothing. */
+  /** The agent's last word on the task that it has canceled; null where it says nothing. */
   readonly canceled: A2aEvent | null;
 }
 

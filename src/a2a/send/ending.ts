@@ -1,4 +1,4 @@
-import type { UpstreamFailure } from '#wire';
+import { UpstreamFailure } from '#wire';
 import {
   heldAgainst,
   measuredUse,
@@ -14,11 +14,11 @@ import { isTerminal } from '../wire/task-state.ts';
 import { translateEvent } from '../wire/translate-result.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-/** What a call's reply came to, for the door that writes it. */
+/** The outcome of a call, for the door that writes it. */
 export interface A2aTail {
   /** The result, or the last event, as JSON text in the client's version; null where a stream ended before one. */
   readonly text: string | null;
-  /** What it says; null where there is none. */
+  /** The same, read; null where `text` is. */
   readonly event: A2aEvent | null;
   /** The agent's own words where it refused. */
   readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } | null;
@@ -26,11 +26,14 @@ export interface A2aTail {
   readonly cut: string | null;
 }
 
+export const isTooLarge = (error: unknown): error is UpstreamFailure =>
+  error instanceof UpstreamFailure && error.tooLarge;
+
 export const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
 
 /**
- * What a message used that is paid: counted once; where the agent is priced by its use, what it reported of that,
- * held against `work`. `cut`: it was stopped, and need not have come to a report.
+ * The use of a message that is paid: one call; where the agent is priced by its use, its report, held against
+ * `work`. `cut`: it was stopped, and need not have come to a report.
  */
 export function usageOf(offer: PricedByUse, reported: unknown, cut: boolean, work: MeasuredWork): ReportedUsage {
   const unreported = reported === undefined || reported === null;
@@ -39,7 +42,7 @@ export function usageOf(offer: PricedByUse, reported: unknown, cut: boolean, wor
     : heldAgainst(readReportedUsage(reported), offer, work);
 }
 
-/** What of an offer says how a claim of use is read. */
+/** The part of an offer that says how a claim of use is read. */
 export type PricedByUse = Pick<Offer, 'priceCap' | 'endpoint'>;
 
 /**

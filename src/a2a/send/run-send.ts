@@ -1,4 +1,4 @@
-import { GatewayError, isObject, ofGeneration } from '#wire';
+import { GatewayError, isObject } from '#wire';
 import type { SettledFrame } from '#billing/amounts';
 import {
   capCost,
@@ -8,25 +8,27 @@ import {
   MAX_COST_META,
   refuseCapBeside,
   NO_PREFERENCES,
-  PaymentNeeded,
-  toGatewayError,
   wasCharged,
   type Call,
   type CallRequest,
   type Catalog,
   type CostCap,
+  openCall,
+  type OpenedCall,
   type Pipeline,
+  type Written,
 } from '#gateway';
 import { ownerOf, type Task } from '#tasks';
-import type { Ask, Out } from '../door/ask.ts';
+import type { Ask } from '../door/ask.ts';
+import type { ReplyWriter } from '../door/reply-writer.ts';
 import type { A2aTail } from './ending.ts';
 import { lastInContext } from './context-of.ts';
 import { followUpOf } from './follow-up.ts';
 import { costHeaders, withCost, withReceipt, withTaskCost } from '../door/metadata.ts';
-import { keptTask, keptText, type Kept, type Once } from './once.ts';
 import type { PaymentTasks } from '../door/payment-required.ts';
 import type { Push } from '../push/push-door.ts';
 import { resolveAgent } from '../agent/resolve.ts';
+import { keptTask, keptText, type ServeMessage } from './serve-message.ts';
 import { createSendTalk, type SendAsk, type SendTalk, type SendTalkDeps } from './send-talk.ts';
 import { beganBy, keyOf, versionIn } from '../tasks/tasks-of-agents.ts';
 import { A2aError } from '../wire/a2a-error.ts';
@@ -36,16 +38,13 @@ import { isTerminal } from '../wire/task-state.ts';
 export interface RunSendDeps extends SendTalkDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly catalog: Pick<Catalog, 'resolve'>;
-  readonly once: Once;
+  readonly serveMessage: ServeMessage;
   readonly unpaid: PaymentTasks;
   /** Push notifications that are asked for with a message. */
   readonly push: Pick<Push, 'check' | 'keep'>;
 }
 
-export type RunSend = (ask: Ask, out: Out, gone: AbortSignal) => Promise<void>;
-
-/** A message that a client has left is sent all the same: leaving never cancels a task. */
-const NEVER = new AbortController().signal;
+export type RunSend = (ask: Ask, out: ReplyWriter, gone: AbortSignal) => Promise<void>;
 
 /**
  * Takes a message to its agent, once for each `messageId` of an account, and writes what comes of it. Throws what
@@ -63,25 +62,42 @@ export function createRunSend(deps: RunSendDeps): RunSend {
     if (taskId !== null && task === null)
       throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
     await refuseForeignTasks(deps, ask, service, fields.referenceTaskIds);
-    await deps.once(ask, service, fields.messageId, out, (callId) =>
-      run(deps, ask, fields, task, service, callId, out, gone),
+    await deps.serveMessage(
+      {
+        ask,
+        service,
+        messageId: fields.messageId,
+        contextId: fields.contextId ?? task?.contextId ?? null,
+        taskId: task?.taskId ?? null,
+        open: (callId, signal) => open(deps, { ask, fields, task, service, left: gone }, callId, signal),
+        write: (opened) => write(deps, ask, opened, out),
+      },
+      out,
     );
   };
 }
 
-/**
- * Runs the call and writes its answer. Resolves with what is kept for who sends the message again; null for nothing.
- */
-async function run(
+/** A message as it was read. */
+interface Message {
+  readonly ask: Ask;
+  readonly fields: SendParams;
+  /** The task that it goes on with; null for a new one. */
+  readonly task: Task | null;
+  readonly service: string;
+  /** Aborts when the client leaves. */
+  readonly left: AbortSignal;
+}
+
+interface OpenedMessage extends OpenedCall {
+  readonly talk: SendTalk;
+}
+
+async function open(
   deps: RunSendDeps,
-  ask: Ask,
-  fields: SendParams,
-  task: Task | null,
-  service: string,
+  { ask, fields, task, service, left }: Message,
   callId: string,
-  out: Out,
   gone: AbortSignal,
-): Promise<Kept | null> {
+): Promise<OpenedMessage> {
   const covered = task !== null && followUpOf(deps.catalog, task) === 'covered';
   const talk = createSendTalk(deps, {
     ...ask,
@@ -91,49 +107,45 @@ async function run(
     later: task?.live === true,
     covered,
     waits: false,
-    left: gone,
+    left,
     ...pushOf(deps, ask, fields),
   });
-  let call: Call | null = null;
-  let begun = false;
-  try {
-    // Another provider knows nothing of the context.
-    const last = await lastInContext(deps.tasks, ask.caller, service, fields.contextId);
-    call = await deps.pipeline.prepare(toCallRequest(ask, fields, task, talk, covered, last?.offerId ?? null), callId);
-    for await (const frame of deps.pipeline.run(call, NEVER)) {
-      if (frame.type === 'data') {
-        const text = Buffer.from(frame.bytes).toString();
-        if (begun || call.free !== null) await out.event(begun ? text : withReceipt(text, ask.payment));
-        else await out.event(withReceipt(withCost(text, call.id, null), ask.payment), costHeaders(call.id, null));
-        begun = true;
-      }
-      if (frame.type !== 'settled') continue;
-      await talk.noted();
-      const kept = await write(deps, ask, call, frame, out);
-      // Whatever became of the stream, its task goes on: who sends the message again is shown that.
-      return kept ?? (talk.task() === null ? null : keptTask(talk.task()!, mayCost(call)));
-    }
-    return null;
-  } catch (error) {
-    if (call === null || covered) throw error;
-    if (!asksForMoney(error)) throw error instanceof A2aError ? error : ofGeneration(toGatewayError(error), call.id);
-    const { contextId } = fields;
-    const least =
-      call.candidates.reduce((low, { estimate }) => (estimate < low ? estimate : low), call.candidates[0]!.estimate) +
-      call.lendable;
-    const waiting = { ask, service, contextId: contextId ?? task?.contextId ?? null, taskId: task?.taskId ?? null };
-    await out.result(await deps.unpaid.unpaid(waiting, toGatewayError(error), least));
-    return null;
-  }
+  // Another provider knows nothing of the context.
+  const last = await lastInContext(deps.tasks, ask.caller, service, fields.contextId);
+  const request = toCallRequest(ask, fields, task, talk, covered, last?.offerId ?? null);
+  return { ...(await openCall(deps.pipeline, request, callId, gone)), talk };
 }
 
 async function write(
+  deps: RunSendDeps,
+  ask: Ask,
+  { call, frames, talk }: OpenedMessage,
+  out: ReplyWriter,
+): Promise<Written | null> {
+  let begun = false;
+  for await (const frame of frames) {
+    if (frame.type === 'data') {
+      const text = Buffer.from(frame.bytes).toString();
+      if (begun || call.free !== null) await out.event(begun ? text : withReceipt(text, ask.payment));
+      else await out.event(withReceipt(withCost(text, call.id, null), ask.payment), costHeaders(call.id, null));
+      begun = true;
+    }
+    if (frame.type !== 'settled') continue;
+    await talk.noted();
+    const kept = await writeEnd(deps, ask, call, frame, out);
+    // Whatever became of the stream, its task goes on: a repeat of the message is shown the task.
+    return kept ?? (talk.task() === null ? null : keptTask(talk.task()!, mayCost(call)));
+  }
+  return null;
+}
+
+async function writeEnd(
   { tasks }: RunSendDeps,
   ask: Ask,
   call: Call,
   settled: SettledFrame,
-  out: Out,
-): Promise<Kept | null> {
+  out: ReplyWriter,
+): Promise<Written | null> {
   const { text, event, error, cut } = settled.tail as A2aTail;
   if (error !== null) {
     await out.refused(error);
@@ -165,7 +177,7 @@ async function write(
 const mayCost = ({ candidates, lendable }: Call): boolean =>
   lendable > 0n || candidates.some(({ estimate }) => estimate > 0n);
 
-/** Who is to be told of the task, noted before anything is seen of it. */
+/** The client's webhook is noted before any event of the task is seen. */
 function pushOf({ push }: RunSendDeps, ask: Ask, { pushConfig }: SendParams): Pick<SendAsk, 'pushes' | 'onTask'> {
   if (pushConfig === null) return { pushes: false };
   return { pushes: true, onTask: ({ service, taskId }) => push.keep(ask, service, taskId, pushConfig) };
@@ -260,14 +272,3 @@ export function capOf({ params, maxCost }: Ask): CostCap | null {
 }
 
 const saidIn = (metadata: unknown): unknown => (isObject(metadata) ? metadata[MAX_COST_META] : undefined);
-
-/** Whether an error says that the caller has to pay before the call is made. */
-export function asksForMoney(error: unknown): boolean {
-  const { code } = toGatewayError(error);
-  return (
-    error instanceof PaymentNeeded ||
-    code === 'insufficient_balance' ||
-    code === 'escrow_not_setup' ||
-    code === 'insufficient_payment'
-  );
-}

@@ -16,7 +16,7 @@ export interface FanOut<Item, End> {
   readonly begun: boolean;
 }
 
-export interface FanReader<Item, End> {
+interface FanReader<Item, End> {
   /**
    * The next item, or the end. `behind`: so much waited for this reader, who was slower than others, that it is
    * given no more. `stopped`: by `stop`. Throws what the source failed with.
@@ -31,11 +31,11 @@ export interface FanReader<Item, End> {
 
 export type Step<Item, End> = { readonly item: Item } | { readonly end: End } | 'behind' | 'stopped';
 
-/** What may wait for the reader that is furthest ahead before the source is held back. */
+/** So much may wait for the fastest reader before the source is held back. */
 const ROOM_BYTES = 64 * 1024;
 /**
- * What may wait for one that is slower than others. The items are shared by all, so this bounds what waits of a
- * source, not of a reader.
+ * So much may wait for a slower reader. Readers share the items, so this bounds the memory of a source, not of a
+ * reader.
  */
 const BEHIND_BYTES = 1024 * 1024;
 

@@ -1,7 +1,8 @@
 import type { JsonObject } from '#wire';
 import { pinned, runFree } from '#gateway';
 import { ownerOf, type Task } from '#tasks';
-import type { Ask, Out } from '../door/ask.ts';
+import type { Ask } from '../door/ask.ts';
+import type { ReplyWriter } from '../door/reply-writer.ts';
 import type { A2aTail } from '../send/ending.ts';
 import { AGENT_KEY, withMetadata } from '../door/metadata.ts';
 import { notedTask, type RunTaskDeps } from './run-task.ts';
@@ -25,11 +26,11 @@ interface ListParams {
 }
 
 /**
- * `ListTasks`: the caller's own tasks as they are noted here, since an agent knows nothing of whose they are; each
- * as its agent shows it. One that its agent does not show any more, or that is very large, is shown by what is
- * noted.
+ * `ListTasks`: the caller's own tasks, each as its agent shows it. The gateway's notes say which they are, as an
+ * agent does not know whose its tasks are. A task that its agent does not show any more, or that is very large, is
+ * shown from the notes.
  */
-export async function listTasks(deps: RunTaskDeps, ask: Ask, out: Out, gone: AbortSignal): Promise<void> {
+export async function listTasks(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, gone: AbortSignal): Promise<void> {
   const service = ask.service === '' ? null : deps.nameOf(ask.service);
   const { pageSize, pageToken, contextId, state, since, historyLength, includeArtifacts } = readList(ask.params);
   const query = { primitive: 'agent', service, contextId, state, since, after: pageToken, limit: pageSize } as const;
@@ -51,10 +52,10 @@ export async function listTasks(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abo
     tasks.push(...texts);
   }
   const rest = JSON.stringify({ nextPageToken: page.next ?? '', pageSize, totalSize: page.total });
-  await out.result(`{"tasks":[${tasks.join(',')}],${rest.slice(1)}`);
+  await reply.result(`{"tasks":[${tasks.join(',')}],${rest.slice(1)}`);
 }
 
-/** Of all tasks of a page together: what comes after that is shown by what is noted. */
+/** For all tasks of a page together. The tasks after that are shown from the notes. */
 const LIST_CHARS_MAX = 16 * 1024 * 1024;
 /** Of one task, as long as several are asked for. */
 const SHOWN_BYTES_MAX = 8 * 1024 * 1024;
@@ -93,7 +94,7 @@ async function shown(
     )) as A2aTail | null;
     if (tail?.text) return JSON.parse(tail.text);
   } catch {
-    // Its agent is away or broken: what is noted is the best that there is.
+    // Its agent is away or broken: the noted task is the best answer.
   }
   return notedTask(task);
 }

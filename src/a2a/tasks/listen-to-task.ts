@@ -1,7 +1,8 @@
 import { GatewayError } from '#wire';
 import { LISTEN_MS, pinned, runFree, type ListenPlaces, type Pipeline } from '#gateway';
 import type { Task } from '#tasks';
-import type { Ask, Out } from '../door/ask.ts';
+import type { Ask } from '../door/ask.ts';
+import type { ReplyWriter } from '../door/reply-writer.ts';
 import type { A2aTail } from '../send/ending.ts';
 import { createFanOut, type FanOut } from './fan-out.ts';
 import { createTaskTalk, type TaskTalkDeps } from './task-talk.ts';
@@ -15,9 +16,9 @@ import type { A2aVersion } from '../wire/version.ts';
  * Tells a client of its task until that ends, or the client leaves. Throws GatewayError `rate_limit_exceeded` where
  * the account listens on too many streams.
  */
-export type ListenToTask = (ask: Ask, task: Task, out: Out, gone: AbortSignal) => Promise<void>;
+export type ListenToTask = (ask: Ask, task: Task, reply: ReplyWriter, gone: AbortSignal) => Promise<void>;
 
-export interface ListenToTaskDeps extends TaskTalkDeps {
+interface ListenToTaskDeps extends TaskTalkDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly places: ListenPlaces;
 }
@@ -30,7 +31,10 @@ interface Subscription {
   readonly leave: () => void;
 }
 
-/** The clock of its call is longer than the subscription lasts, which is ended in good order. */
+/**
+ * The timeout of the call is longer than the subscription by this, so that the subscription ends with its last
+ * event.
+ */
 const MARGIN_MS = 60_000;
 const OVER: A2aTail = { text: null, event: null, error: null, cut: null };
 
@@ -91,22 +95,22 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     return (await runFree(pipeline, call, gone, onEvent)) as A2aTail | null;
   }
 
-  /** Whoever comes later is first shown the task as it is. Resolves with false where there is nothing more to tell. */
-  async function catchUp(ask: Ask, task: Task, out: Out, gone: AbortSignal): Promise<boolean> {
+  /** Shows the task as it is, to a client that comes later. Resolves with false where nothing follows. */
+  async function catchUp(ask: Ask, task: Task, reply: ReplyWriter, gone: AbortSignal): Promise<boolean> {
     const params = { id: task.taskId };
     const tail = await look({ ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, task, gone);
     if (tail === null) return false;
     if (tail.error !== null) {
-      await out.refused(tail.error);
+      await reply.refused(tail.error);
       return false;
     }
     const text = ask.version === '1.0' ? `{"task":${tail.text}}` : tail.text!;
     const over = isTerminal(tail.event?.state ?? null);
-    await (over ? out.result(text) : out.event(text));
+    await (over ? reply.result(text) : reply.event(text));
     return !over;
   }
 
-  return async (ask, task, out, gone) => {
+  return async (ask, task, reply, gone) => {
     const place = places.take(ask.caller.account);
     if (place === null) {
       const { code, message } = places.refusal();
@@ -126,19 +130,19 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     if (gone.aborted) stop();
     try {
       if (late) {
-        if (!(await catchUp(ask, task, out, gone))) return;
-        // What it had done by then is in what was shown; how it stands may be told twice.
+        if (!(await catchUp(ask, task, reply, gone))) return;
+        // The shown task has all output by then; only its status may be repeated.
         reader.keep((text) => readEvent(version, JSON.parse(text))?.kind === 'status');
       }
       for (;;) {
         // oxlint-disable-next-line no-await-in-loop -- one after the other
         const step = await reader.next();
-        if (step === 'stopped') return gone.aborted ? undefined : await out.close();
+        if (step === 'stopped') return gone.aborted ? undefined : await reply.close();
         if (step === 'behind') throw new GatewayError('service_unavailable', BEHIND, { retryAfterS: 1 });
-        if ('item' in step) await out.event(textOf(step.item));
-        else if (step.end.error !== null) return await out.refused(inVersion(step.end.error, version, ask.version));
-        else if (step.end.text === null) return await out.close();
-        else return await out.result(textOf(step.end.text));
+        if ('item' in step) await reply.event(textOf(step.item));
+        else if (step.end.error !== null) return await reply.refused(inVersion(step.end.error, version, ask.version));
+        else if (step.end.text === null) return await reply.close();
+        else return await reply.result(textOf(step.end.text));
       }
     } finally {
       gone.removeEventListener('abort', stop);

@@ -1,7 +1,8 @@
 import type { JsonObject } from '#wire';
 import { pinned, OWN_ACCOUNT, runFree, type Caller, type Pipeline } from '#gateway';
 import { ownerOf, type Look, type Sight, type Task, type Tasks } from '#tasks';
-import type { Ask, Out } from '../door/ask.ts';
+import type { Ask } from '../door/ask.ts';
+import type { ReplyWriter } from '../door/reply-writer.ts';
 import type { A2aTail } from '../send/ending.ts';
 import type { ListenToTask } from './listen-to-task.ts';
 import { createTaskTalk, type TaskTalkDeps } from './task-talk.ts';
@@ -14,7 +15,7 @@ import { translateResult } from '../wire/translate-result.ts';
 
 export interface RunTaskDeps extends TaskTalkDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'lookUp'>;
-  /** The name of what is called as an agent, as its tasks have it. Throws GatewayError `invalid_model`. */
+  /** The name under which the tasks of an agent are noted. Throws GatewayError `invalid_model`. */
   readonly nameOf: (name: string) => string;
   readonly tasks: Tasks;
   readonly listen: ListenToTask;
@@ -35,7 +36,7 @@ export async function taskOf(
 }
 
 /** `tasks/get`, `tasks/cancel`, `tasks/resubscribe` and their twins: of the caller's own tasks. */
-export async function runTask(deps: RunTaskDeps, ask: Ask, out: Out, gone: AbortSignal): Promise<void> {
+export async function runTask(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, gone: AbortSignal): Promise<void> {
   const task = await taskOf(deps, ask, ask.params['id']);
   const { operation } = ask;
   const { historyLength } = ask.params;
@@ -45,7 +46,7 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abort
     !(Number.isSafeInteger(historyLength) && (historyLength as number) >= 0)
   )
     throw new A2aError('InvalidParams', 'historyLength must be a whole number from 0 on', { param: 'historyLength' });
-  if (task.snapshot !== null || task.notes === BRIDGED) return showSnapshot(deps, ask, task, out);
+  if (task.snapshot !== null || task.notes === BRIDGED) return showSnapshot(deps, ask, task, reply);
   if (!task.live && operation === 'cancel')
     throw new A2aError('TaskNotCancelable', `The task is ${task.state} and cannot be canceled any more`, {
       metadata: { taskId: task.taskId },
@@ -56,9 +57,9 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abort
         'UnsupportedOperation',
         `The task is ${task.state}: there is nothing more to tell of it; GetTask shows it`,
       );
-    return showTask(deps, ask, task.taskId, out, gone);
+    return showTask(deps, ask, task.taskId, reply, gone);
   }
-  if (operation === 'subscribe') return deps.listen(ask, task, out, gone);
+  if (operation === 'subscribe') return deps.listen(ask, task, reply, gone);
   const tail = (await runFree(
     deps.pipeline,
     {
@@ -74,11 +75,11 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, out: Out, gone: Abort
     gone,
   )) as A2aTail | null;
   if (tail === null) return;
-  if (tail.error !== null) await out.refused(tail.error);
-  else await out.result(tail.text!);
+  if (tail.error !== null) await reply.refused(tail.error);
+  else await reply.result(tail.text!);
 }
 
-/** What calls that are free are called in logs and figures: by 0.3's names, and where it has none by ours. */
+/** Names of free calls in logs and figures: 0.3's, and ours where it has none. */
 const nameOfFree = (operation: Ask['operation']): string => methodOf('0.3', operation) ?? `tasks/${operation}`;
 
 /** Shows one task of the caller as it is now, whatever was asked. */
@@ -86,17 +87,17 @@ export async function showTask(
   deps: RunTaskDeps,
   ask: Ask,
   taskId: string,
-  out: Out,
+  reply: ReplyWriter,
   gone: AbortSignal,
 ): Promise<void> {
   const params: JsonObject = { id: taskId };
   const events = ask.operation === 'stream' || ask.operation === 'subscribe' || ask.operation === 'send';
-  const shown: Out = !events
-    ? out
+  const shown: ReplyWriter = !events
+    ? reply
     : {
-        ...out,
+        ...reply,
         // The result of a send is wrapped in 1.0, that of a get is not.
-        result: (text) => out.result(ask.version === '1.0' ? `{"task":${text}}` : text),
+        result: (text) => reply.result(ask.version === '1.0' ? `{"task":${text}}` : text),
       };
   return runTask(deps, { ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, shown, gone);
 }
@@ -106,7 +107,7 @@ async function showSnapshot(
   { tasks }: Pick<RunTaskDeps, 'tasks'>,
   { operation, version, wantsReceipt }: Ask,
   task: Task,
-  out: Out,
+  reply: ReplyWriter,
 ): Promise<void> {
   const { state, live } = task;
   if (operation === 'cancel')
@@ -115,17 +116,17 @@ async function showSnapshot(
     throw new A2aError('UnsupportedOperation', `The task is ${state}: GetTask shows it`);
   const text = JSON.stringify(translateResult('get', '1.0', version, notedTask(task)));
   const began = beganBy(task);
-  await out.result(withTaskCost(text, began, live ? null : await tasks.costOf(task, beganBy), wantsReceipt));
+  await reply.result(withTaskCost(text, began, live ? null : await tasks.costOf(task, beganBy), wantsReceipt));
 }
 
-/** A task in 1.0's form by what is noted of it. */
+/** A task in 1.0's form, from the gateway's notes. */
 export function notedTask({ snapshot, taskId, contextId, state, updatedAt }: Task): unknown {
   if (snapshot !== null) return JSON.parse(snapshot);
   const status = { state: stateName(stateOf(state)), timestamp: new Date(updatedAt).toISOString() };
   return { id: taskId, ...(contextId === null ? {} : { contextId }), status };
 }
 
-/** Looks at a task for the gateway itself, that its end is seen although nobody asks. */
+/** Looks at a task for the gateway itself, so that its end is seen even without a client. */
 export function createLook(deps: RunTaskDeps & { readonly onError: (error: unknown) => void }): Look {
   return async (task, signal, whole = false) => {
     const { taskId, service, offerId, account, notes, output } = task;
@@ -143,7 +144,7 @@ export function createLook(deps: RunTaskDeps & { readonly onError: (error: unkno
       looks: true,
     } as const;
     let seen: Sight | null = null;
-    // What the talk would note is given to who asked for the look.
+    // The caller of the look gets what the talk would note.
     const tasks = {
       saw: async (_key: unknown, sight: NonNullable<typeof seen>) => {
         seen = sight;

@@ -8,7 +8,7 @@ import { versionIn } from './tasks-of-agents.ts';
 import { isTerminal } from '../wire/task-state.ts';
 import { translateResult } from '../wire/translate-result.ts';
 
-export interface TaskBeforeDeps {
+interface TaskBeforeDeps {
   readonly cards: Pick<Cards, 'facts'>;
   readonly replyBytesMax: number;
 }

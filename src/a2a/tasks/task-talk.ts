@@ -31,14 +31,14 @@ const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: nul
 const OVER: ReplyEnd = { ...FREE, tail: { text: null, event: null, error: null, cut: null } satisfies A2aTail };
 
 /**
- * Asks an agent for a task that is known here: to show it, cancel it or go on telling of it. Data frames are
- * events, the tail is an A2aTail. An end that is seen is settled before anybody is told of it.
+ * Asks an agent for a known task: to show it, cancel it or continue its events. Data frames are events, the tail is
+ * an A2aTail. A seen end is settled before the client gets it.
  */
 export function createTaskTalk(
   { cards, tasks, notify, streams: open, replyBytesMax }: TaskTalkDeps,
   ask: Pick<Ask, 'operation' | 'version' | 'params' | 'paramsText' | 'requestId' | 'extensions'> & {
     readonly wantsReceipt?: boolean;
-    /** The gateway asks for itself, without the history: what is too large then is what the task has given. */
+    /** The gateway asks for itself, without the history. A task that is still too large has large output. */
     readonly looks?: boolean;
   },
   { service, taskId, live, notes, output }: Pick<Task, 'service' | 'taskId' | 'live' | 'notes' | 'output'>,

@@ -5,7 +5,7 @@ import type { A2aEvent } from '../wire/read-result.ts';
 import { isTerminal, type TaskState } from '../wire/task-state.ts';
 import type { A2aVersion } from '../wire/version.ts';
 
-/** Notes of a task that no agent keeps: it is an answer of another primitive, and nobody can be asked for it. */
+/** Notes of a task that no agent has: it is an answer of another primitive. */
 export const BRIDGED = '{"bridged":true}';
 
 /**
@@ -31,8 +31,8 @@ export function beganBy({ notes, taskId }: Pick<Task, 'notes' | 'taskId'>): stri
 export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive: 'agent', service, taskId });
 
 /**
- * What an event says of its task; null for one that says nothing new of where it stands. `gave`: it is known that
- * the task has given output. `bytes`: of what was heard of the task, where the event is its end.
+ * The news of an event about its task; null for an event without news of the task's state. `gave`: the task is
+ * known to have given output. `bytes`: received of the task, where the event is its end.
  */
 export function sightOf(
   offer: PricedByUse,
@@ -49,15 +49,12 @@ export function sightOf(
     output,
     bytes,
     ...(contextId === null ? {} : { contextId }),
-    // What a task used is told once, and charged with its first message.
+    // An agent reports the usage of a task once. It is charged with the first message.
     usageOf: (_call, first, work) => (first ? usageOf(offer, usage, end === 'cut', work) : ONE_CALL),
   };
 }
 
-/**
- * What an end that an agent tells costs: one that it was stopped at is its client's doing, a failure or a refusal
- * is its own.
- */
+/** How an end is charged: a cancellation is the client's doing, a failure or a rejection is the agent's own. */
 function endOf(state: TaskState | null): Sight['end'] {
   if (!isTerminal(state)) return null;
   return state === 'completed' ? 'complete' : state === 'canceled' ? 'cut' : 'free';

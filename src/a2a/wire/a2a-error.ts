@@ -54,10 +54,10 @@ export interface A2aErrorRow {
 
 export type A2aErrorName = keyof typeof A2A_ERRORS;
 
-export interface A2aErrorOptions {
+interface A2aErrorOptions {
   /** The member that is wrong, as a path: `message.parts[0].text`. */
   readonly param?: string | undefined;
-  /** What else helps: texts by name, such as the task's id. */
+  /** More texts that help, by name, such as the task's id. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 

@@ -41,8 +41,8 @@ export const bareFromSend = (params: JsonObject): JsonObject => editMembers(para
 const statusToBare: Edit = onObject((status) => editMembers(status, { state: stateOf, message: messageToBare }));
 
 /**
- * 1.0's result of a send as the bare reply. An agent's message becomes a task that is completed and has the
- * message's parts as its one artifact, since the bare form knows tasks alone. null for what is no result.
+ * 1.0's result of a send as the bare reply; null for any other value. The bare form knows only tasks, so an agent's
+ * message becomes a completed task with the message's parts as its one artifact.
  */
 export function bareFromResult(result: unknown): JsonObject | null {
   const event = eventOf('1.0', result);
@@ -64,7 +64,7 @@ const statusFromBare: Edit = onObject((status) =>
 
 const artifactFromBare: Edit = onObject((artifact) => editMembers(artifact, { parts: each(partTo10) }));
 
-/** The reply of an agent of the bare form as 1.0's result of a send; null for what is no task. */
+/** The bare reply of an agent as 1.0's result of a send; null for a value that is not a task. */
 export function resultFromBare(reply: unknown): JsonObject | null {
   const event = eventOf('1.0', reply);
   if (event === null || event.kind === 'status' || event.kind === 'artifact') return null;

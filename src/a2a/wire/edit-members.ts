@@ -27,13 +27,13 @@ export function editMembers(object: JsonObject, edits: Edits): Record<string, un
 /** Leaves a member out. */
 export const drop: Edit = () => undefined;
 
-/** Changes each element of an array; what is none stays as it is. */
+/** Changes each element of an array; leaves any other value as it is. */
 export const each =
   (edit: Edit): Edit =>
   (value) =>
     Array.isArray(value) ? value.map((one) => edit(one)) : value;
 
-/** Changes an object; what is none stays as it is. */
+/** Changes an object; leaves any other value as it is. */
 export const onObject =
   (edit: (value: JsonObject) => unknown): Edit =>
   (value) =>

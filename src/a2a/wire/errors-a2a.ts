@@ -121,7 +121,7 @@ export const REST_MEDIA_TYPES = { '0.3': 'application/json', '1.0': 'application
   string
 >;
 
-export interface A2aErrorTarget {
+interface A2aErrorTarget {
   readonly version: A2aVersion;
   readonly binding: A2aBinding;
   /** The JSON text of the request's id, on JSON-RPC; `null` where it is not known. */
@@ -190,8 +190,8 @@ function faultOf(thrown: unknown, version: A2aVersion): A2aFault {
 }
 
 /**
- * 0.3 knows no required extensions by an error of their own; a version that is not supported is nobody's, and keeps
- * its code.
+ * The row of an error in a version. 0.3 has no error for required extensions. The error for an unsupported version
+ * has the same code in both.
  */
 const rowOf = (type: A2aError['type'], version: A2aVersion): A2aErrorRow =>
   version === '0.3' && type === 'ExtensionSupportRequired' ? A2A_ERRORS.UnsupportedOperation : A2A_ERRORS[type];

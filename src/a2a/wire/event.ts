@@ -16,7 +16,7 @@ const KINDS: ReadonlyMap<unknown, EventKind> = new Map<unknown, EventKind>([
   ['artifact-update', 'artifact'],
 ]);
 
-/** What 1.0 wraps an event in (`StreamResponse`, section 3.2.3). */
+/** The member that 1.0 wraps an event in (`StreamResponse`, section 3.2.3). */
 export const WRAPPERS = {
   task: 'task',
   message: 'message',
@@ -33,8 +33,8 @@ export const KIND_NAMES = {
 } as const satisfies Record<EventKind, string>;
 
 /**
- * What an event of a stream or the result of a send is. A value without wrapper or `kind` is told by its members,
- * since results of `GetTask` have neither and some servers forget them. null for what is no event.
+ * Finds the kind of an event of a stream or of the result of a send; null for any other value. Without wrapper and
+ * `kind` the members decide: results of `GetTask` have neither, and some servers forget them.
  */
 export function eventOf(version: A2aVersion, value: unknown): EventValue | null {
   if (!isObject(value)) return null;

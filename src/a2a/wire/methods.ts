@@ -1,6 +1,6 @@
 import type { A2aVersion } from './version.ts';
 
-/** What can be asked of an agent, whatever the version and the binding. */
+/** Operations of an agent, whatever the version and the binding. */
 export const OPERATIONS = [
   'send',
   'stream',
@@ -17,8 +17,8 @@ export const OPERATIONS = [
 export type Operation = (typeof OPERATIONS)[number];
 
 /**
- * Names of the methods on JSON-RPC (0.3 section 3.5.6, 1.0 section 5.3). What a version has no method for is
- * missing from its table. No name stands in both tables, so that a name says its version.
+ * Names of the methods on JSON-RPC (0.3 section 3.5.6, 1.0 section 5.3). Methods that a version does not have are
+ * missing from its table. No name stands in both tables, so that a name implies its version.
  */
 export const METHODS = {
   '0.3': {
@@ -76,5 +76,5 @@ export function methodOf(version: A2aVersion, operation: Operation): string | nu
   return names[operation] ?? null;
 }
 
-/** Whether the answer is a stream of events, where it is no error. */
+/** Whether a successful answer is a stream of events. */
 export const isStreaming = (operation: Operation): boolean => operation === 'stream' || operation === 'subscribe';

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '#wire';
 import type { A2aVersion } from './version.ts';
 
-/** Where and how an agent is to tell of a task's changes, in neither version's spelling. */
+/** The address and credentials for notifications of a task, in neither version's spelling. */
 export interface PushConfig {
   readonly id: string | null;
   /** null where the configuration stands in a send: the task is not known yet. */

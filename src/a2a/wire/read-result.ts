@@ -6,7 +6,7 @@ import type { A2aVersion } from './version.ts';
 /** The member of `metadata` by which an agent says what its work used. */
 export const USAGE_KEY = 'tollgate/usage';
 
-/** What of an event or a result the gateway acts on. */
+/** The part of an event or a result that the gateway acts on. */
 export interface A2aEvent {
   readonly kind: EventKind;
   readonly taskId: string | null;
@@ -14,8 +14,8 @@ export interface A2aEvent {
   /** Of a task and of a status update; null for the others. */
   readonly state: TaskState | null;
   /**
-   * It has something of the work's outcome in it: an artifact, or words to a client that is asked for more. What a
-   * working task says of itself is no outcome.
+   * It has output of the work: an artifact, or a question to the client. The status messages of a working task are
+   * not output.
    */
   readonly output: boolean;
   /** Nothing follows in the stream: the task has ended, or waits for its client, or the event is a message. */
@@ -28,8 +28,8 @@ export interface A2aEvent {
 }
 
 /**
- * Reads a result (of send, get, cancel) or an event of a stream, of either version. null for what is none of them.
- * Never throws: a member of a wrong type counts as absent, and a state that no version has is `unknown`.
+ * Reads a result (of send, get, cancel) or an event of a stream, of either version; null for any other value. Never
+ * throws: a member of a wrong type counts as absent, and a state that no version has is `unknown`.
  */
 export function readEvent(version: A2aVersion, value: unknown): A2aEvent | null {
   const event = eventOf(version, value);
@@ -87,7 +87,7 @@ function usageOf(holders: readonly unknown[]): unknown {
 /** An id that is empty is one that ProtoJSON wrote out as its default. */
 const idOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null);
 
-/** The tasks of a list (1.0 alone has one), each read as a result; null for what is no list. */
+/** The tasks of a list (1.0 alone has one), each read as a result; null for any other value. */
 export function readTaskList(value: unknown): readonly (A2aEvent | null)[] | null {
   const tasks = isObject(value) ? value['tasks'] : undefined;
   return Array.isArray(tasks) ? tasks.map((task) => readEvent('1.0', task)) : null;

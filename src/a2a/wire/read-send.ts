@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '#wire';
 import { readPushConfig, type PushConfig } from './push-config.ts';
 import type { A2aVersion } from './version.ts';
 
-/** What of the parameters of a send or a stream the gateway acts on. */
+/** The parameters of a send or a stream that the gateway acts on. */
 export interface SendParams {
   readonly messageId: string;
   /** The task that the message goes on with; null for a new one. */
@@ -14,7 +14,7 @@ export interface SendParams {
   /** How many parts are files, by value or by reference, and how many are data. */
   readonly files: number;
   readonly data: number;
-  /** Whether the reply waits for the end of the work. What is not said counts as yes in both versions. */
+  /** Whether the reply waits for the end of the work. Both versions default to yes. */
   readonly blocking: boolean;
   readonly historyLength: number | null;
   readonly pushConfig: PushConfig | null;

@@ -43,7 +43,7 @@ const configurationFrom: Edit = onObject((configuration) => ({
   ...editMembers(configuration, { pushNotification: ['pushNotificationConfig'] }),
 }));
 
-/** The parameters of a 0.3 request over HTTP+JSON as its JSON-RPC has them. A text instead says what is wrong. */
+/** The parameters of a 0.3 request over HTTP+JSON as its JSON-RPC has them, or a text that names what is wrong. */
 export function legacyRestParams({ operation, ids }: RestMatch, { query = {}, body }: RestInput): JsonObject | string {
   const { id = '', configId = '' } = ids;
   switch (operation) {
@@ -136,7 +136,7 @@ const cardOf: Edit = onObject((card) =>
   }),
 );
 
-/** A result of 0.3, or an event of a stream, as its HTTP+JSON has it. What is not of the shape stays as it is. */
+/** A result of 0.3, or an event of a stream, as its HTTP+JSON has it. A value of another shape stays as it is. */
 export function legacyRestResult(operation: Operation, result: unknown): unknown {
   switch (operation) {
     case 'get':

@@ -5,10 +5,13 @@ import type { Operation } from './methods.ts';
 import { REST_ROUTES, type RestMatch, type RestVerb } from './rest-routes.ts';
 import { stateName, stateOf } from './task-state.ts';
 
-/** What of a request over HTTP+JSON is its parameters. `query` as it was decoded: a text, or several of one name. */
+/**
+ * The parts of a request over HTTP+JSON that become its parameters. `query` as it was decoded: a text, or several
+ * of one name.
+ */
 export interface RestInput {
   readonly query?: Readonly<Record<string, unknown>>;
-  /** The parsed body; undefined where there is none. */
+  /** The parsed body; undefined for an empty one. */
   readonly body?: unknown;
 }
 
@@ -41,9 +44,9 @@ const QUERY: Readonly<Partial<Record<Operation, Readonly<Record<string, Reader>>
 const WITH_BODY: ReadonlySet<Operation> = new Set(['send', 'stream', 'cancel', 'push-set']);
 
 /**
- * The parameters of a 1.0 request over HTTP+JSON as JSON-RPC has them: the body's members, the query's and, before
- * both, the path's ids. A text instead says what is wrong. Query parameters that the operation has not are ignored,
- * as `A2A-Version` may stand among them.
+ * The parameters of a 1.0 request over HTTP+JSON as JSON-RPC has them, or a text that names what is wrong. The
+ * path's ids count before the query's members, and those before the body's. Query parameters that the operation
+ * does not have are ignored, as `A2A-Version` may be among them.
  */
 export function restParams({ operation, ids }: RestMatch, { query = {}, body }: RestInput): JsonObject | string {
   const fromBody = WITH_BODY.has(operation) && body !== undefined && body !== null ? body : {};
@@ -76,7 +79,7 @@ const EXPECTED: ReadonlyMap<Reader, string> = new Map([
 ]);
 
 /** A request over HTTP+JSON below the interface's URL; `path` has its query. */
-export interface RestRequest {
+interface RestRequest {
   readonly verb: RestVerb;
   readonly path: string;
   readonly body?: JsonObject;

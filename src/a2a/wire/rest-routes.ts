@@ -7,7 +7,7 @@ export type RestVerb = 'GET' | 'POST' | 'DELETE';
  * A route of the HTTP+JSON binding, below the interface's URL. `{id}` is the task, `{configId}` the push
  * notification configuration.
  */
-export interface RestRoute {
+interface RestRoute {
   readonly operation: Operation;
   readonly verb: RestVerb;
   readonly path: string;
@@ -47,8 +47,8 @@ export interface RestMatch {
   readonly ids: { readonly tenant?: string; readonly id?: string; readonly configId?: string };
 }
 
-/** Where no route has the verb: those that the path has. Empty for a path that is none. */
-export interface RestMiss {
+/** A path without a route for the verb. Lists the verbs that it has; empty for an unknown path. */
+interface RestMiss {
   readonly allowed: readonly RestVerb[];
 }
 

@@ -33,7 +33,10 @@ const NAMES: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>([
   ['cancelled', 'canceled'],
 ]);
 
-/** A state in any version's spelling: `input-required`, `TASK_STATE_INPUT_REQUIRED`, `6`. What is none is `unknown`. */
+/**
+ * Reads a state in any version's spelling: `input-required`, `TASK_STATE_INPUT_REQUIRED`, `6`. Any other value is
+ * `unknown`.
+ */
 export const stateOf = (value: unknown): TaskState => NAMES.get(value) ?? 'unknown';
 
 /** 1.0's name of a state. */

@@ -53,8 +53,8 @@ const interfaceTo10: Edit = onObject((one) => ({
 
 /**
  * 1.0 → 0.3 of an agent card. The first interface of 0.3 becomes `url` and `preferredTransport`, the other ones of
- * 0.3 `additionalInterfaces`. Where the card has none of 0.3, all its interfaces count: who publishes the card puts
- * its own addresses there.
+ * 0.3 `additionalInterfaces`. A card without an interface of 0.3 lists all: its publisher puts its own addresses
+ * there.
  */
 export const cardTo03: Edit = onObject((card) => {
   const { supportedInterfaces, ...rest } = card;

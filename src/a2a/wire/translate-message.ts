@@ -7,10 +7,7 @@ const ROLES_TO_10: ReadonlyMap<unknown, string> = new Map([
   ['agent', 'ROLE_AGENT'],
 ]);
 
-/**
- * By name and by number, as ProtoJSON lets writers choose. What 1.0 leaves open (unspecified) is the agent's to
- * 0.3, which has no such role.
- */
+/** By name and by number, as ProtoJSON lets writers choose. 0.3 has no unspecified role: it becomes the agent's. */
 const ROLES_TO_03: ReadonlyMap<unknown, string> = new Map<unknown, string>([
   ['ROLE_USER', 'user'],
   [1, 'user'],
@@ -29,7 +26,7 @@ export const messageTo10: Edit = onObject((message) =>
   editMembers(message, { kind: drop, role: roleTo10, parts: each(partTo10) }),
 );
 
-/** 1.0 → 0.3. ProtoJSON leaves out what is empty; 0.3 requires `role` and `parts`. */
+/** 1.0 → 0.3. ProtoJSON leaves out empty members; 0.3 requires `role` and `parts`. */
 export const messageTo03: Edit = onObject((message) => ({
   kind: 'message',
   ...withDefaults(editMembers(message, { kind: drop, role: roleTo03, parts: each(partTo03) }), {

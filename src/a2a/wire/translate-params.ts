@@ -66,8 +66,8 @@ const TO_03: Readonly<Record<Operation, Edit>> = {
 };
 
 /**
- * The parameters of an operation in another version's spelling. Never throws: what is not of the source's shape
- * stays as it is, for the target to refuse. Whether the target has the operation at all is said by `methodOf`.
+ * The parameters of an operation in another version's spelling. Never throws: members of
+ * another shape stay as they are, for the target to refuse. `methodOf` tells whether the target has the operation.
  * Losses are listed in the README of this room.
  */
 export function translateParams(operation: Operation, from: A2aVersion, target: A2aVersion, params: unknown): unknown {

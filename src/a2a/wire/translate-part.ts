@@ -8,8 +8,8 @@ import { isSet } from './edit-members.ts';
 const WRAPPED = 'data_part_compat';
 
 /**
- * 0.3 → 1.0: the content becomes a member of the part, and the members of `file` its neighbours. What is no part of
- * 0.3 stays as it is.
+ * 0.3 → 1.0: the content becomes a member of the part, and the members of `file` its neighbours. A value
+ * that is not a part of 0.3 stays as it is.
  */
 export function partTo10(part: unknown): unknown {
   if (!isObject(part)) return part;
@@ -40,8 +40,8 @@ function unwrapped(data: unknown, others: JsonObject): JsonObject {
 }
 
 /**
- * 1.0 → 0.3. `filename` and `mediaType` of texts and data, which 0.3 has no names for, stay where they are. What is
- * no part of 1.0 stays as it is.
+ * 1.0 → 0.3. `filename` and `mediaType` of texts and data, which 0.3 has no names for, stay where they are. A value
+ * that is not a part of 1.0 stays as it is.
  */
 export function partTo03(part: unknown): unknown {
   if (!isObject(part)) return part;

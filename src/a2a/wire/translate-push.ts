@@ -25,8 +25,8 @@ export const inlinePushTo03: Edit = onObject((config) =>
 );
 
 /**
- * 0.3 → 1.0 of the parameters of `push-set` and of what set and get answer. The task is the outer one and the rest
- * the inner configuration's, whatever else stands beside them: what was checked must be what is sent.
+ * 0.3 → 1.0 of the parameters of `push-set` and of the results of set and get. The task is the outer one. The rest is
+ * the inner configuration's, whatever stands beside it: the checked members must be those that are sent.
  */
 export const pushTo10: Edit = onObject((config) => {
   const {

@@ -30,7 +30,7 @@ const EVENT_TO_03: Readonly<Record<EventKind, Edit>> = {
 
 /**
  * An event of a stream, the body of a push notification or the result of a send, in another version's spelling: 1.0
- * wraps it by what it is, 0.3 says `kind`. What is no event stays as it is.
+ * wraps it by its kind, 0.3 has a `kind`. A value that is not an event stays as it is.
  */
 export function translateEvent(from: A2aVersion, target: A2aVersion, value: unknown): unknown {
   if (from === target) return value;
@@ -62,8 +62,8 @@ const TO_03: Readonly<Partial<Record<Operation, Edit>>> = {
 };
 
 /**
- * The result of an operation in another version's spelling; of a streaming one, each event. Never throws: what is
- * not of the source's shape stays as it is. Losses are listed in the README of this room.
+ * The result of an operation in another version's spelling; of a streaming one, each event. Never throws: a
+ * value of another shape stays as it is. Losses are listed in the README of this room.
  */
 export function translateResult(operation: Operation, from: A2aVersion, target: A2aVersion, result: unknown): unknown {
   if (from === target) return result;

@@ -1,5 +1,5 @@
 /** The versions of A2A that are spoken here, as `Major.Minor`. */
-export const A2A_VERSIONS = ['0.3', '1.0'] as const;
+const A2A_VERSIONS = ['0.3', '1.0'] as const;
 export type A2aVersion = (typeof A2A_VERSIONS)[number];
 
 /**
@@ -43,7 +43,7 @@ function textOf(value: unknown): string {
 
 const shown = (text: string): string => JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 
-/** The query parameter of that name, in any case; undefined where there is none. `query` as it was decoded. */
+/** The query parameter of that name, in any case; undefined where it is absent. `query` as it was decoded. */
 export function versionQuery({ query }: { readonly query: unknown }): unknown {
   if (typeof query !== 'object' || query === null) return undefined;
   for (const [name, value] of Object.entries(query)) if (name.toLowerCase() === VERSION_HEADER) return value;

@@ -21,13 +21,13 @@ import {
 } from './journalfile.ts';
 
 /**
- * Keeps `journal-head.json` near the journal's end. What it says is a lower bound: up to a second of operations may
- * have followed.
+ * Keeps `journal-head.json` near the journal's end. The file is a lower bound: up to a second of operations may have
+ * followed.
  */
 export interface JournalWatch {
-  /** `told` for every batch, which is noted as well. Costs nothing: the file is written later. */
+  /** Notes every batch and passes it to `told`. The file is written later. */
   noting(told: (batch: LedgerBatch) => void): (batch: LedgerBatch) => void;
-  /** The last write; from then on nothing is noted. */
+  /** Writes for the last time. Later batches are not noted. */
   close(): Promise<void>;
 }
 
@@ -42,26 +42,31 @@ interface JournalWatchOptions {
 }
 
 /**
- * Opens the database, and watches over its journal. Rejects with JournalLost where the database is gone, or has
- * less than `journal-head.json` remembers.
+ * Opens the database, and watches over its journal; `opened` closes both. Rejects with JournalLost where the database
+ * is gone, or has less than `journal-head.json` remembers.
  */
-export async function openJournaled(
-  config: JournalWatchOptions['config'],
-  { now, logger }: { readonly now: () => number; readonly logger: { warn(fields: object, text: string): void } },
-): Promise<{ readonly database: OpenDatabase; readonly journal: JournalWatch }> {
+export async function openJournaled({
+  config,
+  logger,
+  opened,
+  now,
+}: {
+  readonly config: JournalWatchOptions['config'];
+  readonly logger: { warn(fields: object, text: string): void };
+  readonly opened: AsyncDisposableStack;
+  readonly now: () => number;
+}): Promise<{ readonly database: OpenDatabase; readonly journal: JournalWatch }> {
   refuseMissingDatabase(config);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
+  opened.defer(() => database.close());
   const onError = (error: unknown) =>
     logger.warn(
       { err: error },
       'journal-head.json cannot be written: until it can, a loss of what is written now would not be noticed',
     );
-  try {
-    return { database, journal: await watchJournal({ config, database, now, onError }) };
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
+  const journal = await watchJournal({ config, database, now, onError });
+  opened.defer(() => journal.close());
+  return { database, journal };
 }
 
 async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch> {
@@ -143,7 +148,7 @@ async function checkJournal(file: JournalFile, dataDir: string, database: OpenDa
   }
 }
 
-/** What is missing, in words; null where nothing is. */
+/** Says which operations are missing; null where the journal has all of them. */
 export async function lossOf(database: OpenDatabase, remembered: RememberedHead): Promise<string | null> {
   const { chain, n, at } = remembered;
   const found = await compareJournal(database, remembered);

@@ -8,7 +8,7 @@ import { databaseName } from '#store/database-name';
 // Not by the public face: a command would load a gateway to read one file.
 import { createIdentity } from '#auth/identity';
 
-/** What the data directory remembers of a database: a head that its journal is known to have had, and when that was. */
+/** A head that the journal of a database is known to have had, as the data directory remembers it. */
 export interface RememberedHead extends JournalHead {
   /** RFC 3339. */
   readonly at: string;
@@ -96,13 +96,13 @@ export function openJournalFile({ dataDir, databaseUrl, identitySeed }: Place): 
   };
 }
 
-/** What to do about a loss that cannot be undone. */
+/** The advice about a loss that cannot be undone. */
 export const ACCEPT =
   'If you restored a backup on purpose, or want to begin again: "tollgate restored" shows what is missing, and "tollgate restored --accept" goes on without it.';
 
 /**
  * Throws JournalLost where the embedded database is missing or empty in a directory that a gateway has run in:
- * opening it would begin new books under the old identity. To be asked before the database is opened, which makes
+ * opening it would begin new books under the old identity. Call it before the database is opened, which makes
  * it.
  */
 export function refuseMissingDatabase({ dataDir, databaseUrl }: Pick<Config, 'dataDir' | 'databaseUrl'>): void {

@@ -5,10 +5,11 @@ import type { Caller } from '#gateway';
 import { isSubjectAccount } from '../oauth/subject-account.ts';
 
 /*
- * An account has two names. The ledger's: `eip155:<address in lower case>` or `solana:<address>` for an ordinary
- * wallet, which is one account whatever network it signs on; `eip155:<chain>:<address>` for a contract wallet,
- * which exists on one chain; `tollgate:local:<name>` for an account without a wallet; `oauth:<issuer>:<subject>`
- * for whoever comes with an access token. And CAIP-10, with a network, in every answer.
+ * An account has two names. The ledger's name is `eip155:<address in lower case>` or `solana:<address>` for an
+ * ordinary wallet, which is one account whatever network it signs on; `eip155:<chain>:<address>` for a contract
+ * wallet, which exists on one chain; `tollgate:local:<name>` for an account without a wallet;
+ * `oauth:<issuer>:<subject>` for the subject of an access token. The other name is CAIP-10, with a network. Every
+ * answer shows that one.
  */
 
 const BASE_CHAIN = '8453';
@@ -19,10 +20,10 @@ export const DEVELOPMENT_ACCOUNT = 'tollgate:local:dev';
 
 const LOCAL = /^tollgate:local:[a-z0-9-]{1,64}$/;
 const EVM = /^eip155:(?:(\d{1,32}):)?(0x[0-9a-fA-F]{40})$/;
-/** Before the CAIP-10 id of a contract wallet, which looks like an ordinary wallet's. */
+/** Stands before the CAIP-10 id of a contract wallet, which looks like an ordinary wallet's. */
 const CONTRACT = 'contract:';
 const SOLANA = /^solana:(?:[1-9A-HJ-NP-Za-km-z]{32}:)?([1-9A-HJ-NP-Za-km-z]{32,44})$/;
-/** Longer than any account id; longer texts are not looked at. */
+/** Longer than any account id. Longer texts are refused unread. */
 const LENGTH_MAX = 128;
 
 /** Ledger name of the account without a wallet that is called `name`. Throws GatewayError `invalid_request`. */
@@ -44,8 +45,8 @@ export function isWallet(account: string): boolean {
 }
 
 /**
- * Whether an account is there without having been made: a wallet's is, and that of a subject of an issuer; a local
- * one is not.
+ * Whether an account exists without having been made. Accounts of wallets and of subjects of an issuer do; local
+ * accounts do not.
  */
 export function needsNoMaking(account: string): boolean {
   return isWallet(account) || isSubjectAccount(account);

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import bs58 from 'bs58';
 
-/** What a key opens: calls of a real account, calls of the development account, the admin API. */
+/** A key opens calls of a real account, calls of the development account, or the admin API. */
 export type KeyKind = 'live' | 'development' | 'admin';
 
 const PREFIXES = { live: 'svc-sk-v2-', development: 'svc-sk-dev-', admin: 'svc-admin-' } as const satisfies Record<
@@ -15,13 +15,13 @@ const CHECKSUM_BYTES = 4;
 /** 36 bytes are 36 to 50 base58 digits. Checked before decoding, whose time grows with the square of the length. */
 const DIGITS_MAX = 50;
 
-/** A key as it is shown once, and the hash that stands for it everywhere else. */
-export interface NewKey {
+/** A key's text, which is shown once, and the hash that stands for it everywhere else. */
+interface NewKey {
   readonly text: string;
   readonly hash: string;
 }
 
-export interface ParsedKey {
+interface ParsedKey {
   readonly kind: KeyKind;
   readonly hash: string;
 }
@@ -49,12 +49,12 @@ export function parseKey(text: string): ParsedKey | null {
   return { kind, hash: hashKey(text) };
 }
 
-/** SHA-256 of the whole key in hex: what is stored, cached and shown in its stead. */
+/** SHA-256 of the whole key in hex. It is stored, cached and shown in the key's place. */
 export function hashKey(text: string): string {
   return hash('sha256', text);
 }
 
-/** The kind that a text claims by its prefix, without checking the rest; null when it is none of ours. */
+/** The kind that a text claims by its prefix, without checking the rest; null for texts that are not our keys. */
 export function kindOf(text: string): KeyKind | null {
   for (const kind of KINDS) if (text.startsWith(PREFIXES[kind])) return kind;
   return null;

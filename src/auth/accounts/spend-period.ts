@@ -7,7 +7,7 @@ import type { Budget, MicroUsd } from '#billing';
 export const LIMIT_RESETS = ['daily', 'weekly', 'monthly'] as const;
 export type LimitReset = (typeof LIMIT_RESETS)[number];
 
-export interface SpendPeriod {
+interface SpendPeriod {
   /** Epoch milliseconds of the first instant. */
   readonly start: number;
   /** Epoch milliseconds of the first instant after it. */
@@ -32,7 +32,7 @@ export function periodAt(reset: LimitReset, now: number): SpendPeriod {
 /** No key reaches it: far above all money, and small enough for sums in 64 bits. */
 const NO_LIMIT: MicroUsd = 2n ** 61n;
 
-/** Whether a budget that budgetAt made has an end. */
+/** Whether a budget of budgetAt has an end. */
 export function hasLimit(budget: Budget): boolean {
   return budget.limit < NO_LIMIT;
 }

@@ -4,7 +4,7 @@ import type { OAuthConfig } from '#config';
 import type { Caller } from '#gateway';
 import type { Attempts } from '../attempts.ts';
 import { createVerified } from '../siwx/verified.ts';
-import { createIssuerKeys } from './issuer-keys.ts';
+import { createIssuerKeys, type IssuerKeysOptions } from './issuer-keys.ts';
 import type { Resources } from './resources.ts';
 import { subjectAccount } from './subject-account.ts';
 import { scopeError, tokenError } from './token-error.ts';
@@ -14,51 +14,45 @@ export interface AccessTokens {
   /** The caller of a token that was verified in the last minute and is still valid; null otherwise. */
   known(token: string): Caller | null;
   /**
-   * Whose token it is; null for a text that is no JWT. `address` is the client's. Rejects with GatewayError
+   * The caller of a token; null for a text that is not a JWT. `address` is the client's. Rejects with GatewayError
    * `unauthorized` that says what is wrong; `permission_denied` without the required scope; `rate_limit_exceeded`
    * when too many failed; `service_unavailable` without the issuer's keys.
    */
   verify(token: string, address: string): Promise<Caller> | null;
 }
 
-export interface AccessTokensOptions extends Pick<OAuthConfig, 'jwksUrl' | 'requiredScope'> {
-  readonly issuer: string;
+export interface AccessTokensOptions extends IssuerKeysOptions, Pick<OAuthConfig, 'requiredScope'> {
   readonly resources: Pick<Resources, 'isAudience'>;
   /** How far the issuer's clock may be from the gateway's. */
   readonly skewMs: number;
   readonly attempts: Attempts;
   readonly now: () => number;
-  /** Milliseconds that only go on, whatever the machine's clock is set to. */
-  readonly elapsed: () => number;
-  /** Told why the issuer's keys could not be fetched. */
-  readonly onError: (error: unknown) => void;
-  readonly timeoutMs?: number;
 }
 
-/** Signatures by a key that is the issuer's alone: none that whoever verifies could make. */
+/** Algorithms with a private key, which only the issuer has. A verifier of an HMAC could sign tokens itself. */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
-/**
- * Many issuers do not write `at+jwt`. Other types are no access tokens: what a browser was logged out with, proofs
- * of possession.
- */
+/** Many issuers do not write `at+jwt`. Other types are not access tokens: logout tokens, proofs of possession. */
 const TYPES: ReadonlySet<unknown> = new Set(['', 'jwt', 'at+jwt', 'application/at+jwt']);
 const FORM = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const LENGTH_MAX = 8 * 1024;
 
-/** How long a token stands without being looked at: its signature costs 50 to 100 µs, and its key may be withdrawn. */
+/**
+ * How long a token is trusted without another check: its signature costs 50 to 100 µs, and its key may be
+ * withdrawn.
+ */
 const VERIFIED_MS = 60_000;
 const VERIFIED_MAX = 10_000;
 const VERIFIED_BYTES_MAX = 16 * 1024 * 1024;
 
-/** Loads what verifying takes before it resolves: no first token blocks the others with an import. */
+/** Resolves when everything that verifying needs is loaded: the first token does not block others with an import. */
 export async function createAccessTokens(options: AccessTokensOptions): Promise<AccessTokens> {
   const { issuer, resources, requiredScope, skewMs, attempts, now } = options;
   const { decodeJwt, decodeProtectedHeader, errors, jwtVerify } = await import('jose');
-  const keyOf = await createIssuerKeys({ ...options, now: options.elapsed });
+  const keyOf = await createIssuerKeys(options);
   const verified = createVerified({ countMax: VERIFIED_MAX, bytesMax: VERIFIED_BYTES_MAX });
   const running = new Map<string, Promise<Caller>>();
 
-  /** What costs nothing to see is refused before anything is computed, as a mistyped key is. */
+  /** Refuses, before anything is computed, what costs nothing to see; a mistyped key is refused in the same way. */
   const precheck = ({ alg, typ = '' }: Readonly<Record<string, unknown>>, claims: JWTPayload) => {
     if (!ALGORITHMS.some((one) => one === alg)) throw tokenError(`is not signed with one of ${ALGORITHMS.join(', ')}`);
     if (typeof typ !== 'string' || !TYPES.has(typ.toLowerCase()))
@@ -89,7 +83,8 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
 
   const check = async (token: string, at: number): Promise<Caller> => {
     const claims = await verifySignature(token, at);
-    // Whoever has a token that is bound to a key must prove that key, which nobody can here: it may be a thief's.
+    // The holder of a token that is bound to a key must prove that key. This gateway cannot check the proof, so the
+    // token may be a thief's.
     if (claims['cnf'] !== undefined) throw tokenError('is bound to a key of its client, which is not supported');
     if (![claims.aud ?? []].flat().some(resources.isAudience))
       throw tokenError('is not for this gateway: ask for one whose audience is its address');

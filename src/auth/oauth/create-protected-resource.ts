@@ -1,37 +1,31 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Config } from '#config';
-import type { Attempts } from '../attempts.ts';
 import { createChallenge, type ChallengeFor } from '../challenge.ts';
-import { createAccessTokens, type AccessTokens } from './access-tokens.ts';
+import { createAccessTokens, type AccessTokens, type AccessTokensOptions } from './access-tokens.ts';
 import { createResources } from './resources.ts';
 import { resourceRoutes } from './resource-routes.ts';
 
-/** What of OAuth there is at a gateway. */
+/** A gateway's side of OAuth: it takes the tokens of one issuer. */
 export interface ProtectedResource {
-  /** null where the operator has named no issuer. */
+  /** null without a configured issuer. */
   readonly accessTokens: AccessTokens | null;
-  /** The metadata (RFC 9728); nothing where no issuer is named. Register it without a prefix. */
+  /** The metadata (RFC 9728); no routes without an issuer. Register it without a prefix. */
   readonly routes: FastifyPluginAsync;
   readonly challengeFor: ChallengeFor;
-  /** What the operator should be told at the start; null is nothing. */
+  /** A warning for the operator at the start; null without one. */
   readonly warning: string | null;
 }
 
-export interface ProtectedResourceOptions {
+interface ProtectedResourceOptions extends Pick<
+  AccessTokensOptions,
+  'attempts' | 'now' | 'elapsed' | 'onError' | 'timeoutMs'
+> {
   readonly config: Pick<Config, 'publicUrl' | 'signIn' | 'oauth'>;
-  readonly attempts: Attempts;
-  readonly now: () => number;
-  /** Milliseconds that only go on, whatever the machine's clock is set to. */
-  readonly elapsed: () => number;
-  /** Told why the issuer's keys could not be fetched. */
-  readonly onError: (error: unknown) => void;
-  /** Longest wait for the issuer. */
-  readonly timeoutMs?: number;
 }
 
 /**
- * Loads what verifying tokens takes before it resolves, where there can be any. The issuer is not asked for
- * anything before the first one comes.
+ * Resolves when everything that verifying tokens needs is loaded. The issuer is not asked for anything before the
+ * first token comes.
  */
 export async function createProtectedResource({
   config,

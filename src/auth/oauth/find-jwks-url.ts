@@ -2,8 +2,8 @@ import { isLoopback, isIssuerUrl } from '#wire';
 import { fetchJson, type FetchJsonOptions } from './fetch-json.ts';
 
 /**
- * Where an issuer says its keys are: in its metadata (RFC 8414), or in that of OpenID Connect. Rejects with an
- * Error that says of every address that was asked what is wrong with its answer.
+ * The address of an issuer's keys, from its metadata (RFC 8414) or from that of OpenID Connect. Rejects with an
+ * Error that names each address that was asked, and what is wrong with its answer.
  */
 export async function findJwksUrl(issuer: string, options: FetchJsonOptions): Promise<string> {
   const failures: string[] = [];
@@ -17,7 +17,7 @@ export async function findJwksUrl(issuer: string, options: FetchJsonOptions): Pr
   throw new Error(`The issuer's metadata names no keys: ${failures.join('; ')}`);
 }
 
-/** The well-known part stands before the issuer's path (RFC 8414), or behind it, as OpenID Connect has it. */
+/** The well-known part stands before the issuer's path (RFC 8414) or behind it (OpenID Connect). */
 function metadataUrls(issuer: string): readonly string[] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
@@ -34,7 +34,7 @@ export function jwksUrlOf(metadata: unknown, issuer: string): string {
     readonly issuer?: unknown;
     readonly jwks_uri?: unknown;
   };
-  // Metadata of another issuer at this address would be one's keys for the other's tokens.
+  // The metadata of another issuer would give its keys for this issuer's tokens.
   if (named !== issuer) throw new Error('names another issuer');
   if (typeof found !== 'string' || !isIssuerUrl(found)) throw new Error('has no jwks_uri with https');
   // A page on the network must not send the gateway to a service of its own machine.

@@ -5,37 +5,37 @@ import { findJwksUrl } from './find-jwks-url.ts';
 
 export interface IssuerKeysOptions {
   readonly issuer: string;
-  /** null: from the issuer's metadata, at every refresh. */
+  /** null: read from the issuer's metadata at every refresh. */
   readonly jwksUrl: string | null;
-  /** Milliseconds that only go on. */
-  readonly now: () => number;
-  /** Told why keys could not be fetched. */
+  /** Monotonic milliseconds. */
+  readonly elapsed: () => number;
+  /** Called with the reason when keys could not be fetched. */
   readonly onError: (error: unknown) => void;
-  /** For all requests of one refresh together. */
+  /** The longest that all requests of one refresh may take together. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 5_000;
 const BYTES_MAX = 256 * 1024;
 const KEYS_MAX = 100;
-/** Then they are fetched anew, so that a key that the issuer has withdrawn is not taken for longer. */
+/** Age at which keys are fetched anew, so that a key that the issuer has withdrawn is not accepted for longer. */
 const FRESH_MS = 10 * 60_000;
-/** How long keys stand while the issuer cannot be asked. */
+/** How long keys are used while the issuer cannot be asked. */
 const KEEP_MS = 60 * 60_000;
-/** Between two refreshes, whatever tokens name: anybody can send one with a key id that does not exist. */
+/** Least time between two refreshes: anybody can send a token with a key id that does not exist. */
 const REFRESH_EVERY_MS = 60_000;
-/** The same while there are no keys at all. */
+/** The same while no keys are known. */
 const RETRY_EVERY_MS = 5_000;
 
 /**
- * The public keys of an issuer, fetched when the first token needs one. Resolves with the one that a token's header
- * names, rejects with an error of jose where there is none, and with GatewayError `service_unavailable` while the
- * issuer has never been reached, or not for an hour.
+ * The public keys of an issuer, fetched when the first token needs one. Resolves with the key that a token's header
+ * names. Rejects with an error of jose if the issuer does not have that key, and with GatewayError
+ * `service_unavailable` if the issuer has never been reached, or not for an hour.
  */
 export async function createIssuerKeys({
   issuer,
   jwksUrl,
-  now,
+  elapsed,
   onError,
   timeoutMs = TIMEOUT_MS,
 }: IssuerKeysOptions): Promise<JWTVerifyGetKey> {
@@ -60,10 +60,10 @@ export async function createIssuerKeys({
     }
   };
 
-  /** Fetches the keys, or waits for who does; null where it is too early to ask again. */
+  /** Fetches the keys, or waits for a fetch that runs; null if it is too early to ask again. */
   const refresh = (everyMs: number): Promise<void> | null => {
     if (running) return running;
-    const at = now();
+    const at = elapsed();
     const since = triedAt === null ? Number.POSITIVE_INFINITY : at - triedAt;
     if (since < everyMs) return null;
     triedAt = at;
@@ -71,10 +71,10 @@ export async function createIssuerKeys({
   };
 
   return async (header, token) => {
-    const isUsable = () => current !== null && now() - current.at < KEEP_MS;
+    const isUsable = () => current !== null && elapsed() - current.at < KEEP_MS;
     if (!isUsable()) await refresh(RETRY_EVERY_MS);
-    // Nobody waits for keys that still stand.
-    else if (now() - current!.at >= FRESH_MS) void refresh(REFRESH_EVERY_MS);
+    // Keys that are still good are used while new ones are fetched.
+    else if (elapsed() - current!.at >= FRESH_MS) void refresh(REFRESH_EVERY_MS);
     if (!isUsable()) {
       const message =
         'The issuer of access tokens cannot be asked for its keys at the moment: retry shortly, or use an API key';

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { METADATA_PATH, pathOf, type Resources } from './resources.ts';
 
-export interface ResourceDeps {
+interface ResourceDeps {
   readonly issuer: string;
   readonly resources: Pick<Resources, 'resourceOf'>;
   readonly scopes: readonly string[];
@@ -14,10 +14,10 @@ const answer = {
   type: 'object',
   required: ['resource', 'authorization_servers', 'bearer_methods_supported', 'resource_name'],
   properties: {
-    resource: text('What to ask for a token for'),
-    authorization_servers: texts('Whose tokens are taken'),
-    scopes_supported: texts('What a token may be asked for with'),
-    bearer_methods_supported: texts('Where the token is sent: always in a header'),
+    resource: text('The resource to request a token for'),
+    authorization_servers: texts('Issuers of accepted tokens'),
+    scopes_supported: texts('Scopes that a token may have'),
+    bearer_methods_supported: texts('How the token is sent: always in a header'),
     resource_name: text('For people'),
   },
 } as const;

@@ -1,29 +1,29 @@
 import type { FastifyRequest } from 'fastify';
 import { isLoopback, parseHost } from '#wire';
 
-/** What of a request says where it was sent. */
+/** The parts of a request that tell the address that it was sent to. */
 export type Asked = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;
 
-/** This gateway as a protected resource (RFC 9728): one for each path of MCP and A2A, and itself. */
+/** This gateway as protected resources (RFC 9728): one for each path of MCP and A2A, and one for the whole. */
 export interface Resources {
   /**
-   * The identifier of a resource at the address that the request was sent to; null for a path that is none, and a
-   * host that cannot be one.
+   * The identifier of the resource of a path, at the address that the request was sent to; null for a path without
+   * a resource, and for an invalid host.
    */
   resourceOf(request: Asked, path: string): string | null;
-  /** Where the metadata of the resource of a request is. null where it has none. */
+  /** The address of the metadata of a request's resource; null for an invalid host. */
   metadataUrlOf(request: Asked): string | null;
-  /** Whether a token for this audience is one for here. */
+  /** Whether a token for this audience is meant for this gateway. */
   isAudience(audience: string): boolean;
-  /** False: no token can be for here, as the gateway knows no name of itself. */
+  /** False if the gateway knows no name of its own: then no token can be meant for it. */
   readonly named: boolean;
 }
 
-export interface ResourcesOptions {
+interface ResourcesOptions {
   readonly publicUrl: string | null;
-  /** Hosts that this gateway is known by, with a port where it is not the scheme's. */
+  /** Hosts of this gateway, with a port unless it is the scheme's default. */
   readonly domains: readonly string[];
-  /** One more audience; null is none. */
+  /** One more audience; null for no other. */
   readonly audience: string | null;
 }
 
@@ -42,8 +42,8 @@ export function pathOf({ url }: Pick<Asked, 'url'>): string {
 }
 
 /**
- * A token's audience is compared with the names that the operator gave, never with the Host of the request: whoever
- * holds somebody's token for another service could name that one there.
+ * A token's audience is compared with the names that the operator gave, never with the Host of the request: a
+ * service that was given somebody's token could send its own name as Host.
  */
 export function createResources({ publicUrl, domains, audience }: ResourcesOptions): Resources {
   const origins = new Set(

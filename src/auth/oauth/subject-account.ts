@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 
 /*
- * The account of whoever an authorization server vouches for: `oauth:<issuer>:<subject>`, valid as a CAIP-10 id.
- * The issuer is its host with `_` for the dots; where it has more than a host (a path, a port), a digest of the
- * whole stands behind, so that two realms of one host are two issuers. The subject is written as it is,
- * percent-encoded where CAIP-10 has no room for a character; of a long one there is a digest, which is longer than
- * any that is written out.
+ * The account of a subject that an authorization server vouches for: `oauth:<issuer>:<subject>`, valid as a CAIP-10
+ * id. The issuer is its host with `_` for the dots. If its URL has more than a host (a path, a port), a digest of
+ * the whole URL follows, so that two realms of one host are two issuers. The subject is written as it is, with
+ * characters that CAIP-10 does not allow percent-encoded. A long subject is replaced by its digest, which is longer
+ * than any subject that is written out.
  */
 
 const WRITTEN_LENGTH_MAX = 63;

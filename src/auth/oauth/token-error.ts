@@ -1,13 +1,13 @@
 import { GatewayError } from '#wire';
 
-/** An access token that does not open this gateway; `why` completes "it …". */
+/** The error of an access token that is refused. `why` completes "it …". */
 export function tokenError(why: string): GatewayError {
   return new GatewayError('unauthorized', `Invalid access token: it ${why}`, {
     headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
   });
 }
 
-/** A good access token that may not do this. */
+/** The error of a good access token without the scope. */
 export function scopeError(scope: string): GatewayError {
   return new GatewayError(
     'permission_denied',

@@ -1,9 +1,9 @@
-import { GatewayError, networkOf } from '#wire';
+import { fetchText, GatewayError, networkOf } from '#wire';
 import type { ChainConfig } from '#config';
 import { createQuota } from './quota.ts';
 
 /**
- * Wallets that are contracts: whether a signature is theirs is for their code to say (EIP-1271), also before it is
+ * Wallets that are contracts. Their code decides whether a signature is theirs (EIP-1271), also before it is
  * deployed (EIP-6492).
  */
 export interface ContractWallets {
@@ -11,15 +11,15 @@ export interface ContractWallets {
   knows(network: string): boolean;
   /**
    * Asks the chain `network` whether its contract at `address` accepts the signature of `text`. False for an
-   * address without code, which is no contract. Rejects with GatewayError `service_unavailable` when the chain
+   * address without code, which is not a contract. Rejects with GatewayError `service_unavailable` when the chain
    * cannot be asked, `rate_limit_exceeded` when it was asked too often.
    */
   verify(of: ContractSignature): Promise<boolean>;
-  /** Loads what it takes, so that no request waits for that. */
+  /** Loads the library, so that no request waits for that. */
   load(): Promise<void>;
 }
 
-export interface ContractSignature {
+interface ContractSignature {
   readonly network: string;
   /** Lower case. */
   readonly address: string;
@@ -29,30 +29,32 @@ export interface ContractSignature {
   readonly client: string;
 }
 
-export interface ContractWalletsOptions {
+interface ContractWalletsOptions {
   readonly chains: readonly Pick<ChainConfig, 'network' | 'rpcUrl'>[];
   readonly now: () => number;
-  /** Longest wait for one answer of a chain; a sign-in takes two. */
+  /** Longest wait for one answer of a chain. A sign-in takes two answers. */
   readonly timeoutMs?: number;
 }
 
 const TIMEOUT_MS = 5_000;
 /**
- * Every check costs the operator two requests to its node: of one client, and in all. Not of one wallet: strangers
- * could use up what is another's.
+ * Every check costs the operator two requests to its node. They are bounded by client and in all, but not by
+ * wallet: strangers could use up the quota of somebody else's wallet.
  */
 const CLIENT_PER_MINUTE = 60;
 const ALL_PER_MINUTE = 600;
 const RUNNING_MAX = 16;
+/** Of a node: the longest is the code of a contract, which has 24 KiB. */
+const ANSWER_BYTES_MAX = 1024 * 1024;
 
 const HEX = /^0x(?:[0-9a-fA-F]{2})+$/;
 const EIP_6492_SUFFIX = '6492'.repeat(16);
 /**
- * Has the contract that answers named by the signature itself, by a delegation that may be an old one, and set up
- * first as it says.
+ * Such a signature itself names the contract that answers, by a delegation that may be an old one, and a call that
+ * sets it up.
  */
 const ERC_8010_SUFFIX = '8010'.repeat(16);
-/** Errors of a node that are the contract's own answer; any other says nothing about the signature. */
+/** Errors of a node that are the contract's own answer. Other errors say nothing about the signature. */
 const REVERT_CODES: ReadonlySet<unknown> = new Set([3, -32000, -32015]);
 const REVERT_WORDS = /revert|vm exec|invalid opcode|out of gas|stack underflow/i;
 
@@ -106,7 +108,7 @@ async function ask(
   timeoutMs: number,
 ): Promise<boolean> {
   const { createPublicClient, custom } = await import('viem');
-  // viem takes a node that does not answer for a signature that is wrong, so what failed is noted here.
+  // viem treats a node that does not answer as a wrong signature, so failures are noted here.
   let failure: unknown = null;
   const request = async (call: { readonly method: string; readonly params?: unknown }): Promise<unknown> => {
     try {
@@ -116,7 +118,7 @@ async function ask(
       throw error;
     }
   };
-  // No look-ups off the chain: their address is the contract's to choose, and would be fetched from here.
+  // No look-ups off the chain: the contract chooses their address, and this gateway would fetch it.
   const client = createPublicClient({ transport: custom({ request }, { retryCount: 0 }), ccipRead: false });
   try {
     const code = await client.getCode({ address });
@@ -125,14 +127,13 @@ async function ask(
     if ((code?.length ?? 0) <= '0x'.length && !signature.endsWith(EIP_6492_SUFFIX)) return false;
     if (await client.verifyMessage({ address, message: text, signature })) return true;
   } catch {
-    // A node that failed is told below; anything else is about the signature: its form, or what the contract makes
-    // of it.
+    // A node that failed is reported below. Any other error is about the signature: its form, or the contract's view.
   }
   if (failure !== null) throw unavailable(network, failure);
   return false;
 }
 
-/** The chain's answer that a contract refused. */
+/** The contract refused, as the chain's answer says. */
 class Reverted extends Error {
   override readonly name = 'Reverted';
 }
@@ -142,22 +143,20 @@ async function rpc(
   { method, params }: { readonly method: string; readonly params?: unknown },
   timeoutMs: number,
 ): Promise<unknown> {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-    redirect: 'error',
+  const { status, text } = await fetchText(url, {
+    body: { jsonrpc: '2.0', id: 1, method, params },
+    bytesMax: ANSWER_BYTES_MAX,
     signal: AbortSignal.timeout(timeoutMs),
   });
-  const answer: unknown = await response.json();
-  if (typeof answer !== 'object' || answer === null) throw new Error(`${method}: the node answers no JSON-RPC`);
+  const answer: unknown = JSON.parse(text);
+  if (typeof answer !== 'object' || answer === null) throw new Error(`${method}: the node's answer is not JSON-RPC`);
   if ('error' in answer && answer.error) {
     const { code, message } = answer.error as { code?: unknown; message?: unknown };
     if (REVERT_CODES.has(code) || REVERT_WORDS.test(String(message))) throw new Reverted(String(message));
     throw new Error(`${method}: the node refuses (${String(code)})`);
   }
-  if (!response.ok || !('result' in answer))
-    throw new Error(`${method}: the node answers ${response.status} without a result`);
+  if (status < 200 || status > 299 || !('result' in answer))
+    throw new Error(`${method}: the node answers ${status} without a result`);
   return answer.result;
 }
 

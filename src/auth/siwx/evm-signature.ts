@@ -2,8 +2,8 @@ import { createRequire } from 'node:module';
 import { keccak } from '#wire';
 
 /**
- * The public key (64 bytes, without a prefix) that made a signature of a digest; null where there is none.
- * `rs` has 64 bytes, `parity` is that of the y of the signature's point.
+ * The public key (64 bytes, without a prefix) that made a signature of a digest; null if no key did. `rs` has 64
+ * bytes, `parity` is that of the y of the signature's point.
  */
 export type Recover = (
   digest: Uint8Array,
@@ -11,8 +11,8 @@ export type Recover = (
   parity: 0 | 1,
 ) => Uint8Array | null | Promise<Uint8Array | null>;
 
-/** Who made a signature. `lowS` is false for the second form that anybody can make of every signature. */
-export interface EvmSigner {
+/** The signer of a text. `lowS` is false for the second form that anybody can make of every signature. */
+interface EvmSigner {
   /** Lower case. */
   readonly address: string;
   readonly lowS: boolean;
@@ -26,16 +26,16 @@ const ZERO = Buffer.alloc(32);
 let recovery: Promise<Recover> | null = null;
 
 /**
- * Loads what recovers signers: the native addon (10 ms) where it is installed for this platform, else viem (70 ms).
- * Later calls get the same.
+ * Loads the function that recovers signers: the native addon (10 ms) if it is installed for this platform, else
+ * viem (70 ms). Later calls get the same.
  */
 export function loadRecovery(): Promise<Recover> {
   return (recovery ??= Promise.resolve(nativeRecovery() ?? viemRecovery()));
 }
 
 /**
- * The signer of a text by EIP-191 (`personal_sign`); null for what is not 65 bytes of hex, with 0x or without, with
- * an `r`, `s` and `v` that a signature can have.
+ * The signer of a text by EIP-191 (`personal_sign`). null for signatures that are not 65 bytes of hex, with 0x or
+ * without, or have an impossible `r`, `s` or `v`.
  */
 export async function recoverSigner(text: string, signature: string): Promise<EvmSigner | null> {
   if (!SIGNATURE.test(signature)) return null;
@@ -47,7 +47,7 @@ export async function recoverSigner(text: string, signature: string): Promise<Ev
   return key === null ? null : { address: `0x${keccak(key).toString('hex', 12)}`, lowS: s.compare(HALF_ORDER) <= 0 };
 }
 
-/** What a wallet signs of a text by EIP-191. */
+/** The digest that a wallet signs for a text by EIP-191. */
 export function personalDigest(text: string): Buffer {
   const bytes = Buffer.from(text);
   return keccak(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]));

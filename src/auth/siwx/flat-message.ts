@@ -10,9 +10,9 @@ const SCHEMES: Readonly<Record<string, readonly string[]>> = {
 const ACCOUNTS: Readonly<Record<string, string>> = { eip155: 'Ethereum', solana: 'Solana' };
 
 /**
- * The text that a wallet signed, from the flat fields of the x402 extension `sign-in-with-x`, laid out as its
- * clients lay it out: on EVM as EIP-4361 says, with a second blank line where there is no statement; the chain by
- * its bare reference. Throws GatewayError `unauthorized`.
+ * The text that a wallet signed, from the flat fields of the x402 extension `sign-in-with-x`. It is laid out as the
+ * extension's clients do it: on EVM by EIP-4361, with a second blank line if it has no statement; the chain as its
+ * bare reference. Throws GatewayError `unauthorized`.
  */
 export function textOfFields(fields: Readonly<Record<string, unknown>>): string {
   const required = (name: string): string => {
@@ -28,7 +28,7 @@ export function textOfFields(fields: Readonly<Record<string, unknown>>): string 
   for (const name of ['type', 'signatureScheme']) {
     const scheme = textField(fields, name);
     if (scheme !== null && !SCHEMES[namespace]!.includes(scheme))
-      throw signInError(`${name} ${quoted(scheme)} is none of ${namespace}`);
+      throw signInError(`${name} ${quoted(scheme)} does not belong to ${namespace}`);
   }
 
   const lines = [`${required('domain')} wants you to sign in with your ${account} account:`, required('address'), ''];
@@ -51,9 +51,7 @@ export function textOfFields(fields: Readonly<Record<string, unknown>>): string 
   return lines.join('\n');
 }
 
-/**
- * null for a field that is absent or null. A line feed in a field would be a line of the message that the field is not.
- */
+/** The text of a field; null if it is absent or null. A line feed in it would add a line to the message. */
 function textField(fields: Readonly<Record<string, unknown>>, name: string): string | null {
   const value = Object.hasOwn(fields, name) ? fields[name] : null;
   if (value === null || value === undefined) return null;

@@ -5,9 +5,9 @@ import { signInError } from './sign-in-error.ts';
 const HOW = 'get one from GET /api/v1/auth/nonce, sign a message with it, and send that once';
 
 /**
- * For what is sensitive: a wallet must have signed in for this very request, with a nonce that this gateway issued
- * and nobody has used; the nonce is used up. Rejects with GatewayError `unauthorized` otherwise. Asks nothing of a
- * caller with an API key.
+ * For sensitive requests: a wallet must have signed in for this very request, with a nonce that this gateway issued
+ * and nobody has used. The nonce is used up. Rejects with GatewayError `unauthorized` otherwise. Callers with an
+ * API key pass.
  */
 export async function requireFreshSignature({ wallet }: Caller, nonces: Pick<Nonces, 'use'>): Promise<void> {
   if (wallet === null) return;

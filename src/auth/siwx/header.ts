@@ -3,20 +3,20 @@ import { SIGN_IN_HEADERS } from '#wire';
 import { signInError } from './sign-in-error.ts';
 import { textOfFields } from './flat-message.ts';
 
-/** Longest value that is looked at. */
+/** Longest value that is read. */
 const VALUE_LENGTH_MAX = 8 * 1024;
 /** Both alphabets, padded or not. */
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
-/** What a sign-in header holds: the text that was signed, and the signature as it was written. */
+/** The content of a sign-in header: the text that was signed, and the signature as it was written. */
 export interface SignedMessage {
   readonly text: string;
   readonly signature: string;
 }
 
 /**
- * The sign-in of a request, under whichever name; null when there is none. Throws GatewayError `unauthorized` where
- * two names hold two values.
+ * The value of a request's sign-in header, under any of its names; null without one. Throws GatewayError
+ * `unauthorized` if two names hold two values.
  */
 export function readSignIn(headers: IncomingHttpHeaders): string | null {
   let found: string | null = null;

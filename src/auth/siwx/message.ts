@@ -3,12 +3,12 @@ import { quoted, signInError } from './sign-in-error.ts';
 import { solanaKey } from './solana-signature.ts';
 import { parseTime } from './time.ts';
 
-/** What a wallet signed. Times are epoch milliseconds, null where the message has none. */
+/** A message that a wallet signed. Times are epoch milliseconds; null if the message does not have them. */
 export interface SignInMessage {
   readonly namespace: Namespace;
   /** The domain that the wallet showed to its owner. */
   readonly domain: string;
-  /** Solana: as it stands there. EVM: lower case. */
+  /** Solana: as written. EVM: in lower case. */
   readonly address: string;
   readonly uri: string;
   /** CAIP-2. */
@@ -19,7 +19,7 @@ export interface SignInMessage {
   readonly notBefore: number | null;
 }
 
-export type Namespace = 'eip155' | 'solana';
+type Namespace = 'eip155' | 'solana';
 
 const NAMESPACES: Readonly<Record<string, Namespace>> = { Ethereum: 'eip155', Solana: 'solana' };
 const SOLANA_CLUSTERS: Readonly<Record<string, string>> = {
@@ -30,7 +30,7 @@ const SOLANA_CLUSTERS: Readonly<Record<string, string>> = {
 
 const FIRST_LINE = /^([!-~]{1,255}) wants you to sign in with your (Ethereum|Solana) account:$/;
 /**
- * Control, direction and zero-width characters, line separators and halves of characters: what a wallet may show as
+ * Control, direction and zero-width characters, line separators and halves of characters: a wallet may show them as
  * something else.
  */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
@@ -41,9 +41,9 @@ const EVM_REFERENCE = /^[1-9][0-9]{0,31}$/;
 const SOLANA_REFERENCE = /^[1-9A-HJ-NP-Za-km-z]{32}$/;
 
 /**
- * Reads CAIP-122 text, every line of it: each at its place, none unknown, none twice. Throws GatewayError
- * `unauthorized` that names the line which is wrong. It says nothing about who signed, nor whether the message is
- * for this gateway and this time.
+ * Reads all lines of a CAIP-122 text: each must be at its place, known, and there once. Throws GatewayError
+ * `unauthorized` that names the wrong line. It does not check who signed, nor whether the message is for this
+ * gateway and this time.
  */
 export function parseMessage(text: string): SignInMessage {
   const lines = text.split('\n');
@@ -82,8 +82,8 @@ export function parseMessage(text: string): SignInMessage {
 }
 
 /**
- * Where the fields begin: after the address a blank line, then a statement and a blank line, or (EIP-4361 without
- * one) a second blank line, or nothing.
+ * The index of the first field. After the address comes a blank line, then a statement and a blank line, or
+ * (EIP-4361 without a statement) a second blank line, or nothing.
  */
 function afterStatement(lines: readonly string[]): number {
   if (lines[2] !== '') throw signInError('The third line of the sign-in message, after the address, is not blank');
@@ -95,8 +95,8 @@ function afterStatement(lines: readonly string[]): number {
 }
 
 /**
- * Reads the fields in the order in which they are asked for. A field that is not next is absent; what is left over
- * at the end is out of place.
+ * Reads the fields in the order in which they are asked for. A field that does not come next is absent. A line that
+ * is left over at the end is out of place.
  */
 function lineReader(lines: readonly string[], start: number): { (name: string): string | null; resources(): void } {
   let at = start;

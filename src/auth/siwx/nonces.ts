@@ -2,8 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import bs58 from 'bs58';
 import { loadStatement, type Database } from '#store';
 
-/** A nonce as it is given out. */
-export interface IssuedNonce {
+interface IssuedNonce {
   /** 43 or 44 letters and digits. */
   readonly nonce: string;
   /** Epoch milliseconds. */
@@ -11,21 +10,22 @@ export interface IssuedNonce {
 }
 
 /**
- * Nonces of sign-in messages for sensitive acts: each is good once, on whichever gateway of the same seed and database.
+ * Nonces of sign-in messages for sensitive requests. Each is good once, at any gateway of the same seed and
+ * database.
  */
 export interface Nonces {
-  /** A new nonce. Nothing is kept of it: it carries its time and an authentication code. */
+  /** A new nonce. It is not stored: it carries its time and an authentication code. */
   issue(): IssuedNonce;
   /**
-   * Takes a nonce in one atomic step. False for one that was used, is too old, or is not ours. Rejects with the
+   * Takes a nonce in one atomic step. False for a nonce that was used, is too old, or is not ours. Rejects with the
    * database's error.
    */
   use(nonce: string): Promise<boolean>;
-  /** Forgets nonces that have long been too old to be used again, at most `limit`; returns how many. */
+  /** Forgets at most `limit` nonces that are too old to be used again; returns how many. */
   sweep(limit?: number): Promise<number>;
 }
 
-export interface NoncesOptions {
+interface NoncesOptions {
   /** 32 bytes that the gateways share. */
   readonly secret: Uint8Array;
   readonly database: Pick<Database, 'query'>;
@@ -34,7 +34,7 @@ export interface NoncesOptions {
 }
 
 const TTL_MS = 10 * 60_000;
-/** How far the clocks of two gateways may be apart. Used nonces are kept for much longer than both together. */
+/** How far the clocks of two gateways may differ. Used nonces are kept for much longer than this and their lifetime. */
 const SKEW_MS = 60_000;
 const KEPT_MS = 60 * 60_000;
 
@@ -42,7 +42,7 @@ const TIME_BYTES = 6;
 const RANDOM_BYTES = 10;
 const CODE_BYTES = 16;
 const CLAIM_BYTES = TIME_BYTES + RANDOM_BYTES;
-/** What 32 bytes can have in base58. Checked before decoding, whose time grows with the square of the length. */
+/** Lengths of 32 bytes in base58. They are checked before decoding, whose time grows with the square of the length. */
 const DIGITS_MAX = 44;
 
 const USE = loadStatement(import.meta.url, './sql/use-nonce.sql');

@@ -1,17 +1,16 @@
-/** How often something may be done under a key. */
-export interface Quota {
-  /** Takes one; returns 0, or the milliseconds until there is one to take. */
+import { dropOldest } from '#wire';
+
+/** Bounds how often something is done under a key. */
+interface Quota {
+  /** Takes one; returns 0, or the milliseconds until the next one is there. */
   take(key: string): number;
 }
 
-/** Keys that are remembered; beyond, the one that was used up first is forgotten. */
+/** Keys that are remembered. Beyond that, the one that was used up first is forgotten. */
 const KEYS_MAX = 10_000;
 const MINUTE_MS = 60_000;
 
-/**
- * A token bucket for each key, kept as the time at which it will be full again. `now` is in milliseconds that only
- * go on.
- */
+/** A token bucket for each key, kept as the time at which it will be full again. `now` is in monotonic milliseconds. */
 export function createQuota({ perMinute, now }: { readonly perMinute: number; readonly now: () => number }): Quota {
   const fullAt = new Map<string, number>();
   const intervalMs = MINUTE_MS / perMinute;
@@ -21,7 +20,7 @@ export function createQuota({ perMinute, now }: { readonly perMinute: number; re
       const next = Math.max(at, fullAt.get(key) ?? at) + intervalMs;
       if (next > at + MINUTE_MS) return next - at - MINUTE_MS;
       fullAt.delete(key);
-      if (fullAt.size >= KEYS_MAX) fullAt.delete(fullAt.keys().next().value!);
+      dropOldest(fullAt, KEYS_MAX - 1);
       fullAt.set(key, next);
       return 0;
     },

@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 
-/** The one answer to a sign-in that is refused: 401, with words that tell the developer what is wrong. */
+/** The error of a sign-in that is refused: 401. `message` tells the developer what is wrong. */
 export function signInError(message: string): GatewayError {
   return new GatewayError('unauthorized', message, { headers: { 'www-authenticate': 'SIWx, Bearer' } });
 }

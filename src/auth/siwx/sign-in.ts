@@ -10,16 +10,16 @@ import { verifySolanaSignature } from './solana-signature.ts';
 import { checkValidity, type SignInRules } from './validity.ts';
 import { createVerified } from './verified.ts';
 
-/** Sign-in with a wallet: who the value of a sign-in header is. */
+/** Sign-in with a wallet, by the value of a sign-in header. */
 export interface SignIn {
-  /** Domains that a message may be made for; with none, wallets cannot sign in. */
+  /** Domains that a message may be made for. Without any, wallets cannot sign in. */
   readonly domains: readonly string[];
   /** The caller of a header that was verified before and is still valid; null otherwise. */
   known(header: string): Caller | null;
   /**
-   * Who signed. `address` is the client's. Rejects with GatewayError `unauthorized` that says what is wrong;
-   * `rate_limit_exceeded` when too many failed or a chain was asked too often; `service_unavailable` when the chain
-   * of a contract wallet cannot be asked.
+   * The caller who signed. `address` is the client's. Rejects with GatewayError `unauthorized` that says what is
+   * wrong; `rate_limit_exceeded` when too many failed or a chain was asked too often; `service_unavailable` when
+   * the chain of a contract wallet cannot be asked.
    */
   verify(header: string, address: string): Promise<Caller>;
 }
@@ -28,9 +28,9 @@ export interface SignInOptions extends Pick<SignInConfig, 'domains' | 'lifetimeM
   readonly chains: readonly Pick<ChainConfig, 'network' | 'rpcUrl'>[];
   readonly attempts: Attempts;
   readonly now: () => number;
-  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  /** Monotonic milliseconds. */
   readonly elapsed: () => number;
-  /** Bounds of what is remembered. */
+  /** Bounds of the cache of verified headers. */
   readonly verifiedMax?: number;
   readonly verifiedBytesMax?: number;
   readonly chainTimeoutMs?: number;
@@ -40,8 +40,8 @@ const VERIFIED_MAX = 50_000;
 const VERIFIED_BYTES_MAX = 32 * 1024 * 1024;
 
 /**
- * Loads what verifying takes before it resolves, where wallets can sign in at all: no first sign-in blocks the
- * others with an import.
+ * Resolves when everything that verifying needs is loaded, if wallets can sign in at all: the first sign-in does
+ * not block others with an import.
  */
 export async function createSignIn({
   domains,
@@ -118,7 +118,7 @@ async function checkSignature(
   );
 }
 
-/** What contracts are asked about; ordinary wallets' signatures are read with 0x and without. */
+/** The signature as contracts are given it. Ordinary wallets' signatures are read with 0x and without. */
 const with0x = (signature: string) => (/^[0-9a-fA-F]+$/.test(signature) ? `0x${signature}` : signature);
 
 function contractHint(contracts: ContractWallets, network: string): string {

@@ -12,8 +12,8 @@ const SIGNATURE_DIGITS_MAX = 88;
 const BASE64 = /^[A-Za-z0-9+/_-]{86}(?:==)?$/;
 
 /**
- * All encodings of the eight points of small order, those that no encoder writes included. Under such a key one
- * signature holds for any text, so that anybody could sign as its "owner"; OpenSSL accepts them as RFC 8032 does.
+ * All encodings of the eight points of small order, also those that no encoder writes. Under such a key one
+ * signature holds for any text, so that anybody could sign as its "owner". OpenSSL accepts them as RFC 8032 does.
  */
 const SMALL_ORDER: ReadonlySet<string> = new Set(
   [
@@ -28,8 +28,8 @@ const SMALL_ORDER: ReadonlySet<string> = new Set(
 );
 
 /**
- * The bytes of a Solana address; null for a text that is none, and for a point of small order or in a second
- * encoding, which is no wallet's.
+ * The bytes of a Solana address. null for any other text, and for points that no wallet has: of small order, or in
+ * a second encoding.
  */
 export function solanaKey(address: string): Uint8Array | null {
   if (address.length > KEY_DIGITS_MAX) return null;

@@ -1,30 +1,26 @@
 import type { SignInMessage } from './message.ts';
 import { quoted, signInError } from './sign-in-error.ts';
 
-/** What a message must satisfy to count here. */
+/** The rules of a gateway for sign-in messages. */
 export interface SignInRules {
-  /** Hosts, with a port where it is not the scheme's, in lower case. */
+  /** Hosts in lower case, with a port unless it is the scheme's default. */
   readonly domains: ReadonlySet<string>;
   readonly lifetimeMsMax: number;
   readonly skewMs: number;
 }
 
-/** When a message counts, both ends included, in epoch milliseconds. */
+/** The time in which a message is valid, both ends included, in epoch milliseconds. */
 export interface Validity {
   readonly from: number;
   readonly until: number;
 }
 
-/**
- * Either scheme: which names this gateway goes by is the operator's to say, and the scheme adds nothing to what is
- * signed.
- */
+/** Takes either scheme: the operator configures the names, and the scheme adds nothing to what is signed. */
 const AUTHORITY = /^https?:\/\/([^/?#]+)(?:[/?#]|$)/;
 
 /**
- * Until when a message is good, if it is for this gateway and good at `at`. Throws GatewayError `unauthorized` that
- * says what is wrong. Names are compared as they were signed, byte by byte: whatever would have to be normalised
- * first is another name.
+ * The end of a message's validity, if it is for this gateway and valid at `at`. Throws GatewayError `unauthorized`
+ * that says what is wrong. Names are compared as they were signed, byte by byte, without normalising them.
  */
 export function checkValidity(message: SignInMessage, rules: SignInRules, at: number): Validity {
   checkPlace(message, rules.domains);

@@ -2,20 +2,21 @@ import type { Caller } from '#gateway';
 import type { Validity } from './validity.ts';
 
 /**
- * Sign-in headers that were verified, each for as long as its own message is valid, so that a repeat costs a look-up.
+ * Sign-in headers that were verified, each for as long as its own message is valid, so that a repetition costs one
+ * look-up.
  */
-export interface Verified {
+interface Verified {
   /** The caller of a header that was verified and is valid at `at`; null otherwise. */
   get(header: string, at: number): Caller | null;
   put(header: string, caller: Caller, validity: Validity): void;
 }
 
-export interface VerifiedOptions {
+interface VerifiedOptions {
   readonly countMax: number;
   readonly bytesMax: number;
 }
 
-/** Beyond the bounds, those that were verified first go. */
+/** Beyond the bounds, the headers that were verified first are dropped. */
 export function createVerified({ countMax, bytesMax }: VerifiedOptions): Verified {
   const entries = new Map<string, { readonly caller: Caller; readonly validity: Validity }>();
   let bytes = 0;

@@ -2,7 +2,7 @@ import { recoverSigner } from './evm-signature.ts';
 import { verifySolanaSignature } from './solana-signature.ts';
 
 /** A text, and the signature that an ordinary wallet is said to have made of it. */
-export interface WalletSignature {
+interface WalletSignature {
   /** Ledger account of the wallet: `solana:<address>` or `eip155:<address in lower case>`. */
   readonly account: string;
   readonly text: string;
@@ -15,8 +15,8 @@ const EVM = 'eip155:';
 
 /**
  * Whether the wallet of `account` signed `text`: Ed25519 over its UTF-8 bytes, or an EIP-191 personal message.
- * False for whatever is malformed, for a contract wallet and for an account without a wallet. Never rejects because
- * of what it is given.
+ * False for malformed values, for a contract wallet and for an account without a wallet. Never rejects because of
+ * its arguments.
  */
 export async function verifyWalletSignature({ account, text, signature }: WalletSignature): Promise<boolean> {
   if (account.startsWith(SOLANA)) return verifySolanaSignature(account.slice(SOLANA.length), text, signature);

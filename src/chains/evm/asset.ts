@@ -59,7 +59,7 @@ export interface Authorization {
   readonly nonce: Hex;
 }
 
-/** What is at the asset's address has no such function: a wrong address, or a node that has lost the state. */
+/** The contract at the asset's address has no such function: a wrong address, or a node that has lost the state. */
 export class NoSuchAsset extends ChainUnavailable {}
 
 /** The token contract, asked by its functions. */
@@ -69,7 +69,8 @@ export interface EvmAsset {
   domainSeparator(): Promise<Hex>;
   balanceOf(account: Hex, at: 'latest' | bigint): Promise<MicroUsd>;
   /**
-   * Whether an authorization was used up: carried out or cancelled. Once true it stays true on that chain of blocks.
+   * Whether an authorization was used up: carried out or cancelled. Once true it stays true on that chain of
+   * blocks.
    */
   authorizationState(authorizer: Hex, nonce: Hex, at: 'latest' | bigint): Promise<boolean>;
 }

@@ -1,15 +1,16 @@
-import { domainSeparator, getAddress, isAddress, toHex, zeroAddress, zeroHash } from 'viem';
+import { getAddress, isAddress, toHex, zeroAddress } from 'viem';
 import type { Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { ChainUnavailable, PaymentProblem, type Chain, type ChainSetup } from '../chain.ts';
-import { NoSuchAsset, createEvmAsset, transferCall, type AssetDomain, type Authorization } from './asset.ts';
+import { createEvmAsset, transferCall, type AssetDomain, type Authorization } from './asset.ts';
+import { checkNode } from './check-node.ts';
 import { createFacilitatorClient } from '../facilitator-client.ts';
 import { settleElsewhere } from './facilitator.ts';
-import { evmHeads } from './heads.ts';
 import { createEvmIncoming } from './incoming.ts';
 import { createRangeReader } from './log-search.ts';
 import { evmRequirements, readEvmPayment, signedAuthorization } from './payment.ts';
 import { readSignedPayout, signPayout } from './payout.ts';
+import { receiverFault } from './receiver.ts';
 import { Reverted, createEvmNode } from './rpc.ts';
 import { createEvmSightings } from './sightings.ts';
 import { createEvmTransactions } from './transactions.ts';
@@ -70,26 +71,7 @@ export function createEvmChain(setup: ChainSetup): Chain {
     treasury: account.address,
     paymentsNameAccounts: false,
 
-    async open() {
-      const real = await node.chainId();
-      if (real !== BigInt(chainId))
-        throw new Error(`The node of ${network} is of chain eip155:${real}. Set the address of a node of ${network}`);
-      if ((await node.code(assetAddress, 'latest')) === '0x')
-        throw new Error(`There is no contract at ${assetAddress} on ${network}: set the address of the asset`);
-      const { latest } = await evmHeads(node, finality);
-      if (latest.baseFee === null)
-        throw new Error(
-          `${network} has no base fee (EIP-1559), without which no transaction of this gateway can be made`,
-        );
-      const decimals = await answers(asset.decimals(), 'decimals');
-      if (decimals !== 6) throw new Error(`${assetAddress} on ${network} has ${decimals} decimals; micro-USD are 6`);
-      await answers(asset.authorizationState(zeroAddress, zeroHash, 'latest'), 'authorizationState (EIP-3009)');
-      const separator = await answers(asset.domainSeparator(), 'DOMAIN_SEPARATOR');
-      if (separator !== domainSeparator({ domain }))
-        throw new Error(
-          `The EIP-712 domain of ${assetAddress} on ${network} is not of name ${JSON.stringify(domain.name)} and version ${JSON.stringify(domain.version)}: every signature would be refused. Set the name and version that the asset signs with`,
-        );
-    },
+    open: () => checkNode({ node, asset, network, address: assetAddress, domain, finality }),
     requirements: async (amount) => evmRequirements(terms, amount),
     read: (payment) => readEvmPayment(terms, payment, now()),
     async verify(payment) {
@@ -127,7 +109,7 @@ export function createEvmChain(setup: ChainSetup): Chain {
     balanceAt: (cursor) => incoming.balanceAt(cursor),
 
     addressFault: (address) =>
-      addressFault(address, [
+      receiverFault(address, [
         [account.address, 'the treasury itself'],
         [assetAddress, 'the contract of the asset'],
         [zeroAddress, 'the zero address'],
@@ -155,17 +137,6 @@ export function createEvmChain(setup: ChainSetup): Chain {
       closed.abort();
     },
   };
-
-  async function answers<T>(answer: Promise<T>, what: string): Promise<T> {
-    try {
-      return await answer;
-    } catch (error) {
-      if (!(error instanceof NoSuchAsset)) throw error;
-      throw new Error(`${assetAddress} on ${network} does not answer ${what}: it is not USDC, nor a token like it`, {
-        cause: error,
-      });
-    }
-  }
 }
 
 /** EIP-712 domain of the asset, checked as far as it can be without a node. */
@@ -187,15 +158,4 @@ function domainOf({ network, asset, assetName, assetVersion }: ChainSetup): {
     asset: address,
     domain: { name: assetName, version: assetVersion, chainId: Number(reference), verifyingContract: address },
   };
-}
-
-function addressFault(address: string, forbidden: readonly (readonly [Hex, string])[]): string | null {
-  if (!/^0x[0-9a-fA-F]{40}$/.test(address)) return 'An EVM address is 20 bytes of hex after 0x';
-  const digits = address.slice(2);
-  const mixed = digits !== digits.toLowerCase() && digits !== digits.toUpperCase();
-  const right = getAddress(address.toLowerCase());
-  if (mixed && address !== right)
-    return 'The capitals of the address are not those of its checksum (EIP-55): a digit is wrong';
-  const why = forbidden.find(([one]) => one.toLowerCase() === address.toLowerCase())?.[1];
-  return why === undefined ? null : `${right} is ${why}, which is not paid`;
 }

@@ -1,12 +1,13 @@
 import { getAddress } from 'viem';
 import type { Hex } from 'viem';
 import type { MicroUsd } from '#billing';
-import { ChainUnavailable, FinalityBroken, type Incoming, type IncomingPage } from '../chain.ts';
+import { ChainUnavailable, type Incoming, type IncomingPage } from '../chain.ts';
 import { createArrivals, type Arrived } from './arrivals.ts';
 import { TRANSFER, carriedOut, topicOf, transferOf } from './asset.ts';
+import { blockAt, cursorOf } from './cursor.ts';
 import { evmHeads, stillThere, type EvmHeads } from './heads.ts';
 import { evmPaymentId } from './payment.ts';
-import { isPruned, type EvmBlock, type EvmLog } from './rpc.ts';
+import { isPruned, type EvmLog } from './rpc.ts';
 import { chainEvent, type SightingSetup } from './sightings.ts';
 
 /** A page ends with the block that makes it this long. */
@@ -15,8 +16,8 @@ const PAGE_EVENTS = 200;
 const AT_ONCE = 4;
 
 /**
- * What came into the treasury, in order. A cursor is `<number>/<hash>` of the last block that was read, which was
- * final.
+ * Reads what came into the treasury, in order. A cursor is `<number>/<hash>` of the last block that was read, which
+ * was final.
  */
 export interface EvmIncoming {
   page(cursor: string | null): Promise<IncomingPage>;
@@ -28,26 +29,10 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
   const { network, node, asset, treasury, finality, reader } = setup;
   const arrivals = createArrivals(node, asset, treasury);
 
-  /** The cursor's block, if the chain still has it. */
-  async function blockAt(cursor: string, latest: bigint): Promise<EvmBlock> {
-    const match = /^(\d{1,18})\/(0x[0-9a-f]{64})$/.exec(cursor);
-    if (!match) throw new Error(`Not a cursor of an EVM chain: ${JSON.stringify(cursor.slice(0, 100))}`);
-    const number = BigInt(match[1]!);
-    if (number > latest)
-      throw new ChainUnavailable(`The node is at block ${latest}, and block ${number} was final already`);
-    const block = await node.block(number);
-    if (!block) throw new ChainUnavailable(`The node does not know block ${number}, which was final already`);
-    if (block.hash !== match[2])
-      throw new FinalityBroken(
-        `Finality of ${network} was broken: block ${number} was ${match[2]} and final, and is now ${block.hash}. What was credited since has to be checked by hand (tollgate audit)`,
-      );
-    return block;
-  }
-
   async function page(cursor: string | null): Promise<IncomingPage> {
     const heads = await evmHeads(node, finality);
-    if (cursor === null) return { events: [], cursor: textOf(heads.final), height: heads.final.number, more: false };
-    const seen = await blockAt(cursor, heads.latest.number);
+    if (cursor === null) return { events: [], cursor: cursorOf(heads.final), height: heads.final.number, more: false };
+    const seen = await blockAt(node, network, cursor, heads.latest.number);
     // The node's finalized block may be behind what was final before: another machine, or one that has just started.
     if (seen.number >= heads.final.number) return { events: [], cursor, height: seen.number, more: false };
 
@@ -69,11 +54,11 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
       events.push(...some.flat());
     }
     await stillThere(node, [seen, end]);
-    return { events, cursor: textOf(end), height: last, more: last < heads.final.number };
+    return { events, cursor: cursorOf(end), height: last, more: last < heads.final.number };
   }
 
   /**
-   * What of each Transfer arrived. Balances at both ends of the range are enough where they agree with all
+   * The part of each Transfer that arrived. Balances at both ends of the range are enough where they agree with all
    * Transfers between; otherwise it is asked block by block. A balance that grew by more than was told means that
    * logs are missing in the node's answer: the range must be read again.
    */
@@ -140,7 +125,7 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
     page,
     async balanceAt(cursor) {
       const { latest } = await evmHeads(node, finality);
-      const block = await blockAt(cursor, latest.number);
+      const block = await blockAt(node, network, cursor, latest.number);
       try {
         const balance = await asset.balanceOf(treasury, block.number);
         await stillThere(node, [block]);
@@ -154,8 +139,6 @@ export function createEvmIncoming(setup: SightingSetup & { readonly network: str
 }
 
 type Cut = (log: EvmLog) => Promise<Arrived>;
-
-const textOf = ({ number, hash }: EvmBlock): string => `${number}/${hash}`;
 
 /** The first logs, to the end of the block in which there are enough. */
 function upTo(logs: readonly EvmLog[], enough: number): readonly EvmLog[] {

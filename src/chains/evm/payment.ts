@@ -16,7 +16,7 @@ const ERC_6492_MAGIC = '6492'.repeat(16);
 const TIMEOUT_SECONDS = 300;
 const TEXT_MAX = 80;
 
-/** What a chain asks of its payers. */
+/** The terms of a chain for its payers. */
 export interface EvmTerms {
   readonly network: string;
   /** With the capitals of EIP-55. */

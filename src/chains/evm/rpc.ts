@@ -64,8 +64,8 @@ export class Reverted extends Error {
 }
 
 /**
- * What an EVM node answers, as values. Every method may reject with ChainUnavailable; an answer of the wrong shape
- * is one.
+ * The answers of an EVM node, as values. Every method may reject with ChainUnavailable; an answer of the wrong
+ * shape is one.
  */
 export interface EvmNode {
   chainId(): Promise<bigint>;

@@ -27,7 +27,7 @@ export interface SightingSetup {
   readonly reader: RangeReader;
 }
 
-/** What the chain says of authorizations: those that pay the treasury, and those that it pays with. */
+/** Finds authorizations on the chain: those that pay the treasury, and those that it pays with. */
 export interface EvmSightings {
   ofPayment(authorization: Authorization, hint: string | null): Promise<PaymentSighting>;
   /** `signedAt` in epoch seconds. */

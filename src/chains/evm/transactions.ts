@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { keccak256 } from 'viem';
 import type { Hex, PrivateKeyAccount } from 'viem';
+import { dropOldest } from '#wire';
 import { ChainUnavailable } from '../chain.ts';
 import { NodeRefusal, type EvmNode } from './rpc.ts';
 
@@ -149,7 +150,7 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
     for (const [other, { nonce }] of sent) if (nonce === transaction.nonce) sent.delete(other);
     sent.delete(key);
     sent.set(key, transaction);
-    if (sent.size > REMEMBERED_MAX) sent.delete(sent.keys().next().value!);
+    dropOldest(sent, REMEMBERED_MAX);
   }
 
   return {

@@ -96,7 +96,7 @@ export function createEvmVerifier(node: EvmNode, asset: EvmAsset): EvmVerifier {
   };
 }
 
-/** What @x402/evm reads the chain with. `fault`: the first answer that did not come. */
+/** The reader of the chain for @x402/evm. `fault`: the first answer that did not come. */
 function librarySigner(node: EvmNode) {
   let fault: ChainUnavailable | null = null;
   const noted = async <T>(answer: Promise<T>): Promise<T> => {
@@ -137,7 +137,7 @@ function librarySigner(node: EvmNode) {
 }
 
 /**
- * What carrying out an authorization may cost: USDC takes 90,000, a passkey wallet's signature up to 400,000 more.
- * It is the treasury's money.
+ * The most gas for carrying out an authorization: USDC takes 90,000, a passkey wallet's signature up to 400,000
+ * more. It is the treasury's money.
  */
 export const VERIFY_GAS_MAX = 600_000n;

@@ -21,7 +21,7 @@ const KEY_BYTES = 32;
 const KEY_DIGITS_MAX = 44;
 const SIGNATURE_DIGITS_MAX = 88;
 
-/** A text as an address; null where it is none. */
+/** A text as an address; null where it is not one. */
 export function addressOf(text: unknown): Address | null {
   if (typeof text !== 'string' || text.length > KEY_DIGITS_MAX) return null;
   return bs58.decodeUnsafe(text)?.length === KEY_BYTES ? (text as Address) : null;

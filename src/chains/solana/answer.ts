@@ -1,5 +1,5 @@
 /*
- * What a node answered, field by field. The reader of the answer turns what these throw into ChainUnavailable.
+ * Reads the answer of a node, field by field. The reader of the answer turns what these throw into ChainUnavailable.
  */
 
 export function invalid(wanted: string, got: unknown): never {

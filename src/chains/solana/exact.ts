@@ -18,7 +18,7 @@ import {
 } from './address.ts';
 import { messageHashOf, type SolanaInstruction } from './transaction.ts';
 
-/** What a payment must do to the last byte. */
+/** The terms that a payment must fulfil to the last byte. */
 export interface ExactTerms {
   readonly asset: Address;
   readonly treasury: Address;
@@ -46,7 +46,7 @@ export interface ExactTransaction {
 const BASE64_MAX = 1_644;
 export const MEMO_BYTES_MAX = 256;
 const COMPUTE_UNITS_MAX = 100_000;
-/** What a payment may cost the treasury beyond the fee for two signatures. */
+/** The most that a payment may cost the treasury beyond the fee for two signatures. */
 const PRIORITY_LAMPORTS_MAX = 50_000n;
 const ASSERTIONS_MAX = 3;
 const ASSERTION_BYTES_MAX = 256;

@@ -1,5 +1,7 @@
+import { dropOldest } from '#wire';
 import { ChainUnavailable } from '../chain.ts';
-import type { Moment, SolanaNode } from './node.ts';
+import type { SolanaNode } from './node.ts';
+import type { Moment } from './node-answers.ts';
 import { networkFault } from './open.ts';
 
 /** Blocks for which a blockhash is valid (Agave: MAX_PROCESSING_AGE). */
@@ -53,7 +55,7 @@ export function createExpiry(node: SolanaNode, network: string): Expiry {
     if (known && !valid) return known;
     // It was valid at that tip or a little later: counted from a moment after both answers.
     const after = await node.moment('processed');
-    if (seen.size >= REMEMBERED_MAX) seen.delete(seen.keys().next().value as string);
+    dropOldest(seen, REMEMBERED_MAX - 1);
     const sight = { slot: tip.slot, height: after.height > tip.height ? after.height : tip.height, valid };
     seen.set(blockhash, sight);
     return sight;

@@ -8,7 +8,7 @@ import { addressOf, isSignature, type TreasuryKey } from './address.ts';
 import { readExact, withFeeSignature, type ExactTerms } from './exact.ts';
 import type { SolanaNode } from './node.ts';
 
-/** Who checks payments, pays their fees and gives them to the chain. */
+/** Checks payments, pays their fees and gives them to the chain. */
 export interface SolanaFacilitator {
   feePayer(): Promise<Address>;
   /** Rejects with PaymentProblem or ChainUnavailable. */
@@ -130,7 +130,7 @@ function toX402({ requirements, payload }: SignedPayment): { payload: X402Payloa
   };
 }
 
-/** What a simulation says, in words for the payer. */
+/** The result of a simulation, in words for the payer. */
 function problemOf(failure: string): Error {
   if (failure.includes('BlockhashNotFound'))
     return new PaymentProblem(

@@ -1,11 +1,12 @@
 import type { Address } from '@solana/kit';
 import { ChainUnavailable, type Incoming, type IncomingPage } from '../chain.ts';
-import type { SignatureEntry, SolanaNode } from './node.ts';
+import type { SolanaNode } from './node.ts';
+import type { SignatureEntry } from './node-answers.ts';
 import { memoOf, movementsInto } from './transaction.ts';
 
 /** Transactions that are read for one page. */
 const PAGE = 20;
-/** What a node lists at once. */
+/** Transactions that a node lists at once. */
 const WALK_PAGE = 1_000;
 /** A million transactions since the cursor: somebody has to look. */
 const WALK_PAGES = 1_000;
@@ -29,7 +30,7 @@ interface Cursor {
   readonly last: Pick<SignatureEntry, 'slot' | 'signature'> | null;
 }
 
-/** What comes after a cursor, oldest first. */
+/** The transactions after a cursor, oldest first. */
 interface Backlog {
   readonly after: string;
   readonly entries: readonly SignatureEntry[];
@@ -44,8 +45,8 @@ export interface SolanaIncoming {
 }
 
 /**
- * What came into the treasury's token account, in finality. The chain lists newest first and cursors go forwards,
- * so each backlog is walked once and kept.
+ * Reads what came into the treasury's token account, in finality. The chain lists newest first and cursors go
+ * forwards, so each backlog is walked once and kept.
  */
 export function createIncoming(node: SolanaNode, network: string, account: Address, asset: Address): SolanaIncoming {
   let backlog: Backlog | null = null;

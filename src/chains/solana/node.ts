@@ -6,30 +6,26 @@ import {
   type Signature,
 } from '@solana/kit';
 import { ChainUnavailable } from '../chain.ts';
-import { flag, invalid, listOf, natural, objectOf, textOf } from './answer.ts';
+import { flag, invalid, natural, objectOf, textOf } from './answer.ts';
+import {
+  failureOf,
+  inContext,
+  readAccount,
+  readBlockhash,
+  readSignatures,
+  readStatus,
+  type LatestBlockhash,
+  type Level,
+  type Moment,
+  type SignatureEntry,
+  type SignatureStatus,
+  type SolanaAccount,
+} from './node-answers.ts';
 import { readTransaction, type SolanaTransaction } from './transaction.ts';
 
-export type Level = 'confirmed' | 'finalized';
-
-/** A moment of the chain: not every slot has a block, and blocks are what age is counted in. */
-export interface Moment {
-  readonly slot: bigint;
-  readonly height: bigint;
-}
-
-/** Where a transaction is, as of `slot`. */
-export interface SignatureStatus {
-  readonly slot: bigint;
-  readonly found: { readonly slot: bigint; readonly failed: string | null; readonly level: 'processed' | Level } | null;
-}
-
-export interface SignatureEntry {
-  readonly signature: string;
-  readonly slot: bigint;
-  readonly failed: boolean;
-}
-
-/** One JSON-RPC node, asked with a time limit, and every answer checked. All methods reject with ChainUnavailable. */
+/**
+ * One JSON-RPC node, asked with a time limit, and every answer checked. All methods reject with ChainUnavailable.
+ */
 export interface SolanaNode {
   genesisHash(): Promise<string>;
   /** Rejects where the node knows that it is behind. */
@@ -40,21 +36,17 @@ export interface SolanaNode {
   blockTime(slot: bigint): Promise<number>;
   /** Finality never goes back: an answer from before what was seen already is refused. */
   moment(level: 'processed' | Level): Promise<Moment>;
-  latestBlockhash(): Promise<{
-    readonly blockhash: string;
-    readonly lastValidBlockHeight: bigint;
-    readonly slot: bigint;
-  }>;
+  latestBlockhash(): Promise<LatestBlockhash>;
   isBlockhashValid(blockhash: string, level: 'processed' | Level, minSlot: bigint): Promise<boolean>;
   /** `level`: default confirmed. */
-  account(address: Address, level?: Level): Promise<{ readonly owner: string; readonly data: Uint8Array } | null>;
+  account(address: Address, level?: Level): Promise<SolanaAccount | null>;
   lamports(address: Address): Promise<bigint>;
-  /** What a token account held in finality, and when. */
+  /** The final balance of a token account, and its slot. */
   tokens(account: Address): Promise<{ readonly slot: bigint; readonly amount: bigint }>;
   /** Searches the whole history. */
   status(signature: string): Promise<SignatureStatus>;
   transaction(signature: string, level: Level): Promise<SolanaTransaction | null>;
-  /** What mentions an account, newest first. */
+  /** The transactions that mention an account, newest first. */
   signatures(
     account: Address,
     level: Level,
@@ -88,11 +80,6 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
       throw new ChainUnavailable(`the Solana node told no proper ${what}: ${causeOf(error)}`, { cause: error });
     }
   }
-  const inContext = (answer: unknown): { slot: bigint; value: unknown } => {
-    const { context, value } = objectOf(answer, 'the answer');
-    return { slot: natural(objectOf(context, 'its context')['slot'], 'the slot of its context'), value };
-  };
-
   return {
     genesisHash: () => ask('genesis hash', rpc.getGenesisHash(), (answer) => textOf(answer, 'a hash')),
     checkHealth: () =>
@@ -111,16 +98,7 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
         newest = moment;
         return moment;
       }),
-    latestBlockhash: () =>
-      ask('latest blockhash', rpc.getLatestBlockhash({ commitment: 'confirmed' }), (answer) => {
-        const { slot, value } = inContext(answer);
-        const { blockhash, lastValidBlockHeight } = objectOf(value, 'the answer');
-        return {
-          slot,
-          blockhash: textOf(blockhash, 'a blockhash'),
-          lastValidBlockHeight: natural(lastValidBlockHeight, 'a block height'),
-        };
-      }),
+    latestBlockhash: () => ask('latest blockhash', rpc.getLatestBlockhash({ commitment: 'confirmed' }), readBlockhash),
     isBlockhashValid: (blockhash, level, minSlot) =>
       ask(
         'validity of a blockhash',
@@ -139,16 +117,7 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
           encoding: 'base64',
           dataSlice: { offset: 0, length: DATA_BYTES_MAX },
         }),
-        (answer) => {
-          const { value } = inContext(answer);
-          if (value === null) return null;
-          const { owner, data } = objectOf(value, 'an account');
-          const [base64] = listOf(data, 'its data', 2);
-          return {
-            owner: textOf(owner, 'its program'),
-            data: Uint8Array.from(Buffer.from(textOf(base64, 'its data'), 'base64')),
-          };
-        },
+        readAccount,
       ),
     lamports: (address) =>
       ask('balance', rpc.getBalance(address, { commitment: 'confirmed' }), (answer) =>
@@ -163,23 +132,7 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
       ask(
         'status of a transaction',
         rpc.getSignatureStatuses([signature as Signature], { searchTransactionHistory: true }),
-        (answer) => {
-          const { slot, value } = inContext(answer);
-          const list = listOf(value, 'a list of one status', 1);
-          if (list.length !== 1) throw new Error('not one status for one signature');
-          if (list[0] === null) return { slot, found: null };
-          const { slot: height, err, confirmationStatus } = objectOf(list[0], 'a status');
-          if (
-            confirmationStatus !== 'processed' &&
-            confirmationStatus !== 'confirmed' &&
-            confirmationStatus !== 'finalized'
-          )
-            return invalid('a commitment level', confirmationStatus);
-          return {
-            slot,
-            found: { slot: natural(height, 'a slot'), failed: failureOf(err), level: confirmationStatus },
-          };
-        },
+        readStatus,
       ),
     transaction: (signature, level) =>
       ask(
@@ -200,22 +153,7 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
           minContextSlot: minSlot,
           ...(before === undefined ? {} : { before: before as Signature }),
         }),
-        (answer) => {
-          let below: bigint | null = null;
-          return listOf(answer, 'a list of transactions', limit).map((one) => {
-            const { signature, slot, err, confirmationStatus } = objectOf(one, 'a transaction');
-            const entry = {
-              signature: textOf(signature, 'a signature'),
-              slot: natural(slot, 'a slot'),
-              failed: failureOf(err) !== null,
-            };
-            if (below !== null && entry.slot > below) throw new Error('it is not newest first');
-            if (level === 'finalized' && confirmationStatus !== 'finalized')
-              throw new Error('a transaction of it is not final');
-            below = entry.slot;
-            return entry;
-          });
-        },
+        (answer) => readSignatures(answer, level, limit),
       ),
     simulate: (transaction) =>
       ask(
@@ -238,15 +176,6 @@ export function createSolanaNode(url: string, timeoutMs: number, closed: AbortSi
         },
       ),
   };
-}
-
-/**
- * The chain's error of a transaction as text, null for none. An answer without the field is none that could be trusted.
- */
-function failureOf(err: unknown): string | null {
-  if (err === undefined) throw new Error('it does not say whether it failed');
-  if (err === null) return null;
-  return JSON.stringify(err, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)).slice(0, 200);
 }
 
 function causeOf(error: unknown): string {

@@ -1,7 +1,6 @@
 import {
   getCompiledTransactionMessageDecoder,
   getTransactionDecoder,
-  isOffCurveAddress,
   type Address,
   type Instruction,
 } from '@solana/kit';
@@ -10,21 +9,18 @@ import bs58 from 'bs58';
 import { MICRO_USD_MAX } from '#billing';
 import { ChainUnavailable, PayoutProblem, type Payout, type PayoutSighting, type SignedPayout } from '../chain.ts';
 import {
-  addressOf,
-  ASSOCIATED_TOKEN_PROGRAM,
-  COMPUTE_BUDGET_PROGRAM,
   isSignature,
-  LIGHTHOUSE_PROGRAM,
   MEMO_PROGRAM,
   SYSTEM_PROGRAM,
-  TOKEN_2022_PROGRAM,
   TOKEN_PROGRAM,
   tokenAccountAddress,
   type TreasuryKey,
 } from './address.ts';
 import { natural, objectOf, textOf } from './answer.ts';
 import { checkNotBefore, type Expiry } from './expiry.ts';
-import type { SignatureStatus, SolanaNode } from './node.ts';
+import type { SolanaNode } from './node.ts';
+import type { SignatureStatus } from './node-answers.ts';
+import { receiverFault } from './receiver.ts';
 import { signOwn } from './sign.ts';
 
 const DECIMALS = 6;
@@ -32,7 +28,7 @@ const MEMO_BYTES_MAX = 256;
 /** A blockhash that ends sooner comes from a node that is behind. */
 const BLOCKS_LEFT_MIN = 100n;
 
-/** What is kept of a signed payout: all that it takes to send it and to tell when it can pay no more. */
+/** The kept part of a signed payout: enough to send it, and to tell when it can pay no more. */
 interface Journal {
   /** Base64. */
   readonly transaction: string;
@@ -62,27 +58,7 @@ export function createPayouts(
   opensAccounts: boolean,
 ): SolanaPayouts {
   const treasuryAccount = tokenAccountAddress(key.address, asset);
-  const notWallets = new Set<string>([
-    SYSTEM_PROGRAM,
-    TOKEN_PROGRAM,
-    TOKEN_2022_PROGRAM,
-    ASSOCIATED_TOKEN_PROGRAM,
-    COMPUTE_BUDGET_PROGRAM,
-    MEMO_PROGRAM,
-    LIGHTHOUSE_PROGRAM,
-    asset,
-  ]);
-
-  function addressFault(text: string): string | null {
-    const address = addressOf(text);
-    if (address === null) return 'a Solana address is 32 bytes in base58, such as the address of a wallet';
-    if (address === key.address) return "this is the gateway's own treasury";
-    if (notWallets.has(address)) return 'this is the address of a program or of the token, not of a wallet';
-    // Nobody has a key for a point that is not on the curve: a program decides over it, or it is a token account.
-    return isOffCurveAddress(address)
-      ? 'this is the address of a token account or of a program, not of a wallet: give the address of the wallet itself'
-      : null;
-  }
+  const addressFault = (text: string) => receiverFault(text, key.address, asset);
 
   function instructionsOf({ id, to, amount }: Payout, opens: boolean): Instruction[] {
     const owner = to as Address;
@@ -100,18 +76,6 @@ export function createPayouts(
       }),
       { programAddress: MEMO_PROGRAM, data: Buffer.from(id, 'utf8') },
     ];
-  }
-
-  function sightOf(signature: string, { found }: SignatureStatus): PayoutSighting | null {
-    if (found === null) return null;
-    const final = found.level === 'finalized';
-    if (found.failed !== null)
-      return final
-        ? { state: 'lost', reason: `its transaction failed on the chain: ${found.failed}` }
-        : { state: 'open' };
-    return found.level === 'processed'
-      ? { state: 'open' }
-      : { state: 'paid', transaction: signature, final, height: found.slot };
   }
 
   async function find(payout: Payout, signed: SignedPayout): Promise<PayoutSighting> {
@@ -182,6 +146,18 @@ export function createPayouts(
       return { transaction: signature };
     },
   };
+}
+
+function sightOf(signature: string, { found }: SignatureStatus): PayoutSighting | null {
+  if (found === null) return null;
+  const final = found.level === 'finalized';
+  if (found.failed !== null)
+    return final
+      ? { state: 'lost', reason: `its transaction failed on the chain: ${found.failed}` }
+      : { state: 'open' };
+  return found.level === 'processed'
+    ? { state: 'open' }
+    : { state: 'paid', transaction: signature, final, height: found.slot };
 }
 
 /** Reads what was kept. Throws where it is not this payout's: then what the books say is wrong. */

@@ -1,8 +1,10 @@
 import type { Address } from '@solana/kit';
+import { dropOldest } from '#wire';
 import { ChainUnavailable, type PaymentSighting } from '../chain.ts';
 import { isSignature } from './address.ts';
 import { checkNotBefore, type Expiry } from './expiry.ts';
-import type { Level, SignatureStatus, SolanaNode } from './node.ts';
+import type { SolanaNode } from './node.ts';
+import type { Level, SignatureStatus } from './node-answers.ts';
 import { movementsInto } from './transaction.ts';
 
 const EXPIRED = 'its blockhash expired before the transaction was in a block';
@@ -11,7 +13,7 @@ const SEARCH_PAGE = 100;
 const SEARCH_PAGES = 2;
 const REMEMBERED_MAX = 20_000;
 
-/** What is looked for. */
+/** A payment that is looked for. */
 export interface Sought {
   readonly messageHash: string;
   readonly blockhash: string;
@@ -27,7 +29,8 @@ export interface PaymentSight {
 }
 
 /**
- * Where payments are, as the chain tells it: by the transaction's id, or among what the payer's token account was in.
+ * Finds payments, as the chain tells of them: by the transaction's id, or among what the payer's token account was
+ * in.
  */
 export function createPaymentSight(
   node: SolanaNode,
@@ -95,7 +98,7 @@ export function createPaymentSight(
           if (transaction === null)
             throw new ChainUnavailable('the Solana node tells a transaction that it does not show');
           message = transaction.messageHash;
-          if (messages.size >= REMEMBERED_MAX) messages.delete(messages.keys().next().value as string);
+          dropOldest(messages, REMEMBERED_MAX - 1);
           messages.set(signature, message);
         }
         if (message === messageHash) return { signature, complete: true };

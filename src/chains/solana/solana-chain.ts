@@ -1,23 +1,15 @@
-import type { Address } from '@solana/kit';
-import { MICRO_USD_MAX } from '#billing';
-import {
-  PaymentProblem,
-  type Chain,
-  type ChainSetup,
-  type PaymentPayload,
-  type PaymentRequirements,
-  type SignedPayment,
-} from '../chain.ts';
+import type { Chain, ChainSetup } from '../chain.ts';
 import { createFacilitatorClient } from '../facilitator-client.ts';
 import { addressOf, tokenAccountAddress, treasuryKeyOf } from './address.ts';
-import { MEMO_BYTES_MAX, readExact, withFeeSignature, type ExactTerms } from './exact.ts';
+import { readExact } from './exact.ts';
 import { createExpiry } from './expiry.ts';
 import { createOwnFacilitator, createRemoteFacilitator } from './facilitator.ts';
 import { createIncoming } from './incoming.ts';
 import { createSolanaNode } from './node.ts';
 import { openTreasury } from './open.ts';
+import { createPaymentReader } from './payment-reader.ts';
 import { createPayouts } from './payout.ts';
-import { createPaymentSight, type Sought } from './sight.ts';
+import { createPaymentSight } from './sight.ts';
 
 /** A blockhash is valid for 150 blocks, about a minute. */
 const TIMEOUT_SECONDS = 60;
@@ -54,82 +46,17 @@ export function createSolanaChain(setup: ChainSetup): Chain {
           treasury,
           node,
         );
+  const { read, termsNow, soughtOf } = createPaymentReader({
+    network,
+    asset,
+    treasuryAccount,
+    key,
+    paysFees: where === 'in-process',
+    now: setup.now,
+  });
   const sight = createPaymentSight(node, expiry, treasuryAccount, asset);
   const incoming = createIncoming(node, network, treasuryAccount, asset);
   const payouts = createPayouts(node, key, asset, expiry, setup.opensAccounts ?? false);
-
-  function termsOf({ extra, amount }: PaymentRequirements): ExactTerms {
-    const feePayer = addressOf(extra['feePayer']);
-    if (feePayer === null)
-      throw invalid("accepted.extra.feePayer must be the fee payer's address, as the requirements say");
-    const memo = extra['memo'] ?? null;
-    if (memo !== null && (typeof memo !== 'string' || Buffer.byteLength(memo) > MEMO_BYTES_MAX))
-      throw invalid(
-        `accepted.extra.memo must be the text that the requirements say, of at most ${MEMO_BYTES_MAX} bytes`,
-      );
-    return {
-      asset: asset as Address,
-      treasury,
-      treasuryAccount,
-      feePayer,
-      amount: BigInt(amount),
-      memo: memo === '' ? null : memo,
-    };
-  }
-
-  /** Of a payment that is to be taken now. */
-  function termsNow(requirements: PaymentRequirements): ExactTerms {
-    const terms = termsOf(requirements);
-    if (where === 'in-process' && terms.feePayer !== treasury)
-      throw invalid(`accepted.extra.feePayer must be ${treasury}, as the requirements say`);
-    return terms;
-  }
-
-  function read({ x402Version, accepted, payload }: PaymentPayload): SignedPayment {
-    if (x402Version !== 2) throw invalid('x402Version must be 2');
-    if (!isObject(accepted) || !isObject(accepted.extra))
-      throw invalid('accepted must be the requirements that are paid, with their extra');
-    if (!isObject(payload)) throw invalid('payload must be {transaction}');
-    const wrong = (field: string, value: string) =>
-      new PaymentProblem('payment_verification_failed', `accepted.${field} must be ${value}, as the requirements say`);
-    if (accepted.scheme !== 'exact') throw wrong('scheme', 'exact');
-    if (accepted.network !== network) throw wrong('network', network);
-    if (accepted.asset !== asset) throw wrong('asset', `${asset}`);
-    if (accepted.payTo !== treasury) throw wrong('payTo', treasury);
-    if (
-      typeof accepted.amount !== 'string' ||
-      !/^[1-9]\d{0,19}$/.test(accepted.amount) ||
-      BigInt(accepted.amount) > MICRO_USD_MAX
-    )
-      throw invalid(`accepted.amount must be micro-USD in decimal digits, 1 to ${MICRO_USD_MAX}`);
-    const terms = termsNow(accepted);
-    const { payer, messageHash, memo } = readExact(payload['transaction'], terms);
-    return {
-      id: `${network}/${messageHash}`,
-      network,
-      payerAccount: `solana:${payer}`,
-      payer,
-      amount: terms.amount,
-      requirements: accepted,
-      ...(memo === null ? {} : { memo }),
-      payload: { transaction: payload['transaction'] },
-      // How far back a node has to remember, to be believed that it never came.
-      readAt: setup.now(),
-    };
-  }
-
-  /**
-   * What to look for. The treasury's signature is made for what would be co-signed anyway: a node that is asked for
-   * it could send it.
-   */
-  function soughtOf({ payload, requirements, readAt }: SignedPayment): Sought {
-    const terms = termsOf(requirements);
-    const exact = readExact(payload['transaction'], terms);
-    const signature =
-      terms.feePayer === treasury ? withFeeSignature(exact, treasury, key.sign(exact.message)).id : null;
-    const { messageHash, blockhash, source } = exact;
-    return { messageHash, blockhash, source, signature, readAt: readAt ?? null };
-  }
 
   return {
     network,
@@ -176,12 +103,4 @@ export function createSolanaChain(setup: ChainSetup): Chain {
 
     close: () => closed.abort(),
   };
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function invalid(message: string): PaymentProblem {
-  return new PaymentProblem('invalid_request', message);
 }

@@ -126,9 +126,9 @@ export function readTransaction(answer: unknown, signature: string): SolanaTrans
 }
 
 /**
- * What a transaction brought into a token account. The sum is what the account's balance grew by, whatever the
- * instructions say: where they say otherwise (other programs, a mint, several instructions in one), it is one
- * movement without a sender.
+ * The amount that a transaction brought into a token account. The sum is what the account's balance grew by,
+ * whatever the instructions say: where they say otherwise (other programs, a mint, several instructions in one), it
+ * is one movement without a sender.
  */
 export function movementsInto(transaction: SolanaTransaction, account: Address, mint: Address): readonly Movement[] {
   if (transaction.failed) return [];

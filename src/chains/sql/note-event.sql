@@ -3,4 +3,4 @@ UPDATE deposits SET state = 'crediting', transaction_id = $2, event = $3, height
 WHERE id = $1 AND state IN ('received', 'failed') AND (
   $8 = 1 OR $5 + (SELECT COALESCE(SUM(others.credited), 0) FROM deposits AS others WHERE others.network = deposits.network AND others.state IN ('crediting', 'credited')) <= $9
 )
-RETURNING id, network, account, payer, amount, payment, request, state, transaction_id, event, height, credited, reason, created_at, updated_at, next_look_at, looks
+RETURNING id, network, account, payer, amount, payment, request, state, transaction_id, event, height, credited, reason, created_at, updated_at, looks

@@ -1,11 +1,11 @@
-import { formatUsd, type MicroUsd } from '#billing';
+import { formatUsd } from '#billing';
 import { option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { AgentService } from '../config.ts';
 import { COMMON_OPTIONS, bearerKey, optionalCheckedText, readEndpoint } from './block-options.ts';
 import { defineBlock } from './block.ts';
-import { byUse, CALL_PRICE, checkCap, optionalPrice, PRICES_BY_USE, readPrice } from './price-option.ts';
-import { perUnit, rates } from './rates.ts';
+import { byUse, CALL_PRICE, callCost, checkCap, optionalPrice, PRICES_BY_USE, useToBlock } from './price-option.ts';
+import { perUnit, rates as ratesOf } from './rates.ts';
 
 const CARD_PATH = /^\/[A-Za-z0-9._~/-]{1,255}$/;
 
@@ -17,7 +17,7 @@ const offer = {
     'path with a leading slash',
     "Where the agent's card is, below `endpoint`.",
     '/.well-known/agent-card.json',
-    (value) => (isPath(value) ? null : 'is no plain path'),
+    (value) => (isPath(value) ? null : 'is not a plain path'),
   ),
   rpc_path: option<string | null>({
     takes: 'path with a leading slash, or nothing',
@@ -31,20 +31,14 @@ const offer = {
   'pricing.per_call': optionalPrice(CALL_PRICE),
   'pricing.per_task': optionalPrice({ ...CALL_PRICE, unit: 'task' }),
   ...PRICES_BY_USE,
-  'pricing.per_call_max': option<MicroUsd | null>({
-    takes: 'USD',
-    meaning:
-      'The most that one message, or one task, costs: locked before it. Needed with `per_second`, `prompt` or `completion`, which an agent reports at the end of a task.',
-    optional: { text: 'none', fallback: null },
-    read: (value) => readPrice(value, CALL_PRICE) / 1_000_000n,
-  }),
-  'pricing.nested_max': option<MicroUsd | null>({
-    takes: 'USD',
-    meaning:
-      "What the agent may spend, for one message, on calls that it makes through the gateway in the consumer's name: locked on top of its price. A consumer may name another budget.",
-    optional: { text: '0', fallback: null },
-    read: (value) => readPrice(value, CALL_PRICE) / 1_000_000n,
-  }),
+  'pricing.per_call_max': callCost(
+    'The most that one message, or one task, costs: locked before it. Needed with `per_second`, `prompt` or `completion`, which an agent reports at the end of a task.',
+    { text: 'none', fallback: null },
+  ),
+  'pricing.nested_max': callCost(
+    "What the agent may spend, for one message, on calls that it makes through the gateway in the consumer's name: locked on top of its price. A consumer may name another budget.",
+    { text: '0', fallback: 0n },
+  ),
 };
 
 const target = {
@@ -56,7 +50,7 @@ const target = {
   api_key: bearerKey('Key that the agent asks for, sent as a bearer token.'),
 };
 
-/** `[[agents]]`: an A2A agent. Priced by the message or the task, by what it uses under a cap, or both. */
+/** `[[agents]]`: an A2A agent. Priced by the message or the task, by its use under a cap, or both. */
 export const AGENT_BLOCK = defineBlock<AgentService, typeof offer, typeof target>({
   primitive: 'agent',
   offer,
@@ -67,7 +61,7 @@ export const AGENT_BLOCK = defineBlock<AgentService, typeof offer, typeof target
     const perCall = values['pricing.per_call'];
     if (perTask !== null && perCall !== null)
       complain('pricing.per_task', 'stands beside per_call', 'one of the two: each message, or all of a task');
-    const priced = rates({ ...prices, call: perTask ?? perCall });
+    const priced = ratesOf({ ...prices, call: perTask ?? perCall });
     if (Object.keys(priced).length === 0)
       complain('pricing', 'has no price', 'per_call, per_task, per_second, prompt or completion; 0 is free');
     const priceCap = values['pricing.per_call_max'];
@@ -80,20 +74,19 @@ export const AGENT_BLOCK = defineBlock<AgentService, typeof offer, typeof target
         cardPath: values.agent_card_path,
         rpcPath: values.rpc_path,
         chargedPer: perTask === null ? 'message' : 'task',
-        nestedMax: values['pricing.nested_max'] ?? 0n,
+        nestedMax: values['pricing.nested_max'],
       },
     };
   },
   toTarget: ({ endpoint, api_key: apiKey }) => ({ kind: 'http', url: endpoint, apiKey }),
-  toBlock: ({ agent, priceCap, rates: { call, second, prompt, completion } }) => ({
+  toBlock: ({ agent, priceCap, rates }) => ({
     agent_card_path: agent.cardPath,
     ...(agent.rpcPath === null ? {} : { rpc_path: agent.rpcPath }),
     pricing: {
-      ...(call === undefined ? {} : { [agent.chargedPer === 'task' ? 'per_task' : 'per_call']: perUnit(call) }),
-      ...(second === undefined ? {} : { per_second: perUnit(second) }),
-      ...(prompt === undefined ? {} : { prompt: formatUsd(prompt) }),
-      ...(completion === undefined ? {} : { completion: formatUsd(completion) }),
-      ...(priceCap === null ? {} : { per_call_max: formatUsd(priceCap) }),
+      ...(rates.call === undefined
+        ? {}
+        : { [agent.chargedPer === 'task' ? 'per_task' : 'per_call']: perUnit(rates.call) }),
+      ...useToBlock(rates, priceCap),
       ...(agent.nestedMax === 0n ? {} : { nested_max: formatUsd(agent.nestedMax) }),
     },
   }),

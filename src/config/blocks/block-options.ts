@@ -1,11 +1,10 @@
-import { SERVICE_NAME_MAX } from '#wire';
+import { SERVICE_NAME_MAX, UNPRINTABLE } from '#wire';
 import { displayNameFault, providerNameFault, serviceNameFault } from '../names.ts';
-import { option, textList, urlFault, type Option } from '../option.ts';
+import type { HttpTarget } from '../config.ts';
+import { option, textList, urlFault, type Option, type ValuesOf } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { Table } from '../reading.ts';
 
-/** Control, format (bidi overrides, zero width), line separators, surrogates, private and unassigned code points. */
-const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/u;
 const DESCRIPTION_MAX = 2_000;
 
 /** Text that must be given and that a check accepts. */
@@ -36,8 +35,8 @@ export function completeBlock(block: Table, shown: (listing: string) => unknown 
 }
 
 /**
- * Blocks with the same one are one listing. What is no text counts as none: it is refused elsewhere, and may have
- * no text at all.
+ * The listing of a block: blocks with the same one are one listing. A value that is not text counts as empty; it is
+ * refused elsewhere.
  */
 export const listingOf = ({ name, provider_name: provider }: Table): string =>
   `${textOf(provider).toLowerCase()}\n${textOf(name)}`;
@@ -66,7 +65,7 @@ function readText(value: unknown, takes: string, fault: (value: string) => strin
   return value;
 }
 
-/** What every block says of its service. */
+/** Options that every block has. */
 export const COMMON_OPTIONS = {
   name: checkedText(
     `1 to ${SERVICE_NAME_MAX} characters of A-Z a-z 0-9 . _ / : -`,
@@ -119,7 +118,7 @@ export function words(of: readonly string[], fallback: readonly string[], meanin
     takes: right,
     meaning,
     max: 100,
-    fault: (one) => (of.includes(one) ? null : 'is none of these'),
+    fault: (one) => (of.includes(one) ? null : 'is not in this list'),
   });
   return option<readonly string[]>({
     takes: `list of ${of.map((one) => `\`${one}\``).join(', ')}`,
@@ -152,8 +151,21 @@ export function bearerKey(meaning: string): Option<string | null> {
   });
 }
 
-/** The base address of an upstream API. `endpoint` is the path that is appended to it, which people copy along. */
-export function apiBase(endpoint: string): Option<string> {
+/** Where an upstream API of models or media is. `endpoint` is the path that is appended to its base address. */
+export const apiOptions = (endpoint: string) => ({
+  'params.api_base': apiBase(endpoint),
+  'params.api_key': bearerKey('Key that the upstream API asks for, sent as a bearer token.'),
+});
+
+/** The target that the values of those options name. */
+export const apiTarget = (values: ValuesOf<ReturnType<typeof apiOptions>>): HttpTarget => ({
+  kind: 'http',
+  url: values['params.api_base'],
+  apiKey: values['params.api_key'],
+});
+
+/** `endpoint` is refused in the address, as people copy it along. */
+function apiBase(endpoint: string): Option<string> {
   const right = 'the base address of the upstream API, such as https://api.example.com/v1';
   return option({
     takes: 'an http:// or https:// URL',

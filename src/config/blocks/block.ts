@@ -6,7 +6,7 @@ import type { Service, Target } from '../config.ts';
 /** Says what is wrong with a block as a whole, at one of its keys. */
 export type Complain = (key: string, wrong: string, right: string) => void;
 
-/** Whose file a block stands in. */
+/** The file that a block stands in. */
 export interface Place {
   /** A gateway reaches services by address only; a provider's proxy also runs commands. */
   readonly commands: boolean;

@@ -46,8 +46,8 @@ export function readBlocks(file: Table, place: Place, rules: BlockRules, reading
 }
 
 /**
- * All blocks of a registration document as services. What says where a service runs is refused: it is nobody else's
- * to know.
+ * All blocks of a registration document as services. A key that says where a service runs is refused: only its own
+ * machine knows that.
  */
 export function readOffers(document: Table, rules: BlockRules, reading: Reading): readonly Service[] {
   return readEach(document, rules, reading, (kind, block, path) => {
@@ -117,8 +117,8 @@ function shownNames(file: Table): (listing: string) => unknown {
 }
 
 /**
- * What blocks may not say against each other: looks at the names that are right in themselves, whatever else is
- * wrong with their block.
+ * Finds contradictions between blocks. It compares the names that are right in themselves, whatever else is wrong
+ * with their block.
  */
 function createListingCheck(
   oneProvider: boolean,

@@ -1,7 +1,7 @@
-import { textList, type TableOption } from '../option.ts';
+import { tableOption, textList } from '../option.ts';
 import type { ImageService } from '../config.ts';
 import { isPrototypeName } from '../names.ts';
-import { apiBase, bearerKey, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
+import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
 import { defineBlock } from './block.ts';
 import { MEDIA_OPTIONS } from './media-options.ts';
 import { IMAGE_PRICE, price } from './price-option.ts';
@@ -19,7 +19,7 @@ const offer = {
   formats: textList({
     takes: `list of ${FORMATS.map((one) => `\`${one}\``).join(', ')}`,
     meaning: 'File formats that the service makes.',
-    fault: (value) => (FORMATS.includes(value) ? null : 'is none of these'),
+    fault: (value) => (FORMATS.includes(value) ? null : `is not one of ${FORMATS.join(', ')}`),
     max: FORMATS.length,
   }),
   resolutions: textList({
@@ -29,22 +29,16 @@ const offer = {
     max: TIERS_MAX,
   }),
   'pricing.generation': price(IMAGE_PRICE),
-  'pricing.resolutions': {
-    env: null,
+  'pricing.resolutions': tableOption({
     takes: 'table of tiers with USD per image',
-    defaultText: 'none',
-    fallback: {},
-    secret: false,
+    optional: 'none',
     meaning: 'Prices of resolution tiers that cost something else than `generation`.',
     entries: { fault: tierFault, value: price(IMAGE_PRICE), max: TIERS_MAX },
-  } satisfies TableOption<bigint>,
+  }),
   'params.model': UPSTREAM_MODEL,
 };
 
-const target = {
-  'params.api_base': apiBase('/images/generations'),
-  'params.api_key': bearerKey('Key that the upstream API asks for, sent as a bearer token.'),
-};
+const target = apiOptions('/images/generations');
 
 /** `[[images]]`: an API that makes images. */
 export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target>({
@@ -74,7 +68,7 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
       },
     };
   },
-  toTarget: (values) => ({ kind: 'http', url: values['params.api_base'], apiKey: values['params.api_key'] }),
+  toTarget: apiTarget,
   toBlock: ({ rates, variants, media }) => ({
     supported_params: media.supportedParams,
     aspect_ratios: media.aspectRatios,

@@ -3,7 +3,7 @@ import { textList } from '../option.ts';
 const matching = (pattern: RegExp, such: string) => (value: string) =>
   pattern.test(value) ? null : `is not written like ${such}`;
 
-/** What image and video services have in common. */
+/** Options that image and video services have in common. */
 export const MEDIA_OPTIONS = {
   supported_params: textList({
     takes: 'list of field names',

@@ -1,9 +1,9 @@
 import { CAP_NAMES, type CapName } from '#wire';
 import { formatUsd } from '#billing';
-import { option, textList, whole, type Option } from '../option.ts';
+import { option, optionalWhole, textList, whole, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { ModelService } from '../config.ts';
-import { apiBase, bearerKey, COMMON_OPTIONS, UPSTREAM_MODEL, words } from './block-options.ts';
+import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL, words } from './block-options.ts';
 import { defineBlock } from './block.ts';
 import { COMPLETION_PRICE, INPUT_IMAGE_PRICE, optionalPrice, price, PROMPT_PRICE } from './price-option.ts';
 import { perUnit, rates } from './rates.ts';
@@ -62,13 +62,8 @@ const offer = {
   ),
 };
 
-function outputBound(meaning: string, fallback: string): Option<number | null> {
-  return option<number | null>({
-    takes: 'whole number, 1 to context_length',
-    meaning,
-    optional: { text: fallback, fallback: null },
-    read: whole({ min: 1, max: TOKENS_MAX, default: 1, meaning: '' }).read,
-  });
+function outputBound(meaning: string, absent: string): Option<number | null> {
+  return optionalWhole({ min: 1, max: TOKENS_MAX, takes: 'whole number, 1 to context_length', meaning, absent });
 }
 
 function forwardedFields(): Option<'all' | readonly string[] | null> {
@@ -77,7 +72,7 @@ function forwardedFields(): Option<'all' | readonly string[] | null> {
     takes: right,
     meaning: '',
     max: FIELDS_MAX,
-    fault: (field) => (FIELD.test(field) ? null : 'is no name of 1 to 64 letters, digits, _ . -'),
+    fault: (field) => (FIELD.test(field) ? null : 'is not a name of 1 to 64 letters, digits, _ . -'),
   });
   return option<'all' | readonly string[] | null>({
     takes: `list of at most ${FIELDS_MAX} names, or \`"all"\``,
@@ -94,15 +89,11 @@ function forwardedFields(): Option<'all' | readonly string[] | null> {
   });
 }
 
-function optionalTokens(meaning: string, fallback: string): Option<number | null> {
-  const { takes, read } = whole({ min: 0, max: TOKENS_MAX, default: 0, meaning: '' });
-  return option<number | null>({ takes, meaning, optional: { text: fallback, fallback: null }, read });
+function optionalTokens(meaning: string, absent: string): Option<number | null> {
+  return optionalWhole({ min: 0, max: TOKENS_MAX, meaning, absent });
 }
 
-const target = {
-  'params.api_base': apiBase('/chat/completions'),
-  'params.api_key': bearerKey('Key that the upstream API asks for, sent as a bearer token.'),
-};
+const target = apiOptions('/chat/completions');
 
 /** `[[models]]`: an API for chat completions. */
 export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target>({
@@ -155,7 +146,7 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
       },
     };
   },
-  toTarget: (values) => ({ kind: 'http', url: values['params.api_base'], apiKey: values['params.api_key'] }),
+  toTarget: apiTarget,
   toBlock: ({ rates: { prompt, completion, image }, model }) => ({
     context_length: model.contextLength,
     input_modalities: model.inputModalities,

@@ -1,13 +1,24 @@
-import { MoneyError, parseRates, parseUsd, type Meter, type MicroUsd } from '#billing';
+import {
+  formatUsd,
+  MICRO_PER_USD,
+  MoneyError,
+  parseRates,
+  parseUsd,
+  type Meter,
+  type MicroUsd,
+  type Rates,
+} from '#billing';
 import { option, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
+import type { Table } from '../reading.ts';
+import { perUnit } from './rates.ts';
 
 interface PriceBounds {
   readonly meter: Meter;
-  /** What one price is for, such as `image`. */
+  /** The unit that is priced, such as `image`. */
   readonly unit: string;
   /**
-   * USD. A price in another unit is out of these bounds before anybody is charged a million times too much or too
+   * USD. A price in another unit is out of these bounds, so that nobody is charged a million times too much or too
    * little.
    */
   readonly least: number;
@@ -56,7 +67,7 @@ export function readPrice(value: unknown, { meter, unit, least, most }: PriceBou
   const refused = (why: string) => new WrongValue(`is ${show(value)}: it ${why}`, right);
   if (typeof value !== 'number' && typeof value !== 'bigint' && typeof value !== 'string')
     throw new WrongValue(`is ${show(value)}`, right);
-  // As a double it only tells what is wrong; what is right is read exactly below.
+  // The double only serves the checks; the price itself is read exactly below.
   const near = typeof value === 'string' && value.trim() === '' ? NaN : Number(value);
   if (near < 0) throw refused('is less than 0');
   if (near > most) throw refused(`is more than ${most} USD per ${unit}`);
@@ -81,14 +92,23 @@ export function readPrice(value: unknown, { meter, unit, least, most }: PriceBou
   return parseRates({ [meter]: exact })[meter]!;
 }
 
-/** The prices of what a tool or an agent reports that it used. */
+/** The cost of a call, in micro-USD. */
+export function callCost<T extends MicroUsd | null>(
+  meaning: string,
+  optional: { readonly text: string; readonly fallback: T },
+): Option<MicroUsd | T> {
+  const read = (value: unknown) => readPrice(value, CALL_PRICE) / MICRO_PER_USD;
+  return option<MicroUsd | T>({ takes: 'USD', meaning, optional, read });
+}
+
+/** Prices for the use that a tool or an agent reports. */
 export const PRICES_BY_USE = {
   'pricing.per_second': optionalPrice(SECOND_PRICE),
   'pricing.prompt': optionalPrice(PROMPT_PRICE),
   'pricing.completion': optionalPrice(COMPLETION_PRICE),
 };
 
-/** What stands in `pricing` of those prices. */
+/** The values of those prices; null for a meter that is not charged. */
 export interface PricesByUse {
   readonly second: MicroUsd | null;
   readonly prompt: MicroUsd | null;
@@ -101,7 +121,18 @@ export const byUse = (values: Readonly<Record<keyof typeof PRICES_BY_USE, MicroU
   completion: values['pricing.completion'],
 });
 
-/** Use is told when it is over, so what is charged by it has a cap, which is locked; and nothing else has. */
+/** Those prices and their cap as `pricing` of a block has them. */
+export const useToBlock = ({ second, prompt, completion }: Rates, cap: MicroUsd | null): Table => ({
+  ...(second === undefined ? {} : { per_second: perUnit(second) }),
+  ...(prompt === undefined ? {} : { prompt: formatUsd(prompt) }),
+  ...(completion === undefined ? {} : { completion: formatUsd(completion) }),
+  ...(cap === null ? {} : { per_call_max: formatUsd(cap) }),
+});
+
+/**
+ * Complains where a price by use has no cap, or a cap no price by use. Use is known only after the call, so its cap is
+ * locked before it.
+ */
 export function checkCap(
   prices: PricesByUse,
   cap: MicroUsd | null,
@@ -117,7 +148,7 @@ export function checkCap(
   if (!used && cap !== null)
     complain(
       'pricing.per_call_max',
-      'is there without a price by use',
+      'is given without a price by use',
       'leave it out, or give per_second, prompt or completion',
     );
 }

@@ -2,7 +2,7 @@ import { formatUsd, type Meter, type MicroUsd, type Rates } from '#billing';
 
 const UNITS = 1_000_000n;
 
-/** Rates of the meters that have a price; null is none. */
+/** Rates of the meters that have a price. A meter without one is null. */
 export function rates(prices: Readonly<Partial<Record<Meter, MicroUsd | null>>>): Rates {
   return Object.fromEntries(Object.entries(prices).filter(([, rate]) => rate !== null));
 }

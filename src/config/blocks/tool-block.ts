@@ -1,14 +1,13 @@
 import { resolve } from 'node:path';
-import { formatUsd, type MicroUsd } from '#billing';
 import { isPrototypeName } from '../names.ts';
-import { option, whole, type Option, type TableOption } from '../option.ts';
+import { option, optionalWhole, tableOption, trueOrFalse, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { REFERENCE } from '../reading.ts';
 import type { ToolService } from '../config.ts';
 import { COMMON_OPTIONS, bearerKey, readEndpoint } from './block-options.ts';
 import { defineBlock } from './block.ts';
-import { byUse, CALL_PRICE, checkCap, price, PRICES_BY_USE, readPrice } from './price-option.ts';
-import { perUnit, perUnitByName, rates, ratesByName } from './rates.ts';
+import { byUse, CALL_PRICE, callCost, checkCap, price, PRICES_BY_USE, useToBlock } from './price-option.ts';
+import { perUnit, perUnitByName, rates as ratesOf, ratesByName } from './rates.ts';
 
 const TOOLS_MAX = 1_000;
 const TEXT_MAX = 4_096;
@@ -25,22 +24,16 @@ const offer = {
   ...COMMON_OPTIONS,
   'pricing.per_call': price(CALL_PRICE),
   ...PRICES_BY_USE,
-  'pricing.per_call_max': option<MicroUsd | null>({
-    takes: 'USD',
-    meaning:
-      'The most that one call costs, locked before it. Needed with `per_second`, `prompt` or `completion`, which a tool reports in its result.',
-    optional: { text: 'none', fallback: null },
-    read: (value) => readPrice(value, CALL_PRICE) / 1_000_000n,
-  }),
-  'pricing.tools': {
-    env: null,
+  'pricing.per_call_max': callCost(
+    'The most that one call costs, locked before it. Needed with `per_second`, `prompt` or `completion`, which a tool reports in its result.',
+    { text: 'none', fallback: null },
+  ),
+  'pricing.tools': tableOption({
     takes: 'table of tool names with USD per call',
-    defaultText: 'none',
-    fallback: {},
-    secret: false,
+    optional: 'none',
     meaning: 'Prices of single tools that cost something else than `per_call`.',
     entries: { fault: toolNameFault, value: price(CALL_PRICE), max: TOOLS_MAX },
-  } satisfies TableOption<bigint>,
+  }),
 };
 
 /** Text that a process can be started with. Not repeated in messages: people write secrets into commands. */
@@ -53,23 +46,9 @@ function readArgument(value: unknown, right: string): string {
 const SESSIONS_MAX = 16;
 const SESSION_IDLE_MS = 300_000;
 
-/** A whole number, or null where the file has none: then the block must not be told that it has. */
-const wholeOrNull = (options: Parameters<typeof whole>[0]): Option<number | null> => ({
-  ...whole(options),
-  fallback: null,
-});
-
-/** False, or null where the file does not say. */
+/** False where it is left out. null then, as a block without a command may not have it. */
 const flag = (meaning: string): Option<boolean | null> =>
-  option<boolean | null>({
-    takes: '`true` or `false`',
-    meaning,
-    optional: { text: 'false', fallback: null },
-    read: (value) => {
-      if (typeof value !== 'boolean') throw new WrongValue(`is ${show(value)}`, 'true or false');
-      return value;
-    },
-  });
+  trueOrFalse<null>({ meaning, optional: { text: 'false', fallback: null } });
 
 const target = {
   endpoint: option<string | null>({
@@ -108,11 +87,9 @@ const target = {
       return args;
     },
   }),
-  env: {
-    env: null,
+  env: tableOption({
     takes: 'table of names with text or `std::env::NAME`',
-    defaultText: 'none',
-    fallback: {},
+    optional: 'none',
     secret: true,
     meaning: 'Environment variables of `command`, on top of those that every program needs.',
     entries: {
@@ -126,7 +103,7 @@ const target = {
         read: (value) => readArgument(value, `text of at most ${TEXT_MAX} characters, or "std::env::NAME"`),
       }),
     },
-  } satisfies TableOption<string>,
+  }),
   cwd: option<string | null>({
     takes: 'path of a directory',
     meaning: 'Working directory of `command`. A relative path starts at the directory of the file.',
@@ -141,17 +118,17 @@ const target = {
     'Whether one process of `command` serves all consumers, for servers that keep nothing between calls. Else each session of a server with ' +
       'sessions has a process of its own.',
   ),
-  sessions_max: wholeOrNull({
-    meaning: 'Most sessions of `command` at once.',
+  sessions_max: optionalWhole({
     min: 1,
     max: 1_000,
-    default: SESSIONS_MAX,
+    absent: String(SESSIONS_MAX),
+    meaning: 'Most sessions of `command` at once.',
   }),
-  session_idle_ms: wholeOrNull({
-    meaning: 'How long a session of `command` lasts without a call or an open stream.',
+  session_idle_ms: optionalWhole({
     min: 1_000,
     max: 86_400_000,
-    default: SESSION_IDLE_MS,
+    absent: String(SESSION_IDLE_MS),
+    meaning: 'How long a session of `command` lasts without a call or an open stream.',
   }),
   roots: flag(
     'Whether consumers may tell `command` which directories to work in. They are directories of this machine, and some servers take them in ' +
@@ -166,7 +143,7 @@ export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>(
   target,
   toService(values, complain) {
     const prices = byUse(values);
-    const priced = rates({ ...prices, call: values['pricing.per_call'] });
+    const priced = ratesOf({ ...prices, call: values['pricing.per_call'] });
     const priceCap = values['pricing.per_call_max'];
     checkCap(prices, priceCap, complain);
     return { rates: priced, variants: ratesByName(values['pricing.tools'], 'call'), priceCap };
@@ -202,9 +179,9 @@ export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>(
         ['session_idle_ms', sessionIdleMs !== null],
         ['roots', roots !== null],
       ] as const)
-        if (written) complain(key, 'is there without command', 'leave it out, or give a command');
+        if (written) complain(key, 'is given without command', 'leave it out, or give a command');
     } else if (endpoint === null && apiKey !== null)
-      complain('api_key', 'is there without endpoint', 'put what the command needs into env');
+      complain('api_key', 'is given without endpoint', 'put what the command needs into env');
     if (command !== null)
       return {
         kind: 'command',
@@ -219,13 +196,10 @@ export const TOOL_BLOCK = defineBlock<ToolService, typeof offer, typeof target>(
       };
     return { kind: 'http', url: endpoint ?? '', apiKey };
   },
-  toBlock: ({ rates: { call, second, prompt, completion }, variants, priceCap }) => ({
+  toBlock: ({ rates, variants, priceCap }) => ({
     pricing: {
-      per_call: perUnit(call ?? 0n),
-      ...(second === undefined ? {} : { per_second: perUnit(second) }),
-      ...(prompt === undefined ? {} : { prompt: formatUsd(prompt) }),
-      ...(completion === undefined ? {} : { completion: formatUsd(completion) }),
-      ...(priceCap === null ? {} : { per_call_max: formatUsd(priceCap) }),
+      per_call: perUnit(rates.call ?? 0n),
+      ...useToBlock(rates, priceCap),
       ...(Object.keys(variants).length === 0 ? {} : { tools: perUnitByName(variants, 'call') }),
     },
   }),

@@ -1,8 +1,8 @@
 import { MoneyError, formatUsd, parseUsd, type MicroUsd, type Rates } from '#billing';
-import { option, textList, type TableOption } from '../option.ts';
+import { option, tableOption, textList } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { VideoService } from '../config.ts';
-import { apiBase, bearerKey, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
+import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
 import { defineBlock } from './block.ts';
 import { MEDIA_OPTIONS } from './media-options.ts';
 import { optionalPrice, price, SECOND_PRICE, VIDEO_PRICE } from './price-option.ts';
@@ -23,19 +23,15 @@ const offer = {
     fault: (value) => (/^[1-9]\d{0,3}s$/.test(value) ? null : 'is not written like 5s'),
     max: 100,
   }),
-  'pricing.per_second': {
-    env: null,
+  'pricing.per_second': tableOption({
     takes: `table of ${RESOLUTIONS.map((one) => `\`${one}\``).join(', ')} with USD per second`,
-    defaultText: null,
-    fallback: {},
-    secret: false,
     meaning: 'Price of a second of video in each resolution that the service makes.',
     entries: {
       fault: (resolution) => (RESOLUTIONS.includes(resolution) ? null : `must be one of ${RESOLUTIONS.join(', ')}`),
       value: price(SECOND_PRICE),
       max: RESOLUTIONS.length,
     },
-  } satisfies TableOption<bigint>,
+  }),
   'pricing.base': optionalPrice(VIDEO_PRICE),
   'pricing.audio_multiplier': option({
     takes: 'decimal number, 1 to 10',
@@ -59,10 +55,7 @@ function readMultiplier(value: unknown): bigint {
   throw new WrongValue(`is ${show(value)}`, right);
 }
 
-const target = {
-  'params.api_base': apiBase('/videos'),
-  'params.api_key': bearerKey('Key that the upstream API asks for, sent as a bearer token.'),
-};
+const target = apiOptions('/videos');
 
 /**
  * `[[videos]]`: an API that makes videos. Its variants are each resolution, without and with sound; its own rates
@@ -108,7 +101,7 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
       },
     };
   },
-  toTarget: (values) => ({ kind: 'http', url: values['params.api_base'], apiKey: values['params.api_key'] }),
+  toTarget: apiTarget,
   toBlock({ rates: { call }, variants, media }) {
     const multiplier = audioMultiplier(variants);
     return {
@@ -127,7 +120,7 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
   },
 });
 
-/** What the variants were multiplied by. Where all of them are free it does not matter. */
+/** The multiplier between the variants with and without sound. Where all are free it does not matter. */
 function audioMultiplier(variants: Readonly<Record<string, Rates>>): MicroUsd {
   for (const [name, { second }] of Object.entries(variants)) {
     if (second && !name.endsWith(WITH_AUDIO)) return ((variants[name + WITH_AUDIO]?.second ?? second) * ONE) / second;

@@ -6,15 +6,15 @@ import { HOUR_MS, MINUTE_MS } from '../units.ts';
 /** RFC 6749. Scopes stand in quotes in a header, which these characters cannot end. */
 const SCOPE = /^[!#-[\]-~]{1,128}$/;
 const scopeFault = (value: string) =>
-  SCOPE.test(value) ? null : 'is no scope: printable ASCII without spaces, quotes and backslashes';
+  SCOPE.test(value) ? null : 'is not a scope: printable ASCII without spaces, quotes and backslashes';
 
 const ISSUER_URL = 'https:// URL, or http:// on this machine';
 const issuerUrlFault = (value: string) =>
   isIssuerUrl(value) ? null : `is not an ${ISSUER_URL}, without a user and a fragment`;
 
-/** Options of `[sign_in]`, `[oauth]`: who gets in: wallets and OAuth. */
-export const ACCESS_OPTIONS = {
-  'sign_in.domains': textList({
+/** `[sign_in]`: wallets that sign in. */
+export const SIGN_IN = {
+  domains: textList({
     env: 'TOLLGATE_SIGN_IN_DOMAINS',
     takes: 'list of host names, each with its port where that is not the default one',
     meaning:
@@ -22,59 +22,58 @@ export const ACCESS_OPTIONS = {
     fault: domainFault,
     max: 100,
   }),
-  'sign_in.lifetime_ms_max': whole({
+  lifetime_ms_max: whole({
     min: 1_000,
     max: 24 * HOUR_MS,
     default: HOUR_MS,
     meaning: 'Longest time that a sign-in message may be valid.',
   }),
-  'sign_in.skew_ms': whole({
+  skew_ms: whole({
     min: 0,
     max: 5 * MINUTE_MS,
     default: 30_000,
     meaning: "How far a wallet's clock may be from the gateway's.",
   }),
-  'sign_in.failures_per_minute': whole({
+  failures_per_minute: whole({
     min: 1,
     max: 10_000_000,
     default: 120,
     meaning:
       'Keys and sign-ins that may fail from one address in a minute, before more that are not known to be good are refused unseen.',
   }),
+};
 
-  'oauth.issuer': optionalText({
+/** `[oauth]`: access tokens of an authorization server. */
+export const OAUTH = {
+  issuer: optionalText({
     env: 'TOLLGATE_OAUTH_ISSUER',
-    secret: false,
     absent: 'none',
     takes: ISSUER_URL,
     meaning:
       'Authorization server whose access tokens are taken in place of an API key: its `issuer`, letter by letter.',
     fault: (value) => issuerUrlFault(value) ?? (new URL(value).search === '' ? null : 'has a query'),
   }),
-  'oauth.audience': optionalText({
+  audience: optionalText({
     env: 'TOLLGATE_OAUTH_AUDIENCE',
-    secret: false,
     absent: 'none',
     takes: 'text of 1 to 512 printable ASCII characters without spaces',
     meaning:
       'One more audience that a token may be for. Those for `server.public_url` or a host of `sign_in.domains`, alone or with the path of an MCP endpoint, are always taken.',
     fault: (value) => (/^[!-~]{1,512}$/.test(value) ? null : 'is too long, or holds spaces'),
   }),
-  'oauth.scopes': textList({
+  scopes: textList({
     takes: 'list of scopes',
     meaning: 'What clients are told to ask their token for.',
     fault: scopeFault,
     max: 100,
   }),
-  'oauth.required_scope': optionalText({
-    secret: false,
+  required_scope: optionalText({
     absent: 'none',
     takes: 'one scope',
     meaning: 'Scope that a token must have.',
     fault: scopeFault,
   }),
-  'oauth.jwks_url': optionalText({
-    secret: false,
+  jwks_url: optionalText({
     absent: "from the issuer's metadata",
     takes: ISSUER_URL,
     meaning: 'Where the keys of the issuer are.',

@@ -1,46 +1,42 @@
-import type { MicroUsd } from '#billing';
-import { CALL_PRICE, readPrice } from '../blocks/price-option.ts';
-import { choice, option, whole } from '../option.ts';
+import { callCost } from '../blocks/price-option.ts';
+import { choice, whole } from '../option.ts';
 import { HOUR_MS, MIB } from '../units.ts';
 
-/** Options of `[billing]`: money of calls. */
-export const BILLING_OPTIONS = {
-  'billing.fee_bps': whole({
+/** `[billing]`: money of calls. */
+export const BILLING = {
+  fee_bps: whole({
     min: 0,
     max: 10_000,
     default: 0,
     meaning:
       "Operator's fee in basis points of what a call costs; 100 is one percent. What is less than a micro-USD is rounded so that it comes out right over many calls.",
   }),
-  'billing.drain_ms': whole({
+  drain_ms: whole({
     min: 0,
     max: HOUR_MS,
     default: 30_000,
     meaning: 'How long a provider is read on for its usage after the client is gone.',
   }),
-  'billing.drain_bytes': whole({
+  drain_bytes: whole({
     min: 0,
     max: 1024 * MIB,
     default: 16 * MIB,
     meaning: 'How many bytes a provider is read on for its usage after the client is gone.',
   }),
-  'billing.sweep_ms': whole({
+  sweep_ms: whole({
     min: 50,
     max: HOUR_MS,
     default: 10_000,
     meaning: 'Time between two searches for locks that have expired.',
   }),
-  'billing.receipts': choice({
+  receipts: choice({
     of: ['always', 'on-request'],
     default: 'on-request',
     meaning:
       'Sign a receipt into every answer that is not streamed, or only where the request asks for one with `x-receipt: 1`.',
   }),
-  'billing.run_cost_max': option<MicroUsd>({
-    takes: 'USD',
-    meaning:
-      'The most that a chat request costs whose model calls tools through the gateway, where the request has no `max_cost`: what is locked for all of its calls.',
-    optional: { text: '1', fallback: 1_000_000n },
-    read: (value) => readPrice(value, CALL_PRICE) / 1_000_000n,
-  }),
+  run_cost_max: callCost(
+    'The most that a chat request costs whose model calls tools through the gateway, where the request has no `max_cost`: what is locked for all of its calls.',
+    { text: '1', fallback: 1_000_000n },
+  ),
 };

@@ -1,62 +1,62 @@
-import { option, whole } from '../option.ts';
-import { WrongValue, show } from '../problem.ts';
+import { trueOrFalse, whole } from '../option.ts';
 import { HOUR_MS, MINUTE_MS } from '../units.ts';
 
-/** Options of `[mcp]`, `[tasks]`, `[webhooks]`: sessions, tasks and notifications. */
-export const PROTOCOL_OPTIONS = {
-  'mcp.sessions_max': whole({
+/** `[mcp]`: MCP sessions. */
+export const MCP = {
+  sessions_max: whole({
     min: 1,
     max: 100_000,
     default: 100,
     meaning: 'Most sessions of one account. One more ends the one that was not used for longest.',
   }),
-  'mcp.sessions_in_memory_max': whole({
+  sessions_in_memory_max: whole({
     min: 1,
     max: 1_000_000,
     default: 20_000,
     meaning: 'Most sessions that one gateway keeps in memory. Others wait in the database until they are used again.',
   }),
-  'mcp.session_idle_ms': whole({
+  session_idle_ms: whole({
     min: 10_000,
     max: 24 * HOUR_MS,
     default: 30 * MINUTE_MS,
     meaning: 'How long a session lasts that nobody uses.',
   }),
+};
 
-  'tasks.ttl_ms': whole({
+/** `[tasks]`: work that outlives its call. */
+export const TASKS = {
+  ttl_ms: whole({
     min: 1_000,
     max: 30 * 24 * HOUR_MS,
     default: 24 * HOUR_MS,
     meaning:
       'How long after its last message, or the call of a tool that began it, a task may go on. What is locked for it then goes back, and it is free.',
   }),
-  'tasks.retention_ms': whole({
+  retention_ms: whole({
     min: 1_000,
     max: 365 * 24 * HOUR_MS,
     default: 7 * 24 * HOUR_MS,
     meaning: 'How long a task can be asked for after its end.',
   }),
-  'tasks.live_max': whole({
+  live_max: whole({
     min: 1,
     max: 1_000_000,
     default: 1_000,
     meaning: 'Most tasks of one account that go on at once. What would begin another is refused until one has ended.',
   }),
-  'tasks.look_ms_max': whole({
+  look_ms_max: whole({
     min: 1_000,
     max: HOUR_MS,
     default: MINUTE_MS,
     meaning: 'Longest pause between two looks at a task whose provider tells nothing of it.',
   }),
+};
 
-  'webhooks.allow_private': option({
-    takes: '`true` or `false`',
-    optional: { text: '`false`; `true` in development', fallback: null },
+/** `[webhooks]`: addresses that clients name. */
+export const WEBHOOKS = {
+  allow_private: trueOrFalse({
+    optional: { text: '`false`; `true` in development', fallback: false, inDevelopment: true },
     meaning:
       'Whether clients may have tasks told to http:// addresses, to this machine and to its networks, and may name pictures and files there. Else only to https:// on the public internet.',
-    read: (value): boolean | null => {
-      if (typeof value !== 'boolean') throw new WrongValue(`is ${show(value)}`, 'true or false');
-      return value;
-    },
   }),
 };

@@ -11,27 +11,41 @@ function networkIsValid(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
+const networkList = (options: { readonly env: string; readonly meaning: string }) =>
+  textList({
+    takes: 'list of IP addresses and networks in CIDR form',
+    fault: (value) => (networkIsValid(value) ? null : 'is not an IP address or a network such as 10.0.0.0/8'),
+    max: 100,
+    ...options,
+  });
+
+/** The address of a listener; loopback unless it is set. */
+export const listenHost = (options: { readonly env?: string; readonly meaning: string }) =>
+  text({
+    default: '127.0.0.1',
+    takes: 'host name or IP address',
+    fault: (value) => (/^[A-Za-z0-9.:%_-]{1,255}$/.test(value) ? null : 'is not a host name or an IP address'),
+    ...options,
+  });
+
 /** A seed in any accepted form as 64 lower-case hex digits. */
 const seedHex = (seed: string) =>
   seed.length === 64 ? seed.toLowerCase() : Buffer.from(seed, 'base64').toString('hex');
 
-/** Options of `[server]`: what the process is, and how it is reached. */
-export const SERVER_OPTIONS = {
-  'server.host': text({
+/** `[server]`: the process, and how it is reached. */
+export const SERVER = {
+  host: listenHost({
     env: 'HOST',
-    default: '127.0.0.1',
-    takes: 'host name or IP address',
     meaning: 'Address to listen on. `0.0.0.0` or `::` opens the gateway to the network.',
-    fault: (value) => (/^[A-Za-z0-9.:%_-]{1,255}$/.test(value) ? null : 'is no host name or IP address'),
   }),
-  'server.port': whole({
+  port: whole({
     env: 'PORT',
     min: 0,
     max: 65_535,
     default: 8402,
     meaning: 'Port to listen on; 0 takes a free one.',
   }),
-  'server.data_dir': text({
+  data_dir: text({
     env: 'TOLLGATE_DATA',
     default: '.tollgate',
     takes: 'path of a directory',
@@ -39,13 +53,13 @@ export const SERVER_OPTIONS = {
       'Where the embedded database and the identity live; made when missing. A relative path starts at the working directory.',
     fault: (value) => (value === '' ? 'is empty' : value.includes('\0') ? 'contains a NUL character' : null),
   }),
-  'server.log_level': choice({
+  log_level: choice({
     env: 'TOLLGATE_LOG_LEVEL',
     of: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
     default: 'info',
     meaning: 'Least severity that is logged.',
   }),
-  'server.admin_key': optionalText({
+  admin_key: optionalText({
     env: 'TOLLGATE_ADMIN_KEY',
     secret: true,
     absent: 'made at first start',
@@ -54,15 +68,12 @@ export const SERVER_OPTIONS = {
     fault: (value) =>
       /^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or holds characters that a header cannot carry',
   }),
-  'server.admin_networks': textList({
+  admin_networks: networkList({
     env: 'TOLLGATE_ADMIN_NETWORKS',
-    takes: 'list of IP addresses and networks in CIDR form',
     meaning:
       'Where the admin key is taken from. Empty is everywhere. Name `127.0.0.1` and `::1` too where commands of this machine are to reach the running gateway.',
-    fault: (value) => (networkIsValid(value) ? null : 'is no IP address and no network such as 10.0.0.0/8'),
-    max: 100,
   }),
-  'server.identity_seed': optionalText({
+  identity_seed: optionalText({
     env: 'TOLLGATE_IDENTITY_SEED',
     secret: true,
     absent: 'made at first start, in `data_dir`',
@@ -71,9 +82,8 @@ export const SERVER_OPTIONS = {
     fault: (value) => (SEED.test(value) ? null : 'is not 32 bytes in hex or base64'),
     normal: seedHex,
   }),
-  'server.public_url': optionalText({
+  public_url: optionalText({
     env: 'TOLLGATE_PUBLIC_URL',
-    secret: false,
     absent: 'not known',
     takes: 'an http:// or https:// URL without a path',
     meaning: 'Address that the world reaches this gateway at. Its host is a domain to sign in for.',
@@ -82,16 +92,12 @@ export const SERVER_OPTIONS = {
       (URL.parse(value)!.origin === value.replace(/\/$/, '') ? null : 'has more than an origin'),
     normal: (value) => value.replace(/\/$/, ''),
   }),
-
-  'server.trusted_proxies': textList({
+  trusted_proxies: networkList({
     env: 'TOLLGATE_TRUSTED_PROXIES',
-    takes: 'list of IP addresses and networks in CIDR form',
     meaning:
       'Load balancers in front of this gateway, whose `X-Forwarded-For` says where a client really is. Failed sign-ins are counted by that address.',
-    fault: (value) => (networkIsValid(value) ? null : 'is no IP address and no network such as 10.0.0.0/8'),
-    max: 100,
   }),
-  'server.allowed_hosts': textList({
+  allowed_hosts: textList({
     env: 'TOLLGATE_ALLOWED_HOSTS',
     takes: 'list of host names and IP addresses without ports',
     meaning:
@@ -99,7 +105,7 @@ export const SERVER_OPTIONS = {
     fault: hostNameFault,
     max: 100,
   }),
-  'server.cors_origins': textList({
+  cors_origins: textList({
     env: 'TOLLGATE_CORS_ORIGINS',
     takes: 'list of origins, such as `https://app.example`, or `*` for every one',
     meaning:
@@ -107,7 +113,7 @@ export const SERVER_OPTIONS = {
     fault: (value) => (value === '*' ? null : originFault(value)),
     max: 100,
   }),
-  'server.allowed_origins': textList({
+  allowed_origins: textList({
     env: 'TOLLGATE_ALLOWED_ORIGINS',
     takes: 'list of origins, such as `https://app.example`, or `null`',
     meaning:

@@ -1,11 +1,10 @@
-import { option, optionalText, text, urlFault, whole } from '../option.ts';
-import { show, WrongValue } from '../problem.ts';
+import { choice, optionalText, urlFault, whole } from '../option.ts';
+import { listenHost } from './server.ts';
 
-/** Options of `[cluster]`, `[database]`, `[redis]`, `[telemetry]`: what gateways share and report to. */
-export const STORE_OPTIONS = {
-  'cluster.url': optionalText({
+/** `[cluster]`: other gateways of the same database. */
+export const CLUSTER = {
+  url: optionalText({
     env: 'TOLLGATE_CLUSTER_URL',
-    secret: false,
     absent: 'stands alone',
     takes: 'https://host:port',
     meaning:
@@ -13,20 +12,17 @@ export const STORE_OPTIONS = {
     fault: (value) => urlFault(value, ['https:']),
     normal: (value) => value.replace(/\/$/, ''),
   }),
-  'cluster.host': text({
-    default: '127.0.0.1',
-    takes: 'host name or IP address',
+  host: listenHost({
     meaning: 'Address to listen on for other gateways. Only those that know the secret can connect.',
-    fault: (value) => (/^[A-Za-z0-9.:%_-]{1,255}$/.test(value) ? null : 'is no host name or IP address'),
   }),
-  'cluster.port': whole({
+  port: whole({
     env: 'TOLLGATE_CLUSTER_PORT',
     min: 0,
     max: 65_535,
     default: 8403,
     meaning: 'Port to listen on for other gateways; 0 takes a free one.',
   }),
-  'cluster.secret': optionalText({
+  secret: optionalText({
     env: 'TOLLGATE_CLUSTER_SECRET',
     secret: true,
     absent: 'derived from the identity seed',
@@ -34,8 +30,11 @@ export const STORE_OPTIONS = {
     meaning: 'Secret that the gateways of one database prove themselves to each other with.',
     fault: (value) => (/^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or holds spaces'),
   }),
+};
 
-  'database.url': optionalText({
+/** `[database]`: the database. */
+export const DATABASE = {
+  url: optionalText({
     env: 'DATABASE_URL',
     secret: true,
     absent: 'embedded database in `data_dir`',
@@ -43,7 +42,11 @@ export const STORE_OPTIONS = {
     meaning: 'PostgreSQL to keep the ledger in.',
     fault: (value) => urlFault(value, ['postgres:', 'postgresql:']),
   }),
-  'redis.url': optionalText({
+};
+
+/** `[redis]`: shared rate counters. */
+export const REDIS = {
+  url: optionalText({
     env: 'REDIS_URL',
     secret: true,
     absent: 'in the process',
@@ -51,22 +54,22 @@ export const STORE_OPTIONS = {
     meaning: 'Redis to share rate counters through.',
     fault: (value) => urlFault(value, ['redis:', 'rediss:']),
   }),
-  'telemetry.otlp_endpoint': optionalText({
+};
+
+/** `[telemetry]`: traces and metrics. */
+export const TELEMETRY = {
+  otlp_endpoint: optionalText({
     env: 'OTEL_EXPORTER_OTLP_ENDPOINT',
-    secret: false,
     absent: 'no traces',
     takes: 'an http:// or https:// URL',
     meaning: 'OTLP/HTTP base address that traces are sent to.',
     fault: (value) => urlFault(value, ['http:', 'https:']),
     normal: (value) => value.replace(/\/$/, ''),
   }),
-  'telemetry.metrics': option({
-    takes: '`admin` or `open`',
-    optional: { text: '`admin`; `open` in development', fallback: null },
+  metrics: choice({
+    of: ['admin', 'open'],
+    default: 'admin',
+    inDevelopment: 'open',
     meaning: 'Who may read `/metrics`: requests with the admin key, or whoever reaches the gateway.',
-    read: (value): 'admin' | 'open' | null => {
-      if (value !== 'admin' && value !== 'open') throw new WrongValue(`is ${show(value)}`, 'admin or open');
-      return value;
-    },
   }),
 };

@@ -35,7 +35,7 @@ export interface Catalog {
   version(): number;
 }
 
-/** What one primitive's names lead to. The results are made once, so that resolving allocates nothing. */
+/** The offers of one primitive by name. The results are made once, so that resolving allocates nothing. */
 interface Index {
   readonly byName: Map<string, Resolved>;
   readonly byDirectForm: Map<string, Resolved>;
@@ -45,7 +45,7 @@ const SUFFIXES = Object.entries(SORT_SUFFIXES);
 /** A direct form that begins with an EVM address, whose hex is the same in either case. Ids have it in lower case. */
 const EVM_PIN = /^0x[0-9a-f]{40}:/i;
 const ADDRESS_LENGTH = 42;
-/** What a provider that moves takes to be back. */
+/** Seconds until a provider that moves is usually back. */
 const BACK_S = 5;
 
 const MODEL = { code: 'invalid_model', kind: 'Model', hint: '', param: 'model' } as const;
@@ -56,10 +56,10 @@ const NOT_FOUND = {
   tool: {
     code: 'not_found',
     kind: 'Service',
-    hint: '. GET /api/v1/tools lists those that there are',
+    hint: '. GET /api/v1/tools lists all tools',
     param: 'service',
   },
-  agent: { code: 'not_found', kind: 'Agent', hint: '. GET /api/v1/agents lists those that there are', param: 'agent' },
+  agent: { code: 'not_found', kind: 'Agent', hint: '. GET /api/v1/agents lists all agents', param: 'agent' },
 } as const satisfies Record<
   Primitive,
   { readonly code: ErrorCode; readonly kind: string; readonly hint: string; readonly param: string }
@@ -143,9 +143,7 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
         throw new GatewayError(
           'no_provider_healthy',
           `No provider of ${printable(name)} is connected at the moment; one was, a moment ago`,
-          {
-            retryAfterS: BACK_S,
-          },
+          { retryAfterS: BACK_S },
         );
       const { code, kind, hint, param } = NOT_FOUND[primitive];
       throw new GatewayError(code, `${kind} not found: ${printable(name)}${hint}`, { param });

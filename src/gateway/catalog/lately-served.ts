@@ -2,10 +2,10 @@ import type { Primitive } from '#config';
 import type { Offer } from '../call.ts';
 
 /**
- * Names that were served a moment ago and that nobody serves now: whoever calls one is to come back, and not to
- * take it for mistyped.
+ * Names that were served a moment ago and have no provider now. A caller of such a name is asked to come back, not
+ * told that it is mistyped.
  */
-export interface LatelyServed {
+interface LatelyServed {
   /** The provider of these offers went away; `agoMs` before now. */
   add(offers: readonly Offer[], agoMs?: number): void;
   has(name: string, primitive: Primitive): boolean;
@@ -14,10 +14,10 @@ export interface LatelyServed {
 /** How long a name counts as lately served: time for a provider or a gateway to be replaced. */
 export const LATELY_MS = 5 * 60_000;
 const NAMES_MAX = 10_000;
-/** What is left where there were too many, so that room is not made with each name. */
+/** Names that stay when there were too many, so that room is not made for each new name. */
 const NAMES_LEFT = 9_000;
 
-/** What is remembered of one provider. */
+/** The names of one provider. */
 interface Share {
   /** When its oldest offer was made. */
   since: number;
@@ -26,8 +26,8 @@ interface Share {
 }
 
 /**
- * Where there are too many names, providers with the most lose them, and of those with as many the youngest: a
- * stranger's thousand names, or a thousand strangers' names, push nobody else's out. `elapsed`: milliseconds that
+ * When there are too many names, the providers with the most names lose some; of equals, the younger. So neither a
+ * stranger's thousand names nor a thousand strangers' names push out anybody else's. `elapsed`: milliseconds that
  * only go on.
  */
 export function createLatelyServed(elapsed: () => number): LatelyServed {

@@ -1,13 +1,11 @@
-/** Names that are compared: whoever misspells one name after the other costs no more than this. */
+/** Names that are compared, so that a client with many misspelt names costs no more than this for each. */
 const COMPARED_MAX = 1_000;
 const SHOWN = 3;
 const LEAST = 0.3;
 /** Of the best one's score. */
 const LEAST_SHARE = 0.8;
 
-/**
- * The names that look most like one that there is not, best first; by the pairs of characters that they share (Dice).
- */
+/** The names that look most like an unknown one, best first, by the pairs of characters that they share (Dice). */
 export function nearestNames(wanted: string, names: Iterable<string>): readonly string[] {
   const pairs = pairsOf(wanted.slice(0, 128));
   const scored: { readonly name: string; readonly score: number }[] = [];

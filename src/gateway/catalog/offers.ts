@@ -2,7 +2,7 @@ import { priceId, type Price, type Rates } from '#billing';
 import type { Service, ServiceConfig } from '#config';
 import type { Endpoint, Offer, Provider } from '../call.ts';
 
-export interface OffersFromConfigOptions {
+interface OffersFromConfigOptions {
   /** The public key of a provider of the configuration file. */
   readonly providerId: (providerName: string) => string;
   /** Epoch milliseconds. */
@@ -28,7 +28,7 @@ export function offersFromConfig(
   });
 }
 
-/** The direct form of an offer's name: what a consumer pins it by. */
+/** The direct form of an offer's name, by which a consumer pins it. */
 export function directForm(offer: Pick<Offer, 'provider' | 'service'>): string {
   return `${offer.provider.id}:${offer.service}`;
 }

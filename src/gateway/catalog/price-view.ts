@@ -13,10 +13,10 @@ export interface ModelPrice {
 }
 
 /**
- * USD per call; `tools` are those that cost something else. What is charged by use, and the most that a call then
- * costs, only where it is.
+ * USD per call; `tools` are those with another price. Rates and the most that a call can cost are there only where
+ * a call is charged by use.
  */
-export interface ToolPrice {
+interface ToolPrice {
   readonly per_call: number;
   readonly per_second?: number;
   readonly prompt?: number;
@@ -29,7 +29,7 @@ export interface ToolPrice {
  * USD per message, per task and per 1M tokens; null where that is not charged. Seconds, the most that a call costs
  * which is charged by use, and what the agent may spend on calls of its own, only where there is such a thing.
  */
-export interface AgentPrice {
+interface AgentPrice {
   readonly per_call: number | null;
   readonly per_task: number | null;
   readonly per_second?: number;
@@ -65,12 +65,11 @@ const VIEWS = {
   video: viewVideoPrice,
 } as const satisfies Record<Primitive, (offer: Priced) => PriceView>;
 
-/** What a call of the offer costs. */
 export function viewPrice(offer: Pick<Offer, 'primitive'> & Priced): PriceView {
   return VIEWS[offer.primitive](offer);
 }
 
-/** What an offer cost before its price jumped, and from when on (RFC 3339) calls need not accept the new one. */
+/** An offer's price before its jump. Until `effective_at` (RFC 3339) a call has to accept the new price. */
 export interface RaiseView {
   readonly before: PriceView;
   readonly effective_at: string;

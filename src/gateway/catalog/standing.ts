@@ -2,14 +2,17 @@ import type { Offer } from '../call.ts';
 import type { Health, OfferStats } from '../routing/router.ts';
 import { viewRaise, type RaiseView } from './price-view.ts';
 
-/** What tells how offers stand: the calls of the gateways of this database, and who is connected to any gateway. */
+/**
+ * The sources of an offer's standing: the calls of the gateways of this database, and the providers connected to
+ * any gateway.
+ */
 export interface Standings {
   readonly health: Pick<Health, 'available' | 'stats' | 'compliance'>;
-  /** Where a provider's proxy is connected; null for nowhere. */
+  /** The gateway that a provider's proxy is connected to; null for none. */
   readonly registry: { locate(provider: string): object | null };
 }
 
-/** `cooling_down`: it failed and is passed over for a while. `away`: its provider's proxy is not connected. */
+/** `cooling_down`: it failed and is skipped for a while. `away`: its provider's proxy is not connected. */
 export type OfferStatus = 'healthy' | 'cooling_down' | 'away';
 
 /**

@@ -22,7 +22,7 @@ export function sendPage(request: FastifyRequest, reply: FastifyReply, { body, e
   return reply.type('application/json; charset=utf-8').send(body);
 }
 
-export interface FreshPageOptions {
+interface FreshPageOptions {
   /** Grows with what the page is made of, as far as that is known at once. */
   readonly version: () => number;
   readonly now: () => number;
@@ -34,14 +34,13 @@ export interface FreshPageOptions {
 
 /** A page that takes no more work than this is made whenever it has changed. */
 const QUICK_MS = 20;
-/** Of the time, at least so many times what making it takes, a page that takes more is left as it is. */
+/** A slower page is kept for at least so many times the time that it took. */
 const REST_TIMES = 10;
 
 /**
- * A page that is made anew when its version has grown, and else at most every `freshMs`: one that is made from
- * every offer takes milliseconds, and whoever asks for it needs no credential. Where there are so many offers that
- * it takes long, neither those who ask nor providers who change theirs all the time can have this process do
- * nothing else.
+ * A page that is made anew when its version has grown, or when it is older than `freshMs`. A page of every offer
+ * takes milliseconds, and needs no credential. With very many offers it takes longer, and is kept longer: neither
+ * clients nor providers that change their offers all the time can keep this process busy with it.
  */
 export function createFreshPage(
   make: () => unknown,
@@ -66,7 +65,7 @@ export function createFreshPage(
   };
 }
 
-/** What others do on this machine meanwhile does not count. */
+/** CPU time of this thread: other work on the machine does not count. */
 function threadWork(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;

@@ -23,7 +23,7 @@ export interface ListedTool {
   readonly definition: ToolDefinition;
 }
 
-/** What the servers of tool offers list, as the tools' protocol knows it. */
+/** The tools that the servers of tool offers list, as the tools' protocol knows them. */
 export interface ToolListings {
   /** null where it is not known. */
   toolsOf(offer: Offer): readonly ListedTool[] | null;

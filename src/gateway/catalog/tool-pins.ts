@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { loadStatement, type Database, type Row, type Step } from '#store';
 
-/** What a tool's definition is held to: its digest, and how often that has changed. Times are epoch milliseconds. */
+/** The digest that a tool's definition is held to, and how often it has changed. Times are epoch milliseconds. */
 export interface ToolPin {
   /** Of the definition, in hex. */
   readonly sha256: string;
@@ -30,7 +30,7 @@ const COUNT = loadStatement(import.meta.url, './sql/count-tool-pins.sql');
 const PUT = loadStatement(import.meta.url, './sql/put-tool-pin.sql');
 const DELETE = loadStatement(import.meta.url, './sql/delete-tool-pin.sql');
 
-export interface ToolPinsOptions {
+interface ToolPinsOptions {
   readonly now: () => number;
   /**
    * Pins of one service, with those of tools that it lists no more: they are kept so that a tool that comes back

@@ -3,8 +3,8 @@ import type { Offer } from '../call.ts';
 import { compare } from './listings.ts';
 
 /**
- * What a call of one tool costs, as exact decimal texts. What is charged by use, and the most that a call then
- * costs, only where it is.
+ * The price of a call of one tool, as exact decimal texts. Rates and the most that a call can cost are there only
+ * where a call is charged by use.
  */
 export interface ToolCallPrice {
   /** "0" where the tool is free. */
@@ -21,7 +21,8 @@ export interface ToolCallPrice {
 type Priced = Pick<Offer, 'price' | 'variants' | 'priceCap'>;
 
 /**
- * What `tool` costs at `offer`, which says how it is charged. `offers`: all that a call of the service may be sent to.
+ * The price of `tool` at `offer`, which decides how a call is charged. `offers`: all that a call of the service may
+ * be sent to.
  */
 export function viewToolCallPrice(offer: Priced, tool: string, offers: readonly Priced[] = [offer]): ToolCallPrice {
   const { call = 0n, second, prompt, completion } = ownPrice(offer, tool) ?? offer.price.rates;

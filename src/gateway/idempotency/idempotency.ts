@@ -23,7 +23,7 @@ export interface GivenReply extends Omit<StoredReply, 'body'> {
 }
 
 /**
- * What a key stands for: nothing yet (run the call, then `finish` or `abandon`), a reply to repeat, one that was
+ * The state of a key: `new` (run the call, then `finish` or `abandon`), a reply to repeat, one that was
  * given and is not kept, another body, a call that still runs, or one that was charged and whose reply was lost, as
  * its gateway died or could not keep it: running it again would charge it twice.
  */
@@ -82,7 +82,7 @@ export const KEPT_BYTES_MAX = { charged: 1024 * 1024, free: 64 * 1024 } as const
 
 const DAY_MS = 86_400_000;
 const ACCOUNT_BYTES_MAX = 32 * 1024 * 1024;
-/** What a row takes beside its headers and its reply. */
+/** Bytes of a row beside its headers and its reply. */
 const ROW_BYTES = 512;
 const ATTEMPTS = 3;
 /** Beyond these, keys wait for the end of their time. */
@@ -113,7 +113,7 @@ export function createIdempotency(database: Database, options: IdempotencyOption
   const free = ({ account, key, callId }: IdempotentUse) => database.query(ABANDON, [account, key, callId]);
 
   /**
-   * What the reply of a call was made of. What an agent calls is its own affair; the tools of a model are named by
+   * The services that the reply of a call was made of. Calls of an agent do not count; tools of a model are named by
    * the request itself.
    */
   const servicesOf = async (callId: string): Promise<readonly string[]> => {

@@ -1,13 +1,13 @@
 import { type Members, membersAlong, RawJsonError, syntaxFault, isObject, type JsonObject } from '#wire';
 
-/** Why a text is no message of JSON-RPC 2.0. */
+/** The reason why a text is not a message of JSON-RPC 2.0. */
 export interface MessageFault {
   /** The code that JSON-RPC has for it: -32700, -32600 or -32602. */
   readonly kind: 'parse' | 'request' | 'params';
   readonly message: string;
   /** The member that is wrong. */
   readonly param: string | null;
-  /** The id for the reply, as it is written; null where there is none that can be read. */
+  /** The id for the reply, as it is written; null where no id can be read. */
   readonly idText: string | null;
 }
 

@@ -171,7 +171,7 @@ export function parseGuarded(data: string, status: number): ReturnType<typeof pa
   return parseMessage(data);
 }
 
-/** What is shorter cannot have much structure. */
+/** A shorter text cannot have much structure. */
 const UNGUARDED_MAX = 16 * 1024;
 /**
  * A tool's answer may be large. Beyond this, reading it would hold up everybody's calls: 20,000 keys take some 30 ms.

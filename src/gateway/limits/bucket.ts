@@ -3,8 +3,7 @@ import type { RateAmount, RateDecision, RatePolicy, RateWindow } from './limiter
 /*
  * A token bucket kept as one number, the time at which it will be full again (the generic cell rate algorithm).
  * Taking n units moves that time n intervals ahead; it may be at most `depthMs` ahead of now. A bucket whose time
- * is past is full, which is the same as a bucket that was never used, so what is idle can be forgotten without
- * loss.
+ * is past is full, like a bucket that was never used, so idle buckets can be forgotten without loss.
  */
 
 /** A policy in the terms of the algorithm: milliseconds for one unit, and for the whole bucket. */
@@ -13,7 +12,7 @@ export interface Buckets {
   readonly tokens: Bucket;
 }
 
-export interface Bucket {
+interface Bucket {
   /** Units that it refills by in a minute. */
   readonly perMinute: number;
   /** Units that it holds at most. */
@@ -23,7 +22,7 @@ export interface Bucket {
 }
 
 /** How far ahead of now each bucket's time is, in milliseconds: 0 is full, `depthMs` is empty. */
-export interface Debt {
+interface Debt {
   readonly requestsMs: number;
   readonly tokensMs: number;
 }
@@ -60,10 +59,7 @@ export function costMs(bucket: Bucket, units: number): number {
 /** Rounding of a division must not refuse the last unit of a bucket. */
 export const SLACK_MS = 0.001;
 
-/**
- * Milliseconds until `units` fit into a bucket with this debt; 0 when they fit now. A bucket of which nothing is
- * asked never refuses.
- */
+/** Milliseconds until `units` fit into a bucket with this debt; 0 when they fit now. Zero units always fit. */
 export function waitMs(bucket: Bucket, debtMs: number, units: number): number {
   if (units <= 0) return 0;
   const wait = debtMs + costMs(bucket, units) - bucket.depthMs;

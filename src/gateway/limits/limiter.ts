@@ -15,7 +15,7 @@ export interface RateAmount {
 }
 
 export interface RateWindow {
-  /** The steady rate, which clients are told: one that planned by the burst would plan for more than it gets. */
+  /** The steady rate, for clients: a client that planned by the burst would plan for more than it gets. */
   readonly perMinute: number;
   /** The most that passes at once, burst included. */
   readonly limit: number;

@@ -1,16 +1,13 @@
 import { createTally, type Tally } from './tally.ts';
 
-/**
- * A stream ends after this, in good order, so that it is no call that took too long; its client comes back. The
- * clock of its call is longer.
- */
+/** A stream ends after this with its last event, and its client comes back. The timeout of its call is longer. */
 export const LISTEN_MS = 3_600_000;
 
 /** Places for streams that clients listen on, so many for each account. */
 export interface ListenPlaces {
   /** null where the account has as many as it may, or the gateway stops: `refusal` says which. */
   take(account: string): ListenPlace | null;
-  /** Why there is no place: an error code of the gateway, its HTTP status, and a sentence. */
+  /** The reason for a refusal: an error code of the gateway, its HTTP status, and a sentence. */
   refusal(): {
     readonly code: 'rate_limit_exceeded' | 'service_unavailable';
     readonly status: 429 | 503;
@@ -32,7 +29,7 @@ export interface ListenPlace {
   leave(): void;
 }
 
-export interface ListenPlacesOptions {
+interface ListenPlacesOptions {
   /** Streams of one account. */
   readonly max: number;
   /** Those of each account, of all places that are counted together; default these alone. */
@@ -88,5 +85,5 @@ export function createListenPlaces({
   };
 }
 
-/** Why what a stream had sent was ended. */
+/** The reason for the end of a stream's source. */
 export const OVER = new Error('the stream is over');

@@ -14,9 +14,9 @@ interface FullAt {
   tokens: number;
 }
 
-export interface LocalLimiter extends RateLimiter {
+interface LocalLimiter extends RateLimiter {
   take(key: string, policy: RatePolicy, amount: RateAmount): RateDecision;
-  /** What `take` would decide, without taking. */
+  /** Decides as `take` would, without taking. */
   check(key: string, policy: RatePolicy, amount: RateAmount): RateDecision;
   /** Keys remembered. */
   size(): number;
@@ -58,7 +58,7 @@ export function createLocalLimiter({
       waitMs(buckets.tokens, tokensMs, amount.tokens) > 0
     ) {
       if (full) {
-        // What is kept is what was decided on. A key whose bucket has become smaller would else be refused until
+        // The debt of the decision is kept. Otherwise a key whose bucket has become smaller would be refused until
         // the larger one had drained.
         full.requests = at + requestsMs;
         full.tokens = at + tokensMs;
@@ -89,8 +89,8 @@ export function createLocalLimiter({
 }
 
 /**
- * Never more than an empty bucket, so that a policy that shrank, or a clock that was set back, locks nobody out for
- * longer.
+ * Never more than an empty bucket: a policy that shrank, or a clock that was set back, makes no key wait longer
+ * than that.
  */
 function debtMs(fullAt: number | undefined, at: number, depthMs: number): number {
   return fullAt === undefined || fullAt <= at ? 0 : Math.min(fullAt - at, depthMs);

@@ -37,7 +37,7 @@ export function createRatePolicies(limits: LimitsConfig): { readonly of: (caller
   const { burst, tokensPerMinute } = limits;
   const ordinary: RatePolicy = { requestsPerMinute: limits.requestsPerMinute, burst, tokensPerMinute };
   const development: RatePolicy = { requestsPerMinute: limits.developmentRequestsPerMinute, burst, tokensPerMinute };
-  // What one of them uses was paid for: its tokens are not counted.
+  // Their calls are paid for, so their tokens are not counted.
   const anonymous: RatePolicy = { requestsPerMinute: limits.anonymousRequestsPerMinute, burst, tokensPerMinute };
   return {
     of: (caller) => (caller.key?.development ? development : caller.anonymous || caller.paying ? anonymous : ordinary),

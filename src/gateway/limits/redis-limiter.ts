@@ -13,7 +13,7 @@ const PREFIX = 'tollgate:rate:';
 /** How often a Redis that failed is tried again. */
 const PROBE_EVERY_MS = 250;
 
-export interface RateLimiterOptions {
+interface RateLimiterOptions {
   /** null limits in process. */
   readonly redis: RedisClient | null;
   /** Milliseconds that only go on. */
@@ -27,7 +27,7 @@ export interface RateLimiterOptions {
 /**
  * Limits that all gateways share through Redis; without Redis, or while it fails, limits of this process alone.
  *
- * What passes is also counted in process, for two reasons: when Redis goes away the local limits take over where
+ * Calls that pass are also counted in process, for two reasons: when Redis goes away the local limits take over where
  * the shared ones were, not with full buckets; and what this process has let through stays counted when Redis loses
  * its memory. A first failure turns to local limits at once; Redis is then probed beside the requests, never by one
  * of them.

@@ -1,8 +1,8 @@
 import type { RateLimiter, RatePolicy } from './limiter.ts';
 
 /**
- * Counts what a call has used against its key's tokens, once it is known. A call that uses more than is left
- * empties the bucket: it is answered all the same, and the key's next requests wait.
+ * Counts the usage of a call against its key's tokens, once it is known. A call that uses more than is left empties
+ * the bucket: it is still answered, and the key's next requests wait.
  */
 export async function spendTokens(
   limiter: RateLimiter,

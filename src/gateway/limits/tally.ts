@@ -1,4 +1,4 @@
-/** How many there are of each; forgets those that there are none of. */
+/** Counts by name. A name whose count falls to zero is forgotten. */
 export interface Tally {
   of(key: string): number;
   add(key: string, count: 1 | -1): void;

@@ -29,8 +29,7 @@ export interface PartsTurn {
 }
 
 /**
- * What is said next by the primitive: parts as they come (texts that follow each other are one text), and what it
- * is at.
+ * The next piece of an answer: parts as they come (texts that follow each other are one text), and progress.
  */
 export type PartsEvent =
   | { readonly type: 'part'; readonly part: Part }
@@ -46,7 +45,7 @@ export interface PartsEnd {
   readonly finish: 'stop' | 'length' | 'input' | 'cut' | 'failed';
   readonly error: string | null;
   /**
-   * What a failure is on each wire; default `provider_unavailable`. A tool that says itself why it failed is
+   * The error code of a failure; default `provider_unavailable`. A tool that says itself why it failed is
    * `unprocessable`: the same again would fail again.
    */
   readonly errorCode?: ErrorCode;

@@ -3,7 +3,7 @@ import type { Caller, Offer } from '../call.ts';
 import type { CallRequest } from '../call-request.ts';
 import type { PartsTurn } from './part.ts';
 
-/** What a door says to a primitive of another protocol. */
+/** A question of a door to a primitive of another protocol. */
 export interface PartsAsk {
   /** At least one; the last is the user's. */
   readonly turns: readonly PartsTurn[];
@@ -25,12 +25,12 @@ export interface AskContext {
   readonly wantsReceipt: boolean;
 }
 
-/** What is told of one of them before it is asked. */
+/** A description of one of them, for clients that have not asked it yet. */
 export interface Spoken {
   readonly displayName: string;
   /** May be empty. */
   readonly description: string;
-  /** Who serves it, at the prices of its calls. Not empty. */
+  /** Its offers, at the prices of its calls. Not empty. */
   readonly offers: readonly Offer[];
   /** Media types of the parts that it takes and gives, the usual one first. */
   readonly inputModes: readonly string[];
@@ -51,7 +51,7 @@ export interface Speaker {
   has(name: string): boolean;
   /** Names of what can be asked, sorted, with a sentence on each; at most `limit`. */
   list(limit: number): readonly { readonly name: string; readonly displayName: string; readonly description: string }[];
-  /** What there is to tell of one; null for an unknown name. Absent where the primitive's own protocol tells it. */
+  /** Describes one; null for an unknown name. Absent where the primitive's own protocol does. */
   about?(name: string): Promise<Spoken | null>;
   /**
    * Rejects with GatewayError `invalid_model` for an unknown name, `invalid_request` or `unprocessable` for what

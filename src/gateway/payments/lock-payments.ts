@@ -5,7 +5,7 @@ import { refuseLock } from '../pipeline.ts';
 import { PaymentNeeded, refusesPayment } from './payment-needed.ts';
 import type { Payments, PaymentSlip } from './payments.ts';
 
-/** What wants a lock. */
+/** A call or a run that is to be locked. */
 export interface Locking {
   readonly caller: Caller;
   readonly payment?: PaymentSlip | null;
@@ -92,6 +92,6 @@ export function createLockPayments(payments: Payments): LockPayments {
 
 const withoutBalance = (needed: MicroUsd) => `Insufficient balance for estimated cost: ${formatUsd(needed)} USDC`;
 
-/** What the cheapest offer would have locked. */
-const leastOf = ({ candidates, lendable }: Call): MicroUsd =>
+/** The lock of the cheapest offer, micro-USD. */
+export const leastOf = ({ candidates, lendable }: Call): MicroUsd =>
   candidates.reduce((least, { estimate }) => (estimate < least ? estimate : least), candidates[0]!.estimate) + lendable;

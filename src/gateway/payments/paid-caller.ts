@@ -3,8 +3,8 @@ import { refusesPayment } from './payment-needed.ts';
 import type { Payments, PaymentSlip } from './payments.ts';
 
 /**
- * Who makes a request that a payment came with: see Payments.callerOf. Where the payment is no good the caller
- * stays as it is, and is told so once it is known what the call costs, with the terms. Throws GatewayError
+ * The caller of a request that a payment came with: see Payments.callerOf. Where the payment is refused, the caller
+ * stays as it is. The refusal is told with the terms once the cost of the call is known. Throws GatewayError
  * `invalid_request`, `service_unavailable`.
  */
 export async function paidCaller(payments: Payments, caller: Caller, slip: PaymentSlip | null): Promise<Caller> {

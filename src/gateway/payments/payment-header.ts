@@ -12,7 +12,7 @@ const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 const RIGHT = 'the PaymentPayload of x402 version 2, an object with x402Version: 2, accepted and payload';
 
 /**
- * The payment that came with an HTTP request, in `PAYMENT-SIGNATURE` or in `X-PAYMENT`; null where there is none.
+ * The payment that came with an HTTP request, in `PAYMENT-SIGNATURE` or in `X-PAYMENT`; null without one.
  * `request`: see PaymentSlip, worked out only where there is one. Throws GatewayError `invalid_request` that names
  * the header and says what is right.
  */

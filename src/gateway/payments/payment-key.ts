@@ -1,6 +1,18 @@
 import { hash } from 'node:crypto';
 import { isObject } from '#wire';
+import type { Caller } from '../call.ts';
+import { ownIdempotencyKey } from '../idempotency/idempotency.ts';
 import type { PaymentSlip } from './payments.ts';
+
+/**
+ * The idempotency key under which an answer is kept; null for none. A request without a key of its own that is paid
+ * for in place has its payment. Callers without an account have no keys.
+ */
+export function requestKey(caller: Caller, payment: PaymentSlip | null, own: string | null): string | null {
+  if (caller.anonymous) return null;
+  if (own !== null) return ownIdempotencyKey(caller, own);
+  return caller.paying && payment ? paymentKey(payment) : null;
+}
 
 /**
  * The idempotency key of a request that is paid for by itself and has none of its own: the same for the same
@@ -10,8 +22,8 @@ export const paymentKey = ({ id, payload }: Pick<PaymentSlip, 'id' | 'payload'>)
   `payment ${id === undefined ? hash('sha256', canonical(payload)) : hash('sha256', id)}`;
 
 /**
- * What a payment alone is for (PaymentSlip.request), where its request has an idempotency key of its own: whoever
- * reads the chain must not have the same request done again by giving it another key.
+ * The digest of a request (PaymentSlip.request) with its own idempotency key: a payment without another credential is
+ * good for that key alone. A reader of the chain could otherwise have the request done again under another key.
  */
 export const keyedRequest = (request: string, key: string | null): string =>
   key === null ? request : hash('sha256', `${request} ${key}`);

@@ -2,7 +2,7 @@ import type { GatewayError } from '#wire';
 import type { MicroUsd } from '#billing';
 import type { Caller } from '../call.ts';
 
-/** What x402 (version 2) calls PaymentRequired: why a call was not made, and how it can be paid for in place. */
+/** PaymentRequired of x402 (version 2): why a call was not made, and how it can be paid for in place. */
 export interface PaymentRequired {
   readonly x402Version: 2;
   /** Why, and what to do where there are no terms for it. */
@@ -18,7 +18,7 @@ export interface PaidResource {
   readonly mimeType: string;
 }
 
-/** What x402 calls SettlementResponse, of a payment that was credited. */
+/** SettlementResponse of x402, of a payment that was credited. */
 export interface PaymentReceipt {
   readonly success: true;
   /** Id on its chain. */
@@ -27,7 +27,7 @@ export interface PaymentReceipt {
   readonly network: string;
   /** Address of the paying wallet. */
   readonly payer: string;
-  /** What arrived and was credited, micro-USD. */
+  /** The amount that arrived and was credited, micro-USD. */
   readonly amount: string;
 }
 
@@ -36,15 +36,15 @@ export interface PaymentSlip {
   /** x402's PaymentPayload as it came: JSON, of a bounded size, not looked at further. */
   readonly payload: Readonly<Record<string, unknown>>;
   /**
-   * What the request asks for, as SHA-256 in hex, and the idempotency key that it has of its own: a payment without
+   * SHA-256 in hex of the request and of its own idempotency key: a payment without
    * another credential is for one request, as whoever reads the chain could send it with another.
    */
   readonly request: string;
   /** null until it was credited. */
   receipt: PaymentReceipt | null;
-  /** What is the same for the same payment however it is written, the id of its deposit: written by callerOf. */
+  /** The id of its deposit, the same however the payment is written. Set by callerOf. */
   id?: string;
-  /** Why callerOf would not have it. */
+  /** The error by which callerOf refused it. */
   fault?: GatewayError;
 }
 
@@ -66,8 +66,8 @@ export interface Payments {
     readonly caller: Pick<Caller, 'account' | 'anonymous' | 'wallet'>;
   }): Promise<PaymentRequired>;
   /**
-   * Who makes a request that came without a credential but with a payment: the paying wallet, whose account is then
-   * the caller's, for this request alone. Any other caller as it is. Nothing is moved. Throws GatewayError
+   * The caller of a request: with a payment but without a credential the paying wallet, whose account is then the
+   * caller's, for this request alone. Any other caller as it is. Nothing is moved. Throws GatewayError
    * `payment_verification_failed`, `payment_expired`, `invalid_request`, `service_unavailable`.
    */
   callerOf(caller: Caller, slip: PaymentSlip): Promise<Caller>;

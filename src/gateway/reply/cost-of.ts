@@ -1,7 +1,7 @@
 import { formatUsd, type SettledFrame } from '#billing';
 
 /**
- * What a reply says of a settled call in its metadata, on every wire that has a place for it
+ * The cost of a settled call in the metadata of its reply, on every wire that has a place for it
  * (`tollgate/generation`). Amounts are USDC as decimal texts.
  */
 export interface CostOf {

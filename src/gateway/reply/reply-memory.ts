@@ -6,11 +6,11 @@ export interface ReplyMemory {
   open(account: string, provider: string | null): ReplyHold;
 }
 
-/** What one reply keeps in memory. */
+/** The memory of one reply. */
 export interface ReplyHold {
   /**
    * The reply keeps `bytes` now. Null: it may be read on. Else it is not to be read before this settles, which is
-   * when there is room for it; rejects with GatewayError `service_unavailable` where there is none for long.
+   * when there is room for it; rejects with GatewayError `service_unavailable` where no room comes free for long.
    */
   keeps(bytes: number): Promise<void> | null;
   /** The reply is to keep `bytes`, without waiting. False: there is no room, and it keeps what it kept. */
@@ -34,7 +34,7 @@ export interface ReplyMemoryOptions {
 
 /** A reply up to this is not counted: nearly all are smaller, and thousands of them are nothing. */
 const UNCOUNTED_BYTES = 64 * 1024;
-/** What replies to one account, and replies of one provider, may take of the whole. */
+/** One account, or one provider, may take this part of the whole (1 / SHARE). */
 const SHARE = 4;
 const WAIT_MS = 10_000;
 

@@ -1,8 +1,8 @@
 import type { Offer } from '../call.ts';
 
 /**
- * Lets calls wait that nobody can serve at the moment, such as after a restart of the gateway, when all proxies are
- * on their way back.
+ * Lets calls wait for a provider when all are away, such as after a restart of the gateway, when all proxies are on
+ * their way back.
  */
 export interface Arrivals {
   /**
@@ -14,7 +14,7 @@ export interface Arrivals {
   close(): void;
 }
 
-export interface ArrivalsOptions {
+interface ArrivalsOptions {
   /** False while an offer's provider is connected nowhere. */
   readonly present: (offer: Offer) => boolean;
   /** Tells of every provider that can be reached again. */

@@ -2,7 +2,7 @@ import type { UpstreamFailure } from '#wire';
 import type { Call, Candidate } from '../call.ts';
 import type { Health } from './router.ts';
 
-/** Whom the failures of one call speak against. */
+/** Decides which offers the failures of one call count against. */
 export interface Blame {
   /** An attempt failed by its provider's fault. `failure`: null where the call's time ran out. */
   failed(candidate: Candidate, startedAt: number, failure: Pick<UpstreamFailure, 'unreachable'> | null): void;
@@ -11,9 +11,9 @@ export interface Blame {
 }
 
 /**
- * Every failure makes its offer rest for the caller's account. It speaks against the offer only where the call
- * failed nowhere else: a request that fails at two is more likely what is wrong. It is evidence for other accounts
- * only where the call had money locked, so that accounts which cost nothing to make have no say.
+ * Every failure makes its offer rest for the caller's account. It counts against the offer only where the call
+ * failed nowhere else: a request that fails at two offers is more likely wrong itself. It is evidence for other
+ * accounts only where the call had money locked, so that accounts which cost nothing to make do not count.
  */
 export function createBlame(health: Health, call: Call): Blame {
   const { account } = call.caller;

@@ -1,5 +1,5 @@
 import { loadStatement, type Database, type Row } from '#store';
-import type { OfferFigures } from './health.ts';
+import type { OfferFigures } from './offer-figures.ts';
 import { figuresOf, type Figure } from './unsaved-figures.ts';
 
 export interface KeptFiguresOptions {
@@ -11,12 +11,12 @@ export interface KeptFiguresOptions {
   readonly saveMs?: number;
   /** How often PostgreSQL is asked for what other gateways counted. */
   readonly lookMs?: number;
-  /** The database failed: told once, until it works again. */
+  /** Called once when the database fails, and again only after it worked. */
   readonly onError: (error: Error) => void;
 }
 
 /** Figures of offers in the database, where they survive a restart and are shared by the gateways of it. */
-export interface KeptFigures {
+interface KeptFigures {
   /** Removes at most `batch` rows that nothing is shown from any more, and resolves with how many those were. */
   sweep(batch: number): Promise<number>;
   /** Writes what was counted since the last time. Never rejects. */
@@ -37,10 +37,10 @@ const TOTALS_MAX = 50_000;
 const SKEW_MS = 120_000;
 
 /**
- * Reads the figures, then writes what is counted every `saveMs`, never during a call. Each row is a sum to which
- * every gateway adds; what comes back has the additions of all. A database that is away delays it. A process that
+ * Reads the figures, then writes new counts every `saveMs`, never during a call. Each row is a sum to which every
+ * gateway adds; the row that comes back has the additions of all. A database that is away delays it. A process that
  * is killed loses the counts of the last `saveMs`, and a commit whose answer was lost is counted twice: figures are
- * no money. Rejects with the database's error.
+ * not money. Rejects with the database's error.
  */
 export async function openKeptFigures(options: KeptFiguresOptions): Promise<KeptFigures> {
   const { database, figures, now, saveMs = 5_000, lookMs = 30_000, onError } = options;
@@ -70,7 +70,7 @@ export async function openKeptFigures(options: KeptFiguresOptions): Promise<Kept
 
   const work = async (): Promise<void> => {
     try {
-      // First: what is read afterwards has it already.
+      // Saving comes first, so that the figures that are read afterwards include it.
       await save();
       const at = now();
       if (database.engine === 'postgres' && Math.abs(at - lookedAt) >= lookMs) {

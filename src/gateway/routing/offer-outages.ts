@@ -1,3 +1,4 @@
+import { dropOldest } from '#wire';
 import type { Standing } from './router.ts';
 import {
   fail,
@@ -13,8 +14,8 @@ import {
 } from './outage.ts';
 
 /**
- * The outages of one offer: one that holds for every account, and one for each account whose own calls failed. What
- * one account's calls do to a provider closes it for that account alone: anybody can write a request that a
+ * The outages of one offer: one that holds for every account, and one for each account whose own calls failed.
+ * Failures of one account's calls close the offer for that account alone: anybody can write a request that a
  * provider answers with an error, and pays nothing for it.
  */
 export interface OfferOutages {
@@ -67,7 +68,7 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
   const isPastCommon = (of: Outage | undefined, at: number): boolean =>
     of !== undefined && isDown(of, at, rules) && hasCooledDown(common, at, rules);
 
-  /** Whose try at the offer a call of this account is: its own while it knows the offer as down, else everybody's. */
+  /** The outage that a try of this account probes: its own while it knows the offer as down, else everybody's. */
   const triedFor = (account: string | undefined, at: number): Outage => {
     const of = ownOf(account);
     return of && isDown(of, at, rules) ? of : common;
@@ -96,7 +97,7 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
       if (of) own.delete(account);
       else {
         of = { ...newOutage(), witness: false, counting: 0 };
-        if (own.size >= ACCOUNTS_MAX) own.delete(own.keys().next().value!);
+        dropOldest(own, ACCOUNTS_MAX - 1);
       }
       // Newest last. If it was the one to probe the offer, it is heard of now.
       own.set(account, of);

@@ -5,7 +5,7 @@ import type { CallRequest } from '../call-request.ts';
 import type { RoutePreferences } from './preferences.ts';
 
 /** A call, as far as it matters to a price that was raised. */
-export type RaisedCall = Pick<CallRequest, 'operation' | 'capped' | 'budget' | 'preferences'>;
+type RaisedCall = Pick<CallRequest, 'operation' | 'capped' | 'budget' | 'preferences'>;
 
 /**
  * Refuses a call at a price that has jumped lately, unless its consumer named the most that it may cost: who looked

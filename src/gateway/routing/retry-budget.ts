@@ -4,11 +4,11 @@ import { createSlidingCount } from './sliding-count.ts';
 export interface RetryBudget {
   /** A call begins its first attempt. */
   called(): void;
-  /** Takes one retry; false when there is none left, and the failure stands. */
+  /** Takes one retry; false when the budget is spent, and the failure stands. */
   take(): boolean;
 }
 
-export interface RetryBudgetOptions {
+interface RetryBudgetOptions {
   readonly now: () => number;
   /** Retries per call. */
   readonly ratio?: number;

@@ -9,25 +9,25 @@ import type { RoutePreferences } from './preferences.ts';
  */
 export type Standing = 'good' | 'recent' | 'probe' | 'resting' | 'open';
 
-/** What is known of an offer's health, from real calls. */
+/** The health of offers, from real calls. */
 export interface Health {
   /**
-   * `counted`: false for a call that is free by its protocol's table: it shows that the offer is there, and is none
-   * of the work that its figures are about.
+   * `counted`: false for a call that is free by its protocol's table. It shows that the offer can be reached, and
+   * stays out of the figures.
    */
   succeeded(
     offer: Offer,
     sample: { readonly firstByteMs: number; readonly durationMs: number; readonly completionTokens: number },
     counted?: boolean,
   ): void;
-  /** Nothing of the call reached the offer, which is no account's doing: it rests for all. */
+  /** The call did not reach the offer. No account caused that, so the offer rests for all. */
   unreachable(offer: Offer, counted?: boolean): void;
   /** A call of `account` failed, which was given to the offer at `beganAt`: it rests for that account. */
   failed(offer: Offer, account: string, beganAt: number): void;
   /**
-   * The failure that was told last of this account's calls was the offer's, as the call failed nowhere else: it
-   * goes into the figures. `evidence`: it is held against the offer for all, which rests for all when several
-   * accounts say so.
+   * The last failure of this account's calls was the offer's fault, as the call failed nowhere else: it goes into
+   * the figures. `evidence`: it counts for all accounts. When several accounts have evidence, the offer rests for
+   * all.
    */
   blamed(offer: Offer, account: string, beganAt: number, evidence: boolean): void;
   /**
@@ -72,10 +72,10 @@ export interface OfferStats {
 
 export interface Router {
   /**
-   * Orders offers for attempts: at most `attemptsMax`, the best first. Empty when none is acceptable and healthy.
-   * `images`: how many the prompt holds; the price that an offer is weighed by has them in it. `costOf`: what this
-   * call costs at most at each of them, where that is not by the offer's own price; they are weighed by it then.
-   * `account`: who calls; some offers may rest for it alone.
+   * Orders offers for attempts: at most `attemptsMax`, the best first. Empty when no offer is acceptable and
+   * healthy. `images`: the number of images in the prompt, which count in the price that an offer is weighed by.
+   * `costOf`: the most that this call costs at an offer, which replaces its price. `account`: the caller's; some
+   * offers may rest for this account alone.
    */
   choose(
     offers: readonly Offer[],

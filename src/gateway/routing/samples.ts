@@ -1,7 +1,7 @@
 /** The newest measurements of one quantity. */
 export interface Samples {
   add(value: number): void;
-  /** The value that a share `p` of the samples does not exceed (nearest rank); null when there are none. */
+  /** The value that a share `p` of the samples does not exceed (nearest rank); null before the first sample. */
   percentile(p: number): number | null;
 }
 

@@ -1,7 +1,7 @@
 /** Counts of the recent past, by kind. */
 export interface SlidingCount {
   add(kind: number, now: number): void;
-  /** What lies in the slot of `at` is `count`. Nothing is done for a slot that has left the window. */
+  /** Sets the count of the slot of `at`. Does nothing for a slot that has left the window. */
   set(kind: number, at: number, count: number, now: number): void;
   /** Count of a kind over the window that ends at `now`. */
   total(kind: number, now: number): number;

@@ -10,8 +10,8 @@ export interface Figure {
   readonly count: number;
 }
 
-/** What was counted of one offer within one minute. */
-export interface FigureDelta {
+/** The counts of one offer within one minute. */
+interface FigureDelta {
   readonly offer: string;
   readonly minute: number;
   successes: number;
@@ -62,7 +62,7 @@ export function createUnsavedFigures(): UnsavedFigures {
   };
 }
 
-/** What these add to, each figure once, in an order that is the same on every gateway. */
+/** The sums of these counts, each figure once, in an order that is the same on every gateway. */
 export function figuresOf(deltas: readonly FigureDelta[]): Figure[] {
   const sums = new Map<string, Figure>();
   const add = (offer: string, kind: string, minute: number, count: number) => {

@@ -1,9 +1,10 @@
+import { dropOldest } from '#wire';
 import type { Meter, Price } from '#billing';
 import type { Offer } from '../call.ts';
 import type { RoutePreferences } from './preferences.ts';
 import type { Health, Router, Standing } from './router.ts';
 
-export interface RouterOptions {
+interface RouterOptions {
   readonly health: Health;
   /** 0 to 1, without 1. */
   readonly random: () => number;
@@ -27,7 +28,7 @@ const COMPLIANCE_FLOOR = 0.05;
 /** Rates are for so many units. */
 const UNITS = 1_000_000;
 
-/** What an offer is weighed by: micro-USD for 1M of what it is priced by. */
+/** The weight of an offer: micro-USD for 1M of its unit of price. */
 type Weigh = (offer: Offer) => number;
 
 /** An offer in the running. It is compared by `tier`, then `key`, then `draw`; the lowest is tried first. */
@@ -44,12 +45,12 @@ const STICKY = -1;
 const TIERS: Readonly<Record<Standing, number>> = { good: 0, probe: 0, recent: 1, resting: 2, open: 3 };
 
 /**
- * Chooses by weight 1/price² among offers that are well, those without a failure in the last 30 s before those with
- * one. What the consumer asked for comes first: `order`, then who served the sticky key, then `sort`. Strangers set
- * their own prices: without a word of the consumer's on it, no call goes to an offer that is `priceSpreadMax` times
- * as dear as the operator's own, nor falls back to one so much dearer than the first choice. Offers that rest after
- * a failure are left out while there are others; when they are all there is, they are tried all the same, unless
- * they failed so often in a row that they are `open`.
+ * Chooses by weight 1/price² among healthy offers; those without a failure in the last 30 s come before those with
+ * one. The consumer's wishes come first: `order`, then the offer that served the sticky key, then `sort`. Strangers
+ * set their own prices: unless the consumer asks for it, no call goes to an offer that is `priceSpreadMax` times as
+ * dear as the operator's own, nor falls back to one so much dearer than the first choice. Offers that rest after a
+ * failure are left out while there are others. When there are no others they are tried, unless they are `open`
+ * after too many failures in a row.
  */
 export function createRouter(options: RouterOptions): Router {
   const {
@@ -93,7 +94,7 @@ export function createRouter(options: RouterOptions): Router {
     return entries.sort((a, b) => a.tier - b.tier || a.key - b.key || a.draw - b.draw);
   };
 
-  /** Where the operator serves this too, what costs many times as much elsewhere is left out. */
+  /** Leaves out offers that cost many times as much as the operator's own, where the operator serves the model. */
   const atUsualPrice = (offers: readonly Offer[], preferences: RoutePreferences, weigh: Weigh): readonly Offer[] => {
     let dearest = -1;
     for (const offer of offers) if (offer.endpoint.kind === 'direct') dearest = Math.max(dearest, weigh(offer));
@@ -142,7 +143,7 @@ export function createRouter(options: RouterOptions): Router {
     served(stickyKey, offer) {
       const key = `${offer.service}\n${stickyKey}`;
       sticky.delete(key);
-      if (sticky.size >= stickyMax) sticky.delete(sticky.keys().next().value!);
+      dropOldest(sticky, stickyMax - 1);
       sticky.set(key, { offer: offer.id, until: now() + stickyTtlMs });
     },
   };
@@ -212,7 +213,9 @@ function drawOf(blended: number, random: number, compliance: number): number {
   return (-Math.log(1 - random) * price * price) / (trust * trust);
 }
 
-/** What a call with so many images weighs an offer by: one that is cheap by the token may be dear by the image. */
+/**
+ * The price of an offer for a call with so many images: one that is cheap by the token may be dear by the image.
+ */
 function priceOf(offer: Offer, images: number): number {
   const blended = blendedPrice(offer);
   return images === 0 || offer.primitive !== 'model'
@@ -223,8 +226,8 @@ function priceOf(offer: Offer, images: number): number {
 const prices = new WeakMap<Offer, number>();
 
 /**
- * Micro-USD per 1M, prompt and completion together. What is not priced by the token is as dear as the dearest part
- * of it: who opens a session, or lists tools, has not said yet what it will call there.
+ * Micro-USD per 1M, prompt and completion together. An offer without a price per token counts with the dearest part
+ * of its price: a client that opens a session, or lists tools, has not said yet what it will call.
  */
 function blendedPrice(offer: Offer): number {
   let price = prices.get(offer);

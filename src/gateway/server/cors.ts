@@ -41,7 +41,7 @@ export async function allowPages(server: FastifyInstance, origins: readonly stri
     exposedHeaders: EXPOSED,
     maxAge: DAY_S,
     credentials: false,
-    // An OPTIONS request that is no preflight is answered with what the path takes.
+    // An OPTIONS request that is not a preflight is answered with the methods of the path.
     strictPreflight: false,
   });
 }

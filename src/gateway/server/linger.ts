@@ -4,7 +4,7 @@ import { GatewayError } from '#wire';
 import type { LimitsConfig } from '#config';
 import { endsItsConnection } from './refuse-pipelines.ts';
 
-/** What is read of a body after its request was answered, and for how long. */
+/** So much of a body is read after its request was answered, and for so long. */
 const LINGER_BYTES = 32 * 1024 * 1024;
 const LINGER_MS = 5_000;
 /** Between two looks at how much has come. */
@@ -39,8 +39,8 @@ export function answerBeforeTheBody(
 function readOn(body: NodeJS.ReadableStream, socket: Socket): void {
   const end = () => socket.destroy();
   const timer = setTimeout(end, LINGER_MS).unref();
-  // What Node throws away by itself, of a body that nobody has begun to read, is no data of the request: the
-  // connection counts it.
+  // Node itself throws away a body that is not read. Those bytes are no data of the request, but the connection
+  // counts them.
   const most = socket.bytesRead + LINGER_BYTES;
   const watch = setInterval(() => {
     if (socket.bytesRead > most) end();

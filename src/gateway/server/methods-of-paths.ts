@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { GatewayError } from '#wire';
 
 /** How a route's wire says an error that is the whole reply: JSON. */
-export type TellRefusal = (error: GatewayError) => {
+type TellRefusal = (error: GatewayError) => {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
@@ -10,18 +10,18 @@ export type TellRefusal = (error: GatewayError) => {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What is said to another method of this path; the error of the chat wire where it is left out. */
+    /** The refusal of another method of this path; default the error of the chat wire. */
     readonly refusal?: TellRefusal;
   }
 }
 
-/** What there is at a path. */
-export interface RoutesOfPath {
-  /** Sorted; none where there is no such path. */
+/** The methods of a path. */
+interface RoutesOfPath {
+  /** Sorted; empty for an unknown path. */
   readonly methods: readonly string[];
   readonly refusal: TellRefusal | null;
 }
-export type MethodsOfPath = (path: string) => RoutesOfPath;
+type MethodsOfPath = (path: string) => RoutesOfPath;
 
 /**
  * Notes every route that is added from now on. Routes that are for some requests of a path only are left out:

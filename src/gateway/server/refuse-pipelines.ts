@@ -12,7 +12,8 @@ const AHEAD_MAX = 32;
 const refused = new WeakSet<IncomingMessage>();
 
 /**
- * Whether a request was refused because of those before it, and ends its connection: what is behind it is not wanted.
+ * Whether a request was refused because of those before it, and ends its connection: later requests on it are not
+ * read.
  */
 export const endsItsConnection = (request: IncomingMessage): boolean => refused.has(request);
 
@@ -35,9 +36,7 @@ export function refusePipelines(server: FastifyInstance): void {
       new GatewayError(
         'rate_limit_exceeded',
         `More than ${AHEAD_MAX} requests wait for answers on this connection: open another one`,
-        {
-          retryAfterS: 1,
-        },
+        { retryAfterS: 1 },
       ),
     );
   });

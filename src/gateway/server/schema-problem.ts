@@ -5,8 +5,8 @@ import { unknownMember } from './unknown-member.ts';
 /** The annotation of a schema node that says what would be right, to complete "<field> must be …". */
 export const MUST_BE = 'x-must-be';
 
-/** What a validator of JSON Schema found wrong, where it was told to be `verbose`. */
-export interface SchemaProblem {
+/** A finding of a validator of JSON Schema that runs with `verbose`. */
+interface SchemaProblem {
   readonly keyword: string;
   readonly instancePath: string;
   readonly params: Readonly<Record<string, unknown>>;
@@ -57,7 +57,7 @@ export function schemaError(
   return new GatewayError('invalid_request', `${at || place} ${words}${came}`, at ? { param: at } : {});
 }
 
-/** Of a field that may be one of several things each is told. */
+/** The types of a field that may be one of several things. */
 function typesOf(
   { keyword, instancePath }: SchemaProblem,
   problems: readonly SchemaProblem[],

@@ -1,6 +1,6 @@
 /**
- * What would be right, to follow the name of a field: "must be a number or null". The validator's own words ("must
- * NOT have fewer than 1 characters") are not for users.
+ * Says what a value must be, to follow the name of a field: "must be a number or null". The validator's own words
+ * ("must NOT have fewer than 1 characters") are not for users.
  */
 export function mustBe({
   keyword,

@@ -19,7 +19,7 @@ import { refusePipelines } from './refuse-pipelines.ts';
 import { schemaError } from './schema-problem.ts';
 
 export interface ServerOptions {
-  /** Whose X-Forwarded-For counts; default nobody's. */
+  /** The proxies whose X-Forwarded-For counts; default none. */
   readonly trust?: Trust;
   readonly limits: LimitsConfig;
   /** Told of every error that becomes a 5xx, with its cause; not of those of providers, which the log of calls has. */
@@ -113,7 +113,7 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   // Calls write past this, and see to it themselves.
   server.addHook('onSend', (request, _reply, payload, done) => {
     const { socket } = request.raw;
-    // What is asked from inside this process has no socket.
+    // A request from inside this process has no socket.
     if (Buffer.isBuffer(payload) && payload.byteLength > SMALL_PAGE_BYTES && socket instanceof Socket)
       socket.setTimeout(limits.clientStallMs);
     done();
@@ -156,7 +156,7 @@ function refuseUnknownRoutes(server: FastifyInstance): void {
     if (!request.is404) return payload;
     return refuse(request, reply);
   });
-  // What a route itself does not know.
+  // Unknown paths.
   server.setNotFoundHandler(refuse);
 }
 
@@ -176,7 +176,7 @@ const FULL =
 const FULL_RETRY_S = 30;
 
 /**
- * Any thrown value as an error of our vocabulary. What we do not know becomes `internal` and shows nothing of itself.
+ * Any thrown value as an error of our vocabulary. An unknown error becomes `internal` and shows nothing of itself.
  */
 export function toGatewayError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
@@ -185,10 +185,7 @@ export function toGatewayError(error: unknown): GatewayError {
     return new GatewayError(
       'service_unavailable',
       'The ledger is not reachable at the moment: retry shortly. Whether a call that had begun was charged is told by /api/v1/generation',
-      {
-        retryAfterS: 2,
-        cause: error,
-      },
+      { retryAfterS: 2, cause: error },
     );
   }
   if (error instanceof DatabaseError && error.code === UNSTORABLE_CHARACTER) {

@@ -7,10 +7,10 @@ import type { StandaloneRun } from './standalone.ts';
  * Answers requests at single services, `subscriptions/listen` in one of the places for that; every other method passes.
  */
 export function boundedListens(toService: StandaloneRun, places: ListenPlaces): StandaloneRun {
-  return async (service, request, knock, answer, toClient) => {
+  return async (service, request, context, answer, toClient) => {
     const { id, idText, method } = request.message;
-    if (method !== 'subscriptions/listen') return toService(service, request, knock, answer, toClient);
-    const place = places.take(knock.caller.account);
+    if (method !== 'subscriptions/listen') return toService(service, request, context, answer, toClient);
+    const place = places.take(context.caller.account);
     if (place === null) {
       const { status, message } = places.refusal();
       return answer.end(errorText(idText, { code: ERROR.server, message }), status);
@@ -30,7 +30,7 @@ export function boundedListens(toService: StandaloneRun, places: ListenPlaces): 
       await toService(
         service,
         request,
-        { ...knock, gone: AbortSignal.any([knock.gone, place.over]) },
+        { ...context, gone: AbortSignal.any([context.gone, place.over]) },
         within,
         toClient,
       );

@@ -27,7 +27,7 @@ const ASKED = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} } as
 /** The gateway asks for itself, on nobody's account. */
 export const OURSELVES: Caller = { account: OWN_ACCOUNT, key: null, wallet: null };
 
-/** What the servers behind the offers are and list, asked by the gateway as a modern client of its own. */
+/** Asks the servers behind the offers for their facts and lists. The gateway asks as a modern client of its own. */
 export function createOwnLists({ pipeline, servers, legs, version }: OwnListsOptions): FetchDeps {
   const meta = { [META.version]: MODERN, [META.capabilities]: ASKED, [META.clientInfo]: { name: 'tollgate', version } };
   const run = (offer: Offer, method: string, converse: Conversation['converse'], signal: AbortSignal) =>

@@ -5,7 +5,7 @@ import { requestDigest } from '../wire/request-digest.ts';
 /** Members of `_meta` by the x402 transport for MCP. */
 export const X402 = { payment: 'x402/payment', response: 'x402/payment-response' } as const;
 
-/** Who makes a request, and the payment that came with it. */
+/** The caller of a request, and the payment that came with it. */
 export interface PaidRequest {
   readonly caller: Caller;
   readonly payment: PaymentSlip | null;

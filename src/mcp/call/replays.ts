@@ -1,7 +1,7 @@
 import type { Answer } from '#wire';
 
 /**
- * What was written to clients of legacy sessions, for those whose connection broke: they come back with the id of
+ * Keeps the answers to clients of legacy sessions. A client whose connection broke comes back with the id of
  * the last event that they got.
  */
 export interface Replays {

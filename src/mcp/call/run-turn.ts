@@ -1,5 +1,4 @@
 import type { Answer } from '#wire';
-import { newCallId } from '#gateway';
 import type { AnswerCall } from './answer-call.ts';
 import { turnCall, type TurnCall, type TurnCallDeps } from './turn-call.ts';
 import type { McpTail, Turn } from '../turn/turn.ts';
@@ -8,7 +7,7 @@ export interface RunTurnDeps extends TurnCallDeps {
   readonly answerCall: AnswerCall;
 }
 
-/** What the door knows of a request beside the turn. */
+/** A request as the door knows it, with its turn. */
 export interface TurnRequest extends TurnCall {
   readonly turn: Omit<Turn, 'callId'>;
   /** null without one. */
@@ -23,21 +22,19 @@ export type RunTurn = (request: TurnRequest, answer: Answer, gone: AbortSignal) 
  */
 export function createRunTurn({ answerCall, ...deps }: RunTurnDeps): RunTurn {
   return (request, answer, gone) => {
-    const turn: Turn = { ...request.turn, callId: newCallId() };
-    const { message, client, caller, callId, continued, service } = turn;
+    const { message, client, caller, continued, service } = request.turn;
     const { rule, idempotencyKey, payment = null, target } = request;
     const asked = {
       message,
       client,
       caller,
-      callId,
       continued,
       service,
       free: rule.billing === 'free',
       idempotencyKey,
       payment,
       target,
-      request: () => turnCall(deps, request, turn),
+      request: (callId: string) => turnCall(deps, request, { ...request.turn, callId }),
       events: (bytes: Uint8Array) => bytes,
       response: (tail: unknown) => tail as McpTail | null,
     };

@@ -28,7 +28,7 @@ import type { RunTurn, TurnRequest } from './run-turn.ts';
 import type { Continued } from '../turn/turn.ts';
 
 /** The HTTP side of a request. */
-export interface Knock {
+export interface RequestContext {
   readonly caller: Caller;
   readonly requestId: string;
   readonly headers: IncomingHttpHeaders;
@@ -59,7 +59,7 @@ export interface StandaloneDeps {
 export type StandaloneRun = (
   service: string,
   request: Standalone,
-  knock: Knock,
+  context: RequestContext,
   answer: Answer,
   toClient?: (text: string) => string,
 ) => Promise<void>;
@@ -69,15 +69,15 @@ export function createStandalone({ runTurn, readPaid, seals, receipts }: Standal
   return async (
     service,
     { client, message: asked, capabilities, events, unwrapped = false },
-    knock,
+    context,
     answer,
     toClient = AS_IT_IS,
   ) => {
-    const { headers, requestId, gone } = knock;
+    const { headers, requestId, gone } = context;
     if (client === 'bare' && asked.method === 'ping')
       return answer.end(`{"jsonrpc":"2.0","id":${asked.idText},"result":{}}`, 200);
     const own = ownMeta(asked, headers, receipts);
-    const { caller, payment } = await readPaid(knock.caller, service, own);
+    const { caller, payment } = await readPaid(context.caller, service, own);
     const continued = openState(seals, caller, asked);
     if (continued === 'unknown') {
       const text =
@@ -124,7 +124,7 @@ function ruleOf(client: Standalone['client'], method: string): MethodRule {
   return rule;
 }
 
-/** What a request says to the gateway itself. */
+/** The members of a request that are for the gateway itself. */
 export interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotencyKey'> {
   /** The most that a call of a tool may cost; null without a bound, and for what is free. */
   readonly cap: CostCap | null;
@@ -133,7 +133,7 @@ export interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotency
   readonly payment: unknown;
 }
 
-/** What a request says to the gateway itself, and the request without it. Throws GatewayError `invalid_request`. */
+/** Reads the members for the gateway itself, and takes them out. Throws GatewayError `invalid_request`. */
 export function ownMeta(
   asked: RequestMessage,
   headers: IncomingHttpHeaders,

@@ -20,7 +20,7 @@ export interface TurnCallDeps extends TurnConversationDeps {
   readonly lacks: (offer: Offer, tool: string) => boolean;
 }
 
-/** What makes a call of a turn, beside the turn itself. */
+/** The facts that make a call of a turn, beside the turn itself. */
 export interface TurnCall {
   readonly rule: MethodRule;
   readonly requestId: string;
@@ -107,7 +107,7 @@ function refuseOtherThanObject({ params }: RequestMessage): void {
   );
 }
 
-/** What the span of the call says of the protocol, by the names of the semantic conventions. */
+/** Attributes of the call's span, by the names of the semantic conventions. */
 function factsOf({ client, message: { idText, method, params }, session }: Turn): Readonly<Record<string, string>> {
   const uri = params?.['uri'];
   const prompt = method === 'prompts/get' ? params?.['name'] : undefined;

@@ -4,7 +4,7 @@ import { heldToMeasure, TASK, tooLargeEnd } from '../turn/ending.ts';
 import { paramHeaderFault } from '../wire/param-headers.ts';
 import { ERROR, modernStatusOf } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
-import { broken } from '../tasks/ask-server.ts';
+import { providerFailure } from '../turn/provider-failure.ts';
 import { withoutTaskTools } from '../tasks/callable-tools.ts';
 import { declaresTasks } from '../tasks/extension.ts';
 import { keepTask, type KeepTaskDeps } from '../tasks/keep-task.ts';
@@ -50,7 +50,7 @@ export function turnConversation(
         end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal, askedAt });
         if (message.method === 'tools/call' && end.finishReason === TASK) {
           if (client !== 'modern' || facts.era !== 'modern' || !declaresTasks(turn.capabilities))
-            throw broken('it answered with a task, though the request did not say that tasks are taken', null);
+            throw providerFailure('it answered with a task, though the request did not say that tasks are taken', null);
           return await keepTask(keeping, turn, offer, { call: call!, askedAt }, end);
         }
         // Another gateway, whose clock may be ahead, may have asked first.
@@ -67,7 +67,7 @@ export function turnConversation(
   };
 }
 
-/** What a leg could not read is its server's failure. */
+/** An answer that a leg could not read is its server's failure. */
 function readable(error: unknown): unknown {
   if (!(error instanceof RawJsonError)) return error;
   return new UpstreamFailure(`the provider's answer is no MCP: ${error.message}`, {
@@ -93,7 +93,7 @@ function decorated(end: ReplyEnd, change: (result: string) => string): ReplyEnd 
 }
 
 /**
- * What cannot be read is not passed on, as a server could say in it that its tools cost something else. Throws
+ * A list that cannot be read is not passed on, as a server could name other prices in it. Throws
  * UpstreamFailure.
  */
 function checkList(result: string): void {

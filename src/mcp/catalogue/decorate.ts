@@ -3,7 +3,7 @@ import { type Offer, type ToolDefinition, viewDefinition, viewToolCallPrice } fr
 import { readTool } from './tool-entry.ts';
 import type { ToolCatalogue } from './tool-catalogue.ts';
 
-/** Members of a tool's `_meta` that are the gateway's; what a server writes there is replaced. */
+/** Members of a tool's `_meta` that are the gateway's: it replaces those that a server writes. */
 export const TOOL_META = { price: 'tollgate/price', definition: 'tollgate/definition' } as const;
 
 export interface DecorateOptions {
@@ -12,9 +12,8 @@ export interface DecorateOptions {
 }
 
 /**
- * Writes into each tool of a `tools/list` result (JSON text) what it costs and whether its definition is still what
- * it was. Everything else stays as it came. `offers`: all that a call of the service may be sent to. A text that is
- * no such result comes back unchanged.
+ * Writes the price and the state of the definition into each tool of a `tools/list` result (JSON text). Everything
+ * else stays as it came. `offers`: all that a call of the service may be sent to. Another text comes back unchanged.
  */
 export type Decorate = (text: string, offer: Offer, offers?: readonly Offer[]) => string;
 
@@ -23,7 +22,7 @@ export function createDecorate({ catalogue, now }: DecorateOptions): Decorate {
     const listing = catalogue.listingOf(offer);
     let stale = false;
 
-    /** A definition that is not the pinned one is shown as the change that it is, before it is noted. */
+    /** A definition that is not the pinned one is shown as a change before it is noted. */
     const definitionOf = (name: string, tool: string): ToolDefinition => {
       const known = listing?.tools.get(name);
       if (known?.text === tool) return known.definition;
@@ -64,8 +63,8 @@ export function createDecorate({ catalogue, now }: DecorateOptions): Decorate {
 }
 
 /**
- * A tool as an object in which no key stands twice: where one does, the last counts, as for most who read it. null
- * for what has no name.
+ * A tool as an object in which no key stands twice: where one does, the last counts, as for most readers. null for an
+ * element without a name.
  */
 function readOnce(written: string): { readonly text: string; readonly name: string } | null {
   try {
@@ -81,7 +80,7 @@ function readOnce(written: string): { readonly text: string; readonly name: stri
 }
 
 /**
- * The tool (JSON text, no key twice) with price (JSON text) and definition in its `_meta`. A `_meta` that is no
+ * The tool (JSON text, no key twice) with price (JSON text) and definition in its `_meta`. A `_meta` that is not an
  * object, or has a key twice, is replaced.
  */
 export function writeMeta(

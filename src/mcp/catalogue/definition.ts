@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Members } from '#wire';
 
-/** What the definition of a tool is: what a model is told of it. Icons, `execution` and `_meta` are not. */
+/** The members that a model is told of: they define a tool. Icons, `execution` and `_meta` do not. */
 const DEFINING = ['name', 'title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const;
 
 /**

@@ -4,7 +4,7 @@ import type { ListedItem } from './listing.ts';
 import { readPage, type ListMethod } from './read-page.ts';
 
 export interface FetchDeps {
-  /** What the server of an offer told of itself. */
+  /** Facts of an offer's server. */
   readonly facts: (offer: Offer, signal: AbortSignal) => Promise<ServerFacts>;
   /**
    * One page of a list, asked for the gateway itself: JSON text of the result; null where the server has no such
@@ -40,7 +40,9 @@ export interface FetchedLists {
 /** Characters of a name, or of a URI. */
 const KEY_MAX = 1_024;
 
-/** All lists of one server, within the limits. Rejects where the server cannot be asked or answers what is no list. */
+/**
+ * All lists of one server, within the limits. Rejects where the server cannot be asked or its answer is not a list.
+ */
 export async function fetchLists(
   offer: Offer,
   { facts, list }: FetchDeps,
@@ -60,7 +62,7 @@ export async function fetchLists(
       const text: string | null = await list(offer, method, cursor, signal);
       if (text === null) return [];
       const read = readPage(text, method, { keyMax: KEY_MAX, itemMax: limits.itemMax, itemsMax: limits.itemsMax });
-      truncated ||= read.passedOver;
+      truncated ||= read.skipped;
       for (const item of read.items) {
         if (items.has(item.key)) continue;
         if (items.size >= limits.itemsMax || size + item.text.length > limits.sizeMax) {

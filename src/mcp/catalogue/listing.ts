@@ -1,9 +1,10 @@
 import type { JsonObject } from '#wire';
 import type { ListedTool } from '#gateway';
 import type { ServerFacts } from '../turn/turn.ts';
+import type { Kind } from '../wire/subscriptions.ts';
 import type { SearchIndex } from './search-index.ts';
 
-/** A tool as its server lists it: everything in it is a stranger's word. */
+/** A tool as its server lists it: all of it is a stranger's text. */
 export interface ToolEntry extends ListedTool {
   /** The definition, JSON text as it came. No key of it stands twice. */
   readonly text: string;
@@ -17,11 +18,7 @@ export interface ListedItem {
   readonly text: string;
 }
 
-/** The kinds of lists that change on their own, as notifications name them. */
-export const KINDS = ['tools', 'resources', 'prompts'] as const;
-export type Kind = (typeof KINDS)[number];
-
-/** What the server of one offer lists, as far as the caps let it. */
+/** The lists of one offer's server, within the caps. */
 export interface ServerListing {
   readonly facts: ServerFacts;
   /** By name, in the server's order. Of several with one name, the first. */
@@ -33,7 +30,7 @@ export interface ServerListing {
   readonly index: SearchIndex;
   /** Epoch milliseconds. */
   readonly fetchedAt: number;
-  /** There is more than what is here. */
+  /** The server lists more than this. */
   readonly truncated: boolean;
   /** Characters that it holds, for the caps. */
   readonly size: number;

@@ -6,20 +6,20 @@ import type { ListedItem, ServerListing, ToolEntry } from './listing.ts';
 import { indexTools } from './search-index.ts';
 import { readTool, toEntry, type ReadTool } from './tool-entry.ts';
 
-/** Tools that are read in one go: others' calls wait meanwhile. */
+/** Tools that are read in one go: other calls wait meanwhile. */
 const IN_ONE_GO = 100;
 
 export interface MakeListing {
   readonly offer: Offer;
   readonly fetched: FetchedLists;
-  /** What was known before; entries that are still right are kept, with all that hangs on them. */
+  /** The listing before this one. Entries that are still right stay the same objects. */
   readonly before: ServerListing | null;
   /** Pins of the definitions, by tool name as their digests; null where the database does not answer. */
   readonly pin: (definitions: ReadonlyMap<string, string>) => Promise<ReadonlyMap<string, ToolPin> | null>;
   readonly now: () => number;
 }
 
-/** What a server lists, read, pinned and indexed. */
+/** Reads, pins and indexes the lists of a server. */
 export async function makeListing({ offer, fetched, before, pin, now }: MakeListing): Promise<ServerListing> {
   const { lists, facts, size, truncated } = fetched;
   const read: (ReadTool | ToolEntry)[] = [];
@@ -60,7 +60,7 @@ const sha256Of = (tool: ReadTool | ToolEntry) => ('definition' in tool ? tool.de
 
 type KnownPin = Pick<ToolPin, 'sha256' | 'changedAt'> & { readonly version: number | null };
 
-/** The entry with its pin. One that says so already stays the same object. */
+/** The entry with its pin. An entry that has this pin already stays the same object. */
 function pinned(tool: ReadTool | ToolEntry, pin: KnownPin | null | undefined): ToolEntry {
   const of =
     pin && pin.version !== null && pin.sha256 === sha256Of(tool)

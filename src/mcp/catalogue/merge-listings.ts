@@ -7,7 +7,7 @@ export interface ServiceTool {
   readonly offer: Offer;
 }
 
-/** What a service has: all that any of its providers lists. The same object until something of it changes. */
+/** All that any provider of a service lists. The same object until something of it changes. */
 export interface ServiceListing {
   readonly service: string;
   /** The cheapest first. */

@@ -1,7 +1,7 @@
 import { elementsOf, isObject, membersOf, RawJsonError } from '#wire';
 import type { ListedItem } from './listing.ts';
 
-/** The lists of a server: the method, the member of its result that is the list, and what an element is known by. */
+/** The lists of a server: the method, the member of its result that is the list, and the key of an element. */
 export const LISTS = {
   'tools/list': { member: 'tools', key: 'name' },
   'resources/list': { member: 'resources', key: 'uri' },
@@ -12,48 +12,46 @@ export type ListMethod = keyof typeof LISTS;
 
 export interface Page {
   readonly items: readonly ListedItem[];
-  /**
-   * Elements were passed over: what they are known by is missing or too long, they are too long, or a key stands twice.
-   */
-  readonly passedOver: boolean;
+  /** Elements were skipped: the key is missing or too long, the element is too long, or a member stands twice. */
+  readonly skipped: boolean;
   readonly nextCursor: string | null;
 }
 
 export interface PageLimits {
-  /** Characters of what an element is known by. */
+  /** Characters of an element's key. */
   readonly keyMax: number;
   /** Characters of an element. */
   readonly itemMax: number;
   readonly itemsMax: number;
 }
 
-/** One page of a list, of the JSON text of the result. Throws RawJsonError where it is none. */
+/** One page of a list, from the JSON text of a result. Throws RawJsonError where the text is not a list. */
 export function readPage(text: string, method: ListMethod, { keyMax, itemMax, itemsMax }: PageLimits): Page {
   const { member, key } = LISTS[method];
   const members = membersOf(text);
   const list = members.get(member);
   if (!list) throw new RawJsonError(`the result of ${method} has no ${member}`);
   const items: ListedItem[] = [];
-  let passedOver = false;
+  let skipped = false;
   for (const { start, end } of elementsOf(text, list.start, itemsMax + 1)) {
     if (items.length >= itemsMax) {
-      passedOver = true;
+      skipped = true;
       break;
     }
     const name = end - start > itemMax ? null : keyOf(text.slice(start, end), key);
-    if (name === null || name === '' || name.length > keyMax) passedOver = true;
+    if (name === null || name === '' || name.length > keyMax) skipped = true;
     else items.push({ key: name, text: ownText(text.slice(start, end)) });
   }
   const cursor = members.get('nextCursor');
   const next: unknown = cursor && parse(text.slice(cursor.start, cursor.end));
-  return { items, passedOver, nextCursor: typeof next === 'string' ? next : null };
+  return { items, skipped, nextCursor: typeof next === 'string' ? next : null };
 }
 
-/** What an element is known by; null where it is no object that says so once. */
+/** The key of an element: its name or URI. null where the element is not an object that has it once. */
 function keyOf(text: string, key: string): string | null {
   try {
     const value = parse(text);
-    // Readers differ in which of two they take.
+    // Readers differ in which of two members they take: such an element is skipped.
     membersOf(text);
     const name = isObject(value) ? value[key] : null;
     return typeof name === 'string' ? name : null;
@@ -67,7 +65,7 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    throw new RawJsonError('a part of a list is no JSON');
+    throw new RawJsonError('a part of a list is not JSON');
   }
 }
 

@@ -1,3 +1,6 @@
+import { createTally } from '#gateway';
+import { orAbort } from '../turn/waiting.ts';
+
 export interface RefresherOptions<T> {
   /**
    * Does the work for an item. Rejects where it failed. Not called again for the item before it has ended or
@@ -5,9 +8,9 @@ export interface RefresherOptions<T> {
    */
   readonly refresh: (item: T, signal: AbortSignal) => Promise<void>;
   readonly idOf: (item: T) => string;
-  /** Whose it is: nobody takes all places. */
+  /** The owner of an item: no owner takes all places. */
   readonly ownerOf: (item: T) => string;
-  /** An item that is away is not tried; when it is back, it is at once. */
+  /** An item that is away is not tried; when it is back, it is tried at once. */
   readonly present: (item: T) => boolean;
   readonly now: () => number;
   /** In [0, 1). */
@@ -15,29 +18,29 @@ export interface RefresherOptions<T> {
   /** From one refresh of an item to the next; about, so that not all come at once. */
   readonly everyMs: number;
   /**
-   * The least time between two, for an item that is said to be stale. Doubles each time until a round of `everyMs`
-   * went by without.
+   * The least time between two refreshes of an item that is said to be stale. Doubles each time until a round of
+   * `everyMs` went by without.
    */
   readonly gapMs: number;
   readonly timeoutMs: number;
-  /** Items at once, of all and of one owner. */
+  /** Items that are refreshed at once, of all owners and of one. */
   readonly concurrency: number;
   readonly concurrencyOfOwner: number;
-  /** How often is looked for what is due. */
+  /** How often due items are looked for. */
   readonly tickMs: number;
   readonly onFailed: (item: T, error: Error) => void;
 }
 
 export interface Refresher<T> {
-  /** All items that there are now. New ones are due at once, and those that are another object than before. */
+  /** Takes all items of now. New ones are due at once, and so are those that are another object than before. */
   keep(items: readonly T[]): void;
-  /** The item is known to have changed: due as soon as it may. */
+  /** The item has changed: it is due as soon as it may. */
   stale(id: string): void;
   /** Starts what is due. */
   tick(): void;
   /** Resolves when no present item waits for its first refresh any more. */
   settled(): Promise<void>;
-  /** Resolves when the item was refreshed once, or that failed; at once where there is no such item, or it is away. */
+  /** Resolves when the item was refreshed once, or that failed; at once where the item is unknown or away. */
   tried(id: string): Promise<void>;
   /** Ends what runs. */
   close(): void;
@@ -60,7 +63,7 @@ interface State<T> {
 }
 
 const FIRST_RETRY_MS = 2_000;
-/** Rounds that a server which never answers is left alone for at most. */
+/** Longest time without a try for a server that never answers, in rounds of `everyMs`. */
 const ROUNDS_MAX = 6;
 
 /**
@@ -68,56 +71,43 @@ const ROUNDS_MAX = 6;
  * always said to have changed.
  */
 export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
-  const {
-    refresh,
-    idOf,
-    ownerOf,
-    present,
-    now,
-    random,
-    everyMs,
-    gapMs,
-    timeoutMs,
-    concurrency,
-    concurrencyOfOwner,
-    onFailed,
-  } = options;
+  const { refresh, idOf, ownerOf, present, now, random, everyMs, timeoutMs, onFailed } = options;
   const states = new Map<string, State<T>>();
-  const runningOf = new Map<string, number>();
-  let running = 0;
+  const waiting: (() => void)[] = [];
+  const places = createPlaces(options.concurrency, options.concurrencyOfOwner);
   let closed = false;
-  let waiting: (() => void)[] = [];
 
   const jittered = (ms: number) => ms * (0.85 + 0.3 * random());
-  const early = (state: State<T>) => {
-    const gap = Math.min(everyMs, gapMs * 2 ** state.early);
-    state.due = Math.min(state.due, state.startedAt + gap);
+  /** Makes an item due before its time. */
+  const hasten = (state: State<T>) => {
+    const gap = Math.min(everyMs, options.gapMs * 2 ** state.early);
+    if (state.running) state.again = true;
+    else state.due = Math.min(state.due, state.startedAt + gap);
+  };
+
+  /** Notes whether an item is there. One that is back is due: its program may be another one now. */
+  const look = (state: State<T>) => {
+    const away = !present(state.item);
+    if (!away && state.away) hasten(state);
+    state.away = away;
   };
 
   const tellSettled = () => {
     if (waiting.length === 0) return;
     for (const state of states.values()) if (!state.tried && !state.away) return;
-    for (const resolve of waiting.splice(0)) resolve();
+    wake(waiting);
   };
 
   async function run(state: State<T>): Promise<void> {
     const { item } = state;
-    const owner = ownerOf(item);
     const controller = new AbortController();
     const at = now();
     state.early = at - state.startedAt < everyMs / 2 ? state.early + 1 : 0;
     state.startedAt = at;
     state.running = controller;
     state.again = false;
-    running++;
-    runningOf.set(owner, (runningOf.get(owner) ?? 0) + 1);
-    const timer = setTimeout(() => controller.abort(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-    const aborted = Promise.withResolvers<never>();
-    controller.signal.addEventListener('abort', () => aborted.reject(controller.signal.reason as Error), {
-      once: true,
-    });
     try {
-      await Promise.race([refresh(item, controller.signal), aborted.promise]);
+      await inTime(refresh(item, controller.signal), controller, timeoutMs);
       state.failures = 0;
       state.due = at + jittered(everyMs);
     } catch (error) {
@@ -125,15 +115,11 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
       state.due = at + jittered(Math.min(FIRST_RETRY_MS * 2 ** (state.failures - 1), everyMs * ROUNDS_MAX));
       if (!closed && states.get(idOf(item)) === state) onFailed(item, error as Error);
     } finally {
-      clearTimeout(timer);
-      running--;
-      const left = runningOf.get(owner)! - 1;
-      if (left === 0) runningOf.delete(owner);
-      else runningOf.set(owner, left);
+      places.leave(ownerOf(item));
       state.running = null;
       state.tried = true;
-      for (const resolve of state.waiting.splice(0)) resolve();
-      if (state.again) early(state);
+      wake(state.waiting);
+      if (state.again) hasten(state);
       tellSettled();
     }
     // Others may have waited for the place.
@@ -143,19 +129,10 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
   function tick(): void {
     if (closed) return;
     const at = now();
-    const due: State<T>[] = [];
-    for (const state of states.values()) {
-      if (state.running) continue;
-      const here = present(state.item);
-      // Its program may be another one now.
-      if (here && state.away) early(state);
-      state.away = !here;
-      if (here && state.due <= at) due.push(state);
-    }
-    if (due.length > 1) due.sort((a, b) => a.due - b.due);
-    for (const state of due) {
-      if (running >= concurrency) break;
-      if ((runningOf.get(ownerOf(state.item)) ?? 0) < concurrencyOfOwner) void run(state);
+    for (const state of states.values()) if (!state.running) look(state);
+    const due = [...states.values()].filter((state) => !state.running && !state.away && state.due <= at);
+    for (const state of due.sort((a, b) => a.due - b.due)) {
+      if (places.take(ownerOf(state.item))) void run(state);
     }
     tellSettled();
   }
@@ -168,40 +145,25 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
         const id = idOf(item);
         kept.add(id);
         const state = states.get(id);
-        if (!state) {
-          const never = 0;
-          states.set(id, {
-            item,
-            due: never,
-            startedAt: never,
-            early: 0,
-            failures: 0,
-            tried: false,
-            away: false,
-            running: null,
-            again: false,
-            waiting: [],
-          });
-        } else if (state.item !== item) {
+        if (!state) states.set(id, newState(item));
+        else if (state.item !== item) {
           state.item = item;
           state.failures = 0;
-          if (state.running) state.again = true;
-          else early(state);
+          hasten(state);
         }
       }
-      for (const [id, state] of states)
-        if (!kept.has(id)) {
-          states.delete(id);
-          for (const resolve of state.waiting.splice(0)) resolve();
-          state.running?.abort(new Error('the offer is gone'));
-        }
+      for (const [id, state] of states) {
+        if (kept.has(id)) continue;
+        states.delete(id);
+        wake(state.waiting);
+        state.running?.abort(new Error('the offer is gone'));
+      }
       tick();
     },
     stale(id) {
       const state = states.get(id);
       if (!state) return;
-      if (state.running) state.again = true;
-      else early(state);
+      hasten(state);
       tick();
     },
     tick,
@@ -219,13 +181,50 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
     close() {
       closed = true;
       clearInterval(timer);
-      for (const { running: one, waiting: others } of states.values()) {
-        one?.abort(new Error('the gateway is closing'));
-        for (const resolve of others.splice(0)) resolve();
+      for (const state of states.values()) {
+        state.running?.abort(new Error('the gateway is closing'));
+        wake(state.waiting);
       }
       states.clear();
-      for (const resolve of waiting.splice(0)) resolve();
-      waiting = [];
+      wake(waiting);
     },
   };
+}
+
+/** An item that was never refreshed: it is due at once. */
+function newState<T>(item: T): State<T> {
+  const never = { due: 0, startedAt: 0, early: 0, failures: 0, tried: false };
+  return { item, ...never, away: false, running: null, again: false, waiting: [] };
+}
+
+/** Places for items that are refreshed at once, of all owners and of one. */
+function createPlaces(max: number, maxOfOwner: number) {
+  const ofOwner = createTally();
+  let taken = 0;
+  return {
+    take(owner: string): boolean {
+      if (taken >= max || ofOwner.of(owner) >= maxOfOwner) return false;
+      taken++;
+      ofOwner.add(owner, 1);
+      return true;
+    },
+    leave(owner: string): void {
+      taken--;
+      ofOwner.add(owner, -1);
+    },
+  };
+}
+
+/** Waits for work, which is aborted after `ms`. */
+async function inTime(work: Promise<void>, controller: AbortController, ms: number): Promise<void> {
+  const timer = setTimeout(() => controller.abort(new Error(`no answer within ${ms} ms`)), ms);
+  try {
+    await orAbort(work, controller.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function wake(waiting: (() => void)[]): void {
+  for (const resolve of waiting.splice(0)) resolve();
 }

@@ -1,8 +1,9 @@
 import type { Catalog, Offer, ToolListings, ToolPins } from '#gateway';
 import { fetchLists, type FetchDeps, type FetchLimits } from './fetch-lists.ts';
-import { KINDS, type Kind, type ServerListing, type ToolEntry } from './listing.ts';
+import { KINDS, type Kind } from '../wire/subscriptions.ts';
+import type { ServerListing, ToolEntry } from './listing.ts';
 import { makeListing } from './make-listing.ts';
-import { createRefresher } from './refresher.ts';
+import { createRefresher, type RefresherOptions } from './refresher.ts';
 import { searchTools } from './search-index.ts';
 import { isCurrent, mergeListings, type ServiceListing, type ServiceTool } from './merge-listings.ts';
 
@@ -16,13 +17,13 @@ export interface FindOptions {
   readonly services: readonly string[] | null;
 }
 
-/** What has changed in the lists of a service. */
+/** A change in the lists of a service. */
 export interface Change {
   readonly service: string;
   readonly kinds: readonly Kind[];
 }
 
-/** What the servers of all tool offers list. */
+/** The lists of the servers of all tool offers. */
 export interface ToolCatalogue extends ToolListings {
   toolsOf(offer: Offer): readonly ToolEntry[] | null;
   /** null where the server was never reached. */
@@ -31,16 +32,15 @@ export interface ToolCatalogue extends ToolListings {
   schemaOf(offer: Offer, tool: string): object | null;
   /** Names of all tool services, in order. */
   services(): readonly string[];
-  /** When the first of its offers was made; epoch milliseconds. Infinity where there is no such service. */
+  /** When the first of its offers was made; epoch milliseconds. Infinity for an unknown service. */
   since(service: string): number;
-  /** null where there is no such service. */
+  /** null for an unknown service. */
   service(name: string): ServiceListing | null;
   /**
-   * The tools that say most of the query's words, best first. The same query on the same tools gives the same, in
-   * the same order.
+   * The tools that match the query's words best, best first. The same query on the same tools gives the same order.
    */
   find(query: string, options: FindOptions): readonly FoundTool[];
-  /** The server of the offer lists something else than what is known: it is asked soon. */
+  /** The server of the offer lists something else than is known: it is asked soon. */
   stale(offer: Offer): void;
   onChanged(listener: (change: Change) => void): () => void;
   /** Resolves when all servers of a service were asked once, whether they could be reached or not. */
@@ -56,7 +56,7 @@ export interface ToolCatalogueOptions extends FetchDeps {
   /** Whether the provider of an offer is connected; default always. */
   readonly present?: (offer: Offer) => boolean;
   readonly now: () => number;
-  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number;
   readonly random: () => number;
   readonly onError: (error: Error, offer: Offer) => void;
@@ -86,12 +86,12 @@ const LIMITS: CatalogueLimits = {
 };
 
 /**
- * Asks the servers of all tool offers what they have, for the gateway itself and in the background: at once when an
- * offer appears or changes, then every now and then. Of a server that cannot be reached, what it said last stands.
- * Nothing that a definition refers to is ever fetched.
+ * Reads the lists of all tool offers' servers, for the gateway itself and in the background: at once when an offer
+ * appears or changes, then every now and then. The last lists of a server stay while it cannot be reached. References
+ * in definitions are never followed.
  */
 export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogue {
-  const { catalog, pins, now, present = () => true, onError } = options;
+  const { catalog, pins, now, onError } = options;
   const limits = { ...LIMITS, ...options.limits };
   const listings = new Map<string, ServerListing>();
   const views = new Map<string, ServiceListing>();
@@ -107,34 +107,22 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     for (const listener of listeners) listener({ service, kinds });
   };
 
-  const refresher = createRefresher<Offer>({
-    refresh,
-    idOf: ({ id }) => id,
-    ownerOf: ({ provider }) => provider.id,
-    present,
-    now: options.elapsed,
-    random: options.random,
-    everyMs: options.refreshMs ?? 300_000,
-    gapMs: options.gapMs ?? 10_000,
-    timeoutMs: options.timeoutMs ?? 30_000,
-    concurrency: options.concurrency ?? 8,
-    concurrencyOfOwner: 2,
-    tickMs: options.tickMs ?? 1_000,
-    onFailed: (offer, error) => onError(error, offer),
-  });
+  const refresher = createRefresher(refreshing(options, refresh));
 
   async function refresh(offer: Offer, signal: AbortSignal): Promise<void> {
-    const fetched = await fetchLists(offer, options, { ...limits, sizeMax: roomOf(offer) }, signal);
+    const fetched = await fetchLists(
+      offer,
+      options,
+      { ...limits, sizeMax: roomOf(offer, listings, offers, limits) },
+      signal,
+    );
     const before = listings.get(offer.id) ?? null;
-    const pin = async (definitions: ReadonlyMap<string, string>) => {
-      try {
-        return await pins.note(offer.provider.id, offer.service, definitions);
-      } catch (error) {
-        // The list itself is right, and what was known of its versions stands.
+    const pin = (definitions: ReadonlyMap<string, string>) =>
+      pins.note(offer.provider.id, offer.service, definitions).catch((error: unknown) => {
+        // The list itself is right, and the versions that were known stay.
         onError(error as Error, offer);
         return null;
-      }
-    };
+      });
     const listing = await makeListing({ offer, fetched, before, pin, now });
     if (signal.aborted || !offers.has(offer.id)) return;
     listings.set(offer.id, listing);
@@ -142,19 +130,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     if (changed.length > 0) tell(offer.service, changed);
   }
 
-  /** Characters that the lists of an offer may have, beside those of the others. */
-  function roomOf(offer: Offer): number {
-    let total = 0;
-    let own = 0;
-    for (const [id, { size }] of listings) {
-      if (id === offer.id) continue;
-      total += size;
-      if (offers.get(id)?.provider.id === offer.provider.id) own += size;
-    }
-    return Math.max(0, Math.min(limits.sizeMax, limits.providerSizeMax - own, limits.totalSizeMax - total));
-  }
-
-  /** Takes over the offers that there are now. */
+  /** Takes over the offers of now. */
   function sync(): void {
     if (seen === catalog.version()) return;
     seen = catalog.version();
@@ -165,7 +141,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     names = [...groups.keys()].sort();
     for (const id of listings.keys()) if (!offers.has(id)) listings.delete(id);
     for (const service of views.keys()) if (!groups.has(service)) views.delete(service);
-    // Of a new service nothing is known yet.
+    // Nothing is known of a new service yet.
     for (const [service, group] of before) if (shownOf(group) !== shownOf(groups.get(service))) tell(service, KINDS);
     refresher.keep(all);
   }
@@ -181,7 +157,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     return view;
   }
 
-  // Nobody may ask for long, and what an offer has is to be known when somebody does.
+  // The lists are to be known when somebody asks, however long nobody did.
   const watch = setInterval(sync, options.tickMs ?? 1_000).unref();
   sync();
 
@@ -201,27 +177,8 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     service,
     find(query, { limit, services }) {
       sync();
-      const searched = (services ?? names).flatMap((name) => {
-        const view = service(name);
-        return view ? view.listings.flatMap((listing) => (listing ? [[view, listing.index] as const] : [])) : [];
-      });
-      const best = new Map<ServiceTool, { readonly found: FoundTool; readonly score: number }>();
-      // Several providers may list the same tool, which is found once.
-      const providers = searched.reduce((most, [{ offers: of }]) => Math.max(most, of.length), 1);
-      for (const { of, name, score } of searchTools(query, searched, limit * providers)) {
-        const tool = of.tools.get(name);
-        if (tool && (best.get(tool)?.score ?? -1) < score)
-          best.set(tool, { found: { ...tool, service: of.service }, score });
-      }
-      return [...best.values()]
-        .sort(
-          (a, b) =>
-            b.score - a.score ||
-            compare(a.found.service, b.found.service) ||
-            compare(a.found.tool.name, b.found.tool.name),
-        )
-        .slice(0, limit)
-        .map(({ found }) => found);
+      const searched = (services ?? names).flatMap((name) => service(name) ?? []);
+      return findTools(query, limit, searched);
     },
     stale: ({ id }) => refresher.stale(id),
     onChanged(listener) {
@@ -244,9 +201,68 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
   };
 }
 
+/** How the lists of offers are refreshed. */
+const refreshing = (
+  { present = () => true, onError, elapsed, random, ...options }: ToolCatalogueOptions,
+  refresh: RefresherOptions<Offer>['refresh'],
+): RefresherOptions<Offer> => ({
+  refresh,
+  idOf: ({ id }) => id,
+  ownerOf: ({ provider }) => provider.id,
+  present,
+  now: elapsed,
+  random,
+  everyMs: options.refreshMs ?? 300_000,
+  gapMs: options.gapMs ?? 10_000,
+  timeoutMs: options.timeoutMs ?? 30_000,
+  concurrency: options.concurrency ?? 8,
+  concurrencyOfOwner: 2,
+  tickMs: options.tickMs ?? 1_000,
+  onFailed: (offer, error) => onError(error, offer),
+});
+
+/** Characters that the lists of an offer may have, beside the lists of other offers. */
+function roomOf(
+  offer: Offer,
+  listings: ReadonlyMap<string, ServerListing>,
+  offers: ReadonlyMap<string, Offer>,
+  { sizeMax, providerSizeMax, totalSizeMax }: CatalogueLimits,
+): number {
+  let total = 0;
+  let own = 0;
+  for (const [id, { size }] of listings) {
+    if (id === offer.id) continue;
+    total += size;
+    if (offers.get(id)?.provider.id === offer.provider.id) own += size;
+  }
+  return Math.max(0, Math.min(sizeMax, providerSizeMax - own, totalSizeMax - total));
+}
+
+/** The best tools of services for a query, at most `limit`. */
+function findTools(query: string, limit: number, services: readonly ServiceListing[]): readonly FoundTool[] {
+  const searched = services.flatMap((view) =>
+    view.listings.flatMap((listing) => (listing ? [[view, listing.index] as const] : [])),
+  );
+  const best = new Map<ServiceTool, { readonly found: FoundTool; readonly score: number }>();
+  // Several providers may list the same tool, which is found once.
+  const providers = searched.reduce((most, [{ offers }]) => Math.max(most, offers.length), 1);
+  for (const { of, name, score } of searchTools(query, searched, limit * providers)) {
+    const tool = of.tools.get(name);
+    if (tool && (best.get(tool)?.score ?? -1) < score)
+      best.set(tool, { found: { ...tool, service: of.service }, score });
+  }
+  return [...best.values()]
+    .sort(
+      (a, b) =>
+        b.score - a.score || compare(a.found.service, b.found.service) || compare(a.found.tool.name, b.found.tool.name),
+    )
+    .slice(0, limit)
+    .map(({ found }) => found);
+}
+
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** What a client sees of a service's offers themselves: an offer of the same price in place of another is no change. */
+/** The part of a service's offers that a client sees: another offer at the same price is not a change. */
 function shownOf(offers: readonly Offer[] | undefined): string {
   if (!offers) return '';
   const priceOf = ({ id, price, variants, priceCap }: Offer) =>

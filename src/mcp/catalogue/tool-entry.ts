@@ -13,7 +13,7 @@ export interface ReadTool {
   readonly remoteRef: boolean;
 }
 
-/** A tool of its JSON text. Throws RawJsonError and SyntaxError where the text is none. */
+/** Reads a tool (JSON text). Throws RawJsonError and SyntaxError where the text is not a tool. */
 export function readTool(text: string): ReadTool {
   const value = JSON.parse(text) as JsonObject;
   const members = membersOf(text);
@@ -28,7 +28,7 @@ export function readTool(text: string): ReadTool {
   };
 }
 
-/** The entry of a tool, with how often its definition has changed. */
+/** The entry of a tool, with the version of its definition. */
 export function toEntry(
   { sha256, remoteRef, ...tool }: ReadTool,
   pin: Pick<ToolDefinition, 'version' | 'changedAt'>,

@@ -1,4 +1,5 @@
 import type { FastifySchema } from 'fastify';
+import { JSON_RPC_ERROR } from '#pages';
 
 const TAGS = ['MCP'];
 
@@ -14,13 +15,6 @@ const SESSION = {
   },
 };
 
-const CAP = {
-  'x-max-cost': {
-    type: 'string',
-    description: 'USD that a `tools/call` and all calls that are made for it may cost together',
-  },
-};
-
 const MESSAGE = {
   type: 'object',
   required: ['jsonrpc', 'method'],
@@ -29,26 +23,6 @@ const MESSAGE = {
     id: { type: ['string', 'integer'], description: 'Absent from a notification' },
     method: { type: 'string', description: 'Such as `tools/list` or `tools/call`' },
     params: { type: 'object' },
-  },
-};
-
-const ERROR_ANSWER = {
-  type: 'object',
-  description: 'A JSON-RPC error.',
-  properties: {
-    jsonrpc: { const: '2.0' },
-    id: { type: ['string', 'integer', 'null'] },
-    error: {
-      type: 'object',
-      properties: {
-        code: { type: 'integer' },
-        message: { type: 'string', description: 'What is wrong, and what would be right' },
-        data: {
-          type: 'object',
-          description: 'Where the gateway itself says it: `type`, a stable name such as `rate_limit_exceeded`',
-        },
-      },
-    },
   },
 };
 
@@ -81,15 +55,15 @@ const querystring = {
 };
 
 /**
- * What the reference says of an address of MCP, by method. It describes and does not validate: the messages are
- * understood by what they are. `all`: the address of all services. `hide`: it is described at another place.
+ * Describes an address of MCP for the reference, by method. It does not validate: messages are understood by what
+ * they are. `all`: the address of all services. `hide`: it is described at another place.
  */
 export function describeRoutes(
   all: boolean,
   hide: boolean,
 ): Readonly<Record<'post' | 'get' | 'delete', FastifySchema>> {
   const what = all ? 'every MCP service, agent and model that the caller may use' : 'one MCP service, agent or model';
-  const common = { tags: TAGS, hide, ...(all ? { querystring } : { params }), response: { default: ERROR_ANSWER } };
+  const common = { tags: TAGS, hide, ...(all ? { querystring } : { params }), response: { default: JSON_RPC_ERROR } };
   const method = all ? 'tools/list' : 'tools/call';
   const example = {
     jsonrpc: '2.0',
@@ -102,24 +76,24 @@ export function describeRoutes(
       ...common,
       response: {
         200: { type: 'object', description: 'The response, as JSON or as the last event of a stream.' },
-        default: ERROR_ANSWER,
+        default: JSON_RPC_ERROR,
       },
       summary: `Call ${what}`,
       description: POST,
       consumes: ['application/json'],
-      headers: { type: 'object', properties: { ...SESSION, ...CAP } },
+      headers: { type: 'object', properties: SESSION },
       body: { ...MESSAGE, examples: [example] },
     },
     get: {
       ...common,
-      response: { 200: EVENT_STREAM, default: ERROR_ANSWER },
+      response: { 200: EVENT_STREAM, default: JSON_RPC_ERROR },
       summary: `Listen to a session with ${what}`,
       description: 'The event stream of a session of the revisions before 2026-07-28.',
       headers: { type: 'object', required: ['mcp-session-id'], properties: SESSION },
     },
     delete: {
       ...common,
-      response: { 200: ENDED, default: ERROR_ANSWER },
+      response: { 200: ENDED, default: JSON_RPC_ERROR },
       summary: `End a session with ${what}`,
       headers: { type: 'object', required: ['mcp-session-id'], properties: SESSION },
     },

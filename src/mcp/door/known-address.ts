@@ -8,13 +8,10 @@ export interface KnownAddressDeps {
   readonly speakers: () => Partial<Speakers>;
 }
 
-/** Names of a kind that a wrong one is compared with. */
+/** Names of a kind that a wrong name is compared with. */
 const NEAR_MAX = 1_000;
 
-/**
- * Rejects with GatewayError `not_found` and the nearest names where an address is of no tool service, here or at
- * another gateway.
- */
+/** Rejects with GatewayError `not_found` and the nearest names where no tool service has the name, at any gateway. */
 export function createKnownAddress({
   catalog,
   pipeline,

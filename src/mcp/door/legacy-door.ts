@@ -3,59 +3,95 @@ import {
   createAnswer,
   errorText,
   GatewayError,
+  type JsonRpcMessage,
   type KeepAlive,
   type NotificationMessage,
   parseMessage,
+  type ReplySink,
   type RequestMessage,
   type ResponseMessage,
+  resultText,
 } from '#wire';
 import { runBatch } from '../wire/batch.ts';
-import { toMcpError, worthTelling } from '../wire/errors-mcp.ts';
+import type { Inbound } from '../wire/classify.ts';
+import { endWithError, toMcpError } from '../wire/errors-mcp.ts';
 import { ERROR, LEGACY_METHODS } from '../wire/revisions.ts';
-import type { LegacyDoor } from './routes.ts';
+import type { RequestContext } from '../call/standalone.ts';
+import type { Replays } from '../call/replays.ts';
+import type { KeptSession, KeptUse } from '../sessions/kept-sessions.ts';
+import type { Opened } from '../sessions/opened-session.ts';
 import { BATCH_OUTSIDE, NO_SESSION } from '../turn/session.ts';
-import type { Knock } from '../call/standalone.ts';
 import type { McpTail } from '../turn/turn.ts';
 
-/** Sessions of one kind, each used by way of a `Use`, which is left when its request or stream is over. */
-export interface SessionKeeper<Use extends { leave(): void }> {
-  open(service: string | null, message: RequestMessage, knock: Knock, answer: Answer): Promise<void>;
+/** Answers clients with a session. `service` is null for the aggregate. */
+export interface LegacyDoor {
+  /** A POST of the session's client, or the one that opens it. */
+  post(service: string | null, inbound: LegacyInbound, context: RequestContext, answer: Answer): Promise<void>;
+  /** The stream that a client listens on for messages outside of its requests. */
+  listen(service: string | null, session: string, context: RequestContext, sink: ReplySink): Promise<void>;
+  /** Ends a session. */
+  end(service: string | null, session: string, context: RequestContext): Promise<void>;
+}
+
+export type LegacyInbound = Extract<Inbound, { kind: 'initialize' | 'legacy' | 'batch' }>;
+
+/** How sessions of one kind are opened, used and ended. */
+export interface SessionHandlers<S extends KeptSession> {
+  /** Answers `initialize`. null where the call ended without an answer. */
+  open(service: string | null, message: RequestMessage, context: RequestContext): Promise<Opened | null>;
   /** null where this account has no such session. */
-  enter(service: string | null, id: string, account: string): Promise<Use | null>;
-  /** One request, of the table of legacy methods. Throws GatewayError. */
-  request(use: Use, asked: RequestMessage, events: boolean, knock: Knock, answer: Answer): Promise<void>;
-  /** A notification or a response: null where it was taken. Throws GatewayError. */
-  tell(use: Use, message: NotificationMessage | ResponseMessage, knock: Knock): Promise<McpTail | null>;
-  listen(use: Use, knock: Knock, answer: Answer): Promise<void>;
+  enter(service: string | null, id: string, account: string): Promise<KeptUse<S> | null>;
+  /** Answers one request of the table of legacy methods, other than `ping`. Throws GatewayError. */
+  request(
+    use: KeptUse<S>,
+    asked: RequestMessage,
+    events: boolean,
+    context: RequestContext,
+    answer: Answer,
+  ): Promise<void>;
+  /** Takes a notification or a response: null, or the refusal. Throws GatewayError. */
+  tell(use: KeptUse<S>, message: Told, context: RequestContext): Promise<McpTail | null>;
+  listen(use: KeptUse<S>, lastEventId: string | null, context: RequestContext, answer: Answer): Promise<void>;
   /** False where `enter` would give null. */
   end(service: string | null, id: string, account: string): Promise<boolean>;
 }
 
+/** A message that a client waits for no answer to. */
+export type Told = NotificationMessage | ResponseMessage;
+
 export interface LegacyDoorDeps {
+  readonly replays: Replays;
   readonly keepAlive: KeepAlive;
-  /** Told of what fails in a way that no wire has a word for. */
+  /** Told of failures that no wire has a word for. */
   readonly onError: (error: unknown) => void;
 }
 
 /** The HTTP side of sessions: single messages, batches, the stream, the end. */
-export function createLegacyDoor<Use extends { leave(): void }>(
-  keeper: SessionKeeper<Use>,
-  { keepAlive, onError }: LegacyDoorDeps,
+export function createLegacyDoor<S extends KeptSession>(
+  handlers: SessionHandlers<S>,
+  { replays, keepAlive, onError }: LegacyDoorDeps,
 ): LegacyDoor {
-  async function message(use: Use, text: string, events: boolean, knock: Knock, answer: Answer): Promise<void> {
-    const asked = parseMessage(text);
-    if (!asked) throw new GatewayError('internal', 'Internal error');
+  async function message(
+    use: KeptUse<S>,
+    asked: JsonRpcMessage,
+    events: boolean,
+    context: RequestContext,
+    answer: Answer,
+  ): Promise<void> {
     if (asked.kind === 'request') {
-      if (LEGACY_METHODS[asked.method]) return keeper.request(use, asked, events, knock, answer);
+      if (asked.method === 'ping') return answer.end(resultText(asked.idText, '{}'), 200);
+      if (LEGACY_METHODS[asked.method]) return handlers.request(use, asked, events, context, answer);
       return answer.end(errorText(asked.idText, { code: ERROR.methodNotFound, message: 'Method not found' }), 200);
     }
-    const refusal = await keeper.tell(use, asked, knock);
+    const refusal = await handlers.tell(use, asked, context);
     if (refusal === null) answer.close();
     else answer.end(refusal.text, refusal.status);
   }
 
   /** One message of a batch: its response as text. */
-  async function ofBatch(use: Use, text: string, knock: Knock): Promise<string | null> {
+  async function ofBatch(use: KeptUse<S>, text: string, context: RequestContext): Promise<string | null> {
+    const asked = parseMessage(text);
+    if (!asked) throw new Error('a message of a batch that was read cannot be read again');
     let response: string | null = null;
     const keeping: Answer = {
       events: async () => {},
@@ -64,25 +100,24 @@ export function createLegacyDoor<Use extends { leave(): void }>(
       },
       close: () => {},
     };
-    const asked = parseMessage(text);
     try {
-      await message(use, text, false, knock, keeping);
+      await message(use, asked, false, context, keeping);
     } catch (error) {
-      if (asked?.kind === 'request') return toMcpError(error, asked.idText).text;
+      if (asked.kind === 'request') return toMcpError(error, asked.idText).text;
     }
-    return asked?.kind === 'request' ? response : null;
+    return asked.kind === 'request' ? response : null;
   }
 
-  /** Runs something in a session, if this is one of the account's. */
+  /** Runs something in a session, if the account has it. */
   async function inside(
     service: string | null,
     id: string | null,
-    { caller }: Knock,
+    { caller }: RequestContext,
     answer: Answer,
-    run: (use: Use) => Promise<void>,
+    run: (use: KeptUse<S>) => Promise<void>,
   ): Promise<void> {
     if (id === null) return answer.end(BATCH_OUTSIDE.text, BATCH_OUTSIDE.status);
-    const use = await keeper.enter(service, id, caller.account);
+    const use = await handlers.enter(service, id, caller.account);
     if (use === null) return answer.end(NO_SESSION.text, NO_SESSION.status);
     try {
       await run(use);
@@ -91,40 +126,47 @@ export function createLegacyDoor<Use extends { leave(): void }>(
     }
   }
 
-  /** Whatever goes wrong is the answer. */
+  /** Runs something whose failure is the answer. */
   async function answered(idText: string, answer: Answer, run: () => Promise<void>): Promise<void> {
     try {
       await run();
     } catch (error) {
-      const told = worthTelling(error);
-      if (told !== null) onError(told);
-      const { status, headers, text } = toMcpError(error, idText);
-      answer.end(text, status, headers);
+      endWithError(answer, error, idText, onError);
     }
   }
 
   return {
-    async post(service, inbound, knock, answer) {
+    async post(service, inbound, context, answer) {
       const { kind } = inbound;
       const idText = kind !== 'batch' && inbound.message.kind === 'request' ? inbound.message.idText : 'null';
       await answered(idText, answer, async () => {
-        if (kind === 'initialize') return keeper.open(service, inbound.message, knock, answer);
-        await inside(service, inbound.session, knock, answer, async (use) => {
-          if (kind === 'legacy') return message(use, inbound.message.text, inbound.acceptsEvents, knock, answer);
-          const responses = await runBatch(inbound.texts, (text) => ofBatch(use, text, knock));
+        if (kind === 'initialize') {
+          const opened = await handlers.open(service, inbound.message, context);
+          if (opened === null) return;
+          const { session, tail } = opened;
+          return answer.end(tail.text, tail.status, session === null ? {} : { 'mcp-session-id': session.id });
+        }
+        await inside(service, inbound.session, context, answer, async (use) => {
+          if (kind === 'legacy') return message(use, inbound.message, inbound.acceptsEvents, context, answer);
+          const responses = await runBatch(inbound.texts, (text) => ofBatch(use, text, context));
           if (responses === null) answer.close();
           else answer.end(responses, 200);
         });
       });
     },
-    async listen(service, session, knock, sink) {
+    async listen(service, session, context, sink) {
       const answer = createAnswer({ sink, events: true, keepAlive });
+      const last = context.headers['last-event-id'];
+      const lastEventId = typeof last === 'string' ? last : null;
       await answered('null', answer, () =>
-        inside(service, session, knock, answer, (use) => keeper.listen(use, knock, answer)),
+        inside(service, session, context, answer, async (use) => {
+          if (lastEventId !== null && (await replays.resume(use.session.id, lastEventId, answer))) return;
+          await handlers.listen(use, lastEventId, context, answer);
+        }),
       );
     },
     async end(service, session, { caller }) {
-      if (!(await keeper.end(service, session, caller.account)))
+      if (!(await handlers.end(service, session, caller.account)))
         throw new GatewayError('not_found', 'Session not found');
     },
   };

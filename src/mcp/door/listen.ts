@@ -8,15 +8,17 @@ import {
   type UpstreamExchange,
   type UpstreamReply,
 } from '#gateway';
-import { isSessionLost, readRefusal, refuseOurs, sessionHeaders } from '../servers/legacy-server.ts';
+import { isSessionLost, readRefusal, sessionHeaders } from '../servers/legacy-server.ts';
+import { freeEnd } from '../turn/ending.ts';
+import { LISTENING } from '../turn/events.ts';
+import { refuseCredentialStatus } from '../turn/provider-failure.ts';
 import { ERROR } from '../wire/revisions.ts';
-import type { RenewSession } from '../sessions/session-renewal.ts';
-import { NO_SESSION, type LegacySession } from '../turn/session.ts';
+import { LOST, renewOnce, type RenewSession } from '../sessions/session-renewal.ts';
+import type { LegacySession } from '../turn/session.ts';
 import type { McpTail, Place } from '../turn/turn.ts';
 
 /**
- * Takes what a server sends outside of any request to the client that listens for it. Run as the conversation of a
- * free call.
+ * Takes what a server sends outside of requests to the client that listens for it. The conversation of a free call.
  */
 export type Listen = (listening: Listening, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
 
@@ -37,16 +39,13 @@ export interface ListenOptions {
   readonly listenModern: (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
 }
 
-/** Sent at once, so that the client has the head of its stream before the first event. */
-const OPEN = Buffer.from(': listening\n\n');
-
 export function createListen({ places, bytesMax, renew, listenModern }: ListenOptions): Listen {
   return async function* listen({ session, lastEventId, ended }, place) {
     const taken = places.take(session.account);
     if (taken === null) {
       if (places.draining) return FINISHED;
       const { status, message } = places.refusal();
-      return refused(status, message);
+      return refused(toTail(status, message));
     }
     ended.addEventListener('abort', taken.end, { once: true });
     if (ended.aborted) taken.end();
@@ -69,7 +68,7 @@ export function createListen({ places, bytesMax, renew, listenModern }: ListenOp
   };
 }
 
-/** Sends so that everything that was sent ends with `signal`. */
+/** Ends all that is sent when `signal` aborts. */
 function stoppable({ send }: Place, signal: AbortSignal): Place['send'] {
   return (request) => {
     signal.throwIfAborted();
@@ -85,10 +84,10 @@ async function* listenLegacy(
   place: Place,
   { bytesMax, renew }: Pick<ListenOptions, 'bytesMax' | 'renew'>,
 ): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-  if (place.facts.bare) return NO_STREAM;
+  if (place.facts.bare) return refused(NO_STREAM);
   const reply = await openStream(session, lastEventId, place, renew);
-  if ('tail' in reply) return reply;
-  yield OPEN;
+  if ('text' in reply) return refused(reply);
+  yield LISTENING;
   const reader = createEventReader({ bytesMax });
   for (;;) {
     let events: readonly SseEvent[];
@@ -98,7 +97,7 @@ async function* listenLegacy(
       events = chunks.flatMap((chunk) => reader.push(chunk));
     } catch (error) {
       if (place.signal.aborted && !(error instanceof EventError)) throw error;
-      // The client comes back, with the id of the last event that it got.
+      // The client comes back with the id of the last event that it got.
       return FINISHED;
     }
     for (const event of events) if (isForListener(event)) yield Buffer.from(event.raw);
@@ -106,8 +105,8 @@ async function* listenLegacy(
 }
 
 /**
- * Everything but responses: those belong to requests, and a server sends them here only to a client that goes on
- * with the stream of one. What was not paid for would pass; the gateway itself goes on with such streams.
+ * Whether an event may pass: all but responses. A server sends one here only to a client that goes on with the stream
+ * of a request, and its call was not paid for. The gateway itself goes on with such streams.
  */
 function isForListener({ data }: SseEvent): boolean {
   if (data === '') return true;
@@ -115,15 +114,14 @@ function isForListener({ data }: SseEvent): boolean {
   return message !== undefined && message !== null && message.kind !== 'response';
 }
 
-/** The server's stream, or the answer that it is not to be had with. */
-async function openStream(
+/** The server's stream, or the answer in its place. */
+function openStream(
   session: LegacySession,
   lastEventId: string | null,
   place: Place,
   renew: RenewSession,
-): Promise<UpstreamReply | ReplyEnd> {
-  for (let lost: string | null = null; ;) {
-    const { upstreamId } = session;
+): Promise<UpstreamReply | McpTail> {
+  return renewOnce(session, place, renew, async (mayBeLost) => {
     const headers = {
       accept: 'text/event-stream',
       ...(lastEventId === null ? {} : { 'last-event-id': lastEventId }),
@@ -131,33 +129,25 @@ async function openStream(
     };
     const reply = await place.send({ method: 'GET', path: '', headers, body: null, listens: true }).head;
     if (hasEvents(reply)) return reply;
-    refuseOurs(reply);
-    const refusal = reply.status >= 400 ? await readRefusal(reply) : null;
+    const { status } = reply;
+    refuseCredentialStatus(status);
+    const refusal = status >= 400 ? await readRefusal(reply) : null;
     reply.discard();
     // A bare 404 says that the server has no such address for GET.
-    if (refusal === null || reply.status === 405) return NO_STREAM;
-    if (upstreamId === null || lost !== null || !isSessionLost(reply.status, refusal))
-      return freeEnd({ status: statusOf(reply), text: refusal.text });
-    lost = upstreamId;
-    if ((await renew(session, lost, place)) === 'gone') return freeEnd(NO_SESSION);
-  }
+    if (refusal === null || status === 405) return NO_STREAM;
+    if (mayBeLost && isSessionLost(status, refusal)) return LOST;
+    // To a client, 404 says that its own session is over.
+    return { status: status === 404 ? 405 : status, text: refusal.text };
+  });
 }
-
-/** To a client, 404 says that its own session is over. */
-const statusOf = ({ status }: UpstreamReply) => (status === 404 ? 405 : status);
-
-const freeEnd = (tail: McpTail | null): ReplyEnd => ({
-  usage: null,
-  outcome: 'free',
-  estimated: false,
-  finishReason: tail === null ? null : `status ${tail.status}`,
-  flags: [],
-  tail,
-});
 
 const FINISHED = freeEnd(null);
 
-const refused = (status: number, message: string) =>
-  freeEnd({ status, text: errorText('null', { code: ERROR.server, message }) });
+const refused = (tail: McpTail): ReplyEnd => freeEnd(tail, `status ${tail.status}`);
 
-const NO_STREAM = refused(405, 'This server sends nothing outside of its replies');
+const toTail = (status: number, message: string): McpTail => ({
+  status,
+  text: errorText('null', { code: ERROR.server, message }),
+});
+
+const NO_STREAM = toTail(405, 'This server sends nothing outside of its replies');

@@ -6,8 +6,8 @@ const SSE_ADDRESS =
   'There is no HTTP+SSE here, the transport of MCP 2024-11-05: connect to /mcp, or /mcp/<service>, by Streamable HTTP (http or streamable-http in the settings of most clients)';
 
 /**
- * `/sse`, where clients of the old transport are pointed by habit: tells everybody where to go instead, with 404.
- * Register it where `/mcp` is.
+ * `/sse`, the habitual address of the old transport: 404 with the address to use instead. Register it where `/mcp`
+ * is.
  */
 export const oldTransport: FastifyPluginAsync = async (app) => {
   app.route({
@@ -15,7 +15,7 @@ export const oldTransport: FastifyPluginAsync = async (app) => {
     url: '/sse',
     schema: { hide: true },
     exposeHeadRoute: false,
-    // Whatever body comes with it.
+    // Before the body is read, which may be of any kind.
     onRequest: async (_request, reply) => {
       await reply
         .code(404)

@@ -1,7 +1,7 @@
 import { parseMessage } from '#wire';
 import { type Caller, needsCredential } from '#gateway';
 
-/** Requests of those without a credential: to look around, and to pay for a call. */
+/** Requests that need no credential: to look around, and to pay for a call. */
 const ALLOWED: ReadonlySet<string> = new Set([
   'initialize',
   'ping',
@@ -14,7 +14,7 @@ const ALLOWED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Refuses what a caller without a credential may not ask. `texts`: the messages. Throws GatewayError `unauthorized`.
+ * Refuses messages (JSON text) that need a credential to a caller without one. Throws GatewayError `unauthorized`.
  */
 export function refuseAnonymous({ anonymous }: Pick<Caller, 'anonymous'>, texts: readonly string[]): void {
   if (!anonymous) return;

@@ -1,24 +1,16 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import {
-  type Answer,
-  createAnswer,
-  createHttpSink,
-  errorText,
-  GatewayError,
-  jsonText,
-  type KeepAlive,
-  type ReplySink,
-} from '#wire';
+import { type Answer, createAnswer, createHttpSink, errorText, GatewayError, jsonText, type KeepAlive } from '#wire';
 import type { Config } from '#config';
 import { needsCredential, type Pipeline, toGatewayError } from '#gateway';
 import { requireAdmission } from '#auth';
 import { refuseAnonymous } from './refuse-anonymous.ts';
-import { classify, type Inbound } from '../wire/classify.ts';
+import { classify } from '../wire/classify.ts';
+import type { LegacyDoor } from './legacy-door.ts';
 import { describeRoutes } from './described-routes.ts';
-import { toMcpError, worthTelling } from '../wire/errors-mcp.ts';
+import { endWithError, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { ERROR } from '../wire/revisions.ts';
-import type { Knock, Standalone } from '../call/standalone.ts';
+import type { RequestContext, Standalone } from '../call/standalone.ts';
 
 /**
  * Answers requests of one client of the modern revision, or of one without a session. `service` is null for the
@@ -27,31 +19,19 @@ import type { Knock, Standalone } from '../call/standalone.ts';
 export type StandaloneDoor = (
   service: string | null,
   request: Standalone,
-  knock: Knock,
+  context: RequestContext,
   answer: Answer,
 ) => Promise<void>;
-
-type LegacyInbound = Extract<Inbound, { kind: 'initialize' | 'legacy' | 'batch' }>;
-
-/** Answers clients with a session. */
-export interface LegacyDoor {
-  /** A POST of the session's client, or the one that opens it. */
-  post(service: string | null, inbound: LegacyInbound, knock: Knock, answer: Answer): Promise<void>;
-  /** The stream that a client listens on for what belongs to no request. */
-  listen(service: string | null, session: string, knock: Knock, sink: ReplySink): Promise<void>;
-  /** Ends a session. */
-  end(service: string | null, session: string, knock: Knock): Promise<void>;
-}
 
 export interface McpRoutesDeps {
   readonly admit: Pipeline['admit'];
   readonly count: Pipeline['count'];
-  /** What is wrong with a request's Origin or Host, or null. */
+  /** The fault of a request's Origin or Host; null where they are right. */
   readonly guard: (headers: IncomingHttpHeaders, rawHeaders?: readonly string[]) => string | null;
   readonly challenge: (request: FastifyRequest, error: GatewayError) => string | null;
   /**
-   * Lets in who has no credential, to look around and to pay; the default. False: they are told at once where to
-   * get a token, as the clients of an issuer expect.
+   * Lets clients without a credential look around and pay; the default. False: they are told at once where to get a
+   * token, as the clients of an issuer expect.
    */
   readonly strangers?: boolean;
   readonly standalone: StandaloneDoor;
@@ -69,10 +49,10 @@ export interface McpRoutesDeps {
  * under `/api/v1`.
  */
 export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
-  const { limits, legacy, onError, keepAlive } = deps;
+  const { limits, onError } = deps;
 
   return async (app) => {
-    // Before it is asked who is there: a page that rebinds a name must not learn even that.
+    // Before the caller is looked up: a page that rebinds a name must not learn even who is there.
     app.addHook('onRequest', async (request) => {
       const fault = deps.guard(request.headers, request.raw.rawHeaders);
       if (fault !== null) throw new GatewayError('permission_denied', fault);
@@ -82,7 +62,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       if (deps.strangers === false && admissionOf(request).caller.anonymous) throw needsCredential();
     });
 
-    // What a message must be, the protocol says in its own words.
+    // A message that is wrong is refused in the protocol's own words.
     app.setValidatorCompiler(() => () => true);
     app.removeAllContentTypeParsers();
     app.addContentTypeParser(
@@ -105,97 +85,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
         .send(text);
     });
 
-    const knockOf = (request: FastifyRequest, gone: AbortController): Knock => ({
-      caller: admissionOf(request).caller,
-      requestId: request.id,
-      selection: selectionOf(request),
-      headers: request.headers,
-      gone: gone.signal,
-    });
-
-    async function post(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-      const inbound = classify(jsonText((request.body as Buffer | undefined) ?? NOTHING, limits), {
-        version: header(request, 'mcp-protocol-version'),
-        method: header(request, 'mcp-method'),
-        name: header(request, 'mcp-name'),
-        session: header(request, 'mcp-session-id'),
-        accept: header(request, 'accept'),
-      });
-      if (inbound.kind === 'refused') {
-        await reply.code(inbound.status).type('application/json').send(errorText(inbound.idText, inbound.error));
-        return;
-      }
-      if (inbound.kind === 'modern-notification') {
-        // Nothing is kept between the requests of this revision that a notification could speak of; closing a
-        // stream cancels.
-        await reply.code(202).send();
-        return;
-      }
-      refuseAnonymous(admissionOf(request).caller, inbound.kind === 'batch' ? inbound.texts : [inbound.message.text]);
-      const gone = new AbortController();
-      const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
-      // The head of an answer to `initialize` has the session's id in it, which is not known before its end.
-      const events = 'acceptsEvents' in inbound && inbound.acceptsEvents && inbound.kind !== 'initialize';
-      const answer = createAnswer({ sink, events, keepAlive });
-      const knock = knockOf(request, gone);
-      try {
-        if (inbound.kind === 'modern') {
-          const { message, capabilities } = inbound;
-          await deps.standalone(service, { client: 'modern', message, capabilities, events }, knock, answer);
-        } else if (inbound.kind === 'bare') {
-          await deps.standalone(
-            service,
-            { client: 'bare', message: inbound.message, capabilities: {}, events },
-            knock,
-            answer,
-          );
-        } else {
-          if (inbound.kind === 'batch' && inbound.texts.length > 1)
-            await deps.count(knock.caller, inbound.texts.length - 1);
-          await legacy.post(service, inbound, knock, answer);
-        }
-      } catch (error) {
-        const known = toGatewayError(error);
-        const { status, headers, text } = toMcpError(
-          known,
-          'message' in inbound && inbound.message.kind === 'request' ? inbound.message.idText : 'null',
-        );
-        const told = worthTelling(error);
-        if (told !== null) onError(told, request);
-        answer.end(text, status, headers);
-      }
-      // The client left before the head: there is nobody to answer.
-      if (!reply.sent) reply.hijack();
-    }
-
-    async function listen(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-      const session = header(request, 'mcp-session-id');
-      // Those without a credential have calls alone, and nothing is told outside of these.
-      const { anonymous } = admissionOf(request).caller;
-      if (anonymous || session === null || !(header(request, 'accept') ?? '').includes('text/event-stream')) {
-        await reply
-          .code(405)
-          .header('allow', 'GET, POST, DELETE')
-          .type('application/json')
-          .send(errorText('null', { code: ERROR.server, message: TRANSPORTS }));
-        return;
-      }
-      const gone = new AbortController();
-      const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
-      await legacy.listen(service, session, knockOf(request, gone), sink);
-      if (!reply.sent) reply.hijack();
-    }
-
-    async function end(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-      const session = header(request, 'mcp-session-id');
-      if (session === null)
-        throw new GatewayError('invalid_request', 'DELETE ends a session: send its Mcp-Session-Id', {
-          param: 'Mcp-Session-Id',
-        });
-      await legacy.end(service, session, knockOf(request, new AbortController()));
-      await reply.code(204).send();
-    }
-
+    const { post, listen, end } = createHandlers(deps, admissionOf);
     const refusal = (error: GatewayError) => toMcpError(error, 'null');
     for (const [path, serviceOf] of [
       ['/mcp', () => null],
@@ -216,10 +106,92 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
   };
 }
 
-/**
- * Said to who comes with a transport that is none of an MCP address, so that nobody looks for a fault in his own
- * address or key.
- */
+/** Handles the HTTP methods of an address. */
+function createHandlers(
+  { standalone, count, limits, legacy, onError, keepAlive }: McpRoutesDeps,
+  admissionOf: ReturnType<typeof requireAdmission>,
+) {
+  const contextOf = (request: FastifyRequest, gone: AbortController): RequestContext => ({
+    caller: admissionOf(request).caller,
+    requestId: request.id,
+    selection: selectionOf(request),
+    headers: request.headers,
+    gone: gone.signal,
+  });
+
+  async function post(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const inbound = classify(jsonText((request.body as Buffer | undefined) ?? NOTHING, limits), {
+      version: header(request, 'mcp-protocol-version'),
+      method: header(request, 'mcp-method'),
+      name: header(request, 'mcp-name'),
+      session: header(request, 'mcp-session-id'),
+      accept: header(request, 'accept'),
+    });
+    if (inbound.kind === 'refused') {
+      await reply.code(inbound.status).type('application/json').send(errorText(inbound.idText, inbound.error));
+      return;
+    }
+    if (inbound.kind === 'modern-notification') {
+      // This revision keeps nothing between requests that a notification could be about; closing a stream cancels.
+      await reply.code(202).send();
+      return;
+    }
+    refuseAnonymous(admissionOf(request).caller, inbound.kind === 'batch' ? inbound.texts : [inbound.message.text]);
+    const gone = new AbortController();
+    const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
+    // The head of an answer to `initialize` has the session's id in it, which is not known before its end.
+    const events = 'acceptsEvents' in inbound && inbound.acceptsEvents && inbound.kind !== 'initialize';
+    const answer = createAnswer({ sink, events, keepAlive });
+    const context = contextOf(request, gone);
+    try {
+      if (inbound.kind === 'modern' || inbound.kind === 'bare') {
+        const { kind: client, message } = inbound;
+        const capabilities = inbound.kind === 'modern' ? inbound.capabilities : {};
+        await standalone(service, { client, message, capabilities, events }, context, answer);
+      } else {
+        if (inbound.kind === 'batch' && inbound.texts.length > 1) await count(context.caller, inbound.texts.length - 1);
+        await legacy.post(service, inbound, context, answer);
+      }
+    } catch (error) {
+      const idText = 'message' in inbound && inbound.message.kind === 'request' ? inbound.message.idText : 'null';
+      endWithError(answer, error, idText, (told) => onError(told, request));
+    }
+    // The client left before the head: there is nobody to answer.
+    if (!reply.sent) reply.hijack();
+  }
+
+  async function listen(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const session = header(request, 'mcp-session-id');
+    // Clients without a credential have no sessions that could be listened to.
+    const { anonymous } = admissionOf(request).caller;
+    if (anonymous || session === null || !(header(request, 'accept') ?? '').includes('text/event-stream')) {
+      await reply
+        .code(405)
+        .header('allow', 'GET, POST, DELETE')
+        .type('application/json')
+        .send(errorText('null', { code: ERROR.server, message: TRANSPORTS }));
+      return;
+    }
+    const gone = new AbortController();
+    const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
+    await legacy.listen(service, session, contextOf(request, gone), sink);
+    if (!reply.sent) reply.hijack();
+  }
+
+  async function end(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const session = header(request, 'mcp-session-id');
+    if (session === null)
+      throw new GatewayError('invalid_request', 'DELETE ends a session: send its Mcp-Session-Id', {
+        param: 'Mcp-Session-Id',
+      });
+    await legacy.end(service, session, contextOf(request, new AbortController()));
+    await reply.code(204).send();
+  }
+
+  return { post, listen, end };
+}
+
+/** For clients of another transport, which would look for the fault in their address or key. */
 const TRANSPORTS =
   'This address speaks Streamable HTTP, the transport of MCP since 2025-03-26: POST one JSON-RPC message. GET opens the event stream of a session ' +
   'that was opened by initialize, with its Mcp-Session-Id and Accept: text/event-stream; DELETE ends it. ' +
@@ -227,13 +199,13 @@ const TRANSPORTS =
 
 const NOTHING = Buffer.alloc(0);
 
-/** The value of `?services=`. */
+/** The value of `?services=`; null without one. */
 function selectionOf({ query }: FastifyRequest): string | null {
   const { services } = query as { readonly services?: unknown };
   return typeof services === 'string' ? services : null;
 }
 
-/** A header that stands once; null where it does not stand. */
+/** A header that stands once, else null. */
 function header({ headers }: FastifyRequest, name: string): string | null {
   const value = headers[name];
   return typeof value === 'string' ? value : null;

@@ -1,4 +1,4 @@
-import type { Answer, NotificationMessage, RequestId, RequestMessage, ResponseMessage } from '#wire';
+import type { Answer, RequestId, RequestMessage } from '#wire';
 import { LISTEN_MS, pinned, type Pipeline } from '#gateway';
 import type { ClientRequests } from '../turn/client-requests.ts';
 import { runFreeCall } from '../call/free-call.ts';
@@ -8,12 +8,15 @@ import type { LegacyToModern } from '../servers/legs/legacy-to-modern.ts';
 import type { Listen, Listening } from './listen.ts';
 import type { ReadPaid } from '../call/paid-request.ts';
 import type { Recording } from '../call/replays.ts';
+import { freeEnd } from '../turn/ending.ts';
+import type { Told } from './legacy-door.ts';
 import { CLIENT_NOTIFICATIONS, LEGACY_METHODS } from '../wire/revisions.ts';
 import type { RunTurn } from '../call/run-turn.ts';
 import type { Servers } from '../servers/servers.ts';
 import type { LegacySession } from '../turn/session.ts';
-import type { Opened, Sessions } from '../sessions/sessions.ts';
-import { ownMeta, traceOf, type Knock, type StandaloneDeps } from '../call/standalone.ts';
+import type { Opened } from '../sessions/opened-session.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { ownMeta, traceOf, type RequestContext, type StandaloneDeps } from '../call/standalone.ts';
 import type { Era, McpTail, Place } from '../turn/turn.ts';
 
 export interface SessionTalkDeps {
@@ -30,32 +33,36 @@ export interface SessionTalkDeps {
 }
 
 /**
- * What is said in the session of a client with one service, whichever era its server is of. Throws GatewayError
- * where a provider is not to be reached.
+ * Takes the messages in a client's session with one service to its server, of either era. Throws GatewayError where a
+ * provider cannot be reached.
  */
 export interface SessionTalk {
   /**
-   * Answers `initialize`. `ready`: the gateway says in the client's place that it is initialized. null where the
-   * call ended without an answer.
+   * Answers `initialize`; null where the call ended without an answer. `ready`: the gateway tells the server in the
+   * client's place that it is initialized.
    */
-  open(service: string, message: RequestMessage, knock: Knock, ready?: boolean): Promise<Opened | null>;
-  /** One request, which must be in the table of legacy methods. What goes wrong is the answer. */
+  open(
+    service: string,
+    message: RequestMessage,
+    context: RequestContext,
+    ready?: boolean,
+  ): Promise<Opened<LegacySession> | null>;
+  /** Answers one request of the table of legacy methods. A failure is the answer. */
   request(session: LegacySession, asked: RequestMessage, how: RequestHow): Promise<void>;
-  /** What a client tells and waits for no answer to: null where it was taken. */
-  tell(session: LegacySession, message: NotificationMessage | ResponseMessage, knock: Knock): Promise<McpTail | null>;
+  /** Takes a notification or a response of the client: null, or the server's refusal. */
+  tell(session: LegacySession, message: Told, context: RequestContext): Promise<McpTail | null>;
   /**
-   * Gives what the server sends outside of any request, until that ends: with null, or with the answer that there
-   * is no such stream.
+   * Gives the events that the server sends outside of requests. Resolves with null at their end, or with a refusal.
    */
-  listen(listening: Listening, knock: Knock, onEvents: Answer['events']): Promise<McpTail | null>;
+  listen(listening: Listening, context: RequestContext, onEvents: Answer['events']): Promise<McpTail | null>;
 }
 
 export interface RequestHow {
-  readonly knock: Knock;
+  readonly context: RequestContext;
   /** The client takes an event stream. */
   readonly events: boolean;
   readonly answer: Recording;
-  /** Changes what comes back. */
+  /** Changes a message for the client. */
   readonly toClient: (text: string) => string;
 }
 
@@ -65,8 +72,8 @@ const LISTEN_MARGIN_MS = 60_000;
 export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
   const { sessions, listen, servers, pipeline } = deps;
 
-  /** Runs what is not a request of the client as a free call at the offer of a session. */
-  const at = (session: LegacySession, { caller, requestId }: Knock, method: string, talk: Talk) => ({
+  /** A free call at the offer of a session, for a message that is not a request of the client. */
+  const at = (session: LegacySession, { caller, requestId }: RequestContext, method: string, talk: Talk) => ({
     caller,
     requestId,
     target: pinned(session.offer.id),
@@ -74,7 +81,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
     converse: withFacts(servers, session.era, talk),
   });
 
-  function tellBridge(session: LegacySession, message: NotificationMessage | ResponseMessage): null {
+  function tellBridge(session: LegacySession, message: Told): null {
     if (message.kind === 'response') deps.clientRequests.resolve(session.id, message);
     else if (message.method === 'notifications/cancelled')
       deps.bridge.cancel(session.id, message.params?.['requestId'] as RequestId);
@@ -83,7 +90,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
 
   return {
     async open(service, message, { caller, requestId, gone }, ready = false) {
-      let opened: Opened | null = null;
+      let opened: Opened<LegacySession> | null = null;
       // oxlint-disable-next-line require-yield -- the answer is all there is
       const converse = withFacts(servers, 'legacy', async function* openAt(place) {
         opened = await sessions.open({ message, account: caller.account, service }, place);
@@ -91,25 +98,22 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
           await notifyInitialized(place.send, opened.session);
         return freeEnd(opened.tail);
       });
-      const tail = await runFreeCall(
-        pipeline,
-        { caller, requestId, target: service, method: 'initialize', converse },
-        gone,
-      );
+      const call = { caller, requestId, target: service, method: 'initialize', converse };
+      const tail = await runFreeCall(pipeline, call, gone);
       return tail && opened;
     },
 
-    async request(session, asked, { knock, events, answer, toClient }) {
-      const own = ownMeta(asked, knock.headers, deps.receipts);
+    async request(session, asked, { context, events, answer, toClient }) {
+      const own = ownMeta(asked, context.headers, deps.receipts);
       const target = pinned(session.offer.id);
-      const { caller, payment } = await deps.readPaid(knock.caller, target, own);
+      const { caller, payment } = await deps.readPaid(context.caller, target, own);
       // A client that can go on with its stream has not cancelled by leaving it.
       const left = new AbortController();
       const leave = () => {
         if (!answer.resumable) left.abort();
       };
-      knock.gone.addEventListener('abort', leave, { once: true });
-      if (knock.gone.aborted) leave();
+      context.gone.addEventListener('abort', leave, { once: true });
+      if (context.gone.aborted) leave();
       await deps.runTurn(
         {
           turn: {
@@ -125,8 +129,8 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
             toClient,
           },
           rule: LEGACY_METHODS[asked.method]!,
-          requestId: knock.requestId,
-          traceparent: traceOf(knock.headers, asked),
+          requestId: context.requestId,
+          traceparent: traceOf(context.headers, asked),
           wantsReceipt: own.wantsReceipt,
           cap: own.cap,
           idempotencyKey: own.idempotencyKey,
@@ -138,14 +142,14 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       );
     },
 
-    async tell(session, message, knock) {
-      // Some servers run whatever method they are told, with an id or without: a tool would act, and nobody pay.
+    async tell(session, message, context) {
+      // Some servers run any method that they are told, with an id or without: a tool would act, and nobody pay.
       if (message.kind === 'notification' && !CLIENT_NOTIFICATIONS.has(message.method)) return null;
       const facts = servers.known(session.offer, session.era);
       if (facts?.era === 'modern') return tellBridge(session, message);
       const method = message.kind === 'response' ? 'response' : message.method;
       // oxlint-disable-next-line require-yield -- the answer is all there is
-      const told = at(session, knock, method, async function* tellAt(place) {
+      const told = at(session, context, method, async function* tellAt(place) {
         return place.facts.era === 'modern'
           ? freeEnd(tellBridge(session, message))
           : await deps.raw.tell(session, message, place);
@@ -153,9 +157,9 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       return runFreeCall(pipeline, told, new AbortController().signal);
     },
 
-    listen(listening, knock, onEvents) {
-      const call = at(listening.session, knock, 'listen', (place) => listen(listening, place));
-      return runFreeCall(pipeline, { ...call, timeoutMs: LISTEN_MS + LISTEN_MARGIN_MS }, knock.gone, onEvents);
+    listen(listening, context, onEvents) {
+      const call = at(listening.session, context, 'listen', (place) => listen(listening, place));
+      return runFreeCall(pipeline, { ...call, timeoutMs: LISTEN_MS + LISTEN_MARGIN_MS }, context.gone, onEvents);
     },
   };
 }
@@ -168,6 +172,3 @@ function withFacts(servers: Servers, prefers: Era, talk: Talk): Parameters<typeo
     return yield* talk({ offer, facts, send, detached, signal });
   };
 }
-
-const freeEnd = (tail: McpTail | null) =>
-  ({ usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail }) as const;

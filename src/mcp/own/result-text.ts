@@ -1,6 +1,6 @@
 import { META } from '../wire/revisions.ts';
 
-/** Who the gateway is to an MCP client. */
+/** The gateway's name to an MCP client. */
 export interface ServerInfo {
   readonly name: string;
   readonly title: string;
@@ -11,9 +11,8 @@ export interface ServerInfo {
 const LIST_TTL_MS = 60_000;
 
 /**
- * A result of the gateway's own, JSON text, of members that are JSON text. The modern revision has more in it: what
- * kind it is, who made it, and for a list how long and for whom it may be kept, which is for the caller alone, as
- * rights and prices filter it.
+ * A result of the gateway's own, JSON text, of members that are JSON text. The modern revision adds the type, the
+ * server, and for a list how long it may be kept. Lists are private: they depend on the caller's rights.
  */
 export function ownResult(
   members: Readonly<Record<string, string>>,

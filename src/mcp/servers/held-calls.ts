@@ -4,12 +4,12 @@ import { createTally } from '#gateway';
 import type { Questions } from './legs/modern-to-legacy/questions.ts';
 import type { SessionCall } from './legs/modern-to-legacy/session-call.ts';
 
-/** A call at a legacy server that waits for what its modern client has to say. */
+/** A call at a legacy server that waits for the answers of its modern client. */
 export interface HeldCall {
   readonly account: string;
   readonly offerId: string;
   readonly method: string;
-  /** What of the server is called: a tool, a prompt, a resource; null for none. */
+  /** The tool, prompt or resource that is called; null for other methods. */
   readonly name: string | null;
   readonly call: SessionCall;
   readonly questions: Questions;
@@ -20,21 +20,19 @@ export type HeldFor = Pick<HeldCall, 'account' | 'offerId' | 'method' | 'name'>;
 /** Calls between two rounds. Each is taken out once, so that one answer pays for one piece of work. */
 export interface HeldCalls {
   /**
-   * Keeps a call until it is taken or its time is over, when it is cancelled. Returns its id. Throws GatewayError
-   * where there are too many.
+   * Keeps a call until it is taken, or cancels it when its time is over. Returns its id. Throws GatewayError where
+   * too many are held.
    */
   hold(held: HeldCall): string;
-  /**
-   * null for one that is not there any more, or was another request; `elsewhere` for one that another gateway holds.
-   */
+  /** Takes a call; null where it is gone or was another request, `elsewhere` where another gateway holds it. */
   take(id: string, wanted: HeldFor): HeldCall | 'elsewhere' | null;
   readonly size: number;
-  /** Cancels all of them, and keeps no other. */
+  /** Cancels all calls, and keeps no more. */
   close(): void;
 }
 
 export interface HeldCallsOptions {
-  /** Of this gateway, in its installation. */
+  /** Id of this gateway in its installation. */
   readonly nodeId: string;
   /** Default 5 min. */
   readonly ttlMs?: number;
@@ -44,7 +42,7 @@ export interface HeldCallsOptions {
   readonly perOfferMax?: number;
   /** Default 10,000. */
   readonly max?: number;
-  /** Characters of what all of them ask. Default 256 Mi. */
+  /** Characters of all questions. Default 256 Mi. */
   readonly charsMax?: number;
 }
 

@@ -13,10 +13,7 @@ export interface InitializeAnswer {
   readonly accepted: { readonly revision: string; readonly upstreamId: string | null } | null;
 }
 
-/**
- * The answer to `initialize`: the server's own where it is legacy, else made of what is known of it. Throws
- * UpstreamFailure.
- */
+/** The answer to `initialize`: a legacy server's own, else one made of the server's facts. Throws UpstreamFailure. */
 export async function answerInitialize(
   { idText, text, params }: RequestMessage,
   { facts, send }: Pick<Place, 'facts' | 'send'>,

@@ -1,21 +1,23 @@
 import { isObject, type JsonObject, type ResponseMessage, UpstreamFailure } from '#wire';
 import { readReply, type Send, type UpstreamReply } from '#gateway';
-import type { LegacySession } from '../turn/session.ts';
 import { withoutTasksIn } from '../tasks/extension.ts';
+import { providerFailure, refuseCredentialStatus } from '../turn/provider-failure.ts';
+import { notificationText } from '../wire/own-messages.ts';
+import { firstResponse } from './first-response.ts';
+import { POST_HEADERS } from './post-headers.ts';
 
-/** Of an answer that is no tool's. */
+/** Longest answer to `initialize`, and longest refusal. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
 
-export const POST_HEADERS = {
-  'content-type': 'application/json',
-  accept: 'application/json, text/event-stream',
-} as const;
+/** A session as its legacy server knows it. */
+export interface ServerSession {
+  /** The server's `Mcp-Session-Id`; null from a server that keeps no sessions. */
+  readonly upstreamId: string | null;
+  readonly revision: string;
+}
 
 /** Headers by which a legacy server knows a session. */
-export function sessionHeaders({
-  upstreamId,
-  revision,
-}: Pick<LegacySession, 'upstreamId' | 'revision'>): Record<string, string> {
+export function sessionHeaders({ upstreamId, revision }: ServerSession): Record<string, string> {
   return { 'mcp-protocol-version': revision, ...(upstreamId === null ? {} : { 'mcp-session-id': upstreamId }) };
 }
 
@@ -24,32 +26,30 @@ export interface Initialized {
   readonly response: ResponseMessage;
   readonly status: number;
   /** null where the server refused. */
-  readonly accepted: {
-    readonly result: JsonObject;
-    readonly revision: string;
-    readonly upstreamId: string | null;
-  } | null;
+  readonly accepted: (ServerSession & { readonly result: JsonObject }) | null;
 }
 
 /**
- * Sends an `initialize` message as it is, but for the tasks that its client declares: they are not carried in
- * sessions. Throws UpstreamFailure, always retryable: no tool has acted.
+ * Sends an `initialize` message (JSON text), without the tasks that its client declares: sessions do not carry them.
+ * Throws UpstreamFailure, always retryable: no tool has acted.
  */
 export async function initializeAt(send: Send, text: string): Promise<Initialized> {
   try {
     const reply = await send({ method: 'POST', path: '', headers: POST_HEADERS, body: withoutTasksIn(text, 'params') })
       .head;
-    refuseOurs(reply);
-    const response = await firstResponse(reply);
+    const { status } = reply;
+    refuseCredentialStatus(status);
+    const response = await firstResponse(reply, ANSWER_BYTES_MAX);
+    if (response === null) throw providerFailure('it ended its answer without a response', status);
     const { result } = response;
-    if (response.error !== undefined) return { response, status: reply.status, accepted: null };
+    if (response.error !== undefined) return { response, status, accepted: null };
     const revision = isObject(result) ? result['protocolVersion'] : undefined;
     if (!isObject(result) || typeof revision !== 'string' || !VISIBLE.test(revision))
-      throw failure('it answered initialize without a protocol version', reply);
+      throw providerFailure('it answered initialize without a protocol version', status);
     const upstreamId = reply.headers['mcp-session-id'] ?? null;
     if (upstreamId !== null && (typeof upstreamId !== 'string' || !VISIBLE.test(upstreamId)))
-      throw failure('its session id is not visible ASCII', reply);
-    return { response, status: reply.status, accepted: { result, revision, upstreamId } };
+      throw providerFailure('its session id is not visible ASCII', status);
+    return { response, status, accepted: { result, revision, upstreamId } };
   } catch (error) {
     if (!(error instanceof UpstreamFailure) || error.retryable) throw error;
     const { status, blame } = error;
@@ -57,46 +57,32 @@ export async function initializeAt(send: Send, text: string): Promise<Initialize
   }
 }
 
-/** What may stand in a header: the specification asks for visible ASCII. */
+/** Characters of a session id: the specification asks for visible ASCII. */
 const VISIBLE = /^[!-~]{1,1024}$/;
 
-/** Tells the server that its client is ready. */
-export async function notifyInitialized(
-  send: Send,
-  session: Pick<LegacySession, 'upstreamId' | 'revision'>,
-): Promise<void> {
-  const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' });
-  const reply = await send({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...sessionHeaders(session) }, body })
-    .head;
+/** Tells the server that its client is ready. Resolves with the HTTP status of its answer. */
+export async function postInitialized(send: Send, session: ServerSession): Promise<number> {
+  const headers = { ...POST_HEADERS, ...sessionHeaders(session) };
+  const reply = await send({ method: 'POST', path: '', headers, body: INITIALIZED }).head;
   reply.discard();
-  if (reply.status >= 300) throw failure(`it answered notifications/initialized with status ${reply.status}`, reply);
+  return reply.status;
+}
+
+const INITIALIZED = notificationText('notifications/initialized');
+
+/** The same. Throws UpstreamFailure where the server refuses. */
+export async function notifyInitialized(send: Send, session: ServerSession): Promise<void> {
+  const status = await postInitialized(send, session);
+  if (status >= 300) throw providerFailure(`it answered notifications/initialized with status ${status}`, status);
 }
 
 /** Ends a session at its server. Servers that do not know how to (405) end it by themselves. */
-export async function leaveServer(send: Send, session: Pick<LegacySession, 'upstreamId' | 'revision'>): Promise<void> {
+export async function leaveServer(send: Send, session: ServerSession): Promise<void> {
   if (session.upstreamId === null) return;
   (await send({ method: 'DELETE', path: '', headers: sessionHeaders(session), body: null }).head).discard();
 }
 
-async function firstResponse(reply: UpstreamReply): Promise<ResponseMessage> {
-  for await (const { message } of readReply(reply, ANSWER_BYTES_MAX)) {
-    if (message?.kind !== 'response') continue;
-    reply.discard();
-    return message;
-  }
-  throw failure('it ended its answer without a response', reply);
-}
-
-/**
- * A server that refuses the provider's credentials says nothing of the client, which would take it for its own.
- * Throws UpstreamFailure.
- */
-export function refuseOurs(reply: UpstreamReply): void {
-  const { status } = reply;
-  if (status === 401 || status === 403 || status === 407) throw failure(`it answered with status ${status}`, reply);
-}
-
-/** An error status: the JSON-RPC error that came with it, null where there was none. */
+/** The JSON-RPC error that came with an error status; null without one. */
 export async function readRefusal(reply: UpstreamReply): Promise<ResponseMessage | null> {
   try {
     for await (const { message } of readReply(reply, ANSWER_BYTES_MAX))
@@ -108,15 +94,10 @@ export async function readRefusal(reply: UpstreamReply): Promise<ResponseMessage
 }
 
 /**
- * Whether a refusal says that the server has the session no more: 404 by the specification; the example that most
+ * Whether a refusal says that the server has lost the session: 404 by the specification. The example that most
  * servers were made from answers 400 in words.
  */
 export function isSessionLost(status: number, refusal: ResponseMessage | null): boolean {
   if (status === 404) return true;
   return status === 400 && refusal?.error?.code === -32_000 && /session/i.test(refusal.error.message);
-}
-
-/** Never retryable: a tool may have acted. */
-export function failure(what: string, { status }: Pick<UpstreamReply, 'status'>): UpstreamFailure {
-  return new UpstreamFailure(what, { status, retryable: false, blame: 'provider' });
 }

@@ -1,23 +1,27 @@
-import { isObject, type JsonObject, type ResponseMessage, UpstreamFailure } from '#wire';
-import { type Offer, readReply, type Send, type UpstreamRequest } from '#gateway';
+import { isObject, type JsonObject, NEVER_ABORTED, type ResponseMessage, UpstreamFailure } from '#wire';
+import type { Offer, Send } from '#gateway';
+import { requestText } from '../wire/own-messages.ts';
 import { ERROR, META, MODERN, LEGACY } from '../wire/revisions.ts';
 import type { Era, ServerFacts } from '../turn/turn.ts';
-import { orAbort } from '../turn/or-abort.ts';
+import { orAbort } from '../turn/waiting.ts';
+import { firstResponse } from './first-response.ts';
+import { leaveServer } from './legacy-server.ts';
+import { POST_HEADERS } from './post-headers.ts';
 
-/** What is known of the servers behind the offers. A server may speak both eras: then each client meets its own. */
+/** The servers behind the offers. A server may speak both eras: then each client meets its own. */
 export interface Servers {
   /**
-   * What the server is in the era that is preferred, or in the other one where it has no such; asks it where that
-   * is not known yet. Throws UpstreamFailure, and the reason of `signal`: nobody waits longer for another's
+   * Facts of the server in the preferred era, or in the other one where it does not speak that. Asks the server where
+   * they are not known yet. Throws UpstreamFailure, and the reason of `signal`: nobody waits longer for another's
    * question.
    */
   facts(offer: Offer, send: Send, signal?: AbortSignal, prefers?: Era): Promise<ServerFacts>;
-  /** What is known without asking; null for a server that was not asked yet. */
+  /** Facts that are known without asking; null for a server that was not asked yet. */
   known(offer: Offer, prefers: Era): ServerFacts | null;
 }
 
 export interface ServersOptions {
-  /** Of this program, told to servers. */
+  /** Version of this program, told to servers. */
   readonly version: string;
   readonly replyBytesMax: number;
   readonly now: () => number;
@@ -34,100 +38,13 @@ interface Known {
  * asked at once.
  */
 const KNOWN_MS = 5 * 60_000;
-/** Of a reply that is no tool's. */
-const FACTS_BYTES_MAX = 1024 * 1024;
 
 export function createServers({ version, replyBytesMax, now }: ServersOptions): Servers {
   const known: Readonly<Record<Era, WeakMap<Offer, Known>>> = { modern: new WeakMap(), legacy: new WeakMap() };
-  const bytesMax = Math.min(replyBytesMax, FACTS_BYTES_MAX);
-  const clientInfo = { name: 'tollgate', version };
-
-  /** The era that is preferred is asked for first; where the server has it, the other one is not asked for. */
-  async function ask(send: Send, prefers: Era): Promise<ServerFacts> {
-    const modern = prefers === 'modern' ? await askModern(send) : null;
-    if (modern) return modern;
-    const legacy = await askLegacy(send).catch((error: unknown) => {
-      // A server of the modern era alone may fail at what it does not know.
-      if (prefers === 'legacy' && error instanceof UpstreamFailure && (error.status ?? 0) >= 500) return error;
-      throw error;
-    });
-    if ('facts' in legacy) return legacy.facts;
-    const other = prefers === 'legacy' ? await askModern(send) : null;
-    if (other) return other;
-    if (legacy instanceof UpstreamFailure) throw legacy;
-    if (legacy.unknownMethod) return BARE;
-    const failure = `the provider's server answers neither server/discover nor initialize as MCP says`;
-    throw new UpstreamFailure(failure, { status: legacy.status, retryable: true, blame: 'provider', unsent: true });
-  }
-
-  async function askModern(send: Send): Promise<ServerFacts | null> {
-    const discover = { _meta: { [META.version]: MODERN, [META.capabilities]: {}, [META.clientInfo]: clientInfo } };
-    let discovered = await request(send, 'server/discover', discover, MODERN);
-    // Only a modern server says so. Where it does speak our revision by its own words, it is asked once more.
-    if (
-      discovered.answer?.error?.code === ERROR.unsupportedVersion &&
-      supports(discovered.answer.error.data, 'supported')
-    )
-      discovered = await request(send, 'server/discover', discover, MODERN);
-    const modern = resultOf(discovered.answer);
-    return modern && supports(modern, 'supportedVersions')
-      ? toFacts('modern', MODERN, discovered.answer!, modern)
-      : null;
-  }
-
-  async function askLegacy(
-    send: Send,
-  ): Promise<{ readonly facts: ServerFacts } | { readonly status: number | null; readonly unknownMethod: boolean }> {
-    const initialized = await request(
-      send,
-      'initialize',
-      { protocolVersion: LEGACY[0], capabilities: {}, clientInfo },
-      null,
-    );
-    const legacy = resultOf(initialized.answer);
-    const revision = legacy?.['protocolVersion'];
-    if (legacy && typeof revision === 'string') {
-      if (initialized.session !== null) await leave(send, initialized.session, revision);
-      return { facts: toFacts('legacy', revision, initialized.answer!, legacy) };
-    }
-    return { status: initialized.status, unknownMethod: initialized.answer?.error?.code === ERROR.methodNotFound };
-  }
-
-  async function request(send: Send, method: string, params: JsonObject, revision: string | null) {
-    const body = JSON.stringify({ jsonrpc: '2.0', id: `tollgate:${method}`, method, params });
-    const headers = {
-      ...JSON_HEADERS,
-      ...(revision === null ? {} : { 'mcp-protocol-version': revision, 'mcp-method': method }),
-    };
-    const exchange = send({ method: 'POST', path: '', headers, body });
-    const reply = await exchange.head;
-    const session = reply.headers['mcp-session-id'];
-    let answer: ResponseMessage | null = null;
-    try {
-      for await (const { message } of readReply(reply, bytesMax)) {
-        if (message?.kind !== 'response') continue;
-        answer = message;
-        break;
-      }
-    } catch (error) {
-      // Whatever is no answer says no more than that the method is not known there; a connection that broke says
-      // nothing.
-      if (!(error instanceof UpstreamFailure) || error.status === null) throw error;
-      if (error.status >= 500 || error.status === 401 || error.status === 403 || error.status === 429)
-        throw new UpstreamFailure(error.message, {
-          status: error.status,
-          retryable: true,
-          blame: 'provider',
-          unsent: true,
-          cause: error,
-        });
-    }
-    reply.discard();
-    return { answer, status: reply.status, session: typeof session === 'string' ? session : null };
-  }
+  const ask = createAsk(version, Math.min(replyBytesMax, FACTS_BYTES_MAX));
 
   return {
-    async facts(offer, send, signal = NEVER, prefers = 'modern') {
+    async facts(offer, send, signal = NEVER_ABORTED, prefers = 'modern') {
       const of = known[prefers];
       for (;;) {
         const found = of.get(offer);
@@ -136,7 +53,7 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
             return await orAbort(found.asked, signal);
           } catch {
             signal.throwIfAborted();
-            // Whoever asked may have left in the middle of it; this call asks for itself.
+            // The call that asked may have been left in the middle of it; this call asks for itself.
             if (of.get(offer) === found) of.delete(offer);
             continue;
           }
@@ -159,11 +76,86 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
   };
 }
 
-const NEVER = new AbortController().signal;
+/** Longest answer to `server/discover` or `initialize`. */
+const FACTS_BYTES_MAX = 1024 * 1024;
 
-const JSON_HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' } as const;
+/** Asks a server for the preferred era first, and for the other one only where it does not speak that. */
+function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era) => Promise<ServerFacts> {
+  const clientInfo = { name: 'tollgate', version };
 
-/** A server that knows neither handshake: the two methods that every tool service has are posted to it as they are. */
+  async function askModern(send: Send): Promise<ServerFacts | null> {
+    const discover = { _meta: { [META.version]: MODERN, [META.capabilities]: {}, [META.clientInfo]: clientInfo } };
+    let { answer } = await request(send, 'server/discover', discover, MODERN, bytesMax);
+    // Only a modern server says so. Where it does speak our revision by its own words, it is asked once more.
+    if (answer?.error?.code === ERROR.unsupportedVersion && supports(answer.error.data, 'supported'))
+      ({ answer } = await request(send, 'server/discover', discover, MODERN, bytesMax));
+    const result = resultOf(answer);
+    return result && supports(result, 'supportedVersions') ? toFacts('modern', MODERN, answer!, result) : null;
+  }
+
+  /** Facts of a legacy server, or how it refused `initialize`. */
+  async function askLegacy(send: Send): Promise<ServerFacts | Refusal> {
+    const initialize = { protocolVersion: LEGACY[0], capabilities: {}, clientInfo };
+    const { answer, status, upstreamId } = await request(send, 'initialize', initialize, null, bytesMax);
+    const result = resultOf(answer);
+    const revision = result?.['protocolVersion'];
+    if (!result || typeof revision !== 'string')
+      return { status, unknownMethod: answer?.error?.code === ERROR.methodNotFound };
+    await leaveServer(send, { upstreamId, revision }).catch((error: unknown) => {
+      // A session that was opened to learn of its server ends by itself, too.
+      if (!(error instanceof UpstreamFailure)) throw error;
+    });
+    return toFacts('legacy', revision, answer!, result);
+  }
+
+  return async (send, prefers) => {
+    const modern = prefers === 'modern' ? await askModern(send) : null;
+    if (modern) return modern;
+    const legacy = await askLegacy(send).catch((error: unknown) => {
+      // A server of the modern era alone may fail at a method that it does not know.
+      if (prefers === 'legacy' && error instanceof UpstreamFailure && (error.status ?? 0) >= 500) return error;
+      throw error;
+    });
+    if ('era' in legacy) return legacy;
+    const other = prefers === 'legacy' ? await askModern(send) : null;
+    if (other) return other;
+    if (legacy instanceof UpstreamFailure) throw legacy;
+    if (legacy.unknownMethod) return BARE;
+    const failure = `the provider's server answers neither server/discover nor initialize as MCP says`;
+    throw new UpstreamFailure(failure, { status: legacy.status, retryable: true, blame: 'provider', unsent: true });
+  };
+}
+
+interface Refusal {
+  readonly status: number | null;
+  readonly unknownMethod: boolean;
+}
+
+/** Asks a server about itself. `answer`: null where it is not a JSON-RPC response. Throws UpstreamFailure. */
+async function request(send: Send, method: string, params: JsonObject, revision: string | null, bytesMax: number) {
+  const headers = {
+    ...POST_HEADERS,
+    ...(revision === null ? {} : { 'mcp-protocol-version': revision, 'mcp-method': method }),
+  };
+  const body = requestText(`tollgate:${method}`, method, params);
+  const reply = await send({ method: 'POST', path: '', headers, body }).head;
+  const session = reply.headers['mcp-session-id'];
+  let answer: ResponseMessage | null = null;
+  try {
+    answer = await firstResponse(reply, bytesMax);
+  } catch (error) {
+    // An answer that cannot be read says that the method is not known; a connection that broke says nothing.
+    if (!(error instanceof UpstreamFailure) || error.status === null) throw error;
+    const { message, status } = error;
+    if (status >= 500 || status === 401 || status === 403 || status === 429)
+      throw new UpstreamFailure(message, { status, retryable: true, blame: 'provider', unsent: true, cause: error });
+  }
+  return { answer, status: reply.status, upstreamId: typeof session === 'string' ? session : null };
+}
+
+/**
+ * A server that knows neither handshake: the two methods that every tool service has are posted to it as they are.
+ */
 const BARE: ServerFacts = {
   era: 'legacy',
   revision: LEGACY[0],
@@ -176,12 +168,7 @@ const BARE: ServerFacts = {
   capabilities: { tools: {} },
 };
 
-function toFacts(
-  era: ServerFacts['era'],
-  revision: string,
-  { text, members }: ResponseMessage,
-  result: JsonObject,
-): ServerFacts {
+function toFacts(era: Era, revision: string, { text, members }: ResponseMessage, result: JsonObject): ServerFacts {
   const { start, end } = members.get('result')!;
   const { capabilities } = result;
   return {
@@ -198,14 +185,3 @@ const supports = (value: unknown, key: string) =>
 
 const resultOf = (answer: ResponseMessage | null): JsonObject | null =>
   isObject(answer?.result) ? answer.result : null;
-
-/** Ends a session that was opened to learn of its server. */
-async function leave(send: Send, session: string, revision: string): Promise<void> {
-  const headers: UpstreamRequest['headers'] = { 'mcp-session-id': session, 'mcp-protocol-version': revision };
-  try {
-    (await send({ method: 'DELETE', path: '', headers, body: null }).head).discard();
-  } catch (error) {
-    // Such a session ends by itself.
-    if (!(error instanceof UpstreamFailure)) throw error;
-  }
-}

@@ -6,31 +6,32 @@ import { createUpstreamSession, type UpstreamSession } from './legs/modern-to-le
 import { META } from '../wire/revisions.ts';
 import { withoutTaskMembers } from '../tasks/extension.ts';
 import type { Place, Turn } from '../turn/turn.ts';
+import { allWithin } from '../turn/waiting.ts';
 
 /** Sessions at legacy servers that the gateway opens for clients that have none. Never shared between accounts. */
 export interface UpstreamSessions {
   /**
-   * The session for this turn's account, offer, and what its client declares; opened where there is none. Throws
-   * UpstreamFailure, GatewayError.
+   * The session for this turn's account, offer and declarations of its client; opened where it is not there yet.
+   * Throws UpstreamFailure, GatewayError.
    */
   of(turn: Turn, place: Place): Promise<UpstreamSession>;
-  /** The server does not know it any more: the next turn opens another. */
+  /** The server does not know the session any more: the next turn opens another. */
   lost(session: UpstreamSession): void;
   readonly size: number;
   /**
-   * The gateway stops: those that nobody uses are ended at once, while their servers can be reached, and others as
-   * soon as nobody does.
+   * The gateway stops: ends unused sessions at once, while their servers can be reached, and others after their
+   * use.
    */
   drain(): void;
-  /** Deletes all of them at their servers. */
+  /** Deletes all sessions at their servers. */
   close(): Promise<void>;
 }
 
 export interface UpstreamSessionsOptions {
-  /** Of this program, told to servers whose client does not name itself. */
+  /** Version of this program, told to servers whose client does not name itself. */
   readonly version: string;
   readonly replyBytesMax: number;
-  /** How long one lasts that nobody uses. Default 5 min. */
+  /** How long an unused session lasts. Default 5 min. */
   readonly idleMs?: number;
   /** Of one account. Default 100. */
   readonly perAccountMax?: number;
@@ -45,26 +46,22 @@ interface Entry {
   session: UpstreamSession | null;
   /** Runs while nobody uses it. */
   idle: NodeJS.Timeout | null;
-  rest: NodeJS.Timeout | undefined;
+  /** Runs while nobody uses its stream. */
+  streamIdle: NodeJS.Timeout | undefined;
 }
 
 /** How long the stream of an unused session stays open: each takes one of the connections to its server. */
-const REST_MS = 10_000;
+const STREAM_IDLE_MS = 10_000;
 /** How long `close` waits for servers. */
 const CLOSE_MS = 2_000;
 
 export function createUpstreamSessions(options: UpstreamSessionsOptions): UpstreamSessions {
   const { version, replyBytesMax, idleMs = 5 * 60_000, perAccountMax = 100, max = 10_000 } = options;
-  /** The one that was used longest ago first. */
+  /** By key, the one that was used longest ago first. */
   const entries = new Map<string, Entry>();
   const counts = createTally();
   let draining = false;
   let closed = false;
-
-  function add(entry: Entry): void {
-    entries.set(entry.key, entry);
-    counts.add(entry.account, 1);
-  }
 
   function forget(entry: Entry): void {
     if (entries.get(entry.key) !== entry) return;
@@ -73,18 +70,14 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     stopTimers(entry);
   }
 
-  function stopTimers(entry: Entry): void {
-    if (entry.idle) clearTimeout(entry.idle);
-    clearTimeout(entry.rest);
-    entry.idle = null;
-  }
-
   function end(entry: Entry): void {
     forget(entry);
     void entry.session?.end();
   }
 
-  /** Ends sessions that nobody uses where there are too many. Throws GatewayError where all are in use. */
+  /**
+   * Ends an unused session where the account or the gateway has too many. Throws GatewayError where all are in use.
+   */
   function makeRoom(account: string): void {
     const ofAccount = counts.of(account) >= perAccountMax;
     if (!ofAccount && entries.size < max) return;
@@ -92,37 +85,32 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       if (entry.idle === null || (ofAccount && entry.account !== account)) continue;
       return end(entry);
     }
-    if (ofAccount)
-      throw new GatewayError(
-        'rate_limit_exceeded',
-        `This account has ${perAccountMax} sessions at MCP servers in use, which is the most at once`,
-        {
-          retryAfterS: 1,
-        },
-      );
-    throw new GatewayError('service_unavailable', 'Too many sessions at MCP servers are in use', { retryAfterS: 1 });
+    const again = { retryAfterS: 1 };
+    const most = `This account has ${perAccountMax} sessions at MCP servers in use, which is the most at once`;
+    if (ofAccount) throw new GatewayError('rate_limit_exceeded', most, again);
+    throw new GatewayError('service_unavailable', 'Too many sessions at MCP servers are in use', again);
   }
 
   async function open(entry: () => Entry, { facts, detached }: Place, client: SessionClient): Promise<UpstreamSession> {
     const { revision, capabilities } = facts;
-    const opened = facts.bare ? { id: null, revision, capabilities } : await openSession(detached, client);
+    const opened = facts.bare ? { upstreamId: null, revision, capabilities } : await openSession(detached, client);
     return createUpstreamSession({
       ...opened,
       send: detached,
       bytesMax: replyBytesMax,
-      entered: () => stopTimers(entry()),
-      left: () => left(entry()),
-      lost: () => forget(entry()),
+      onEntered: () => stopTimers(entry()),
+      onLeft: () => left(entry()),
+      onLost: () => forget(entry()),
     });
   }
 
   function left(entry: Entry): void {
     if (entries.get(entry.key) !== entry) {
-      entry.session?.rest();
+      entry.session?.closeStream();
       return;
     }
     if (draining) return end(entry);
-    entry.rest = setTimeout(() => entry.session?.rest(), Math.min(REST_MS, idleMs)).unref();
+    entry.streamIdle = setTimeout(() => entry.session?.closeStream(), Math.min(STREAM_IDLE_MS, idleMs)).unref();
     entry.idle = setTimeout(end, idleMs, entry).unref();
   }
 
@@ -140,13 +128,14 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       }
       makeRoom(account);
       const opening = open(() => entry, place, client);
-      const entry: Entry = { key, account, opening, session: null, idle: null, rest: undefined };
-      add(entry);
+      const entry: Entry = { key, account, opening, session: null, idle: null, streamIdle: undefined };
+      entries.set(key, entry);
+      counts.add(account, 1);
       opening.then(
         (session) => {
           entry.session = session;
           if (entries.get(key) !== entry) void session.end();
-          // Whoever opened it may have left in the meantime.
+          // The turn that opened it may have ended in the meantime.
           else if (entry.idle === null) left(entry);
         },
         () => forget(entry),
@@ -154,7 +143,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       return opening;
     },
     lost(session) {
-      session.rest();
+      session.closeStream();
       for (const entry of entries.values()) if (entry.session === session) return forget(entry);
     },
     get size() {
@@ -170,15 +159,18 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
         forget(entry);
         await entry.session?.end();
       });
-      const late = Promise.withResolvers<void>();
-      const timer = setTimeout(late.resolve, CLOSE_MS);
-      await Promise.race([Promise.all(ends), late.promise]);
-      clearTimeout(timer);
+      await allWithin(CLOSE_MS, ends);
     },
   };
 }
 
-/** What a server is told of the client. */
+function stopTimers(entry: Entry): void {
+  if (entry.idle) clearTimeout(entry.idle);
+  clearTimeout(entry.streamIdle);
+  entry.idle = null;
+}
+
+/** The client as a server is told of it. */
 function clientOf({ message, client, capabilities }: Turn, version: string): SessionClient {
   const meta = message.params?.['_meta'];
   const named = client === 'modern' && isObject(meta) ? meta[META.clientInfo] : null;
@@ -188,7 +180,7 @@ function clientOf({ message, client, capabilities }: Turn, version: string): Ses
   };
 }
 
-/** Tasks are not carried to the sessions of older revisions, and a modern client never tells that its roots changed. */
+/** Sessions of older revisions carry no tasks, and a modern client never tells that its roots changed. */
 function legacyCapabilities(capabilities: JsonObject): JsonObject {
   const { roots, ...rest } = withoutTaskMembers(capabilities);
   if (!isObject(roots)) return rest;

@@ -1,38 +1,37 @@
-import type { LegacySession } from '../turn/session.ts';
+import type { KeptSession } from './kept-sessions.ts';
 
 /** A session in the memory of this gateway. */
-export interface LiveSession<S extends { readonly id: string } = LegacySession> {
+export interface LiveSession<S extends KeptSession> {
   readonly session: S;
-  /** Aborts when it ends here. */
+  /** Aborts when the session ends here. */
   readonly ended: AbortController;
   /** Requests and streams that run in it. */
   uses: number;
   lastUsedAt: number;
   /** When the store was last told that it is used. */
   touchedAt: number;
-  /** What changes in a session, as the store has it. */
+  /** The changeable part of the session, as the store has it. */
   kept: string;
 }
 
-export interface SessionCache<S extends { readonly id: string } = LegacySession> {
+export interface SessionCache<S extends KeptSession> {
   readonly size: number;
   get(id: string): LiveSession<S> | undefined;
   add(live: LiveSession<S>): void;
-  /** Puts it behind all others in the order in which they are forgotten. */
+  /** Puts the session behind all others in the order in which they are forgotten. */
   used(live: LiveSession<S>): void;
   delete(live: LiveSession<S>): void;
-  /** Those that run something now. */
+  /** Sessions that run something now. */
   busy(): Iterable<LiveSession<S>>;
-  /** Forgets those that were last used before `time`; the store has them. */
+  /** Forgets sessions that were last used before `time`; the store has them. */
   forgetUnused(time: number): void;
   clear(): void;
 }
 
 /**
- * Sessions by id. When there are more than `max`, the one that was not used for longest is forgotten; never one
- * that runs something.
+ * Sessions by id, at most `max`: the one that was not used for longest is forgotten, never one that runs something.
  */
-export function createSessionCache<S extends { readonly id: string } = LegacySession>(max: number): SessionCache<S> {
+export function createSessionCache<S extends KeptSession>(max: number): SessionCache<S> {
   /** In the order of their last use. */
   const byId = new Map<string, LiveSession<S>>();
   const busy = new Set<LiveSession<S>>();

@@ -4,7 +4,7 @@ import { leaveServer } from '../servers/legacy-server.ts';
 import { fromState } from './session-state.ts';
 
 /**
- * Runs a free call of an account at one offer that nobody waits for: it ends within seconds. Rejects when the
+ * Runs a free call of an account at one offer. Nobody waits for it, and it ends within seconds. Rejects when the
  * provider cannot be reached.
  */
 export type Reach = (
@@ -17,8 +17,8 @@ export type Reach = (
 const AT_ONCE = 16;
 
 /**
- * Tells servers that sessions are over. Never throws, as they end by themselves, too; for the same reason those are
- * left out whose turn has not come after `lastsMs`.
+ * Tells servers that sessions are over. Never throws, and tells no more after `lastsMs`: sessions end by themselves,
+ * too.
  */
 export async function tellServers(
   rows: readonly StoredSession[],

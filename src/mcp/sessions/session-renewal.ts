@@ -4,13 +4,13 @@ import type { Offer } from '#gateway';
 import type { SessionStore } from '#tasks';
 import { initializeAt, leaveServer, notifyInitialized } from '../servers/legacy-server.ts';
 import { fromState, toState } from './session-state.ts';
-import type { LegacySession } from '../turn/session.ts';
-import type { Place } from '../turn/turn.ts';
+import { type LegacySession, NO_SESSION } from '../turn/session.ts';
+import type { McpTail, Place } from '../turn/turn.ts';
 
 /**
- * The server has lost the session that it knew as `lost`: opens another one there with the client's own
- * `initialize`, once for all requests that found out. `gone`: the session has ended, or its server cannot go on
- * with it. Throws UpstreamFailure.
+ * Opens another session at a server that has lost the one that it knew as `lost`, with the client's own `initialize`:
+ * once for all requests that found out. `gone`: the session has ended, or its server cannot go on with it. Throws
+ * UpstreamFailure.
  */
 export type RenewSession = (
   session: LegacySession,
@@ -21,9 +21,9 @@ export type RenewSession = (
 export interface SessionRenewalOptions {
   readonly store: Pick<SessionStore, 'get' | 'change' | 'delete'>;
   readonly offerOf: (offerId: string) => Offer | null;
-  /** The session cannot be gone on with: it is forgotten here. */
+  /** Forgets a session that cannot go on. */
   readonly onGone: (session: LegacySession) => void;
-  /** Told of what could not be kept. */
+  /** Told of changes that could not be stored. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -64,11 +64,31 @@ export function createSessionRenewal({ store, offerOf, onGone, onError }: Sessio
         running.set(session.id, own);
         return await own;
       }
-      // The call that it belongs to may be over before it: then this one does it.
+      // The call that began the renewal may be over before it: then this one renews.
       const ended = await other.catch(() => null);
       if (ended !== null) return ended;
     }
   };
+}
+
+/** The attempt found the session lost at its server. */
+export const LOST = Symbol('lost');
+
+/**
+ * Attempts something in a session, and once more in a new session where the first attempt returns LOST. It may return
+ * that only where `mayBeLost`. Gives NO_SESSION where the session cannot go on.
+ */
+export async function renewOnce<T>(
+  session: LegacySession,
+  place: Pick<Place, 'send'>,
+  renew: RenewSession,
+  attempt: (mayBeLost: boolean) => Promise<T | typeof LOST>,
+): Promise<T | McpTail> {
+  const { upstreamId } = session;
+  const first = await attempt(upstreamId !== null);
+  if (first !== LOST) return first;
+  if ((await renew(session, upstreamId!, place)) === 'gone') return NO_SESSION;
+  return (await attempt(false)) as T;
 }
 
 /** The client's `initialize` with an id that it cannot have used. */

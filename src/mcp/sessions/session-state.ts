@@ -4,91 +4,50 @@ import type { StoredSession } from '#tasks';
 import type { LegacySession } from '../turn/session.ts';
 import type { Era } from '../turn/turn.ts';
 
-/** The word for MCP's sessions among those that the gateway keeps. */
+/** The kind of these sessions in the store. */
 export const SESSION_KIND = 'mcp';
 
-interface State {
-  readonly service: string;
+interface State extends Pick<
+  LegacySession,
+  'service' | 'revision' | 'openedAt' | 'initialize' | 'upstreamId' | 'logLevel'
+> {
   /** Id of the offer. */
   readonly offer: string;
-  /** Absent in what older gateways kept. */
+  /** Absent in states of older gateways. */
   readonly era?: Era;
-  readonly revision: string;
-  readonly openedAt: number;
-  readonly initialize: string;
-  readonly upstreamId: string | null;
-  readonly logLevel: string | null;
 }
 
-/** What is kept of a session, as text. */
-export function toState({
-  service,
-  offer,
-  era,
-  revision,
-  openedAt,
-  initialize,
-  upstreamId,
-  logLevel,
-}: LegacySession): string {
-  return JSON.stringify({
-    service,
-    offer: offer.id,
-    era,
-    revision,
-    openedAt,
-    initialize,
-    upstreamId,
-    logLevel,
-  } satisfies State);
+/** The stored state of a session, as text. */
+export function toState({ id: _id, account: _account, clientCapabilities: _declared, ...kept }: LegacySession): string {
+  return JSON.stringify({ ...kept, offer: kept.offer.id } satisfies State);
 }
 
-/** A session as it was kept; null when its offer is there no more. */
+/** A session from its stored state; null where its offer is gone. */
 export function fromState(
   { id, account, state }: StoredSession,
   offerOf: (offerId: string) => Offer | null,
 ): LegacySession | null {
-  const {
-    service,
-    offer: offerId,
-    era,
-    revision,
-    openedAt,
-    initialize,
-    upstreamId,
-    logLevel,
-  } = JSON.parse(state) as State;
+  const { offer: offerId, era, ...kept } = JSON.parse(state) as State;
   const offer = offerOf(offerId);
   if (offer === null) return null;
-  return {
-    id,
-    account,
-    service,
-    offer,
-    era: era ?? (upstreamId === null ? 'modern' : 'legacy'),
-    revision,
-    openedAt,
-    initialize,
-    clientCapabilities: capabilitiesOf(initialize),
-    upstreamId,
-    logLevel,
-  };
+  const known = era ?? (kept.upstreamId === null ? 'modern' : 'legacy');
+  return { ...kept, id, account, offer, era: known, clientCapabilities: capabilitiesOf(kept.initialize) };
 }
 
-/** What is told of a session that has ended, from what was kept of it. */
+/** The end of a session, from its stored state. */
 export function endOf({ state }: Pick<StoredSession, 'state'>, at: number, error: string | null): SessionEnd {
   const { revision, openedAt } = JSON.parse(state) as State;
   return { durationMs: at - openedAt, revision, error };
 }
 
-/** `error`: why it ended out of order; null in order. */
+/** `error`: why the session ended out of order; null in order. */
 export interface SessionEnd {
   readonly durationMs: number;
   readonly revision: string;
   readonly error: string | null;
 }
 
-/** What a client said in its `initialize` message that it can do. */
+/** The capabilities in a client's `initialize` message. */
 export function capabilitiesOf(initialize: string): JsonObject {
   const { params } = JSON.parse(initialize) as { readonly params?: { readonly capabilities?: unknown } };
   const capabilities = params?.capabilities;

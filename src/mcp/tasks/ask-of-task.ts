@@ -2,7 +2,9 @@ import { type ResponseMessage, UpstreamFailure } from '#wire';
 import { measuredUse, type Offer, type Send } from '#gateway';
 import type { Sight, Task, Tasks } from '#tasks';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
-import { askServer, broken, type TaskQuestion } from './ask-server.ts';
+import { providerFailure } from '../turn/provider-failure.ts';
+import { requestText } from '../wire/own-messages.ts';
+import { askServer, type TaskQuestion } from './ask-server.ts';
 import { TASKS } from './extension.ts';
 import type { TaskNotes } from './keep-task.ts';
 import { lifetimeOf, pauseOf } from './lifetime.ts';
@@ -12,15 +14,15 @@ import { serverTaskId } from './task-id.ts';
 export interface AskOfTaskDeps {
   readonly tasks: Pick<Tasks, 'begin'>;
   readonly replyBytesMax: number;
-  /** The longest that a task goes on; milliseconds. */
+  /** The longest life of a task; milliseconds. */
   readonly ttlMs: number;
-  /** Of this program, told to servers. */
+  /** Version of this program, told to servers. */
   readonly version: string;
   readonly now: () => number;
 }
 
 /**
- * A task as its server shows it, and what that says of it; `sight` is null for an error that says nothing of the task.
+ * A task as its server shows it, with the sight of it; `sight` is null for an error that says nothing of the task.
  */
 export type ShownTask =
   | {
@@ -36,7 +38,7 @@ export type ShownTask =
       readonly status: number;
       readonly sight: Sight | null;
     }
-  /** Its answer is larger than the gateway takes. Only results are as large. */
+  /** The answer is larger than the gateway takes. Only results are so large. */
   | { readonly kind: 'large'; readonly failure: UpstreamFailure; readonly sight: Sight };
 
 /** The id of a task at its server. */
@@ -74,8 +76,8 @@ export async function askOfTask(
     return { kind: 'error', response, status, sight: lost };
   }
   const shown = readTask(response.result);
-  if (shown === null) throw broken('the provider answered tasks/get with no task', status);
-  if (shown.taskId !== taskId) throw broken('the provider answered with another task', status);
+  if (shown === null) throw providerFailure('the provider answered tasks/get without a task', status);
+  if (shown.taskId !== taskId) throw providerFailure('the provider answered with another task', status);
   const { tool } = JSON.parse(task.notes) as TaskNotes;
   const sight = sightOf(offer, tool, shown, Buffer.byteLength(response.text));
   if (sight.end === null) await prolong(deps, task, shown);
@@ -108,8 +110,5 @@ function ownQuestion(task: Task, version: string): Pick<TaskQuestion, 'id' | 'te
     [META.clientInfo]: { name: 'tollgate', version },
   };
   const id = 'look';
-  return {
-    id,
-    text: JSON.stringify({ jsonrpc: '2.0', id, method: 'tasks/get', params: { taskId: atServer(task), _meta } }),
-  };
+  return { id, text: requestText(id, 'tasks/get', { taskId: atServer(task), _meta }) };
 }

@@ -1,7 +1,7 @@
 import { elementsOf, isObject, membersOf, splice } from '#wire';
 
-/** Whether a tool (JSON text) can be called as a task alone, by the words of 2025-11-25. */
-export function needsTask(tool: string): boolean {
+/** Whether a tool (JSON text) can be called as a task alone, in the form of 2025-11-25. */
+function needsTask(tool: string): boolean {
   if (!tool.includes(WORD)) return false;
   const { execution } = JSON.parse(tool) as { readonly execution?: unknown };
   return isObject(execution) && execution['taskSupport'] === 'required';
@@ -10,8 +10,8 @@ export function needsTask(tool: string): boolean {
 const WORD = 'taskSupport';
 
 /**
- * The result of a `tools/list` (JSON text) without tools that can be called as a task alone, for clients to whom no
- * tasks are carried. Throws RawJsonError, SyntaxError.
+ * The result of a `tools/list` (JSON text) without tools that can be called as a task alone, for clients that get no
+ * tasks. Throws RawJsonError, SyntaxError.
  */
 export function withoutTaskTools(result: string): string {
   if (!result.includes(WORD)) return result;

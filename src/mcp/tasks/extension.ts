@@ -3,22 +3,19 @@ import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers
 /** The extension by which a modern server answers a `tools/call` with a task. */
 export const TASKS = 'io.modelcontextprotocol/tasks';
 
-/** The requests about a task that there is. */
-export const TASK_METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const;
-export type TaskMethod = (typeof TASK_METHODS)[number];
+/** The requests about a task. */
+const TASK_METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const;
+type TaskMethod = (typeof TASK_METHODS)[number];
 
 export const isTaskMethod = (method: string): method is TaskMethod =>
   (TASK_METHODS as readonly string[]).includes(method);
 
-/** Whether a client that declares this takes tasks. */
+/** Whether a client with these capabilities takes tasks. */
 export function declaresTasks({ extensions }: JsonObject): boolean {
   return isObject(extensions) && isObject(extensions[TASKS]);
 }
 
-/**
- * Capabilities of either side (JSON text of an object) without tasks, of either era, for a counterpart that they
- * are not carried to.
- */
+/** Capabilities of either side (JSON text of an object) without tasks of either era. */
 export function withoutTasks(capabilities: string): string {
   const members = membersOf(capabilities);
   const extensions = members.get('extensions');
@@ -35,7 +32,7 @@ export function withoutTasks(capabilities: string): string {
   ]);
 }
 
-/** The same of capabilities that were parsed. */
+/** The same for parsed capabilities. */
 export function withoutTaskMembers({ tasks: _tasks, extensions, ...rest }: JsonObject): JsonObject {
   if (extensions === undefined) return rest;
   if (!isObject(extensions) || !Object.hasOwn(extensions, TASKS)) return { ...rest, extensions };
@@ -45,7 +42,7 @@ export function withoutTaskMembers({ tasks: _tasks, extensions, ...rest }: JsonO
 
 /**
  * A message (JSON text) whose `params` or `result` holds capabilities, with these as withoutTasks leaves them.
- * Where a key stands twice the last counts, as for most who read it.
+ * Of two equal keys the last counts, as for most readers.
  */
 export function withoutTasksIn(text: string, holder: 'params' | 'result'): string {
   const held = membersOf(text).get(holder);

@@ -2,7 +2,7 @@ import { membersOf, splice, withMembers } from '#wire';
 import type { Call, Offer, ReplyEnd } from '#gateway';
 import { ownerOf, type Tasks } from '#tasks';
 import type { McpTail, Turn } from '../turn/turn.ts';
-import { broken } from './ask-server.ts';
+import { providerFailure } from '../turn/provider-failure.ts';
 import { lifetimeOf, pauseOf, shownTtlMs } from './lifetime.ts';
 import { readTask } from './read-task.ts';
 import { clientTaskId } from './task-id.ts';
@@ -19,16 +19,16 @@ export interface CallOfTask {
   readonly askedAt: number;
 }
 
-/** What is noted of a task beside its row. */
+/** Notes in a task's row. */
 export interface TaskNotes {
   /** The tool that was called. */
   readonly tool: string;
 }
 
 /**
- * The end of a `tools/call` that was answered with a task, for a client that takes tasks: the lock of the call is
- * kept with the task before the client hears of it. Rejects with UpstreamFailure for a task that is none, or has
- * the id of another one.
+ * The end of a `tools/call` that was answered with a task, for a client that takes tasks. The lock of the call is
+ * kept with the task before the client hears of it. Rejects with UpstreamFailure for a task that cannot be read, or
+ * has the id of another one.
  */
 export async function keepTask(
   { tasks, ttlMs }: KeepTaskDeps,
@@ -39,9 +39,9 @@ export async function keepTask(
 ): Promise<ReplyEnd> {
   const { text, status, eventId = null, message } = end.tail as McpTail;
   const task = readTask(message?.result);
-  if (task === null) throw broken("the provider's task has no status that the protocol knows", status);
+  if (task === null) throw providerFailure("the provider's task has no status that the protocol knows", status);
   const taskId = clientTaskId(offer.id, task.taskId);
-  if (taskId === null) throw broken("the provider's task has no id of 1 to 247 characters", status);
+  if (taskId === null) throw providerFailure("the provider's task has no id of 1 to 247 characters", status);
   const shown = { taskId: JSON.stringify(taskId), ttlMs: String(shownTtlMs(task.ttlMs, ttlMs)) };
   const tail: McpTail = {
     text: splice(text, [withMembers(text, membersOf(text).get('result')!, shown)]),
@@ -69,6 +69,6 @@ export async function keepTask(
     },
     { callId: call.id, price: price.id, most },
   );
-  if (begun !== 'begun') throw broken("the provider's task has the id of another one", status);
+  if (begun !== 'begun') throw providerFailure("the provider's task has the id of another one", status);
   return { ...end, outcome: 'pending', flags: [], tail };
 }

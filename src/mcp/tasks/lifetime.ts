@@ -1,4 +1,6 @@
-/** A task lives this much longer than its server's `ttlMs`, so that an end just before is still seen. Milliseconds. */
+/**
+ * A task lives this much longer than its server's `ttlMs`, so that an end just before is still seen. Milliseconds.
+ */
 const GRACE_MS = 60_000;
 /** The longest pause between two looks, even where a server asks for a longer one. Milliseconds. */
 const PAUSE_MS_MAX = 60_000;
@@ -10,10 +12,7 @@ const PAUSE_MS_MAX = 60_000;
 export const lifetimeOf = (serverTtlMs: number | null, ttlMsMax: number): number =>
   serverTtlMs === null ? ttlMsMax : Math.min(serverTtlMs + GRACE_MS, ttlMsMax);
 
-/**
- * The `ttlMs` that a client is told of a task that goes on: after `ttlMsMax` the gateway gives it up, whatever its
- * server says.
- */
+/** The `ttlMs` of a running task for its client: after `ttlMsMax` the gateway gives the task up. */
 export const shownTtlMs = (serverTtlMs: number | null, ttlMsMax: number): number =>
   Math.min(serverTtlMs ?? ttlMsMax, ttlMsMax);
 

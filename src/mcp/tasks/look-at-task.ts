@@ -2,6 +2,7 @@ import { type Conversation, pinned, type Pipeline } from '#gateway';
 import type { Look, Sight } from '#tasks';
 import { runFreeCall } from '../call/free-call.ts';
 import { OURSELVES } from '../call/own-lists.ts';
+import { freeEnd } from '../turn/ending.ts';
 import { askOfTask, type AskOfTaskDeps } from './ask-of-task.ts';
 
 export interface LookAtTaskDeps extends AskOfTaskDeps {
@@ -10,7 +11,7 @@ export interface LookAtTaskDeps extends AskOfTaskDeps {
   readonly onUnseen: (error: Error) => void;
 }
 
-/** Of the call; the watch waits for less. */
+/** Timeout of the call; the watch waits for less. */
 const LOOK_MS = 20_000;
 
 /** Looks at a task in the gateway's own name, so that its end is seen although nobody asks. */
@@ -20,7 +21,7 @@ export function createLookAtTask(deps: LookAtTaskDeps): Look {
     // oxlint-disable-next-line require-yield -- there is nobody to give anything to
     const converse: Conversation['converse'] = async function* look(offer, send) {
       seen = (await askOfTask(deps, task, offer, send)).sight;
-      return { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
+      return freeEnd(null);
     };
     const requestId = `look-${task.taskId.slice(0, 64)}`;
     try {

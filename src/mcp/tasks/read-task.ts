@@ -8,7 +8,7 @@ export type TaskState = (typeof STATES)[number];
 
 const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);
 
-/** Whether a task that was noted in this state has ended by its server's word; one that was given up has not. */
+/** Whether a task in this state has ended by its server's word. A task that was given up has not. */
 export const isEnd = (state: string): boolean => ENDS.has(state);
 
 /** A task as a server shows it. */
@@ -17,13 +17,13 @@ export interface ServerTask {
   readonly state: TaskState;
   /** Milliseconds from its creation on that the server keeps it; null where it sets no bound. */
   readonly ttlMs: number | null;
-  /** How long the server wants to be left alone between two looks; null where it does not say. */
+  /** The server's pause between two looks, in milliseconds; null where it does not say. */
   readonly pollMs: number | null;
-  /** The result of the tool, of a task that is completed; null where there is none. */
+  /** The result of the tool; null where the task is not completed or has no result. */
   readonly result: JsonObject | null;
 }
 
-/** Reads a task out of a result. null for a result that is none. */
+/** Reads a task out of a result; null for a result that is not a task. */
 export function readTask(result: unknown): ServerTask | null {
   if (!isObject(result)) return null;
   const { taskId, status, ttlMs, pollIntervalMs, result: inlined } = result;
@@ -42,9 +42,9 @@ const countOf = (value: unknown): number | null =>
   Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : null;
 
 /**
- * What is seen of a task, by the rules of a call that is answered at once: a result is charged, one with `isError`,
- * a failure and a cancelled task are free. Where the tool is priced by its use, what the result reports of that
- * counts. `bytes`: of the answer that shows the task.
+ * The sight of a task, by the rules of a call that is answered at once: a result is charged; a result with
+ * `isError`, a failure and a cancelled task are free. Where the tool is priced by its use, the reported use counts.
+ * `bytes`: of the answer that shows the task.
  */
 export function sightOf(
   offer: Offer,

@@ -3,7 +3,7 @@ import { costOf } from '#gateway';
 import type { SeenTask } from '#tasks';
 import { withMetaAt } from '../wire/meta.ts';
 
-/** What a settled task cost, for the `_meta` of its result. */
+/** The cost of a settled task, for the `_meta` of its result. */
 export interface TaskCost {
   readonly callId: string;
   readonly settlement: SeenTask['settled'][number]['settlement'];
@@ -12,16 +12,15 @@ export interface TaskCost {
 }
 
 /**
- * The answer to `tasks/get` (JSON text) with the id that the client knows, how long the task may go on (null: as
- * its server says), and what it cost: in the `_meta` of the result of the tool, or where there is none in that of
- * the answer.
+ * The answer to `tasks/get` (JSON text) with the id that the client knows, how long the task may go on (null: as its
+ * server says), and its cost, in the `_meta` of the tool's result, or of the answer where that has no result.
  */
 export function showTask(text: string, taskId: string, ttlMs: number | null, cost: TaskCost | null): string {
   try {
     return show(text, taskId, ttlMs, cost);
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
-    // A key stands twice in what may be paid for by now: the last counts, as for most who read it.
+    // A key stands twice in a result that may be paid for by now: the last counts, as for most readers.
     return show(JSON.stringify(JSON.parse(text)), taskId, ttlMs, cost);
   }
 }
@@ -35,7 +34,7 @@ function show(text: string, taskId: string, ttlMs: number | null, cost: TaskCost
   return withMetaAt(renamed, result && renamed[result.start] === '{' ? result : answer, costMeta(cost));
 }
 
-/** What a server writes there itself is no word of this gateway. */
+/** The gateway's members of `_meta`, which replace a server's. */
 function costMeta({ callId, settlement, receipt }: TaskCost): Readonly<Record<string, string | null>> {
   return {
     'tollgate/generation': JSON.stringify({ id: callId, ...costOf({ settlement }) }),

@@ -1,10 +1,11 @@
-import { type Answer, errorText, GatewayError, parseMessage, type RequestMessage, splice, withMembers } from '#wire';
+import { type Answer, errorText, GatewayError, type RequestMessage, splice, withMembers } from '#wire';
 import type { Config } from '#config';
 import { pinned, type Pipeline } from '#gateway';
 import { ownerOf, type Task, type Tasks } from '#tasks';
 import { runFreeCall } from '../call/free-call.ts';
+import { readOwnRequest } from '../wire/own-messages.ts';
 import { ERROR, MODERN, modernStatusOf } from '../wire/revisions.ts';
-import { ownMeta, traceOf, type Knock, type Standalone } from '../call/standalone.ts';
+import { ownMeta, traceOf, type RequestContext, type Standalone } from '../call/standalone.ts';
 import { atServer } from './ask-of-task.ts';
 import { declaresTasks, TASKS } from './extension.ts';
 import { isEnd } from './read-task.ts';
@@ -20,7 +21,7 @@ export interface TaskDoorDeps extends TaskTalkDeps {
 export interface TaskAddress {
   /** Whether it has the tasks of a service. */
   includes(service: string): boolean;
-  /** Changes what comes back. */
+  /** Changes a message for the client. */
   toClient(text: string, service: string): string;
 }
 
@@ -28,17 +29,22 @@ export interface TaskAddress {
  * Answers requests about tasks, each at the provider that began the task. Another owner's task is not found. Throws
  * GatewayError.
  */
-export type TaskDoor = (address: TaskAddress, request: Standalone, knock: Knock, answer: Answer) => Promise<void>;
+export type TaskDoor = (
+  address: TaskAddress,
+  request: Standalone,
+  context: RequestContext,
+  answer: Answer,
+) => Promise<void>;
 
 export function createTaskDoor(deps: TaskDoorDeps): TaskDoor {
-  return async (address, { message: asked, capabilities }, knock, answer) => {
+  return async (address, { message: asked, capabilities }, context, answer) => {
     const { idText } = asked;
     if (!declaresTasks(capabilities)) return answer.end(undeclared(asked), modernStatusOf(ERROR.missingCapability));
     const taskId = asked.params?.['taskId'];
     if (typeof taskId !== 'string')
       throw new GatewayError('invalid_request', 'params.taskId must be the id of a task', { param: 'params.taskId' });
-    const own = ownMeta(asked, knock.headers, deps.receipts);
-    const found = await deps.tasks.findAll('tool', taskId, ownerOf(knock.caller));
+    const own = ownMeta(asked, context.headers, deps.receipts);
+    const found = await deps.tasks.findAll('tool', taskId, ownerOf(context.caller));
     const task = found.find(({ service }) => address.includes(service));
     if (!task || (!task.live && !isEnd(task.state))) {
       const { text, status } = notFound(
@@ -48,15 +54,15 @@ export function createTaskDoor(deps: TaskDoorDeps): TaskDoor {
       return answer.end(text, status);
     }
     const call = {
-      caller: knock.caller,
-      requestId: knock.requestId,
+      caller: context.caller,
+      requestId: context.requestId,
       target: pinned(task.offerId),
       method: asked.method,
       converse: taskTalk(deps, { message: forServer(own.message, task), wantsReceipt: own.wantsReceipt }, task),
-      traceparent: traceOf(knock.headers, asked),
+      traceparent: traceOf(context.headers, asked),
       facts: { 'mcp.protocol.version': MODERN },
     };
-    const tail = await runFreeCall(deps.pipeline, call, knock.gone);
+    const tail = await runFreeCall(deps.pipeline, call, context.gone);
     if (tail === null) return answer.close();
     answer.end(address.toClient(tail.text, task.service), tail.status);
   };
@@ -64,11 +70,8 @@ export function createTaskDoor(deps: TaskDoorDeps): TaskDoor {
 
 /** The request with the id that the task has at its server. */
 function forServer({ text, members }: RequestMessage, task: Task): RequestMessage {
-  const message = parseMessage(
-    splice(text, [withMembers(text, members.get('params')!, { taskId: JSON.stringify(atServer(task)) })]),
-  );
-  if (message?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
-  return message;
+  const taskId = JSON.stringify(atServer(task));
+  return readOwnRequest(splice(text, [withMembers(text, members.get('params')!, { taskId })]));
 }
 
 function undeclared({ idText, method }: RequestMessage): string {

@@ -1,4 +1,5 @@
-import { membersOf, parseMessage, type RequestMessage, splice, withMembers } from '#wire';
+import { membersOf, type RequestMessage, splice, withMembers } from '#wire';
+import { readOwnRequest } from '../wire/own-messages.ts';
 
 /**
  * A `tools/call` without `params.task`, by which a client of 2025-11-25 asks for a task. Such tasks are not
@@ -7,7 +8,5 @@ import { membersOf, parseMessage, type RequestMessage, splice, withMembers } fro
 export function withoutTaskParam(message: RequestMessage): RequestMessage {
   if (message.method !== 'tools/call' || message.params?.['task'] === undefined) return message;
   const { text } = message;
-  const without = parseMessage(splice(text, [withMembers(text, membersOf(text).get('params')!, { task: null })]));
-  if (without?.kind !== 'request') throw new Error('a request without one of its parameters is a request');
-  return without;
+  return readOwnRequest(splice(text, [withMembers(text, membersOf(text).get('params')!, { task: null })]));
 }

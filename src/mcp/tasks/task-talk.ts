@@ -2,6 +2,7 @@ import { errorText, type RequestMessage, resultText, type UpstreamFailure } from
 import type { Conversation, Offer, Send } from '#gateway';
 import type { Task, Tasks } from '#tasks';
 import { ERROR, modernStatusOf } from '../wire/revisions.ts';
+import { freeEnd, tooLargeText } from '../turn/ending.ts';
 import type { McpTail } from '../turn/turn.ts';
 import { askServer } from './ask-server.ts';
 import { askOfTask, atServer, type AskOfTaskDeps, type ShownTask } from './ask-of-task.ts';
@@ -20,11 +21,9 @@ export interface AskedOfTask {
   readonly wantsReceipt: boolean;
 }
 
-const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
-
 /**
- * Passes a client's request about its own task to the task's server. An end that is seen is settled before the
- * client hears of it. Its end has a McpTail.
+ * Passes a client's request about its own task to the task's server. The end of a task is settled before the client
+ * hears of it. The end of the conversation has a McpTail.
  */
 export function taskTalk(deps: TaskTalkDeps, asked: AskedOfTask, task: Task): Conversation['converse'] {
   // oxlint-disable-next-line require-yield -- the answer is all there is
@@ -33,7 +32,7 @@ export function taskTalk(deps: TaskTalkDeps, asked: AskedOfTask, task: Task): Co
       asked.message.method === 'tasks/get'
         ? await shown(deps, asked, task, offer, send)
         : await told(deps, asked.message, task, offer, send);
-    return { ...FREE, tail };
+    return freeEnd(tail);
   };
 }
 
@@ -50,7 +49,7 @@ async function shown(
   if (seen.kind === 'error') return refusal(idText, seen);
   if (noted === null) return notFound(idText);
   const { live, state } = noted.task;
-  // What a server says of a task that has ended otherwise here was not paid for.
+  // A task that has ended otherwise here was not paid for by what its server says now.
   if (!live && state !== seen.sight.state)
     return notFound(
       idText,
@@ -61,14 +60,14 @@ async function shown(
     settled && wantsReceipt && settled.settlement.charged > 0n ? await deps.receiptOf(settled.callId) : null;
   const cost: TaskCost | null = settled ? { ...settled, receipt } : null;
   if (seen.kind === 'large')
-    return { text: showTask(tooLargeText(idText, task, seen.failure), task.taskId, null, cost), status: 200 };
+    return { text: showTask(tooLargeAnswer(idText, task, seen.failure), task.taskId, null, cost), status: 200 };
   const ttlMs = live ? shownTtlMs(seen.shown.ttlMs, deps.ttlMs) : null;
   return { text: showTask(seen.response.text, task.taskId, ttlMs, cost), status: 200 };
 }
 
 /**
- * After a task was cancelled one look tells whether it has ended, so that what is locked for it need not wait. The
- * client is not told of what it sees.
+ * Passes a request that is not `tasks/get`. After a cancellation one look tells whether the task has ended, so that
+ * its lock need not wait. The client does not hear of this look.
  */
 async function told(
   deps: TaskTalkDeps,
@@ -106,8 +105,7 @@ export function notFound(idText: string, why = 'Task not found'): McpTail {
 }
 
 /** A task whose result is larger than the gateway takes. The tool has done its work. */
-function tooLargeText(idText: string, { taskId, createdAt, updatedAt }: Task, failure: UpstreamFailure): string {
-  const said = `The tool has run, and is charged, but ${failure.message}: it cannot be passed on. Ask the tool for less at once`;
+function tooLargeAnswer(idText: string, { taskId, createdAt, updatedAt }: Task, failure: UpstreamFailure): string {
   const task = {
     resultType: 'complete',
     taskId,
@@ -115,7 +113,7 @@ function tooLargeText(idText: string, { taskId, createdAt, updatedAt }: Task, fa
     createdAt: new Date(createdAt).toISOString(),
     lastUpdatedAt: new Date(updatedAt).toISOString(),
     ttlMs: null,
-    result: { isError: true, content: [{ type: 'text', text: said }] },
+    result: { isError: true, content: [{ type: 'text', text: tooLargeText(failure) }] },
   };
   return resultText(idText, JSON.stringify(task));
 }

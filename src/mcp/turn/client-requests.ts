@@ -1,6 +1,6 @@
 import { isObject, type ResponseMessage } from '#wire';
 
-/** What servers ask of legacy clients: sent to the client on an event stream, answered by a POST of its own. */
+/** Requests of servers to legacy clients: sent on an event stream, answered by a POST. */
 export interface ClientRequests {
   /**
    * Waits for the client's response to the request `id` that it is about to be sent. Rejects with NoAnswer: when it
@@ -8,11 +8,11 @@ export interface ClientRequests {
    */
   register(session: string, id: string, signal: AbortSignal): Promise<ResponseMessage>;
   /**
-   * Takes a response that was posted in `session`. False where nobody waits for it there: it is late, or another
-   * session's.
+   * Takes a response that was posted in `session`. False where nothing waits for it there: it is late, or of another
+   * session.
    */
   resolve(session: string, message: ResponseMessage): boolean;
-  /** The session is over: nothing it was asked is answered any more. */
+  /** The session is over: fails all that waits in it. */
   end(session: string): void;
   /** Requests that wait. */
   readonly count: number;
@@ -25,7 +25,7 @@ export interface ClientRequestsOptions {
   readonly waitingMax?: number;
 }
 
-/** The client was asked and there is no answer. The message tells why, in words for its user. */
+/** The client was asked and did not answer. The message tells its user why. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
 }

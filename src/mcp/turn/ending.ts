@@ -1,4 +1,4 @@
-import { isObject, type RequestMessage, type ResponseMessage, resultText, UpstreamFailure } from '#wire';
+import { isObject, type RequestMessage, type ResponseMessage, resultText, type UpstreamFailure } from '#wire';
 import {
   heldAgainst,
   measuredUse,
@@ -9,43 +9,48 @@ import {
   type ReplyEnd,
   type ReportedUsage,
 } from '#gateway';
+import { providerFailure, refuseCredentialStatus } from './provider-failure.ts';
 import { hasOwnPrice } from './tool-price.ts';
 import type { McpTail, Turn } from './turn.ts';
 
-/** `_meta` of a result in which a tool reports what it used: `{"completion": 120, "second": 3}`. */
-export const USAGE_META = 'tollgate/usage';
+/** The member of a result's `_meta` in which a tool reports its use: `{"completion": 120, "second": 3}`. */
+const USAGE_META = 'tollgate/usage';
 
-const FREE = { usage: null, outcome: 'free', estimated: false } as const;
+const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
+
+/** The end of a call that costs nothing. */
+export const freeEnd = (tail: McpTail | null, finishReason: string | null = null): ReplyEnd => ({
+  ...FREE,
+  finishReason,
+  tail,
+});
 
 /** The reason of an end by a task in the place of a result. */
 export const TASK = 'task';
 
 /**
- * How a server's response ends the call that it answers. An error, a result with `isError`, and every method that
- * is free by the table cost nothing; a result that waits for input keeps the lock, for the round that goes on with
- * it; else the call is charged, by what the tool reported where the offer is priced by that. Throws UpstreamFailure
- * where its client could make nothing of it.
+ * Ends a call by its server's response. An error, a result with `isError`, and every method that is free by the table
+ * cost nothing. A result that waits for input keeps the lock for the next round. Else the call is charged, by the
+ * reported use where the offer is priced by that. Throws UpstreamFailure where a client could not use the response.
  */
 export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, answer: McpTail): ReplyEnd {
   const { result, error } = response;
   const tail = withUsableStatus(answer, response);
-  if (error !== undefined) return { ...FREE, finishReason: `error ${error.code}`, flags: [], tail };
-  if (request.method !== 'tools/call') return { ...FREE, finishReason: null, flags: [], tail };
+  if (error !== undefined) return freeEnd(tail, `error ${error.code}`);
+  if (request.method !== 'tools/call') return freeEnd(tail);
   const { isError, resultType, _meta: meta, task } = result as Readonly<Record<string, unknown>>;
-  if (isError === true) return { ...FREE, finishReason: 'isError', flags: [], tail };
-  if (resultType === 'input_required')
-    return { ...FREE, outcome: 'pending', finishReason: resultType, flags: [], tail };
+  if (isError === true) return freeEnd(tail, 'isError');
+  if (resultType === 'input_required') return { ...freeEnd(tail, resultType), outcome: 'pending' };
   // Where the client can ask for what it comes to, the conversation keeps the task.
   if (resultType === 'task' || (isTask(task) && (result as { content?: unknown }).content === undefined))
-    return { ...FREE, finishReason: TASK, flags: [], tail };
+    return freeEnd(tail, TASK);
   const { usage, flags } = usageOf(offer, request.params?.['name'], meta);
   return { usage, outcome: 'complete', estimated: false, finishReason: 'complete', flags, tail };
 }
 
 /**
- * How a `tools/call` ends whose answer is larger than the gateway takes. The tool has done its work, and its client
- * may have asked for as much: it is charged as it can be measured, and the client is told by a result, which says
- * what it cost.
+ * Ends a `tools/call` whose answer is larger than the gateway takes. The tool has done its work, and the client may
+ * have asked for as much: the call is charged by measure, and the client gets a result that says what it cost.
  */
 export function tooLargeEnd(
   { message, client }: Turn,
@@ -53,7 +58,7 @@ export function tooLargeEnd(
   failure: UpstreamFailure,
   durationMs: number,
 ): ReplyEnd {
-  const said = `The tool has run, and is charged, but ${failure.message}: it cannot be passed on. Ask the tool for less at once`;
+  const said = tooLargeText(failure);
   const result = {
     ...(client === 'modern' ? { resultType: 'complete' } : {}),
     isError: true,
@@ -70,41 +75,37 @@ export function tooLargeEnd(
   };
 }
 
-/** A result goes out with 200: clients read no result behind another status, and would pay for it all the same. */
+/** Says to a client that its call was charged, and why the result does not come. */
+export const tooLargeText = ({ message }: UpstreamFailure): string =>
+  `The tool has run, and is charged, but ${message}: it cannot be passed on. Ask the tool for less at once`;
+
+/** The tail with status 200 for a result: clients read no result behind another status, and would pay for it. */
 function withUsableStatus(tail: McpTail, { result, error }: ResponseMessage): McpTail {
   const { status } = tail;
-  // A server that refuses the provider's credentials says nothing of the client, which would take it for its own.
-  if (status === 401 || status === 403 || status === 407) throw unusable(`it answered with status ${status}`, status);
+  refuseCredentialStatus(status);
   if (error !== undefined) return status >= 400 && status < 600 ? tail : withStatus200(tail);
-  if (!isObject(result)) throw unusable('its result is no object', status);
-  if (status >= 400) throw unusable(`it answered with status ${status} and a result`, status);
+  if (!isObject(result)) throw providerFailure('its result is not an object', status);
+  if (status >= 400) throw providerFailure(`it answered with status ${status} and a result`, status);
   return withStatus200(tail);
 }
 
 const withStatus200 = (tail: McpTail): McpTail => (tail.status === 200 ? tail : { ...tail, status: 200 });
 
-/** Never retryable: a tool may have acted. */
-const unusable = (what: string, status: number) =>
-  new UpstreamFailure(what, { status, retryable: false, blame: 'provider' });
-
 const isTask = (task: unknown) => typeof task === 'object' && task !== null && 'taskId' in task;
 
-/** Whether what a call of a tool costs is for its server to say. */
+/** Whether the server says what a call of the tool costs. */
 const isByUse = (offer: Offer, tool: unknown): boolean => offer.priceCap !== null && !hasOwnPrice(offer, tool);
 
 /**
- * One call; and where the tool is priced by its use, what it reported of that. Nothing reported there is free, and
- * told of the provider.
+ * The use of one call: where the tool is priced by its use, the reported one. A missing report is free, and
+ * flagged.
  */
 export function usageOf(offer: Offer, tool: unknown, meta: unknown): ReportedUsage {
   if (!isByUse(offer, tool)) return ONE_CALL;
   return readReportedUsage((meta as Readonly<Record<string, unknown>> | undefined)?.[USAGE_META]);
 }
 
-/**
- * The end of a `tools/call` whose server says what it used, held against what was seen of the call. `beganAt`: when
- * its first round was sent; epoch milliseconds.
- */
+/** The end of a `tools/call`: where its server reports the use, the report is held against what was measured. */
 export function heldToMeasure(end: ReplyEnd, { message }: Turn, offer: Offer, elapsedMs: number): ReplyEnd {
   if (end.usage === null || end.outcome !== 'complete' || !isByUse(offer, message.params?.['name'])) return end;
   const { text } = end.tail as McpTail;

@@ -1,13 +1,15 @@
 /** Nothing came in the time that a taker had. */
 export const LATE = Symbol('late');
 
-/** Hands over what comes from several sources, one by one in the order in which it came, to one taker. */
+/** Hands items of several sources to one taker, one by one, in the order in which they came. */
 export interface Mailbox<T> {
-  /** Resolves when it was taken, so that a source can wait; rejects never. */
+  /** Resolves when the item was taken, so that a source can wait. Never rejects. */
   put(item: T): Promise<void>;
+  /** Puts an item of so many characters where the bounds leave room for it, else drops it. */
+  offer(item: T, chars: number): void;
   /**
-   * The next one; null when there will be none, LATE when none came within `waitMs`. Rejects with the reason of
-   * `fail`, after all that came before it.
+   * The next item; null after the last one, LATE when none came within `waitMs`. Rejects with the reason of `fail`,
+   * after all that came before it.
    */
   take(waitMs?: number): Promise<T | null | typeof LATE>;
   readonly length: number;
@@ -17,23 +19,36 @@ export interface Mailbox<T> {
   fail(reason: Error): void;
 }
 
-export function createMailbox<T>(): Mailbox<T> {
+/** Bounds of what is offered: items that wait, and characters of those that were offered. */
+export interface MailboxBounds {
+  readonly itemsMax: number;
+  readonly charsMax: number;
+}
+
+export function createMailbox<T>({ itemsMax, charsMax }: MailboxBounds = UNBOUNDED): Mailbox<T> {
   const waiting: { readonly item: T; readonly taken: () => void }[] = [];
   let over: { readonly reason: Error | null } | null = null;
   let wake: (() => void) | null = null;
+  let offered = 0;
 
   const close = (reason: Error | null) => {
     over ??= { reason };
     wake?.();
   };
+  const put = (item: T): Promise<void> => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (over) resolve();
+    else waiting.push({ item, taken: resolve });
+    wake?.();
+    return promise;
+  };
 
   return {
-    put(item) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      if (over) resolve();
-      else waiting.push({ item, taken: resolve });
-      wake?.();
-      return promise;
+    put,
+    offer(item, chars) {
+      if (waiting.length >= itemsMax || offered + chars > charsMax) return;
+      offered += chars;
+      void put(item).then(() => void (offered -= chars));
     },
     async take(waitMs) {
       if (waiting.length === 0 && !over) {
@@ -60,3 +75,5 @@ export function createMailbox<T>(): Mailbox<T> {
     fail: (reason) => close(reason),
   };
 }
+
+const UNBOUNDED: MailboxBounds = { itemsMax: Infinity, charsMax: Infinity };

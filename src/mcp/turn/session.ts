@@ -8,14 +8,14 @@ import type { Era, McpTail } from './turn.ts';
  * time. Never shared between callers.
  */
 export interface LegacySession {
-  /** Ours, random; what the client sends as `Mcp-Session-Id`. */
+  /** Ours, random: the client sends it as `Mcp-Session-Id`. */
   readonly id: string;
-  /** Ledger account of who opened it; nobody else may use it. */
+  /** Ledger account that opened the session; no other may use it. */
   readonly account: string;
   readonly service: string;
   /** The one offer that serves it; replaced when its provider registers it anew. */
   offer: Offer;
-  /** Of the server, as the session was opened: what a server learns later is for later sessions. */
+  /** The server's era when the session was opened. Another era that it learns is for later sessions. */
   readonly era: Era;
   /** Epoch milliseconds of its `initialize`. */
   readonly openedAt: number;
@@ -32,10 +32,12 @@ export interface LegacySession {
   logLevel: string | null;
 }
 
-/** What servers answer to an id of a session that they do not have. */
+/** Code of the error for an unknown session. */
 const SESSION_NOT_FOUND = -32_001;
 
-/** The answer to a batch without an id: batches are of the revision 2025-03-26, which has them in sessions alone. */
+/**
+ * The answer to a batch without a session: the revision 2025-03-26, which has batches, has them in sessions alone.
+ */
 export const BATCH_OUTSIDE: McpTail = {
   status: 400,
   text: errorText('null', {
@@ -45,7 +47,7 @@ export const BATCH_OUTSIDE: McpTail = {
   }),
 };
 
-/** The answer to every id that is no session of this caller with this service: unknown, ended, another's. */
+/** The answer to every id that is not a session of this caller with this service: unknown, ended, another's. */
 export const NO_SESSION: McpTail = {
   status: 404,
   text: errorText('null', { code: SESSION_NOT_FOUND, message: 'Session not found: send initialize to open one' }),

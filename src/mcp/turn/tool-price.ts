@@ -1,7 +1,7 @@
 import type { Price } from '#billing/amounts';
 import type { Offer } from '#gateway';
 
-/** What a call of a tool costs at an offer: the tool's own price, or that of the service. */
+/** The price of a tool at an offer: its own, or that of the service. */
 export function priceOfTool(offer: Offer, tool: unknown): Price {
   return hasOwnPrice(offer, tool) ? offer.variants[tool]! : offer.price;
 }

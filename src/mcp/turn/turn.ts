@@ -6,7 +6,7 @@ import type { LegacySession } from './session.ts';
 export interface Turn {
   /** As the client sent it; through the aggregate, with the names that the server knows. */
   readonly message: RequestMessage;
-  /** How the client speaks: `bare` posts `tools/list` or `tools/call` with nothing around it. */
+  /** The client's way to speak: `bare` posts `tools/list` or `tools/call` with nothing around it. */
   readonly client: 'modern' | 'legacy' | 'bare';
   readonly caller: Caller;
   readonly callId: string;
@@ -14,25 +14,19 @@ export interface Turn {
   readonly service: string;
   /** The client takes an event stream; else notifications are dropped and what a server asks of it is refused. */
   readonly events: boolean;
-  /** What the client can do for a server, as it declared. */
+  /** The client's capabilities, as it declares them. */
   readonly capabilities: Readonly<Record<string, unknown>>;
-  /**
-   * The `Mcp-Param-*` headers of the request, lower case; null where it is to be sent with those that its arguments
-   * ask for.
-   */
+  /** The `Mcp-Param-*` headers of the request, lower case; null where the gateway makes them from the arguments. */
   readonly paramHeaders: Readonly<Record<string, string>> | null;
   /** The session of a legacy client; null for others. */
   readonly session: LegacySession | null;
-  /**
-   * What a server's continuation state held when this request goes on with an earlier one (`requestState`, opened);
-   * null for a first request.
-   */
+  /** The opened `requestState`, where this request goes on with an earlier one; null for a first request. */
   readonly continued: Continued | null;
   /** Changes a message for the client (names and URIs of the aggregate); identity elsewhere. */
   readonly toClient: (text: string) => string;
 }
 
-/** What a sealed `requestState` of ours held. */
+/** The content of a sealed `requestState` of ours. */
 export interface Continued {
   /** Id of the pending call whose lock this turn takes over. */
   readonly callId: string;
@@ -41,7 +35,7 @@ export interface Continued {
   readonly price: string;
   /** The server's own `requestState` where it is modern; null where it gave none. */
   readonly state: string | null;
-  /** Where a legacy server's call is held; null for a modern server. */
+  /** Id of the held call at a legacy server; null for a modern server. */
   readonly held: string | null;
   /** When its first round was sent; epoch milliseconds. Absent in states that an earlier version sealed. */
   readonly askedAt?: number;
@@ -50,29 +44,26 @@ export interface Continued {
 /** `modern` has no sessions (2026-07-28), `legacy` is everything before it. */
 export type Era = 'modern' | 'legacy';
 
-/** The server of one offer in one era, as it told of itself. */
+/** The server of one offer in one era, as it describes itself. */
 export interface ServerFacts {
   readonly era: Era;
   /** The newest revision that it speaks of those that the gateway knows. */
   readonly revision: string;
-  /**
-   * It knows neither `server/discover` nor `initialize`: there are no sessions, and only what is posted bare is
-   * answered.
-   */
+  /** It knows neither `server/discover` nor `initialize`: it has no sessions, and answers bare requests alone. */
   readonly bare: boolean;
   /** Its `server/discover` or `initialize` result, JSON text as it came. */
   readonly text: string;
   readonly capabilities: Readonly<Record<string, unknown>>;
 }
 
-/** Where a leg is run. */
+/** The surroundings of a leg. */
 export interface Place {
   readonly offer: Offer;
   readonly facts: ServerFacts;
   readonly send: Send;
-  /** Sends what may outlive the call, also when it is over. Whoever sends it ends it. */
+  /** Sends requests that may outlive the call, and are ended by their sender. */
   readonly detached: Send;
-  /** Aborts when the call is over before its end: nobody waits any more. */
+  /** Aborts when nobody waits for the call any more. */
   readonly signal: AbortSignal;
   /** When the first round of the call was sent; epoch milliseconds. Absent where nothing is charged. */
   readonly askedAt?: number;
@@ -92,7 +83,7 @@ export interface McpTail {
   readonly status: number;
   /** Id of the event that a legacy server sent it with, by which its stream can be resumed. */
   readonly eventId?: string | null;
-  /** The answer names a task: what the call costs is known when that ends. */
+  /** The answer names a task: the cost of the call is known when that ends. */
   readonly pending?: true;
   /** The response as it was read, so that `text` is not read again where it is the same. */
   readonly message?: ResponseMessage;

@@ -3,7 +3,7 @@ import { MAX_COST_META } from '#gateway';
 import { X402 } from '../call/paid-request.ts';
 import { META } from './revisions.ts';
 
-/** Members of a request's `_meta` that speak to the gateway, and are not for the provider. */
+/** Members of a request's `_meta` for the gateway, which the provider does not get. */
 export const OURS = ['tollgate/idempotency-key', MAX_COST_META, 'tollgate/receipt', X402.payment] as const;
 
 const CAPABILITIES = actedOn(['elicitation', 'sampling', 'roots', 'tasks', 'experimental', 'extensions']);
@@ -38,7 +38,7 @@ const NAMES: ActedOnAt = [
 ];
 
 /**
- * What makes the parameters of a client's message ambiguous; null where nothing does. The arguments of a tool are
- * its own affair.
+ * Why the parameters of a client's message are ambiguous; null where they are not. The arguments of a tool are not
+ * looked at.
  */
 export const ambiguityOf = (params: JsonObject): LookAlikeFault | null => lookAlikeAt(params, NAMES, 'params.');

@@ -1,8 +1,7 @@
 /**
- * Runs the messages of a batch, all at once as clients expect it, each as a call of its own. Gives the responses as
- * one JSON array, in the order of their requests; null where none is due, as for notifications alone. `run` gives
- * the response to one message, null to what has none, and never rejects: what goes wrong with one message is its
- * response.
+ * Runs the messages of a batch all at once, as clients expect, each as a call of its own. Gives the responses as one
+ * JSON array, in the order of their requests; null for a batch without requests. `run` gives the response to one
+ * message, null for a message without one, and never rejects: a failure is the response.
  */
 export async function runBatch(
   texts: readonly string[],

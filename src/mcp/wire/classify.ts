@@ -28,13 +28,13 @@ import { methodFault, missingHeaderFault, versionFault, type InboundHeaders } fr
 
 export type { InboundHeaders };
 
-/** What a POST is. `acceptsEvents`: the client reads an event stream as well. */
+/** The kinds of a POST. `acceptsEvents`: the client reads an event stream as well. */
 export type Inbound =
   | {
       readonly kind: 'modern';
       readonly message: RequestMessage;
       readonly version: string;
-      /** What the client declares of itself for this request. */
+      /** The client's capabilities, as it declares them for this request. */
       readonly capabilities: JsonObject;
       readonly acceptsEvents: boolean;
     }
@@ -69,7 +69,7 @@ export type Inbound =
 export interface Refused {
   readonly kind: 'refused';
   readonly status: number;
-  /** The id of the request as it is written, `null` where there is none. */
+  /** The id of the request as it is written, `null` without one. */
   readonly idText: string;
   readonly error: JsonRpcError;
 }
@@ -78,8 +78,8 @@ export interface Refused {
 export const BATCH_MAX = 64;
 
 /**
- * Tells what the body of a POST is and by which rules it is to be answered. The body decides and the headers have
- * to agree: they never move a request from one era to the other. Never throws.
+ * Tells the kind of a POST. The body decides and the headers have to agree: they never move a request from one era to
+ * the other. Never throws.
  */
 export function classify(body: string, headers: InboundHeaders): Inbound {
   const trimmed = {
@@ -108,7 +108,7 @@ export function classify(body: string, headers: InboundHeaders): Inbound {
   return inSession(message, trimmed);
 }
 
-/** Why the text is no message of JSON-RPC. */
+/** Refuses a text that is not a message of JSON-RPC. */
 function noMessage(text: string): Refused {
   const { kind, message, idText } = messageFault(text);
   return refuse(idText === null ? null : { idText }, kind === 'parse' ? ERROR.parse : ERROR.invalidRequest, message);
@@ -146,10 +146,7 @@ function classifyRequest(message: RequestMessage, headers: InboundHeaders): Inbo
   return legacyVersionFault(message, headers) ?? { kind: 'bare', message, acceptsEvents: acceptsEvents(headers) };
 }
 
-/**
- * A request with an envelope in `_meta`: revision, headers, method, in the order in which the specification has
- * them refused.
- */
+/** A request with an envelope in `_meta`. Checks revision, headers, method, in the order of the specification. */
 function classifyModern(message: RequestMessage, meta: JsonObject, headers: InboundHeaders): Inbound {
   const issue = envelopeIssue(meta);
   if (issue)
@@ -182,8 +179,8 @@ function noMethod(method: string, methods: object): string {
 }
 
 /**
- * A notification has no envelope of its own, so the header tells its era; one that has an envelope all the same is
- * held to it.
+ * A notification has no envelope, so the header tells its era. One that has an envelope all the same is checked by
+ * it.
  */
 function classifyNotification(message: NotificationMessage, headers: InboundHeaders): Inbound {
   const meta = metaOf(message.params);

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '#wire';
 import { quote } from './quote.ts';
-import { isModernEra, LOG_LEVELS, META, MODERN } from './revisions.ts';
+import { isModernEra, levelFault, META, MODERN } from './revisions.ts';
 
-/** The `_meta` of a request's params; null where there is none. */
+/** The `_meta` of a request's params; null without one. */
 export function metaOf(params: JsonObject | undefined): JsonObject | null {
   const meta = params?.['_meta'];
   return isObject(meta) ? meta : null;
@@ -25,7 +25,7 @@ export interface EnvelopeIssue {
   readonly problem: string;
 }
 
-/** What is wrong with `_meta` as the envelope of a modern request; null where nothing is. */
+/** The fault of `_meta` as the envelope of a modern request; null for a right one. */
 export function envelopeIssue(meta: JsonObject): EnvelopeIssue | null {
   for (const key of [META.version, META.capabilities])
     if (!Object.hasOwn(meta, key)) return { key, problem: `is missing: requests of ${MODERN} have it` };
@@ -42,8 +42,8 @@ export function envelopeIssue(meta: JsonObject): EnvelopeIssue | null {
     !(isObject(client) && typeof client['name'] === 'string' && typeof client['version'] === 'string')
   )
     return { key: META.clientInfo, problem: 'must be an object with a name and a version' };
-  if (level !== undefined && !(LOG_LEVELS as readonly unknown[]).includes(level))
-    return { key: META.logLevel, problem: `must be one of ${LOG_LEVELS.join(', ')}` };
+  const fault = level === undefined ? null : levelFault(level);
+  if (fault !== null) return { key: META.logLevel, problem: fault };
   const token = meta['progressToken'];
   if (token !== undefined && typeof token !== 'string' && !Number.isInteger(token))
     return { key: 'progressToken', problem: 'must be a string or an integer' };

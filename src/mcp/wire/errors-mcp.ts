@@ -1,17 +1,17 @@
-import { type ErrorCode, errorText, type GatewayError, NotUtf8 } from '#wire';
+import { type Answer, type ErrorCode, errorText, type GatewayError, NotUtf8 } from '#wire';
 import { toGatewayError } from '#gateway';
 import { ERROR } from './revisions.ts';
 
 /**
- * The MCP wire: the code of the JSON-RPC error, and the HTTP status where the error is the whole reply. What
- * JSON-RPC has no code for is one of ours, −32010 to −32019. Sessions and batches always answer 200, as their
+ * The MCP wire: the code of the JSON-RPC error, and the HTTP status where the error is the whole reply. Errors that
+ * JSON-RPC has no code for get one of ours, −32010 to −32019. Sessions and batches always answer 200, as their
  * clients take another status for a broken connection.
  */
 export const MCP_ERRORS = {
   invalid_request: { code: ERROR.invalidParams, status: 400 },
   unauthorized: { code: -32010, status: 401 },
   insufficient_balance: { code: -32011, status: 402 },
-  // 202 would say that there is no answer to wait for.
+  // 202 would say that no answer comes.
   payment_pending: { code: -32019, status: 503 },
   payment_expired: { code: -32011, status: 402 },
   payment_verification_failed: { code: -32011, status: 402 },
@@ -39,8 +39,8 @@ export interface McpErrorReply {
 }
 
 /**
- * Any thrown value as a JSON-RPC error. `data` names our code, what is wrong and when a retry can help, and has the
- * members of `more`.
+ * Any thrown value as a JSON-RPC error. `data` has our code, the parameter, when to retry, and the members of
+ * `more`.
  */
 export function toMcpError(
   thrown: unknown,
@@ -67,18 +67,17 @@ function dataOf({ code, param, retryAfterS }: GatewayError): Record<string, unkn
   };
 }
 
-/**
- * What of an error the operator is told: its cause, where it is the gateway's own. null for what a client or a
- * provider did, and for what is meant to be refused.
- */
+/** Ends an answer with an error. `onError` is told where the error is the gateway's own. */
+export function endWithError(answer: Answer, error: unknown, idText: string, onError: (error: unknown) => void): void {
+  const told = worthTelling(error);
+  if (told !== null) onError(told);
+  const { status, headers, text } = toMcpError(error, idText);
+  answer.end(text, status, headers);
+}
+
+/** The cause of an error that is the gateway's own, for the operator; null for errors of clients and providers. */
 export function worthTelling(thrown: unknown): unknown {
   const { code, cause } = toGatewayError(thrown);
   if (code === 'internal') return cause ?? thrown;
   return code === 'service_unavailable' ? (cause ?? null) : null;
-}
-
-/** Whether an error says that the caller has to pay before the call is made. */
-export function asksForMoney(error: unknown): error is GatewayError {
-  const { code } = toGatewayError(error);
-  return MCP_ERRORS[code].code === MCP_ERRORS.insufficient_balance.code;
 }

@@ -1,11 +1,14 @@
 const SENTINEL = { start: '=?base64?', end: '?=' } as const;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-/** What a header may say as it is: printable ASCII and tabs, with no white space at its ends. */
+/** Texts that a header carries as they are: printable ASCII and tabs, without white space at the ends. */
 const PLAIN = /^[\x21-\x7e](?:[\t\x20-\x7e]*[\x21-\x7e])?$/;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The text of an Mcp-Name or Mcp-Param-* value, which may be `=?base64?…?=`; null where that is no Base64 of UTF-8. */
+/**
+ * The text of an Mcp-Name or Mcp-Param-* value, which may be `=?base64?…?=`; null where that is not Base64 of
+ * UTF-8.
+ */
 export function decodeHeaderValue(value: string): string | null {
   if (!isEncoded(value)) return value;
   const base64 = value.slice(SENTINEL.start.length, -SENTINEL.end.length);
@@ -17,7 +20,7 @@ export function decodeHeaderValue(value: string): string | null {
   }
 }
 
-/** A text as header value: as it is, or in Base64 where a header could not carry it or it would be read as such. */
+/** A text as header value: as it is, or in Base64 where a header could not carry it or would read it as Base64. */
 export function encodeHeaderValue(text: string): string {
   return PLAIN.test(text) && !isEncoded(text)
     ? text

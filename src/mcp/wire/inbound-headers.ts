@@ -17,22 +17,19 @@ export interface InboundHeaders {
   readonly accept: string | null;
 }
 
-/**
- * What is wrong with the MCP-Protocol-Version header beside the version of the body; null where nothing is. It may
- * be absent here.
- */
+/** The disagreement of the MCP-Protocol-Version header with the body; null for none. The header may be absent. */
 export function versionFault(version: string, headers: InboundHeaders): string | null {
   if (headers.version === null || headers.version === version) return null;
   return `the MCP-Protocol-Version header names ${quote(headers.version)}, the body ${quote(version)}`;
 }
 
-/** The same of the Mcp-Method header. */
+/** The same for the Mcp-Method header. */
 export function methodFault(method: string, headers: InboundHeaders): string | null {
   if (headers.method === null || headers.method === method) return null;
   return `the Mcp-Method header names ${quote(headers.method)}, the body ${quote(method)}`;
 }
 
-/** What lacks of the headers that a modern request has, and what is wrong with Mcp-Name; null where nothing is. */
+/** The missing header of a modern request, or the fault of Mcp-Name; null where all headers are right. */
 export function missingHeaderFault({ method, params }: RequestMessage, headers: InboundHeaders): string | null {
   if (headers.version === null) return 'the MCP-Protocol-Version header is missing';
   if (headers.method === null) return 'the Mcp-Method header is missing';

@@ -2,8 +2,8 @@ import { isObject, membersOf, type RawMessage, type Span, splice, withMembers } 
 
 /**
  * A message with members set in the `_meta` of its `params` or `result`, which are made where they are absent.
- * Values are JSON text, null removes. `read` is the message as it was parsed, where it was: a result without
- * `_meta`, as most are, is then not looked through again.
+ * Values are JSON text, null removes. `read`: the parsed message, where it is there; a result without `_meta`, as
+ * most are, is then not scanned again.
  */
 export function withMeta(
   text: string,
@@ -36,7 +36,7 @@ function madeOf(meta: Readonly<Record<string, string | null>>): string {
   return `{${members.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
 }
 
-/** The text with a last member in the object at `span`, which has none of its name. */
+/** The text with one more member in the object at `span`, which has no member of this name. */
 function append(text: string, { end }: Span, member: string): string {
   let last = end - 2;
   while (SPACE.has(text.charCodeAt(last))) last--;
@@ -46,7 +46,7 @@ function append(text: string, { end }: Span, member: string): string {
 
 const SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-/** The message without members of `params._meta`; the same text where it has none of them. */
+/** The message without members of `params._meta`; the same text where it does not have them. */
 export function withoutMeta(text: string, keys: readonly string[]): string {
   const params = membersOf(text).get('params');
   const meta = params && membersOf(text, params.start).get('_meta');

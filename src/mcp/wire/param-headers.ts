@@ -14,7 +14,9 @@ function valueAt(args: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** What a header says of a value; null for what no header says: objects, null, and integers that are not exact. */
+/**
+ * A value as a header repeats it; null for objects, null, and integers that are not exact: no header repeats them.
+ */
 function textOf(value: unknown): string | null {
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean') return String(value);
@@ -24,9 +26,8 @@ function textOf(value: unknown): string | null {
 }
 
 /**
- * What is wrong with the Mcp-Param-* headers of a tool call, for an error −32020 with HTTP 400; null where they
- * agree with its arguments. `headers` are Node's, with names in lower case. A header whose argument is absent is
- * not looked at.
+ * The disagreement of the Mcp-Param-* headers of a tool call with its arguments, for an error −32020 with HTTP 400;
+ * null for none. `headers` are Node's, with names in lower case. A header whose argument is absent is not checked.
  */
 export function paramHeaderFault(
   inputSchema: unknown,
@@ -49,8 +50,8 @@ export function paramHeaderFault(
 }
 
 /**
- * The Mcp-Method, Mcp-Name and Mcp-Param-* headers of a modern request that the gateway makes itself. `inputSchema`
- * is that of the called tool, null where it is not known or no tool is called.
+ * The Mcp-Method, Mcp-Name and Mcp-Param-* headers of a modern request that the gateway makes itself. `inputSchema`:
+ * of the called tool; null where it is not known or no tool is called.
  */
 export function standardHeaders(method: string, params: unknown, inputSchema: unknown): Record<string, string> {
   const headers: Record<string, string> = { 'Mcp-Method': method };
@@ -64,7 +65,7 @@ export function standardHeaders(method: string, params: unknown, inputSchema: un
   return headers;
 }
 
-/** What the Mcp-Name header repeats of a request: a tool, a prompt, a resource's URI; null where it repeats nothing. */
+/** The name that Mcp-Name repeats: of a tool or prompt, or a resource's URI; null for other methods. */
 export function nameOf(method: string, params: unknown): string | null {
   const key = MODERN_METHODS[method]?.nameParam;
   const name = key && isObject(params) ? params[key] : null;

@@ -19,10 +19,9 @@ const SCHEMA_NODES_MAX = 10_000;
 const PATH_MAX = 64;
 
 /**
- * Properties that say `x-mcp-header` in an input schema, by lower-case name. Only those that are reached over
- * `properties` alone may; a schema with any other, a name that is no token or stands twice, or a type that no
- * header can hold is against the specification, and none of its headers count. A `number` is, too, but servers
- * compare it all the same.
+ * Properties with `x-mcp-header` in an input schema, by lower-case name. The specification allows it only for
+ * properties that `properties` alone lead to, with a token as the name, each name once, and a type that a header can
+ * hold. A schema that breaks one of these rules has no headers. A `number` breaks them too, but servers compare it.
  */
 export function paramHeadersOf(inputSchema: unknown): ReadonlyMap<string, ParamHeader> {
   if (!isObject(inputSchema)) return NONE;
@@ -71,7 +70,7 @@ function toParamHeader(node: Readonly<Record<string, unknown>>, path: readonly s
 }
 
 const MAPS = ['patternProperties', 'dependentSchemas', '$defs', 'definitions'];
-/** Keywords below which a schema stands that is not simply a property. */
+/** Keywords whose subschemas are not simply properties. */
 const ELSEWHERE = [
   ...MAPS,
   'items',

@@ -1,14 +1,17 @@
 /** Revisions of MCP. Modern: each request stands alone and says its revision. Legacy: `initialize` and sessions. */
 export const MODERN = '2026-07-28';
 export const LEGACY = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
-export type LegacyRevision = (typeof LEGACY)[number];
+type LegacyRevision = (typeof LEGACY)[number];
 
-export const isLegacyRevision = (version: string): version is LegacyRevision =>
-  (LEGACY as readonly string[]).includes(version);
+export const isLegacyRevision = (version: unknown): version is LegacyRevision =>
+  (LEGACY as readonly unknown[]).includes(version);
+
+/** The revision to agree on with a legacy client: the one that it asks for where that is known, else the newest. */
+export const agreedRevision = (asked: unknown): LegacyRevision => (isLegacyRevision(asked) ? asked : LEGACY[0]);
 
 /**
- * Whether a version names the modern era, of which only MODERN is known here. Versions are dates, so they compare
- * as text.
+ * Whether a version names the modern era; only MODERN of it is known here. Versions are dates, so they compare as
+ * text.
  */
 export const isModernEra = (version: string): boolean => version >= MODERN;
 
@@ -30,9 +33,9 @@ export const ERROR = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internal: -32603,
-  /** Whatever a server has no better code for; legacy servers say it of sessions. */
+  /** For errors without a better code; legacy servers use it for sessions. */
   server: -32000,
-  /** Of legacy servers; modern ones say invalidParams. */
+  /** Of legacy servers; modern servers use invalidParams. */
   resourceNotFound: -32002,
   headerMismatch: -32020,
   missingCapability: -32021,
@@ -52,11 +55,27 @@ const MODERN_STATUS: ReadonlyMap<number, number> = new Map([
 export const modernStatusOf = (code: number): number => MODERN_STATUS.get(code) ?? 200;
 
 /** Levels of a log message, least first. */
-export const LOG_LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const;
+const LOG_LEVELS: readonly unknown[] = [
+  'debug',
+  'info',
+  'notice',
+  'warning',
+  'error',
+  'critical',
+  'alert',
+  'emergency',
+];
+
+/** The place of a level among the levels of a log message, least first; -1 where it is not a level. */
+export const rankOfLevel = (level: unknown): number => LOG_LEVELS.indexOf(level);
+
+/** Why a value is not a level of a log message, to follow its name; null for a level. */
+export const levelFault = (level: unknown): string | null =>
+  LOG_LEVELS.includes(level) ? null : `must be one of ${LOG_LEVELS.join(', ')}`;
 
 export interface MethodRule {
   readonly billing: 'billed' | 'free';
-  /** Who writes the answer. The gateway asks the upstream for what it needs to know of it. */
+  /** The writer of the answer. The gateway asks the upstream for the facts that it needs. */
   readonly answered: 'upstream' | 'gateway';
   /** The member of `params` that the Mcp-Name header repeats. */
   readonly nameParam?: 'name' | 'uri' | 'taskId';
@@ -68,7 +87,7 @@ export interface MethodRule {
   readonly bare?: true;
 }
 
-export type MethodTable = Readonly<Record<string, MethodRule>>;
+type MethodTable = Readonly<Record<string, MethodRule>>;
 
 /** Without Object.prototype, so that a method named `constructor` is as unknown as any other. */
 const table = (rules: Record<string, MethodRule>): MethodTable =>
@@ -98,8 +117,7 @@ const COMMON = {
 } satisfies Record<string, MethodRule>;
 
 /**
- * Every request that a client may make in the modern revision. What is not here is "method not found". `tasks/*`
- * are of the extension for tasks.
+ * Every request of a client in the modern revision; others are "method not found". `tasks/*` are of the extension.
  */
 export const MODERN_METHODS: MethodTable = table({
   ...COMMON,

@@ -6,7 +6,7 @@ const CIPHERS = 'ECDHE-PSK-CHACHA20-POLY1305';
 /** Name of the key in the handshake. It tells nobody anything, and lets a later way of deriving keys have another. */
 const PSK_IDENTITY = 'tollgate-peers-v1';
 
-/** What a stream may hold in memory while its reader stalls. */
+/** Memory for a stream whose reader stalls. */
 const STREAM_WINDOW = 64 * 1024;
 /**
  * Received bytes count against this window only until they are handed to their stream, so a stalled stream never
@@ -17,7 +17,7 @@ const STREAMS_MAX = 16_384;
 const HEADER_BYTES_MAX = 64 * 1024;
 const HEADER_PAIRS_MAX = 256;
 
-/** TLS of both ends: whoever does not know the secret gets no further than the handshake. */
+/** TLS of both ends. A peer without the secret fails at the handshake. */
 export const TLS_OPTIONS = {
   ciphers: CIPHERS,
   minVersion: 'TLSv1.2',

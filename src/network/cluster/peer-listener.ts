@@ -6,14 +6,14 @@ import { forward, refuse } from './forward.ts';
 import { keepAlive, peerKey, SESSION_OPTIONS, SILENCE_MS, TLS_OPTIONS } from './peer-link.ts';
 
 export interface PeerListenerOptions {
-  /** What the gateways of one database share. */
+  /** Shared by the gateways of one database. */
   readonly secret: Buffer;
   readonly host: string;
   /** 0 takes a free one. */
   readonly port: number;
   /**
-   * Where other gateways reach this listener; its port may be 0 where `port` is. Left out: `host` and the port
-   * listened on.
+   * The address at which other gateways reach this listener; its port may be 0 where `port` is. Default: `host` and
+   * the port listened on.
    */
   readonly url?: string;
   readonly tunnels: Pick<Tunnels, 'session'>;
@@ -27,7 +27,7 @@ export interface PeerListener {
   /** For other gateways to reach it at. Known once it listens. */
   readonly url: string;
   listen(): Promise<void>;
-  /** Takes no more connections and streams, lets running streams end within `drainMs`, then closes what is left. */
+  /** Takes no more connections and streams, lets running streams end within `drainMs`, then closes the rest. */
   close(drainMs: number): Promise<void>;
 }
 
@@ -38,8 +38,8 @@ const STRANGERS_MAX = 64;
 const CONNECTIONS_MAX = 4_096;
 
 /**
- * Where other gateways of the same database come in, to reach the tunnels of this one. It serves nobody who does
- * not know the secret.
+ * The listener through which other gateways of the same database reach the tunnels of this one. It refuses peers that
+ * do not know the secret.
  */
 export function createPeerListener(options: PeerListenerOptions): PeerListener {
   const { tunnels, host, port, handshakeMs = 5_000, silenceMs = SILENCE_MS } = options;

@@ -5,7 +5,7 @@ import type { Peers } from '../tunnel/tunnels.ts';
 import { keepAlive, peerKey, SESSION_OPTIONS, SILENCE_MS, TLS_OPTIONS, type PeerKey } from './peer-link.ts';
 
 export interface PeersOptions {
-  /** What the gateways of one database share. */
+  /** Shared by the gateways of one database. */
   readonly secret: Buffer;
   /**
    * A connection to another gateway could not be made, or broke: told once, until one is made again. Its streams

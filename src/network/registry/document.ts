@@ -44,7 +44,7 @@ export interface RegistrationLimits {
   readonly servicesMax: number;
 }
 
-/** What a proxy says of its services to a gateway. Nothing of where they run is in it: no address, key or command. */
+/** The services of a proxy as it tells a gateway of them. Nothing says where they run: no address, key or command. */
 export function toRegistrationDocument(services: readonly ServiceConfig[]): RegistrationDocument {
   const document: Record<string, unknown> = { version: VERSION };
   for (const table of BLOCK_TABLES) {

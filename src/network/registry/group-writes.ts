@@ -10,7 +10,7 @@ export interface GroupWrites {
 
 export interface GroupWritesOptions {
   readonly database: Pick<Database, 'batch'>;
-  /** What every transaction begins with. */
+  /** The first steps of every transaction. */
   readonly first: () => readonly Step[];
   /** Called after a commit with the rows of all steps, in order, before the promises of `submit` resolve. */
   readonly onCommitted: (rows: readonly Row[]) => void;

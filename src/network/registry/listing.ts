@@ -15,9 +15,12 @@ export interface Listing {
     provider: string,
     state: { readonly reachable: boolean; readonly revision: number; readonly awayMs: number },
   ): void;
-  /** What a provider registered, as it is in the database now. Listed at once. */
+  /** A provider's registration, as the database has it now. Listed at once. */
   put(provider: string, revision: number, services: readonly RegisteredService[]): void;
-  /** Reads what is to be listed and was registered elsewhere or before; what fails is read with the next call. */
+  /**
+   * Reads registrations that are to be listed and came from elsewhere or earlier. A failed read is repeated by the
+   * next call.
+   */
   load(): Promise<void>;
   close(): void;
 }

@@ -34,9 +34,9 @@ const GONE_MS = 24 * 3_600_000;
 const GONE_PRICES_MAX = 20_000;
 
 /**
- * What is to be remembered when a provider's services change from `before` to `after`. A notice runs from the last
- * raise, and what it is held against is the least of all prices since, so that a raise in many steps is one. Throws
- * RegistrationError where more is taken back than is remembered.
+ * The prices to remember when a provider's services change from `before` to `after`. A notice runs from the last
+ * raise. New prices are compared with the lowest price since, so a raise in many steps counts as one. Throws
+ * RegistrationError where more services are withdrawn than can be remembered.
  */
 export function nextPastPrices(
   past: readonly PastPrice[],

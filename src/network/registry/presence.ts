@@ -1,11 +1,9 @@
 import type { NodeRow } from './node-watch.ts';
 import type { PresenceRow } from './presence-row.ts';
 import type { Connection, Location } from './registry.ts';
+import { Waiters } from './waiters.ts';
 
-/**
- * What this gateway knows of who is connected where, in memory. The database's rows and the connections that are
- * open here meet in it.
- */
+/** Which provider is connected where, in memory: the database's rows, and the connections that are open here. */
 export interface Presence {
   /** A connection of this gateway that is about to join. */
   add(connection: Connection): void;
@@ -13,13 +11,13 @@ export interface Presence {
   remove(connection: Connection): boolean;
   has(connection: Connection): boolean;
   /**
-   * Rows as committed. Of two rows of a provider the one of the higher version stands, in whatever order they come;
-   * one up to version `seen` says nothing new of a provider that is not known.
+   * Applies committed rows. Of two rows of a provider the one of the higher version counts, in any order of arrival. A
+   * row up to version `seen` is ignored where its provider is not known.
    */
   apply(rows: readonly PresenceRow[], seen?: number): void;
   /** The gateways that live. */
   setNodes(nodes: readonly NodeRow[]): void;
-  /** Asks again for whatever onStray and onLapsed were told and may have failed in. */
+  /** Calls onStray and onLapsed again for connections where their work may have failed. */
   recheck(): void;
   locate(provider: string): Location | null;
   waitFor(provider: string, ms: number): Promise<Location | null>;
@@ -66,7 +64,7 @@ export function createPresence(options: PresenceOptions): Presence {
   const entries = new Map<string, Entry>();
   /** Connections of this gateway, by provider and id. */
   const open = new Map<string, Map<string, Open>>();
-  const waiting = new Map<string, Set<(location: Location | null) => void>>();
+  const waiters = new Waiters();
   let nodes = new Map<string, NodeRow>();
 
   const locationOf = ({ provider, connection, node, leftAt }: PresenceRow): Location | null => {
@@ -96,9 +94,7 @@ export function createPresence(options: PresenceOptions): Presence {
     if (location === null) return;
     if (before === null || entry.reachedBy !== location.connection) onReturned(row.provider);
     entry.reachedBy = location.connection;
-    const woken = waiting.get(row.provider);
-    waiting.delete(row.provider);
-    for (const wake of woken ?? []) wake(location);
+    waiters.wake(row.provider, location);
   };
 
   /** Drops connections of this gateway that a newer one took the place of. */
@@ -170,29 +166,13 @@ export function createPresence(options: PresenceOptions): Presence {
     waitFor(provider, ms) {
       const location = entries.get(provider)?.location ?? null;
       if (location !== null || ms <= 0) return Promise.resolve(location);
-      return new Promise((resolve) => {
-        let waiters = waiting.get(provider);
-        if (!waiters) waiting.set(provider, (waiters = new Set()));
-        const wake = (found: Location | null) => {
-          clearTimeout(timer);
-          resolve(found);
-        };
-        const timer = setTimeout(() => {
-          waiters.delete(wake);
-          if (waiters.size === 0 && waiting.get(provider) === waiters) waiting.delete(provider);
-          resolve(null);
-        }, ms);
-        waiters.add(wake);
-      });
+      return waiters.wait(provider, ms);
     },
     forget(provider) {
       const entry = entries.get(provider);
       // While the database has it as connected its row would not be told of again.
       if (entry && entry.row.leftAt !== null && !open.has(provider)) entries.delete(provider);
     },
-    close() {
-      for (const waiters of waiting.values()) for (const wake of waiters) wake(null);
-      waiting.clear();
-    },
+    close: () => waiters.close(),
   };
 }

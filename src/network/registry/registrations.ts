@@ -2,19 +2,15 @@ import { loadStatement, type Database } from '#store';
 import { RegistrationError } from './document.ts';
 import type { GroupWrites } from './group-writes.ts';
 import type { Listing } from './listing.ts';
-import { ConnectionSuperseded, type Connection, type Registry } from './registry.ts';
+import { ConnectionSuperseded, type Connection, type Registry, type RegistryOptions } from './registry.ts';
 import { nextPastPrices, pastPricesFromText, pastPricesToText, withRaises } from './past-prices.ts';
 import { registeredOf, servicesFromText, servicesToText, withTimes } from './stored-document.ts';
 
-export interface RegistrationsOptions {
+export interface RegistrationsOptions extends Pick<RegistryOptions, 'now' | 'reservedNames' | 'priceNoticeMs'> {
   readonly database: Pick<Database, 'query'>;
   readonly writes: GroupWrites;
   readonly listing: Pick<Listing, 'put'>;
   readonly isOpen: (connection: Connection) => boolean;
-  readonly now: () => number;
-  readonly reservedNames?: readonly string[];
-  /** How long a price that jumped has to be accepted by calls; default 0, never. */
-  readonly priceNoticeMs?: number;
 }
 
 const FIND = loadStatement(import.meta.url, './sql/find-registration.sql');
@@ -30,7 +26,7 @@ export interface Registrations extends Pick<Registry, 'register' | 'registration
   checkName(provider: string, name: string): Promise<void>;
 }
 
-/** What providers register, kept in the database. */
+/** Keeps the registrations of providers in the database. */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
   const { database, writes, listing, isOpen, now, priceNoticeMs = 0 } = options;
   const reserved = new Set((options.reservedNames ?? []).map(keyOfName));
@@ -108,7 +104,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
   };
 }
 
-/** What is told apart by a space, a dot, a hyphen or an underscore alone looks like the same name. */
+/** Names that differ by spaces, dots, hyphens, underscores or case alone count as the same. */
 const keyOfName = (name: string): string => name.toLowerCase().replaceAll(/[ ._-]/g, '');
 
 const superseded = () => new ConnectionSuperseded('a newer connection of this provider took over');

@@ -1,4 +1,6 @@
+import type { Database } from '#store';
 import type { Service } from '#config';
+import type { Catalog } from '#gateway';
 import type { Prices } from './past-prices.ts';
 
 /** A proxy's connection to this gateway. */
@@ -11,7 +13,7 @@ export interface Connection {
   readonly account: string;
 }
 
-/** Where a provider's proxy is connected. */
+/** The gateway that a provider's proxy is connected to. */
 export type Location =
   | { readonly kind: 'here'; readonly connection: string }
   | { readonly kind: 'elsewhere'; readonly node: Node; readonly connection: string };
@@ -23,7 +25,7 @@ export interface Node {
   readonly url: string;
 }
 
-/** What a provider registered last. Times are epoch milliseconds. */
+/** A provider's last registration. Times are epoch milliseconds. */
 export interface Registration {
   readonly services: readonly RegisteredService[];
   /** Grows with every change of the services. */
@@ -56,10 +58,9 @@ export interface Registry {
    */
   join(connection: Connection, name?: string): Promise<void>;
   /**
-   * What the provider offers now, replacing what it offered; what is the same as before costs no change. Listed
-   * here when it resolves. Rejects with RegistrationError where the provider's name is another's, with
-   * ConnectionSuperseded when a newer connection took over, or with the database's error: what was registered
-   * before then stays.
+   * Replaces what the provider offers. The same offers again cost no write. They are listed here when it resolves.
+   * Rejects with RegistrationError where another provider has the name, with ConnectionSuperseded when a newer
+   * connection took over, or with the database's error. The earlier registration then stays.
    */
   register(connection: Connection, services: readonly Service[]): Promise<{ readonly revision: number }>;
   /**
@@ -67,7 +68,7 @@ export interface Registry {
    * rejects.
    */
   leave(connection: Connection): Promise<void>;
-  /** Where a provider can be reached now; null when it is connected nowhere. One look-up in memory. */
+  /** The location of a provider; null while it is connected nowhere. One look-up in memory. */
   locate(provider: string): Location | null;
   /** Resolves as soon as the provider can be reached, or with null after `ms`. */
   waitFor(provider: string, ms: number): Promise<Location | null>;
@@ -76,7 +77,7 @@ export interface Registry {
    * a second; never rejects. null where this gateway is alone and knows it anyway.
    */
   catchUp(): Promise<void> | null;
-  /** What a provider registered, read from the database; null for one that never did. */
+  /** A provider's registration from the database; null for one that never registered. */
   registration(provider: string): Promise<Registration | null>;
   /**
    * `listener` gets the id of a connection of this gateway that a newer one, on any gateway, took the place of:
@@ -94,4 +95,28 @@ export interface Registry {
 /** A newer connection of the same provider counts, or this one has ended. */
 export class ConnectionSuperseded extends Error {
   override readonly name = 'ConnectionSuperseded';
+}
+
+export interface RegistryOptions {
+  readonly database: Database;
+  readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
+  /**
+   * This process. `id` is new at every start; `url` is where other gateways reach it, null for one that stands alone.
+   */
+  readonly node: { readonly id: string; readonly url: string | null };
+  /** Epoch milliseconds, for the database. */
+  readonly now: () => number;
+  /** How long the offers of a provider that went away stay listed. */
+  readonly graceMs: number;
+  /** Provider names of the gateway's own configuration, which nobody may register. */
+  readonly reservedNames?: readonly string[];
+  /** How long calls have to accept a price that jumped; default 0, never. */
+  readonly priceNoticeMs?: number;
+  /** How often PostgreSQL is asked for changes. */
+  readonly pollMs?: number;
+  /** A gateway that is silent for so long counts as gone; many times `pollMs`. */
+  readonly leaseMs?: number;
+  /** The database failed: told once, until it works again. What was known last stands meanwhile. */
+  readonly onError: (error: Error) => void;
+  readonly onRestored?: () => void;
 }

@@ -8,7 +8,7 @@ type RatesJson = Record<string, string>;
 type ServiceJson = Omit<Service, 'rates' | 'variants' | 'priceCap' | 'agent'> & {
   /** Of tools and agents; absent in what was stored before there were caps. */
   readonly priceCap?: string | null;
-  /** Of agents; what is absent was stored before there was such a thing. */
+  /** Of agents. Older rows lack some facts. */
   readonly agent?: Partial<Omit<AgentFacts, 'nestedMax'>> &
     Pick<AgentFacts, 'cardPath'> & { readonly nestedMax?: string };
   readonly rates: RatesJson;

@@ -5,7 +5,7 @@ import { type Identity, refuseRepeatedCredentials, providerIdOf } from '#auth';
 import { isWallet, hasLimit } from '#auth/accounts';
 import { TUNNEL_PROTOCOL } from './wire.ts';
 
-/** Who dials in, once that is proven. */
+/** A provider that proved who it is. */
 export interface AdmittedProvider {
   readonly provider: string;
   readonly account: string;
@@ -49,7 +49,7 @@ export function createAdmission({
       throw refused(
         'A key with a spending limit or a list of services cannot provide: use a key without restrictions, or a wallet',
       );
-    // Whoever finds a key of a wallet's account could otherwise take the place of the wallet's own proxy.
+    // A stolen key of a wallet's account could otherwise take the place of the wallet's own proxy.
     if (key && isWallet(account))
       throw refused("The account of this key is a wallet's: provide as the wallet itself, with [router.siwx]");
     if (wallet && !account.endsWith(`:${provider}`))

@@ -4,7 +4,7 @@ import type { ProxyMessage } from './wire.ts';
 /** Of any message. What a document holds is a text here. */
 const MESSAGE_LIMITS = { jsonDepthMax: 16, jsonKeysMax: 1_000 };
 
-/** What came on a control stream is not of the wire. The message says what, and goes to the proxy. */
+/** A line of a control stream that breaks its protocol. The message names the fault, and goes to the proxy. */
 export class ControlFault extends Error {
   override readonly name = 'ControlFault';
 }

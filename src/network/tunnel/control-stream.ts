@@ -5,7 +5,7 @@ import { CONTROL_LINE_BYTES_MAX, CONTROL_PATH, type GatewayMessage, type ProxyMe
 export interface ControlHandlers {
   /** The proxy has opened its side. */
   readonly opened: () => void;
-  /** The next one is read when this one is done with, so that a proxy cannot pile them up. */
+  /** The next message is read once this one was handled, so that a proxy cannot queue them without bound. */
   readonly message: (message: ProxyMessage) => Promise<void> | void;
   /** The stream ended, was refused, or what came is not of the wire. The first that is told is the reason. */
   readonly ended: (why: string) => void;

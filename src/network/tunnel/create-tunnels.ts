@@ -8,9 +8,9 @@ import type { TunnelConfig } from '#config';
 import { toGatewayError } from '#gateway';
 import type { Registry } from '../registry/registry.ts';
 import { createAdmission, type AdmitOptions, type AdmittedProvider } from './admit-provider.ts';
+import { ClientNetworks } from './client-networks.ts';
 import { refuseUpgrade } from './refuse-upgrade.ts';
 import { SOCKET_OPTIONS } from './socket-stream.ts';
-import { createFrameBudget, type FrameBudget } from './frame-meter.ts';
 import { openTunnel, type Tunnel, type TunnelLimits } from './tunnel.ts';
 import type { TunnelObserver, Tunnels } from './tunnels.ts';
 import { TUNNEL_PROTOCOL } from './wire.ts';
@@ -26,7 +26,7 @@ export interface TunnelsOptions {
   readonly domains: readonly string[];
   /** Of this gateway, for the proxy's log. */
   readonly version: string;
-  /** Where a dial comes from; by default its socket's other end, which is a load balancer where there is one. */
+  /** The address of a dial. Default: the other end of its socket, which may be a load balancer. */
   readonly addressOf?: (request: IncomingMessage) => string;
   readonly observer?: TunnelObserver;
   readonly limits?: Partial<TunnelsLimits>;
@@ -65,9 +65,8 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     clientTracking: false,
     handleProtocols: () => TUNNEL_PROTOCOL,
   });
+  const networks = new ClientNetworks(config.connectionsPerAddressMax);
   let dialling = 0;
-  /** Of each client network. */
-  const held = new Map<string, { connections: number; readonly frames: FrameBudget }>();
   let closing = false;
 
   const checkCapacity = () => {
@@ -82,38 +81,10 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         retryAfterS: 10,
       });
   };
-  const checkProvider = (provider: string) => {
-    let opening = 0;
-    for (const { connection, session } of tunnels.values())
-      if (connection.provider === provider && session() === null) opening += 1;
-    if (opening >= limits.newConnectionsMax)
-      throw new GatewayError(
-        'rate_limit_exceeded',
-        `Provider ${provider} has ${opening} connections that registered nothing yet`,
-        {
-          retryAfterS: 2,
-        },
-      );
-  };
-
-  const checkNetwork = (network: string) => {
-    const count = held.get(network)?.connections ?? 0;
-    if (count >= config.connectionsPerAddressMax)
-      throw new GatewayError(
-        'rate_limit_exceeded',
-        `There are ${count} connections from your network, which is the most one may have`,
-        {
-          retryAfterS: 10,
-        },
-      );
-  };
 
   const open = (admitted: AdmittedProvider, request: IncomingMessage, wire: Socket, head: Buffer, address: string) => {
     sockets.handleUpgrade(request, wire, head, (socket) => {
-      const network = networkOf(address);
-      let from = held.get(network);
-      if (!from) held.set(network, (from = { connections: 0, frames: createFrameBudget() }));
-      from.connections += 1;
+      const place = networks.enter(networkOf(address));
       const tunnel = openTunnel({
         socket,
         wire,
@@ -125,14 +96,13 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         version,
         silenceMs: config.silenceMs,
         limits,
-        frames: from.frames,
+        frames: place.frames,
         stillAdmitted: () => stillOpens(options.authenticate, request, address),
       });
       tunnels.set(tunnel.connection.id, tunnel);
       void tunnel.closed.then(() => {
         tunnels.delete(tunnel.connection.id);
-        from.connections -= 1;
-        if (from.connections === 0) held.delete(network);
+        place.leave();
       });
       observer.connected?.(tunnel.connection, address);
     });
@@ -146,10 +116,10 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     dialling += 1;
     try {
       checkCapacity();
-      checkNetwork(networkOf(address));
+      networks.check(networkOf(address));
       const admitted = await admit(request, address);
       checkCapacity();
-      checkProvider(admitted.provider);
+      checkProvider(admitted.provider, tunnels.values(), limits.newConnectionsMax);
       if (wire.destroyed) return;
       wire.off('timeout', giveUp);
       wire.off('error', giveUp);
@@ -176,12 +146,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   );
 
   server.server.on('upgrade', (request, wire, head) => void accept(request, wire as Socket, head));
-  server.get(TUNNEL_PATH, { schema: { hide: true } }, (request, reply) => {
-    return reply
-      .code(426)
-      .headers({ upgrade: 'websocket', connection: 'upgrade', 'x-request-id': request.id })
-      .send({ error: { message: whyNoUpgrade(request.headers), type: 'invalid_request', code: 426, param: null } });
-  });
+  explainPlainRequests(server);
   const stopListening = registry.onSuperseded((connection) => tunnels.get(connection)?.replaced());
 
   return {
@@ -205,7 +170,29 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   };
 }
 
-/** A dial of which a proxy on the way passed everything on but what makes it one, or a request that is none. */
+function checkProvider(provider: string, tunnels: Iterable<Tunnel>, newConnectionsMax: number): void {
+  let opening = 0;
+  for (const { connection, session } of tunnels)
+    if (connection.provider === provider && session() === null) opening += 1;
+  if (opening >= newConnectionsMax)
+    throw new GatewayError(
+      'rate_limit_exceeded',
+      `Provider ${provider} has ${opening} connections that registered nothing yet`,
+      { retryAfterS: 2 },
+    );
+}
+
+/** Answers requests for the tunnel's address that are not a WebSocket handshake. */
+function explainPlainRequests(server: FastifyInstance): void {
+  server.get(TUNNEL_PATH, { schema: { hide: true } }, (request, reply) => {
+    return reply
+      .code(426)
+      .headers({ upgrade: 'websocket', connection: 'upgrade', 'x-request-id': request.id })
+      .send({ error: { message: whyNoUpgrade(request.headers), type: 'invalid_request', code: 426, param: null } });
+  });
+}
+
+/** A reverse proxy may have dropped the headers of a handshake; other requests never were one. */
 function whyNoUpgrade({ upgrade, 'sec-websocket-protocol': protocol }: IncomingMessage['headers']): string {
   if (protocol === undefined || (upgrade !== undefined && upgrade.toLowerCase() !== 'websocket'))
     return `This is where providers' proxies dial in: "tollgate provide" opens a WebSocket here, with the subprotocol ${TUNNEL_PROTOCOL}`;

@@ -13,7 +13,7 @@ export interface FrameMeter {
 
 /** The small frames of all connections from one network: a bucket that fills steadily. */
 export interface FrameBudget {
-  /** What is left; below 0 where more was taken than there was. */
+  /** Frames that may still pass; below 0 after a debt. */
   left(): number;
   take(frames: number): void;
 }

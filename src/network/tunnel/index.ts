@@ -1,5 +1,6 @@
 /* What a provider's proxy shares with the gateway: the tunnel and how services are registered. Nothing else of the network is loaded for it. */
 export { toRegistrationDocument } from '../registry/document.ts';
+export { keepAlive } from './keep-alive.ts';
 export { createSocketStream, SOCKET_OPTIONS } from './socket-stream.ts';
 export { resetStream } from './stream-end.ts';
 export {

@@ -1,20 +1,20 @@
 import type { Socket } from 'node:net';
-import type { ClientHttp2Session } from 'node:http2';
 
-/** Silence is counted in turns, not in time: a process that slept must not take its proxies for dead. */
+/** Silence is counted in turns, not in time: a process that slept must not take its peers for dead. */
 const TURNS = 4;
 
 export interface KeepAliveOptions {
-  readonly session: ClientHttp2Session;
-  /** The socket below it. */
+  /** The socket below the tunnel. */
   readonly wire: Socket;
   readonly silenceMs: number;
-  /** Nothing came, and nothing of what waits to be sent was taken, for that long. */
+  /** Makes the peer answer. Not called again before `answered` was. */
+  readonly ping: (answered: () => void) => void;
+  /** For `silenceMs` nothing came, and the peer took nothing of what waits to be sent. */
   readonly silent: () => void;
 }
 
-/** Pings a proxy and watches whether it lives. Returns how to stop. */
-export function keepAlive({ session, wire, silenceMs, silent }: KeepAliveOptions): () => void {
+/** Pings the other end of a tunnel and watches whether it lives. Returns how to stop. */
+export function keepAlive({ wire, silenceMs, ping, silent }: KeepAliveOptions): () => void {
   let read = wire.bytesRead;
   let taken = 0;
   let backlog = false;
@@ -29,12 +29,11 @@ export function keepAlive({ session, wire, silenceMs, silent }: KeepAliveOptions
     backlog = wire.writableLength > 0;
     missed = alive ? 0 : missed + 1;
     if (missed >= TURNS) return silent();
-    if (!asked && !session.destroyed) {
-      asked = true;
-      session.ping(() => {
-        asked = false;
-      });
-    }
+    if (asked) return;
+    asked = true;
+    ping(() => {
+      asked = false;
+    });
   }, silenceMs / TURNS).unref();
   return () => clearInterval(timer);
 }

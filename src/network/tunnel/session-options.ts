@@ -1,13 +1,13 @@
 import type { ClientSessionOptions } from 'node:http2';
 
-/** What a stream may have on its way here: with what its reader leaves waiting, at most 128 KiB for one that stalls. */
+/** Window of a stream. With the bytes that its reader leaves unread, a stalled stream holds at most 128 KiB. */
 const STREAM_WINDOW = 96 * 1024;
 const HEADER_BYTES_MAX = 64 * 1024;
 const HEADER_PAIRS_MAX = 256;
 
 /**
- * What all streams of a tunnel may have on their way. A stalled one takes nothing of it: its bytes are counted off
- * as soon as they are here.
+ * Window of all streams of a tunnel. A stalled stream takes nothing of it: its bytes are acknowledged as soon as they
+ * arrive.
  */
 export const TUNNEL_WINDOW = 4 * 1024 * 1024;
 

@@ -6,7 +6,7 @@ import { TUNNEL_MESSAGE_BYTES_MAX } from './wire.ts';
 
 /** The bytes of a WebSocket, both ways. */
 export interface SocketStream extends Duplex {
-  /** Whatever still arrives is dropped. What is written is still sent. */
+  /** Drops everything that still arrives. Written bytes are still sent. */
   deafen(): void;
 }
 
@@ -23,7 +23,7 @@ const MESSAGE_BYTES_MAX = 64 * 1024;
  */
 const SEND_BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
-/** What bounds the work that the other end can make with few bytes. */
+/** Bounds on the work that the other end can cause with few bytes. */
 export interface StreamBounds {
   readonly meter: FrameMeter;
   /** The socket below the WebSocket. */
@@ -42,8 +42,8 @@ const FRAMING_BYTES = 6;
 const LINGER_MS = 1_000;
 
 /**
- * What either end makes its WebSocket with. Of its own accord the library answers every ping, and holds the answers
- * for a peer that reads none, without end; and it holds each piece of a message in a buffer of its own.
+ * WebSocket options of both ends. By default the library answers every ping, and keeps the answers in memory for a
+ * peer that does not read; and it keeps each piece of a message in a buffer of its own.
  */
 export const SOCKET_OPTIONS = {
   perMessageDeflate: false,
@@ -70,10 +70,10 @@ export function createSocketStream(socket: WebSocket, bounds: StreamBounds | nul
 class Stream extends Duplex implements SocketStream {
   readonly #socket: WebSocket;
   #deaf = false;
-  /** What the newest ping said that is not answered yet. */
+  /** Payload of the newest ping that was not answered yet. */
   #asked: Buffer | null = null;
   #answering = false;
-  /** What arrived and has to wait, in its order. */
+  /** Messages that have to wait, in the order in which they came. */
   #waiting: Buffer[] = [];
   #timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
   #flooded = false;
@@ -99,7 +99,7 @@ class Stream extends Duplex implements SocketStream {
       this.#asked = data;
       this.#answer();
     });
-    // A session has no half-closed state worth keeping: whoever closes the socket ends it.
+    // A session has no half-closed state worth keeping: a close by either end is the end of it.
     socket.on('close', () => this.destroy());
     socket.on('error', (error) => this.destroy(error));
   }

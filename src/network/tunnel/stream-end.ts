@@ -6,8 +6,8 @@ import type { Http2Stream } from 'node:http2';
  */
 
 /**
- * Resets a stream so that the other end sees a reset. Node's own `close(code)` first ends what is written, so that
- * where nothing waits to be sent the other end gets END_STREAM, a reply that is whole, and no reset.
+ * Resets a stream so that the other end sees a reset. Node's own `close(code)` ends the writable side first. Where
+ * nothing waits to be sent, the other end would get END_STREAM, which says that the reply is complete.
  */
 export function resetStream(stream: Http2Stream, code: number): void {
   if (stream.closed || stream.destroyed) return;

@@ -3,7 +3,7 @@ import type { GatewayError } from '#wire';
 import type { Connection, Node } from '../registry/registry.ts';
 import type { RegistrationProblem } from './wire.ts';
 
-/** What a call needs of an HTTP/2 session: to open a stream, where it still takes one. */
+/** The part of an HTTP/2 session that a call needs. */
 export type CallSession = Pick<ClientHttp2Session, 'request' | 'closed' | 'destroyed'>;
 
 /** The proxies that are connected to this gateway. */
@@ -12,11 +12,11 @@ export interface Tunnels {
   session(connection: string): CallSession | null;
   /** For metrics: proxies that have registered here, and calls that run through them. */
   count(): { readonly connections: number; readonly streams: number };
-  /** Tells every proxy to dial elsewhere, lets running calls end within `drainMs`, closes what is left. */
+  /** Tells every proxy to dial elsewhere, lets running calls end within `drainMs`, closes the rest. */
   close(drainMs: number): Promise<void>;
 }
 
-/** What happens to connections, for the log and metrics. Methods return at once and never throw. */
+/** Events of connections, for the log and metrics. Methods return at once and never throw. */
 export interface TunnelObserver {
   /** A dial was answered with an error. `error` is what the proxy was told. */
   readonly rejected?: (error: GatewayError, address: string) => void;

@@ -1,7 +1,7 @@
 import type { Primitive } from '#config';
 
 /*
- * What a provider's proxy and a gateway say to each other.
+ * The protocol between a provider's proxy and a gateway.
  *
  * The proxy opens a WebSocket at TUNNEL_PATH, with its wallet's sign-in (or an API key) in the headers. Over the
  * duplex that this gives (createSocketStream at both ends), the gateway is an HTTP/2 client and the proxy an HTTP/2
@@ -23,7 +23,7 @@ export const CONTROL_LINE_BYTES_MAX = 4 * 1024 * 1024;
 /** Longest WebSocket message that either end takes. */
 export const TUNNEL_MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Response header by which the proxy marks a reply that is its own and not the upstream's: why there is none. */
+/** Response header of a reply that the proxy made itself: why the upstream gave no reply. */
 export const PROXY_FAILURE_HEADER = 'x-tollgate-failure';
 export const PROXY_FAILURES = [
   'upstream_unreachable',
@@ -77,7 +77,10 @@ export interface RegistrationProblem {
   readonly right: string;
 }
 
-/** What a proxy offers: the blocks of its file without what says where they run. Prices are decimal texts of USD. */
+/**
+ * The offers of a proxy: the blocks of its file, without addresses, keys and commands. Prices are decimal texts of
+ * USD.
+ */
 export interface RegistrationDocument {
   readonly version: 1;
   readonly models?: readonly unknown[];
@@ -108,8 +111,8 @@ export function servicePath(primitive: Primitive, service: string): string {
 const PRIMITIVES: ReadonlySet<string> = new Set<Primitive>(['model', 'tool', 'agent', 'image', 'video']);
 
 /**
- * The service that a path inside the tunnel leads to, and what is asked of it (empty, or beginning with a slash or
- * question mark); null for any other path.
+ * The service that a path inside the tunnel names, and the rest of the path (empty, or beginning with a slash or
+ * question mark). null for any other path.
  */
 export function parseServicePath(
   path: string,

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ownTurn } from '#wire';
 
 /**
- * What a reader is given in one turn of the event loop: what arrives as fast as it is read would keep it going
- * without an end.
+ * Bytes for one reader in one turn of the event loop. A reply that arrives as fast as it is read would otherwise keep
+ * its reader running without end.
  */
 const TURN_BYTES = 64 * 1024;
 /**

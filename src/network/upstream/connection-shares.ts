@@ -1,10 +1,10 @@
 import { UpstreamFailure } from '#wire';
 
 /**
- * The connections to one address, shared out among the accounts whose requests go there. An account may take one
- * more while at least as many are free as it holds: alone it gets half of them, and with others about an equal
- * part, so that there is always one left for whoever comes next. What is beyond its share waits until something
- * ends. Those who wait are served in turn, account by account.
+ * Shares the connections to one address among the accounts whose requests go there. An account may take one more while
+ * at least as many are free as it holds. Alone it gets half of them, and beside others about an equal part: one is
+ * always left for the next account. A request beyond its account's share waits until another ends. Accounts are served
+ * in turn.
  */
 export interface ConnectionShares {
   /**
@@ -14,7 +14,7 @@ export interface ConnectionShares {
   enter(account: string, begin: () => void, refuse: (failure: UpstreamFailure) => void): Entry;
   /** Nobody has a connection, or waits for one. */
   readonly idle: boolean;
-  /** Refuses whoever waits. */
+  /** Refuses all requests that wait. */
   close(): void;
 }
 

@@ -3,8 +3,8 @@ import { createHmac } from 'node:crypto';
 const TAG_CHARS = 22;
 
 /**
- * What a provider's proxy tells consumers apart by, see CONSUMER_HEADER. The same at every gateway that has the
- * secret; who it is cannot be found out from it.
+ * A tag by which a provider's proxy can tell consumers apart, see CONSUMER_HEADER. Every gateway that has the secret
+ * gives the same one. It does not reveal the account.
  */
 export const createConsumerTag =
   (secret: Buffer) =>

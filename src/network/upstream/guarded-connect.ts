@@ -10,10 +10,7 @@ export interface Guard {
   readonly lookup: OutboundLookup;
 }
 
-/**
- * The addresses of a host, which are all permitted: a name of which one is not is refused whole. Rejects with
- * OutboundFailure where it is refused.
- */
+/** The addresses of a host. Rejects with OutboundFailure where any one of them is not permitted. */
 export async function permittedAddresses(host: string, { permits, lookup }: Guard): Promise<readonly LookupAddress[]> {
   const family = isIP(host);
   const found = family === 0 ? await lookup(host) : [{ address: host, family }];
@@ -26,7 +23,7 @@ export interface GuardedTarget {
   readonly host: string;
   readonly port: number;
   readonly secure: boolean;
-  /** What `permittedAddresses` gave for the host just now. */
+  /** The result of `permittedAddresses` for the host. */
   readonly addresses: readonly LookupAddress[];
 }
 

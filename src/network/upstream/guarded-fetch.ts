@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { Client, type buildConnector } from 'undici';
-import { isPublicAddress, hostOf, outboundUrlFault } from '#wire';
+import { isPublicAddress, hostOf, outboundUrlFault, readBounded } from '#wire';
 import { guardedConnect, permittedAddresses, type Guard } from './guarded-connect.ts';
 import { OutboundFailure } from './outbound-failure.ts';
 import { createPublicLookup, lookupHere, type OutboundLookup } from './outbound-lookup.ts';
@@ -140,12 +140,5 @@ async function readBody(
     body.on('error', () => {});
     return Buffer.alloc(0);
   }
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    if (bytes > bytesMax) throw new OutboundFailure(`the reply has more than ${bytesMax} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  return readBounded(body, bytesMax, () => new OutboundFailure(`the reply has more than ${bytesMax} bytes`));
 }

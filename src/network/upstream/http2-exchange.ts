@@ -4,28 +4,28 @@ import {
   type IncomingHttpHeaders as Http2Headers,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
-import type { IncomingHttpHeaders } from 'node:http';
 import { UpstreamFailure, scrubNothing } from '#wire';
-import { type ReplyHold, CALL_OVER, type UpstreamExchange, type UpstreamReply } from '#gateway';
-import { Burst } from './burst.ts';
+import { CALL_OVER, type UpstreamExchange } from '#gateway';
+import { PulledReply } from './pulled-reply.ts';
 
 const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR } = constants;
 
 /** Bytes that wait for a slow reader before the stream is held back. As many as its window has may follow. */
 const QUEUE_BYTES_MAX = 32 * 1024;
-/** What a stream may still send after its reply was complete before it is reset. */
+/** Bytes that a stream may still send after its reply was complete, before it is reset. */
 const DISCARD_BYTES_MAX = 16 * 1024;
-/** What decides about an exchange from outside of it. */
+/** Decides what the events of an exchange mean. */
 export interface ExchangeOwner {
   /**
-   * Why a response head is none, or null where it is one. `again`: the request has not begun and may be sent once more.
+   * Judges a response head: a failure, or null for a reply. `again`: the request has not begun and may be sent once
+   * more.
    */
   judge(headers: Http2Headers): UpstreamFailure | 'again' | null;
-  /** What it means that a stream ended before its response head. `code` is that of its RST_STREAM. */
+  /** Judges a stream that ended before its response head. `code` is that of its RST_STREAM. */
   broken(error: NodeJS.ErrnoException | null, code: number): UpstreamFailure | 'again';
   /** It was `again`: the exchange has no stream, and waits for `begin` or `fail`. */
   again(exchange: Http2Exchange): void;
-  /** The exchange is over, in whatever way; told once. */
+  /** The exchange has ended, complete or not. Called once. */
   ended(exchange: Http2Exchange): void;
 }
 
@@ -41,43 +41,27 @@ export interface Patience {
  * used: its chunks come here as the session reads them, so that what waits is counted exactly, can be copied, and
  * outlives the session once it has arrived.
  */
-export class Http2Exchange implements UpstreamExchange, UpstreamReply {
+export class Http2Exchange extends PulledReply implements UpstreamExchange {
   /** The provider's proxy adds its credentials behind the tunnel. */
   readonly scrub = scrubNothing;
-  readonly head: Promise<UpstreamReply>;
-  memory?: ReplyHold;
-  status = 0;
-  headers: IncomingHttpHeaders = {};
   readonly #owner: ExchangeOwner;
   readonly #patience: Patience;
   #stream: ClientHttp2Stream | null = null;
-  #queue: Uint8Array[] = [];
-  #queuedBytes = 0;
-  readonly #burst = new Burst();
   #held = false;
-  /** The end of the reply has arrived. */
-  #complete = false;
   #discarding = false;
-  #error: Error | null = null;
   #over = false;
   #turnsLeft: number;
-  #resolveHead!: (reply: UpstreamReply) => void;
-  #rejectHead!: (error: Error) => void;
-  #wake: (() => void) | null = null;
 
   constructor(owner: ExchangeOwner, patience: Patience) {
+    super();
     this.#owner = owner;
     this.#patience = patience;
     this.#turnsLeft = patience.headTurns;
-    this.head = new Promise((resolve, reject) => {
-      this.#resolveHead = resolve;
-      this.#rejectHead = reject;
-    });
   }
 
   /** False once it failed or was aborted: no stream is needed for it any more. */
   get wanted(): boolean {
-    return this.#error === null;
+    return this.error === null;
   }
 
   /** Sends the request on a stream that was just opened. */
@@ -107,12 +91,12 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
 
   /** A turn of the clock. */
   turn(): void {
-    if (this.#queue.length > 0) {
+    if (this.queue.length > 0) {
       // It waits for its reader, not for the provider. Each chunk would keep the whole message in memory that it
       // came in with those of other calls.
-      const [first] = this.#queue;
-      if (this.#queue.length > 1 || first!.buffer.byteLength > 2 * first!.byteLength)
-        this.#queue = [Buffer.concat(this.#queue)];
+      const [first] = this.queue;
+      if (this.queue.length > 1 || first!.buffer.byteLength > 2 * first!.byteLength)
+        this.queue = [Buffer.concat(this.queue)];
       return;
     }
     if (--this.#turnsLeft > 0) return;
@@ -123,31 +107,14 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
     this.abort(new UpstreamFailure(message, { retryable: true, blame: 'provider', timedOut: true }));
   }
 
-  /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */
-  async read(): Promise<readonly Uint8Array[] | null> {
-    const burst = this.#burst.over;
-    if (burst !== null) await burst;
-    if (this.#queue.length === 0 && !this.#complete && !this.#error) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    if (this.#queue.length > 0) {
-      const chunks = this.#queue;
-      this.#burst.given(this.#queuedBytes);
-      this.#queue = [];
-      this.#queuedBytes = 0;
-      this.#turnsLeft = this.#patience.idleTurns;
-      this.#release();
-      return chunks;
-    }
-    if (this.#error) throw this.#error;
-    return null;
+  protected emptied(): void {
+    this.#turnsLeft = this.#patience.idleTurns;
+    this.#release();
   }
 
   abort(reason: Error): void {
     if (this.#over) return;
-    this.#queue = [];
+    this.clearQueue();
     this.fail(reason);
     this.#reset();
   }
@@ -159,8 +126,7 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
   discard(): void {
     if (this.#over) return;
     this.#discarding = true;
-    this.#queue = [];
-    this.#queuedBytes = 0;
+    this.clearQueue();
     this.#turnsLeft = this.#patience.discardTurns;
     this.#release();
   }
@@ -168,8 +134,7 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
   /** Ends the exchange with what went wrong. The stream, if there is one, is left as it is. */
   fail(error: Error): void {
     if (this.#over) return;
-    this.#error = error;
-    this.#rejectHead(error);
+    this.failed(error);
     this.#finish();
   }
 
@@ -177,15 +142,14 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
     if (this.#over) return;
     const verdict = this.#owner.judge(headers);
     if (verdict === null) {
-      this.status = headers[':status']!;
+      const { ':status': status } = headers;
       delete headers[':status'];
-      this.headers = headers;
       this.#turnsLeft = this.#patience.idleTurns;
-      this.#resolveHead(this);
-      if (this.#complete) this.#finish();
+      this.begun(status!, headers);
+      if (this.complete) this.#finish();
       return;
     }
-    // Whatever comes with it is no reply.
+    // The bytes that come with it belong to no reply.
     this.#reset();
     if (verdict === 'again') this.#owner.again(this);
     else this.fail(verdict);
@@ -194,15 +158,15 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
   /** Returns false to hold the stream back. */
   #take(chunk: Buffer): boolean {
     if (this.#over) return true;
-    this.#queuedBytes += chunk.byteLength;
+    this.queuedBytes += chunk.byteLength;
     if (this.#discarding) {
-      if (this.#queuedBytes > DISCARD_BYTES_MAX) this.abort(new Error('the reply went on after its end'));
+      if (this.queuedBytes > DISCARD_BYTES_MAX) this.abort(new Error('the reply went on after its end'));
       return true;
     }
     this.#turnsLeft = this.#patience.idleTurns;
-    this.#queue.push(chunk);
-    this.#held = this.#queuedBytes > QUEUE_BYTES_MAX;
-    this.#wakeReader();
+    this.queue.push(chunk);
+    this.#held = this.queuedBytes > QUEUE_BYTES_MAX;
+    this.wakeReader();
     return !this.#held;
   }
 
@@ -216,7 +180,7 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
   /** Nothing more comes. A stream that was reset without an error code says so too, but is closed by then. */
   #end(stream: ClientHttp2Stream): void {
     if (this.#over || stream.closed) return;
-    this.#complete = true;
+    this.complete = true;
     // The head is told later than what came with it.
     if (this.status !== 0) this.#finish();
   }
@@ -246,9 +210,8 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
     this.#stream = null;
     this.#held = false;
     if (this.status === 0) {
-      this.#queue = [];
-      this.#queuedBytes = 0;
-      this.#complete = false;
+      this.clearQueue();
+      this.complete = false;
     }
     if (stream && !stream.closed) stream.close(NGHTTP2_CANCEL);
   }
@@ -257,11 +220,6 @@ export class Http2Exchange implements UpstreamExchange, UpstreamReply {
     if (this.#over) return;
     this.#over = true;
     this.#owner.ended(this);
-    this.#wakeReader();
-  }
-
-  #wakeReader(): void {
-    this.#wake?.();
-    this.#wake = null;
+    this.wakeReader();
   }
 }

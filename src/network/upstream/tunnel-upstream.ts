@@ -32,17 +32,14 @@ export interface TunnelUpstreamOptions {
 /** Paths of tools in a tunnel. */
 const TOOLS = '/tool/';
 
-/**
- * A provider that is away may be on its way from one gateway to another: what is known of it is asked for again
- * after this.
- */
+/** An unreachable provider may be moving from one gateway to another: its location is looked up again after this. */
 const AGAIN_MS = 50;
 /**
  * Longest turn of the clock by which timeouts are counted. An exchange costs no timer of its own; a timeout may be
  * one turn late.
  */
 const TURN_MS_MAX = 1_000;
-/** What an upstream may go on for after its reply was complete. */
+/** Time for an upstream to end after its reply was complete. */
 const DISCARD_MS = 1_000;
 
 /** Reaches services through the tunnels that their providers dialled in with, here or at another gateway. */

@@ -1,16 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Pool, type Dispatcher } from 'undici';
 import { UpstreamFailure, scrubOf, type Scrub } from '#wire';
-import {
-  type ReplyHold,
-  type DirectEndpoint,
-  type UpstreamReply,
-  type UpstreamExchange,
-  type UpstreamOf,
-  CALL_OVER,
-} from '#gateway';
+import { type DirectEndpoint, type UpstreamExchange, type UpstreamOf, CALL_OVER } from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
-import { Burst } from './burst.ts';
+import { PulledReply } from './pulled-reply.ts';
 
 export interface UpstreamOptions {
   readonly headTimeoutMs: number;
@@ -22,7 +15,7 @@ export interface UpstreamOptions {
 /** Bytes that wait in memory for a slow reader before the upstream socket is paused. */
 const QUEUE_BYTES_MAX = 64 * 1024;
 
-/** What an upstream may still send after its reply was complete before its connection is given up. */
+/** Bytes and time for an upstream after its reply was complete, before its connection is given up. */
 const DISCARD_BYTES_MAX = 16 * 1024;
 const DISCARD_MS = 1_000;
 
@@ -94,25 +87,12 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
   };
 }
 
-/** Turns undici's callbacks into a head promise and pulled reads, with a bounded queue between. */
-class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, UpstreamReply {
-  readonly head: Promise<UpstreamReply>;
-  memory?: ReplyHold;
-  status = 0;
-  headers: IncomingHttpHeaders = {};
+/** Turns undici's callbacks into a head promise and pulled reads. */
+class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, UpstreamExchange {
   #controller: Dispatcher.DispatchController | null = null;
-  #queue: Uint8Array[] = [];
-  #queuedBytes = 0;
-  readonly #burst = new Burst();
   #paused = false;
-  #ended = false;
   #discarding: NodeJS.Timeout | undefined;
-  #error: Error | null = null;
-  #resolveHead!: (reply: UpstreamReply) => void;
-  #rejectHead!: (error: Error) => void;
-  #wake: (() => void) | null = null;
   #entry: Entry | null = null;
-
   readonly #secrets: DirectEndpoint['headers'];
 
   constructor(
@@ -122,18 +102,15 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
     account: string,
     secrets: DirectEndpoint['headers'],
   ) {
+    super();
     this.#secrets = secrets;
-    this.head = new Promise((resolve, reject) => {
-      this.#resolveHead = resolve;
-      this.#rejectHead = reject;
-    });
     this.#entry = shares.enter(
       account,
       () => void pool.dispatch(sent, this),
       (failure) => this.#fail(failure),
     );
     // It may have failed at once.
-    if (this.#error !== null) this.#entry.leave();
+    if (this.error !== null) this.#entry.leave();
   }
 
   get scrub(): Scrub {
@@ -142,70 +119,50 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#error) controller.abort(this.#error);
+    if (this.error) controller.abort(this.error);
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
-    this.status = status;
-    this.headers = headers;
-    this.#resolveHead(this);
+    this.begun(status, headers);
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#discarding) {
-      this.#queuedBytes += chunk.byteLength;
-      if (this.#queuedBytes > DISCARD_BYTES_MAX) this.abort(new Error('the reply went on after its end'));
+      this.queuedBytes += chunk.byteLength;
+      if (this.queuedBytes > DISCARD_BYTES_MAX) this.abort(new Error('the reply went on after its end'));
       return;
     }
-    this.#queue.push(chunk);
-    this.#queuedBytes += chunk.byteLength;
-    if (this.#queuedBytes > QUEUE_BYTES_MAX && !this.#paused) {
+    this.queue.push(chunk);
+    this.queuedBytes += chunk.byteLength;
+    if (this.queuedBytes > QUEUE_BYTES_MAX && !this.#paused) {
       this.#paused = true;
       controller.pause();
     }
-    this.#wakeReader();
+    this.wakeReader();
   }
 
   onResponseEnd(): void {
-    this.#ended = true;
+    this.complete = true;
     this.#entry?.leave();
     clearTimeout(this.#discarding);
-    this.#wakeReader();
+    this.wakeReader();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(this.#error ?? toFailure(error));
+    this.#fail(this.error ?? toFailure(error));
   }
 
-  /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */
-  async read(): Promise<readonly Uint8Array[] | null> {
-    const burst = this.#burst.over;
-    if (burst !== null) await burst;
-    if (this.#queue.length === 0 && !this.#ended && !this.#error) {
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-    if (this.#queue.length > 0) {
-      const chunks = this.#queue;
-      this.#burst.given(this.#queuedBytes);
-      this.#queue = [];
-      this.#queuedBytes = 0;
-      if (this.#paused) {
-        this.#paused = false;
-        this.#controller?.resume();
-      }
-      return chunks;
-    }
-    if (this.#error) throw this.#error;
-    return null;
+  protected emptied(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#controller?.resume();
   }
 
   abort(reason: Error): void {
-    if (this.#ended || this.#error) return;
+    if (this.complete || this.error) return;
     this.#fail(reason);
-    this.#queue = [];
+    this.clearQueue();
     this.#controller?.abort(reason);
   }
 
@@ -214,9 +171,8 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
   }
 
   discard(): void {
-    if (this.#ended || this.#error) return;
-    this.#queue = [];
-    this.#queuedBytes = 0;
+    if (this.complete || this.error) return;
+    this.clearQueue();
     if (this.#paused) this.#controller?.resume();
     this.#discarding = setTimeout(() => this.abort(new Error('the reply did not end')), DISCARD_MS);
     this.#discarding.unref();
@@ -224,19 +180,13 @@ class HttpExchange implements Dispatcher.DispatchHandler, UpstreamExchange, Upst
 
   #fail(error: Error): void {
     clearTimeout(this.#discarding);
-    this.#error = error;
+    this.failed(error);
     this.#entry?.leave();
-    this.#rejectHead(error);
-    this.#wakeReader();
-  }
-
-  #wakeReader(): void {
-    this.#wake?.();
-    this.#wake = null;
+    this.wakeReader();
   }
 }
 
-/** What a lost or silent upstream means. The message names the kind of failure and no address. */
+/** The failure of a lost or silent upstream. The message names the kind of failure and no address. */
 function toFailure(error: Error): UpstreamFailure {
   const code = (error as { code?: string }).code ?? '';
   const message =

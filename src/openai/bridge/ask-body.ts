@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 import type { FilePart, Part, PartsAsk, PartsTurn } from '#gateway';
-import type { ChatBody, ChatMessage, ContentPart } from '../chat-schema.ts';
+import type { ChatBody, ChatMessage, ContentPart } from '../request/chat-schema.ts';
 
 const IMAGE = /^image\/[a-zA-Z0-9.+-]{1,64}$/;
 const IMAGE_ENDING = /\.(?:png|jpe?g|gif|webp|avif|bmp|tiff?|heic)$/i;
@@ -8,7 +8,7 @@ const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 const CONTEXT_ID_MAX = 256;
 
 /**
- * What is asked in parts as the body of a chat request. Throws GatewayError `unprocessable` for a file that no chat
+ * A question in parts as the body of a chat request. Throws GatewayError `unprocessable` for a file that no chat
  * model takes.
  */
 export function toChatBody(model: string, ask: PartsAsk): ChatBody {

@@ -1,7 +1,7 @@
-import { GatewayError, toHttpError } from '#wire';
+import { GatewayError, toHttpError, oneLine } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import { type Call, decodePartsEvents, type PartsEnd, type Provider } from '#gateway';
-import type { ChatTail } from '../chat-end.ts';
+import type { ChatTail } from '../reply/chat-end.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import { createPartsText } from './parts-text.ts';
 
@@ -9,7 +9,7 @@ export interface ChatFramesOptions {
   readonly call: Call;
   readonly about: ReplyAbout;
   readonly replyBytesMax: number;
-  /** Who serves, as far as it is known. */
+  /** The provider that serves, as far as it is known. */
   readonly provider: () => Provider;
 }
 
@@ -67,13 +67,9 @@ const eventOf = (chunk: unknown) => Buffer.from(`data: ${JSON.stringify(chunk)}\
 
 const COMMENT_MAX = 200;
 
-/** What is at work, where clients do not look. */
+/** Progress, as a comment that clients skip. */
 function commentOf(text: string | null): string {
-  const words = (text ?? 'working')
-    .slice(0, COMMENT_MAX)
-    .replace(/[\s\p{C}\p{Zl}\p{Zp}]+/gu, ' ')
-    .trim();
-  return `: ${words}\n\n`;
+  return `: ${oneLine((text ?? 'working').slice(0, COMMENT_MAX))}\n\n`;
 }
 
 const FINISH = {

@@ -6,15 +6,16 @@ import {
   capCost,
   type CallRequest,
   type Conversation,
-  type Exchange,
   type Offer,
+  openCall,
   type Pipeline,
   type Provider,
   type Speaker,
+  type Talk,
 } from '#gateway';
-import { maxCostOf } from '../max-cost.ts';
+import { maxCostOf } from '../request/max-cost.ts';
 import type { OpenChat, ReplyAbout } from '../chat-reply.ts';
-import type { ChatBody } from '../chat-schema.ts';
+import type { ChatBody } from '../request/chat-schema.ts';
 import { sessionOf, toPreferences, wantsReceipt, type ChatContext } from '../chat-to-call.ts';
 import { chatFrames } from './chat-frames.ts';
 import { refuseUnsupported } from './refuse-unsupported.ts';
@@ -64,7 +65,8 @@ export function openBridged(
       ...(body.metadata ? { metadata: body.metadata } : {}),
       ...(body.provider ? { preferences: toPreferences(body.provider) } : {}),
     };
-    const call = await pipeline.prepare(capCost(request, maxCost), callId);
+    const opened = await openCall(pipeline, capCost(request, maxCost), callId, gone);
+    const { call } = opened;
     const about: ReplyAbout = {
       id: call.id,
       model: body.model,
@@ -74,8 +76,9 @@ export function openBridged(
     };
     const provider = (): Provider => (serving ?? firstOf(call)).provider;
     return {
+      ...opened,
       about,
-      frames: chatFrames(pipeline.run(call, gone), { call, about, replyBytesMax: context.replyBytesMax, provider }),
+      frames: chatFrames(opened.frames, { call, about, replyBytesMax: context.replyBytesMax, provider }),
     };
   };
 }
@@ -97,26 +100,12 @@ function ownSession({ account, run }: Caller, session: string | null): string | 
 
 const firstOf = (call: Call): Offer => call.candidates[0]!.offer;
 
-/** A conversation has no head that would say which offer serves. */
-function watched(native: Exchange | Conversation, served: (offer: Offer) => void): Exchange | Conversation {
-  if (!('converse' in native))
-    return {
-      request(offer) {
-        served(offer);
-        return native.request(offer);
-      },
-      reform: (offer, status, body) => native.reform?.(offer, status, body) ?? false,
-      reader(offer) {
-        served(offer);
-        return native.reader(offer);
-      },
-    };
-  return {
-    begin: (call) => native.begin?.(call),
-    resolved: (state) => native.resolved?.(state),
-    converse(offer, ...rest) {
-      served(offer);
-      return native.converse(offer, ...rest);
-    },
-  };
-}
+/** Tells which offer is asked: a conversation may have no head that says so. */
+const watched = (native: Conversation<Talk>, served: (offer: Offer) => void): Conversation<Talk> => ({
+  begin: (call) => native.begin?.(call),
+  resolved: (state) => native.resolved?.(state),
+  converse(offer, ...rest) {
+    served(offer);
+    return native.converse(offer, ...rest);
+  },
+});

@@ -1,6 +1,6 @@
 import { encodePartsEvent, type Part, type PartsEnd, type ReplyEnd, type ReplyReader } from '#gateway';
-import type { ChatTail } from '../chat-end.ts';
-import { chunksOf } from '../chunks-of.ts';
+import type { ChatTail } from '../reply/chat-end.ts';
+import { chunksOf } from '../reply/chunks-of.ts';
 
 type Json = Record<string, unknown>;
 

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import type { ChatBody } from '../chat-schema.ts';
+import type { ChatBody } from '../request/chat-schema.ts';
 
 /**
  * Fields that only a chat model can heed, and the values of them that ask for nothing special. Those that merely
@@ -30,12 +30,7 @@ export function refuseUnsupported(body: ChatBody): void {
   for (const field of Object.keys(UNSUPPORTED)) {
     const value = body[field];
     if (value === undefined || value === null || UNSUPPORTED[field]!(value)) continue;
-    throw new GatewayError(
-      'invalid_request',
-      `${field} is for chat models alone; ${body.model.slice(0, 128)} is none: leave it out`,
-      {
-        param: field,
-      },
-    );
+    const message = `${field} is for chat models alone: leave it out for ${body.model.slice(0, 128)}`;
+    throw new GatewayError('invalid_request', message, { param: field });
   }
 }

@@ -1,8 +1,8 @@
 import { GatewayError, isObject, type JsonLimits, parseJson } from '#wire';
 import type { Primitive } from '#config';
 import type { FilePart, Part, PartsAsk, PartsTurn } from '#gateway';
-import { askedCap } from '../chat-budget.ts';
-import type { ChatBody, ChatMessage, ContentPart } from '../chat-schema.ts';
+import { askedCap } from '../caps/chat-budget.ts';
+import type { ChatBody, ChatMessage, ContentPart } from '../request/chat-schema.ts';
 
 const ROLES: Readonly<Record<string, PartsTurn['role']>> = {
   system: 'system',

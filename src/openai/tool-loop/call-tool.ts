@@ -29,7 +29,7 @@ export interface CallToolOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** What a tool said, for the model. */
+/** The answer of a tool, for the model. */
 export interface ToolSaid {
   readonly text: string;
   readonly failed: boolean;
@@ -122,7 +122,7 @@ function textOf(part: Part): string {
   return [...(about.length > 0 ? [`[file: ${about.join(', ')}]`] : []), ...(url === null ? [] : [url])].join(' ');
 }
 
-/** What is kept is copied, or it would keep the whole text in memory that it is a part of. */
+/** The part is copied: a slice would keep the whole text in memory. */
 const cut = (text: string) =>
   text.length > TEXT_MAX
     ? `${Buffer.from(text.slice(0, TEXT_MAX)).toString()}\n[cut: the result is longer than ${TEXT_MAX} characters]`

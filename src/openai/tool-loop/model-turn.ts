@@ -1,12 +1,12 @@
 import type { GatewayError } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import type { Call } from '#gateway';
-import type { ChatTail } from '../chat-end.ts';
-import { chunksOf } from '../chunks-of.ts';
+import type { ChatTail } from '../reply/chat-end.ts';
+import { chunksOf } from '../reply/chunks-of.ts';
 
 type Json = Record<string, unknown>;
 
-/** What a model asks to be called. */
+/** A call that a model asks for. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
@@ -21,7 +21,7 @@ export interface TurnEnd {
   readonly finishReason: string | null;
   /** Why it was cut; null where it was not. */
   readonly cut: GatewayError | null;
-  /** What else the model's message has, of a reply in one piece. Its calls are not in it. */
+  /** The other members of the model's message, of a reply in one piece. Its calls are not in it. */
   readonly message: Json;
   readonly settled: SettledFrame;
 }
@@ -35,7 +35,7 @@ export interface ModelTurnOptions {
   readonly first: boolean;
 }
 
-/** What separates the words of a turn from those of the one before. */
+/** Separates the words of a turn from those of the turn before. */
 export const TURN_GAP = '\n\n';
 
 /**
@@ -130,8 +130,8 @@ function collect(calls: Map<number, { id: string; name: string; arguments: strin
 }
 
 /**
- * A message in one piece as a delta. Its calls have the names and ids that the provider gave; what is none of that
- * is passed over.
+ * A message in one piece as a delta. Its calls have the names and ids that the provider gave; other values are
+ * skipped.
  */
 function indexed(message: Json): Json {
   const { tool_calls: calls, ...rest } = message;

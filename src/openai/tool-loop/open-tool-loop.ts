@@ -4,9 +4,10 @@ import type { Config } from '#config';
 import { type Catalog, type Pipeline, resolveAny, type Runs, type Speaker } from '#gateway';
 import type { ChatExchange } from '../chat-exchange.ts';
 import type { OpenChat, ReplyAbout } from '../chat-reply.ts';
-import { TOOL_ROUNDS_DEFAULT, type ChatBody, type ChatTool } from '../chat-schema.ts';
+import type { ChatBody, ChatTool } from '../request/chat-schema.ts';
+import { TOOL_ROUNDS_DEFAULT } from '../request/gateway-fields.ts';
 import { toCall, type ChatContext } from '../chat-to-call.ts';
-import { modelsAsked } from '../models-asked.ts';
+import { modelsAsked } from '../request/models-asked.ts';
 import { runBudget } from './run-budget.ts';
 import { resolveServerTools, type ToolFacts } from './server-tools.ts';
 import { runFrames } from './run-frames.ts';
@@ -24,7 +25,7 @@ export interface ToolLoopOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly config: Pick<Config, 'limits' | 'upstream'>;
   readonly deps: ToolLoopDeps | null;
-  /** Asks the tools; null where there are none. */
+  /** Asks the tools; null where the gateway has none. */
   readonly mcp: Speaker | null;
   /** Told of what should not have happened. */
   readonly onError: (error: unknown) => void;
@@ -77,11 +78,11 @@ export function openToolLoop(
       context,
       gone,
     );
-    return { about, frames };
+    return { id: callId, call: null, about, frames };
   };
 }
 
-/** What would be refused to the model later, when its first turn has been paid, is refused at once. */
+/** Refuses at once what would be refused to the model after its first turn was paid. */
 function authorise({ caller }: ChatContext, service: string): void {
   const allowed = caller.key?.allowedServices;
   if (!allowed || allowed.includes(service)) return;

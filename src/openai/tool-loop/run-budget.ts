@@ -1,11 +1,11 @@
 import { GatewayError } from '#wire';
 import { cost, type MicroUsd } from '#billing/amounts';
 import { type Catalog, type Offer, resolveAny } from '#gateway';
-import { chatBudget, checkFits, toUsage } from '../chat-budget.ts';
-import type { ChatBody } from '../chat-schema.ts';
-import { maxCostOf } from '../max-cost.ts';
-import { modelsAsked } from '../models-asked.ts';
-import { measurePrompt } from '../prompt-size.ts';
+import { chatBudget, checkFits, toUsage } from '../caps/chat-budget.ts';
+import type { ChatBody } from '../request/chat-schema.ts';
+import { maxCostOf } from '../request/max-cost.ts';
+import { modelsAsked } from '../request/models-asked.ts';
+import { measurePrompt } from '../request/prompt-size.ts';
 import type { ServerTool } from './server-tools.ts';
 
 /** Calls of tools that are counted with for each round, where the client says nothing of cost. */
@@ -20,9 +20,9 @@ export interface RunBudgetOptions {
 }
 
 /**
- * What a run may cost: the client's `max_cost`, else what all its rounds could at this model and these tools, at
- * most `costMax`, but never less than the first turn may. Throws GatewayError `invalid_request`, `invalid_model`,
- * `unprocessable`.
+ * The most that a run may cost: the client's `max_cost`, else the cost of all its rounds at this model and these
+ * tools, at most `costMax`, but never less than the first turn may cost. Throws GatewayError `invalid_request`,
+ * `invalid_model`, `unprocessable`.
  */
 export function runBudget(body: ChatBody, { catalog, tools, rounds, costMax }: RunBudgetOptions): MicroUsd {
   const asked = maxCostOf(body);

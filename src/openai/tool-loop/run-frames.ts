@@ -11,11 +11,11 @@ import {
   type Speaker,
   toGatewayError,
 } from '#gateway';
-import type { ChatTail } from '../chat-end.ts';
+import type { ChatTail } from '../reply/chat-end.ts';
 import type { ChatExchange } from '../chat-exchange.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
-import type { ChatBody, ChatMessage } from '../chat-schema.ts';
-import { maxCostOf } from '../max-cost.ts';
+import type { ChatBody, ChatMessage } from '../request/chat-schema.ts';
+import { maxCostOf } from '../request/max-cost.ts';
 import { toCall, wantsReceipt, type ChatContext } from '../chat-to-call.ts';
 import { allAtMost } from './all-at-most.ts';
 import { callTool, type CallToolOptions, type ToolSaid } from './call-tool.ts';
@@ -57,7 +57,7 @@ interface State {
   /** When its time is over, by `performance.now()`. */
   readonly until: number;
   readonly tally: RunTally;
-  /** What was added to the client's messages. */
+  /** The messages that were added to the client's. */
   readonly added: ChatMessage[];
   addedLength: number;
   readonly texts: string[];
@@ -227,7 +227,7 @@ async function* nextTurn(
   return turn;
 }
 
-/** What the model is asked in a round. In the last it has none of the gateway's tools, so that it answers. */
+/** The request of one round. In the last round the model has no tools of the gateway, so that it answers. */
 function turnBody({ options, added }: State, body: ChatBody, round: number): ChatBody {
   const { tools: _, tool_choice: choice, parallel_tool_calls: parallel, ...rest } = body;
   const tools = round >= options.rounds ? options.tools.own : options.tools.all;

@@ -1,8 +1,8 @@
 import { toHttpError, type GatewayError } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
-import type { ChatTail } from '../chat-end.ts';
+import type { ChatTail } from '../reply/chat-end.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
-import type { ChatMessage } from '../chat-schema.ts';
+import type { ChatMessage } from '../request/chat-schema.ts';
 import type { ToolCall } from './model-turn.ts';
 import type { RunTally } from './run-tally.ts';
 import type { ServerTool } from './server-tools.ts';
@@ -12,11 +12,11 @@ type Json = Record<string, unknown>;
 /** How a run ended. */
 export interface RunEnd {
   readonly finishReason: string | null;
-  /** What the client is to call. */
+  /** The calls that the client is to make. */
   readonly calls: readonly ToolCall[];
   /** Why it ended before its time; null where it did not. */
   readonly note: GatewayError | null;
-  /** What else the last message of the model has. */
+  /** The other members of the model's last message. */
   readonly message: Json;
 }
 
@@ -27,7 +27,7 @@ export interface RunReply {
   /** Id of the provider of the last turn. */
   readonly provider: string;
   readonly providerName: string;
-  /** What the model was told of tools, and had asked them; for a client that goes on with the conversation. */
+  /** The tool calls of the model and their results; for a client that goes on with the conversation. */
   readonly added: readonly ChatMessage[];
 }
 
@@ -41,7 +41,7 @@ const chunkOf = ({ id, startedAt, model }: ReplyAbout, provider: string, choice:
   ...more,
 });
 
-/** What a tool is at, as a chunk of a stream that has no words. */
+/** The progress of a tool, as a chunk without words. */
 export interface ToolActivity extends ServerTool {
   /** The model's id of its call. */
   readonly id: string;

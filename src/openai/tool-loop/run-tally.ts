@@ -1,13 +1,13 @@
 import { formatUsd, toUsdNumber, type MicroUsd, type SettledFrame, type Settlement } from '#billing/amounts';
 import type { Call } from '#gateway';
-import type { ChatTail } from '../chat-end.ts';
+import type { ChatTail } from '../reply/chat-end.ts';
 
-/** What the calls of a run used and cost, as they settle. */
+/** Use and cost of a run's calls, as they settle. */
 export interface RunTally {
   settled(call: Call, frame: SettledFrame): void;
   /** A turn of the model is over. */
   used(tail: Pick<ChatTail, 'usage' | 'completionCost'>): void;
-  /** What was charged for completion tokens. */
+  /** The charge for completion tokens, micro-USD. */
   readonly completionCost: MicroUsd;
   readonly charged: bigint;
   readonly settlement: Settlement;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { GatewayError, printable } from '#wire';
 import { unknownMember } from '#gateway';
-import type { ChatTool } from '../chat-schema.ts';
+import type { ChatTool } from '../request/chat-schema.ts';
 
 /** A tool as it is shown to a model. All of it is its server's word. */
 export interface ToolFacts {
@@ -32,7 +32,7 @@ export interface ServerTools {
 const TOOLS_MAX = 128;
 const SERVICES_MAX = 32;
 const TOOL_BYTES_MAX = 1024 * 1024;
-/** What models' APIs take as the name of a function. */
+/** The longest name of a function that models' APIs take. */
 const NAME_MAX = 64;
 const HASH_LENGTH = 8;
 

@@ -1,7 +1,7 @@
 import { GatewayError } from '#wire';
 import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, type MicroUsd } from '#billing';
 
-/** How a body says an amount: in one of two ways. */
+/** The amount in a body, in one of two forms. */
 export interface AmountBody {
   readonly amount_usd?: number | string;
   readonly amount_micro_usdc?: number;
@@ -21,17 +21,21 @@ export function amountOf({ amount_usd: usd, amount_micro_usdc: micro }: AmountBo
     throw new GatewayError('invalid_request', 'Give either amount_usd or amount_micro_usdc', { param: 'amount_usd' });
   }
   const param = usd === undefined ? 'amount_micro_usdc' : 'amount_usd';
-  let amount: MicroUsd;
-  try {
-    amount = usd === undefined ? BigInt(micro!) : parseUsd(usd, param);
-  } catch (error) {
-    if (error instanceof MoneyError) throw new GatewayError('invalid_request', error.message, { param, cause: error });
-    throw error;
-  }
+  const amount = usd === undefined ? BigInt(micro!) : parseUsdField(usd, param);
   if (amount > 0n && amount <= MICRO_USD_MAX) return amount;
   throw new GatewayError(
     'invalid_request',
     `${param} must be more than 0 and at most ${formatUsd(MICRO_USD_MAX)} USD`,
     { param },
   );
+}
+
+/** Throws GatewayError `invalid_request` that names the field. */
+export function parseUsdField(usd: number | string, param: string): MicroUsd {
+  try {
+    return parseUsd(usd, param);
+  } catch (error) {
+    if (error instanceof MoneyError) throw new GatewayError('invalid_request', error.message, { param, cause: error });
+    throw error;
+  }
 }

@@ -1,42 +1,35 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { AdminGate } from '#auth';
+import { dataOf, objectOf } from '../answer-schemas.ts';
 import type { ChainAudit } from '../funds/chain-audit.ts';
 
-export interface AuditRoutesDeps {
+interface AuditRoutesDeps {
   readonly gate: AdminGate;
   /**
-   * Recomputes the books, and holds them against what the treasuries of chains hold; the report's bigints are shown
+   * Recomputes the books, and compares them with what the treasuries of chains hold. The report's bigints are shown
    * as numbers.
    */
   readonly audit: () => Promise<object>;
   readonly auditChains: () => Promise<ChainAudit>;
 }
 
-const auditSchema = {
-  description: 'What was found.',
-  type: 'object',
-  required: ['data'],
-  properties: {
-    data: {
+const auditSchema = objectOf(
+  {
+    ok: { type: 'boolean', description: 'Nothing differs.' },
+    checks: {
+      type: 'array',
+      items: { type: 'object', additionalProperties: true },
+      description: 'What was recomputed, with the differences.',
+    },
+    totals: { type: 'object', additionalProperties: { type: 'integer' }, description: 'Micro-USD and counts.' },
+    chains: {
       type: 'object',
-      required: ['ok', 'checks', 'totals'],
-      properties: {
-        ok: { type: 'boolean', description: 'Nothing differs.' },
-        checks: {
-          type: 'array',
-          items: { type: 'object', additionalProperties: true },
-          description: 'What was recomputed, and what differs.',
-        },
-        totals: { type: 'object', additionalProperties: { type: 'integer' }, description: 'Micro-USD and counts.' },
-        chains: {
-          type: 'object',
-          additionalProperties: true,
-          description: 'With `chain`: the books beside the treasuries.',
-        },
-      },
+      additionalProperties: true,
+      description: 'With `chain`: the books beside the treasuries.',
     },
   },
-} as const;
+  ['chains'],
+);
 
 /** The audit, for the operator. Register it under `/admin/v1`. */
 export function auditRoutes({ gate, audit, auditChains }: AuditRoutesDeps): FastifyPluginAsync {
@@ -62,7 +55,7 @@ export function auditRoutes({ gate, audit, auditChains }: AuditRoutesDeps): Fast
               },
             },
           },
-          response: { 200: auditSchema },
+          response: { 200: { description: 'The findings.', ...dataOf(auditSchema) } },
         },
       },
       async (request, reply) => {

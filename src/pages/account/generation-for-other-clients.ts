@@ -3,10 +3,10 @@
  * in them; what it does not know is null.
  */
 
-/** The kind of call, in their words; null for what they have no word for. */
+/** The kind of call in the words of those clients; null without a word for it. */
 const API_TYPES: Readonly<Record<string, string>> = { model: 'completions', image: 'image', video: 'video' };
 
-/** The same for every call. */
+/** Members that are the same for every call. */
 const CONSTANT = {
   origin: '',
   data_region: 'global',

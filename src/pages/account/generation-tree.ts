@@ -1,10 +1,10 @@
 import type { Ledger, LockRecord, MicroUsd } from '#billing';
 import { viewGeneration, type GenerationView } from './generation-view.ts';
 
-/** Calls of a whole tree that are shown. */
+/** Calls of a tree that are shown at most. */
 const CALLS_MAX = 1_000;
 
-/** A call's record with those of all calls that were made under it, as its account may see them. */
+/** A call's record with the records of all calls that were made under it, as its account may see them. */
 export async function viewTree(
   record: LockRecord,
   ledger: Pick<Ledger, 'children'>,

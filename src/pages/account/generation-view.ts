@@ -1,5 +1,6 @@
 import { formatUsd, toUsdNumber, type LockRecord, type MicroUsd } from '#billing';
 import { toCaip10 } from '#auth/accounts';
+import { objectOf } from '../answer-schemas.ts';
 import { otherClientsSchema, viewForOtherClients } from './generation-for-other-clients.ts';
 
 const money = { type: 'integer', description: 'Micro-USD.' } as const;
@@ -62,7 +63,7 @@ const callProperties = {
   resolved_at: { type: ['string', 'null'] },
 } as const;
 
-/** A call in a list: what it did and cost. */
+/** A call in a list, with its work and cost. */
 export const callSchema = {
   type: 'object',
   required: [
@@ -88,21 +89,17 @@ export const generationSchema = {
     ...callProperties,
     entries: {
       type: 'array',
-      description: 'What happened to the money, in order.',
-      items: {
-        type: 'object',
-        required: ['type', 'amount_micro_usdc', 'amount_usd', 'at'],
-        properties: {
-          type: {
-            type: 'string',
-            description:
-              '`lock` reserved, `draw` taken beyond the lock, `settle` charged, `lend` spent by calls under this one, `refund` given back.',
-          },
-          amount_micro_usdc: money,
-          amount_usd: { type: 'string' },
-          at: { type: 'string' },
+      description: 'The movements of the money, in order.',
+      items: objectOf({
+        type: {
+          type: 'string',
+          description:
+            '`lock` reserved, `draw` taken beyond the lock, `settle` charged, `lend` spent by calls under this one, `refund` given back.',
         },
-      },
+        amount_micro_usdc: money,
+        amount_usd: { type: 'string' },
+        at: { type: 'string' },
+      }),
     },
     receipt: { type: ['string', 'null'], description: 'Signed receipt (compact JWS).' },
     run_cost: { type: 'number', description: 'USD charged for this call and all that were made under it.' },
@@ -116,13 +113,19 @@ export const generationSchema = {
   },
 } as const;
 
-/** One call's record as its account may see it, without its money's movements. What the record lacks is null. */
+/**
+ * One call's record as its account may see it, without the movements of its money. Members that the record lacks
+ * are null.
+ */
 export type CallView = ReturnType<typeof viewCall>;
 
 /** A call as its account may see it, with the calls that were made under it. */
 export type GenerationView = Readonly<Record<string, unknown>> & { readonly children: readonly GenerationView[] };
 
-/** CAIP-10 of whom a call was charged to: with the network that its wallet signed for, else one of `networks`. */
+/**
+ * CAIP-10 id of the account that a call was charged to: with the network that its wallet signed for, else with one
+ * of `networks`.
+ */
 export function accountOfRecord(
   { account, lockDetail }: Pick<LockRecord, 'account' | 'lockDetail'>,
   networks: readonly string[],
@@ -176,7 +179,10 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
   };
 }
 
-/** One call's record as its account may see it, with all that is known. `runCost`: charged for it and all under it. */
+/**
+ * One call's record as its account may see it, with everything that is known. `runCost`: charged for it and all
+ * calls under it.
+ */
 export function viewGeneration(
   record: LockRecord,
   receipt: string | null,
@@ -215,7 +221,7 @@ function entriesOf(record: LockRecord) {
   return entries;
 }
 
-/** A JSON object of the record; empty when there is none, as older records may lack what newer ones have. */
+/** A JSON object of the record; empty if it is absent, as older records may lack what newer ones have. */
 function readFields(json: string | null): Readonly<Record<string, unknown>> {
   if (json === null) return {};
   try {

@@ -1,8 +1,9 @@
 import { GatewayError } from '#wire';
 import { type FoundLocks, type LockPlace, type LocksAsked, type LockRecord, type LockState } from '#billing';
 import type { CallView } from './generation-view.ts';
+import { parseTime } from './time.ts';
 
-/** What a list of calls is asked for, as its schema lets it through. */
+/** The query of a list of calls, after validation. */
 export interface GenerationsQuery {
   readonly cursor?: string;
   readonly limit: number;
@@ -15,7 +16,7 @@ export interface GenerationsQuery {
   readonly outcome?: string;
 }
 
-export interface GenerationsPage {
+interface GenerationsPage {
   readonly data: readonly CallView[];
   /** null at the end of the list. */
   readonly next_cursor: string | null;
@@ -57,13 +58,12 @@ export const generationsQuerySchema = {
   },
 } as const;
 
-/** Slices of the ledger that one request looks at, where few calls match. */
+/** Slices of the ledger that one request reads at most, if few calls match. */
 const SLICES_MAX = 5;
 
 /**
- * One page of an account's calls, the newest first. It may hold fewer than were asked for, or none, and still have
- * a next one: what matches little is looked for a part of the ledger at a time. Throws GatewayError
- * `invalid_request`.
+ * One page of an account's calls, the newest first. It may have fewer calls than were asked for, or none, and still
+ * have a next page: the ledger is read a part at a time. Throws GatewayError `invalid_request`.
  */
 export async function findGenerations(
   find: (asked: LocksAsked) => Promise<FoundLocks>,
@@ -115,12 +115,11 @@ function readCursor(text: string): LockPlace {
 }
 
 const DAY = /^\d{4}-\d\d-\d\d$/;
-const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)$/;
 const DAY_MS = 86_400_000;
 
 function instant(text: string, param: 'from' | 'to'): number {
   const day = DAY.test(text);
-  const at = day || TIME.test(text) ? Date.parse(text) : NaN;
+  const at = day ? Date.parse(text) : parseTime(text);
   if (Number.isNaN(at))
     throw new GatewayError(
       'invalid_request',

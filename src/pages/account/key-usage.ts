@@ -1,15 +1,16 @@
+import { dropOldest } from '#wire';
 import { loadStatement, type Database, type Row } from '#store';
 import type { MicroUsd } from '#billing';
 import { periodAt } from '#auth/accounts';
 
-/** What the calls of a key that began in the current UTC day, week and month were charged. */
+/** Charges for a key's calls that began in the current UTC day, week and month. */
 export interface KeyUsage {
   readonly daily: MicroUsd;
   readonly weekly: MicroUsd;
   readonly monthly: MicroUsd;
 }
 
-/** By the hash of the key; a key that was not used lately is not in it. */
+/** Usage by the hash of the key. Keys without calls in these periods are not in it. */
 export type FindKeyUsage = (account: string) => Promise<ReadonlyMap<string, KeyUsage>>;
 
 export const NO_USAGE: KeyUsage = { daily: 0n, weekly: 0n, monthly: 0n };
@@ -17,14 +18,14 @@ export const NO_USAGE: KeyUsage = { daily: 0n, weekly: 0n, monthly: 0n };
 const USAGE = loadStatement(import.meta.url, './sql/key-usage.sql');
 const DAY_MS = 86_400_000;
 /**
- * What was read on a connection of its own rests so many times as long as it took: 20,000 calls take the embedded
- * engine half a second.
+ * A sum that was read on a connection of its own is used for this many times as long as the reading took: 20,000
+ * calls take the embedded engine half a second.
  */
 const REST_TIMES = 20;
 const KEPT_MAX = 1_000;
 /**
- * Calls that are added up in a few milliseconds. More are read on a connection of their own, beside the writers;
- * opening one takes longer than that.
+ * Calls that are added up in a few milliseconds. More are read on a connection of their own, beside the writers.
+ * Opening one takes longer than that.
  */
 const FEW = 5_000;
 const ALL = Number.MAX_SAFE_INTEGER;
@@ -38,8 +39,8 @@ interface Kept {
 }
 
 /**
- * Adds up the ledger's records of an account. Of an account with many calls it is kept for a while. Rejects with
- * the database's error.
+ * Adds up the ledger's records of an account. The sum for an account with many calls is kept for a while. Rejects
+ * with the database's error.
  */
 export function createKeyUsage(database: Reading, now: () => number): FindKeyUsage {
   const kept = new Map<string, Kept>();
@@ -51,7 +52,7 @@ export function createKeyUsage(database: Reading, now: () => number): FindKeyUsa
     const made: Kept = { usage: found.then(({ usage }) => usage), until: Infinity };
     kept.delete(account);
     kept.set(account, made);
-    if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value!);
+    dropOldest(kept, KEPT_MAX);
     const over = (many: boolean) => {
       const ended = performance.now();
       made.until = many ? ended + (ended - begun) * REST_TIMES : 0;
@@ -66,7 +67,7 @@ export function createKeyUsage(database: Reading, now: () => number): FindKeyUsa
 
 interface Found {
   readonly usage: ReadonlyMap<string, KeyUsage>;
-  /** More calls than are added up in passing. */
+  /** The account has more calls than are read without a connection of their own. */
   readonly many: boolean;
 }
 

@@ -1,10 +1,13 @@
 import { GatewayError } from '#wire';
-import { MoneyError, parseUsd, toUsdNumber, type Ledger } from '#billing';
+import { toUsdNumber, type Ledger } from '#billing';
 import type { KeyChanges, KeyRecord } from '#auth';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#auth/accounts';
+import { objectOf } from '../answer-schemas.ts';
+import { parseUsdField } from './amount.ts';
 import { NO_USAGE, type FindKeyUsage, type KeyUsage } from './key-usage.ts';
+import { parseTime } from './time.ts';
 
-/** The body of a new key or a change of one, as its schema lets it through. */
+/** The body of a request that makes or changes a key, after validation. */
 export interface KeyBody {
   readonly name?: string;
   readonly label?: string;
@@ -18,7 +21,7 @@ export interface KeyBody {
 const LABEL = { type: 'string', minLength: 1, maxLength: 128 } as const;
 
 export const keyBodyProperties = {
-  name: { ...LABEL, description: 'What to call the key.' },
+  name: { ...LABEL, description: 'A name for the key.' },
   label: { ...LABEL, description: 'The same as `name`.' },
   limit: {
     type: ['number', 'null'],
@@ -56,7 +59,7 @@ export const keyChangesSchema = {
   },
 } as const;
 
-/** Members that clients of other gateways parse, and fail without. What they stand for does not exist here. */
+/** Members that clients of other gateways parse, and fail without. This gateway has nothing to say in them. */
 const FOR_OTHER_CLIENTS = {
   byok_usage: 0,
   byok_usage_daily: 0,
@@ -86,26 +89,8 @@ const otherClientsSchema = {
   },
 };
 
-export const keySchema = {
-  type: 'object',
-  required: [
-    'hash',
-    'name',
-    'label',
-    'disabled',
-    'limit',
-    'limit_remaining',
-    'limit_reset',
-    'usage',
-    'usage_daily',
-    'usage_weekly',
-    'usage_monthly',
-    'created_at',
-    'expires_at',
-    'allowed_services',
-    'development',
-  ],
-  properties: {
+export const keySchema = objectOf(
+  {
     hash: { type: 'string', description: 'Public identifier of the key: the SHA-256 of its text.' },
     name: { type: 'string' },
     label: { type: 'string' },
@@ -134,43 +119,26 @@ export const keySchema = {
     development: { type: 'boolean', description: 'A key for play money.' },
     ...otherClientsSchema,
   },
-} as const;
+  ['updated_at', ...Object.keys(FOR_OTHER_CLIENTS)],
+);
 
-export interface KeyView {
-  readonly hash: string;
-  readonly name: string;
-  readonly label: string;
-  readonly disabled: boolean;
-  readonly limit: number | null;
-  readonly limit_remaining: number | null;
-  readonly limit_reset: LimitReset | null;
-  readonly usage: number;
-  readonly usage_daily: number;
-  readonly usage_weekly: number;
-  readonly usage_monthly: number;
-  readonly created_at: string;
-  readonly updated_at: null;
-  readonly expires_at: string | null;
-  readonly allowed_services: readonly string[] | null;
-  readonly development: boolean;
-}
+export type KeyView = Awaited<ReturnType<typeof viewKey>>;
 
-/** What it takes to show a key. */
 export interface KeyViewDeps {
   readonly ledger: Pick<Ledger, 'budget'>;
   readonly usage: FindKeyUsage;
   readonly now: () => number;
 }
 
-/** A key as answers show it, with what it has spent. */
-export async function viewKey(record: KeyRecord, deps: KeyViewDeps): Promise<KeyView> {
+/** A key as answers show it, with its spending. */
+export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
   const [{ spent, locked }, lately] = await Promise.all([
     deps.ledger.budget(budgetAt(record, deps.now()).id),
     deps.usage(record.account),
   ]);
   const { daily, weekly, monthly }: KeyUsage = {
     ...(lately.get(record.hash) ?? NO_USAGE),
-    // Counted as it is spent, and so never behind.
+    // The ledger counts the period of the limit with each call, so this figure is never behind.
     ...(record.limit === null || record.limitReset === null ? {} : { [record.limitReset]: spent }),
   };
   const remaining = record.limit === null ? null : record.limit - spent - locked;
@@ -195,9 +163,7 @@ export async function viewKey(record: KeyRecord, deps: KeyViewDeps): Promise<Key
   };
 }
 
-/**
- * The changes that a body asks for. Throws GatewayError `invalid_request` on an amount or a time that cannot be meant.
- */
+/** The changes that a body asks for. Throws GatewayError `invalid_request` on an invalid amount or time. */
 export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
   const changes: { -readonly [Field in keyof KeyChanges]: KeyChanges[Field] } = {};
   const label = (body.name ?? body.label)?.trim();
@@ -205,7 +171,7 @@ export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
     throw new GatewayError('invalid_request', 'A key needs a name that is not blank', { param: 'name' });
   if (label !== undefined) changes.label = label;
   if (body.disabled !== undefined) changes.disabled = body.disabled;
-  if (body.limit !== undefined) changes.limit = body.limit === null ? null : parseLimit(body.limit);
+  if (body.limit !== undefined) changes.limit = body.limit === null ? null : parseUsdField(body.limit, 'limit');
   if (body.limit_reset !== undefined) changes.limitReset = body.limit_reset;
   if (body.expires_at !== undefined)
     changes.expiresAt = body.expires_at === null ? null : parseExpiry(body.expires_at, now);
@@ -213,24 +179,12 @@ export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
   return changes;
 }
 
-function parseLimit(limit: number) {
-  try {
-    return parseUsd(limit, 'limit');
-  } catch (error) {
-    if (error instanceof MoneyError)
-      throw new GatewayError('invalid_request', error.message, { param: 'limit', cause: error });
-    throw error;
-  }
-}
-
-const TIME = /^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:\d\d)$/;
-
 function parseExpiry(text: string, now: number): number {
-  const at = TIME.test(text) ? Date.parse(text) : NaN;
+  const at = parseTime(text);
   if (Number.isNaN(at))
     throw new GatewayError(
       'invalid_request',
-      'expires_at is no date and time with time zone, such as 2030-01-31T12:00:00Z',
+      'expires_at must be a date and time with time zone, such as 2030-01-31T12:00:00Z',
       { param: 'expires_at' },
     );
   if (at <= now)

@@ -1,4 +1,4 @@
-/** A page of a list, as the query string asks for it. */
+/** A page of a list, from the query string. */
 export interface Page {
   readonly offset: number;
   readonly limit: number;

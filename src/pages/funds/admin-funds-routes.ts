@@ -1,6 +1,6 @@
-import type { FastifyPluginAsync } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#wire';
-import { FEES, formatUsd, OPERATOR, SUSPENSE, type Ledger } from '#billing';
+import { FEES, formatUsd, OPERATOR, SUSPENSE, type Ledger, type MicroUsd } from '#billing';
 import { LOSSES, type OpenMoney } from '#chains';
 import { needsNoMaking, parseAccountId } from '#auth/accounts';
 import type { ConsumerStore, AdminGate } from '#auth';
@@ -45,15 +45,96 @@ const bookProperties = {
 } as const;
 
 /** The operator's side of money over chains. Register it under `/admin/v1`. */
-export function adminFundsRoutes({
-  gate,
-  funds,
-  consumers,
-  ledger,
-  contractNetworks,
-}: AdminFundsDeps): FastifyPluginAsync {
-  const of = async (account: string) => (await ledger.balance(account))?.available ?? 0n;
+export function adminFundsRoutes(deps: AdminFundsDeps): FastifyPluginAsync {
+  return async (app) => {
+    app.addHook('onRequest', deps.gate);
+    addBooks(app, deps);
+    addSuspense(app, deps);
+    addFeeWithdrawals(app, deps);
+  };
+}
 
+const availableOf =
+  (ledger: AdminFundsDeps['ledger']) =>
+  async (account: string): Promise<MicroUsd> =>
+    (await ledger.balance(account))?.available ?? 0n;
+
+/** Adds `/payments`: the books of the chains. */
+function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void {
+  const of = availableOf(ledger);
+
+  app.get(
+    '/payments',
+    {
+      schema: {
+        summary: 'Show the books of the chains',
+        description:
+          'What each treasury held when it was last compared, what is open, and what is halted. `GET /audit?chain=true` compares now.',
+        tags: TAGS,
+        security: SECURITY,
+        response: {
+          200: oneOf({
+            type: 'object',
+            required: ['chains', 'suspense_micro_usdc', 'losses_micro_usdc', 'fees_micro_usdc'],
+            properties: {
+              chains: {
+                type: 'array',
+                items: { type: 'object', required: Object.keys(bookProperties), properties: bookProperties },
+              },
+              suspense_micro_usdc: { ...money, description: 'Micro-USD that came in and are nobody’s yet' },
+              losses_micro_usdc: {
+                ...money,
+                description: 'Micro-USD that chains took back after they were spent: yours to make good',
+              },
+              fees_micro_usdc: money,
+            },
+          }),
+        },
+      },
+    },
+    async () => {
+      const { chains, terms, answers } = requireFunds(funds);
+      const [books, open, suspense, losses, fees] = await Promise.all([
+        chains.books(),
+        chains.open(),
+        of(SUSPENSE),
+        of(LOSSES),
+        of(FEES),
+      ]);
+      const openOf = (network: string, kind: OpenMoney['kind']) => {
+        const found = open.find((one) => one.network === network && one.kind === kind);
+        return { count: found?.count ?? 0, oldest: found ? iso(found.oldest) : null };
+      };
+      return {
+        data: {
+          chains: terms.map(({ network, asset }) => {
+            const book = books.find((one) => one.network === network);
+            const micro = (amount: bigint | null | undefined) => (amount == null ? null : Number(amount));
+            return {
+              network,
+              asset,
+              treasury: book?.treasury ?? null,
+              answers: answers(network),
+              held_micro_usdc: micro(book?.held),
+              booked_micro_usdc: micro(book?.booked),
+              compared_at: book?.comparedAt == null ? null : iso(book.comparedAt),
+              halted: book?.halted ?? null,
+              deposits: openOf(network, 'deposits'),
+              unfinal: openOf(network, 'unfinal'),
+              withdrawals: openOf(network, 'withdrawals'),
+            };
+          }),
+          suspense_micro_usdc: Number(suspense),
+          losses_micro_usdc: Number(-losses),
+          fees_micro_usdc: Number(fees),
+        },
+      };
+    },
+  );
+}
+
+/** Adds `/deposits`: what is in suspense, and whose it is. */
+function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks }: AdminFundsDeps): void {
   const accountOf = async (id: string): Promise<string> => {
     if (id === OPERATOR) return id;
     const account = parseAccountId(id, contractNetworks);
@@ -65,205 +146,137 @@ export function adminFundsRoutes({
     );
   };
 
-  return async (app) => {
-    app.addHook('onRequest', gate);
+  app.get<{ Querystring: FundPage }>(
+    '/deposits',
+    {
+      schema: {
+        summary: 'List what is in suspense',
+        description:
+          'Deposits that are final and nobody’s, the newest first: plain transfers of wallets that are not known here.',
+        tags: TAGS,
+        security: SECURITY,
+        querystring: fundPageSchema,
+        response: { 200: pageOf(depositSchema) },
+      },
+    },
+    async (request) => {
+      const { depositRows } = requireFunds(funds).chains;
+      const page = await readPage(request.query, depositRows.find, depositRows.suspense);
+      return { data: page.entries.map(viewDeposit), next: page.next };
+    },
+  );
 
-    app.get(
-      '/payments',
-      {
-        schema: {
-          summary: 'Show the books of the chains',
-          description:
-            'What each treasury held when it was last compared, what is open, and what is halted. `GET /audit?chain=true` compares now.',
-          tags: TAGS,
-          security: SECURITY,
-          response: {
-            200: oneOf({
-              type: 'object',
-              required: ['chains', 'suspense_micro_usdc', 'losses_micro_usdc', 'fees_micro_usdc'],
-              properties: {
-                chains: {
-                  type: 'array',
-                  items: { type: 'object', required: Object.keys(bookProperties), properties: bookProperties },
-                },
-                suspense_micro_usdc: { ...money, description: 'Micro-USD that came in and are nobody’s yet' },
-                losses_micro_usdc: {
-                  ...money,
-                  description: 'Micro-USD that chains took back after they were spent: yours to make good',
-                },
-                fees_micro_usdc: money,
-              },
-            }),
-          },
+  app.post<{ Params: { readonly id: string }; Body: { readonly account: string } }>(
+    '/deposits/:id/attribute',
+    {
+      schema: {
+        summary: 'Credit what is in suspense',
+        description: 'Says whose a deposit is, once and for good.',
+        tags: TAGS,
+        security: SECURITY,
+        params: {
+          type: 'object',
+          required: ['id'],
+          properties: { id: { type: 'string', description: 'Id of the deposit, percent-encoded.' } },
         },
-      },
-      async () => {
-        const { chains, terms, answers } = requireFunds(funds);
-        const [books, open, suspense, losses, fees] = await Promise.all([
-          chains.books(),
-          chains.open(),
-          of(SUSPENSE),
-          of(LOSSES),
-          of(FEES),
-        ]);
-        const openOf = (network: string, kind: OpenMoney['kind']) => {
-          const found = open.find((one) => one.network === network && one.kind === kind);
-          return { count: found?.count ?? 0, oldest: found ? iso(found.oldest) : null };
-        };
-        return {
-          data: {
-            chains: terms.map(({ network, asset }) => {
-              const book = books.find((one) => one.network === network);
-              const micro = (amount: bigint | null | undefined) => (amount == null ? null : Number(amount));
-              return {
-                network,
-                asset,
-                treasury: book?.treasury ?? null,
-                answers: answers(network),
-                held_micro_usdc: micro(book?.held),
-                booked_micro_usdc: micro(book?.booked),
-                compared_at: book?.comparedAt == null ? null : iso(book.comparedAt),
-                halted: book?.halted ?? null,
-                deposits: openOf(network, 'deposits'),
-                unfinal: openOf(network, 'unfinal'),
-                withdrawals: openOf(network, 'withdrawals'),
-              };
-            }),
-            suspense_micro_usdc: Number(suspense),
-            losses_micro_usdc: Number(-losses),
-            fees_micro_usdc: Number(fees),
-          },
-        };
-      },
-    );
-
-    app.get<{ Querystring: FundPage }>(
-      '/deposits',
-      {
-        schema: {
-          summary: 'List what is in suspense',
-          description:
-            'Deposits that are final and nobody’s, the newest first: plain transfers of wallets that are not known here.',
-          tags: TAGS,
-          security: SECURITY,
-          querystring: fundPageSchema,
-          response: { 200: pageOf(depositSchema) },
-        },
-      },
-      async (request) => {
-        const { depositRows } = requireFunds(funds).chains;
-        const page = await readPage(request.query, depositRows.find, depositRows.suspense);
-        return { data: page.entries.map(viewDeposit), next: page.next };
-      },
-    );
-
-    app.post<{ Params: { readonly id: string }; Body: { readonly account: string } }>(
-      '/deposits/:id/attribute',
-      {
-        schema: {
-          summary: 'Credit what is in suspense',
-          description: 'Says whose a deposit is, once and for good.',
-          tags: TAGS,
-          security: SECURITY,
-          params: {
-            type: 'object',
-            required: ['id'],
-            properties: { id: { type: 'string', description: 'Id of the deposit, percent-encoded.' } },
-          },
-          body: {
-            type: 'object',
-            required: ['account'],
-            additionalProperties: false,
-            examples: [{ account: 'tollgate:local:…' }],
-            properties: {
-              account: {
-                type: 'string',
-                maxLength: 128,
-                description: `An account that exists, or a wallet in CAIP-10; ${OPERATOR} for what the operator has put there.`,
-              },
+        body: {
+          type: 'object',
+          required: ['account'],
+          additionalProperties: false,
+          examples: [{ account: 'tollgate:local:…' }],
+          properties: {
+            account: {
+              type: 'string',
+              maxLength: 128,
+              description: `An account that exists, or a wallet in CAIP-10; ${OPERATOR} for what the operator has put there.`,
             },
           },
-          response: { 200: oneOf(depositSchema) },
         },
+        response: { 200: oneOf(depositSchema) },
       },
-      async (request) => {
-        const { chains } = requireFunds(funds);
-        const account = await accountOf(request.body.account);
-        const given = await chains.deposits.attributeOne(request.params.id, account);
-        if (given === null) throw new GatewayError('not_found', 'No deposit of this id is in suspense');
-        return { data: viewDeposit(given) };
-      },
-    );
+    },
+    async (request) => {
+      const { chains } = requireFunds(funds);
+      const account = await accountOf(request.body.account);
+      const given = await chains.deposits.attributeOne(request.params.id, account);
+      if (given === null) throw new GatewayError('not_found', 'No deposit of this id is in suspense');
+      return { data: viewDeposit(given) };
+    },
+  );
+}
 
-    app.post<{ Body: AmountBody & { readonly network: string; readonly address: string } }>(
-      '/withdrawals',
-      {
-        schema: {
-          summary: 'Withdraw fees',
-          description:
-            'Pays the operator’s fees to an address. Losses are not taken off them: see `GET /payments`. With an `Idempotency-Key`, repeating it withdraws once.',
-          tags: TAGS,
-          security: SECURITY,
-          body: {
-            type: 'object',
-            required: ['network', 'address'],
-            additionalProperties: false,
-            examples: [{ network: 'eip155:8453', address: '0x…', amount_usd: '25' }],
-            properties: {
-              network: { type: 'string', maxLength: 64 },
-              address: { type: 'string', maxLength: 64 },
-              ...amountProperties,
-            },
+/** Adds `/withdrawals`: fees that the operator takes out. */
+function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void {
+  const of = availableOf(ledger);
+
+  app.post<{ Body: AmountBody & { readonly network: string; readonly address: string } }>(
+    '/withdrawals',
+    {
+      schema: {
+        summary: 'Withdraw fees',
+        description:
+          'Pays the operator’s fees to an address. Losses are not taken off them: see `GET /payments`. With an `Idempotency-Key`, repeating it withdraws once.',
+        tags: TAGS,
+        security: SECURITY,
+        body: {
+          type: 'object',
+          required: ['network', 'address'],
+          additionalProperties: false,
+          examples: [{ network: 'eip155:8453', address: '0x…', amount_usd: '25' }],
+          properties: {
+            network: { type: 'string', maxLength: 64 },
+            address: { type: 'string', maxLength: 64 },
+            ...amountProperties,
           },
-          response: { 201: oneOf(withdrawalSchema) },
         },
+        response: { 201: oneOf(withdrawalSchema) },
       },
-      async (request, reply) => {
-        const known = requireFunds(funds);
-        const { network } = termsOf(known, request.body.network);
-        const amount = amountOf(request.body);
-        const lost = -(await of(LOSSES));
-        if (lost > 0n && (await of(FEES)) - amount < lost)
-          throw new GatewayError(
-            'unprocessable',
-            `Chains took back ${formatUsd(lost)} USDC that were spent: as much of the fees has to stay until it is made good`,
-          );
-        const id = withdrawalIdOf(OPERATOR, request.headers['idempotency-key']);
-        try {
-          const withdrawal = await known.chains.withdrawals.request({
-            id,
-            network,
-            account: OPERATOR,
-            source: FEES,
-            address: request.body.address,
-            amount,
-            handedOut: false,
-          });
-          return await reply.code(201).send({ data: viewWithdrawal(withdrawal) });
-        } catch (error) {
-          throw withdrawalError(error);
-        }
-      },
-    );
-
-    app.get<{ Querystring: FundPage }>(
-      '/withdrawals',
-      {
-        schema: {
-          summary: 'List withdrawals of fees',
-          tags: TAGS,
-          security: SECURITY,
-          querystring: fundPageSchema,
-          response: { 200: pageOf(withdrawalSchema) },
-        },
-      },
-      async (request) => {
-        const { withdrawalRows } = requireFunds(funds).chains;
-        const page = await readPage(request.query, withdrawalRows.find, (before, limit) =>
-          withdrawalRows.list(OPERATOR, before, limit),
+    },
+    async (request, reply) => {
+      const known = requireFunds(funds);
+      const { network } = termsOf(known, request.body.network);
+      const amount = amountOf(request.body);
+      const lost = -(await of(LOSSES));
+      if (lost > 0n && (await of(FEES)) - amount < lost)
+        throw new GatewayError(
+          'unprocessable',
+          `Chains took back ${formatUsd(lost)} USDC that were spent: as much of the fees has to stay until it is made good`,
         );
-        return { data: page.entries.map(viewWithdrawal), next: page.next };
+      const id = withdrawalIdOf(OPERATOR, request.headers['idempotency-key']);
+      try {
+        const withdrawal = await known.chains.withdrawals.request({
+          id,
+          network,
+          account: OPERATOR,
+          source: FEES,
+          address: request.body.address,
+          amount,
+          handedOut: false,
+        });
+        return await reply.code(201).send({ data: viewWithdrawal(withdrawal) });
+      } catch (error) {
+        throw withdrawalError(error);
+      }
+    },
+  );
+
+  app.get<{ Querystring: FundPage }>(
+    '/withdrawals',
+    {
+      schema: {
+        summary: 'List withdrawals of fees',
+        tags: TAGS,
+        security: SECURITY,
+        querystring: fundPageSchema,
+        response: { 200: pageOf(withdrawalSchema) },
       },
-    );
-  };
+    },
+    async (request) => {
+      const { withdrawalRows } = requireFunds(funds).chains;
+      const page = await readPage(request.query, withdrawalRows.find, (before, limit) =>
+        withdrawalRows.list(OPERATOR, before, limit),
+      );
+      return { data: page.entries.map(viewWithdrawal), next: page.next };
+    },
+  );
 }

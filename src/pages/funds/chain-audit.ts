@@ -1,7 +1,7 @@
 import { FEES, SUSPENSE, treasuryOf, type Ledger, type MicroUsd, OPERATOR_TREASURY } from '#billing';
 import { LOSSES, type Chains, type OpenMoney } from '#chains';
 
-/** What one chain's treasury holds against what the books say. Amounts are micro-USD. */
+/** The balance of one chain's treasury against the books. Amounts are micro-USD. */
 export interface AuditedChain {
   readonly network: string;
   readonly treasury: string | null;
@@ -15,7 +15,8 @@ export interface AuditedChain {
   /** Epoch milliseconds; null before the first time. */
   readonly comparedAt: number | null;
   /**
-   * What the books say that it holds now, in what may still be undone too: what the accounts of the ledger have of it.
+   * The treasury's balance by the books now, in what may still be undone too: what the accounts of the ledger have
+   * of it.
    */
   readonly owed: MicroUsd;
   readonly open: Readonly<Record<OpenMoney['kind'], number>>;
@@ -32,9 +33,9 @@ export interface ChainAudit {
   /** In accounts of the ledger. */
   readonly suspense: MicroUsd;
   readonly fees: MicroUsd;
-  /** What chains took back after it was spent: the operator owes it. */
+  /** Money that chains took back after it was spent: the operator owes it. */
   readonly losses: MicroUsd;
-  /** What the operator credited by hand, and holds outside of any chain. */
+  /** Money that the operator credited by hand, and holds outside of any chain. */
   readonly operator: MicroUsd;
 }
 

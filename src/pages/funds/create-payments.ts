@@ -9,13 +9,8 @@ import {
   type PaymentPayload,
   type SignedPayment,
 } from '#chains';
-import { type Caller, canonical, type PaymentReceipt, type Payments, type PaymentSlip } from '#gateway';
-
-/** What one payment may be. */
-export interface TopupBounds {
-  readonly least: MicroUsd;
-  readonly most: MicroUsd;
-}
+import type { PaymentReceipt, Payments, PaymentSlip } from '#gateway';
+import { checkAmount, checkPayer, knownOwner, refused, type TopupBounds } from './payment-checks.ts';
 
 export interface PaymentsOptions {
   readonly chains: Pick<Chains, 'networks' | 'chain' | 'deposits'>;
@@ -23,11 +18,6 @@ export interface PaymentsOptions {
   readonly now: () => number;
 }
 
-/**
- * How long a payment alone says who asks: time for repeats of the request that it came with, before whoever reads
- * the chain can have guessed what that asked for.
- */
-const SAYS_WHO_MS = 900_000;
 const PENDING_RETRY_S = 2;
 const AWAY_RETRY_S = 5;
 
@@ -56,18 +46,7 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
     return { signed, chain };
   };
 
-  /** The account of a payment that is kept already, for the request that it came with. */
-  const knownOwner = (deposit: Deposit, signed: SignedPayment, slip: PaymentSlip): string => {
-    const { account, payment, request, createdAt } = deposit;
-    const same = payment !== null && canonical(payment.payload) === canonical(signed.payload);
-    if (account === null || !same || request !== slip.request)
-      throw refused('This payment was used before, for something else: sign a new one');
-    if (now() - createdAt > SAYS_WHO_MS)
-      throw refused('This payment was used long ago: sign a new one, or sign in with the wallet to use its balance');
-    return account;
-  };
-
-  /** Where a payment is known already, or who signed it. */
+  /** The deposit of a payment that is known already, or the account that signed it. */
   const knownOrVerified = async (
     signed: SignedPayment,
     chain: Chain,
@@ -82,47 +61,6 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
       if (taken === null) throw error;
       return taken;
     }
-  };
-
-  /** What would be right for who is told no terms. */
-  const whyNothing = (amount: MicroUsd): string => {
-    const most = chains.networks
-      .map((network) => boundsOf(network).most)
-      .reduce((highest, one) => (one > highest ? one : highest), 0n);
-    return amount > most
-      ? `One payment is at most ${formatUsd(most)} USDC: ask for less (a lower max_tokens or max_cost), or sign in and pay in several times with POST /api/v1/topup`
-      : 'The chains that can be paid over do not answer at the moment: retry later';
-  };
-
-  /** Throws for a caller who cannot be credited with it. `account`: the paying wallet's. */
-  const checkPayer = (caller: Caller, account: string, signed: SignedPayment, chain: Chain): void => {
-    if (caller.wallet !== null && account !== caller.account)
-      throw refused(
-        `The payment is of wallet ${signed.payer}, and another one is signed in: pay with the wallet that is signed in`,
-      );
-    const memo = signed.requirements.extra['memo'];
-    // On chains where the payment says whom it is for.
-    if (typeof memo === 'string' && memo !== caller.account)
-      throw refused(`The payment is for account ${memo.slice(0, 128)}, not for this one: ask for the terms again`);
-    // Wallets sign payments for themselves without a memo: such a payment must not be credited to whoever else gets
-    // hold of it.
-    if (chain.paymentsNameAccounts && account !== caller.account && signed.memo !== caller.account)
-      throw refused(
-        `The payment does not say that it is for account ${caller.account}: sign one with the memo of the terms (extra.memo), or sign in with the wallet that pays`,
-      );
-  };
-
-  const checkAmount = (signed: SignedPayment, needed: MicroUsd): void => {
-    const { amount, network } = signed;
-    const { least, most } = boundsOf(network);
-    const right = needed > least ? needed : least;
-    if (amount < right)
-      throw new GatewayError(
-        'insufficient_payment',
-        `The payment is ${formatUsd(amount)} USDC; it has to be ${formatUsd(right)} USDC at least`,
-      );
-    if (amount > most)
-      throw refused(`The payment is ${formatUsd(amount)} USDC; at most ${formatUsd(most)} USDC are taken at once`);
   };
 
   return {
@@ -147,7 +85,7 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
       const accepts = terms.filter((entry) => entry !== null).map((entry) => ({ ...entry }));
       return {
         x402Version: 2,
-        error: accepts.length > 0 ? error : `${error}. ${whyNothing(amount)}`,
+        error: accepts.length > 0 ? error : `${error}. ${whyNoTerms(amount, chains.networks.map(boundsOf))}`,
         resource,
         accepts,
       };
@@ -158,7 +96,7 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
         if (!caller.anonymous) return caller;
         const { signed, chain } = read(slip);
         const found = await knownOrVerified(signed, chain);
-        const account = 'state' in found ? knownOwner(found, signed, slip) : found.account;
+        const account = 'state' in found ? knownOwner(found, signed, slip, now()) : found.account;
         verified.set(slip, account);
         return { account, key: null, wallet: null, paying: caller.anonymous };
       }),
@@ -167,7 +105,7 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
       toldInOurWords(async () => {
         const { signed, chain } = read(slip);
         if ((await chains.deposits.find(signed)) === null) {
-          checkAmount(signed, needed);
+          checkAmount(signed, needed, boundsOf(signed.network));
           const account = verified.get(slip);
           const found = account === undefined ? await knownOrVerified(signed, chain) : { account };
           if (!('state' in found)) {
@@ -185,6 +123,14 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
   };
 }
 
+/** Why no chain can take a payment of `amount`, and what would be right. */
+function whyNoTerms(amount: MicroUsd, bounds: readonly TopupBounds[]): string {
+  const most = bounds.reduce((highest, one) => (one.most > highest ? one.most : highest), 0n);
+  return amount > most
+    ? `One payment is at most ${formatUsd(most)} USDC: ask for less (a lower max_tokens or max_cost), or sign in and pay in several times with POST /api/v1/topup`
+    : 'The chains that can be paid over do not answer at the moment: retry later';
+}
+
 function receiptOf(
   { state, transaction, network, payer, credited }: Deposit,
   { amount }: SignedPayment,
@@ -196,7 +142,7 @@ function receiptOf(
   return { success: true, transaction: transaction!, network, payer, amount: String(credited) };
 }
 
-/** What a chain says, as the callers of the gateway are told. */
+/** Turns the errors of a chain into errors of the gateway. */
 async function toldInOurWords<T>(ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
@@ -215,7 +161,6 @@ async function toldInOurWords<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-const refused = (message: string) => new GatewayError('payment_verification_failed', message);
 const away = (network: string) =>
   new GatewayError(
     'service_unavailable',

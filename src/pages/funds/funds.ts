@@ -13,7 +13,7 @@ export interface Funds {
   readonly cooldownMs: number;
 }
 
-/** What holds on one chain. */
+/** The terms of one chain. */
 export interface ChainTerms {
   /** CAIP-2. */
   readonly network: string;

@@ -40,34 +40,14 @@ const walletSchema = {
   },
 } as const;
 
+type AdmissionOf = (request: FastifyRequest) => Admission;
+
 /**
  * Adds `/wallets` to `app`, which is behind admission: wallets of an account that is not a wallet's own. What they
  * send is credited to it, and it can withdraw to them.
  */
-export function addWalletsRoutes(
-  app: FastifyInstance,
-  deps: WalletsDeps,
-  admissionOf: (request: FastifyRequest) => Admission,
-): void {
-  const { funds, keys, nonces, signIn, networks } = deps;
-  const view =
-    (cooldownMs: number) =>
-    ({ wallet, boundAt }: BoundWallet) => ({
-      wallet: toCaip10(wallet, networks),
-      address: shownAddress(ownWallet(wallet)!),
-      bound_at: iso(boundAt),
-      paid_from: iso(boundAt + cooldownMs),
-    });
-
-  /** Throws for an account that is a wallet, which has no use for others. */
-  const refuseWallets = ({ account }: Caller): void => {
-    if (isWallet(account))
-      throw new GatewayError(
-        'invalid_request',
-        `This account is the wallet ${toCaip10(account, networks)}: what it sends is its own, and its money goes back to it. Only accounts without a wallet bind one`,
-      );
-  };
-
+export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admissionOf: AdmissionOf): void {
+  const { funds, keys, networks } = deps;
   app.get(
     '/wallets',
     {
@@ -82,9 +62,65 @@ export function addWalletsRoutes(
       const { account, key } = admissionOf(request).caller;
       await refuseRestricted(keys, key, 'see the wallets of its account');
       const { chains, cooldownMs } = requireFunds(funds);
-      return { data: (await chains.wallets.list(account)).map(view(cooldownMs)) };
+      return { data: (await chains.wallets.list(account)).map(viewOf(networks, cooldownMs)) };
     },
   );
+
+  addBinding(app, deps, admissionOf);
+
+  app.delete<{ Params: { readonly id: string } }>(
+    '/wallets/:id',
+    {
+      schema: {
+        summary: 'Remove a wallet',
+        description: 'What it sends from now on is its own. Bound again, it has to wait again.',
+        tags: TAGS,
+        params: {
+          type: 'object',
+          required: ['id'],
+          properties: { id: { type: 'string', description: 'The wallet in CAIP-10.' } },
+        },
+        response: {
+          200: oneOf({
+            type: 'object',
+            required: ['wallet', 'deleted'],
+            properties: { wallet: { type: 'string' }, deleted: { type: 'boolean' } },
+          }),
+        },
+      },
+    },
+    async (request) => {
+      const { caller } = admissionOf(request);
+      const { chains } = requireFunds(funds);
+      await requireFullRights(keys, caller, RIGHTS);
+      const wallet = parseAccountId(request.params.id);
+      if (wallet === null || !(await chains.wallets.unbind(wallet, caller.account)))
+        throw new GatewayError('not_found', 'Wallet not found', { param: 'id' });
+      return { data: { wallet: toCaip10(wallet, networks), deleted: true } };
+    },
+  );
+}
+
+const viewOf =
+  (networks: readonly string[], cooldownMs: number) =>
+  ({ wallet, boundAt }: BoundWallet) => ({
+    wallet: toCaip10(wallet, networks),
+    address: shownAddress(ownWallet(wallet)!),
+    bound_at: iso(boundAt),
+    paid_from: iso(boundAt + cooldownMs),
+  });
+
+function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: AdmissionOf): void {
+  const { funds, keys, nonces, signIn, networks } = deps;
+
+  /** Throws for an account that is a wallet, which has no use for others. */
+  const refuseWallets = ({ account }: Caller): void => {
+    if (isWallet(account))
+      throw new GatewayError(
+        'invalid_request',
+        `This account is the wallet ${toCaip10(account, networks)}: what it sends is its own, and its money goes back to it. Only accounts without a wallet bind one`,
+      );
+  };
 
   app.post<{ Body: { readonly sign_in: string } }>(
     '/wallets',
@@ -141,39 +177,7 @@ export function addWalletsRoutes(
         throw new GatewayError('unprocessable', 'This wallet is bound to another account: remove it there first', {
           param: 'sign_in',
         });
-      return reply.code(201).send({ data: view(cooldownMs)(bound) });
-    },
-  );
-
-  app.delete<{ Params: { readonly id: string } }>(
-    '/wallets/:id',
-    {
-      schema: {
-        summary: 'Remove a wallet',
-        description: 'What it sends from now on is its own. Bound again, it has to wait again.',
-        tags: TAGS,
-        params: {
-          type: 'object',
-          required: ['id'],
-          properties: { id: { type: 'string', description: 'The wallet in CAIP-10.' } },
-        },
-        response: {
-          200: oneOf({
-            type: 'object',
-            required: ['wallet', 'deleted'],
-            properties: { wallet: { type: 'string' }, deleted: { type: 'boolean' } },
-          }),
-        },
-      },
-    },
-    async (request) => {
-      const { caller } = admissionOf(request);
-      const { chains } = requireFunds(funds);
-      await requireFullRights(keys, caller, RIGHTS);
-      const wallet = parseAccountId(request.params.id);
-      if (wallet === null || !(await chains.wallets.unbind(wallet, caller.account)))
-        throw new GatewayError('not_found', 'Wallet not found', { param: 'id' });
-      return { data: { wallet: toCaip10(wallet, networks), deleted: true } };
+      return reply.code(201).send({ data: viewOf(networks, cooldownMs)(bound) });
     },
   );
 }

@@ -14,9 +14,9 @@ export interface AddressQuestion {
 }
 
 /**
- * Where the money of an account may go on a network: its own wallet, or, for an account without one, a wallet that
- * has been bound to it for long enough. Rejects with GatewayError `invalid_request` or `permission_denied` that
- * says what would be right.
+ * The address that the money of an account may go to on a network: its own wallet, or, for an account without one,
+ * a wallet that has been bound to it for long enough. Rejects with GatewayError `invalid_request` or
+ * `permission_denied` that says what would be right.
  */
 export async function withdrawalAddress({
   account,

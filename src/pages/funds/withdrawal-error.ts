@@ -5,7 +5,7 @@ const RETRY_S: Readonly<Partial<Record<WithdrawalProblem['code'], number>>> = {
   rate_limit_exceeded: 3_600,
   service_unavailable: 60,
 };
-/** What problems call the parts of a withdrawal, by what bodies call them. */
+/** Fields of the body, by the names that problems use. */
 const PARAMS: Readonly<Record<string, string>> = { amount: 'amount_usd' };
 
 /** A refused withdrawal as an error of ours; any other error as it is. */

@@ -52,24 +52,29 @@ export function withdrawalIdOf(account: string, key: string | string[] | undefin
     : hash('sha256', `withdrawal ${account} ${parseIdempotencyKey(key)}`);
 }
 
-/** Adds `/withdrawals` to `app`, which is behind admission: the way of money out. */
-export function addWithdrawalsRoutes(
-  app: FastifyInstance,
-  deps: WithdrawalsDeps,
-  admissionOf: (request: FastifyRequest) => Admission,
-): void {
-  const { funds, keys, nonces, identity, now } = deps;
-  const find = async (account: string, id: string): Promise<Withdrawal | null> => {
-    const withdrawal = await requireFunds(funds).chains.withdrawalRows.find(id);
-    return withdrawal?.account === account ? withdrawal : null;
-  };
-  const existing = async (account: string, id: string): Promise<Withdrawal> => {
-    const withdrawal = await find(account, id);
-    // One answer for what does not exist and what is somebody else's.
-    if (withdrawal === null) throw new GatewayError('not_found', 'Withdrawal not found', { param: 'id' });
-    return withdrawal;
-  };
+type AdmissionOf = (request: FastifyRequest) => Admission;
 
+/** Adds `/withdrawals` to `app`, which is behind admission: the way of money out. */
+export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: AdmissionOf): void {
+  addRequest(app, deps, admissionOf);
+  addReading(app, deps, admissionOf);
+  addChanges(app, deps, admissionOf);
+}
+
+async function find(funds: Funds | null, account: string, id: string): Promise<Withdrawal | null> {
+  const withdrawal = await requireFunds(funds).chains.withdrawalRows.find(id);
+  return withdrawal?.account === account ? withdrawal : null;
+}
+
+/** Throws one answer for what does not exist and what is somebody else's. */
+async function existing(funds: Funds | null, account: string, id: string): Promise<Withdrawal> {
+  const withdrawal = await find(funds, account, id);
+  if (withdrawal === null) throw new GatewayError('not_found', 'Withdrawal not found', { param: 'id' });
+  return withdrawal;
+}
+
+function addRequest(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: AdmissionOf): void {
+  const { funds, keys, nonces, identity, now } = deps;
   app.post<{ Body: WithdrawalBody }>(
     '/withdrawals',
     {
@@ -157,7 +162,9 @@ export function addWithdrawalsRoutes(
       }
     },
   );
+}
 
+function addReading(app: FastifyInstance, { funds, keys }: WithdrawalsDeps, admissionOf: AdmissionOf): void {
   app.get<{ Querystring: FundPage }>(
     '/withdrawals',
     {
@@ -175,7 +182,7 @@ export function addWithdrawalsRoutes(
       const { withdrawalRows } = requireFunds(funds).chains;
       const page = await readPage(
         request.query,
-        (id) => find(account, id),
+        (id) => find(funds, account, id),
         (before, limit) => withdrawalRows.list(account, before, limit),
       );
       return { data: page.entries.map(viewWithdrawal), next: page.next };
@@ -195,10 +202,12 @@ export function addWithdrawalsRoutes(
     async (request) => {
       const { account, key } = admissionOf(request).caller;
       await refuseRestricted(keys, key, SEE);
-      return { data: viewWithdrawal(await existing(account, request.params.id)) };
+      return { data: viewWithdrawal(await existing(funds, account, request.params.id)) };
     },
   );
+}
 
+function addChanges(app: FastifyInstance, { funds, keys }: WithdrawalsDeps, admissionOf: AdmissionOf): void {
   app.post<{ Params: IdParams }>(
     '/withdrawals/:id/cancel',
     {
@@ -213,7 +222,7 @@ export function addWithdrawalsRoutes(
     },
     async (request) => {
       const { caller } = admissionOf(request);
-      const { id } = await existing(caller.account, request.params.id);
+      const { id } = await existing(funds, caller.account, request.params.id);
       await requireFullRights(keys, caller, RIGHTS);
       const canceled = await requireFunds(funds).chains.withdrawals.cancel(id);
       if (canceled === null)
@@ -237,7 +246,7 @@ export function addWithdrawalsRoutes(
     },
     async (request) => {
       const { caller } = admissionOf(request);
-      const { id } = await existing(caller.account, request.params.id);
+      const { id } = await existing(funds, caller.account, request.params.id);
       await requireFullRights(keys, caller, RIGHTS);
       const submitted = await requireFunds(funds).chains.withdrawals.submit(id);
       if (submitted === null)

@@ -8,7 +8,7 @@ export interface DayRange {
 
 const DAY_MS = 86_400_000;
 const DAYS_MAX = 366;
-/** Days before the last, where no first is given. */
+/** Days before the last, if the query has no first day. */
 const DAYS_DEFAULT = 7;
 
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})?)?$/;
@@ -30,8 +30,8 @@ export const dayRangeSchema = {
 } as const;
 
 /**
- * The days that a query string asks for. Throws GatewayError `invalid_request` for what is no date, for a start
- * after the end, and for too many days.
+ * The days of a query string. Throws GatewayError `invalid_request` for an invalid date, a start after the end, and
+ * too many days.
  */
 export function parseDayRange(
   query: { readonly start_date?: string; readonly end_date?: string },

@@ -3,11 +3,11 @@ import { earningsTotals, type MicroUsd } from '#billing';
 import { PROVIDER_FLAGS } from '#gateway';
 import type { DayRange } from './day-range.ts';
 
-/** What a provider earned: all of it of one moment. Amounts are net of the operator's fee. */
+/** A provider's earnings, all read at one moment. Amounts are net of the operator's fee. */
 export interface Earnings {
   /** On its account now. */
   readonly available: MicroUsd;
-  /** Since ever, what was paid out included. */
+  /** All-time earnings, including what was paid out. */
   readonly total: MicroUsd;
   /** Days with settled calls, in no order. */
   readonly entries: readonly EarningsEntry[];
@@ -18,7 +18,7 @@ export interface EarningsEntry {
   /** Days since 1970-01-01. */
   readonly day: number;
   readonly service: string;
-  /** null where the record does not tell. */
+  /** null if the record does not tell. */
   readonly primitive: string | null;
   readonly requests: number;
   readonly earned: MicroUsd;
@@ -37,9 +37,8 @@ const DAY_MS = 86_400_000;
 const SLICE_CALLS = 20_000;
 
 /**
- * Adds up the ledger's settled calls of a provider, slice by slice, so that memory is bounded whatever it served.
- * Reads beside the writers, one report at a time: many of a busy provider's own questions take as long as they
- * take, and keep nobody else's calls waiting.
+ * Adds up the ledger's settled calls of a provider, slice by slice, so that memory is bounded. Reads beside the
+ * writers, one report at a time: a busy provider's reports may be slow, but they delay nobody's calls.
  */
 export function createEarnings(
   database: Pick<Database, 'snapshot'>,

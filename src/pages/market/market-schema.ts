@@ -1,4 +1,5 @@
 import { flagsSchema, standingProperties } from '#gateway';
+import { objectOf } from '../answer-schemas.ts';
 
 /* The catalogue's pages as the reference describes them. */
 
@@ -24,7 +25,7 @@ const modelPricing = {
 const named = (description: string) =>
   ({ type: 'object', additionalProperties: { type: 'number' }, description }) as const;
 
-/** What stands in `pricing` depends on the primitive. */
+/** The members of `pricing` depend on the primitive. */
 export const pricingSchema = {
   type: 'object',
   description:
@@ -52,11 +53,7 @@ export const pricingSchema = {
   },
 } as const;
 
-const doorSchema = {
-  type: 'object',
-  required: ['primitive', 'pricing', ...Object.keys(standingProperties)],
-  properties: { primitive: primitivesSchema.items, pricing: pricingSchema, ...standingProperties },
-} as const;
+const doorSchema = objectOf({ primitive: primitivesSchema.items, pricing: pricingSchema, ...standingProperties });
 
 const listingProperties = {
   name: { type: 'string', description: 'What it is called by' },
@@ -65,21 +62,13 @@ const listingProperties = {
   status: statusSchema,
 } as const;
 
-const listingSchema = {
-  type: 'object',
-  required: Object.keys(listingProperties),
-  properties: listingProperties,
-} as const;
+const listingSchema = objectOf(listingProperties);
 
-const listingDetailSchema = {
-  type: 'object',
-  required: [...listingSchema.required, 'description', 'doors'],
-  properties: {
-    ...listingProperties,
-    description: { type: 'string' },
-    doors: { type: 'array', items: doorSchema, description: 'One for each primitive' },
-  },
-} as const;
+const listingDetailSchema = objectOf({
+  ...listingProperties,
+  description: { type: 'string' },
+  doors: { type: 'array', items: doorSchema, description: 'One for each primitive' },
+});
 
 const providerProperties = {
   id: {
@@ -106,25 +95,22 @@ const providerProperties = {
   flags: flagsSchema,
 } as const;
 
-const provider = (listing: object) => ({
-  type: 'object',
-  required: [...Object.keys(providerProperties), 'listings'],
-  properties: {
+const provider = (listing: object) =>
+  objectOf({
     ...providerProperties,
     listings: { type: 'array', items: listing, description: 'What it offers, by name' },
-  },
-});
+  });
 
 export const providerSchema = provider(listingSchema);
 export const providerDetailSchema = provider(listingDetailSchema);
 
-const serviceProviderProperties = {
+const serviceProviderSchema = objectOf({
   id: { type: 'string', description: 'Public key' },
   name: { type: 'string' },
   primitives: primitivesSchema,
   pricing: pricingSchema,
   ...standingProperties,
-} as const;
+});
 
 const serviceProperties = {
   id: { type: 'string', description: 'The same as `name`' },
@@ -132,24 +118,18 @@ const serviceProperties = {
   description: { type: 'string' },
   providers: {
     type: 'array',
-    items: { type: 'object', required: Object.keys(serviceProviderProperties), properties: serviceProviderProperties },
+    items: serviceProviderSchema,
     description: 'Everyone who offers it. Pin one with `<id>:<name>`',
   },
 } as const;
 
-export const serviceSchema = {
-  type: 'object',
-  required: Object.keys(serviceProperties),
-  properties: serviceProperties,
-} as const;
+export const serviceSchema = objectOf(serviceProperties);
 
 const usdText = (description: string) =>
   ({ type: 'string', description: `USD, as an exact decimal: ${description}` }) as const;
 
-const toolPriceSchema = {
-  type: 'object',
-  required: ['per_call', 'currency'],
-  properties: {
+const toolPriceSchema = objectOf(
+  {
     per_call: usdText('per call; "0" where it is free'),
     per_second: usdText('per second that the tool reports'),
     prompt: usdText('per 1M prompt tokens that the tool reports'),
@@ -157,7 +137,8 @@ const toolPriceSchema = {
     per_call_max: usdText('the most that a call costs, by its use or at a provider that asks more'),
     currency: { type: 'string', const: 'USDC' },
   },
-} as const;
+  ['per_second', 'prompt', 'completion', 'per_call_max'],
+);
 
 const definitionSchema = {
   type: 'object',
@@ -180,25 +161,21 @@ const definitionSchema = {
   },
 } as const;
 
-const toolProperties = {
-  name: { type: 'string' },
-  title: { type: ['string', 'null'] },
-  description: { type: 'string', description: 'Its first 500 characters where several services are listed' },
-  price: toolPriceSchema,
-  definition: definitionSchema,
-} as const;
+const toolSchema = objectOf(
+  {
+    name: { type: 'string' },
+    title: { type: ['string', 'null'] },
+    description: { type: 'string', description: 'Its first 500 characters where several services are listed' },
+    price: toolPriceSchema,
+    definition: definitionSchema,
+    input_schema: { description: 'JSON Schema of the arguments; with `schemas=true`' },
+  },
+  ['input_schema'],
+);
 
-const toolSchema = {
-  type: 'object',
-  required: Object.keys(toolProperties),
-  properties: { ...toolProperties, input_schema: { description: 'JSON Schema of the arguments; with `schemas=true`' } },
-} as const;
-
-/** A tool service with what is in it. */
-export const toolServiceSchema = {
-  type: 'object',
-  required: serviceSchema.required,
-  properties: {
+/** A tool service with its tools. */
+export const toolServiceSchema = objectOf(
+  {
     ...serviceProperties,
     tools: {
       type: ['array', 'null'],
@@ -208,4 +185,5 @@ export const toolServiceSchema = {
     },
     tools_total: { type: 'integer', description: 'How many tools there are' },
   },
-} as const;
+  ['tools', 'tools_total'],
+);

@@ -1,18 +1,14 @@
 import type { FastifyPluginAsync } from 'fastify';
-import type { Primitive } from '#config';
 import {
   type Caller,
   type Pipeline,
   compare,
   viewPrice,
   viewRaise,
-  type PriceView,
-  type RaiseView,
   flagsSchema,
   offerStatus,
   raisedSchema,
   statusSchema,
-  type OfferStatus,
   type Standings,
 } from '#gateway';
 import { callerCaip10 } from '#auth/accounts';
@@ -20,9 +16,10 @@ import { requireAdmission, refuseRestricted, type KeyStore, type Identity, provi
 import { offerOfTunnel, type RegisteredService, type Registry } from '#network';
 import { dateOf, dayRangeSchema, parseDayRange, type DayRange } from './day-range.ts';
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
+import { objectOf } from '../answer-schemas.ts';
 import { pricingSchema } from './market-schema.ts';
 
-export interface OwnPagesDeps extends Standings {
+interface OwnPagesDeps extends Standings {
   readonly admit: Pipeline['admit'];
   readonly keys: Pick<KeyStore, 'find'>;
   readonly identity: Pick<Identity, 'providerId'>;
@@ -51,41 +48,29 @@ const earningsProperties = {
     type: 'integer',
     description: "Since ever, net of the operator's fee; what was paid out since is in it",
   },
-  range: {
-    type: 'object',
-    required: ['start_date', 'end_date'],
-    properties: { start_date: { type: 'string' }, end_date: { type: 'string' } },
-  },
+  range: objectOf({ start_date: { type: 'string' }, end_date: { type: 'string' } }),
   by_day: {
     type: 'array',
     description: 'Every UTC day of the range in order, those without a call too',
-    items: {
-      type: 'object',
-      required: ['date', 'requests', 'earned_micro_usdc', 'services'],
-      properties: {
-        date: { type: 'string' },
-        requests,
-        earned_micro_usdc: money,
-        services: {
-          type: 'array',
-          items: {
-            type: 'object',
-            required: ['service', 'primitive', 'requests', 'earned_micro_usdc', 'flags'],
-            properties: {
-              service: { type: 'string' },
-              primitive,
-              requests,
-              earned_micro_usdc: money,
-              flags: {
-                ...flagsSchema,
-                description:
-                  'Calls whose reply broke a rule, by rule, such as `usage_missing`; those without usage earn nothing',
-              },
-            },
+    items: objectOf({
+      date: { type: 'string' },
+      requests,
+      earned_micro_usdc: money,
+      services: {
+        type: 'array',
+        items: objectOf({
+          service: { type: 'string' },
+          primitive,
+          requests,
+          earned_micro_usdc: money,
+          flags: {
+            ...flagsSchema,
+            description:
+              'Calls whose reply broke a rule, by rule, such as `usage_missing`; those without usage earn nothing',
           },
-        },
+        }),
       },
-    },
+    }),
   },
 } as const;
 
@@ -101,58 +86,38 @@ const servicesProperties = {
   updated_at: { type: ['string', 'null'], description: 'When you last registered' },
   services: {
     type: 'array',
-    items: {
-      type: 'object',
-      required: [
-        'name',
-        'display_name',
-        'description',
-        'primitive',
-        'pricing',
-        'price_raised',
-        'listed_since',
-        'status',
-        'compliance',
-        'last_hour',
-        'flags',
-      ],
-      properties: {
-        name: { type: 'string' },
-        display_name: { type: 'string' },
-        description: { type: 'string' },
-        primitive,
-        pricing: pricingSchema,
-        price_raised: raisedSchema,
-        listed_since: { type: 'string', description: 'When you first registered it' },
-        status: statusSchema,
-        compliance: {
-          type: 'number',
-          description:
-            '1 when the replies of the last hour were in order, towards 0 the more of them were flagged; your weight falls with its square',
-        },
-        last_hour: {
-          type: 'object',
-          description: 'Calls of the last hour',
-          required: ['requests', 'failures', 'flags'],
-          properties: {
-            requests: { type: 'integer' },
-            failures: { type: 'integer' },
-            flags: { type: 'integer', description: 'How often replies broke the rules' },
-          },
-        },
-        flags: { ...flagsSchema, description: 'How often replies broke the rules, by rule, ever' },
+    items: objectOf({
+      name: { type: 'string' },
+      display_name: { type: 'string' },
+      description: { type: 'string' },
+      primitive,
+      pricing: pricingSchema,
+      price_raised: raisedSchema,
+      listed_since: { type: 'string', description: 'When you first registered it' },
+      status: statusSchema,
+      compliance: {
+        type: 'number',
+        description:
+          '1 when the replies of the last hour were in order, towards 0 the more of them were flagged; your weight falls with its square',
       },
-    },
+      last_hour: {
+        description: 'Calls of the last hour',
+        ...objectOf({
+          requests: { type: 'integer' },
+          failures: { type: 'integer' },
+          flags: { type: 'integer', description: 'How often replies broke the rules' },
+        }),
+      },
+      flags: { ...flagsSchema, description: 'How often replies broke the rules, by rule, ever' },
+    }),
   },
 } as const;
 
-const answer = (properties: Readonly<Record<string, object>>) => ({
-  200: { type: 'object', required: Object.keys(properties), properties },
-});
+const answer = (properties: Readonly<Record<string, object>>) => ({ 200: objectOf(properties) });
 
 /**
- * What a provider sees of itself: what it earned, and what it has registered. Whose pages they are the credential
- * alone decides. Register it under `/api/v1`.
+ * A provider's own pages: its earnings and its registered services. The credential alone decides whose pages they
+ * are. Register it under `/api/v1`.
  */
 export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
   return async (app) => {
@@ -244,23 +209,9 @@ function viewDay(day: number, entries: readonly EarningsEntry[]) {
   };
 }
 
-interface OwnService {
-  readonly name: string;
-  readonly display_name: string;
-  readonly description: string;
-  readonly primitive: Primitive;
-  readonly pricing: PriceView;
-  readonly price_raised: RaiseView | null;
-  readonly listed_since: string;
-  readonly status: OfferStatus;
-  readonly compliance: number;
-  readonly last_hour: { readonly requests: number; readonly failures: number; readonly flags: number };
-  readonly flags: Readonly<Record<string, number>>;
-}
-
-function viewService(registered: RegisteredService, provider: string, standings: Standings): OwnService {
+function viewService(registered: RegisteredService, provider: string, standings: Standings) {
   const { service, createdAt } = registered;
-  // Made anew, as what is registered is in the catalogue only while its provider is there.
+  // The catalogue has a registered service only while its provider is connected, so its offer is made anew.
   const offer = offerOfTunnel(registered, provider);
   const { lastHour, flags } = standings.health.stats(offer);
   return {

@@ -13,12 +13,12 @@ import {
   type StandingView,
 } from '#gateway';
 
-/** A provider as everybody sees it: what it serves and how well. */
-export interface ProviderView<L = ListingView> {
+/** A provider as everybody sees it: its services and their health. */
+interface ProviderView<L = ListingView> {
   readonly id: string;
   readonly name: string;
   readonly slug: string;
-  /** Parsed by other clients. Providers do not tell it. */
+  /** For clients of other gateways that parse it. Providers do not tell it. */
   readonly privacy_policy_url: null;
   readonly services: number;
   readonly primitives: readonly Primitive[];
@@ -41,12 +41,12 @@ interface ListingView {
 }
 
 /** A listing on the page of its provider. */
-export interface ListingDetail extends ListingView {
+interface ListingDetail extends ListingView {
   readonly description: string;
   readonly doors: readonly DoorView[];
 }
 
-export interface DoorView extends StandingView {
+interface DoorView extends StandingView {
   readonly primitive: Primitive;
   readonly pricing: PriceView;
 }
@@ -71,7 +71,7 @@ function viewDoor(offer: Offer, standings: Standings): DoorView {
   return { primitive: offer.primitive, pricing: viewPrice(offer), ...viewStanding(offer, standings) };
 }
 
-/** How offers stand together. */
+/** The common status of several offers. */
 export function statusOf(offers: readonly Offer[], standings: Standings): ProviderStatus {
   let healthy = 0;
   let away = 0;

@@ -12,16 +12,13 @@ import {
 import { statusOf, type ProviderStatus } from './providers-view.ts';
 import type { ServiceToolsView } from './tool-view.ts';
 
-/**
- * A tool or an agent in the catalogue, with everyone who offers it. What is in a tool service is there where it is
- * known of any.
- */
-export interface ServiceView extends Partial<ServiceToolsView> {
+/** A tool or an agent in the catalogue, with all its providers. Tools are listed if any provider's tools are known. */
+interface ServiceView extends Partial<ServiceToolsView> {
   readonly id: string;
   readonly name: string;
   readonly display_name: string;
   readonly description: string;
-  /** What else goes by this name at one of its providers: one listing, several doors. */
+  /** Primitives that one of its providers offers under this name: one listing, several doors. */
   readonly primitives: readonly Primitive[];
   readonly status: ProviderStatus;
   readonly providers: readonly ServiceProviderView[];
@@ -70,5 +67,5 @@ export function viewService(
   };
 }
 
-/** Ids of providers hold no space. */
+/** Ids of providers have no space. */
 const listingKey = ({ provider, service }: Offer) => `${provider.id} ${service}`;

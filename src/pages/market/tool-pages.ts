@@ -1,25 +1,26 @@
-import { GatewayError } from '#wire';
+import { GatewayError, dropOldest } from '#wire';
 import { type Catalog, type Standings, createFreshPage, type TaggedPage, type ToolListings } from '#gateway';
 import { viewServices } from './tool-agent-view.ts';
 import { viewTools, type ToolViewOptions } from './tool-view.ts';
 
-export interface ToolPagesDeps extends Standings {
+export interface MarketDeps extends Standings {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version'>;
+  /** Without it, tool services are listed without their tools. */
   readonly listings?: ToolListings;
   readonly now: () => number;
 }
 
-/** Of many services, each has a part of its tools in the list, and the list has an end. */
+/** In the list of all services each shows a part of its tools, and the whole list is bounded. */
 const LIST = { perService: 100, all: 5_000, descriptionMax: 500 } as const;
 
-/** Pages of single services that are kept. One may have megabytes of schemas. */
+/** Pages of single services that are kept. One page may have megabytes of schemas. */
 const PAGES_MAX = 16;
 
 /**
- * The page of all tool services, or of the one that is named as consumers name it, which has all of its tools.
- * Throws GatewayError `not_found`, and `invalid_request` for the schemas of all services.
+ * The page of all tool services, or of the one of a name, with all of its tools. Throws GatewayError `not_found`,
+ * and `invalid_request` for the schemas of all services.
  */
-export function createToolPages(deps: ToolPagesDeps): (service: string | null, schemas: boolean) => TaggedPage {
+export function createToolPages(deps: MarketDeps): (service: string | null, schemas: boolean) => TaggedPage {
   const { catalog, listings } = deps;
   const version = () => catalog.version() + (listings?.version() ?? 0);
   const fresh = (data: () => unknown) => createFreshPage(() => ({ data: data() }), { version, now: deps.now });
@@ -61,7 +62,7 @@ export function createToolPages(deps: ToolPagesDeps): (service: string | null, s
         );
       return list();
     }
-    // Before anything is kept for it.
+    // An unknown service throws here, before anything is kept for it.
     catalog.resolve(service, 'tool');
     const key = `${schemas} ${service}`;
     const page =
@@ -71,7 +72,7 @@ export function createToolPages(deps: ToolPagesDeps): (service: string | null, s
       );
     pages.delete(key);
     pages.set(key, page);
-    if (pages.size > PAGES_MAX) pages.delete(pages.keys().next().value!);
+    dropOldest(pages, PAGES_MAX);
     return page();
   };
 }

@@ -10,9 +10,9 @@ import {
   type ToolCallPrice,
 } from '#gateway';
 
-/** What is in a tool service. */
+/** The tools of a service. */
 export interface ServiceToolsView {
-  /** By name; null while it is not known. */
+  /** In the order of their names; null while they are not known. */
   readonly tools: readonly ToolView[] | null;
   /** More than `tools` holds where those are cut. */
   readonly tools_total: number;
@@ -35,7 +35,7 @@ export interface ToolViewOptions {
   readonly schemas: boolean;
 }
 
-/** The tools that any of a service's offers lists. Where several list one, the cheapest of them speaks for it. */
+/** The tools that any of a service's offers lists. If several list one, the cheapest of them describes it. */
 export function viewTools(
   offers: readonly Offer[],
   listings: ToolListings,

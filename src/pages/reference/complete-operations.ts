@@ -1,14 +1,13 @@
 import { HTTP_ERRORS } from '#wire';
 import type { Operation, Parameter, PathTable, Response } from './openapi.ts';
 
-/** What a document says of each operation beside what its route says: an id, headers, and the errors of its wire. */
 export interface CompletionOptions {
   /** A payment is enough for a billed call: no credential is needed. */
   readonly payable: boolean;
 }
 
 const CREDENTIALS = [{ bearer: [] }, { apiKey: [] }, { wallet: [] }];
-/** Chapters whose errors are not those of the HTTP wire, but of the one that their operations describe. */
+/** Chapters with errors of another wire than HTTP's: their operations describe these themselves. */
 const OTHER_WIRES: ReadonlySet<string | undefined> = new Set(['MCP', 'Agents', 'JSON-RPC']);
 const BILLED: ReadonlySet<string | undefined> = new Set(['Chat', ...OTHER_WIRES]);
 
@@ -68,7 +67,10 @@ const MEANINGS: Readonly<Record<number, string>> = {
 const OF_ALL = [429, 500, 503];
 const OF_BILLED = [400, 401, 402, 403, 404, 409, 413, 422, 424, ...OF_ALL];
 
-/** Completes every operation in place, and leaves out the HEAD that goes with each GET. */
+/**
+ * Completes every operation in place beyond its route's schema: an id, headers, and the errors of its wire. Leaves out
+ * the HEAD that goes with each GET.
+ */
 export function completeOperations(paths: PathTable, { payable }: CompletionOptions): void {
   for (const operations of Object.values(paths)) {
     if (operations['get']) delete operations['head'];

@@ -66,7 +66,7 @@ document.addEventListener('DOMContentLoaded', () => {
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8';
 const CSS = 'text/css; charset=utf-8';
-/** Files of Swagger UI, and what they are. */
+/** Files of Swagger UI, with their types. */
 const FILES = { 'swagger-ui-bundle.js': JAVASCRIPT, 'swagger-ui.css': CSS } as const;
 
 /**

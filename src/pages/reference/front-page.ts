@@ -34,7 +34,7 @@ const LINKS = [
 
 export interface FrontPageOptions {
   readonly version: string;
-  /** Where the gateway is reached, where that is configured. */
+  /** The configured address of the gateway. */
   readonly publicUrl: string | null;
 }
 
@@ -97,7 +97,7 @@ node bin/tollgate.mjs provide --config provider.toml</pre>
   };
 }
 
-/** The address that was asked. A name that is none of a host stays out of the page. */
+/** The address of the request. An invalid host stays out of the page. */
 function addressOf({ protocol, host }: FastifyRequest): string {
   return parseHost(host) === null ? '&lt;this address&gt;' : `${protocol}://${host}`;
 }

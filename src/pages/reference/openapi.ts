@@ -92,7 +92,7 @@ export interface Response {
   headers?: Record<string, unknown>;
   content?: Record<string, unknown>;
 }
-/** What this room reads and writes of an operation. */
+/** The members of an OpenAPI operation that this room reads and writes. */
 export interface Operation {
   operationId?: string;
   parameters?: Parameter[];
@@ -104,7 +104,7 @@ export interface Operation {
 }
 export type PathTable = Readonly<Record<string, Record<string, Operation>>>;
 
-/** The model of examples, in whose place one that this gateway has is shown. */
+/** The model in examples. The document shows a model of this gateway in its place. */
 export const EXAMPLE_MODEL = 'demo/sage';
 
 export interface ReferenceOptions extends CompletionOptions {
@@ -162,7 +162,7 @@ export async function describeRoutes(
       if (!('openapiObject' in document)) return {};
       const { openapiObject } = document;
       completeOperations(pathsOf(openapiObject), { payable });
-      // A chapter without a route is none.
+      // Chapters without a route are left out.
       const used = new Set(
         Object.values(pathsOf(openapiObject)).flatMap((operations) =>
           Object.values(operations).flatMap(({ tags = [] }) => tags),
@@ -189,7 +189,7 @@ export async function describeRoutes(
   );
 }
 
-/** The paths of a document, with what this room reads of them. */
+/** The paths of a document, with the members that this room reads. */
 export function pathsOf(document: object): PathTable {
   return (document as { paths?: PathTable }).paths ?? {};
 }

@@ -1,3 +1,4 @@
+import { oneLine } from '#wire';
 import type { HttpTarget, Service } from '#config';
 import { ask, jsonObject, mustSucceed } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
@@ -15,12 +16,8 @@ export function agentCheck(service: AgentService, target: HttpTarget): Check {
       const { url, supportedInterfaces: interfaces, skills } = card;
       const bare = typeof url !== 'string' && !(Array.isArray(interfaces) && interfaces.length > 0);
       const count = Array.isArray(skills) ? skills.length : 0;
-      return `the card of ${String(card['name'])
-        .replace(/\p{C}+/gu, ' ')
-        .slice(
-          0,
-          60,
-        )}, ${count} ${count === 1 ? 'skill' : 'skills'}${bare ? `; messages are posted to ${rpcPath ?? '/a2a'}, as it names no address` : ''}`;
+      const words = `the card of ${oneLine(String(card['name'])).slice(0, 60)}, ${count} ${count === 1 ? 'skill' : 'skills'}`;
+      return bare ? `${words}; messages are posted to ${rpcPath ?? '/a2a'}, as it names no address` : words;
     },
   };
 }
@@ -28,8 +25,8 @@ export function agentCheck(service: AgentService, target: HttpTarget): Check {
 const WELL_KNOWN = ['/.well-known/agent-card.json', '/.well-known/agent.json'];
 
 /**
- * The card at the path that the file names, else at either well-known one, as the gateway looks for it. Rejects
- * with what is wrong at the first.
+ * The card at the path in the file, else at one of the well-known paths, as the gateway looks for it. Rejects with the
+ * fault at the first path.
  */
 async function cardOf({ url, apiKey }: HttpTarget, cardPath: string): Promise<Readonly<Record<string, unknown>>> {
   let first: ProbeFailure | null = null;

@@ -1,4 +1,5 @@
 import { request } from 'undici';
+import { createEventReader, isObject, oneLine, readBounded, type JsonObject } from '#wire';
 import { describeFault } from '../connect-fault.ts';
 import { ProbeFailure } from './check.ts';
 
@@ -35,14 +36,8 @@ export async function ask({ method, url, headers = {}, apiKey = null, body }: Qu
       body: body === undefined ? null : JSON.stringify(body),
       signal: AbortSignal.timeout(ANSWER_MS),
     });
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    for await (const chunk of response.body as AsyncIterable<Buffer>) {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes > ANSWER_BYTES_MAX) throw new ProbeFailure('the answer is too long');
-    }
-    return { status: response.statusCode, headers: response.headers, text: Buffer.concat(chunks).toString('utf8') };
+    const bytes = await readBounded(response.body, ANSWER_BYTES_MAX, () => new ProbeFailure('the answer is too long'));
+    return { status: response.statusCode, headers: response.headers, text: bytes.toString('utf8') };
   } catch (error) {
     if (error instanceof ProbeFailure) throw error;
     throw new ProbeFailure(`does not answer: ${describe(error as Error)}`);
@@ -60,17 +55,23 @@ export function mustSucceed({ status, text }: Answer): void {
   throw new ProbeFailure(`answers with status ${status}${words === '' ? '' : `: ${words}`}`);
 }
 
+/** The data of the events of an answer, without events that have none. */
+export function eventData(text: string): readonly string[] {
+  const reader = createEventReader({ bytesMax: ANSWER_BYTES_MAX });
+  const events = [...reader.push(Buffer.from(text)), ...reader.end()];
+  return events.map(({ data }) => data).filter((data) => data !== '');
+}
+
 /** The answer as a JSON object. Throws ProbeFailure. */
-export function jsonObject(text: string, what: string): Readonly<Record<string, unknown>> {
+export function jsonObject(text: string, what: string): JsonObject {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     throw new ProbeFailure(`${what} is not JSON`);
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new ProbeFailure(`${what} is no JSON object`);
-  return value as Readonly<Record<string, unknown>>;
+  if (!isObject(value)) throw new ProbeFailure(`${what} is no JSON object`);
+  return value;
 }
 
 /** The server's own words for what is wrong, on one line, cut at `max` characters. */
@@ -82,8 +83,5 @@ export function wordsOf(text: string, max = SHOWN): string {
   } catch {
     // Not JSON: as it is.
   }
-  return words
-    .replace(/\p{C}+/gu, ' ')
-    .trim()
-    .slice(0, max);
+  return oneLine(words).slice(0, max);
 }

@@ -1,4 +1,4 @@
-/** What a check found, and what its file should say besides. */
+/** The result of a check, and advice on the file. */
 export interface Found {
   readonly detail: string;
   readonly advice: readonly string[];
@@ -6,7 +6,7 @@ export interface Found {
 
 /** Something that a probe looks at. `run` resolves with what it found, and rejects with ProbeFailure. */
 export interface Check {
-  /** What is looked at, such as `model`. */
+  /** The kind of subject, such as `model`. */
   readonly kind: string;
   /** Which one, such as the name of the service. */
   readonly name: string;
@@ -15,19 +15,19 @@ export interface Check {
 
 export interface CheckResult {
   readonly ok: boolean;
-  /** What was found, or what is wrong and would be right. */
+  /** The finding; of a failure what is wrong and what would be right. */
   readonly detail: string;
-  /** What the file should say, though all is well without. */
+  /** Improvements of the file that are not needed for the check to pass. */
   readonly advice: readonly string[];
   readonly ms: number;
 }
 
-/** What was looked at is not as it should be; `message` says what is wrong. */
+/** The subject of a check is not as it should be; `message` says what is wrong. */
 export class ProbeFailure extends Error {
   override readonly name = 'ProbeFailure';
 }
 
-/** Runs one check. Whatever goes wrong in it is its result. */
+/** Runs one check. An error in it is its result. */
 export async function runCheck(check: Check, now: () => number): Promise<CheckResult> {
   const begun = now();
   try {

@@ -23,7 +23,7 @@ const NO_ROOM = /output limit was reached|higher max_tokens/i;
 /** More than any model gives. */
 const LARGE = 100_000_000;
 
-/** What is asked in vain here says nothing, as the model has answered before. */
+/** Stands for a failed question: the model has answered before, so the failure says nothing. */
 const NO_ANSWER: Answer = { status: 0, headers: {}, text: '' };
 
 type CapFacts = Pick<ModelFacts, 'cap' | 'maxOutputTokens'>;
@@ -61,7 +61,7 @@ async function askSmall(chat: Chat, name: CapName): Promise<{ answer: Answer; ca
 const isNameRefused = ({ status, text }: Answer, name: CapField): boolean =>
   readCapRefusal(status, Buffer.from(text), name, 1)?.of === 'name';
 
-/** What the file should say of the cap that it does not say. It asks the model up to twice more. */
+/** Advice on the cap that the file lacks. It asks the model up to twice more. */
 export async function adviceOnCap(ask: Chat, first: FirstAnswer, facts: CapFacts): Promise<readonly string[]> {
   const chat: Chat = (more) => ask(more).catch(() => NO_ANSWER);
   const name = facts.cap === undefined ? await adviceOnName(chat, first) : null;

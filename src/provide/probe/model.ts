@@ -1,5 +1,6 @@
+import type { JsonObject } from '#wire';
 import type { HttpTarget, Service } from '#config';
-import { ask, jsonObject, mustSucceed } from './ask.ts';
+import { ask, eventData, jsonObject, mustSucceed } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
 import { adviceOnCap, firstAnswer, type Chat, type FirstAnswer } from './model-cap.ts';
 
@@ -46,18 +47,15 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
 }
 
 /** The data of the last event before the end marker. */
-function lastChunk(text: string): Readonly<Record<string, unknown>> {
-  const events = text
-    .split(/\r\n|\r|\n/)
-    .filter((line) => line.startsWith('data:'))
-    .map((line) => line.slice(5).trim());
+function lastChunk(text: string): JsonObject {
+  const events = eventData(text).map((data) => data.trim());
   if (events.at(-1) !== '[DONE]') throw new ProbeFailure('streaming: the last line is not data: [DONE]');
   if (events.length < 2) throw new ProbeFailure('streaming: nothing comes before [DONE]');
   return jsonObject(events.at(-2)!, 'streaming: the last chunk');
 }
 
 /** Earnings are counted by these numbers. A total is not needed. */
-function usageOf({ usage }: Readonly<Record<string, unknown>>, where: string): string {
+function usageOf({ usage }: JsonObject, where: string): string {
   if (typeof usage !== 'object' || usage === null)
     throw new ProbeFailure(`${where} has no usage: calls would earn nothing`);
   const { prompt_tokens: prompt, completion_tokens: completion } = usage as Record<string, unknown>;

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { isObject, type JsonObject } from '#wire';
 import type { CommandTarget, HttpTarget, Service } from '#config';
 import type { Log } from '../log.ts';
 import { envelope, MODERN } from '../stdio/era.ts';
 import { startServer } from '../stdio/start-server.ts';
-import { ask, jsonObject, mustSucceed } from './ask.ts';
+import { ask, eventData, jsonObject, mustSucceed } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
 
 type ToolService = Extract<Service, { primitive: 'tool' }>;
-type JsonObject = Readonly<Record<string, unknown>>;
 
 export interface CommandRun {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -108,17 +108,13 @@ function parsed(text: string): JsonObject | null {
 
 /** The response with this id, out of a JSON reply or out of a stream of events. */
 function resultOf(text: string, id: number, method: string): JsonObject {
-  const data = text
-    .split(/\r\n|\r|\n/)
-    .filter((line) => line.startsWith('data:'))
-    .map((line) => line.slice(5));
-  const messages = (text.trimStart().startsWith('{') ? [text] : data).map((each) =>
+  const messages = (text.trimStart().startsWith('{') ? [text] : eventData(text)).map((each) =>
     jsonObject(each, `the answer to ${method}`),
   );
   const response = messages.find((message) => message['id'] === id);
   if (!response) throw new ProbeFailure(`there is no response to ${method}`);
   const { result, error } = response;
-  if (typeof result === 'object' && result !== null) return result as JsonObject;
+  if (isObject(result)) return result;
   throw new ProbeFailure(`${method} is refused: ${String((error as { message?: unknown } | undefined)?.message)}`);
 }
 

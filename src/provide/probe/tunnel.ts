@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { WebSocket } from 'ws';
+import { readStart } from '#wire';
 import { SOCKET_OPTIONS, TUNNEL_PROTOCOL } from '#network/tunnel';
 import { describeFault } from '../connect-fault.ts';
 import { credentialHeaders } from '../credential.ts';
@@ -10,11 +11,11 @@ import { ask, wordsOf } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
 
 const DIAL_MS = 10_000;
-const ANSWER_CHARS_MAX = 4_096;
+const ANSWER_BYTES_MAX = 4_096;
 
 /**
- * A WebSocket reaches the router through whatever is between. Nothing is registered, so that no proxy that runs is
- * disturbed.
+ * Checks that a WebSocket reaches the router through everything between. Nothing is registered, so running proxies are
+ * not disturbed.
  */
 export function tunnelCheck(router: RouterConfig, wallet: Wallet | null, now: () => number): Check {
   const url = tunnelUrl(router.url);
@@ -51,13 +52,10 @@ async function dial(url: string, headers: Readonly<Record<string, string>>): Pro
   }
 }
 
-/** What the router says of it; what is not the router's own words comes from something on the way. */
+/** The reason of a refused dial. An answer that is not in the router's shape comes from a server on the way. */
 async function refusalOf(response: IncomingMessage): Promise<string> {
   const { statusCode: status } = response;
-  let text = '';
-  for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>)
-    if ((text += chunk).length > ANSWER_CHARS_MAX) break;
-  response.destroy();
+  const text = await readStart(response, ANSWER_BYTES_MAX);
   const words = wordsOf(text, 600);
   const own = text.startsWith('{"error"') && words !== '';
   return own

@@ -4,11 +4,11 @@ import type { CommandTarget } from '#config';
 
 /** Longest message in either direction. */
 export const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
-/** What may wait for a process that does not read. */
+/** Bytes that may wait for a process that does not read. */
 const WAITING_BYTES_MAX = 2 * MESSAGE_BYTES_MAX;
 const LOG_LINE_BYTES_MAX = 2_048;
 
-/** What a process gets of the proxy's own environment: nothing that could be a secret. */
+/** The part of the proxy's own environment that a process gets: nothing that could be a secret. */
 const PASSED_ON = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
 
 export interface ChildOptions {

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { ERROR, isObject, metaOf, type JsonObject, type Message } from './json-rpc.ts';
+import { isObject, type JsonObject } from '#wire';
+import { ERROR, metaOf, type Message } from './json-rpc.ts';
 import type { Pipe } from './pipe.ts';
 
 /**
@@ -25,7 +26,7 @@ const DISCOVER_MS = 10_000;
 /** A first start may have to fetch what it runs. */
 const INITIALIZE_MS = 60_000;
 
-/** What a modern request of this program itself carries in `_meta`. */
+/** `_meta` of a modern request that this program itself makes. */
 export function envelope(version: string): JsonObject {
   return { [VERSION]: MODERN, [CLIENT]: { name: 'tollgate', version }, [CAPABILITIES]: {} };
 }
@@ -35,7 +36,7 @@ export function versionOf(message: Message): unknown {
   return metaOf(message)[VERSION];
 }
 
-/** The members of `_meta` that make a modern message of one, or null where it is none. */
+/** The members of `_meta` that make a message a modern one; null for a legacy message. */
 export function envelopeOf(message: Message): JsonObject | null {
   const meta = metaOf(message);
   if (meta[VERSION] === undefined) return null;

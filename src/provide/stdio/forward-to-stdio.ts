@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { CONSUMER_HEADER } from '#network/tunnel';
+import { errorText, resultText } from '#wire';
 import type { Forward } from '../forward.ts';
 import { refuse, sendJson } from '../own-reply.ts';
 import { takeWhole } from '../request-body.ts';
 import { MESSAGE_BYTES_MAX } from './child-process.ts';
 import { envelopeOf, type Era } from './era.ts';
-import { ERROR, errorText, parseMessage, resultText, type Message, type Request } from './json-rpc.ts';
+import { ERROR, parseMessage, type Message, type Request } from './json-rpc.ts';
 import { answerOnPipe, mayGoOnPipe, refusalOf, type Refusal } from './on-pipe.ts';
 import { acceptsEvents, createReply, isOpen } from './reply.ts';
 import { SESSION_HEADER, type Sessions } from './sessions.ts';
@@ -39,7 +40,7 @@ export function createStdioForward({ supervisor, sessions, shared }: StdioForwar
       if (running === null) return refuse(stream, 'upstream_unreachable', gone(message));
       const { pipe, era } = running;
       if (begins && era.kind === 'legacy' && shared)
-        return sendJson(stream, 200, resultText(message.id, era.initialized));
+        return sendJson(stream, 200, resultText(message.idText, JSON.stringify(era.initialized)));
       if (begins && !shared && mayBegin(era)) return begin(stream, headers, message);
       const refusal = refusalOf(message, era, shared);
       if (refusal) return sendRefusal(stream, message, refusal);
@@ -66,14 +67,16 @@ export function createStdioForward({ supervisor, sessions, shared }: StdioForwar
     });
     if (begun) return;
     const text = 'as many sessions as this tool may have are in use; try again later';
-    sendJson(stream, 503, errorText(request.id, ERROR.process, text), { 'retry-after': RETRY_AFTER_S });
+    sendJson(stream, 503, errorText(request.idText, { code: ERROR.process, message: text }), {
+      'retry-after': RETRY_AFTER_S,
+    });
   }
 
   function inSession(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, message: Message, id: string): void {
     const session = sessions.find(id);
     if (!session) return noSession(stream, message);
     if (message.kind === 'request')
-      return session.ask(message, createReply({ stream, accept: headers.accept, id: message.id }));
+      return session.ask(message, createReply({ stream, accept: headers.accept, id: message.idText }));
     if (session.pass(message)) accepted(stream);
     else refuse(stream, 'upstream_unreachable', gone(message));
   }
@@ -82,16 +85,29 @@ export function createStdioForward({ supervisor, sessions, shared }: StdioForwar
   function ofSession(stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void {
     const { [SESSION_HEADER]: id, ':method': method } = headers;
     if (shared || typeof id !== 'string' || (method !== 'GET' && method !== 'DELETE'))
-      return sendJson(stream, 405, errorText(null, ERROR.invalidRequest, 'POST one JSON-RPC message'), {
-        allow: shared ? 'POST' : 'GET, POST, DELETE',
-      });
+      return sendJson(
+        stream,
+        405,
+        errorText('null', { code: ERROR.invalidRequest, message: 'POST one JSON-RPC message' }),
+        {
+          allow: shared ? 'POST' : 'GET, POST, DELETE',
+        },
+      );
     const session = sessions.find(id);
     if (!session) return noSession(stream, null);
     if (method === 'DELETE') return void sessions.end(id).then(() => sendJson(stream, 200, '{}'));
     if (!acceptsEvents(headers.accept))
-      return sendJson(stream, 406, errorText(null, ERROR.invalidRequest, 'a stream is text/event-stream'));
+      return sendJson(
+        stream,
+        406,
+        errorText('null', { code: ERROR.invalidRequest, message: 'a stream is text/event-stream' }),
+      );
     if (!session.listen(stream))
-      sendJson(stream, 409, errorText(null, ERROR.invalidRequest, 'this session has a stream already'));
+      sendJson(
+        stream,
+        409,
+        errorText('null', { code: ERROR.invalidRequest, message: 'this session has a stream already' }),
+      );
   }
 
   return (stream, headers, rest) => {
@@ -102,18 +118,25 @@ export function createStdioForward({ supervisor, sessions, shared }: StdioForwar
         return sendJson(
           stream,
           413,
-          errorText(null, ERROR.invalidRequest, `a message has at most ${MESSAGE_BYTES_MAX} bytes`),
+          errorText('null', {
+            code: ERROR.invalidRequest,
+            message: `a message has at most ${MESSAGE_BYTES_MAX} bytes`,
+          }),
         );
       const message = parseMessage(body.toString('utf8'));
-      if (message === undefined) return sendJson(stream, 400, errorText(null, ERROR.parse, 'Parse error'));
-      if (message === null) return sendJson(stream, 400, errorText(null, ERROR.invalidRequest, 'Invalid Request'));
+      if (message === undefined)
+        return sendJson(stream, 400, errorText('null', { code: ERROR.parse, message: 'Parse error' }));
+      if (message === null)
+        return sendJson(stream, 400, errorText('null', { code: ERROR.invalidRequest, message: 'Invalid Request' }));
       post(stream, headers, message);
     });
   };
 }
 
+const idTextOf = (message: Message | null): string => (message?.kind === 'request' ? message.idText : 'null');
+
 function gone(message: Message): (text: string) => string {
-  return (text) => errorText(message.kind === 'request' ? message.id : null, ERROR.process, text);
+  return (text) => errorText(idTextOf(message), { code: ERROR.process, message: text });
 }
 
 function accepted(stream: ServerHttp2Stream): void {
@@ -121,10 +144,13 @@ function accepted(stream: ServerHttp2Stream): void {
 }
 
 function noSession(stream: ServerHttp2Stream, message: Message | null): void {
-  const id = message?.kind === 'request' ? message.id : null;
-  sendJson(stream, 404, errorText(id, ERROR.sessionNotFound, 'Session not found: begin with initialize'));
+  sendJson(
+    stream,
+    404,
+    errorText(idTextOf(message), { code: ERROR.sessionNotFound, message: 'Session not found: begin with initialize' }),
+  );
 }
 
 function sendRefusal(stream: ServerHttp2Stream, message: Message, { status, code, text, data }: Refusal): void {
-  sendJson(stream, status, errorText(message.kind === 'request' ? message.id : null, code, text, data));
+  sendJson(stream, status, errorText(idTextOf(message), { code, message: text, data }));
 }

@@ -1,18 +1,12 @@
-import { membersOf, replaceAt, type Span } from './json-text.ts';
+import { isObject, parseRaw, type JsonObject, type RawMessage } from '#wire';
 
-export type JsonObject = Readonly<Record<string, unknown>>;
-
-interface Written {
-  /** The message as it was written, on one line. */
-  readonly text: string;
-  /** The same, parsed: to look at, not to be written again, since numbers and the order of keys could change. */
-  readonly value: JsonObject;
-}
+/** The parsed value is to look at. Writing it again could change numbers and the order of keys. */
+type Written = Pick<RawMessage, 'text' | 'value'>;
 
 export interface Request extends Written {
   readonly kind: 'request';
-  /** JSON text of its id, as it was written. */
-  readonly id: string;
+  /** The id as it is written. */
+  readonly idText: string;
   readonly method: string;
 }
 
@@ -25,14 +19,14 @@ export interface Response extends Written {
   readonly kind: 'response';
 }
 
-/** A JSON-RPC message, told apart by what it has. */
+/** A JSON-RPC message. */
 export type Message = Request | Notification | Response;
 
 export const ERROR = {
   parse: -32700,
   invalidRequest: -32600,
   methodNotFound: -32601,
-  /** The tool's process ended, or does not run, or there is no room for another. */
+  /** The tool's process has ended or does not run, or the tool has no room for another session. */
   process: -32000,
   sessionNotFound: -32001,
   headerMismatch: -32020,
@@ -41,52 +35,28 @@ export const ERROR = {
 } as const;
 
 /**
- * One message of JSON text, undefined where it is not JSON, null where it is no JSON-RPC message (a batch is none,
- * nor is one with a key twice).
+ * One message of JSON text, as parseRaw reads it; null for other JSON. Less strict than the gateway, which judges the
+ * messages that are passed on to it.
  */
 export function parseMessage(written: string): Message | null | undefined {
   // Line ends in JSON are white space, and end a message on a pipe and a field of an event.
-  const text = /[\r\n]/.test(written) ? written.replaceAll(/[\r\n]+/g, ' ') : written;
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (!isObject(value)) return null;
-  const members = membersOf(text);
-  // What is priced and routed by one reader must not be something else for the next.
-  if (members === null || repeatsInside(text, members.get('params'))) return null;
+  const raw = parseRaw(/[\r\n]/.test(written) ? written.replaceAll(/[\r\n]+/g, ' ') : written);
+  if (!raw) return raw;
+  const { text, value, members } = raw;
   const { method } = value;
+  if (typeof method !== 'string') return 'result' in value || 'error' in value ? { kind: 'response', ...raw } : null;
   const id = members.get('id');
-  if (typeof method === 'string') {
-    if (id === undefined) return { kind: 'notification', method, text, value };
-    return keyOf(value['id']) === null
-      ? null
-      : { kind: 'request', id: text.slice(id.start, id.end), method, text, value };
-  }
-  return 'result' in value || 'error' in value ? { kind: 'response', text, value } : null;
-}
-
-/** Whether a key stands twice in `params`, or in their `_meta`. */
-function repeatsInside(text: string, params: Span | undefined): boolean {
-  if (params === undefined) return false;
-  const inside = membersOf(text, params.start);
-  const meta = inside?.get('_meta');
-  return inside === null || (meta !== undefined && membersOf(text, meta.start) === null);
+  if (id === undefined) return { kind: 'notification', method, ...raw };
+  return keyOf(value['id']) === null ? null : { kind: 'request', idText: text.slice(id.start, id.end), method, ...raw };
 }
 
 /**
- * Ids and progress tokens as something to compare: 1 and "1" are two, 1 and 1.0 are one. Null for what is neither
- * text nor number.
+ * An id or a progress token in a form that can be compared: 1 and "1" differ, 1 and 1.0 are the same. null for a value
+ * that is neither a string nor a number.
  */
 export function keyOf(value: unknown): string | null {
   if (typeof value === 'string') return `"${value}`;
   return typeof value === 'number' ? String(value) : null;
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 export function paramsOf({ value }: Message): JsonObject {
@@ -99,18 +69,8 @@ export function metaOf(message: Message): JsonObject {
   return isObject(meta) ? meta : {};
 }
 
-/** Code of the error that a response is, or null. */
+/** The code of an error response; null for a result. */
 export function errorCodeOf({ value }: Pick<Response, 'value'>): number | null {
   const { error } = value;
   return isObject(error) && typeof error['code'] === 'number' ? error['code'] : null;
-}
-
-/** A response that is an error. `id` is JSON text. */
-export function errorText(id: string | null, code: number, message: string, data?: unknown): string {
-  return replaceAt(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code, message, data } }), ['id'], id ?? 'null');
-}
-
-/** A response. `id` is JSON text. */
-export function resultText(id: string, result: unknown): string {
-  return replaceAt(JSON.stringify({ jsonrpc: '2.0', id: null, result }), ['id'], id);
 }

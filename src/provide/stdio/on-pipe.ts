@@ -1,14 +1,12 @@
 import type { ServerHttp2Stream } from 'node:http2';
+import { errorText } from '#wire';
 import { envelopeOf, versionOf, type Era } from './era.ts';
-import { ERROR, errorCodeOf, errorText, type Message, type Notification, type Request } from './json-rpc.ts';
+import { ERROR, errorCodeOf, type Message, type Notification, type Request } from './json-rpc.ts';
 import { statusOfError } from './modern-status.ts';
 import type { Pipe } from './pipe.ts';
 import { createReply, EVENTS_BYTES_MAX } from './reply.ts';
 
-/**
- * What a legacy server may be asked by somebody without a session: it answers the same to everybody, and keeps
- * nothing of it.
- */
+/** Requests to a legacy server that need no session: it answers the same to everybody, and keeps nothing of them. */
 const WITHOUT_SESSION: ReadonlySet<string> = new Set([
   'ping',
   'tools/list',
@@ -17,7 +15,7 @@ const WITHOUT_SESSION: ReadonlySet<string> = new Set([
   'prompts/list',
 ]);
 
-/** What a server would keep of one client for all of those that share it. */
+/** Requests that change a server for all clients that share it. */
 const OF_ONE_CLIENT: ReadonlySet<string> = new Set([
   'logging/setLevel',
   'resources/subscribe',
@@ -87,9 +85,12 @@ export interface PipeCall {
 
 /** One request to the process that everybody has, and what comes back for it. Closing the stream cancels it. */
 export function answerOnPipe({ stream, accept, request, pipe, era }: PipeCall): void {
-  const reply = createReply({ stream, accept, id: request.id });
+  const reply = createReply({ stream, accept, id: request.idText });
   if (request.method === LISTEN && !reply.takesEvents())
-    return reply.response(errorText(request.id, ERROR.invalidRequest, 'what is listened to is text/event-stream'), 406);
+    return reply.response(
+      errorText(request.idText, { code: ERROR.invalidRequest, message: 'what is listened to is text/event-stream' }),
+      406,
+    );
   const cancel = pipe.ask(request, {
     notification(text) {
       if (reply.waiting() <= EVENTS_BYTES_MAX) reply.event(text);

@@ -1,19 +1,8 @@
-import type { CommandTarget } from '#config';
-import type { Log } from '../log.ts';
-import { startChild, type StopTimes } from './child-process.ts';
+import { errorText, removeAt, replaceAt, resultText, spanAt, type JsonObject } from '#wire';
+import type { StopTimes } from './child-process.ts';
 import { CAPABILITIES, envelopeOf } from './era.ts';
-import {
-  ERROR,
-  errorText,
-  metaOf,
-  paramsOf,
-  parseMessage,
-  resultText,
-  type JsonObject,
-  type Notification,
-  type Request,
-} from './json-rpc.ts';
-import { removeAt, replaceAt, spanOf } from './json-text.ts';
+import { ERROR, metaOf, paramsOf, type Message, type Notification, type Request } from './json-rpc.ts';
+import { startMessageProcess, type ProcessOptions } from './message-process.ts';
 
 /** Takes what comes back for one request. After any but `notification` nothing more comes. */
 export interface Answer {
@@ -47,16 +36,6 @@ export interface Pipe {
   kill(): void;
 }
 
-export interface PipeOptions {
-  readonly service: string;
-  readonly target: CommandTarget;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly log: Log;
-}
-
-/** What of a line that is no message is shown. */
-export const GARBAGE_SHOWN = 200;
-
 const ID = ['id'];
 const TOKEN = ['params', '_meta', 'progressToken'];
 const TOKEN_BACK = ['params', 'progressToken'];
@@ -72,25 +51,15 @@ interface Asked {
   readonly token: string | null;
 }
 
-export function openPipe({ service, target, env, log }: PipeOptions): Pipe {
+/** Starts a server's process for many clients. */
+export function openPipe(options: ProcessOptions): Pipe {
+  const { target } = options;
   const open = new Map<number, Asked>();
   let lastId = 0;
 
-  const child = startChild({
-    target,
-    env,
-    line: take,
-    tooLong: () => log.warn({ service }, 'the tool wrote a line that is too long; it is passed over'),
-    complaint: (text) => log.info({ service, text }, 'the tool says'),
-  });
+  const child = startMessageProcess(options, take);
 
-  function take(line: string): void {
-    const message = parseMessage(line);
-    if (!message)
-      return log.warn(
-        { service, text: line.slice(0, GARBAGE_SHOWN) },
-        'the tool wrote a line that is no JSON-RPC; it is passed over',
-      );
+  function take(message: Message): void {
     if (message.kind === 'notification') return passOn(message);
     if (message.kind === 'request') return answerServer(message);
     const id = Number(message.value['id']);
@@ -98,16 +67,20 @@ export function openPipe({ service, target, env, log }: PipeOptions): Pipe {
     // One that was cancelled may be answered all the same.
     if (!asked) return;
     open.delete(id);
-    const text = replaceAt(message.text, ID, asked.request.id);
+    const text = replaceAt(message.text, ID, asked.request.idText);
     asked.answer.response(
-      asked.request.method === LISTEN ? replaceAt(text, ['result', '_meta', SUBSCRIPTION], asked.request.id) : text,
+      asked.request.method === LISTEN ? replaceAt(text, ['result', '_meta', SUBSCRIPTION], asked.request.idText) : text,
       message.value,
     );
   }
 
-  /** What a server may ask of a client needs a client of its own; this pipe is shared by many. */
-  function answerServer({ id, method }: Request): void {
-    child.send(method === 'ping' ? resultText(id, {}) : errorText(id, ERROR.methodNotFound, 'Method not found'));
+  /** The server's own requests are for a single client, and this pipe has many: all but `ping` are refused. */
+  function answerServer({ idText, method }: Request): void {
+    child.send(
+      method === 'ping'
+        ? resultText(idText, '{}')
+        : errorText(idText, { code: ERROR.methodNotFound, message: 'Method not found' }),
+    );
   }
 
   /**
@@ -130,12 +103,12 @@ export function openPipe({ service, target, env, log }: PipeOptions): Pipe {
     }
     const asked = open.get(Number(metaOf(notification)[SUBSCRIPTION]));
     if (asked?.request.method === LISTEN)
-      asked.answer.notification(replaceAt(notification.text, ['params', '_meta', SUBSCRIPTION], asked.request.id));
+      asked.answer.notification(replaceAt(notification.text, ['params', '_meta', SUBSCRIPTION], asked.request.idText));
   }
 
   function ask(request: Request, answer: Answer): (() => void) | null {
     const id = ++lastId;
-    const span = spanOf(request.text, TOKEN);
+    const span = spanAt(request.text, TOKEN);
     const token = span && request.text.slice(span.start, span.end);
     // Clients choose their tokens as they choose their ids: two may have the same.
     const asked = target.roots ? request.text : removeAt(request.text, ROOTS);
@@ -169,7 +142,7 @@ export function openPipe({ service, target, env, log }: PipeOptions): Pipe {
       end: gone,
       broken: gone,
     };
-    if (ask({ kind: 'request', id: '0', method, text: JSON.stringify(value), value }, answer) === null) gone();
+    if (ask({ kind: 'request', idText: '0', method, text: JSON.stringify(value), value }, answer) === null) gone();
     return promise;
   }
 
@@ -190,9 +163,8 @@ export function openPipe({ service, target, env, log }: PipeOptions): Pipe {
         if (request.method !== LISTEN) continue;
         open.delete(id);
         cancel(id, request, 'the provider is shutting down');
-        const text = resultText(request.id, { resultType: 'complete', _meta: { [SUBSCRIPTION]: null } });
-        const result = replaceAt(text, ['result', '_meta', SUBSCRIPTION], request.id);
-        answer.response(result, {});
+        const result = `{"resultType":"complete","_meta":{"${SUBSCRIPTION}":${request.idText}}}`;
+        answer.response(resultText(request.idText, result), {});
       }
     },
     stop: child.stop,

@@ -3,8 +3,8 @@ import type { Session } from './session.ts';
 /** The places that a tool has for sessions, shared out between its consumers. */
 export interface Places {
   /**
-   * Ids of the sessions that have to end before one of `consumer` may begin: none while there is a free place. null
-   * where there is none to be had: whatever could make room is in use, and nobody has more than his share.
+   * Ids of the sessions that have to end before one of `consumer` may begin; empty while a place is free. null: no
+   * place can be had, as every candidate is in use and no consumer has more than its share.
    */
   makeRoom(consumer: string): readonly string[] | null;
   take(id: string, consumer: string, session: Pick<Session, 'busy' | 'usedAt'>): void;
@@ -18,9 +18,9 @@ interface Taken {
 }
 
 /**
- * Who has the most makes room, with what he has not used for the longest; whoever asks is counted with what he asks
- * for, so that nobody gets above the others at their cost. What is in use ends only where its consumer has more
- * than his share.
+ * The consumer with the most sessions makes room, with the one that it has not used for the longest time. The new
+ * session counts for the consumer that asks, so that nobody gets more than the others at their cost. A session in use
+ * ends only where its consumer has more than its share.
  */
 export function createPlaces(max: number): Places {
   const taken = new Map<string, Taken>();

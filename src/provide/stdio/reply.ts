@@ -1,11 +1,12 @@
 import type { ServerHttp2Stream } from 'node:http2';
+import { errorText } from '#wire';
 import type { ProxyFailure } from '#network/tunnel';
 import { breakOff, refuse, sendJson } from '../own-reply.ts';
-import { ERROR, errorText } from './json-rpc.ts';
+import { ERROR } from './json-rpc.ts';
 
 /**
- * What a client gets for one request: the response as JSON, or a stream of events that ends with the response where
- * something came before it.
+ * The reply to one request of a client: the response as JSON, or a stream of events that ends with the response where
+ * other messages came before it.
  */
 export interface Reply {
   /** Whether it can take a message before the response. */
@@ -34,7 +35,7 @@ export interface ReplyOptions {
   readonly headers?: () => Readonly<Record<string, string>>;
 }
 
-/** What a client that does not read may leave waiting in events before notifications are dropped. */
+/** Bytes of events that a client may leave unread before notifications are dropped. */
 export const EVENTS_BYTES_MAX = 256 * 1024;
 
 export function acceptsEvents(accept: string | undefined): boolean {
@@ -79,13 +80,14 @@ export function createReply({ stream, accept, id, headers = () => ({}) }: ReplyO
     },
     end() {
       if (!isOpen(stream)) return;
-      if (!streams) return sendJson(stream, 200, errorText(id, ERROR.process, 'cancelled'), headers());
+      if (!streams)
+        return sendJson(stream, 200, errorText(id, { code: ERROR.process, message: 'cancelled' }), headers());
       if (!stream.headersSent) beginEvents(stream, headers());
       stream.end();
     },
     broken(failure) {
       if (stream.headersSent) breakOff(stream);
-      else refuse(stream, failure, (text) => errorText(id, ERROR.process, text));
+      else refuse(stream, failure, (text) => errorText(id, { code: ERROR.process, message: text }));
     },
     whenOver: (then) => void stream.on('close', then),
   };

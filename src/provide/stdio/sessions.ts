@@ -3,7 +3,7 @@ import type { ServerHttp2Stream } from 'node:http2';
 import type { StopTimes } from './child-process.ts';
 import { errorCodeOf, type Request } from './json-rpc.ts';
 import { statusOfError } from './modern-status.ts';
-import type { PipeOptions } from './pipe.ts';
+import type { ProcessOptions } from './message-process.ts';
 import { createReply } from './reply.ts';
 import { createPlaces } from './places.ts';
 import { startSession, type Session } from './session.ts';
@@ -34,7 +34,7 @@ export interface Begin {
   readonly refused: (code: number) => void;
 }
 
-export interface SessionsOptions extends PipeOptions {
+export interface SessionsOptions extends ProcessOptions {
   readonly stopTimes: StopTimes;
 }
 
@@ -79,7 +79,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
       let state: 'begins' | 'began' | 'refused' = 'begins';
       const headers = () => (state === 'refused' ? {} : { [SESSION_HEADER]: id });
-      const reply = createReply({ stream, accept, id: request.id, headers });
+      const reply = createReply({ stream, accept, id: request.idText, headers });
       // Nobody knows the id of a session whose first reply did not arrive.
       reply.whenOver(() => state !== 'began' && over('it did not begin'));
       session.ask(request, reply, (response) => {

@@ -1,6 +1,7 @@
 import type { StopTimes } from './child-process.ts';
 import { askEra, type Era } from './era.ts';
-import { openPipe, type Pipe, type PipeOptions } from './pipe.ts';
+import type { ProcessOptions } from './message-process.ts';
+import { openPipe, type Pipe } from './pipe.ts';
 
 /** A server that is there to be asked. */
 export interface Running {
@@ -18,7 +19,7 @@ export interface Run {
   kill(): void;
 }
 
-export interface ServerOptions extends PipeOptions {
+export interface ServerOptions extends ProcessOptions {
   /** Of this program, told to the server. */
   readonly version: string;
 }

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { isObject } from '#wire';
 import { createBackoff } from '../backoff.ts';
 import type { StopTimes } from './child-process.ts';
 import type { Era } from './era.ts';
-import { isObject } from './json-rpc.ts';
 import { startServer, type Run, type Running, type ServerOptions } from './start-server.ts';
 
 export interface SupervisorOptions extends ServerOptions {

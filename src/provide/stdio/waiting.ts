@@ -4,13 +4,13 @@ import type { Message } from './json-rpc.ts';
 export interface Waiting {
   /** False where what must not be lost would be more than there is room for. */
   put(message: Message): boolean;
-  /** What the server asks, in its order. */
+  /** The server's requests, in their order. */
   takeRequests(): readonly string[];
   takeAll(): readonly string[];
 }
 
 export interface WaitingOptions {
-  /** Characters of notifications, the oldest of which make room for new ones. */
+  /** Characters of notifications. The oldest ones make room for new ones. */
   readonly notificationsMax: number;
   /** Characters of requests and responses. */
   readonly restMax: number;

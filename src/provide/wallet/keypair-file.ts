@@ -67,9 +67,9 @@ async function refuseReadable(path: string, stats: Stats): Promise<void> {
 }
 
 /**
- * Whether a process of the user `reader` may take its key from a file. Its owner's alone always. So are the secrets
- * that orchestrators mount: a file of root's that nobody may write and a group may read; and on a read-only mount,
- * where no mode can be changed, whatever the others may only read.
+ * Whether a process of the user `reader` may take its key from a file. A file that only its owner can read is always
+ * good. So are the secrets that orchestrators mount: a file of root that nobody may write and a group may read. On a
+ * read-only mount, where no mode can be changed, others may read it too.
  */
 export function isPrivate({ mode, uid }: Pick<Stats, 'mode' | 'uid'>, reader: number, readOnlyMount: boolean): boolean {
   return (

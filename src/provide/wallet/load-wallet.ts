@@ -5,8 +5,8 @@ import { evmWallet, parseBase58Keypair, parseByteArray, parseEvmSecret, solanaWa
 import { WalletError, type Wallet } from './wallet.ts';
 
 /**
- * Where a wallet comes from: a keypair file (Solana: a JSON array of 64 numbers, or the same bytes in base58; EVM:
- * 0x-hex), or the secret itself (base58, or hex with or without 0x). `chainId` is CAIP-2; of Solana also
+ * The source of a wallet: a keypair file (Solana: a JSON array of 64 numbers, or the same bytes in base58; EVM:
+ * 0x-hex), or the secret itself (base58, or hex with or without 0x). `chainId` is CAIP-2, or
  * `solana:mainnet|devnet|testnet`.
  */
 export type WalletSource =
@@ -26,8 +26,8 @@ export async function loadWallet(source: WalletSource): Promise<Wallet> {
 }
 
 /**
- * The same key as its bytes, for whoever signs more than texts: EVM 32, Solana the 64 of a key pair. Rejects as
- * loadWallet.
+ * The bytes of the same key, for callers that sign more than texts: EVM 32, Solana the 64 of a key pair. Rejects as
+ * loadWallet does.
  */
 export async function loadSecret(source: WalletSource): Promise<Uint8Array> {
   const { chainId, what, key } = await readKey(source);

@@ -1,6 +1,6 @@
 import { WalletError, type Wallet } from './wallet.ts';
 
-/** What a sign-in message says besides the wallet. */
+/** The parts of a sign-in message besides the wallet. */
 export interface SignIn {
   /** Host of the gateway, with a port where it is not the scheme's. */
   readonly domain: string;

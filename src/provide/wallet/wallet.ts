@@ -16,7 +16,7 @@ export interface Wallet {
   sign(text: string): Promise<string>;
 }
 
-/** A wallet cannot be used. `message` says what is wrong and what would be right, and holds nothing of a key. */
+/** A wallet cannot be used. `message` says what is wrong and what would be right, and never contains a key. */
 export class WalletError extends Error {
   override readonly name = 'WalletError';
 }

@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Row } from '#store';
+import { loadStatement, rowReader, type Database } from '#store';
 
 /** A session of a protocol, as it is kept. */
 export interface StoredSession {
@@ -7,7 +7,7 @@ export interface StoredSession {
   readonly account: string;
   /** The protocol's word for its sessions; ids are unique over all of them. */
   readonly kind: string;
-  /** What the protocol needs to go on with it. Nothing here is read by others. */
+  /** The protocol's own state, which it needs to go on with the session. Nobody else reads it. */
   readonly state: string;
   /** Epoch milliseconds. */
   readonly expiresAt: number;
@@ -29,7 +29,7 @@ export interface SessionStore {
   delete(id: string): Promise<boolean>;
   /** Those of an account whose time is not over. */
   countOf(account: string, kind: string): Promise<number>;
-  /** Removes the account's session that ends first, if it ends no later than `expiresBy`; null when there is none. */
+  /** Removes the account's session that ends first, if it ends no later than `expiresBy`; else null. */
   takeOldest(account: string, kind: string, expiresBy: number): Promise<StoredSession | null>;
   /** Removes those whose time is over, at most `limit`, and gives them to the one caller that removed them. */
   sweep(kind: string, limit: number): Promise<readonly StoredSession[]>;
@@ -68,12 +68,4 @@ export function createSessionStore(database: Database, { now }: { readonly now: 
   };
 }
 
-function toSession(row: Row): StoredSession {
-  return {
-    id: row['id'] as string,
-    account: row['account'] as string,
-    kind: row['kind'] as string,
-    state: row['state'] as string,
-    expiresAt: Number(row['expires_at']),
-  };
-}
+const toSession = rowReader<StoredSession>({ expiresAt: Number });

@@ -1,4 +1,6 @@
-/** What a receiver's status means for a delivery. `gone`: the receiver wants nothing more, and the webhook ends. */
+/**
+ * The meaning of a receiver's status for a delivery. `gone`: the receiver wants nothing more, and the webhook ends.
+ */
 export type DeliveryOutcome = 'delivered' | 'again' | 'never' | 'gone';
 
 const TIMEOUT = 408;

@@ -31,7 +31,7 @@ export const QUEUE_LIMITS: QueueLimits = {
   bytesMax: 1024 * MIB,
 };
 
-/** What has happened lately is known to have been told. */
+/** Digests of told events that are kept for each webhook: none of these events is told twice. */
 const REMEMBERED = 400;
 /** The whole is not counted for every delivery. */
 const COUNT_MS = 2_000;

@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { loadStatement, type Database, type Row } from '#store';
-import type { SealedTexts } from '#wire';
-import type { Primitive } from '#config';
-import { OutboundFailure, type GuardedFetch } from '#network';
-import { delayAfter, outcomeOf, type DeliveryOutcome } from './delivery-outcome.ts';
+import { createDueWorker, loadStatement, type Database, type DueWorker, type Row } from '#store';
+import { delayAfter } from './delivery-outcome.ts';
+import { createSender, toClaimed, type Attempt, type Claimed, type SenderOptions } from './send-delivery.ts';
 import type { LostDelivery } from './webhook.ts';
-import { openReceiver, sealOf } from './webhook-store.ts';
 
 const DUE = loadStatement(import.meta.url, './sql/due-webhooks.sql');
 const CLAIM = loadStatement(import.meta.url, './sql/claim-webhook.sql');
@@ -41,12 +38,12 @@ export const RELAY_LIMITS: RelayLimits = {
 /** Due webhooks that are looked at in one turn. */
 const CANDIDATES_MAX = 1_000;
 
-export interface WebhookRelayOptions {
+export interface WebhookRelayOptions extends Pick<SenderOptions, 'fetch' | 'texts'> {
   readonly database: Pick<Database, 'query' | 'batch'>;
-  readonly fetch: GuardedFetch;
-  readonly texts: SealedTexts;
   readonly now: () => number;
   readonly random: () => number;
+  /** Milliseconds between two looks for what is due; null: only when it is woken. */
+  readonly pollMs: number | null;
   readonly limits?: Partial<RelayLimits>;
   readonly onLost: (lost: LostDelivery) => void;
   /** The database could not be reached: it is tried again. */
@@ -55,17 +52,8 @@ export interface WebhookRelayOptions {
 
 /**
  * Sends what is queued. Any number of gateways may do so on one database: each webhook is with one of them at a
- * time, so that its order holds.
+ * time, so that its order holds. At `close` the calls that run are broken off, and their webhooks are due at once.
  */
-export interface WebhookRelay {
-  /** Looks for what is due, now or as soon as there is a place for it. */
-  wake(): void;
-  /** The same; resolves when nothing is on its way any more. */
-  run(): Promise<void>;
-  /** Breaks off what is on its way, which is due again at once, and resolves when the database knows. */
-  close(): Promise<void>;
-}
-
 export function createWebhookRelay({
   database,
   fetch,
@@ -75,39 +63,16 @@ export function createWebhookRelay({
   onLost,
   onError,
   ...options
-}: WebhookRelayOptions): WebhookRelay {
+}: WebhookRelayOptions): Pick<DueWorker, 'wake' | 'run' | 'close'> {
   const limits = { ...RELAY_LIMITS, ...options.limits };
-  const working = new Set<Promise<void>>();
   const ofAccount = createCounts();
   const ofReceiver = createCounts();
-  const ending = new AbortController();
-  let looking: Promise<void> = Promise.resolve();
-  let isLooking = false;
-  let lookAgain = false;
   /** Something is due that had no place. */
   let waiting = false;
 
-  const look = (): Promise<void> => {
-    lookAgain = true;
-    if (!isLooking) {
-      isLooking = true;
-      looking = lookWhileAsked();
-    }
-    return looking;
-  };
-
-  async function lookWhileAsked(): Promise<void> {
-    while (lookAgain && !ending.signal.aborted) {
-      lookAgain = false;
-      try {
-        await startDue();
-      } catch (error) {
-        onError(error);
-      }
-    }
-    // In the same step as the question above: nobody can ask in between and not be heard.
-    isLooking = false;
-  }
+  const worker = createDueWorker({ turn: startDue, pauseMs: options.pollMs, onError });
+  const { closed } = worker;
+  const send = createSender({ fetch, texts, timeoutMs: limits.timeoutMs, closed });
 
   async function startDue(): Promise<void> {
     const due = await database.query(DUE, [now(), limits.perAccountMax, CANDIDATES_MAX]);
@@ -115,9 +80,9 @@ export function createWebhookRelay({
     waiting = due.length === CANDIDATES_MAX;
     for (const row of due) {
       const [id, account, receiver] = [row['id'] as string, row['account'] as string, row['receiver'] as string];
-      if (ending.signal.aborted) return;
+      if (closed.aborted) return;
       if (
-        working.size >= limits.inFlightMax ||
+        worker.jobs >= limits.inFlightMax ||
         ofAccount.of(account) >= limits.perAccountMax ||
         ofReceiver.of(receiver) >= limits.perReceiverMax
       ) {
@@ -136,15 +101,14 @@ export function createWebhookRelay({
   function start(claimed: Claimed): void {
     const releaseAccount = ofAccount.add(claimed.account);
     const releaseReceiver = ofReceiver.add(claimed.receiver);
-    const work = sendAll(claimed)
-      .catch(onError)
-      .finally(() => {
-        working.delete(work);
+    worker.start(
+      () => sendAll(claimed),
+      () => {
         releaseAccount();
         releaseReceiver();
-        if (waiting && !ending.signal.aborted) void look();
-      });
-    working.add(work);
+        if (waiting) worker.wake();
+      },
+    );
   }
 
   /** One after the other until the queue is empty, or its head has to wait. */
@@ -156,41 +120,13 @@ export function createWebhookRelay({
       if (!row) return;
       if (row['position'] === null) {
         const [rested] = await database.query(REST, [id, claim, row['signal']!, now()]);
-        if (rested && rested['due_at'] !== null) void look();
+        if (rested && rested['due_at'] !== null) worker.wake();
         return;
       }
-      if (ending.signal.aborted) return void (await database.query(RELEASE, [id, claim, row['attempts']!, now()]));
+      if (closed.aborted) return void (await database.query(RELEASE, [id, claim, row['attempts']!, now()]));
       const attempt = await send(webhook, row);
       if (attempt === 'stopped') return void (await database.query(RELEASE, [id, claim, row['attempts']!, now()]));
       if (!(await conclude(webhook, row, attempt))) return;
-    }
-  }
-
-  async function send(webhook: Claimed, row: Row): Promise<Attempt | 'stopped'> {
-    const receiver = openReceiver(texts, webhook.sealOf, row['sealed'] as string);
-    if (receiver === null) return { outcome: 'never', reason: 'its secrets were sealed by another identity' };
-    const headers = { ...receiver.headers, 'content-type': row['content_type'] as string };
-    try {
-      const reply = await fetch(receiver.url, {
-        method: 'POST',
-        headers,
-        body: row['body'] as string,
-        timeoutMs: limits.timeoutMs,
-        bodyBytesMax: 0,
-        signal: ending.signal,
-      });
-      return {
-        outcome: outcomeOf(reply.status),
-        reason: `the receiver answered ${reply.status}`,
-        retryAfter: reply.headers['retry-after'],
-      };
-    } catch (error) {
-      if (ending.signal.aborted) return 'stopped';
-      const refused = error instanceof OutboundFailure && error.refused;
-      return {
-        outcome: refused ? 'never' : 'again',
-        reason: error instanceof OutboundFailure ? error.message : 'the call failed',
-      };
     }
   }
 
@@ -218,49 +154,7 @@ export function createWebhookRelay({
     return true;
   }
 
-  return {
-    wake: () => void look(),
-    async run() {
-      await look();
-      while (working.size > 0 || isLooking) await Promise.all([looking, ...working]);
-    },
-    async close() {
-      ending.abort(new Error('the gateway stops'));
-      await looking;
-      await Promise.all(working);
-    },
-  };
-}
-
-interface Attempt {
-  readonly outcome: DeliveryOutcome;
-  readonly reason: string;
-  readonly retryAfter?: unknown;
-}
-
-interface Claimed {
-  readonly id: string;
-  readonly claim: string;
-  readonly account: string;
-  readonly receiver: string;
-  readonly sealOf: string;
-  readonly lost: Omit<LostDelivery, 'reason'>;
-}
-
-function toClaimed(id: string, claim: string, row: Row): Claimed {
-  const [account, receiver, service, taskId] = (['account', 'receiver', 'service', 'task_id'] as const).map(
-    (name) => row[name] as string,
-  );
-  const key = { primitive: row['primitive'] as Primitive, service: service!, taskId: taskId! };
-  const owner = { account: account!, run: row['run'] === '' ? null : (row['run'] as string) };
-  return {
-    id,
-    claim,
-    account: account!,
-    receiver: receiver!,
-    sealOf: sealOf(key, owner, row['name'] as string),
-    lost: { account: account!, service: service!, taskId: taskId!, receiver: receiver! },
-  };
+  return worker;
 }
 
 /** How many of each there are now. */

@@ -22,7 +22,7 @@ export interface WebhookStoreOptions {
   readonly now: () => number;
 }
 
-/** What a receiver is called with. */
+/** The request that a receiver gets. */
 export type Receiver = Pick<Webhook, 'url' | 'headers' | 'notes'>;
 
 /** Whose a sealed text is: moved to another row, it does not open. */

@@ -1,19 +1,19 @@
 import type { TaskKey, TaskOwner } from '../task.ts';
 
-/** Where a client wants to be told of what happens to a task, and how. */
+/** A client's wish to be told of what happens to a task: the address, and how. */
 export interface Webhook {
   /** The client's name of it, one of each owner's of a task. */
   readonly name: string;
   /** The protocol's word for how its receiver is spoken to, such as a version. */
   readonly form: string;
   readonly url: string;
-  /** What is sent with every delivery besides the content type. Secrets among them. */
+  /** Headers of every delivery besides the content type. Secrets among them. */
   readonly headers: Readonly<Record<string, string>>;
   /** The protocol's own, for who asks for the webhook; JSON text. Secrets among it. */
   readonly notes: string;
 }
 
-/** What a receiver is told, once. */
+/** An event that a receiver is told, once. */
 export interface WebhookEvent {
   /**
    * Texts that are the same say that it is the same that happened, which is told once; null: it is never the same
@@ -21,7 +21,7 @@ export interface WebhookEvent {
    */
   readonly identity: string | null;
   /**
-   * What is sent to receivers of a form; null where they are not told. At most WEBHOOK_BODY_BYTES_MAX, or it is not
+   * The content for receivers of a form; null where they are not told. At most WEBHOOK_BODY_BYTES_MAX, or it is not
    * sent.
    */
   readonly contentOf: (form: string) => WebhookContent | null;

@@ -1,4 +1,4 @@
-import type { Database } from '#store';
+import { createDueWorker, type Database } from '#store';
 import { createSealedTexts } from '#wire';
 import type { GuardedFetch } from '#network';
 import type { TaskKey } from '../task.ts';
@@ -61,21 +61,17 @@ export function createWebhooks({
     texts,
     now,
     random,
+    pollMs: pollMs === 0 ? null : pollMs,
     onLost,
     onError,
     ...(options.relayLimits ? { limits: options.relayLimits } : {}),
   });
-  const poll = pollMs === 0 ? null : setInterval(relay.wake, pollMs).unref();
-
   const store = createWebhookStore({ database, texts, now });
-  const sweep = async () => {
-    try {
-      for (let swept = SWEEP_BATCH; swept === SWEEP_BATCH;) swept = await store.sweep(SWEEP_BATCH);
-    } catch (error) {
-      onError(error);
-    }
-  };
-  const sweeper = pollMs === 0 ? null : setInterval(() => void sweep(), SWEEP_MS).unref();
+  const sweeper = createDueWorker({
+    turn: async () => (await store.sweep(SWEEP_BATCH)) === SWEEP_BATCH,
+    pauseMs: pollMs === 0 ? null : SWEEP_MS,
+    onError,
+  });
 
   return {
     ...store,
@@ -86,9 +82,7 @@ export function createWebhooks({
     },
     run: relay.run,
     async close() {
-      clearInterval(poll ?? undefined);
-      clearInterval(sweeper ?? undefined);
-      await relay.close();
+      await Promise.all([relay.close(), sweeper.close()]);
     },
   };
 }

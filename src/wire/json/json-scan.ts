@@ -1,4 +1,4 @@
-/** What was asked of a JSON text does not fit it: no object there, broken syntax, a key that stands twice. */
+/** A JSON text has no object at the place, broken syntax, or a key twice. */
 export class RawJsonError extends Error {
   override readonly name = 'RawJsonError';
 }

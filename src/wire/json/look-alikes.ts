@@ -18,8 +18,8 @@ export interface LookAlike {
   /** As it was sent. */
   readonly name: string;
   /**
-   * The name that it must have, if it is meant; null for one that is too long to tell, and for one that begins as
-   * the gateway's own do and is none of `own`.
+   * The name that is probably meant. null for one that is too long to tell, and for an unknown name with the gateway's
+   * own prefix.
    */
   readonly meant: string | null;
   readonly own?: readonly string[];
@@ -45,7 +45,7 @@ export function actedOn(names: readonly string[], others: readonly string[] = []
   };
 }
 
-/** What the names of members begin with that are said to the gateway. */
+/** Prefix of the members that are for the gateway. */
 const OWN = 'tollgate/';
 const OWN_FOLDED = 'tollgate';
 /** All signs that look like the one in it. */
@@ -55,11 +55,10 @@ const beginsAsOwn = (name: string): boolean =>
   SLASH.test(name) && foldName(name.slice(0, 64).split(SLASH, 1)[0]!) === OWN_FOLDED;
 
 /**
- * The first of `names` that is not one of those acted on, and that some decoder takes for one, or that only the
- * gateway could know and does not; null where there is none. Servers in Go match names without regard to case, ſ
- * and the Kelvin sign included, and some without regard to `_` and `-`; ProtoJSON and Pydantic have two spellings
- * for each name; one parser in Go took a name with U+0000 behind it for the name, and what is written in C ends a
- * name there.
+ * The first of `names` that some decoder takes for a name that is acted on, or that has the gateway's prefix and is
+ * unknown; null without one. Servers in Go match names without regard to case, ſ and the Kelvin sign included, and
+ * some without regard to `_` and `-`. ProtoJSON and Pydantic have two spellings for each name. One parser in Go
+ * ignored U+0000 behind a name, and in C a name ends there.
  */
 export function findLookAlike(names: Iterable<string>, { exact, meant, lettersMax, own }: ActedOn): LookAlike | null {
   for (const name of names) {
@@ -76,7 +75,7 @@ export function findLookAlike(names: Iterable<string>, { exact, meant, lettersMa
   return null;
 }
 
-/** What is wrong with a request that has a look-alike. */
+/** The fault of a request that has a look-alike. */
 export interface LookAlikeFault {
   readonly message: string;
   /** Path of the member that seems to be meant, or of the object where none is. */
@@ -98,12 +97,12 @@ export function lookAlikeFault(path: string, { name, meant, own }: LookAlike): L
 }
 
 /**
- * Where objects stand in another one, by their path in it, and what is acted on in each. `*` is every element of an
+ * Objects inside another one by their path, with the names that are acted on in each. `*` is every element of an
  * array.
  */
 export type ActedOnAt = readonly (readonly [path: readonly string[], names: ActedOn])[];
 
-/** The first look-alike in the objects that `at` names; null where there is none. `path` is that of `object` itself. */
+/** The first look-alike in the objects at the paths of `at`; null without one. `path` is that of `object` itself. */
 export function lookAlikeAt(object: object, at: ActedOnAt, path = ''): LookAlikeFault | null {
   for (const [below, names] of at) {
     const found = search(object, below, 0, names);
@@ -147,13 +146,13 @@ function lookAlikeIn(object: object, names: ActedOn): Found | null {
 /** A longer name is nobody's. */
 const FOLDED_CHARS_MAX = 1_024;
 
-/** Everything that no decoder reads a name by: signs, spaces, marks, controls, what is not seen. */
+/** Characters that no decoder tells names apart by: signs, spaces, marks, controls, and invisible ones. */
 const NO_LETTERS = /[^\p{L}\p{N}]+|\p{Default_Ignorable_Code_Point}+/gu;
 const ASCII = /^[\0-\x7f]*$/;
 
 /**
- * What all spellings have in common that a decoder may take for one name: small letters and digits. '' for what has
- * more than `lettersMax` of them.
+ * The form that all spellings of one name share: small letters and digits. Empty for a name with more than
+ * `lettersMax` of them.
  */
 export function foldName(name: string, lettersMax = 64): string {
   if (name.length > FOLDED_CHARS_MAX) return '';

@@ -46,33 +46,38 @@ export interface ResponseMessage extends RawMessage {
 export type JsonRpcMessage = RequestMessage | NotificationMessage | ResponseMessage;
 
 /**
- * One message of JSON text; undefined where it is not JSON, null where it is no JSON-RPC 2.0 message (a batch is
- * none). A key that stands twice in the message, in `params` or in `params._meta` makes it null as well: readers
- * differ in which one they take, and what is billed must be what the provider sees. `params` and `_meta` are
- * objects where they are there.
+ * One message of JSON text. undefined: the text is not JSON. null: it is JSON, but no JSON-RPC 2.0 message; a batch
+ * is no message. A key that stands twice in the message, in `params` or in `params._meta` gives null as well: readers
+ * differ in which of the two they take, and the provider must see what was billed. `params` and `_meta` are objects
+ * where they are present.
  */
 export function parseMessage(text: string): JsonRpcMessage | null | undefined {
+  const raw = parseRaw(text);
+  if (!raw || raw.value['jsonrpc'] !== '2.0') return raw && null;
+  const { params, method } = raw.value;
+  if (params !== undefined && !(isObject(params) && (!Object.hasOwn(params, '_meta') || isObject(params['_meta']))))
+    return null;
+  return method === undefined ? toResponse(raw) : toCall(raw);
+}
+
+const PARAMS_META = ['params', '_meta'];
+
+/** A JSON object as parseMessage reads one, before it is known to be a message. Gives undefined and null likewise. */
+export function parseRaw(text: string): RawMessage | null | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
     return undefined;
   }
-  if (!isObject(value) || value['jsonrpc'] !== '2.0') return null;
-  const { params } = value;
-  if (params !== undefined && !(isObject(params) && (!Object.hasOwn(params, '_meta') || isObject(params['_meta']))))
-    return null;
-  let members: Members;
+  if (!isObject(value)) return null;
   try {
-    members = membersAlong(text, PARAMS_META);
+    return { text, value, members: membersAlong(text, PARAMS_META) };
   } catch (error) {
     if (error instanceof RawJsonError) return null;
     throw error;
   }
-  return value['method'] === undefined ? toResponse({ text, value, members }) : toCall({ text, value, members });
 }
-
-const PARAMS_META = ['params', '_meta'];
 
 function toCall(raw: RawMessage): RequestMessage | NotificationMessage | null {
   const { text, value, members } = raw;

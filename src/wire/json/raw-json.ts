@@ -15,7 +15,7 @@ import {
 
 export { RawJsonError };
 
-/** Where a value stands in the text: UTF-16 offsets, `end` is behind its last character. */
+/** The place of a value in the text: UTF-16 offsets, `end` is behind its last character. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -148,8 +148,8 @@ export function removeMember(text: string, at: number, key: string): Edit | null
 }
 
 /**
- * The object at `span` with several members set (JSON text) or removed (null) at once, as one edit: single edits
- * could collide at a comma. What stays keeps its place, spelling and white space; what is new comes last.
+ * One edit that sets (JSON text) or removes (null) several members of the object at `span`: single edits could collide
+ * at a comma. Other members keep their place, spelling and white space; new ones come last.
  */
 export function withMembers(text: string, span: Span, change: Readonly<Record<string, string | null>>): Edit {
   const members = membersOf(text, span.start);

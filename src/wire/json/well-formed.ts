@@ -59,7 +59,7 @@ export class Halves {
 /** So many bytes are looked at one by one before the native search is asked. */
 const NEAR = 32;
 
-/** The next backslash; at least `until` where there is none before. */
+/** The next backslash; at least `until` without one before. */
 function plainUntil(json: Buffer, from: number, until: number): number {
   const near = Math.min(from + NEAR, until);
   for (let i = from; i < near; i++) if (json[i] === BACKSLASH) return i;
@@ -76,7 +76,7 @@ function halfAt(json: Buffer, at: number): 'high' | 'low' | null {
   return second < 12 ? 'high' : 'low';
 }
 
-/** The value of a hexadecimal digit; -1 for what is none. */
+/** The value of a hexadecimal digit; -1 for any other byte. */
 function hexAt(json: Buffer, at: number): number {
   const byte = json[at] ?? 0;
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;

@@ -13,7 +13,7 @@ export interface Answer {
    * Writes the response, which ends the reply. `status` and `headers` are those of a reply without events before it.
    */
   end(text: string, status: number, headers?: Readonly<Record<string, string>>, eventId?: string | null): void;
-  /** Ends a reply that has no response: the client cancelled, or there is none to give. */
+  /** Ends a reply without a response: the client cancelled, or none can be given. */
   close(): void;
 }
 
@@ -42,7 +42,7 @@ export function createAnswer(options: AnswerOptions): Answer {
   return new HttpAnswer(options);
 }
 
-/** The answer is itself what is kept alive: there is one for each request, so it is one object. */
+/** The answer is itself the stream that is kept alive, to save an object for each request. */
 class HttpAnswer implements Answer, Silent {
   quietTicks = 0;
   place = -1;

@@ -1,4 +1,4 @@
-import { createBytePile } from '../byte-pile.ts';
+import { createByteBuffer } from '../byte-buffer.ts';
 
 export interface SseEvent {
   /** `message` where the event names none. */
@@ -20,7 +20,7 @@ export interface EventReader {
   end(): readonly SseEvent[];
 }
 
-/** A stream of events that is none, or one whose event is longer than the cap. */
+/** A stream of events whose event is longer than the cap. */
 export class EventError extends Error {
   override readonly name = 'EventError';
 }
@@ -34,9 +34,9 @@ const CR = 0x0d;
  * `bytesMax`; events before it are given first, and the error comes with the next call.
  */
 export function createEventReader({ bytesMax }: { readonly bytesMax: number }): EventReader {
-  /** Bytes of the event that has no blank line yet. */
   const tooLong = () => new EventError(`an event of the stream is longer than ${bytesMax} bytes`);
-  const pile = createBytePile(bytesMax, tooLong);
+  /** Bytes of the event whose blank line has not come yet. */
+  const pending = createByteBuffer(bytesMax, tooLong);
   let lineEmpty = true;
   /** The chunk before ended in CR: an LF that follows belongs to it. */
   let afterCr = false;
@@ -61,7 +61,7 @@ export function createEventReader({ bytesMax }: { readonly bytesMax: number }): 
       afterCr = false;
       if (chunk[0] === LF) {
         i = 1;
-        if (pile.length === 0) start = 1;
+        if (pending.length === 0) start = 1;
         else crlf = true;
       }
     }
@@ -86,10 +86,10 @@ export function createEventReader({ bytesMax }: { readonly bytesMax: number }): 
         crlf = withLf;
         continue;
       }
-      if (pile.length > 0) {
-        pile.push(chunk, start, end + 1);
-        read(pile.bytes, 0, pile.length, events);
-        pile.clear();
+      if (pending.length > 0) {
+        pending.push(chunk, start, end + 1);
+        read(pending.bytes, 0, pending.length, events);
+        pending.clear();
       } else if (end > start) {
         if (end + 1 - start > bytesMax) throw tooLong();
         read(chunk, start, end + 1, events);
@@ -98,7 +98,7 @@ export function createEventReader({ bytesMax }: { readonly bytesMax: number }): 
       crlf = false;
       start = i;
     }
-    if (start < length) pile.push(chunk, start, length);
+    if (start < length) pending.push(chunk, start, length);
   }
 
   return {
@@ -115,12 +115,12 @@ export function createEventReader({ bytesMax }: { readonly bytesMax: number }): 
     },
     end() {
       if (fault) throw fault;
-      if (pile.length === 0) return [];
+      if (pending.length === 0) return [];
       const events: SseEvent[] = [];
       const missing = Buffer.from(lineEmpty && !afterCr ? '\n' : '\n\n');
-      pile.push(missing, 0, missing.length);
-      read(pile.bytes, 0, pile.length, events);
-      pile.clear();
+      pending.push(missing, 0, missing.length);
+      read(pending.bytes, 0, pending.length, events);
+      pending.clear();
       return events;
     },
   };

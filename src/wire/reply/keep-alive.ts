@@ -1,6 +1,6 @@
 /** A stream that is kept alive through silence. Made by createSilent. */
 export interface Silent {
-  /** Ticks since its last byte; whoever writes sets it to 0. */
+  /** Ticks since its last byte. Its writer sets it to 0. */
   quietTicks: number;
   /** Writes a comment, which clients skip. */
   beat(): void;

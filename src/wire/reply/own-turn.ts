@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 
-/** What is larger is read in turns. Below, reading it takes about a millisecond. */
+/** A larger text is read in turns. Below, reading it takes about a millisecond. */
 export const OWN_TURN_BYTES = 64 * 1024;
 
 let last: Promise<unknown> = Promise.resolve();

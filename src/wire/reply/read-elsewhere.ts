@@ -45,7 +45,7 @@ function next(): void {
 }
 
 function start(): Worker {
-  // Without the flags of this process, of which some (--input-type) are refused in a worker.
+  // Without the flags of this process: a worker refuses some of them (--input-type).
   const started = new Worker(new URL('./reading-worker.ts', import.meta.url), {
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MIB },

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 
-/** Where a reply is written to: the client's connection, or something that also keeps a copy. */
+/** The target of a reply: the client's connection, or something that also keeps a copy. */
 export interface ReplySink {
   /** The client is gone: nothing that is written arrives. */
   readonly closed: boolean;

@@ -4,7 +4,8 @@ import { createServer, type Caller, type Catalog } from '#gateway';
 import { createGuardedFetch } from '#network';
 import { createWebhooks } from '#tasks';
 import type { LostDelivery } from '../../../src/tasks/webhooks/webhook.ts';
-import type { Ask, Out } from '../../../src/a2a/door/ask.ts';
+import type { Ask } from '../../../src/a2a/door/ask.ts';
+import type { ReplyWriter } from '../../../src/a2a/door/reply-writer.ts';
 import { createPush } from '../../../src/a2a/push/create-push.ts';
 import { createOwnAddresses, type OwnAddress } from '../../../src/a2a/push/own-address.ts';
 import { METHODS, type Operation } from '../../../src/a2a/wire/methods.ts';
@@ -85,12 +86,12 @@ export async function pushWorld({ allowPrivate = true, publicUrl = PUBLIC_URL } 
     service = 'acme/agent',
   ): Promise<unknown> => {
     let result: unknown;
-    const out: Pick<Out, 'result'> = {
+    const out: Pick<ReplyWriter, 'result'> = {
       async result(text) {
         result = JSON.parse(text);
       },
     };
-    await push.answer(ask(version, operation, params, by, service), out as Out, async () => {});
+    await push.answer(ask(version, operation, params, by, service), out as ReplyWriter, async () => {});
     return result;
   };
 

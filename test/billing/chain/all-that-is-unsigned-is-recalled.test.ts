@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createLedger, escrowOf, MICRO_USD_MAX, treasuryOf } from '#billing';
 import { createWithdrawalRows } from '../../../src/chains/withdrawal-rows.ts';
-import { createWithdrawals, outgoingOf } from '../../../src/chains/withdrawals.ts';
+import { outgoingOf } from '../../../src/chains/withdrawal-payout.ts';
+import { createWithdrawals } from '../../../src/chains/withdrawals.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
 
 const NETWORK = 'eip155:1';

@@ -10,23 +10,28 @@ test('a row that takes long holds up no other, and is not looked at twice at onc
   const claims = [[row('hangs'), row('a')], [row('hangs'), row('b')], []];
   const room: number[] = [];
   const looks = createLookAfter({
-    claim: async (limit) => (room.push(limit), claims.shift() ?? []),
+    network: 'eip155:1',
+    rows: {
+      claim: async (_network, limit) => (room.push(limit), claims.shift() ?? []),
+      schedule: async (id) => void scheduled.push(id),
+    },
     carryOn: async ({ id }) => {
       begun.push(id);
       if (id === 'hangs') await hangs.promise;
     },
-    schedule: async (id) => void scheduled.push(id),
+    pauseMs: null,
     onProblem() {},
+    onError() {},
     now: () => 0,
   });
-  await looks.begin();
+  looks.wake();
   await expect.poll(() => scheduled).toEqual(['a']);
-  await looks.begin();
+  looks.wake();
   await expect.poll(() => scheduled).toEqual(['a', 'b']);
   expect(begun).toEqual(['hangs', 'a', 'b']);
   expect(room).toEqual([32, 31]);
   hangs.resolve(undefined);
-  await looks.done();
+  await looks.close();
   expect(scheduled).toEqual(['a', 'b', 'hangs']);
 });
 

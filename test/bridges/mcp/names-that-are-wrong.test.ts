@@ -75,7 +75,7 @@ test.each([
     'mcp/acme/kit/test_simple_txet',
     'Tool not found: mcp/acme/kit/test_simple_txet. The nearest: mcp/acme/kit/test_simple_te',
   ],
-  ['q', 'Agent not found: q. GET /api/v1/agents lists those that there are'],
+  ['q', 'Agent not found: q. GET /api/v1/agents lists all agents'],
 ])('A2A at /a2a/%s', async (service, message) => {
   expect((await send(service, 'hello')).message).toContain(message);
 });

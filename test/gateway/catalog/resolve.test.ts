@@ -108,7 +108,7 @@ describe('an unknown name', () => {
   test('of a tool is not_found', () => {
     expect(errorOf('nothing', 'tool')).toMatchObject({
       code: 'not_found',
-      message: 'Service not found: nothing. GET /api/v1/tools lists those that there are',
+      message: 'Service not found: nothing. GET /api/v1/tools lists all tools',
       param: 'service',
     });
   });

@@ -29,7 +29,7 @@ test('what is charged by use has a cap, and nothing else has', () => {
     { key: 'agents[0].pricing.per_call_max', wrong: 'is missing' },
   ]);
   expect(problemsOf(block('agents', CAP))).toMatchObject([
-    { key: 'agents[0].pricing.per_call_max', wrong: 'is there without a price by use' },
+    { key: 'agents[0].pricing.per_call_max', wrong: 'is given without a price by use' },
   ]);
   expect(load(block('agents', { 'pricing.prompt': '1', ...CAP })).services[0]!.service).toMatchObject({
     priceCap: 500_000n,

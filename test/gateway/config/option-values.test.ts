@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Config } from '../../../src/config/config.ts';
-import { OPTIONS, type OptionKey } from '../../../src/config/options.ts';
+import type { Option } from '../../../src/config/option.ts';
+import { SECTIONS, type OptionKey } from '../../../src/config/options.ts';
 import { load, problemsOf } from './load.ts';
 
 interface Case {
@@ -372,9 +373,9 @@ const CASES = {
   'payments.address_cooldown_s': {
     toml: '60',
     wrong: '-1',
-    of: (c) => c.payments.addressCooldownMs,
-    is: 60_000,
-    fallback: 86_400_000,
+    of: (c) => c.payments.addressCooldownS,
+    is: 60,
+    fallback: 86_400,
   },
   'payments.watch_ms': { toml: '100', wrong: '99', of: (c) => c.payments.watchMs, is: 100, fallback: 5_000 },
   'payments.compare_ms': {
@@ -385,6 +386,12 @@ const CASES = {
     fallback: 300_000,
   },
 } as const satisfies Record<OptionKey, Case>;
+
+const OPTIONS = new Map(
+  Object.entries(SECTIONS).flatMap(([name, options]) =>
+    Object.entries<Option<unknown>>(options).map(([key, option]) => [`${name}.${key}`, option]),
+  ),
+);
 
 const section = (key: OptionKey, value: string) => `[${key.split('.')[0]}]\n${key.split('.')[1]} = ${value}\n`;
 
@@ -413,13 +420,13 @@ describe.each(cases)('%s', (key, one) => {
   test('follows std::env::NAME only where it is a secret', () => {
     const text = section(key, '"std::env::SOME_NAME"');
     const env = { SOME_NAME: textOf(one) };
-    if (OPTIONS[key].secret) expect(of(load(text, { env }))).toBe(is);
+    if (OPTIONS.get(key)!.secret) expect(of(load(text, { env }))).toBe(is);
     else expect(problemsOf(text, { env })).toHaveLength(1);
   });
 });
 
 const withVariable = cases.flatMap(([key, one]) =>
-  OPTIONS[key].env === null ? [] : [[OPTIONS[key].env, key, one] as const],
+  OPTIONS.get(key)!.env === null ? [] : [[OPTIONS.get(key)!.env!, key, one] as const],
 );
 
 test.each(withVariable)('%s sets %s, over the file', (variable, key, one) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { OPTIONS } from '../../../src/config/options.ts';
+import { SECTIONS } from '../../../src/config/options.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 import { modelBlock, problemsOf } from './load.ts';
 
@@ -14,7 +14,9 @@ const HOSTILE = [
   `env::${CANARY}`,
 ];
 
-const secretKeys = Object.entries(OPTIONS).flatMap(([key, option]) => (option.secret ? [key] : []));
+const secretKeys = Object.entries(SECTIONS).flatMap(([section, options]) =>
+  Object.entries(options).flatMap(([key, { secret }]) => (secret ? [`${section}.${key}`] : [])),
+);
 
 test('there are secrets to test', () => {
   expect(secretKeys).toEqual([

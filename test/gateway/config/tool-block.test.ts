@@ -22,7 +22,7 @@ describe('the tools of an MCP server', () => {
     ['roots', 'false'],
   ])('have no %s without a command', (key, value) => {
     expect(problemsOf(block('tools', { [key]: value }))).toMatchObject([
-      { key: `tools[0].${key}`, wrong: 'is there without command' },
+      { key: `tools[0].${key}`, wrong: 'is given without command' },
     ]);
   });
 

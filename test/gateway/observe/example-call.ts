@@ -53,10 +53,7 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     parent: null,
     lendable: 0n,
     exchange: {
-      request: () => {
-        throw new Error('not asked for here');
-      },
-      reader: () => {
+      converse: () => {
         throw new Error('not asked for here');
       },
     },

@@ -90,7 +90,7 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     startWatch(one, clock, looks.look);
     clock.now += 2_000;
     await looks.reached(2);
-    await vi.waitFor(() => expect(looks.now).toBe(0));
+    await vi.waitFor(() => expect(looks.now).toBe(0), { timeout: 8_000 });
     await released(one, clock);
     clock.now += 60_000;
     await looks.reached(4);
@@ -184,7 +184,7 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
       const before = looks.looked.length;
       clock.now += pause;
       await looks.reached(before + 80);
-      await vi.waitFor(() => expect(looks.now).toBe(0));
+      await vi.waitFor(() => expect(looks.now).toBe(0), { timeout: 8_000 });
       await released(one, clock);
       // Each was looked at once.
       expect(new Set(looks.looked.slice(before)).size).toBe(80);
@@ -192,7 +192,7 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     }
     ends = true;
     clock.now += 10_000;
-    await vi.waitFor(() => expect(one.ended.length + two.ended.length).toBe(80));
+    await vi.waitFor(() => expect(one.ended.length + two.ended.length).toBe(80), { timeout: 8_000 });
     expect(looks.most.task).toBe(1);
   });
 

@@ -1,4 +1,3 @@
-import type { ClientHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { keepAlive } from '../../../src/network/tunnel/keep-alive.ts';
@@ -18,11 +17,10 @@ function watch() {
   const wire = { bytesRead: 0, bytesWritten: 0, writableLength: 0 };
   const silent = vi.fn();
   let pings = 0;
-  const session = { destroyed: false, ping: () => pings++ };
   const stop = keepAlive({
-    session: session as unknown as ClientHttp2Session,
     wire: wire as unknown as Socket,
     silenceMs: SILENCE_MS,
+    ping: () => pings++,
     silent,
   });
   return { wire, silent, stop, pings: () => pings };

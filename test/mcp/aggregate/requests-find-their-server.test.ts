@@ -153,7 +153,7 @@ test('a name that there is not is refused with the nearest', async () => {
   expect(errorOf(resolve('tools/call', { name: 'find_tool' }))).toMatchObject({ data: { nearest: ['find_tools'] } });
   expect(errorOf(resolve('tools/call', { name: 'zzz\u0007' }))).toEqual({
     code: -32602,
-    message: 'There is no tool zzz here. tools/list shows those that there are',
+    message: 'There is no tool zzz here. tools/list shows all',
     data: { nearest: [] },
   });
   for (const params of [{}, { name: 7 }, { name: '' }, { name: 'constructor__x' }, { name: 'x'.repeat(100_000) }])

@@ -40,7 +40,7 @@ test('an account has so many streams at services and no more, longer than a call
 
 test('a place is free again when its stream is over, however that ends', async () => {
   const account = { account: 'tollgate:local:alice', key: null, wallet: null };
-  const knock = { caller: account, requestId: 'r', headers: {}, selection: null, gone: new AbortController().signal };
+  const context = { caller: account, requestId: 'r', headers: {}, selection: null, gone: new AbortController().signal };
   const request = {
     client: 'modern',
     message: { id: 1, idText: '1', method: 'subscriptions/listen' },
@@ -61,9 +61,9 @@ test('a place is free again when its stream is over, however that ends', async (
     end: (text: string) => void said.push(text),
     close: () => void said.push('closed'),
   };
-  await expect(run('acme', request, knock, answer)).rejects.toThrow('broken');
+  await expect(run('acme', request, context, answer)).rejects.toThrow('broken');
   expect(places.count).toBe(0);
-  await run('acme', request, knock, answer);
+  await run('acme', request, context, answer);
   expect(said.map((text) => JSON.parse(text) as object)).toEqual([
     {
       jsonrpc: '2.0',

@@ -27,17 +27,17 @@ test('sessions that are opened and abandoned leave nothing: not in memory, not i
     while (begun++ < SESSIONS) await open(gateway.url, `user${begun % 7}`);
   };
   await Promise.all(Array.from({ length: 16 }, opener));
-  expect([gateway.sessions.count, await started.rows(), server.open.size]).toEqual([SESSIONS, SESSIONS, SESSIONS]);
+  expect([gateway.sessions.count(), await started.rows(), server.open.size]).toEqual([SESSIONS, SESSIONS, SESSIONS]);
   started.clock.ahead += GONE_MS - 60_000;
   expect(await gateway.sessions.sweep()).toBe(0);
   // What is in memory alone is forgotten earlier, as the database can give it back.
-  expect([gateway.sessions.count, await started.rows()]).toEqual([0, SESSIONS]);
+  expect([gateway.sessions.count(), await started.rows()]).toEqual([0, SESSIONS]);
   started.clock.ahead += 120_000;
   let swept = 0;
   for (let of = -1; of !== 0; swept += of) of = await gateway.sessions.sweep();
   expect(swept).toBe(SESSIONS);
   expect([
-    gateway.sessions.count,
+    gateway.sessions.count(),
     await started.rows(),
     server.open.size,
     gateway.listens.count,
@@ -78,12 +78,12 @@ test('a stream that is listened on keeps its session', async () => {
     started.clock.ahead += IDLE_MS;
     expect(await gateway.sessions.sweep()).toBe(0);
   }
-  expect([gateway.sessions.count, gateway.listens.count]).toEqual([1, 1]);
+  expect([gateway.sessions.count(), gateway.listens.count]).toEqual([1, 1]);
   leave.abort();
   while (gateway.listens.count > 0) await new Promise((resolve) => setImmediate(resolve));
   started.clock.ahead += GONE_MS;
   expect(await gateway.sessions.sweep()).toBe(1);
-  expect([gateway.sessions.count, await started.rows(), server.open.size]).toEqual([0, 0, 0]);
+  expect([gateway.sessions.count(), await started.rows(), server.open.size]).toEqual([0, 0, 0]);
 });
 
 test('one gateway does not end what another one uses', async () => {

@@ -17,7 +17,7 @@ test('a session goes on at another gateway, and after a restart', async () => {
   const second = await world.gateway();
   expect((await post(second.url, 'bob', id, LIST)).status).toBe(404);
   // What is another's is not even taken into memory.
-  expect(second.sessions.count).toBe(0);
+  expect(second.sessions.count()).toBe(0);
   const call = { jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'echo', arguments: { text: 'two' } } };
   expect(await (await post(second.url, 'alice', id, call)).text()).toContain('two');
   expect((await post(second.url, 'bob', id, call)).status).toBe(404);
@@ -38,7 +38,7 @@ test('one that was ended at another gateway is over here, at the latest when the
   expect(server.sessions()).toHaveLength(0);
   // Its server does not know it any more, so that the store is asked at once.
   expect((await post(here.url, 'alice', id, LIST)).status).toBe(404);
-  expect(here.sessions.count).toBe(0);
+  expect(here.sessions.count()).toBe(0);
 });
 
 test('an end that the server does not tell is noticed within a minute of use', async () => {

@@ -66,9 +66,9 @@ test('memory holds so many and no more, and the others are taken up when they ar
   const { world: started, gateway, list } = await world({ sessionsInMemoryMax: 2 });
   const ids = [];
   for (let n = 0; n < 5; n++) ids.push(await open(gateway.url, 'alice'));
-  expect(gateway.sessions.count).toBe(2);
+  expect(gateway.sessions.count()).toBe(2);
   for (const id of ids) expect(await list(id)).toBe(200);
-  expect(gateway.sessions.count).toBe(2);
+  expect(gateway.sessions.count()).toBe(2);
   expect(await started.rows()).toBe(5);
 });
 

@@ -26,6 +26,7 @@ import {
   createRetryBudget,
   createRouter,
   createServer,
+  createServe,
   NO_PAYMENTS,
   toBillable,
   type Call,
@@ -214,7 +215,7 @@ async function startGateway(
   };
   const idempotency = createIdempotency(database, { now, runningTtlMs: 60_000 });
   const runTurn = createRunTurn({
-    answerCall: createAnswerCall({ pipeline, idempotency, payments: NO_PAYMENTS, onError }),
+    answerCall: createAnswerCall({ pipeline, serve: createServe({ idempotency, payments: NO_PAYMENTS }), onError }),
     keepTask: { tasks: NO_TASKS, ttlMs: 0 },
     servers,
     legs: {

@@ -9,6 +9,8 @@ import {
   type Idempotency,
   type Offer,
   type Pipeline,
+  type Send,
+  type UpstreamExchange,
   type UpstreamRequest,
 } from '#gateway';
 import type { RateDecision } from '../../../src/gateway/limits/limiter.ts';
@@ -59,6 +61,27 @@ const rate: RateDecision = {
   tokens: { perMinute: 100, limit: 100, remaining: 100, resetS: 0 },
 };
 
+/** The scripted reply as an upstream gives it: each chunk is one read. */
+function exchangeOf({ status = 200, headers, chunks }: ScriptedReply, stream: boolean): UpstreamExchange {
+  const arriving = (async function* read() {
+    yield* chunks;
+  })();
+  return {
+    head: Promise.resolve({
+      status,
+      headers: headers ?? { 'content-type': stream ? 'text/event-stream' : 'application/json' },
+      scrub: (text) => text,
+      async read() {
+        const { done, value } = await arriving.next();
+        return done ? null : [Buffer.from(value)];
+      },
+      discard: () => void arriving.return(),
+    }),
+    abort: () => {},
+    over: () => {},
+  };
+}
+
 /** Repeated requests need a database, so they are tested where there is one. */
 const refuse = () => Promise.reject(new Error('there are no idempotency keys here'));
 const NO_IDEMPOTENCY: Idempotency = {
@@ -87,21 +110,16 @@ export async function startGateway(options: GatewayOptions) {
   async function* run(call: Call, signal: AbortSignal): AsyncGenerator<Frame, void, undefined> {
     signal.addEventListener('abort', () => state.aborted.push(call.id));
     try {
-      if (!('request' in call.exchange)) throw new Error('chat calls are no conversations');
-      const request = call.exchange.request(offer);
-      state.upstream.push(request);
-      const reader = call.exchange.reader(offer);
-      const reply = options.reply(request, call);
-      const status = reply.status ?? 200;
-      if (status >= 400) throw reader.failure(status, Buffer.from([...(reply.chunks as Iterable<string>)].join('')));
-      reader.head(status, reply.headers ?? { 'content-type': call.stream ? 'text/event-stream' : 'application/json' });
-      yield { type: 'head', status, provider: offer.provider };
-      for await (const chunk of reply.chunks) {
-        const out = reader.data(Buffer.from(chunk));
-        if (out) yield { type: 'data', bytes: out };
-        if (reader.finished) break;
-      }
-      const end = reader.end();
+      const send: Send = (request) => {
+        state.upstream.push(request);
+        return exchangeOf(options.reply(request, call), call.stream);
+      };
+      const talk = call.exchange.converse(offer, send, signal, send);
+      let step = await talk.next();
+      yield { type: 'head', status: talk.status ?? 200, provider: offer.provider };
+      for (; !step.done; step = await talk.next())
+        if (step.value.byteLength > 0) yield { type: 'data', bytes: step.value };
+      const end = step.value;
       await options.settle?.();
       state.settled.push(call.id);
       const settlement = { charged: options.charged ?? 123n, fee: 3n, drawn: 0n, shortfall: 0n };

@@ -1,6 +1,6 @@
 import type { ReplyEnd, ReplyReader } from '#gateway';
-import type { ChatTail, ReplyContext } from '../../../src/openai/chat-end.ts';
-import { createChatStreamReader, type StreamReaderOptions } from '../../../src/openai/chat-stream-reader.ts';
+import type { ChatTail, ReplyContext } from '../../../src/openai/reply/chat-end.ts';
+import { createChatStreamReader, type StreamReaderOptions } from '../../../src/openai/stream/chat-stream-reader.ts';
 
 export const CONTEXT: ReplyContext = {
   callId: 'gen-1',

@@ -53,8 +53,8 @@ function isJsonObject(text: string, limits: JsonLimits): boolean {
 }
 
 /**
- * The property that a text is for: the only one that there is, or the only one that has to be there. null where
- * there is none such, or it is no text.
+ * The property that a text is for: the only property, or the only required one. null where there is no such property,
+ * or where it takes no text.
  */
 function onlyText(schema: JsonObject): string | null {
   const properties = propertiesOf(schema);
@@ -75,7 +75,7 @@ const requiredOf = ({ required }: JsonObject): readonly string[] =>
 const SHOWN_MAX = 20;
 const SHOWN_CHARS = 64;
 
-/** What a tool takes, for whoever said something else. All of it is a stranger's word. */
+/** The arguments that a tool takes, for an error. All of it is the server's word. */
 function shown(schema: JsonObject): string {
   const properties = Object.entries(propertiesOf(schema));
   if (properties.length === 0) return 'takes no arguments: say {}';

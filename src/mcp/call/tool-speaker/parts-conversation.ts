@@ -6,7 +6,14 @@ import {
   type SseEvent,
   UpstreamFailure,
 } from '#wire';
-import { type Conversation, encodePartsEvent, type PartsEnd, type PartsEvent, type ReplyEnd } from '#gateway';
+import {
+  type Conversation,
+  encodePartsEvent,
+  type PartsEnd,
+  type PartsEvent,
+  type ReplyEnd,
+  type Talk,
+} from '#gateway';
 import { ERROR } from '../../wire/revisions.ts';
 import type { McpTail } from '../../turn/turn.ts';
 import { failureText, resultParts } from './result-parts.ts';
@@ -16,14 +23,14 @@ export interface PartsConversationOptions {
   readonly progressToken: string;
   /** Longest event of a server. */
   readonly bytesMax: number;
-  /** What the asker is told whom the tool asks for more. */
+  /** The error where the tool asks for more input. */
   readonly askedForInput: string;
 }
 
 /**
  * The conversation of a `tools/call`, in parts: its data frames hold PartsEvents, the tail of its end is a PartsEnd.
  */
-export function partsConversation(talk: Conversation, options: PartsConversationOptions): Conversation {
+export function partsConversation(talk: Conversation<Talk>, options: PartsConversationOptions): Conversation {
   return {
     begin: (call) => talk.begin?.(call),
     async *converse(offer, send, signal, detached) {
@@ -43,13 +50,13 @@ export function partsConversation(talk: Conversation, options: PartsConversation
           if (heard.length > 0) yield Buffer.concat(heard.map(encodePartsEvent));
         }
       } finally {
-        if (!over) await said.return(NO_END);
+        if (!over) await said.return?.(NO_END);
       }
     },
   };
 }
 
-/** What a conversation that is broken off returns; nobody reads it. */
+/** Nobody reads it: the conversation was broken off. */
 const NO_END: ReplyEnd = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [], tail: null };
 
 const PROGRESS_CHARS_MAX = 1_000;

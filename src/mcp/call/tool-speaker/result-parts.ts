@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '#wire';
 import type { FilePart, Part } from '#gateway';
 
 /**
- * What the result of a `tools/call` says, in parts: texts, the structured content where no text says the same,
+ * The result of a `tools/call` in parts: texts, the structured content where no text says the same,
  * files for what is binary or linked. What is of a kind that is not known here is data.
  */
 export function resultParts({ content, structuredContent }: JsonObject): readonly Part[] {

@@ -1,12 +1,12 @@
 import { GatewayError, type JsonLimits, type JsonObject, parseMessage, printable, type RequestMessage } from '#wire';
 import { type Catalog, newCallId, nearestHint, type Speaker } from '#gateway';
-import type { ServiceListing } from '../../catalogue/merge-listings.ts';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { LEGACY_METHODS } from '../../wire/revisions.ts';
 import { priceOfTool } from '../../turn/tool-price.ts';
 import { callArguments } from './call-arguments.ts';
+import { createToolLookup } from './tool-lookup.ts';
 import { partsConversation } from './parts-conversation.ts';
-import { TOOL_NAME_MAX, turnCall, type TurnCallDeps } from '../turn-call.ts';
+import { turnCall, type TurnCallDeps } from '../turn-call.ts';
 import type { Turn } from '../../turn/turn.ts';
 
 export interface ToolSpeakerDeps extends TurnCallDeps {
@@ -34,67 +34,14 @@ export interface ToolSpeaker {
   toolsOf(service: string): Promise<readonly SpokenTool[]>;
 }
 
-/** Of a pinned service's and its tool's. */
-const NAME_MAX = 512;
-const LISTED_WITHIN_MS = 5_000;
 /** Names that a misspelt one is compared with. */
 const NEAR_MAX = 1_000;
 const SENTENCE_MAX = 200;
 
-/** Where a name leads. */
-interface Place {
-  /** The service, as the caller wrote it. */
-  readonly target: string;
-  readonly tool: string;
-  readonly listing: ServiceListing;
-}
-
 /** Tools spoken to in parts: each ask is one `tools/call`, which costs what it costs a client of MCP. */
 export function createToolSpeaker(deps: ToolSpeakerDeps): ToolSpeaker {
   const { catalog, catalogue, limits, bytesMax } = deps;
-
-  function serviceOf(target: string): ServiceListing | null {
-    const exact = catalogue.service(target);
-    // A provider's service, or one with a word on how its provider is chosen.
-    if (exact || !target.includes(':')) return exact;
-    try {
-      return catalogue.service(catalog.resolve(target, 'tool').service);
-    } catch (error) {
-      if (error instanceof GatewayError) return null;
-      throw error;
-    }
-  }
-
-  /** The longest service that there is has the name; the rest is its tool's. */
-  function locate(name: string): Place | null {
-    if (name.length > NAME_MAX) return null;
-    for (let slash = name.lastIndexOf('/'); slash > 0; slash = name.lastIndexOf('/', slash - 1)) {
-      const target = name.slice(0, slash);
-      const listing = serviceOf(target);
-      if (listing === null) continue;
-      const tool = name.slice(slash + 1);
-      if (tool === '' || tool.length > TOOL_NAME_MAX) return null;
-      const complete = listing.listings.every((one) => one !== null && !one.truncated);
-      return listing.tools.has(tool) || !complete ? { target, tool, listing } : null;
-    }
-    return null;
-  }
-
-  function* names(): Generator<string> {
-    for (const service of catalogue.services())
-      for (const tool of catalogue.service(service)?.tools.keys() ?? []) yield `${service}/${tool}`;
-  }
-
-  /** Waits for the lists of a service that was never reached. */
-  async function listed(service: string): Promise<ServiceListing | null> {
-    const listing = catalogue.service(service);
-    if (listing === null || listing.listings.some((one) => one !== null)) return listing;
-    const late = Promise.withResolvers<void>();
-    const timer = setTimeout(late.resolve, LISTED_WITHIN_MS);
-    await Promise.race([catalogue.tried(service), late.promise]);
-    clearTimeout(timer);
-    return catalogue.service(service);
-  }
+  const { locate, listed, names } = createToolLookup(deps);
 
   function unknown(name: string): GatewayError {
     const hint = nearestHint(name, take(names(), NEAR_MAX)) || 'Names are <service>/<tool>';
@@ -160,7 +107,6 @@ export function createToolSpeaker(deps: ToolSpeakerDeps): ToolSpeaker {
           turn,
         );
         const askedForInput = `The tool ${printable(tool)} asks for input, which cannot be given to it here: call it as MCP, at /mcp/${listing.service}`;
-        if (!('converse' in call.exchange)) throw new Error('a turn is a conversation');
         return {
           ...call,
           exchange: partsConversation(call.exchange, { progressToken: callId, bytesMax, askedForInput }),

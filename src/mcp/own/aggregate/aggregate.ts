@@ -1,4 +1,4 @@
-import type { JsonRpcError, RequestMessage } from '#wire';
+import type { RequestMessage } from '#wire';
 import type { Caller } from '#gateway';
 import { LISTS, type ListMethod } from '../../catalogue/read-page.ts';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
@@ -16,13 +16,11 @@ import type { OnShared } from './slugs.ts';
 import { createTables } from './tables.ts';
 import { toClientText } from './to-client.ts';
 import { exposeUri, splitUri } from './uris.ts';
-
-/** A result of the gateway's own as JSON text, or the error in its place. */
-export type OwnAnswer = { readonly result: string } | { readonly error: JsonRpcError };
+import type { OwnAnswer } from '../end-own.ts';
 
 /**
- * All tool services as one MCP server, with tools that ask agents and models. It asks nobody: what it lists is what
- * the catalogue knows.
+ * All tool services as one MCP server, with tools that ask agents and models. It lists what the catalogue knows, and
+ * asks no server.
  */
 export interface Aggregate {
   readonly info: ServerInfo;
@@ -30,13 +28,13 @@ export interface Aggregate {
   scope(caller: Pick<Caller, 'key'>, selection: string | null): Scope;
   /** One page of a list. */
   list(method: ListMethod, cursor: unknown, scope: Scope, modern: boolean): OwnAnswer;
-  /** Where a request goes that names a tool, a prompt or a resource. */
+  /** Finds the service of a request that names a tool, a prompt or a resource. */
   resolve(message: RequestMessage, scope: Scope): Resolution;
   /** The result of a call of `find_tools`, JSON text. */
   find(args: unknown, scope: Scope, modern: boolean): string;
   /** A message of a service with the URIs of the aggregate. */
   toClient(text: string, service: string): string;
-  /** A URI of the aggregate as its service knows it; null where there is none in the scope. */
+  /** A URI of the aggregate as its service knows it; null where the scope has no such service. */
   uriOf(exposed: string, scope: Scope): { readonly service: string; readonly uri: string } | null;
   exposeUri(service: string, uri: string): string;
   discoverResult(): string;
@@ -45,11 +43,11 @@ export interface Aggregate {
 
 export interface AggregateOptions {
   readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'since' | 'find'>;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
   /** Agents and models that can be asked. */
   readonly spoken: SpokenSearch;
-  /** More tools than this are not listed: they are found. */
+  /** More tools than this are not listed, but found by `find_tools`. */
   readonly findAbove?: number;
   /** Told of services that would share a name. */
   readonly onShared?: OnShared;
@@ -84,7 +82,7 @@ export function createAggregate({
         return {
           error: {
             code: ERROR.invalidParams,
-            message: 'The cursor is none that was given out here; begin without one',
+            message: 'The cursor was not given out here: begin without one',
           },
         };
       const found = method === 'tools/list' && tooMany(scope);

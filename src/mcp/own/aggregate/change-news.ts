@@ -1,15 +1,15 @@
-import type { Kind } from '../../catalogue/listing.ts';
+import type { Kind } from '../../wire/subscriptions.ts';
 import type { Change } from '../../catalogue/tool-catalogue.ts';
 
-/** What a client is told of changes in lists, which say no more than the kind. */
+/** Notifications of changed lists for one client; each names only the kind of list. */
 export interface ChangeNews {
   /** Takes a change of the catalogue. */
   changed(change: Change): void;
-  /** From now on the client is told, first of what has changed before. */
+  /** Begins to tell the client, first of earlier changes. */
   begin(): void;
 }
 
-/** Tells of each kind once, however much changes while the client reads. `tell` never rejects. */
+/** Tells of each kind once, even if it changes again while the client reads. `tell` never rejects. */
 export function createChangeNews(
   includes: (service: string) => boolean,
   tell: (kind: Kind) => Promise<void>,
@@ -39,5 +39,3 @@ export function createChangeNews(
     },
   };
 }
-
-export const listChanged = (kind: Kind): string => `{"jsonrpc":"2.0","method":"notifications/${kind}/list_changed"}`;

@@ -1,11 +1,11 @@
-/** Where a page of the aggregate ended. What comes after it is the next page, whatever has come and gone meanwhile. */
+/** The end of a page of the aggregate. The next page is what comes after it, even if the lists have changed. */
 export interface Position {
   readonly slug: string;
   /** Exposed name or URI of the last element. */
   readonly key: string;
 }
 
-/** Longer ones were never given out. */
+/** Longer cursors were never given out. */
 const TEXT_MAX = 16_384;
 const BASE64URL = /^[A-Za-z0-9_-]+$/;
 

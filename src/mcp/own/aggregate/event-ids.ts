@@ -1,11 +1,11 @@
 import type { Recording } from '../../call/replays.ts';
 
-/** At the beginning of a line; every other end of a line than these may stand in data. */
+/** At the beginning of a line. Other line ends than these may stand in data. */
 const ID = /(^|[\r\n])id:( ?)/g;
 
 /**
- * An answer in which ids of events begin with `tag`: those of several servers are the same ones, and a client goes
- * on with a stream by its last id alone.
+ * An answer in which ids of events begin with `tag`: several servers give the same ids, and a client resumes a stream
+ * by its last id alone.
  */
 export function withEventIds(answer: Recording, tag: string): Recording {
   return {

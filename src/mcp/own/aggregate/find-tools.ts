@@ -7,15 +7,13 @@ import { ASK, FIND_LIMIT, QUERY_MAX } from './own-tools.ts';
 import type { Scope } from './scope.ts';
 import type { Tables } from './tables.ts';
 
-/** Characters of all tools in an answer: a model has to read them. The first is there however long it is. */
+/** Characters of all tools in an answer: a model has to read them. The first tool may be longer. */
 const ANSWER_MAX = 128 * 1024;
 
 /** Members of a `tools/call` result, JSON text each. */
 export type ToolResult = Readonly<Record<string, string>>;
 
-/**
- * The result of a call of `find_tools`. Arguments that do not fit are told as the tool's error, which a model can mend.
- */
+/** The result of a call of `find_tools`. Wrong arguments are the tool's error, which a model can mend. */
 export function findTools(
   args: unknown,
   scope: Scope,

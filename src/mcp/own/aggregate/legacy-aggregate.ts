@@ -1,8 +1,7 @@
 import type { ListenPlaces } from '#gateway';
 import { createSessionTalk, type SessionTalkDeps } from '../../door/session-talk.ts';
-import type { LegacyDoorDeps } from '../../door/legacy-door.ts';
+import type { LegacyDoor, LegacyDoorDeps } from '../../door/legacy-door.ts';
 import type { ClientRequests } from '../../turn/client-requests.ts';
-import type { LegacyDoor } from '../../door/routes.ts';
 import type { Sessions } from '../../sessions/sessions.ts';
 import { createParts, type Parts } from './parts.ts';
 import { createAggregateSessionDoor, type AggregateSessionDoorDeps } from './session-door.ts';

@@ -10,13 +10,11 @@ export interface MergedPage {
 }
 
 /** Elements of a page. */
-export const PAGE_SIZE = 200;
+const PAGE_SIZE = 200;
 /** Characters of a page, unless its first element is longer. */
 const PAGE_CHARACTERS = 1024 * 1024;
 
-/**
- * One page of a list over services, in the order of their slugs and then of the exposed names. `tables` in any order.
- */
+/** One page of a list over services, ordered by slugs and then by exposed names. `tables` in any order. */
 export function mergedPage(tables: readonly ServiceTable[], method: ListMethod, after: Position | null): MergedPage {
   const items: string[] = [];
   let characters = 0;

@@ -8,9 +8,9 @@ export const NAME_MAX = 48;
 
 const PREFIX_MAX = 20;
 const SEPARATOR = '__';
-/** Clients write `_` for everything else, `-` too, so that a model is shown other names than are called. */
+/** Clients write `_` for other characters, even for `-`: a model would see other names than the client calls. */
 const PLAIN = /^[A-Za-z0-9_]+$/;
-/** What ends in a digest is never taken as it is, so that no name is another's digest. */
+/** A name that ends like a digest gets one itself, so that no name is another's digest. */
 const LOOKS_DIGESTED = /_[0-9][0-9a-z]{12}$/;
 /**
  * `search`, `acme/search`, `acme/web-search`: the first `_` of their prefix is the `/`, every other one a `-`, so
@@ -19,9 +19,9 @@ const LOOKS_DIGESTED = /_[0-9][0-9a-z]{12}$/;
 const READABLE = /^[a-z][a-z0-9]*(?:\/[a-z0-9]+(?:-[a-z0-9]+)*)?$/;
 
 /**
- * What the names of a service's tools begin with: `acme/search` is `acme_search`. A service whose name has other
- * characters, or is too long, has a readable head and a digest. Nothing but the name is in it, so that it is the
- * same at every gateway, at every time, and nothing needs to be stored.
+ * The prefix of a service's tool names: `acme/search` is `acme_search`. A name that has other characters, or is too
+ * long, gets a readable head and a digest. The prefix depends on the name alone: it is the same at every gateway, at
+ * every time, and nothing needs to be stored.
  */
 export function prefixOf(service: string, salt = ''): string {
   const plain = service.replaceAll(/[/-]/g, '_');
@@ -30,9 +30,8 @@ export function prefixOf(service: string, salt = ''): string {
 }
 
 /**
- * What a tool or prompt of a service is called in the aggregate: `<prefix>__<name>`, of letters, digits and `_`. A
- * name that has other characters, or is too long, is a readable head and a digest. Nothing but prefix and name is
- * in it.
+ * The name of a tool or prompt in the aggregate: `<prefix>__<name>`, of letters, digits and `_`. A name that has
+ * other characters, or is too long, gets a readable head and a digest. It depends on prefix and name alone.
  */
 export function exposedName(prefix: string, name: string, salt = ''): string {
   const room = NAME_MAX - prefix.length - SEPARATOR.length;
@@ -46,14 +45,14 @@ export function exposedName(prefix: string, name: string, salt = ''): string {
   return `${prefix}${SEPARATOR}${head}_${digest(salt + name)}`;
 }
 
-/** The exposed names of all tools, or all prompts, of one service, by their own; each is its own. */
+/** The exposed names of all tools, or all prompts, of one service, by their own names. All are distinct. */
 export function exposedNames(prefix: string, names: readonly string[]): ReadonlyMap<string, string> {
   return distinct(names, (name, salt) => exposedName(prefix, name, salt));
 }
 
 /**
- * The prefix that an exposed name begins with, and the rest. A prefix has no two underscores that follow each
- * other. null for a name that is none.
+ * The prefix that an exposed name begins with, and the rest. A prefix has no two underscores in a row. null for a
+ * name without a prefix.
  */
 export function splitName(exposed: string): { readonly prefix: string; readonly rest: string } | null {
   const at = exposed.indexOf(SEPARATOR);

@@ -2,7 +2,7 @@ import { TOOL_META } from '../../catalogue/decorate.ts';
 import { AGENT_OUTPUT, askSchema } from '../front/ask-tools.ts';
 import type { Spoken } from '../front/spoken.ts';
 
-/** Tools of the gateway's own. No tool of a service has such a name: those have a slug before them. */
+/** Tools of the gateway's own. No tool of a service has such a name: theirs begin with a prefix. */
 export const OWN = { find: 'find_tools', call: 'call_tool', askAgent: 'ask_agent', askModel: 'ask_model' } as const;
 
 export const FIND_LIMIT = { fallback: 10, max: 50 } as const;
@@ -75,10 +75,10 @@ const CALL_TOOL = {
   },
 } as const;
 
-/** As they are listed where there are too many others, JSON text. */
+/** The tools that are listed in place of too many others, JSON text. */
 export const OWN_TOOLS: readonly string[] = [JSON.stringify(FIND_TOOLS), JSON.stringify(CALL_TOOL)];
 
-/** The tool of all agents, and of all models. */
+/** The tools that ask any agent, and any model. */
 export const ASK = { a2a: OWN.askAgent, model: OWN.askModel } as const satisfies Record<Spoken, string>;
 
 const ASK_TOOLS = {
@@ -100,8 +100,8 @@ const ASK_TOOLS = {
 } as const satisfies Record<Spoken, object>;
 
 /**
- * As they are listed where there are agents or models of these kinds, JSON text: with the tool that finds them,
- * unless that is listed anyway.
+ * The tools that ask agents or models of these kinds, JSON text; with the tool that finds them unless it is listed
+ * anyway.
  */
 export function askToolTexts(kinds: readonly Spoken[], withFind: boolean): readonly string[] {
   const find = withFind && kinds.length > 0 ? [FIND_TOOLS] : [];

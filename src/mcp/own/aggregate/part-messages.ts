@@ -14,15 +14,14 @@ import {
 import type { Aggregate } from './aggregate.ts';
 
 /**
- * What the server of one service asks of its client has ids that the server chose, and servers choose the same
- * ones. On the way to the client an id is `<service> <id as it was written>`, and what the client answers finds its
- * server by that alone: at any gateway, for as long as the session lasts.
+ * The id of a server's request as its client gets it: `<service> <id as it was written>`. Servers choose the same
+ * ids. By this id alone the answer finds its server: at any gateway, for as long as the session lasts.
  */
 function exposeId(service: string, idText: string): string {
   return JSON.stringify(`${service} ${idText}`);
 }
 
-/** The service and the id as it was written; null for one that is none of ours. */
+/** The service and the id as it was written; null for an id that the gateway did not give. */
 function splitId(id: unknown): { readonly service: string; readonly idText: string } | null {
   if (typeof id !== 'string') return null;
   // No name of a service has a space.
@@ -40,16 +39,16 @@ function isScalar(text: string): boolean {
   }
 }
 
-/** Changes what comes from the part for a service to what the client of the aggregate is to see. */
+/** Changes messages from the part for a service to what the client of the aggregate sees. */
 export function toPartClient(aggregate: Pick<Aggregate, 'toClient'>, service: string): (text: string) => string {
   return (text) => toClientIds(aggregate.toClient(text, service), service);
 }
 
 /**
- * A message of a service's server (JSON text) with ids, and tokens of progress, by which the client's answer finds
- * it. Responses stay as they are.
+ * A message of a service's server (JSON text) with ids and progress tokens of the aggregate. Responses stay as they
+ * are.
  */
-export function toClientIds(text: string, service: string): string {
+function toClientIds(text: string, service: string): string {
   // Responses are the long ones. An escape could hide the key.
   if (!/"method"|\\u/.test(text)) return text;
   try {
@@ -77,7 +76,7 @@ export function toClientIds(text: string, service: string): string {
   }
 }
 
-/** What a client says to one server, as that server knows it; null where it is for none. */
+/** A client's message to one server, as that server knows it; null where it is for no server. */
 export function toPart(
   message: NotificationMessage | ResponseMessage,
 ): { readonly service: string; readonly message: typeof message } | null {

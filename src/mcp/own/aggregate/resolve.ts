@@ -18,7 +18,7 @@ import type { Scope } from './scope.ts';
 import type { ServiceTable, Tables } from './tables.ts';
 import { splitUri } from './uris.ts';
 
-/** Where a request of the aggregate goes. */
+/** The destination of a request of the aggregate. */
 export type Resolution =
   /** To a service: `text` is the message with the names that its server knows, everything else as it came. */
   | { readonly kind: 'service'; readonly service: string; readonly text: string }
@@ -28,7 +28,7 @@ export type Resolution =
   | { readonly kind: 'ask'; readonly of: Spoken; readonly arguments: unknown }
   | { readonly kind: 'refused'; readonly error: JsonRpcError };
 
-/** What there is at an address. */
+/** The services, agents and models of an address. */
 export interface Here {
   readonly scope: Scope;
   readonly tables: Tables;
@@ -37,7 +37,7 @@ export interface Here {
 }
 
 /**
- * Takes a request apart that names a tool, a prompt or a resource of the aggregate. Other methods belong to no one
+ * Resolves a request that names a tool, a prompt or a resource of the aggregate. Other methods belong to no single
  * service and are refused.
  */
 export function resolveRequest(message: RequestMessage, here: Here): Resolution {
@@ -59,7 +59,7 @@ export function resolveRequest(message: RequestMessage, here: Here): Resolution 
         return refused(ERROR.methodNotFound, `${printable(message.method)} is not for one service of several`);
     }
   } catch (error) {
-    // What the gateway reads is what the server must read.
+    // The server must read what the gateway reads.
     if (error instanceof RawJsonError)
       return refused(ERROR.invalidParams, 'A key of the request stands twice in one object');
     throw error;
@@ -108,7 +108,7 @@ function resolveNamed(
   if (typeof name !== 'string')
     return refused(
       ERROR.invalidParams,
-      `params.name must be the name of a ${kind === 'tools' ? 'tool' : 'prompt'}: ${kind}/list shows those that there are`,
+      `params.name must be the name of a ${kind === 'tools' ? 'tool' : 'prompt'}: ${kind}/list shows all`,
       {
         param: 'params.name',
       },
@@ -121,7 +121,7 @@ function resolveNamed(
   if (table && own !== null && own !== undefined)
     return { kind: 'service', service: table.service, text: rewrite(own) };
   const nearest = nearestNames(name, candidates(table, kind, here));
-  const hint = nearest.length > 0 ? ` The nearest: ${nearest.join(', ')}` : ` ${kind}/list shows those that there are`;
+  const hint = nearest.length > 0 ? ` The nearest: ${nearest.join(', ')}` : ` ${kind}/list shows all`;
   return refused(
     ERROR.invalidParams,
     `There is no ${kind === 'tools' ? 'tool' : 'prompt'} ${printable(name)} here.${hint}`,
@@ -130,8 +130,8 @@ function resolveNamed(
 }
 
 /**
- * What the service calls it; null where it has nothing of the name. The service's own name of it, behind `__`, is
- * taken where it is listed by another: clients have stored such names. A service that could not be asked yet may
+ * The service's own name; null where it has nothing of the name. The own name behind `__` is taken as well, even
+ * where the tool is listed by another: clients have stored such names. A service that could not be asked yet may
  * have it.
  */
 function ownName({ listing, tools, prompts }: ServiceTable, kind: 'tools' | 'prompts', exposed: string): string | null {

@@ -1,6 +1,6 @@
 import type { Caller } from '#gateway';
 
-/** Services of one request: those that its caller may use and its address selects. In no order. */
+/** The services that the caller of a request may use and its address selects. In no order. */
 export interface Scope {
   readonly services: readonly string[];
   includes(service: string): boolean;
@@ -15,8 +15,8 @@ const SELECTED_MAX = 256;
 
 /**
  * `selection` is the value of `?services=`: names of services, agents (`a2a/…`) and models (`model/…`), by commas;
- * null is all. A service that the key may not use, or that is not there now, is passed over: a client's address
- * stays good while providers come and go.
+ * null is all. Services that the key may not use, or that are away now, are skipped: a client's address stays good
+ * while providers come and go.
  */
 export function scopeOf(all: readonly string[], caller: Pick<Caller, 'key'>, selection: string | null): Scope {
   const allowed = caller.key?.allowedServices ?? null;

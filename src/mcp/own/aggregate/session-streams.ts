@@ -1,13 +1,18 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { type Answer, createEventReader, errorText, eventText, GatewayError, parseMessage } from '#wire';
+import { type Answer, createEventReader, errorText, GatewayError, parseMessage } from '#wire';
 import type { ListenPlaces } from '#gateway';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
+import { resumableId } from '../../servers/stream-position.ts';
+import { eventBytes, LISTENING } from '../../turn/events.ts';
+import { aborted } from '../../turn/waiting.ts';
 import { ERROR } from '../../wire/revisions.ts';
 import { NO_SESSION } from '../../turn/session.ts';
 import type { SessionTalk } from '../../door/session-talk.ts';
-import type { Knock } from '../../call/standalone.ts';
+import type { RequestContext } from '../../call/standalone.ts';
 import type { Aggregate } from './aggregate.ts';
-import { createChangeNews, listChanged } from './change-news.ts';
+import { notificationText } from '../../wire/own-messages.ts';
+import { KINDS, listChanged } from '../../wire/subscriptions.ts';
+import { createChangeNews } from './change-news.ts';
+import { keepListening } from './keep-listening.ts';
 import { toPartClient } from './part-messages.ts';
 import type { Parts } from './parts.ts';
 import type { AggregateSession } from './session.ts';
@@ -16,8 +21,8 @@ import type { AggregateSessions, AggregateUse } from './sessions.ts';
 /** The streams that clients of the aggregate listen on, one for a session. */
 export interface SessionStreams {
   /** Resolves when the stream is over. */
-  listen(use: AggregateUse, knock: Knock, answer: Answer): Promise<void>;
-  /** A part was opened: resolves when its server is heard, if its client listens, or after some time. */
+  listen(use: AggregateUse, context: RequestContext, answer: Answer): Promise<void>;
+  /** Listens to a new part, if its client listens. Resolves when the part's stream is open, or after some time. */
   opened(all: AggregateSession, service: string): Promise<void>;
 }
 
@@ -33,31 +38,25 @@ export interface SessionStreamsDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** Sent at once, so that the client has the head of its stream before the first event. */
-const OPEN = Buffer.from(': listening\n\n');
-/** For the server of a new part to take its stream: what it asks before that would be lost. */
-const HEARD_MS = 2_000;
-/** Before a stream is asked for again that a server ended. */
-const RETRY_MS = 1_000;
-const RETRY_MS_MAX = 30_000;
-const FAILURES_MAX = 8;
-const LIST_CHANGED = /^notifications\/(tools|prompts|resources)\/list_changed$/;
-const IN_A_HEADER = /^[ -~]{1,1024}$/;
+/** How long the server of a new part may take to open its stream: what it asks before that would be lost. */
+const OPEN_MS = 2_000;
+const LIST_CHANGES: ReadonlySet<string> = new Set(KINDS.map(listChanged));
 
 interface Stream {
   readonly end: () => void;
-  hear(service: string): Promise<void>;
+  /** Listens to the server of a service's part, once. Resolves when its stream is open, or after some time. */
+  listenTo(service: string): Promise<void>;
 }
 
 /**
- * Changes of lists come from the catalogue, whose lists the client is given; a part that tells of one has its
- * server asked anew. Everything else comes from the parts, each of which has a stream of its own at its server.
+ * Changes of lists come from the catalogue, whose lists the client is given; where a part tells of one, the catalogue
+ * asks its server anew. All other messages come from the parts, each over a stream of its own at its server.
  */
 export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
   const { aggregate, catalogue, change, places } = deps;
   const open = new Map<AggregateSession, Stream>();
 
-  async function listen({ session, ended }: AggregateUse, knock: Knock, answer: Answer): Promise<void> {
+  async function listen({ session, ended }: AggregateUse, context: RequestContext, answer: Answer): Promise<void> {
     if (!(await change(session))) return answer.end(NO_SESSION.text, NO_SESSION.status);
     const place = places.take(session.account);
     if (place === null) {
@@ -67,16 +66,19 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
     }
     // A client that comes back has left its last stream.
     open.get(session)?.end();
-    const signal = AbortSignal.any([place.over, knock.gone, ended]);
-    const { includes } = aggregate.scope(knock.caller, session.selection);
-    const stream: Stream = { end: place.end, hear: createHearing(deps, { session, knock, answer, signal }, includes) };
+    const signal = AbortSignal.any([place.over, context.gone, ended]);
+    const { includes } = aggregate.scope(context.caller, session.selection);
+    const stream: Stream = {
+      end: place.end,
+      listenTo: createPartListening(deps, { session, context, answer, signal }, includes),
+    };
     open.set(session, stream);
-    const news = createChangeNews(includes, (kind) => answer.events(Buffer.from(eventText(listChanged(kind)))));
+    const news = createChangeNews(includes, (kind) => answer.events(eventBytes(notificationText(listChanged(kind)))));
     const forget = catalogue.onChanged(news.changed);
     try {
-      await answer.events(OPEN);
+      await answer.events(LISTENING);
       news.begin();
-      for (const service of session.parts.keys()) void stream.hear(service);
+      for (const service of session.parts.keys()) void stream.listenTo(service);
       await aborted(signal);
       answer.close();
     } finally {
@@ -88,31 +90,28 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
 
   return {
     listen,
-    opened: async (all, service) => open.get(all)?.hear(service),
+    opened: async (all, service) => open.get(all)?.listenTo(service),
   };
 }
 
 interface Listener {
   readonly session: AggregateSession;
-  readonly knock: Knock;
+  readonly context: RequestContext;
   readonly answer: Answer;
   readonly signal: AbortSignal;
 }
 
-/** Hears the servers of a session's parts, each once. */
-function createHearing(
+/** Listens to the servers of a session's parts, to each once. */
+function createPartListening(
   deps: SessionStreamsDeps,
-  { session, knock, answer, signal }: Listener,
+  { session, context, answer, signal }: Listener,
   includes: (service: string) => boolean,
-): Stream['hear'] {
+): Stream['listenTo'] {
   const { aggregate, catalogue, parts, talk, bytesMax, onError } = deps;
-  /** By the id of the part: resolved when it is heard. */
-  const hearing = new Map<string, Promise<void>>();
+  /** By the id of the part: resolves when its stream is open. */
+  const listening = new Map<string, Promise<void>>();
 
-  /**
-   * One stream of a part, from its beginning to its end. Gives the id of its last event; null where there is
-   * nothing to listen to.
-   */
+  /** Reads one stream of a part. Gives the id of its last event; null where there is no stream to listen to. */
   async function once(
     id: string,
     service: string,
@@ -127,17 +126,17 @@ function createHearing(
     const onEvents = async (bytes: Uint8Array) => {
       heard();
       for (const { data, id: eventId } of reader.push(bytes)) {
-        if (eventId !== null) last = IN_A_HEADER.test(eventId) ? eventId : null;
+        if (eventId !== null) last = resumableId(eventId);
         const message = data === '' ? null : parseMessage(data);
         if (!message || message.kind === 'response') continue;
-        if (LIST_CHANGED.test(message.method)) catalogue.stale(part.session.offer);
-        else await answer.events(Buffer.from(eventText(toClient(data))));
+        if (LIST_CHANGES.has(message.method)) catalogue.stale(part.session.offer);
+        else await answer.events(eventBytes(toClient(data)));
       }
     };
     try {
       const tail = await talk.listen(
         { session: part.session, lastEventId, ended: part.ended },
-        { ...knock, gone: signal },
+        { ...context, gone: signal },
         onEvents,
       );
       return tail?.status === 405 ? null : { last };
@@ -146,46 +145,38 @@ function createHearing(
     }
   }
 
-  async function hearPart(id: string, service: string, heard: () => void): Promise<void> {
+  async function listenToPart(id: string, service: string, heard: () => void): Promise<void> {
     let lastEventId: string | null = null;
-    for (let failures = 0; failures < FAILURES_MAX && !signal.aborted; failures++) {
-      const begun = () => {
-        failures = 0;
-        heard();
-      };
+    await keepListening(signal, async (begun) => {
       try {
-        const over = await once(id, service, lastEventId, begun);
-        if (over === null) return;
+        const over = await once(id, service, lastEventId, () => {
+          begun();
+          heard();
+        });
+        if (over === null) return false;
         lastEventId = over.last;
       } catch (error) {
         // A provider that is away comes back.
         if (!(error instanceof GatewayError)) onError(error);
       }
-      await sleep(Math.min(RETRY_MS * 2 ** failures, RETRY_MS_MAX), undefined, { signal }).catch(() => {});
-    }
+      return true;
+    });
   }
 
   return async (service) => {
     const id = session.parts.get(service);
     if (id === undefined || !includes(service) || signal.aborted) return;
-    let heard = hearing.get(id);
-    if (!heard) {
+    let opened = listening.get(id);
+    if (!opened) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      hearing.set(id, (heard = promise));
-      const timer = setTimeout(resolve, HEARD_MS);
-      void hearPart(id, service, resolve).finally(() => {
+      listening.set(id, (opened = promise));
+      const timer = setTimeout(resolve, OPEN_MS);
+      void listenToPart(id, service, resolve).finally(() => {
         clearTimeout(timer);
         resolve();
-        hearing.delete(id);
+        listening.delete(id);
       });
     }
-    await heard;
+    await opened;
   };
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

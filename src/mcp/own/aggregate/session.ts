@@ -1,13 +1,13 @@
 import type { StoredSession } from '#tasks';
 
 /**
- * The session of one legacy client with all services: what it asks of one of them is asked in a session of its own
- * with that service, a part of this one.
+ * The session of one legacy client with all services. Requests for one service go through a session with that
+ * service, a part of this one.
  */
 export interface AggregateSession {
-  /** Ours, random; what the client sends as `Mcp-Session-Id`. */
+  /** Ours, random: the client sends it as `Mcp-Session-Id`. */
   readonly id: string;
-  /** Ledger account of who opened it; nobody else may use it. */
+  /** Ledger account that opened the session; no other may use it. */
   readonly account: string;
   /** Revision that was agreed on with the client. */
   readonly revision: string;
@@ -24,14 +24,14 @@ export interface AggregateSession {
   parts: Map<string, string>;
 }
 
-/** The word for these among the sessions that the gateway keeps. */
+/** The kind of these sessions in the store. */
 export const AGGREGATE_KIND = 'mcp-all';
 
 interface State extends Pick<AggregateSession, 'revision' | 'initialize' | 'selection' | 'logLevel'> {
   readonly parts: Readonly<Record<string, string>>;
 }
 
-/** What is kept of a session, as text. */
+/** The stored state of a session, as text. */
 export function toState({ revision, initialize, selection, logLevel, parts }: AggregateSession): string {
   return JSON.stringify({
     revision,

@@ -5,37 +5,36 @@ import { exposedNames, prefixOf } from './names.ts';
 import { distinct, type NameOf, type OnShared, slugOf } from './slugs.ts';
 import { exposeUri } from './uris.ts';
 
-/** What a service has, by what it is called in the aggregate, each in the order of those names. */
+/** The tools, prompts and resources of a service by their names in the aggregate, in the order of these names. */
 export interface ServiceTable {
   readonly service: string;
-  /** Of its URIs. */
+  /** Stands in front of its URIs. */
   readonly slug: string;
-  /** Of the names of its tools and prompts. */
+  /** Stands in front of the names of its tools and prompts. */
   readonly prefix: string;
   readonly listing: ServiceListing;
   readonly tools: ReadonlyMap<string, ServiceTool>;
   readonly prompts: ReadonlyMap<string, ListedItem>;
   readonly resources: ReadonlyMap<string, ListedItem>;
   readonly resourceTemplates: ReadonlyMap<string, ListedItem>;
-  /** Exposed names of tools by their own. */
+  /** Exposed names of tools by their own names. */
   readonly toolNames: ReadonlyMap<string, string>;
 }
 
 export interface Tables {
-  /** null where there is no such service. */
+  /** null for an unknown service. */
   of(service: string): ServiceTable | null;
   /** A service that is gone keeps its slug. */
   slug(service: string): string;
-  /** The service of a slug; null where there is none. */
+  /** The service of a slug; null for an unknown slug. */
   service(slug: string): string | null;
-  /** The service of a prefix of names; null where there is none. */
+  /** The service of a prefix of names; null for an unknown prefix. */
   prefixed(prefix: string): string | null;
 }
 
 /**
- * The names of the aggregate over the whole catalogue, made where they are asked for and kept until what they are
- * of changes. Of services that would share a name, the one that is there for longest has it. `onShared` is told of
- * them once.
+ * The names of the aggregate over the whole catalogue, made on demand and kept until a list changes. Of services that
+ * would share a name, the oldest one has it. `onShared` is told of them once.
  */
 export function createTables(
   catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'since'>,

@@ -2,8 +2,8 @@ import { membersOf, RawJsonError, splice } from '#wire';
 import { createUriEdits } from './uri-edits.ts';
 
 /**
- * A message of a service (JSON text) for a client of the aggregate: URIs of resources in results and in
- * `notifications/resources/updated` are those of the aggregate, everything else stays as it came.
+ * A message of a service (JSON text) for a client of the aggregate. URIs of resources in results and in
+ * `notifications/resources/updated` become those of the aggregate; everything else stays.
  */
 export function toClientText(text: string, slug: string): string {
   // Most results have none. An escape could hide the key.

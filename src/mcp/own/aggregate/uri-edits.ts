@@ -4,17 +4,16 @@ import { exposeUri } from './uris.ts';
 const UI_RAW = '"ui://';
 
 /**
- * The edits that make URIs of a service those of the aggregate, in JSON text of the service. What cannot be read is
- * left as it is.
+ * The edits that make URIs of a service those of the aggregate, in JSON text of the service. Unreadable parts stay.
  */
 export interface UriEdits {
   /** The URI that member `key` of an object is. */
   uri(members: Members | null, key: string): void;
-  /** Where MCP Apps name a tool's user interface in `_meta`. */
+  /** The user interface of a tool, which MCP Apps name in `_meta`. */
   ui(members: Members | null): void;
   /** Content blocks: one, or an array of them. */
   content(members: Members | null, key: string): void;
-  /** Members of the object that is member `key`; null where there is none. */
+  /** Members of the object that is member `key`; null for another value. */
   inside(members: Members | null, key: string): Members | null;
   /** Members of each object in the array that is member `key`. */
   each(members: Members | null, key: string): readonly (Members | null)[];
@@ -46,7 +45,7 @@ export function createUriEdits(text: string, slug: string): UriEdits {
       const uri = stringOf(members, key);
       if (uri === null) return;
       const { start, end } = members!.get(key)!;
-      // What the service wrote stays as it wrote it, if only the slug comes in.
+      // Where only the slug is added, the rest stays as the service wrote it.
       const at = uri.startsWith('ui://') ? (text.startsWith(UI_RAW, start) ? start + UI_RAW.length : null) : start + 1;
       if (at === null) edits.push({ start, end, text: JSON.stringify(exposeUri(slug, uri)) });
       else edits.push({ start: at, end: at, text: at === start + 1 ? `${slug}+` : `${slug}/` });

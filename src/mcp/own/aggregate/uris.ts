@@ -2,14 +2,15 @@
 const UI = 'ui://';
 
 /**
- * A service's URI, or URI template, in the aggregate: `<slug>+<uri>`; `ui://…` keeps its scheme and is `ui://<slug>/…`.
+ * A service's URI, or URI template, in the aggregate: `<slug>+<uri>`; `ui://…` keeps its scheme and is
+ * `ui://<slug>/…`.
  */
 export function exposeUri(slug: string, uri: string): string {
   return uri.startsWith(UI) ? `${UI}${slug}/${uri.slice(UI.length)}` : `${slug}+${uri}`;
 }
 
 /**
- * The slug in an exposed URI and the URI as the service knows it; null where there is no slug. A slug has neither
+ * The slug in an exposed URI and the URI as the service knows it; null for a URI without a slug. A slug has neither
  * `+` nor `/`.
  */
 export function splitUri(exposed: string): { readonly slug: string; readonly uri: string } | null {

@@ -1,10 +1,10 @@
 import { type Answer, GatewayError, printable, type RequestMessage, resultText } from '#wire';
 import type { Config } from '#config';
-import { capCost, nearestHint, newCallId, type Speakers } from '#gateway';
+import { capCost, nearestHint, type Speakers } from '#gateway';
 import { ownResult, type ServerInfo } from '../result-text.ts';
 import type { AnswerCall } from '../../call/answer-call.ts';
 import type { ReadPaid } from '../../call/paid-request.ts';
-import { type Knock, ownMeta, traceOf } from '../../call/standalone.ts';
+import { type RequestContext, ownMeta, traceOf } from '../../call/standalone.ts';
 import type { Turn } from '../../turn/turn.ts';
 import { readAsk } from './ask-tools.ts';
 import { createPartsAnswer } from './parts-answer.ts';
@@ -13,7 +13,7 @@ import { fullName, type Spoken, WORD } from './spoken.ts';
 /** A call of a tool that asks an agent or a model. */
 export interface AskRequest {
   readonly kind: Spoken;
-  /** null where the arguments name it. */
+  /** The agent or model; null where the arguments name it. */
   readonly name: string | null;
   readonly arguments: unknown;
   /** The `tools/call`. */
@@ -21,9 +21,9 @@ export interface AskRequest {
   readonly client: Turn['client'];
   /** The client takes events. */
   readonly events: boolean;
-  /** Who the gateway is at this address. */
+  /** The gateway's own name at this address. */
   readonly info: ServerInfo;
-  /** Whether the address has it, by its full name; default all. */
+  /** Whether the address has an agent or model of this full name; default all. */
   readonly selects?: (name: string) => boolean;
 }
 
@@ -37,17 +37,22 @@ export interface AnswerAskDeps {
 }
 
 /**
- * Answers a call of such a tool: a call of the primitive as any other, which costs what the primitive costs. `gone`
- * aborts when nobody waits any more. Throws GatewayError `invalid_request` for what the request says to the gateway
- * itself; everything else that goes wrong is the answer.
+ * Answers a call of such a tool by a call of the primitive, which costs what the primitive costs. `gone` aborts
+ * when nobody waits any more. Throws GatewayError `invalid_request` for wrong `_meta` and headers of the gateway;
+ * any other failure is the answer.
  */
-export type AnswerAsk = (asked: AskRequest, knock: Knock, answer: Answer, gone?: AbortSignal) => Promise<void>;
+export type AnswerAsk = (
+  asked: AskRequest,
+  context: RequestContext,
+  answer: Answer,
+  gone?: AbortSignal,
+) => Promise<void>;
 
-/** Names that a wrong one is compared with. */
+/** Names that a wrong name is compared with. */
 const NEAR_MAX = 1_000;
 
 export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, charsMax }: AnswerAskDeps): AnswerAsk {
-  return async (asked, { caller: knocking, requestId, headers, gone: left }, answer, gone = left) => {
+  return async (asked, { caller: sender, requestId, headers, gone: left }, answer, gone = left) => {
     const { kind, client, events, info, selects = () => true } = asked;
     const own = ownMeta(asked.message, headers, receipts);
     const { message } = own;
@@ -67,14 +72,13 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
       return `There is no ${WORD[kind]} ${printable(name)} here. ${nearestHint(name, names)}`.trimEnd();
     };
     const target = fullName(kind, name);
-    const { caller, payment } = await readPaid(knocking, target, own);
+    const { caller, payment } = await readPaid(sender, target, own);
     const parts = createPartsAnswer({ kind, message, modern, events, info, charsMax });
     await answerCall(
       {
         message,
         client,
         caller,
-        callId: newCallId(),
         continued: null,
         service: target,
         free: false,
@@ -98,7 +102,7 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
   };
 }
 
-/** What whoever calls a tool can mend by other arguments. */
+/** Errors that a client can mend by other arguments. */
 const MENDED: ReadonlySet<string> = new Set([
   'invalid_model',
   'not_found',

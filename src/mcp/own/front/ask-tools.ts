@@ -26,7 +26,7 @@ const ARGUMENTS: Readonly<Record<Spoken, Readonly<Record<string, object>>>> = {
 };
 const SAID = { a2a: 'message', model: 'prompt' } as const satisfies Record<Spoken, string>;
 
-/** The input schema of the tool; `named`: it is for all of a kind, and its first argument says which. */
+/** The input schema of the tool. `named`: the tool is for all of a kind, and its first argument names one. */
 export function askSchema(kind: Spoken, named: boolean): JsonObject {
   const which = { [WORD[kind]]: { type: 'string', description: `Name of the ${WORD[kind]}, as find_tools gives it` } };
   const required = [...(named ? [WORD[kind]] : []), SAID[kind]];
@@ -46,7 +46,7 @@ export const AGENT_OUTPUT: JsonObject = {
   type: 'object',
   properties: {
     answer: { type: 'string', description: 'What the agent says, as text' },
-    task_id: { type: ['string', 'null'], description: 'The task, where there is one' },
+    task_id: { type: ['string', 'null'], description: 'The task, if the agent began one' },
     context_id: { type: ['string', 'null'], description: 'The context that the next message can go on in' },
     state: {
       type: 'string',
@@ -58,7 +58,7 @@ export const AGENT_OUTPUT: JsonObject = {
   required: ['answer', 'task_id', 'context_id', 'state'],
 };
 
-/** What a call of the tool asks. `name` is null where the address says it. */
+/** The question of a call of the tool. `name` is null where the address says it. */
 export interface Ask {
   readonly name: string | null;
   readonly ask: Omit<PartsAsk, 'stream'>;
@@ -66,17 +66,19 @@ export interface Ask {
 
 const ID_MAX = 1_024;
 
-/** Arguments as an ask, or what is wrong with them. */
+/** Reads the arguments, or says what is wrong with them. */
 export function readAsk(kind: Spoken, args: unknown, named: boolean): Ask | { readonly fault: string } {
   if (args !== undefined && !isObject(args)) return { fault: 'The arguments must be an object' };
   const given: JsonObject = args ?? {};
   const known = Object.keys(askSchema(kind, named)['properties'] as object);
   const stranger = Object.keys(given).find((key) => !known.includes(key));
   if (stranger !== undefined)
-    return { fault: `There is no argument ${JSON.stringify(stranger.slice(0, 64))}: there are ${known.join(', ')}` };
+    return {
+      fault: `Unknown argument ${JSON.stringify(stranger.slice(0, 64))}: the arguments are ${known.join(', ')}`,
+    };
   const name = named ? given[WORD[kind]] : null;
   if (named && (typeof name !== 'string' || name === ''))
-    return { fault: `${WORD[kind]} must be the name of one, a string` };
+    return { fault: `${WORD[kind]} must be the name of ${kind === 'a2a' ? 'an agent' : 'a model'}, a string` };
   const said = given[SAID[kind]];
   if (typeof said !== 'string' || said.trim() === '')
     return { fault: `${SAID[kind]} must be a string that is not empty` };

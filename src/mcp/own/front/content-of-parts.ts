@@ -1,14 +1,14 @@
 import type { FilePart, Part } from '#gateway';
 
 /**
- * Parts as the content of a tool's result: texts that follow each other are one, data is its JSON text, files are
- * images, audio, blobs or links.
+ * Parts as the content of a tool's result. Texts that follow each other become one, data becomes its JSON text, files
+ * become images, audio, blobs or links.
  */
 export interface PartsContent {
   add(part: Part): void;
   /** Elements of `content`. */
   items(): readonly ContentItem[];
-  /** There was more than what is kept. */
+  /** Parts were dropped: they were more than is kept. */
   readonly cut: boolean;
 }
 
@@ -22,7 +22,7 @@ export type ContentItem =
       readonly resource: { readonly uri: string; readonly mimeType?: string; readonly blob: string };
     };
 
-/** An element as text, for who reads no other kind: of a file its address, or what it is. */
+/** An element as text, for readers of text alone: the address of a file, or its kind. */
 export function wordsOfItem(item: ContentItem): string {
   switch (item.type) {
     case 'text':
@@ -36,7 +36,7 @@ export function wordsOfItem(item: ContentItem): string {
   }
 }
 
-/** `charsMax`: of all that is kept. */
+/** `charsMax`: of all parts that are kept. */
 export function createPartsContent(charsMax: number): PartsContent {
   const items: ContentItem[] = [];
   let texts: string[] = [];
@@ -73,7 +73,7 @@ export function createPartsContent(charsMax: number): PartsContent {
   };
 }
 
-/** Of an element that says little, so that many of them count as well. */
+/** Counted for each element, so that many small ones are bounded as well. */
 const LEAST = 64;
 
 function lengthOf(part: Part): number {

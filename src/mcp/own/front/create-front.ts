@@ -1,15 +1,15 @@
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
-import type { LegacyDoorDeps } from '../../door/legacy-door.ts';
-import type { LegacyDoor } from '../../door/routes.ts';
+import type { LegacyDoor, LegacyDoorDeps } from '../../door/legacy-door.ts';
+import type { KeptSessions, KeptSessionsDeps } from '../../sessions/kept-sessions.ts';
 import type { StandaloneRun } from '../../call/standalone.ts';
 import type { AnswerAsk } from './answer-ask.ts';
-import { createFrontSessions, type FrontSessions, type FrontSessionsDeps } from './front-sessions.ts';
+import { createFrontSessions, type FrontSession } from './front-sessions.ts';
 import { createPrimitiveServers, type PrimitiveServersDeps } from './primitive-server.ts';
 import { createSessionFront } from './session-front.ts';
 import { spokenService } from './spoken.ts';
 import { createStandaloneFront } from './standalone-front.ts';
 
-export interface FrontDeps extends PrimitiveServersDeps, LegacyDoorDeps, FrontSessionsDeps {
+export interface FrontDeps extends PrimitiveServersDeps, LegacyDoorDeps, KeptSessionsDeps {
   readonly catalogue: Pick<ToolCatalogue, 'service'>;
   readonly answerAsk: AnswerAsk;
 }
@@ -20,7 +20,7 @@ export interface Front {
   has(service: string): boolean;
   readonly standalone: StandaloneRun;
   readonly sessionDoor: LegacyDoor;
-  readonly sessions: Pick<FrontSessions, 'sweep' | 'count' | 'close'>;
+  readonly sessions: Pick<KeptSessions<FrontSession>, 'sweep' | 'count' | 'close'>;
 }
 
 export function createFront(deps: FrontDeps): Front {

@@ -19,15 +19,13 @@ export interface PartsAnswerOptions {
   readonly charsMax: number;
 }
 
-/** What a primitive says in parts, as the answer to a `tools/call`. */
+/** The parts of a primitive's answer, as the answer to a `tools/call`. */
 export interface PartsAnswer {
-  /** Somebody hears what it says while it says it. */
+  /** Whether the client hears the text as it comes. */
   readonly heard: boolean;
-  /**
-   * A data frame: progress that carries the text as it comes, for a client that gave a token; null for nothing to tell.
-   */
+  /** Takes a data frame. Returns progress that carries its text, for a client that gave a token; else null. */
   events(bytes: Uint8Array): Uint8Array | null;
-  /** null for one that was broken off. */
+  /** null for a call that was broken off. */
   response(tail: unknown): McpTail | null;
 }
 

@@ -2,7 +2,7 @@ import { GatewayError, type JsonRpcError, printable, type RequestMessage } from 
 import type { Caller, Catalog, Speakers } from '#gateway';
 import { ownResult, type ServerInfo } from '../result-text.ts';
 import { TOOL_META } from '../../catalogue/decorate.ts';
-import { ERROR, isLegacyRevision, LEGACY, MODERN } from '../../wire/revisions.ts';
+import { agreedRevision, ERROR, MODERN } from '../../wire/revisions.ts';
 import { AGENT_OUTPUT, askSchema, SPOKEN_TOOL } from './ask-tools.ts';
 import { fullName, offersOf, priceOf, type SpokenService, spokenService, WORD } from './spoken.ts';
 
@@ -11,23 +11,21 @@ export interface PrimitiveServer extends Pick<SpokenService, 'kind' | 'name'> {
   readonly info: ServerInfo;
   /** Result of `server/discover`, JSON text. */
   discoverResult(): string;
-  /** Result of `initialize` in the revision that was asked for, or else the newest; JSON text. */
+  /** Result of `initialize` in the revision that is asked for, or else the newest; JSON text. */
   initializeResult(asked: unknown): string;
   /** Result of `tools/list`, JSON text. */
   listResult(modern: boolean): string;
-  /** What is wrong with the tool that a `tools/call` names; null for the one that there is. */
+  /** Why a `tools/call` names a wrong tool; null for the right one. */
   toolFault(message: RequestMessage): JsonRpcError | null;
 }
 
-/**
- * The server at an address for a caller; null where the address is of none. Throws GatewayError `permission_denied`.
- */
+/** The server at an address for a caller; null for another address. Throws GatewayError `permission_denied`. */
 export type PrimitiveServerOf = (service: string, caller: Pick<Caller, 'key'>) => PrimitiveServer | null;
 
 export interface PrimitiveServersDeps {
   readonly speakers: () => Partial<Speakers>;
   readonly catalog: Pick<Catalog, 'resolve'>;
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
 }
 
@@ -61,9 +59,8 @@ export function createPrimitiveServers({ speakers, catalog, version }: Primitive
           true,
         ),
       initializeResult(asked) {
-        const revision = typeof asked === 'string' && isLegacyRevision(asked) ? asked : LEGACY[0];
         const members = {
-          protocolVersion: JSON.stringify(revision),
+          protocolVersion: JSON.stringify(agreedRevision(asked)),
           capabilities: CAPABILITIES,
           serverInfo: JSON.stringify(info),
           instructions,
@@ -85,7 +82,7 @@ export function createPrimitiveServers({ speakers, catalog, version }: Primitive
         const named = params?.['name'];
         if (named === tool) return null;
         if (typeof named !== 'string') return { code: ERROR.invalidParams, message: 'tools/call needs a name' };
-        return { code: ERROR.invalidParams, message: `There is no tool ${printable(named)} here. There is ${tool}` };
+        return { code: ERROR.invalidParams, message: `There is no tool ${printable(named)} here: the tool is ${tool}` };
       },
     };
   };

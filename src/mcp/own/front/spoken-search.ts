@@ -3,7 +3,7 @@ import type { Catalog, Speaker, Speakers } from '#gateway';
 import { indexTools, searchTools, type SearchIndex } from '../../catalogue/search-index.ts';
 import { fullName, offersOf, priceOf, SPOKEN, type Spoken } from './spoken.ts';
 
-/** An agent or a model as it is found. */
+/** An agent or a model in search results. */
 export interface SpokenEntry {
   readonly kind: Spoken;
   readonly name: string;
@@ -11,16 +11,16 @@ export interface SpokenEntry {
   readonly description: string;
 }
 
-/** Agents and models, for those who look for something that they can ask. */
+/** Finds agents and models that can be asked. */
 export interface SpokenSearch {
   /**
-   * Those of a kind that `admits` takes, at most `limit`: the best for the words of the query first, or all by name
-   * where it has none.
+   * The entries of a kind that `admits` takes, at most `limit`: the best for the words of the query first, or all by
+   * name for an empty query.
    */
   find(kind: Spoken, query: string, limit: number, admits: (entry: SpokenEntry) => boolean): readonly SpokenEntry[];
-  /** The kinds of which there is one that `admits` takes. */
+  /** The kinds with at least one entry that `admits` takes. */
   kinds(admits: (entry: SpokenEntry) => boolean): readonly Spoken[];
-  /** What one costs, as prices of tools are told; null where it has gone. */
+  /** Its price, in the form of a tool's price; null where the service is gone. */
   price(entry: SpokenEntry): object | null;
 }
 
@@ -29,7 +29,7 @@ export interface SpokenSearchDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'version'>;
 }
 
-/** Of a kind. */
+/** Entries of one kind. */
 const ENTRIES_MAX = 2_000;
 
 interface Known {
@@ -86,7 +86,10 @@ export function createSpokenSearch({ speakers, catalog }: SpokenSearchDeps): Spo
   };
 }
 
-/** Whether an address and a caller's key have an agent or a model: by its full name, and by the name of its service. */
+/**
+ * Whether an address selects an entry, by its full name, and the caller's key allows it, by the name of its
+ * service.
+ */
 export const admitsIn =
   ({ selects, allows }: { selects(name: string): boolean; allows(service: string): boolean }) =>
   ({ kind, name }: SpokenEntry): boolean =>

@@ -1,11 +1,11 @@
 import type { Primitive } from '#config';
 import { type Catalog, type Offer, type Speaker, type Speakers, viewToolCallPrice } from '#gateway';
 
-/** What is no tool, and can be asked by a call of one: agents and models, by the prefix of their names. */
+/** Primitives that a tool call can ask: agents and models, by the prefix of their names. */
 export const SPOKEN = ['a2a', 'model'] as const;
 export type Spoken = (typeof SPOKEN)[number];
 
-/** The word for one of them, for people and for names of arguments. */
+/** The word for a kind, for people and for names of arguments. */
 export const WORD = { a2a: 'agent', model: 'model' } as const satisfies Record<Spoken, string>;
 
 const PRIMITIVE = { a2a: 'agent', model: 'model' } as const satisfies Record<Spoken, Primitive>;
@@ -17,7 +17,7 @@ export interface SpokenService {
   readonly speaker: Speaker;
 }
 
-/** The agent or model of an address: `a2a/weather`. null where there is none of the name. */
+/** The agent or model of an address: `a2a/weather`. null for an unknown name. */
 export function spokenService(speakers: Partial<Speakers>, service: string): SpokenService | null {
   for (const kind of SPOKEN) {
     const speaker = service.startsWith(`${kind}/`) ? speakers[kind] : undefined;
@@ -30,7 +30,7 @@ export function spokenService(speakers: Partial<Speakers>, service: string): Spo
 /** The name of an agent or a model beside those of tools. */
 export const fullName = (kind: Spoken, name: string): string => `${kind}/${name}`;
 
-/** The offers of an agent or a model, the cheapest first. Throws GatewayError where there are none. */
+/** The offers of an agent or a model, the cheapest first. Throws GatewayError for an unknown name. */
 export function offersOf(
   catalog: Pick<Catalog, 'resolve'>,
   kind: Spoken,
@@ -40,7 +40,7 @@ export function offersOf(
   return { service, offers: offers.toSorted((a, b) => compare(rateOf(a), rateOf(b)) || (a.id < b.id ? -1 : 1)) };
 }
 
-/** What it costs, as the price of a tool is told. */
+/** Its price, in the form of a tool's price. */
 export const priceOf = (offers: readonly Offer[]) => viewToolCallPrice(offers[0]!, '', offers);
 
 const rateOf = ({ price: { rates } }: Offer): bigint =>

@@ -1,10 +1,10 @@
-import { type Answer, GatewayError, resultText } from '#wire';
-import { endOwn } from '../aggregate/standalone-door.ts';
+import { GatewayError } from '#wire';
 import { quote } from '../../wire/quote.ts';
-import { ERROR } from '../../wire/revisions.ts';
-import type { Knock, Standalone } from '../../call/standalone.ts';
+import type { StandaloneRun } from '../../call/standalone.ts';
+import { endOwn } from '../end-own.ts';
 import type { AnswerAsk } from './answer-ask.ts';
 import type { PrimitiveServerOf } from './primitive-server.ts';
+import { onlyTools } from './session-front.ts';
 
 export interface StandaloneFrontDeps {
   readonly serverOf: PrimitiveServerOf;
@@ -12,42 +12,28 @@ export interface StandaloneFrontDeps {
 }
 
 /** Answers requests that stand alone, modern or bare, to an agent or a model. Throws GatewayError. */
-export function createStandaloneFront({ serverOf, answerAsk }: StandaloneFrontDeps) {
-  return async (
-    service: string,
-    { message, client, events }: Standalone,
-    knock: Knock,
-    answer: Answer,
-  ): Promise<void> => {
-    const server = serverOf(service, knock.caller);
+export function createStandaloneFront({ serverOf, answerAsk }: StandaloneFrontDeps): StandaloneRun {
+  return async (service, { message, client, events }, context, answer) => {
+    const server = serverOf(service, context.caller);
     if (server === null) throw new GatewayError('not_found', `There is no ${quote(service)} any more`);
-    const { idText, method, params } = message;
+    const { method, params } = message;
     const modern = client === 'modern';
-    const own = (result: string) => answer.end(resultText(idText, result), 200);
     switch (method) {
       case 'server/discover':
-        return own(server.discoverResult());
+        return endOwn(answer, message, { result: server.discoverResult() }, modern);
       case 'ping':
-        return own('{}');
+        return endOwn(answer, message, { result: '{}' }, modern);
       case 'tools/list':
-        return own(server.listResult(modern));
+        return endOwn(answer, message, { result: server.listResult(modern) }, modern);
       case 'tools/call': {
         const fault = server.toolFault(message);
         if (fault) return endOwn(answer, message, { error: fault }, modern);
         const { kind, name, info } = server;
-        return answerAsk(
-          { kind, name, arguments: params?.['arguments'], message, client, events, info },
-          knock,
-          answer,
-        );
+        const ask = { kind, name, arguments: params?.['arguments'], message, client, events, info };
+        return answerAsk(ask, context, answer);
       }
       default:
-        return endOwn(
-          answer,
-          message,
-          { error: { code: ERROR.methodNotFound, message: `There are only tools here, and no ${quote(method)}` } },
-          modern,
-        );
+        return endOwn(answer, message, { error: onlyTools(method) }, modern);
     }
   };
 }

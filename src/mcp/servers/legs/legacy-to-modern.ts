@@ -10,7 +10,9 @@ import {
 } from '#wire';
 import type { ReplyEnd } from '#gateway';
 import { NoAnswer, type ClientRequests } from '../../turn/client-requests.ts';
-import { toEnd } from '../../turn/ending.ts';
+import { freeEnd, toEnd } from '../../turn/ending.ts';
+import { providerFailure } from '../../turn/provider-failure.ts';
+import { createRunningRequests, type Running } from '../../turn/running-requests.ts';
 import { ERROR } from '../../wire/revisions.ts';
 import type { LegacySession } from '../../turn/session.ts';
 import type { Leg, McpTail, Place, Turn } from '../../turn/turn.ts';
@@ -18,25 +20,19 @@ import { askClient } from './legacy-to-modern/ask-client.ts';
 import { readAsked, type Asked } from './legacy-to-modern/input-requests.ts';
 import { createListenModern, type ListenModern } from './legacy-to-modern/listen-modern.ts';
 import { answerHere } from './legacy-to-modern/own-answers.ts';
-import { createRunningRequests, type Running } from './legacy-to-modern/running-requests.ts';
-import {
-  broken,
-  createServerExchange,
-  type Round,
-  type ServerExchangeOptions,
-} from './legacy-to-modern/server-exchange.ts';
+import { createServerExchange, type Round, type ServerExchangeOptions } from './legacy-to-modern/server-exchange.ts';
 import { createSubscriptions } from './legacy-to-modern/subscriptions.ts';
 import { toLegacyResponse } from './legacy-to-modern/to-legacy.ts';
 
 /** The bridge from clients with a session to servers without. */
 export interface LegacyToModern {
   /**
-   * The rounds in which a server asks the client for input are one call: its end is that of the last. A cancelled
-   * request ends free, with null for its tail.
+   * One request of a client. The rounds in which a server asks the client for input are one call, which ends as the
+   * last one does. A cancelled request ends free, with null for its tail.
    */
   readonly leg: Leg;
   readonly listenModern: ListenModern;
-  /** `notifications/cancelled` of a client. False where no such request runs. */
+  /** Takes `notifications/cancelled` of a client. False where no such request runs. */
   cancel(session: string, id: RequestId, reason?: string): boolean;
   /** Requests that run. */
   readonly running: number;
@@ -50,7 +46,7 @@ export interface LegacyToModernOptions extends ServerExchangeOptions {
 
 /** How often a server may ask for more before it answers. */
 const ROUNDS_MAX = 16;
-/** Before a request is repeated for which nobody was asked anything. */
+/** Before a request is repeated without a question to the client. */
 const PACE_MS = 250;
 
 export function createLegacyToModern(options: LegacyToModernOptions): LegacyToModern {
@@ -61,17 +57,19 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
 
   const leg: Leg = async function* legacyToModern(turn, place) {
     const { message, session } = turn;
-    if (!session) throw new Error('a request without a session is none of this bridge');
+    if (!session) throw new Error('this bridge takes requests in sessions only');
     const own = await answerHere(message, session, place.facts, subscriptions, place.signal);
     if (own !== null) return endWith(turn, place, own);
     // To a modern server, cancelling is closing the stream: a tool that acts at once and answers late would have
     // worked for nothing.
-    const running = requests.start(session.id, message.id, message.method === 'tools/call' ? cancelGraceMs : 0);
+    const running = requests.start(session.id, message.id, null, message.method === 'tools/call' ? cancelGraceMs : 0);
     try {
       return yield* converse(turn, session, place, running);
     } catch (error) {
-      if (running.cancelled.aborted) return CANCELLED;
-      throw error instanceof RawJsonError ? broken(`the provider's answer is no MCP: ${error.message}`, error) : error;
+      if (running.cancelled.aborted) return freeEnd(null, 'cancelled');
+      throw error instanceof RawJsonError
+        ? providerFailure(`the provider's answer is not MCP: ${error.message}`, null, error)
+        : error;
     } finally {
       running.end();
     }
@@ -121,14 +119,18 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
   return {
     leg,
     listenModern: createListenModern({ subscriptions, replyBytesMax }),
-    cancel: requests.cancel,
+    cancel(session, id, reason) {
+      const request = requests.find(session, id);
+      request?.cancel(reason);
+      return request !== undefined;
+    },
     get running() {
       return requests.count;
     },
   };
 }
 
-/** With status 200, as a legacy client takes another for a broken connection. */
+/** Ends with status 200: a legacy client takes another for a broken connection. */
 function endOf(turn: Turn, place: Place, response: ResponseMessage): ReplyEnd {
   const { message, toClient } = turn;
   const type = isObject(response.result) ? response.result['resultType'] : undefined;
@@ -144,8 +146,8 @@ const endWith = ({ message }: Turn, { offer }: Place, text: string): ReplyEnd =>
   toEnd(message, offer, parseMessage(text) as ResponseMessage, { text, status: 200 } satisfies McpTail);
 
 /**
- * The server did its part and the client could not: told as a tool tells it, so that the model reads it, or as an
- * error.
+ * Refuses a call for which the client could not give the input: as the result of a tool, which the model reads, or as
+ * an error.
  */
 function refuse(turn: Turn, place: Place, why: string): ReplyEnd {
   const { method, idText } = turn.message;
@@ -153,12 +155,3 @@ function refuse(turn: Turn, place: Place, why: string): ReplyEnd {
   if (method !== 'tools/call') return endWith(turn, place, errorText(idText, { code: ERROR.internal, message: text }));
   return endWith(turn, place, resultText(idText, JSON.stringify({ content: [{ type: 'text', text }], isError: true })));
 }
-
-const CANCELLED: ReplyEnd = {
-  usage: null,
-  outcome: 'free',
-  estimated: false,
-  finishReason: 'cancelled',
-  flags: [],
-  tail: null,
-};

@@ -8,25 +8,18 @@ import {
   type ResponseMessage,
   type Seals,
   splice,
-  UpstreamFailure,
   withMembers,
 } from '#wire';
-import {
-  hasEvents,
-  type Offer,
-  readOne,
-  readReply,
-  refuseOtherAnswer,
-  type ReplyEnd,
-  type UpstreamReply,
-} from '#gateway';
+import { hasEvents, type Offer, readOne, readReply, refuseOtherAnswer, type ReplyEnd } from '#gateway';
 import { toEnd } from '../../turn/ending.ts';
-import { priceOfTool } from '../../turn/tool-price.ts';
+import { providerFailure } from '../../turn/provider-failure.ts';
 import { standardHeaders } from '../../wire/param-headers.ts';
 import { withMeta } from '../../wire/meta.ts';
 import { META, MODERN, modernStatusOf } from '../../wire/revisions.ts';
 import type { Continued, Leg, McpTail, Place, Turn } from '../../turn/turn.ts';
-import { toEvent } from '../../turn/to-event.ts';
+import { toEvent } from '../../turn/events.ts';
+import { MODERN_POST_HEADERS } from '../post-headers.ts';
+import { sealState } from './seal-state.ts';
 
 export interface ModernToModernOptions {
   readonly seals: Seals;
@@ -37,9 +30,8 @@ export interface ModernToModernOptions {
 }
 
 /**
- * A modern client in front of a modern server: the request goes out as its bytes came, the reply comes back as its
- * bytes are. What is changed is spliced: `requestState`, which is sealed, and for a bare client the envelope that
- * it did not write.
+ * A modern client in front of a modern server: the bytes pass both ways. Changes are spliced in: `requestState` is
+ * sealed, and a bare client's request gets the envelope that it lacks.
  */
 export function createModernToModern({ seals, replyBytesMax, schemaOf, version }: ModernToModernOptions): Leg {
   return async function* modernToModern(turn, place) {
@@ -56,7 +48,7 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
     const reply = await exchange.head;
     if (!hasEvents(reply)) {
       const { message: answer } = await readOne(reply, replyBytesMax);
-      if (answer.kind !== 'response') throw unanswered(reply);
+      if (answer.kind !== 'response') throw providerFailure(UNANSWERED, reply.status);
       return endOf(turn, place, answered(turn, answer), statusOf(reply.status, answer), null);
     }
     for await (const received of readReply(reply, replyBytesMax)) {
@@ -65,26 +57,24 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
         reply.discard();
         return endOf(turn, place, answered(turn, answer), statusOf(reply.status, answer), eventId);
       }
-      // A request of a server is no part of this revision, and would never be answered. The server does not know
-      // whose its tasks are, so its notifications of them are dropped. Clients ask with tasks/get.
+      // This revision has no requests of a server: nobody would answer one. The server does not know whose its tasks
+      // are, so its notifications of them are dropped. Clients ask with tasks/get.
       if (answer?.kind !== 'request' && answer?.method !== 'notifications/tasks') yield toEvent(turn, received);
     }
-    throw unanswered(reply);
+    throw providerFailure(UNANSWERED, reply.status);
   };
 
   function headersOf(turn: Turn, offer: Offer): Record<string, string> {
     const { method, params } = turn.message;
     const headless = turn.client === 'bare' || turn.paramHeaders === null;
     const schema = headless && method === 'tools/call' ? schemaOf(offer, String(params?.['name'])) : null;
-    const headers: Record<string, string> = { ...POST_HEADERS };
+    const headers: Record<string, string> = { ...MODERN_POST_HEADERS };
     const own = standardHeaders(method, params, schema);
     for (const name in own) headers[name.toLowerCase()] = own[name]!;
     return Object.assign(headers, turn.paramHeaders);
   }
 
-  /**
-   * The request as its server gets it: a state that was sealed is opened, an envelope that is missing is put around it.
-   */
+  /** The request as its server gets it: with the state that was sealed, and with an envelope. */
   function requestText({ message, client, continued }: Turn): string {
     const { members } = message;
     const text =
@@ -109,7 +99,8 @@ export function createModernToModern({ seals, replyBytesMax, schemaOf, version }
   ): ReplyEnd {
     const { result } = response;
     const asks = isObject(result) && result['resultType'] === 'input_required';
-    const sealed = asks ? sealState(seals, turn, place, result['requestState']) : null;
+    const state = asks && typeof result['requestState'] === 'string' ? result['requestState'] : null;
+    const sealed = asks ? sealState(seals, turn, place, { state, held: null }) : null;
     const text = turn.toClient(
       sealed === null
         ? response.text
@@ -137,47 +128,18 @@ function withState(text: string, params: Member, { state }: Continued): string {
 }
 
 /**
- * The `requestState` that the client is given, as JSON text: it brings the next round back to this offer, under
- * this call's lock.
- */
-function sealState(seals: Seals, { caller, callId, message }: Turn, { offer, askedAt }: Place, state: unknown): string {
-  const continued: Continued = {
-    callId,
-    offerId: offer.id,
-    price: priceOfTool(offer, message.params?.['name']).id,
-    state: typeof state === 'string' ? state : null,
-    held: null,
-    ...(askedAt === undefined ? {} : { askedAt }),
-  };
-  return JSON.stringify(seals.seal(caller.account, continued));
-}
-
-/**
- * The response if it is one to this request. An error about a request that could not be read has no id; it is told
- * under the client's.
+ * The response, where it is one to this request. An error about a request that could not be read has no id; the
+ * client gets it under its own.
  */
 function answered({ message: { id, idText } }: Turn, response: ResponseMessage): ResponseMessage {
   if (response.id === id) return response;
   refuseOtherAnswer(response, id, 200);
-  const named = parseMessage(errorText(idText, response.error!));
-  if (named?.kind !== 'response') throw new Error('an error is a response');
-  return named;
+  return parseMessage(errorText(idText, response.error!)) as ResponseMessage;
 }
 
-const unanswered = ({ status }: UpstreamReply) =>
-  new UpstreamFailure('the provider ended its answer without a response', {
-    status,
-    retryable: false,
-    blame: 'provider',
-  });
+const UNANSWERED = 'the provider ended its answer without a response';
 
 /** Some servers answer 200 where the revision wants another status. */
 function statusOf(status: number, { error }: ResponseMessage): number {
   return status === 200 && error !== undefined ? modernStatusOf(error.code) : status;
 }
-
-export const POST_HEADERS = {
-  'content-type': 'application/json',
-  accept: 'application/json, text/event-stream',
-  'mcp-protocol-version': MODERN,
-} as const;

@@ -161,7 +161,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     onRefused: observer.failed,
     onResolved(call, resolution) {
       observer.resolved(call, resolution);
-      if ('converse' in call.exchange) call.exchange.resolved?.(resolution.state);
+      call.exchange.resolved?.(resolution.state);
     },
   });
   const execute = createExecute({ upstream, health, router, retryBudget: createRetryBudget({ now }), observer, now });

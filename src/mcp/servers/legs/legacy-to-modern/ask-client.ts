@@ -1,19 +1,21 @@
-import { eventText, isObject, type JsonObject, type ResponseMessage } from '#wire';
+import { isObject, type JsonObject, type ResponseMessage } from '#wire';
 import { NoAnswer, type ClientRequests } from '../../../turn/client-requests.ts';
+import { eventBytes } from '../../../turn/events.ts';
+import { notificationText } from '../../../wire/own-messages.ts';
 import { missingCapability, toClientRequest, type Asked, type InputRequest } from './input-requests.ts';
 
 export interface Client {
   readonly session: string;
   readonly capabilities: JsonObject;
-  /** It reads an event stream. */
+  /** Whether it reads an event stream. */
   readonly events: boolean;
   readonly toClient: (text: string) => string;
 }
 
 /**
- * Puts one round of a server's questions to the client, as requests of their own on its event stream. Yields the
- * events; returns the `inputResponses`, JSON text. Throws NoAnswer where the client cannot be asked or one answer
- * does not come; the other questions are then taken back. `round` is part of the ids and unique over all calls.
+ * Puts one round of a server's questions to the client, as requests on its event stream. Yields the events; returns
+ * the `inputResponses`, JSON text. Throws NoAnswer where the client cannot be asked or an answer does not come; the
+ * other questions are then taken back. `round` is part of the ids and unique over all calls.
  */
 export async function* askClient(
   clientRequests: ClientRequests,
@@ -41,10 +43,10 @@ export async function* askClient(
   const answers = Promise.all(waiting);
   answers.catch(() => {});
   try {
-    for (const { text } of asked) yield toEvent(client.toClient(text));
+    for (const { text } of asked) yield eventBytes(client.toClient(text));
     return `{${(await answers).join(',')}}`;
   } catch (error) {
-    if (!signal.aborted) for (const requestId of open) yield toEvent(client.toClient(takenBack(requestId)));
+    if (!signal.aborted) for (const requestId of open) yield eventBytes(client.toClient(takenBack(requestId)));
     throw error;
   } finally {
     over.abort();
@@ -61,7 +63,7 @@ function refuseUnaskable({ capabilities, events }: Client, request: InputRequest
     throw new NoAnswer(`it asks the client (${request.method}), which did not declare the capability ${missing}`);
 }
 
-/** A modern server is given results alone: a client's error is the end. */
+/** The client's result, JSON text. A modern server takes results alone: a client's error is the end. */
 function resultOf({ method }: InputRequest, { text, members, result, error }: ResponseMessage): string {
   if (error) throw new NoAnswer(`the client answered ${method} with the error ${error.code}: ${error.message}`);
   if (!isObject(result)) throw new NoAnswer(`the client answered ${method} with no object`);
@@ -70,10 +72,4 @@ function resultOf({ method }: InputRequest, { text, members, result, error }: Re
 }
 
 const takenBack = (requestId: string) =>
-  JSON.stringify({
-    jsonrpc: '2.0',
-    method: 'notifications/cancelled',
-    params: { requestId, reason: 'The answer is not needed any more' },
-  });
-
-export const toEvent = (text: string): Uint8Array => Buffer.from(eventText(text));
+  notificationText('notifications/cancelled', { requestId, reason: 'The answer is not needed any more' });

@@ -6,15 +6,13 @@ import { withoutTaskMembers, withoutTasks } from '../../../tasks/extension.ts';
 /** Members of `_meta`, JSON text by key. */
 export type Envelope = Readonly<Record<string, string>>;
 
-/**
- * What a server can ask of its client, each behind the capability of that name. All of it reaches the client as events.
- */
+/** The capabilities behind which a server can ask its client. All questions reach the client as events. */
 const ASKS = { elicitation: null, sampling: null, roots: null } as const;
 
 /**
- * What a modern request says of its client, from the client's `initialize` as it was written. A client without an
- * event stream declares nothing that it would have to be asked over one, so that the server does without or refuses
- * in its own words.
+ * The envelope of a modern request, from the client's `initialize` as it was written. A client without an event
+ * stream declares nothing that it would be asked over one: the server then does without, or refuses in its own
+ * words.
  */
 export function envelopeOf({ initialize, logLevel }: LegacySession, events: boolean): Envelope {
   const message = JSON.parse(initialize) as { readonly params?: unknown };
@@ -44,7 +42,7 @@ function modernCapabilities(text: string, capabilities: JsonObject, events: bool
   try {
     return changed(withoutTasks(text));
   } catch (error) {
-    // A key stands twice: what counts is what the gateway itself goes by.
+    // A key stands twice: the value counts that the gateway itself uses.
     if (error instanceof RawJsonError) return changed(JSON.stringify(withoutTaskMembers(capabilities)));
     throw error;
   }

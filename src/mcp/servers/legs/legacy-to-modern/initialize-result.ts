@@ -1,21 +1,21 @@
 import { isObject, membersOf, RawJsonError, splice, withMembers } from '#wire';
-import { isLegacyRevision, LEGACY, META } from '../../../wire/revisions.ts';
+import { agreedRevision, META } from '../../../wire/revisions.ts';
 import { withoutTasks } from '../../../tasks/extension.ts';
 import type { ServerFacts } from '../../../turn/turn.ts';
-import { broken } from './server-exchange.ts';
+import { providerFailure } from '../../../turn/provider-failure.ts';
 
 /**
- * The InitializeResult, JSON text, that a legacy client gets of a modern server. `requested`: the revision the
- * client asked for; one that is not known becomes the newest legacy one. What a modern server says of changes it
- * says through `subscriptions/listen`, so its capabilities hold as they are; `logging` is offered always, as the
- * bridge keeps the level. Everything else of the DiscoverResult stays. Throws UpstreamFailure.
+ * The InitializeResult (JSON text) that a legacy client gets of a modern server. `requested`: the revision that the
+ * client asked for. The server's capabilities stay as they are: it tells of changes through `subscriptions/listen`.
+ * `logging` is always offered, as the bridge keeps the level. Everything else of the DiscoverResult stays. Throws
+ * UpstreamFailure.
  */
 export function initializeResult(facts: ServerFacts, requested: string | null): string {
   try {
     return toInitialize(facts.text, requested);
   } catch (error) {
     throw error instanceof RawJsonError
-      ? broken(`the provider's answer to server/discover is no MCP: ${error.message}`, error)
+      ? providerFailure(`the provider's answer to server/discover is not MCP: ${error.message}`, null, error)
       : error;
   }
 }
@@ -29,7 +29,7 @@ function toInitialize(text: string, requested: string | null): string {
   return splice(text, [
     withMembers(text, whole, {
       ...MODERN_ONLY,
-      protocolVersion: JSON.stringify(requested !== null && isLegacyRevision(requested) ? requested : LEGACY[0]),
+      protocolVersion: JSON.stringify(agreedRevision(requested)),
       capabilities: splice(capabilities, [withMembers(capabilities, { start: 0, end: capabilities.length }, logging)]),
       serverInfo: serverInfoOf(text),
     }),
@@ -41,7 +41,7 @@ const MODERN_ONLY = { resultType: null, ttlMs: null, cacheScope: null, supported
 /** A modern server may keep its name to itself; a legacy one has to tell it. */
 const NAMELESS = JSON.stringify({ name: 'unknown', version: 'unknown' });
 
-/** As it is written in `_meta`; before that was settled, servers wrote it into the result itself. */
+/** The server's info (JSON text) from `_meta`; before that was settled, servers wrote it into the result itself. */
 function serverInfoOf(text: string): string {
   const members = membersOf(text);
   const meta = members.get('_meta');

@@ -10,10 +10,10 @@ import {
 } from '#wire';
 import { LEGACY_METHODS } from '../../../wire/revisions.ts';
 
-/** What a server asks before it goes on with a request: an `input_required` result. */
+/** The questions of a server before it goes on with a request: an `input_required` result. */
 export interface Asked {
   readonly requests: readonly InputRequest[];
-  /** JSON text, as it is echoed; null where there is none. */
+  /** JSON text, as it is echoed; null without one. */
   readonly state: string | null;
 }
 
@@ -28,7 +28,8 @@ export interface InputRequest {
 const REQUESTS_MAX = 32;
 
 /**
- * Null for every other response. Throws RawJsonError where the result asks in a way that the revision does not know.
+ * Reads the questions; null for every other response. Throws RawJsonError where the result asks in a way that the
+ * revision does not know.
  */
 export function readAsked({ method }: RequestMessage, { text, members, result }: ResponseMessage): Asked | null {
   if (!isObject(result) || result['resultType'] !== 'input_required') return null;
@@ -54,11 +55,11 @@ export function readAsked({ method }: RequestMessage, { text, members, result }:
 function readRequest(key: string, request: unknown, text: string): InputRequest {
   const { method, params = {} } = isObject(request) ? request : {};
   if (typeof method !== 'string' || !Object.hasOwn(NEEDS, method) || !isObject(params))
-    throw new RawJsonError('an input request is none that MCP knows');
+    throw new RawJsonError('an input request is not one that MCP knows');
   return { key, method, params, text };
 }
 
-/** The request as a legacy client gets it. The id that it needs for a URL is one that modern servers do not give. */
+/** The request as a legacy client gets it, with the id for a URL, which modern servers do not give. */
 export function toClientRequest({ method, params, text }: InputRequest, id: string): string {
   const idText = JSON.stringify(id);
   const inner = membersOf(text).get('params');

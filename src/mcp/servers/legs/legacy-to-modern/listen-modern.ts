@@ -1,11 +1,15 @@
-import { isObject, type JsonObject, type JsonRpcMessage, UpstreamFailure } from '#wire';
+import { isObject, type JsonObject, type JsonRpcMessage } from '#wire';
 import { readReply, type ReplyEnd, type UpstreamExchange } from '#gateway';
-import { MODERN } from '../../../wire/revisions.ts';
+import { freeEnd } from '../../../turn/ending.ts';
+import { eventBytes, LISTENING } from '../../../turn/events.ts';
 import { createMailbox } from '../../../turn/mailbox.ts';
+import { providerFailure } from '../../../turn/provider-failure.ts';
+import { requestText } from '../../../wire/own-messages.ts';
+import { ACKNOWLEDGED, type Kind, KINDS, toNotifications } from '../../../wire/subscriptions.ts';
 import { withMeta } from '../../../wire/meta.ts';
 import type { LegacySession } from '../../../turn/session.ts';
 import type { Place, ServerFacts } from '../../../turn/turn.ts';
-import { toEvent } from './ask-client.ts';
+import { MODERN_POST_HEADERS } from '../../post-headers.ts';
 import { envelopeOf } from './envelope.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import { withoutSubscription } from './to-legacy.ts';
@@ -26,7 +30,9 @@ interface Stream {
   readonly exchange: UpstreamExchange;
   /** Version of the list of URIs that it named. */
   readonly version: number;
-  /** The server has nothing to tell on it: its end is no end of the client's stream, which would only come back. */
+  /**
+   * The server has nothing to tell on it. The client's stream stays when it ends: the client would only come back.
+   */
   idle: boolean;
 }
 
@@ -37,8 +43,7 @@ type News =
   | { readonly kind: 'over' };
 
 const METHOD = 'subscriptions/listen';
-const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
-/** What a server says of the stream itself. */
+/** Notifications about the stream itself. */
 const OF_THE_STREAM: ReadonlySet<string> = new Set([ACKNOWLEDGED, 'notifications/cancelled']);
 
 export function createListenModern({ subscriptions, replyBytesMax }: ListenModernOptions): ListenModern {
@@ -57,12 +62,7 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
       const { version } = watch;
       const filter = filterOf(facts, subscriptions.uris(session));
       if (filter === null) return takeOver(null, version);
-      const request = JSON.stringify({
-        jsonrpc: '2.0',
-        id: `listen-${version}`,
-        method: METHOD,
-        params: { notifications: filter },
-      });
+      const request = requestText(`listen-${version}`, METHOD, { notifications: filter });
       const body = withMeta(request, 'params', envelopeOf(session, false));
       streams.opening = {
         exchange: send({ method: 'POST', path: '', headers: HEADERS, body, listens: true }),
@@ -97,7 +97,7 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
       for (let stands = false; ;) {
         if (!stands && streams.opening === null) {
           stands = true;
-          yield OPEN;
+          yield LISTENING;
         }
         const news = (await inbox.take()) as News;
         if (news.kind === 'over') return CLOSED;
@@ -114,11 +114,11 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
           if (isAcknowledgement(message)) stream.idle = honoursNothing(message);
           if (opening && (message.kind === 'response' || isAcknowledgement(message))) takeOver(stream, stream.version);
           if (message.kind === 'notification' && !OF_THE_STREAM.has(message.method))
-            yield toEvent(withoutSubscription(message.text));
+            yield eventBytes(withoutSubscription(message.text));
         } else if (opening) {
-          throw news.failure ?? broken('the provider ended a stream that it did not acknowledge');
+          throw news.failure ?? providerFailure('the provider ended a stream that it did not acknowledge', null);
         } else {
-          // A client opens its stream again; one that waits for its replacement is not missed.
+          // A client opens its stream again. A stream whose replacement is being opened is not missed.
           if (!stream.idle && streams.opening === null) return CLOSED;
           streams.current = null;
         }
@@ -127,22 +127,16 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
       signal.removeEventListener('abort', leave);
       watch.end();
       inbox.end();
-      // Whoever waits for something to be taken goes on.
+      // Streams that wait for a message to be taken go on.
       while (inbox.length > 0) await inbox.take();
     }
   };
 }
 
-/** What the server offers to tell; null where that is nothing. */
+/** The notifications that the server offers; null where it offers nothing. */
 function filterOf({ capabilities }: ServerFacts, uris: readonly string[]): JsonObject | null {
-  const offers = (primitive: string, what: string) =>
-    (capabilities[primitive] as JsonObject | undefined)?.[what] === true;
-  const filter = {
-    ...(offers('tools', 'listChanged') ? { toolsListChanged: true } : {}),
-    ...(offers('prompts', 'listChanged') ? { promptsListChanged: true } : {}),
-    ...(offers('resources', 'listChanged') ? { resourcesListChanged: true } : {}),
-    ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}),
-  };
+  const offers = (kind: Kind) => (capabilities[kind] as JsonObject | undefined)?.['listChanged'] === true;
+  const filter = toNotifications({ kinds: KINDS.filter(offers), uris });
   return Object.keys(filter).length === 0 ? null : filter;
 }
 
@@ -157,22 +151,6 @@ function honoursNothing(message: JsonRpcMessage): boolean {
   );
 }
 
-const HEADERS = {
-  'content-type': 'application/json',
-  accept: 'application/json, text/event-stream',
-  'mcp-protocol-version': MODERN,
-  'mcp-method': METHOD,
-} as const;
-
-/** Sent once the server listens, so that the client has the head of its stream before the first event. */
-const OPEN = Buffer.from(': listening\n\n');
+const HEADERS = { ...MODERN_POST_HEADERS, 'mcp-method': METHOD } as const;
 const UNREAD = new Error('the stream is not read any more');
-const broken = (message: string) => new UpstreamFailure(message, { retryable: false, blame: 'provider' });
-const CLOSED: ReplyEnd = {
-  usage: null,
-  outcome: 'free',
-  estimated: false,
-  finishReason: 'closed',
-  flags: [],
-  tail: null,
-};
+const CLOSED = freeEnd(null, 'closed');

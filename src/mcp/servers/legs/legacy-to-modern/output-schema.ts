@@ -1,10 +1,10 @@
 import { elementsOf, isObject, membersOf, type Span, splice, withMembers } from '#wire';
 
 /**
- * Modern tools may have an output of any type, legacy ones of objects alone, and a client of the official library
- * takes no list with another. A list in `result.tools` with such tools, changed: the schema of an output that is
- * never an object becomes that of `{"result": …}`, as which `structuredContent` comes (see objectContent). A schema
- * that may be one or the other, or that has references (they would point elsewhere), is left out. Null: no change.
+ * The list in `result.tools` for a legacy client, whose tools have outputs of objects alone: a client of the official
+ * library refuses a whole list for another. The schema of an output that is never an object becomes that of
+ * `{"result": …}`, as which `structuredContent` comes (see objectContent). A schema that may be one or the other, or
+ * that has references (they would point elsewhere), is left out. Null: no change.
  */
 export function toolsWithObjectOutput(text: string, list: Span, tools: readonly unknown[]): string | null {
   if (!tools.some(hasOtherOutput)) return null;
@@ -35,7 +35,7 @@ function wrapped(schema: unknown, written: string): string | null {
 
 const REFERENCE = /"\$(?:ref|dynamicRef|recursiveRef)":/;
 
-/** The `structuredContent` of a result for a legacy client, where it is no object; null: no change. */
+/** The `structuredContent` of a result for a legacy client, where it is not an object; null: no change. */
 export function objectContent(text: string, content: Span, value: unknown): string | null {
   return isObject(value) ? null : `{"result":${text.slice(content.start, content.end)}}`;
 }

@@ -1,13 +1,13 @@
 import { errorText, resultText, type RequestMessage } from '#wire';
-import { ERROR, LOG_LEVELS } from '../../../wire/revisions.ts';
+import { ERROR, levelFault } from '../../../wire/revisions.ts';
 import type { LegacySession } from '../../../turn/session.ts';
 import type { ServerFacts } from '../../../turn/turn.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
-/** How long the answer to a subscription waits for the server to go by it. */
+/** How long the answer to a subscription waits until the server uses it. */
 const SETTLE_MS = 5_000;
 
-/** Answers what the modern revision has no request for, JSON text; null where the server is to be asked. */
+/** Answers a request that the modern revision does not have, JSON text; null where the server is to be asked. */
 export async function answerHere(
   { method, params, idText }: RequestMessage,
   session: LegacySession,
@@ -22,8 +22,8 @@ export async function answerHere(
       return done;
     case 'logging/setLevel': {
       const level = params?.['level'];
-      if (!(LOG_LEVELS as readonly unknown[]).includes(level))
-        return refuse(ERROR.invalidParams, `level must be one of ${LOG_LEVELS.join(', ')}`);
+      const fault = levelFault(level);
+      if (fault !== null) return refuse(ERROR.invalidParams, `level ${fault}`);
       session.logLevel = level as string;
       return done;
     }

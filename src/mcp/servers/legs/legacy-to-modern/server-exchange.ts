@@ -1,12 +1,12 @@
 import { membersOf, type ResponseMessage, splice, UpstreamFailure, withMembers } from '#wire';
 import { type Offer, readReply, type UpstreamRequest } from '#gateway';
-import { refuseOurs } from '../../legacy-server.ts';
+import { eventBytes } from '../../../turn/events.ts';
+import { providerFailure, refuseCredentialStatus } from '../../../turn/provider-failure.ts';
+import { MODERN_POST_HEADERS } from '../../post-headers.ts';
 import { withMeta } from '../../../wire/meta.ts';
 import { standardHeaders } from '../../../wire/param-headers.ts';
-import { MODERN } from '../../../wire/revisions.ts';
 import type { LegacySession } from '../../../turn/session.ts';
 import type { Place, Turn } from '../../../turn/turn.ts';
-import { toEvent } from './ask-client.ts';
 import { envelopeOf } from './envelope.ts';
 
 export interface ServerExchangeOptions {
@@ -44,20 +44,20 @@ export function createServerExchange({ schemaOf, replyBytesMax }: ServerExchange
     cancelled.addEventListener('abort', abort, { once: true });
     try {
       const reply = await sent.head;
-      refuseOurs(reply);
+      refuseCredentialStatus(reply.status);
       for await (const { message } of readReply(reply, replyBytesMax)) {
         if (message?.kind === 'response' && (message.id === id || (message.id === null && message.error))) {
           reply.discard();
           return message;
         }
-        // Ids of the server's messages are not the client's: it knows of no exchange that could be cancelled.
+        // Ids of the server's messages are not the client's, which would not know what is cancelled.
         if (message?.kind === 'notification' && turn.events && message.method !== 'notifications/cancelled')
-          yield toEvent(turn.toClient(message.text));
+          yield eventBytes(turn.toClient(message.text));
       }
-      throw broken('the provider ended its answer without a response');
+      throw providerFailure('the provider ended its answer without a response', null);
     } catch (error) {
       throw error instanceof UpstreamFailure && error.retryable && !mayRetry(turn, round, error)
-        ? broken(error.message, error)
+        ? providerFailure(error.message, error.status, error)
         : error;
     } finally {
       cancelled.removeEventListener('abort', abort);
@@ -84,7 +84,7 @@ export function createServerExchange({ schemaOf, replyBytesMax }: ServerExchange
     return {
       method: 'POST',
       path: '',
-      headers: { ...HEADERS, 'x-request-id': turn.callId, ...standardHeaders(method, params, schema) },
+      headers: { ...MODERN_POST_HEADERS, 'x-request-id': turn.callId, ...standardHeaders(method, params, schema) },
       body,
     };
   }
@@ -94,15 +94,3 @@ export function createServerExchange({ schemaOf, replyBytesMax }: ServerExchange
 function mayRetry({ message }: Turn, { number }: Round, { unsent }: UpstreamFailure): boolean {
   return number === 1 && (unsent || message.method !== 'tools/call');
 }
-
-/** Never retryable. */
-export function broken(message: string, cause?: Error): UpstreamFailure {
-  const status = cause instanceof UpstreamFailure ? cause.status : null;
-  return new UpstreamFailure(message, { status, retryable: false, blame: 'provider', ...(cause ? { cause } : {}) });
-}
-
-const HEADERS = {
-  'content-type': 'application/json',
-  accept: 'application/json, text/event-stream',
-  'mcp-protocol-version': MODERN,
-} as const;

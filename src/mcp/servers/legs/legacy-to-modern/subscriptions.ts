@@ -10,11 +10,11 @@ export interface Subscriptions {
   add(session: LegacySession, uri: string): boolean;
   remove(session: LegacySession, uri: string): void;
   /**
-   * Resolves when the session's open stream goes by its list as it is now: at once where none is open, and at the
-   * latest when `signal` aborts.
+   * Resolves when the session's open stream uses the list as it is now: at once without an open stream, at the latest
+   * when `signal` aborts.
    */
   settled(session: LegacySession, signal: AbortSignal): Promise<void>;
-  /** Follows the list for a stream. A session has one stream: an earlier one is told that it was replaced. */
+  /** Follows the list for a stream. A session has one stream: an earlier stream is told that it was replaced. */
   watch(session: LegacySession, watcher: Watcher): Watch;
 }
 
@@ -26,7 +26,7 @@ export interface Watcher {
 export interface Watch {
   /** Counts the changes of the list. */
   readonly version: number;
-  /** The server goes by the list of this version. */
+  /** The server uses the list of this version. */
   acknowledge(version: number): void;
   end(): void;
 }

@@ -13,9 +13,9 @@ import { ERROR, LEGACY_METHODS, META } from '../../../wire/revisions.ts';
 import { objectContent, toolsWithObjectOutput } from './output-schema.ts';
 
 /**
- * A modern server's response as the answer to a legacy client's request, JSON text. Every byte stays but the id,
- * what only the modern revision has in a result, outputs that are no objects, and the codes of errors that no
- * legacy client knows. Throws RawJsonError at a result that cannot be read.
+ * A modern server's response as the answer to a legacy client's request, JSON text. Changed are the id, members
+ * that only the modern revision has in a result, outputs that are not objects, and error codes that no legacy
+ * client knows. All other bytes stay. Throws RawJsonError at a result that cannot be read.
  */
 export function toLegacyResponse(request: RequestMessage, response: ResponseMessage): string {
   const { text, members } = response;
@@ -51,8 +51,8 @@ function codeEdit(request: RequestMessage, { text, error }: ResponseMessage, spa
 }
 
 /**
- * Codes of the envelope and the headers, which are the bridge's own; and the legacy code for a resource that is not
- * there.
+ * The legacy code of an error: the bridge wrote envelope and headers itself, and a missing resource has its own
+ * code.
  */
 function legacyCode({ method, params }: RequestMessage, code: number, data: unknown): number {
   if (code === ERROR.headerMismatch || code === ERROR.unsupportedVersion) return ERROR.internal;

@@ -1,15 +1,15 @@
-import { UpstreamFailure } from '#wire';
 import type { HeldCalls } from '../../held-calls.ts';
 import { nameOf } from '../../../wire/param-headers.ts';
 import { MODERN_METHODS } from '../../../wire/revisions.ts';
 import type { Place, Turn } from '../../../turn/turn.ts';
 import type { UpstreamSessions } from '../../upstream-sessions.ts';
 import { levelOf } from './notification-text.ts';
-import { orAbort } from '../../../turn/or-abort.ts';
+import { providerFailure } from '../../../turn/provider-failure.ts';
+import { orAbort } from '../../../turn/waiting.ts';
 import { canBeAsked, createQuestions, type Questions } from './questions.ts';
 import { startSessionCall, type SessionCall } from './session-call.ts';
 
-/** A request on its way in a session, and what its client is to be asked. */
+/** A request on its way in a session, and the questions for its client. */
 export interface Running {
   readonly call: SessionCall;
   readonly questions: Questions;
@@ -24,8 +24,8 @@ export interface BeginCallOptions {
 const BROKEN = new Error('what was asked for could not be delivered');
 
 /**
- * Posts the request of a turn. `mayBeLost`: a session that the server does not know any more is told from other
- * errors, by SessionLost from the call. Throws UpstreamFailure, GatewayError.
+ * Posts the request of a turn. `mayBeLost`: the call throws SessionLost where the server does not know the session
+ * any more. Throws UpstreamFailure, GatewayError.
  */
 export async function startCall(
   turn: Turn,
@@ -42,7 +42,7 @@ export async function startCall(
   try {
     const level = levelOf(turn);
     if (level !== null) await orAbort(session.logFrom(level), signal);
-    if (askable && session.id !== null) await orAbort(session.hear(), signal);
+    if (askable && session.upstreamId !== null) await orAbort(session.openStream(), signal);
     const { replyBytesMax: bytesMax } = options;
     const call = startSessionCall({ session, send: place.detached, message, canBeAsked: askable, mayBeLost, bytesMax });
     return { call, questions: createQuestions() };
@@ -52,9 +52,8 @@ export async function startCall(
 }
 
 /**
- * Takes out the call that `heldId` leads to, and delivers what the client answers. null where this turn may not go
- * on with any, `elsewhere` where another gateway holds it. Throws UpstreamFailure where the server does not take an
- * answer.
+ * Takes the held call of this id, and delivers the client's answers. null where this turn may not go on with it,
+ * `elsewhere` where another gateway holds it. Throws UpstreamFailure where the server does not take an answer.
  */
 export async function goOn(
   turn: Turn,
@@ -84,10 +83,5 @@ export async function goOn(
 async function deliver({ session }: SessionCall, { detached }: Place, answer: string): Promise<void> {
   const reply = await session.post(answer, detached).head;
   reply.discard();
-  if (reply.status >= 400)
-    throw new UpstreamFailure('the provider did not take what its tool had asked for', {
-      status: reply.status,
-      retryable: false,
-      blame: 'provider',
-    });
+  if (reply.status >= 400) throw providerFailure('the provider did not take what its tool had asked for', reply.status);
 }

@@ -3,10 +3,10 @@ import { META, MODERN } from '../../../wire/revisions.ts';
 import { withoutTasks } from '../../../tasks/extension.ts';
 import type { ServerFacts } from '../../../turn/turn.ts';
 
-/** What a server can do may change when it is replaced, which the gateway looks for as often. */
+/** A replaced server may have other capabilities; the gateway asks as often. */
 const DISCOVER_TTL_MS = 5 * 60_000;
 
-/** The answer to `server/discover` in front of a legacy server, from what it said to `initialize`. */
+/** The answer to `server/discover` in front of a legacy server, from its answer to `initialize`. */
 export function discoverText(idText: string, { text }: Pick<ServerFacts, 'text'>): string {
   const members = membersOf(text);
   const value = JSON.parse(text) as JsonObject;

@@ -1,26 +1,21 @@
-import { eventText, isObject, type JsonObject, type NotificationMessage, resultText } from '#wire';
+import { isObject, type NotificationMessage } from '#wire';
 import type { Received } from '#gateway';
+import { eventBytes } from '../../../turn/events.ts';
 import { createMailbox, type Mailbox } from '../../../turn/mailbox.ts';
 import { withMeta } from '../../../wire/meta.ts';
 import { META } from '../../../wire/revisions.ts';
+import { acknowledgement, listChanged, listenEnd, readSubscribed } from '../../../wire/subscriptions.ts';
 import type { Place, Turn } from '../../../turn/turn.ts';
 import type { UpstreamSessions } from '../../upstream-sessions.ts';
-import { orAbort } from '../../../turn/or-abort.ts';
+import { orAbort } from '../../../turn/waiting.ts';
 import type { UpstreamSession } from './upstream-session.ts';
 
-/** What one request may subscribe to; a list that is longer is cut, as the acknowledgement shows. */
-const RESOURCES_MAX = 1_000;
-
-/** The lists that a client may hear the changes of: its word for each, the server's capability, the notification. */
-const LISTS = [
-  ['toolsListChanged', 'tools', 'notifications/tools/list_changed'],
-  ['promptsListChanged', 'prompts', 'notifications/prompts/list_changed'],
-  ['resourcesListChanged', 'resources', 'notifications/resources/list_changed'],
-] as const;
+/** Changes that wait for a client that does not read. */
+const CHANGES_BOUNDS = { itemsMax: 1_000, charsMax: 4 * 1024 * 1024 } as const;
 
 /**
- * `subscriptions/listen` in front of a legacy server: its changes as they come on the session's own stream, after
- * an acknowledgement of what there is to be told of. Returns the response, when the server can tell of no more.
+ * `subscriptions/listen` in front of a legacy server: an acknowledgement of what the server will tell of, then the
+ * changes as they come on the session's own stream. Returns the response when the server can tell of no more.
  */
 export async function* listen(
   turn: Turn,
@@ -28,37 +23,27 @@ export async function* listen(
   sessions: UpstreamSessions,
 ): AsyncGenerator<Uint8Array, string, undefined> {
   const { idText, params } = turn.message;
-  const { session, box, heard, leave } = await enterHearing(() => sessions.of(turn, { signal, ...place }), signal);
+  const { session, box, heard, leave } = await enterListening(() => sessions.of(turn, { signal, ...place }), signal);
   const stop = () => box.fail(signal.reason as Error);
   signal.addEventListener('abort', stop, { once: true });
   const event = (text: string) =>
-    Buffer.from(eventText(withMeta(turn.toClient(text), 'params', { [META.subscriptionId]: idText })));
+    eventBytes(withMeta(turn.toClient(text), 'params', { [META.subscriptionId]: idText }));
   const uris = new Set<string>();
   try {
     if (signal.aborted) stop();
-    const wanted = isObject(params?.['notifications']) ? params['notifications'] : {};
-    const lists = heard ? listsOf(session, wanted) : [];
-    if (heard && can(session, 'resources', 'subscribe')) await subscribe(session, wanted, uris, signal);
-    const agreed = {
-      ...Object.fromEntries(lists.map(([key]) => [key, true])),
-      ...(uris.size > 0 ? { resourceSubscriptions: [...uris] } : {}),
-    };
-    yield event(
-      JSON.stringify({
-        jsonrpc: '2.0',
-        method: 'notifications/subscriptions/acknowledged',
-        params: { notifications: agreed },
-      }),
-    );
+    const wanted = readSubscribed(params);
+    const kinds = heard ? wanted.kinds.filter((kind) => can(session, kind, 'listChanged')) : [];
+    if (heard && can(session, 'resources', 'subscribe')) await subscribe(session, wanted.uris, uris, signal);
+    yield event(acknowledgement({ kinds, uris: [...uris] }));
     if (!heard) box.end();
     for (;;) {
       const received = await box.take();
       if (received === null || typeof received === 'symbol') break;
       const message = received.message as NotificationMessage;
-      if (lists.some(([, , method]) => method === message.method) || uris.has(String(message.params?.['uri'])))
+      if (kinds.some((kind) => listChanged(kind) === message.method) || uris.has(String(message.params?.['uri'])))
         yield event(message.text);
     }
-    return resultText(idText, `{"resultType":"complete","_meta":{"${META.subscriptionId}":${idText}}}`);
+    return listenEnd(idText);
   } finally {
     signal.removeEventListener('abort', stop);
     for (const uri of uris) session.unsubscribe(uri);
@@ -68,7 +53,7 @@ export async function* listen(
 
 interface Entered {
   readonly session: UpstreamSession;
-  /** Gets what changes. */
+  /** Gets the changes. */
   readonly box: Mailbox<Received>;
   /** Whether the server has a stream for it. */
   readonly heard: boolean;
@@ -76,7 +61,7 @@ interface Entered {
 }
 
 /** Enters the session, or a new one where its server turns out not to know it any more. */
-async function enterHearing(sessionNow: () => Promise<UpstreamSession>, signal: AbortSignal): Promise<Entered> {
+async function enterListening(sessionNow: () => Promise<UpstreamSession>, signal: AbortSignal): Promise<Entered> {
   const first = await enter(await orAbort(sessionNow(), signal), signal);
   if (first.heard) return first;
   try {
@@ -92,14 +77,14 @@ async function enterHearing(sessionNow: () => Promise<UpstreamSession>, signal: 
 
 async function enter(session: UpstreamSession, signal: AbortSignal): Promise<Entered> {
   const leaveSession = session.enter();
-  const box = createMailbox<Received>();
+  const box = createMailbox<Received>(CHANGES_BOUNDS);
   const forget = session.onChange(box);
   const leave = () => {
     forget();
     leaveSession();
   };
   try {
-    return { session, box, heard: await orAbort(session.hear(), signal), leave };
+    return { session, box, heard: await orAbort(session.openStream(), signal), leave };
   } catch (error) {
     leave();
     throw error;
@@ -109,19 +94,14 @@ async function enter(session: UpstreamSession, signal: AbortSignal): Promise<Ent
 const can = ({ capabilities }: UpstreamSession, of: string, what: string) =>
   isObject(capabilities[of]) && capabilities[of][what] === true;
 
-const listsOf = (session: UpstreamSession, wanted: JsonObject) =>
-  LISTS.filter(([key, of]) => wanted[key] === true && can(session, of, 'listChanged'));
-
-/** Adds to `uris` what the server took, and what it was asked for when the client left in the meantime. */
+/** Adds the URIs that the server took to `uris`; also the one that it is asked for when the client leaves. */
 async function subscribe(
   session: UpstreamSession,
-  wanted: JsonObject,
+  wanted: readonly string[],
   uris: Set<string>,
   signal: AbortSignal,
 ): Promise<void> {
-  const asked = Array.isArray(wanted['resourceSubscriptions']) ? wanted['resourceSubscriptions'] : [];
-  for (const uri of new Set(asked.slice(0, RESOURCES_MAX))) {
-    if (typeof uri !== 'string') continue;
+  for (const uri of wanted) {
     uris.add(uri);
     if (await orAbort(session.subscribe(uri), signal)) continue;
     uris.delete(uri);

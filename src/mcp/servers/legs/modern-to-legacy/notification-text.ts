@@ -1,12 +1,12 @@
 import { isObject, membersOf, type NotificationMessage, splice } from '#wire';
-import { LOG_LEVELS, META } from '../../../wire/revisions.ts';
+import { META, rankOfLevel } from '../../../wire/revisions.ts';
 import type { Turn } from '../../../turn/turn.ts';
 import { progressTokenOf } from './request-text.ts';
 import type { SessionCall } from './session-call.ts';
 
 /**
- * A notification about a call as its client may hear it: progress under the client's own token, log messages of the
- * level that it asked for. null for one that is not for it.
+ * A notification about a call for its client: progress under the client's own token, log messages from the level that
+ * it asked for. null for a notification that is not for the client.
  */
 export function toClientNotification(
   turn: Turn,
@@ -17,7 +17,7 @@ export function toClientNotification(
   switch (method) {
     case 'notifications/message': {
       const level = levelOf(turn);
-      return level !== null && rank(params?.['level']) >= rank(level) ? text : null;
+      return level !== null && rankOfLevel(params?.['level']) >= rankOfLevel(level) ? text : null;
     }
     case 'notifications/progress': {
       const token = progressTokenOf(turn.message);
@@ -32,11 +32,9 @@ export function toClientNotification(
   }
 }
 
-/** From which level on the client wants log messages; null for none. */
+/** The lowest level of log messages that the client wants; null where it wants no messages. */
 export function levelOf({ client, message }: Turn): string | null {
   const meta = message.params?.['_meta'];
   const level = client === 'modern' && isObject(meta) ? meta[META.logLevel] : null;
   return typeof level === 'string' ? level : null;
 }
-
-const rank = (level: unknown) => (LOG_LEVELS as readonly unknown[]).indexOf(level);

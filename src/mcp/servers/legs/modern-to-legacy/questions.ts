@@ -8,19 +8,19 @@ import {
   type RequestMessage,
 } from '#wire';
 
-/** What a server asked in the middle of one call, and the client has not answered yet. */
+/** Questions of a server in the middle of one call that the client has not answered yet. */
 export interface Questions {
   readonly size: number;
-  /** Characters of what is open. */
+  /** Characters of all open questions. */
   readonly chars: number;
   add(request: RequestMessage): void;
-  /** The server does not want it answered any more. */
+  /** Drops a question that the server has cancelled. */
   drop(id: unknown): void;
   /** `inputRequests` as JSON text. */
   toInputRequests(): string;
   /**
-   * Takes the answers out of a request that goes on with the call: responses for the server, as JSON text. What is
-   * not answered, or by something that cannot be an answer, stays to be asked again.
+   * Takes the answers out of a request that goes on with the call: responses for the server, as JSON text. Questions
+   * without a usable answer stay, and are asked again.
    */
   answer(request: RequestMessage): readonly string[];
 }
@@ -33,7 +33,7 @@ interface Question {
   readonly text: string;
 }
 
-/** What one call may have open at once. */
+/** Open questions of one call. */
 export const QUESTIONS_MAX = 32;
 export const QUESTIONS_CHARS_MAX = 4 * 1024 * 1024;
 
@@ -67,7 +67,7 @@ export function createQuestions(): Questions {
   };
 }
 
-/** Empty where a key stands twice: that is no answer to anything. */
+/** The places of the answers; empty where a key stands twice. */
 function placesOf(text: string, members: Members): Members {
   const { start } = membersOf(text, members.get('params')!.start).get('inputResponses')!;
   try {
@@ -78,7 +78,7 @@ function placesOf(text: string, members: Members): Members {
   }
 }
 
-/** A result by itself. Some clients wrap it, which no server would understand. */
+/** Whether a value is a result by itself. Some clients wrap it, which no server would understand. */
 const isAnswer = (value: unknown) => isObject(value) && !('method' in value) && !('result' in value);
 
 function at(text: string, members: Members, key: string): string {

@@ -3,12 +3,12 @@ import { META } from '../../../wire/revisions.ts';
 
 /** Members of `_meta` that make a request modern. A legacy server hears the same from its session. */
 const ENVELOPE = [META.version, META.capabilities, META.clientInfo, META.logLevel];
-/** Members of `params` that go on with an earlier request, which a legacy server never asked to be made again. */
+/** Members of `params` that go on with an earlier round, which legacy servers do not know. */
 const ROUND = ['inputResponses', 'requestState'];
 
 /**
- * A request as its session takes it: under the session's own id, which stands in for the progress token as well,
- * since many clients count both from 0; without the envelope. Every other character stays.
+ * A request for its session: without the envelope, under an id of the session, which is also the progress token: many
+ * clients count both from 0. Every other character stays.
  */
 export function toLegacyRequest({ text, members }: RequestMessage, id: number): string {
   const edits: Edit[] = [setMember(text, 0, 'id', String(id))];

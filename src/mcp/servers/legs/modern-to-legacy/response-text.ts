@@ -3,19 +3,19 @@ import { ERROR, MODERN_METHODS } from '../../../wire/revisions.ts';
 import type { Turn } from '../../../turn/turn.ts';
 import { URL_ELICITATION_REQUIRED } from './url-elicitation.ts';
 
-/** A legacy server says nothing of how long its answers hold, so they are told to be old at once. */
+/** A legacy server does not say how long its answers are good, so they are old at once. */
 const CACHE = { ttlMs: '0', cacheScope: '"private"' } as const;
 
-/** Codes that the modern revision has no more, and what it says in their place. */
+/** Codes that the modern revision does not have any more, and the codes in their place. */
 const CODES: ReadonlyMap<number, number> = new Map([
   [ERROR.resourceNotFound, ERROR.invalidParams],
   [URL_ELICITATION_REQUIRED, ERROR.internal],
 ]);
 
 /**
- * A legacy server's response for the request of `turn`: under its id; for a modern client with the members that its
- * revision asks of results, and with the error codes that it knows. Every other character stays. null where it has
- * a result that is no object.
+ * A legacy server's response for the request of `turn`, under its id. A modern client gets the members that its
+ * revision wants in results, and error codes that it knows. Every other character stays. null where the result is not
+ * an object.
  */
 export function toClientResponse(
   { message, client }: Pick<Turn, 'message' | 'client'>,

@@ -2,12 +2,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type RequestMessage, UpstreamFailure } from '#wire';
 import { readReply, type Received, type Send, type UpstreamExchange, type UpstreamReply } from '#gateway';
 import { createMailbox, type LATE } from '../../../turn/mailbox.ts';
+import { createStreamPosition } from '../../stream-position.ts';
 import { toLegacyRequest } from './request-text.ts';
 import type { UpstreamSession } from './upstream-session.ts';
 
 /**
- * One request in a legacy session, from its POST to its response. It may outlive the call that made it: whoever has
- * it ends it.
+ * One request in a legacy session, from its POST to its response. It may outlive the call that made it, and is to be
+ * ended by `cancel` or `over`.
  */
 export interface SessionCall {
   /** Its id, and its progress token, in the session. */
@@ -18,11 +19,11 @@ export interface SessionCall {
   /** The server may ask its client while it runs. */
   readonly canBeAsked: boolean;
   /**
-   * What the server says next; null when it ended without a response, LATE when it said nothing within `waitMs`.
-   * Throws UpstreamFailure.
+   * The server's next message; null when it ended without a response, LATE when none came within `waitMs`. Throws
+   * UpstreamFailure.
    */
   next(waitMs?: number): Promise<Received | null | typeof LATE>;
-  /** What the server said elsewhere and belongs to this call. */
+  /** Takes a message of the session's own stream that belongs to this call. */
   push(received: Received): void;
   /** Nobody wants the response any more: tells the server, and ends it. Without effect on one that has ended. */
   cancel(reason: Error): void;
@@ -47,16 +48,11 @@ export class SessionLost extends UpstreamFailure {
   }
 }
 
-/** What may wait of what was said elsewhere. */
-const PUSHED_MAX = 256;
-/** Characters of it. */
-const PUSHED_CHARS_MAX = 4 * 1024 * 1024;
-/** Before a stream that ended without a response is asked for again, unless the server says how long. */
-const RETRY_MS = 1_000;
-/** A server that says less would keep the gateway busy with nothing. */
+/** Messages of the session's own stream that wait to be read. */
+const PUSHED_BOUNDS = { itemsMax: 256, charsMax: 4 * 1024 * 1024 } as const;
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 60_000;
-/** How often in a row a stream is asked for again without hearing anything. */
+/** How often in a row a stream is asked for again without an event. */
 const FRUITLESS_MAX = 5;
 
 export function startSessionCall({
@@ -69,7 +65,7 @@ export function startSessionCall({
 }: SessionCallOptions): SessionCall {
   const id = session.nextId();
   const leave = session.enter();
-  // Whoever is asked may take his time.
+  // A client that is asked may take its time.
   let exchange: UpstreamExchange = session.post(
     toLegacyRequest(message, id),
     send,
@@ -78,13 +74,11 @@ export function startSessionCall({
   let reply: UpstreamReply | null = null;
   let status: number | null = null;
   const over = new AbortController();
-  const box = createMailbox<Received>();
-  let pushed = 0;
+  const box = createMailbox<Received>(PUSHED_BOUNDS);
 
   /** A server that keeps its events may end the stream, and go on with it in another. */
   async function read(): Promise<void> {
-    let lastEventId: string | null = null;
-    let retryMs = RETRY_MS;
+    const position = createStreamPosition(RETRY_MS_MIN, RETRY_MS_MAX);
     reply = await exchange.head;
     ({ status } = reply);
     if (mayBeLost && isLost(session, status, null)) throw new SessionLost(status);
@@ -92,11 +86,10 @@ export function startSessionCall({
       for await (const received of readReply(reply, bytesMax)) {
         if (mayBeLost && isLost(session, status, received)) throw new SessionLost(status);
         fruitless = 0;
-        if (received.eventId !== null) lastEventId = received.eventId;
-        if (received.message === null)
-          retryMs = Math.min(Math.max(received.retryMs ?? retryMs, RETRY_MS_MIN), RETRY_MS_MAX);
-        else await box.put(received);
+        position.read(received);
+        if (received.message !== null) await box.put(received);
       }
+      const { lastEventId, retryMs } = position;
       if (lastEventId === null || over.signal.aborted) return;
       await pause(retryMs, undefined, { signal: over.signal });
       exchange = session.resume(lastEventId, send);
@@ -120,12 +113,7 @@ export function startSessionCall({
     },
     canBeAsked,
     next: box.take,
-    push(received) {
-      const { length } = received.message.text;
-      if (box.length >= PUSHED_MAX || pushed + length > PUSHED_CHARS_MAX) return;
-      pushed += length;
-      void box.put(received).then(() => void (pushed -= length));
-    },
+    push: (received) => box.offer(received, received.message.text.length),
     cancel(reason) {
       if (over.signal.aborted) return;
       session.cancel(id);
@@ -143,13 +131,13 @@ export function startSessionCall({
   return call;
 }
 
-/** By its status, or where servers say it less clearly, by the words of its error. */
+/** Tells a lost session by the status, or where servers say it less clearly, by the words of the error. */
 function isLost(
-  { id }: UpstreamSession,
+  { upstreamId }: UpstreamSession,
   status: number,
   received: { readonly message: Received['message'] | null } | null,
 ): boolean {
-  if (id === null) return false;
+  if (upstreamId === null) return false;
   if (received === null) return status === 404;
   return (
     status === 400 && received.message?.kind === 'response' && /session/i.test(received.message.error?.message ?? '')

@@ -1,135 +1,124 @@
-import { errorText, isObject, type JsonObject, type RequestMessage, type ResponseMessage, resultText } from '#wire';
-import { readReply, type Received, type Send, type UpstreamExchange, type UpstreamRequest } from '#gateway';
+import { errorText, isObject, type JsonObject, type ResponseMessage, resultText } from '#wire';
+import type { Received, Send, UpstreamExchange, UpstreamRequest } from '#gateway';
 import type { Mailbox } from '../../../turn/mailbox.ts';
-import { ERROR, LOG_LEVELS } from '../../../wire/revisions.ts';
-import { createEar, type Ear } from './ear.ts';
-import { POST_HEADERS, sessionHeaders, type OpenedSession } from './open-session.ts';
+import { notificationText, requestText } from '../../../wire/own-messages.ts';
+import { ERROR, rankOfLevel } from '../../../wire/revisions.ts';
+import { KINDS, listChanged } from '../../../wire/subscriptions.ts';
+import { firstResponse } from '../../first-response.ts';
+import { sessionHeaders } from '../../legacy-server.ts';
+import { POST_HEADERS } from '../../post-headers.ts';
+import type { OpenedSession } from './open-session.ts';
+import { createResourceSubscriptions, type ResourceSubscriptions } from './resource-subscriptions.ts';
+import { openServerStream, type ServerStream, type StreamEnd } from './server-stream.ts';
 import type { SessionCall } from './session-call.ts';
 
 /**
  * A session at a legacy server that the gateway opened in one account's name, for all of its requests there that
  * declare the same.
  */
-export interface UpstreamSession extends OpenedSession {
+export interface UpstreamSession extends OpenedSession, ResourceSubscriptions {
   nextId(): number;
   /** Marks it as used, until the function that it returns is called. */
   enter(): () => void;
-  /** What the server says on the session's own stream goes to the calls in it. Returns how to end that. */
+  /** Gives a call the messages of the session's own stream that belong to it. Returns how to end that. */
   register(call: SessionCall): () => void;
   /** Posts a message as it is. */
   post(text: string, send: Send, more?: Pick<UpstreamRequest, 'patient'>): UpstreamExchange;
   /** Goes on with a stream that ended, behind an event. */
   resume(lastEventId: string, send: Send): UpstreamExchange;
-  /** Sends a request of the gateway's own. Rejects with UpstreamFailure. */
-  ask(method: string, params: JsonObject): Promise<ResponseMessage | null>;
   /** Posts a message whose fate nobody waits for. */
   tell(text: string): void;
   /** Tells the server that nobody waits for a request any more. */
   cancel(id: number): void;
   /** Makes the server send log messages of this level and above. */
   logFrom(level: string): Promise<void>;
-  /** Listens to the session's own stream. False where the server has none. */
-  hear(): Promise<boolean>;
+  /** Opens the session's own stream. False where the server has none. */
+  openStream(): Promise<boolean>;
   /**
-   * Notifications of changes go to `box`, wherever they come, until the server can tell of no more. Returns how to
-   * end that.
+   * Puts notifications of changes into `box`, wherever they come, until the server can tell of no more. Returns how
+   * to end that.
    */
   onChange(box: Mailbox<Received>): () => void;
-  /** Passes on a notification of a change; false for any other. */
+  /** Passes on a notification of a change; false for any other message. */
   changed(received: Received): boolean;
-  /** Counts the listeners of a resource. Resolves with whether the server tells of it. */
-  subscribe(uri: string): Promise<boolean>;
-  unsubscribe(uri: string): void;
-  /** Closes its stream where nobody uses it. */
-  rest(): void;
-  /** Deletes it at the server. Resolves when that is done, or failed. */
+  /** Closes the session's own stream. */
+  closeStream(): void;
+  /** Deletes the session at the server. Resolves when that is done, or failed. */
   end(): Promise<void>;
 }
 
 export interface UpstreamSessionOptions extends OpenedSession {
-  /** For what belongs to no call. */
+  /** Sends what belongs to no call. */
   readonly send: Send;
   readonly bytesMax: number;
-  readonly entered: () => void;
-  /** Nobody uses it any more. */
-  readonly left: () => void;
-  /** The server does not know it any more. */
-  readonly lost: () => void;
+  readonly onEntered: () => void;
+  /** Told when nobody uses it any more. */
+  readonly onLeft: () => void;
+  /** Told when the server does not know it any more. */
+  readonly onLost: () => void;
 }
 
-export const CHANGES: ReadonlySet<string> = new Set([
-  'notifications/tools/list_changed',
-  'notifications/prompts/list_changed',
-  'notifications/resources/list_changed',
-  'notifications/resources/updated',
-]);
-
-/** What may wait for a client that does not read. */
-const CHANGES_MAX = 1_000;
-/** Characters of it. */
-const CHANGES_CHARS_MAX = 4 * 1024 * 1024;
+const CHANGES: ReadonlySet<string> = new Set([...KINDS.map(listChanged), 'notifications/resources/updated']);
 
 export function createUpstreamSession(options: UpstreamSessionOptions): UpstreamSession {
-  const { id, revision, capabilities, send, bytesMax } = options;
+  const { upstreamId, revision, capabilities, send, bytesMax } = options;
   const headers = sessionHeaders(options);
   const calls = new Set<SessionCall>();
-  /** With how many characters wait for each. */
-  const listeners = new Map<Mailbox<Received>, number>();
-  const subscribed = new Map<string, { count: number; readonly done: Promise<boolean> }>();
+  const listeners = new Set<Mailbox<Received>>();
   let users = 0;
   let lastId = 0;
-  let level: string | null = null;
-  let ear: Ear | null = null;
-  let deaf = false;
+  let logRank = Infinity;
+  let stream: ServerStream | null = null;
+  let hasNoStream = false;
 
-  const discard = ({ head }: UpstreamExchange) => head.then((reply) => reply.discard(), ignore);
+  const post: UpstreamSession['post'] = (text, by, more = {}) =>
+    by({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...headers }, body: text, ...more });
+  const discarded = ({ head }: UpstreamExchange) => head.then((reply) => reply.discard(), ignore);
+  const tell = (text: string) => void discarded(post(text, send));
+  const nextId = () => ++lastId;
+  async function ask(method: string, params: JsonObject): Promise<ResponseMessage | null> {
+    return firstResponse(await post(requestText(nextId(), method, params), send).head, bytesMax);
+  }
 
-  function heard(received: Received): void {
+  function changed(received: Received): boolean {
     const { message } = received;
-    if (message.kind === 'response') return;
-    if (message.kind === 'request') return heardRequest(received, message);
-    if (session.changed(received)) return;
-    const { progressToken } = message.params ?? {};
-    if (message.method === 'notifications/progress')
-      return [...calls].find((call) => call.id === progressToken)?.push(received);
-    // It may be about what the server asked of any of them, and each knows its own.
-    if (message.method === 'notifications/cancelled') for (const call of calls) call.push(received);
-    // What else is said belongs to the one call there is, or nobody can tell to which.
-    else if (calls.size === 1) for (const call of calls) call.push(received);
+    if (message.kind !== 'notification' || !CHANGES.has(message.method)) return false;
+    for (const box of listeners) box.offer(received, message.text.length);
+    return true;
   }
 
-  /** A server that asks outside of a call's stream means, most likely, the newest one that can be asked. */
-  function heardRequest(received: Received, { method, idText }: RequestMessage): void {
-    if (method === 'ping') return session.tell(resultText(idText, '{}'));
-    const call = [...calls].findLast((one) => one.canBeAsked);
-    if (call) call.push(received);
-    else
-      session.tell(
-        errorText(idText, { code: ERROR.methodNotFound, message: 'No request runs that its client could be asked in' }),
-      );
+  function streamEnded(why: StreamEnd): void {
+    hasNoStream = why !== 'away';
+    stream = null;
+    if (why === 'lost') options.onLost();
+    for (const box of listeners) box.end();
   }
 
-  const session: UpstreamSession = {
-    id,
+  const closeStream = () => {
+    stream?.close();
+    stream = null;
+  };
+
+  return {
+    upstreamId,
     revision,
     capabilities,
-    nextId: () => ++lastId,
+    nextId,
     enter() {
       users++;
-      options.entered();
+      options.onEntered();
       let entered = true;
       return () => {
         if (!entered) return;
         entered = false;
-        if (--users === 0) options.left();
+        if (--users === 0) options.onLeft();
       };
     },
     register(call) {
       calls.add(call);
       return () => void calls.delete(call);
     },
-    post: (text, by, more = {}) =>
-      by({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...headers }, body: text, ...more }),
+    post,
     resume: (lastEventId, by) =>
       by({
         method: 'GET',
@@ -138,99 +127,62 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
         body: null,
         patient: true,
       }),
-    async ask(method, params) {
-      const exchange = session.post(JSON.stringify({ jsonrpc: '2.0', id: session.nextId(), method, params }), send);
-      const reply = await exchange.head;
-      try {
-        for await (const { message } of readReply(reply, bytesMax)) if (message?.kind === 'response') return message;
-        return null;
-      } finally {
-        reply.discard();
-      }
-    },
-    tell: (text) => void discard(session.post(text, send)),
-    cancel: (requestId) =>
-      session.tell(
-        JSON.stringify({
-          jsonrpc: '2.0',
-          method: 'notifications/cancelled',
-          params: { requestId, reason: 'the client left' },
-        }),
-      ),
-    async logFrom(wanted) {
-      const rank = LOG_LEVELS.indexOf(wanted as (typeof LOG_LEVELS)[number]);
+    tell,
+    cancel: (requestId) => tell(notificationText('notifications/cancelled', { requestId, reason: 'the client left' })),
+    async logFrom(level) {
+      const rank = rankOfLevel(level);
       // Calls share the level: the lowest that one of them wanted stays, and each drops what is below its own.
-      if (
-        !isObject(capabilities['logging']) ||
-        (level !== null && LOG_LEVELS.indexOf(level as (typeof LOG_LEVELS)[number]) <= rank)
-      )
-        return;
-      level = wanted;
+      if (!isObject(capabilities['logging']) || logRank <= rank) return;
+      logRank = rank;
       // A server that takes no level logs as it likes.
-      await session.ask('logging/setLevel', { level: wanted }).catch(ignore);
+      await ask('logging/setLevel', { level }).catch(ignore);
     },
-    async hear() {
-      if (deaf) return false;
-      ear ??= createEar({
+    async openStream() {
+      if (hasNoStream) return false;
+      stream ??= openServerStream({
         send,
         headers,
         bytesMax,
-        heard,
-        deaf(why) {
-          deaf = why !== 'away';
-          ear = null;
-          if (why === 'lost') options.lost();
-          for (const box of listeners.keys()) box.end();
+        onMessage(received) {
+          if (!changed(received)) passToCalls(received, calls, tell);
         },
+        onEnd: streamEnded,
       });
-      return ear.open;
+      return stream.open;
     },
     onChange(box) {
-      listeners.set(box, 0);
+      listeners.add(box);
       return () => void listeners.delete(box);
     },
-    changed(received) {
-      if (received.message.kind !== 'notification' || !CHANGES.has(received.message.method)) return false;
-      const { length } = received.message.text;
-      for (const [box, waiting] of listeners) {
-        if (box.length >= CHANGES_MAX || waiting + length > CHANGES_CHARS_MAX) continue;
-        listeners.set(box, waiting + length);
-        void box.put(received).then(() => {
-          const left = listeners.get(box);
-          if (left !== undefined) listeners.set(box, left - length);
-        });
-      }
-      return true;
-    },
-    subscribe(uri) {
-      const known = subscribed.get(uri);
-      if (known) known.count++;
-      const done =
-        known?.done ??
-        session.ask('resources/subscribe', { uri }).then(
-          (answer) => answer?.result !== undefined,
-          () => false,
-        );
-      if (!known) subscribed.set(uri, { count: 1, done });
-      return done;
-    },
-    unsubscribe(uri) {
-      const known = subscribed.get(uri);
-      if (!known || --known.count > 0) return;
-      subscribed.delete(uri);
-      session.ask('resources/unsubscribe', { uri }).catch(ignore);
-    },
-    rest() {
-      ear?.close();
-      ear = null;
-    },
+    changed,
+    ...createResourceSubscriptions(ask),
+    closeStream,
     async end() {
-      session.rest();
-      if (id !== null) await discard(send({ method: 'DELETE', path: '', headers, body: null }));
+      closeStream();
+      if (upstreamId !== null) await discarded(send({ method: 'DELETE', path: '', headers, body: null }));
     },
   };
-  return session;
 }
 
-/** Nobody waits for it. */
+/** Gives a message of the session's own stream to the calls that it may be about. */
+function passToCalls(received: Received, calls: ReadonlySet<SessionCall>, tell: (text: string) => void): void {
+  const { message } = received;
+  if (message.kind === 'response') return;
+  if (message.kind === 'request') {
+    const { method, idText } = message;
+    if (method === 'ping') return tell(resultText(idText, '{}'));
+    // A server that asks outside of a call's stream means, most likely, the newest call that can be asked.
+    const call = [...calls].findLast((one) => one.canBeAsked);
+    if (call) return call.push(received);
+    return tell(
+      errorText(idText, { code: ERROR.methodNotFound, message: 'No request runs whose client can be asked' }),
+    );
+  }
+  if (message.method === 'notifications/progress')
+    return [...calls].find((call) => call.id === message.params?.['progressToken'])?.push(received);
+  // A cancellation may be about a question in any of them, and each call knows its own. Any other notification
+  // belongs to the only call; with several, nobody can tell to which.
+  if (message.method === 'notifications/cancelled' || calls.size === 1) for (const call of calls) call.push(received);
+}
+
 const ignore = () => {};

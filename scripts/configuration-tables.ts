@@ -1,0 +1,54 @@
+// `npm run docs` writes the tables of docs/configuration.md from the options themselves. A test compares them.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { COMMON_OPTIONS } from '../src/config/blocks/block-options.ts';
+import { BLOCKS } from '../src/config/blocks/blocks.ts';
+import { CHAIN_OPTIONS } from '../src/config/chain-options.ts';
+import type { OptionTable } from '../src/config/option.ts';
+import { SECTIONS } from '../src/config/options.ts';
+import { ROUTER_OPTIONS } from '../src/provide/router-options.ts';
+
+const PAGE = new URL('../docs/configuration.md', import.meta.url);
+const HEAD = '| option | takes | default | meaning |\n|---|---|---|---|\n';
+/** Where a table of the page begins, with the names of the tables of options that it shows. */
+const PLACE = /(<!-- options: ([a-z_, ]+) -->\n)(?:\|.*\n)*/g;
+
+/** All tables of options by their names on the page. Options that every block has are in one table of their own. */
+export const OPTION_TABLES: Readonly<Record<string, OptionTable>> = {
+  ...Object.fromEntries(Object.entries(SECTIONS).map(([section, options]) => [section, below(section, options)])),
+  chains: below('chains', CHAIN_OPTIONS),
+  blocks: COMMON_OPTIONS,
+  ...Object.fromEntries(
+    Object.entries(BLOCKS).map(([table, { offer, target }]) => [table, below(table, own({ ...offer, ...target }))]),
+  ),
+  router: below('router', ROUTER_OPTIONS),
+};
+
+function below(table: string, options: OptionTable): OptionTable {
+  return Object.fromEntries(Object.entries(options).map(([key, option]) => [`${table}.${key}`, option]));
+}
+
+function own(options: OptionTable): OptionTable {
+  return Object.fromEntries(Object.entries(options).filter(([key]) => !Object.hasOwn(COMMON_OPTIONS, key)));
+}
+
+/** The page with its tables as the options are now. Throws for a table that is unknown, missing or there twice. */
+export function withOptionTables(page: string): string {
+  const missing = new Set(Object.keys(OPTION_TABLES));
+  const written = page.replaceAll(PLACE, (_all, place: string, names: string) => {
+    const rows = names.split(', ').flatMap((name) => {
+      if (!missing.delete(name)) throw new Error(`${name} is not a table of options, or is on the page twice`);
+      return Object.entries(OPTION_TABLES[name]!).map(row);
+    });
+    return `${place}${HEAD}${rows.join('')}`;
+  });
+  if (missing.size > 0) throw new Error(`the page has no place for ${[...missing].join(', ')}`);
+  return written;
+}
+
+function row([key, { env, takes, defaultText, secret, meaning }]: [string, OptionTable[string]]): string {
+  const isProse = secret || /\s|^none$/.test(defaultText ?? '');
+  const fallback = defaultText === null ? '**required**' : isProse ? defaultText : `\`${defaultText}\``;
+  return `| \`${key}\`${env === null ? '' : `<br>\`${env}\``} | ${takes} | ${fallback} | ${meaning} |\n`;
+}
+
+if (import.meta.main) writeFileSync(PAGE, withOptionTables(readFileSync(PAGE, 'utf8')));

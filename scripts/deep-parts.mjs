@@ -1,0 +1,31 @@
+// The parts of the deep run (`npm run test:deep`): a test file belongs to the first part that one of its words is in.
+import { readdirSync } from 'node:fs';
+import { join, sep } from 'node:path';
+
+/** Words of paths by the name of their part, in the order in which the parts run. */
+const PARTS = {
+  soak: ['/soak.test.ts', 'killed', 'flapping', 'five-hundred', 'two-hundred', 'freezes', 'vanish', 'races'],
+  clients: ['test/mcp/clients/', 'test/mcp/conformance/', 'in-a-browser', '-sdk.test.ts'],
+  money: ['test/billing/', 'test/cost-caps/', 'test/store/'],
+  chat: ['test/openai/', 'test/spine/', 'test/fairness/', 'test/bridges/'],
+  mcp: ['test/mcp/'],
+  a2a: ['test/a2a/', 'test/attacks-a2a/'],
+  network: ['test/tunnel/', 'test/provide/', 'test/cluster/', 'test/peers/'],
+  gateway: ['test/gateway/'],
+  commands: ['test/cli/', 'test/examples/', 'test/demo/', 'test/docs/', 'test/bench/', 'test/support-tests/'],
+  rest: ['test/'],
+};
+
+export const PART_NAMES = Object.keys(PARTS);
+
+/** The parts of a checkout that have test files: `{ name, files }`, each file in one part. */
+export function deepParts(checkout) {
+  const files = readdirSync(join(checkout, 'test'), { recursive: true })
+    .filter((file) => file.endsWith('.test.ts'))
+    .map((file) => `test/${file.split(sep).join('/')}`)
+    .sort();
+  const partOf = (file) => PART_NAMES.find((name) => PARTS[name].some((word) => file.includes(word)));
+  return PART_NAMES.map((name) => ({ name, files: files.filter((file) => partOf(file) === name) })).filter(
+    ({ files: own }) => own.length > 0,
+  );
+}

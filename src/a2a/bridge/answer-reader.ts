@@ -1,0 +1,172 @@
+import { isObject, type JsonObject } from '#wire';
+import type { Part, PartsEnd, PartsEvent, ReplyEnd } from '#gateway';
+import type { Task } from '#tasks';
+import { fromA2aParts, wordsOf } from './parts.ts';
+import { boundedName, createShownArtifacts, REMEMBERED_MAX, textOf, type NewParts } from './shown-artifacts.ts';
+import { USAGE_KEY } from '../wire/read-result.ts';
+import { isInterrupted, isTerminal, stateOf, type TaskState } from '../wire/task-state.ts';
+
+/** Reads the events of a task as one answer: agents repeat their artifacts, messages and whole tasks. */
+export interface AnswerReader {
+  /** Takes a parsed event of A2A 1.0, and returns what it adds to the answer. */
+  read(event: unknown): readonly PartsEvent[];
+  /** Returns what was held back and belongs to the answer. Call it once, after the last event. */
+  rest(): readonly PartsEvent[];
+  /** How the answer ended. `error` is the reason why it was broken off; null where it was not. */
+  end(end: Pick<ReplyEnd, 'outcome'>, error: string | null): PartsEnd;
+}
+
+/** `task` is the one that the message goes on with, as it was before; null for none. */
+export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerReader {
+  const artifacts = createShownArtifacts();
+  const lines = createPartLines();
+  const messageIds = new Set<string>();
+  const facts = createTaskFacts();
+  let state: TaskState = 'unknown';
+  let failure: string | null = null;
+  /** The first event of a follow-up may be the task as it was before: agents of the official SDKs begin with it. */
+  let held: JsonObject | null = null;
+  let begun = false;
+
+  function isNewMessage(messageId: unknown): boolean {
+    const id = boundedName(messageId);
+    if (messageId !== undefined && messageIds.has(id)) return false;
+    if (messageIds.size < REMEMBERED_MAX) messageIds.add(id);
+    return true;
+  }
+
+  function readStatus(status: unknown): PartsEvent[] {
+    if (!isObject(status)) return [];
+    state = stateOf(status['state']);
+    const message = isObject(status['message']) ? status['message'] : null;
+    if (message === null || !isNewMessage(message['messageId'])) return [];
+    facts.take({ metadata: message['metadata'] }, undefined);
+    const parts = fromA2aParts(message['parts']);
+    if (isInterrupted(state) || state === 'completed') {
+      // Many agents repeat their artifact in their last message.
+      const repeated =
+        parts.length > 0 && parts.every(({ kind }) => kind === 'text') && artifacts.repeats(textOf(parts));
+      return repeated ? [] : lines.of(`message ${boundedName(message['messageId'])}`, parts);
+    }
+    const text = wordsOf(parts);
+    if (isTerminal(state)) failure = text;
+    return [{ type: 'progress', text }];
+  }
+
+  const readArtifact = (added: NewParts | null): PartsEvent[] =>
+    added === null ? [] : lines.of(`artifact ${added.artifactId}`, added.parts);
+
+  function readArtifacts(shown: JsonObject): PartsEvent[] {
+    const all: unknown = shown['artifacts'];
+    return Array.isArray(all) ? all.flatMap((artifact: unknown) => readArtifact(artifacts.whole(artifact))) : [];
+  }
+
+  /** The held task is old: the answer before had it. Only artifacts that the task did not have by then are new. */
+  function skipHeld(): PartsEvent[] {
+    if (held === null) return [];
+    const shown = held;
+    held = null;
+    const added = readArtifacts(shown);
+    const { message } = isObject(shown['status']) ? shown['status'] : {};
+    if (isObject(message)) isNewMessage(message['messageId']);
+    if (task?.output !== true) return added;
+    lines.restart();
+    return [];
+  }
+
+  return {
+    read(event) {
+      if (!isObject(event)) return [];
+      const first = !begun;
+      begun = true;
+      const before = skipHeld();
+      const { message, task: shown, statusUpdate, artifactUpdate } = event;
+      if (isObject(message)) {
+        facts.take(message, message['taskId']);
+        return [...before, ...lines.of(`message ${boundedName(message['messageId'])}`, fromA2aParts(message['parts']))];
+      }
+      if (isObject(statusUpdate)) {
+        facts.take(statusUpdate, statusUpdate['taskId']);
+        return [...before, ...readStatus(statusUpdate['status'])];
+      }
+      if (isObject(artifactUpdate)) {
+        facts.take(artifactUpdate, artifactUpdate['taskId']);
+        const { artifact, append } = artifactUpdate;
+        return [...before, ...readArtifact(artifacts.piece(artifact, append === true))];
+      }
+      if (!isObject(shown)) return before;
+      facts.take(shown, shown['id']);
+      if (first && task !== null && !isOver(shown)) {
+        held = shown;
+        return before;
+      }
+      return [...before, ...readArtifacts(shown), ...readStatus(shown['status'])];
+    },
+    rest() {
+      const shown = held;
+      held = null;
+      return shown === null ? [] : [...readArtifacts(shown), ...readStatus(shown['status'])];
+    },
+    end({ outcome }, error) {
+      const base = facts.all();
+      if (outcome === 'pending' && isInterrupted(state)) return { ...base, finish: 'input', error: null };
+      if (outcome === 'complete') return { ...base, finish: 'stop', error: null };
+      const reason = error ?? failure;
+      if (outcome === 'cut') return { ...base, finish: 'cut', error: reason ?? CANCELED };
+      return {
+        ...base,
+        finish: 'failed',
+        error: reason ?? `the agent's task is ${state === 'unknown' ? 'over' : state}`,
+      };
+    },
+  };
+}
+
+const CANCELED = "The agent's task was canceled. What it gave until then is charged";
+
+/** A task that has ended was not continued: the agent would have refused the message. */
+const isOver = ({ status }: JsonObject): boolean => isObject(status) && isTerminal(stateOf(status['state']));
+
+/** The names of a task and its usage, of which the latest count. */
+function createTaskFacts() {
+  let taskId: string | null = null;
+  let contextId: string | null = null;
+  let promptTokens = 0;
+  let completionTokens = 0;
+  return {
+    take(holder: JsonObject, id: unknown): void {
+      if (typeof id === 'string') taskId = id;
+      if (typeof holder['contextId'] === 'string') contextId = holder['contextId'];
+      const metadata = holder['metadata'];
+      const claim = isObject(metadata) ? metadata[USAGE_KEY] : undefined;
+      if (!isObject(claim)) return;
+      promptTokens = countOf(claim['prompt'] ?? claim['prompt_tokens']);
+      completionTokens = countOf(claim['completion'] ?? claim['completion_tokens']);
+    },
+    all: () => ({ taskId, contextId, promptTokens, completionTokens }),
+  };
+}
+
+const countOf = (value: unknown): number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : 0;
+
+/** Parts as events. The text of each message and artifact begins on a new line. */
+function createPartLines() {
+  let source = '';
+  let afterText = false;
+  let lineEnded = false;
+  return {
+    of: (from: string, parts: readonly Part[]): PartsEvent[] =>
+      parts.map((part) => {
+        const apart = part.kind === 'text' && afterText && !lineEnded && source !== from;
+        source = from;
+        afterText = part.kind === 'text';
+        if (part.kind !== 'text') return { type: 'part', part };
+        lineEnded = part.text.endsWith('\n');
+        return { type: 'part', part: apart ? { kind: 'text', text: `\n${part.text}` } : part };
+      }),
+    restart(): void {
+      afterText = false;
+    },
+  };
+}

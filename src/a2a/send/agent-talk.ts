@@ -1,0 +1,197 @@
+import { onceOnly, type ListenPlace, type Offer, type ReplyEnd, type Send, type UpstreamExchange } from '#gateway';
+import { ownerOf } from '#tasks';
+import { type AgentSaid, broken } from '../agent/agent-reply.ts';
+import { agentRequest } from '../agent/agent-request.ts';
+import type { Link } from '../agent/link.ts';
+import type { CardFacts } from '../cards/read-card.ts';
+import { sightOf } from '../tasks/tasks-of-agents.ts';
+import { type A2aEvent, readEvent } from '../wire/read-result.ts';
+import { isInterrupted, isTerminal } from '../wire/task-state.ts';
+import { translateError } from '../wire/translate-error.ts';
+import { translateResult } from '../wire/translate-result.ts';
+import { endedElsewhere } from './cut-task.ts';
+import { type A2aTail, isTooLarge, pendingEnd, refusedEnd, toEnd, tooLargeEnd } from './ending.ts';
+import { bytesBehind, bytesOfTask } from './measured-work.ts';
+import { whyEnded } from './open-streams.ts';
+import { type RunningTask, type SentMessage, update } from './sent-message.ts';
+
+/** The agent that is talked to, and how. */
+export interface AgentTalkOptions {
+  readonly offer: Offer;
+  readonly link: Link;
+  readonly operation: 'send' | 'stream';
+  readonly send: Send;
+  readonly detached: Send;
+  /** Of the call. */
+  readonly signal: AbortSignal;
+}
+
+/** One message to one agent: the request, what the agent says, and what becomes of it where that breaks off. */
+export class AgentTalk {
+  /** The task that the agent told of; null before. */
+  task: RunningTask | null = null;
+  /** Aborts when the call or the gateway ends it. */
+  readonly ending: AbortSignal;
+  readonly #message: SentMessage;
+  readonly #options: AgentTalkOptions;
+  readonly #stopping = new AbortController();
+  /** The consumer knows of the task. */
+  #told = false;
+  /** Why it was not noted who else is to be told of the task; null where it was. */
+  #unkept: string | null = null;
+  #place: ListenPlace | null = null;
+  #forget: () => void = () => {};
+
+  constructor(message: SentMessage, options: AgentTalkOptions) {
+    this.#message = message;
+    this.#options = options;
+    this.ending = AbortSignal.any([options.signal, this.#stopping.signal]);
+  }
+
+  /** The call goes on until its task ends or asks for something. */
+  get waits(): boolean {
+    return this.#message.ask.waits && !isInterrupted(this.task!.state);
+  }
+
+  /** Sends the message. */
+  ask({ push }: CardFacts): UpstreamExchange {
+    const { ask, call, deps } = this.#message;
+    const { offer, link, operation, send } = this.#options;
+    const { version, params, paramsText, requestId, extensions, left } = ask;
+    const exchange = send(
+      agentRequest(link, {
+        operation,
+        version,
+        params,
+        paramsText,
+        id: call.id,
+        requestId,
+        extensions,
+        run: deps.runGift(call),
+        ...(ask.pushes ? { webhook: push ? deps.ownWebhook(offer, ownerOf(call.caller), null) : null } : {}),
+      }),
+    );
+    this.#forget = deps.streams.add(() => {
+      if (!this.#told) return;
+      this.#stopping.abort(new Error('the gateway stops'));
+      exchange.abort(this.#stopping.signal.reason as Error);
+    });
+    this.#unread = () => this.#onlyListen(exchange);
+    left?.addEventListener('abort', this.#unread, { once: true });
+    return exchange;
+  }
+
+  /** The client of the stream has left. */
+  #unread: () => void = () => {};
+
+  /**
+   * The stream of a task that goes on and that nobody reads any more only listens. Without a place for that the end
+   * of the task is seen by looking at it.
+   */
+  #onlyListen(exchange: UpstreamExchange): void {
+    if (!this.#told || this.#place !== null || this.#options.operation !== 'stream') return;
+    const { deps, call } = this.#message;
+    this.#place = deps.places.take(call.caller.account);
+    const end = () => exchange.abort(new Error('nobody reads the stream'));
+    if (this.#place === null) end();
+    else this.#place.over.addEventListener('abort', end, { once: true });
+  }
+
+  /**
+   * The agent said something. Returns the text for the client, the end of the call, or null where nothing more is
+   * read. Throws UpstreamFailure.
+   */
+  async heard(said: AgentSaid, status: number): Promise<string | ReplyEnd | null> {
+    const { ask, deps, measuring } = this.#message;
+    const { offer, link, operation } = this.#options;
+    if (said.kind === 'error') {
+      if (this.task === null) return refusedEnd(translateError(link.version, ask.version, said.error));
+      return ask.waits ? null : pendingEnd({ cut: `The agent ended the stream: ${said.error.message}` });
+    }
+    measuring.hear(said.text);
+    const event = readEvent(link.version, said.value);
+    if (event === null) throw broken('the agent answered with neither a message nor a task', status);
+    const text =
+      link.version === ask.version && link.binding !== 'bare'
+        ? said.text
+        : JSON.stringify(translateResult(operation, link.version, ask.version, said.value));
+    const tail = { text, event, error: null, cut: null };
+    if (event.kind === 'message') return toEnd(offer, event, tail, this.#message.sofar(true));
+    const first = this.task === null;
+    const task = (this.task ??= await this.#begin(event));
+    if (event.taskId !== task.key.taskId) throw broken('the agent speaks of another task than before', status);
+    const ended = await this.#saw(task, event, first);
+    if (ended !== null) return ended;
+    update(task, event);
+    this.#told = true;
+    if (ask.left?.aborted) this.#unread();
+    const tell = () => deps.notify(task.key, link, said.value);
+    if (isTerminal(event.state)) return this.#over(task, tail, tell);
+    tell();
+    if (this.#unkept !== null) return pendingEnd({ cut: this.#unkept });
+    if (operation === 'send' && (!ask.waits || isInterrupted(event.state)))
+      return toEnd(offer, event, tail, this.#message.sofar(task.gave));
+    return text;
+  }
+
+  async #begin(event: A2aEvent): Promise<RunningTask> {
+    const { ask } = this.#message;
+    const { offer, link } = this.#options;
+    const key = await this.#message.begin(offer, link.version, event);
+    // From here on the task is known, also where its first event cannot be passed on.
+    this.task = { offer, link, key, contextId: ask.contextId, state: null, gave: false };
+    this.#unkept = await this.#message.unkeptOf(ask.onTask?.(key));
+    return this.task;
+  }
+
+  /** Notes how the task stands where that has changed. Returns the end of the call where the task was over before. */
+  async #saw(task: RunningTask, event: A2aEvent, first: boolean): Promise<ReplyEnd | null> {
+    const { ask, deps, call, measuring } = this.#message;
+    const moved = event.state !== null && event.state !== task.state && !first;
+    if (isTerminal(event.state) || !(moved || (event.output && !task.gave))) return null;
+    const sight = sightOf(task.offer, event, task.gave, measuring.bytes);
+    const seen = sight && (await deps.tasks.saw(task.key, sight));
+    // It was ended at another door, and nothing that it gives after that would be paid. The client of a completed
+    // task gets what was completed.
+    if (seen?.task.live !== false || (ask.waits && seen.task.state === 'completed')) return null;
+    return ask.waits ? endedElsewhere(deps, call, task.key) : pendingEnd({ cut: `The task is ${seen.task.state}` });
+  }
+
+  async #over(task: RunningTask, tail: A2aTail & { readonly event: A2aEvent }, tell: () => void): Promise<ReplyEnd> {
+    const { measuring } = this.#message;
+    const bytes = await bytesBehind(task.offer, tail.event, measuring.bytes, () =>
+      bytesOfTask(this.#message.asking(task, this.#options.send)),
+    );
+    return this.#message.over(task, tail, bytes, tell);
+  }
+
+  /** A client without a way to the task is not left with half of an answer: the task is waited for. */
+  waitsDespite(error: unknown): boolean {
+    return this.#told && this.#message.ask.waits && !this.ending.aborted && !isTooLarge(error);
+  }
+
+  /** How the call ends that has failed. Throws where nothing is known of a task. */
+  async failed(error: unknown): Promise<ReplyEnd> {
+    const { ask, deps, call, measuring } = this.#message;
+    const { offer, signal, detached } = this.#options;
+    const { task } = this;
+    if (task === null && isTooLarge(error)) {
+      const answered = { callId: call.id, contextId: ask.contextId, later: ask.later };
+      return tooLargeEnd(offer, ask.version, answered, error, measuring.work().elapsedMs);
+    }
+    if (!this.#told) throw onceOnly(error);
+    if (isTooLarge(error)) return this.#message.cut(task!, detached, { reason: 'too_large', failure: error });
+    if (this.waits) {
+      const reason = signal.aborted ? 'timeout' : this.#stopping.signal.aborted ? 'shutdown' : 'gave_up';
+      const failure = (this.ending.aborted ? this.ending.reason : error) as Error;
+      return this.#message.cut(task!, detached, { reason, failure });
+    }
+    return pendingEnd({ cut: deps.streams.ended ? null : whyEnded(error, signal) });
+  }
+
+  /** Nothing is read any more. */
+  over(): void {
+    this.#forget();
+    this.#place?.leave();
+  }
+}

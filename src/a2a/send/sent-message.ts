@@ -1,0 +1,183 @@
+import type { Call, Offer, ReplyEnd, Send } from '#gateway';
+import { ownerOf, type TaskKey } from '#tasks';
+import { broken } from '../agent/agent-reply.ts';
+import { type AskOfTask, cancelAtAgent } from '../agent/ask-of-task.ts';
+import type { Link } from '../agent/link.ts';
+import { keyOf, notesOf, sightOf } from '../tasks/tasks-of-agents.ts';
+import { A2aError } from '../wire/a2a-error.ts';
+import type { A2aEvent } from '../wire/read-result.ts';
+import { ID_CHARS_MAX } from '../wire/read-send.ts';
+import { isTerminal } from '../wire/task-state.ts';
+import { translateResult } from '../wire/translate-result.ts';
+import type { A2aVersion } from '../wire/version.ts';
+import { cutTask, endedElsewhere, type TaskCut } from './cut-task.ts';
+import { refusedEnd, toEnd, type A2aTail } from './ending.ts';
+import { measureWork, type Measuring } from './measured-work.ts';
+import type { SendAsk, SendTalkDeps } from './send-talk.ts';
+
+/** A task that goes on, by the last event of it. */
+export interface RunningTask {
+  readonly offer: Offer;
+  readonly link: Link;
+  readonly key: TaskKey;
+  contextId: string | null;
+  state: A2aEvent['state'];
+  /** It is noted that the task has given output. */
+  gave: boolean;
+}
+
+export function update(task: RunningTask, { contextId, state, output }: A2aEvent): void {
+  task.contextId = contextId ?? task.contextId;
+  task.state = state ?? task.state;
+  task.gave ||= output;
+}
+
+/** A task that has ended: `sight` is noted once the call is settled, and told then. */
+interface EndedTask {
+  readonly key: TaskKey;
+  readonly sight: NonNullable<ReturnType<typeof sightOf>>;
+  readonly tell: () => void;
+}
+
+/** One message with its call: notes the task that it begins or goes on with, and how that ends. */
+export class SentMessage {
+  readonly deps: SendTalkDeps;
+  readonly ask: SendAsk;
+  /** Of the attempt that runs. */
+  measuring: Measuring = measureWork({ priceCap: null }, '');
+  /** Id of the task; null while the agent named none. */
+  taskId: string | null = null;
+  /** Resolves when the task that has ended is noted as such. */
+  noted: Promise<void> = Promise.resolve();
+  #call: Call | null = null;
+  #ended: EndedTask | null = null;
+
+  constructor(deps: SendTalkDeps, ask: SendAsk) {
+    this.deps = deps;
+    this.ask = ask;
+  }
+
+  get call(): Call {
+    if (this.#call === null) throw new Error('a message is sent after its call was prepared');
+    return this.#call;
+  }
+
+  set call(prepared: Call) {
+    this.#call = prepared;
+  }
+
+  /** Notes the task that has ended, if one has. `except`: the call that is settled already. */
+  note(except: string | undefined): void {
+    if (this.#ended === null) return;
+    const { key, sight, tell } = this.#ended;
+    this.#ended = null;
+    this.noted = this.deps.tasks.saw(key, sight, except).then(tell, this.deps.onError);
+  }
+
+  /** Notes the task of a first event. Throws UpstreamFailure where this call cannot be about that task. */
+  async begin(offer: Offer, version: A2aVersion, { taskId, contextId, state }: A2aEvent): Promise<TaskKey> {
+    const { ask, deps } = this;
+    if (taskId === null || taskId.length > ID_CHARS_MAX || taskId.includes('\0') || !taskId.isWellFormed())
+      throw broken(`the agent's task has no id of 1 to ${ID_CHARS_MAX} characters`, null);
+    if (ask.taskId !== null && taskId !== ask.taskId) throw broken('the agent answered with another task', null);
+    const key = keyOf(offer.service, taskId);
+    const { id, caller, candidates, startedAt } = this.call;
+    const { price, estimate: most } = candidates.find(({ offer: { id: of } }) => of === offer.id)!;
+    const begun = await deps.tasks.begin(
+      {
+        ...key,
+        ...ownerOf(caller),
+        offerId: offer.id,
+        provider: offer.provider.id,
+        contextId,
+        state: state ?? 'submitted',
+        notes: notesOf(version, id),
+        askedAt: startedAt,
+        messageBytes: Buffer.byteLength(ask.paramsText),
+        ttlMs: deps.taskTtlMs,
+      },
+      // A task that is at its end with its first message is settled with this call, which its notes name.
+      ask.covered || (isTerminal(state) && ask.taskId === null) ? null : { callId: id, price: price.id, most },
+    );
+    if (begun === 'taken' || (ask.taskId === null && begun !== 'begun'))
+      throw broken("the agent's task has the id of another one", null);
+    // Its end was seen, or it was given up: nothing would ever settle what goes on of it.
+    if (begun === 'over' && !isTerminal(state)) throw broken('the agent goes on with a task that is over', null);
+    this.taskId = taskId;
+    return key;
+  }
+
+  /** The end of the call whose task has ended with this event. `bytes`: heard of the task. */
+  async over(
+    { offer, key }: Pick<RunningTask, 'offer' | 'key'>,
+    tail: A2aTail & { readonly event: A2aEvent },
+    bytes: number,
+    tell: () => void = () => {},
+  ): Promise<ReplyEnd> {
+    const { ask, deps } = this;
+    const { event } = tail;
+    const gave =
+      event.output ||
+      (event.state === 'canceled' && (await deps.tasks.find(key, ownerOf(this.call.caller)))?.output === true);
+    this.#ended = { key, sight: sightOf(offer, event, gave, bytes)!, tell };
+    if (ask.covered) this.note(undefined);
+    if (ask.covered) await this.noted;
+    return toEnd(offer, event, tail, { later: ask.later, gave, work: this.measuring.work(bytes) });
+  }
+
+  /** The work until now, as `toEnd` takes it. */
+  sofar(gave: boolean): Parameters<typeof toEnd>[3] {
+    return { later: this.ask.later, gave, work: this.measuring.work() };
+  }
+
+  /** A look at the task, as `askOfTask` takes it. */
+  asking({ link, key }: RunningTask, send: Send): AskOfTask {
+    const { id } = this.call;
+    const { requestId } = this.ask;
+    return { link, taskId: key.taskId, id, requestId, replyBytesMax: this.deps.replyBytesMax, send };
+  }
+
+  /** A task that was asked for, as a client of a send is shown it. */
+  textOf({ version }: Link, value: unknown): string {
+    const result = version === '1.0' ? { task: value } : value;
+    return JSON.stringify(translateResult('send', version, this.ask.version, result));
+  }
+
+  /** An agent that has lost a task does nothing more for it, and is owed nothing. */
+  async lost(key: TaskKey, error: NonNullable<A2aTail['error']>): Promise<ReplyEnd> {
+    const { deps, ask, call } = this;
+    const seen = await deps.tasks.saw(key, { state: 'failed', end: 'free' }, ask.covered ? undefined : call.id);
+    return seen?.task.state === 'failed' ? refusedEnd(error) : endedElsewhere(deps, call, key);
+  }
+
+  /** The gateway ends the task: nobody hears more of it. */
+  async cut(task: RunningTask, detached: Send, why: TaskCut): Promise<ReplyEnd> {
+    const { link } = task;
+    const { version, later, covered } = this.ask;
+    const ended = await cancelAtAgent(this.asking(task, detached));
+    const { bytes: heard } = this.measuring;
+    const bytes = Math.max(heard, ended === null ? 0 : Buffer.byteLength(JSON.stringify(ended.value)));
+    if (ended !== null && ended.event.state !== 'canceled' && why.reason !== 'too_large') {
+      const { event, value } = ended;
+      return this.over(task, { text: this.textOf(link, value), event, error: null, cut: null }, bytes);
+    }
+    const work = this.measuring.work(bytes);
+    const canceled = ended?.event ?? null;
+    return cutTask(this.deps, { ...task, call: this.call, version, later, covered, work, canceled }, why);
+  }
+
+  /**
+   * Why it could not be noted who is to be told of the task; null where it was. The task goes on all the same, and
+   * its lock stays.
+   */
+  async unkeptOf(noting: Promise<void> | undefined): Promise<string | null> {
+    try {
+      await noting;
+      return null;
+    } catch (error) {
+      if (!(error instanceof A2aError)) this.deps.onError(error);
+      const why = error instanceof A2aError ? error.message : 'it cannot be stored at the moment';
+      return `The task goes on, and tasks/get shows where it stands, but its push notification configuration was not kept: ${why}`;
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UpstreamFailure } from '#wire';
+import type { ReplyEnd, Send } from '#gateway';
+import { askOfTask } from '../agent/ask-of-task.ts';
+import { sightOf } from '../tasks/tasks-of-agents.ts';
+import { A2A_ERRORS, A2aError } from '../wire/a2a-error.ts';
+import { isInterrupted, isTerminal } from '../wire/task-state.ts';
+import { endedElsewhere } from './cut-task.ts';
+import { isTooLarge, toEnd } from './ending.ts';
+import { type RunningTask, type SentMessage, update } from './sent-message.ts';
+
+/** An agent that says this shows no task, however often it is asked. */
+const UNSHOWN: ReadonlySet<number> = new Set([A2A_ERRORS.MethodNotFound.code, A2A_ERRORS.UnsupportedOperation.code]);
+
+const WAIT_MIN_MS = 500;
+const WAIT_MAX_MS = 5_000;
+
+/**
+ * Asks for the task of a client that has no other way to it, once nothing more is heard of the task: until it has
+ * ended, or waits for its client.
+ */
+export async function* waitForTask(
+  message: SentMessage,
+  task: RunningTask,
+  send: Send,
+  ending: AbortSignal,
+): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+  for (let pauseMs = WAIT_MIN_MS; ; pauseMs = Math.min(pauseMs * 2, WAIT_MAX_MS)) {
+    await sleep(pauseMs, undefined, { signal: ending });
+    let step: ReplyEnd | string | null;
+    try {
+      step = await look(message, task, send);
+    } catch (error) {
+      if (ending.aborted || isTooLarge(error)) throw error;
+      if (error instanceof A2aError)
+        throw new Error(`the agent does not show its task: ${error.message}`, { cause: error });
+      if (!(error instanceof UpstreamFailure)) message.deps.onError(error);
+      continue;
+    }
+    if (typeof step === 'string') yield Buffer.from(step);
+    else if (step !== null) return step;
+  }
+}
+
+/** The end of the call, the task as text where it has given output, or null where there is nothing new. */
+async function look(message: SentMessage, task: RunningTask, send: Send): Promise<ReplyEnd | string | null> {
+  const { deps, measuring } = message;
+  const { offer, link, key } = task;
+  const shown = await askOfTask(message.asking(task, send), 'get');
+  if (shown.kind === 'error') {
+    if (shown.error.code === A2A_ERRORS.TaskNotFound.code) return message.lost(key, shown.error);
+    if (UNSHOWN.has(shown.error.code)) throw new A2aError('UnsupportedOperation', shown.error.message);
+    return null;
+  }
+  const { event } = shown;
+  const text = message.textOf(link, shown.value);
+  const tail = { text, event, error: null, cut: null };
+  if (isTerminal(event.state)) return message.over(task, tail, Math.max(measuring.bytes, Buffer.byteLength(text)));
+  if (event.state !== task.state || (event.output && !task.gave)) {
+    const sight = sightOf(offer, event, task.gave, measuring.bytes);
+    const seen = sight && (await deps.tasks.saw(key, sight));
+    if (seen?.task.live === false) return endedElsewhere(deps, message.call, key);
+  }
+  update(task, event);
+  if (isInterrupted(event.state)) return toEnd(offer, event, tail, message.sofar(task.gave));
+  return event.output ? text : null;
+}

@@ -1,0 +1,48 @@
+import type { Config } from '#config';
+import type { ServerOptions } from '#gateway';
+import { createLogger, type Logger } from '#observe';
+import { createLateRooms, type LateRooms } from './late-rooms.ts';
+import type { AppOptions } from './options.ts';
+
+/** The parts that every phase of a start uses. */
+export interface Foundation {
+  readonly config: Config;
+  readonly options: AppOptions;
+  readonly logger: Logger;
+  /** Closes what the phases opened, the last one first. */
+  readonly opened: AsyncDisposableStack;
+  readonly late: LateRooms;
+  /** Networks of the configuration's chains, CAIP-2. */
+  readonly networks: readonly string[];
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Milliseconds of a clock that nobody sets. */
+  readonly elapsed: () => number;
+  readonly random: () => number;
+  readonly onError: ServerOptions['onError'];
+}
+
+/** The parts that a phase resolves with. */
+export type Opened<Open extends (...args: never[]) => unknown> = Awaited<ReturnType<Open>>;
+
+export function openFoundation(config: Config, options: AppOptions, opened: AsyncDisposableStack): Foundation {
+  const { now = Date.now, random = Math.random } = options;
+  const { logger, flush } = createLogger(config, {
+    color: options.color ?? false,
+    ...(options.writeLog ? { write: options.writeLog } : {}),
+  });
+  opened.defer(() => flush());
+  return {
+    config,
+    options,
+    logger,
+    opened,
+    late: createLateRooms(),
+    networks: config.chains.map(({ network }) => network),
+    now,
+    elapsed: options.elapsed ?? options.now ?? (() => performance.now()),
+    random,
+    onError: (error, request) =>
+      logger.error({ err: error, request_id: request.id, method: request.method }, 'a request failed'),
+  };
+}

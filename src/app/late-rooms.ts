@@ -1,0 +1,22 @@
+import type { Tunnels } from '#network';
+import type { Look } from '#tasks';
+import type { Mcp } from '#mcp';
+import { NO_FUNDS, type OpenPayments } from './payments.ts';
+
+/**
+ * Rooms that are asked before they are open, as rooms need each other in circles: metrics show the figures of
+ * tunnels, and tunnels count into metrics. Until its phase puts a room here, an empty one answers.
+ */
+export interface LateRooms {
+  tunnels: Pick<Tunnels, 'session' | 'count'>;
+  mcp: Pick<Mcp, 'counts' | 'hasTool'>;
+  funds: Pick<OpenPayments, 'figures'>;
+  lookAtAgent: Look;
+}
+
+export const createLateRooms = (): LateRooms => ({
+  tunnels: { session: () => null, count: () => ({ connections: 0, streams: 0 }) },
+  mcp: { counts: () => ({ sessions: 0, heldCalls: 0, listens: 0 }), hasTool: () => false },
+  funds: NO_FUNDS,
+  lookAtAgent: async () => null,
+});

@@ -1,0 +1,62 @@
+import {
+  createExecute,
+  createFree,
+  createIdempotency,
+  createPipeline,
+  createReplyMemory,
+  createRetryBudget,
+} from '#gateway';
+import { openAccess } from './access.ts';
+import type { Opened } from './foundation.ts';
+import { openBilling } from './billing.ts';
+import type { Money } from './money.ts';
+import { openNetwork } from './network.ts';
+import { openRouting, type Routed } from './routing.ts';
+import { openServer } from './server.ts';
+
+export type Middle = Opened<typeof openMiddle>;
+
+/** Phase 3: the server, authentication, the way to providers, and the pipeline that every call takes. */
+export async function openMiddle(money: Money) {
+  const access = await openAccess(await openServer(money));
+  const routed = await openRouting(await openNetwork(access));
+  const { config, database, graceMs, now } = routed;
+  const idempotency = createIdempotency(database, {
+    ...config.limits,
+    now,
+    runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000,
+  });
+  if (database.engine === 'sqlite') await idempotency.endRunning();
+  return { ...routed, pipeline: openPipeline(routed), idempotency };
+}
+
+function openPipeline(routed: Routed) {
+  const { config, drain, limiter, policies, metrics, catalog, router, health, observer, now, elapsed } = routed;
+  const execute = createExecute({
+    replyMemory: createReplyMemory(config.upstream),
+    upstream: routed.upstream,
+    health,
+    router,
+    retryBudget: createRetryBudget({ now: elapsed }),
+    observer,
+    now: elapsed,
+  });
+  return createPipeline({
+    authenticate: drain.authenticate,
+    limiter,
+    policy: (caller) => policies.of(caller),
+    onRateLimited: metrics.rateLimited,
+    catalog,
+    router,
+    health,
+    arrivals: routed.arrivals,
+    catchUp: routed.registry.catchUp,
+    attemptsMax: config.upstream.attemptsMax,
+    callTimeoutMs: config.upstream.callTimeoutMs,
+    billed: openBilling(routed)(execute),
+    unbilled: createFree(observer)(execute),
+    observer,
+    now,
+    elapsed,
+  });
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { clientAddress } from '#wire';
+import {
+  createConsumerTag,
+  createHttpUpstream,
+  createPeerListener,
+  createPeers,
+  createRegistry,
+  createTunnels,
+  createTunnelUpstream,
+  createUpstream,
+} from '#network';
+import { createTunnelObserver } from '#observe';
+import { VERSION } from '../version.ts';
+import type { Access } from './access.ts';
+import type { Opened } from './foundation.ts';
+
+export type Network = Opened<typeof openNetwork>;
+
+/** The way to providers: direct, through tunnels into this gateway, and through other gateways of the database. */
+export async function openNetwork(access: Access) {
+  const { config, logger, opened, late, identity, metrics, server, trust, drain, signIn } = access;
+  // The registry has to know where other gateways reach this one before it knows of any tunnel that they could ask
+  // for.
+  const cluster = await openCluster(access);
+  const registry = await openRegistry(access, cluster.listener?.url ?? null);
+  const tunnels = createTunnels({
+    server,
+    authenticate: drain.authenticate,
+    identity,
+    registry,
+    config: config.tunnel,
+    domains: signIn.domains,
+    version: VERSION,
+    addressOf: ({ socket, headers }) => clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trust),
+    observer: createTunnelObserver(logger, metrics),
+  });
+  late.tunnels = tunnels;
+  const upstream = createUpstream({
+    direct: createHttpUpstream(config.upstream),
+    tunnel: createTunnelUpstream({
+      tunnels,
+      peers: cluster.peers,
+      registry,
+      consumerTag: createConsumerTag(identity.secret('consumers of tools')),
+      waitMs: config.tunnel.waitMs,
+      ...config.upstream,
+    }),
+  });
+  opened.defer(() => upstream.close());
+  return {
+    ...access,
+    registry,
+    upstream,
+    closeTunnels: (drainMs: number) => Promise.all([tunnels.close(drainMs), cluster.listener?.close(drainMs)]),
+  };
+}
+
+/** The ways from and to other gateways of the database; both null for a gateway that stands alone. */
+async function openCluster({ config: { cluster }, opened, database, identity, logger, late }: Access) {
+  const url = database.engine === 'postgres' ? cluster.url : null;
+  if (url === null) return { listener: null, peers: null };
+  const secret = cluster.secret === null ? identity.secret('cluster') : Buffer.from(cluster.secret);
+  const listener = createPeerListener({
+    secret,
+    host: cluster.host,
+    port: cluster.port,
+    url,
+    tunnels: { session: (connection) => late.tunnels.session(connection) },
+  });
+  await listener.listen();
+  opened.defer(() => listener.close(0));
+  const onError = (node: { readonly url: string }, error: unknown) =>
+    logger.warn({ err: error, gateway: node.url }, 'another gateway could not be reached');
+  const peers = createPeers({ secret, onError });
+  opened.defer(() => peers.close());
+  return { listener, peers };
+}
+
+async function openRegistry({ config, opened, database, catalog, logger, now }: Access, url: string | null) {
+  const registry = await createRegistry({
+    database,
+    catalog,
+    node: { id: randomUUID(), url },
+    now,
+    ...config.tunnel,
+    reservedNames: config.services.map(({ service }) => service.providerName),
+    onError: (error) =>
+      logger.warn({ err: error }, 'the registry of providers cannot reach the database; what is known stands for now'),
+    onRestored: () => logger.info('the registry of providers reaches the database again'),
+  });
+  opened.defer(() => registry.close());
+  return registry;
+}

@@ -1,0 +1,32 @@
+import { countHeldLocks } from '#billing';
+import { countLiveTasks } from '#tasks';
+import { createCallLog, createCallObserver, createMetrics, createRefusalLog, createTracer } from '#observe';
+import { VERSION } from '../version.ts';
+import { hasPayments } from './payments.ts';
+import type { Store } from './store.ts';
+
+/** The log of calls, metrics and traces. */
+export async function openObservers({ config, logger, opened, database, offers, late, now, elapsed }: Store) {
+  const own = new Set(offers.map(({ id }) => id));
+  const metrics = createMetrics({
+    isOwn: (id) => own.has(id),
+    locksHeld: () => countHeldLocks(database),
+    tunnels: () => late.tunnels.count(),
+    tasksLive: () => countLiveTasks(database),
+    mcp: () => late.mcp.counts(),
+    funds: hasPayments(config) ? () => late.funds.figures() : undefined,
+    now,
+  });
+  const tracer = await createTracer(config, {
+    version: VERSION,
+    onError: (error) => logger.warn({ err: error }, 'traces could not be sent'),
+  });
+  opened.defer(() => tracer.close());
+  // Somebody who tries a gateway looks at its log. In production anybody could fill it.
+  const refusals = createRefusalLog(logger, config.mode === 'development' ? 'info' : 'debug');
+  const observer = createCallObserver([createCallLog(logger), refusals.sink, metrics.sink, tracer.sink], {
+    now: elapsed,
+    hasOperation: (offer, tool) => late.mcp.hasTool(offer, tool),
+  });
+  return { metrics, refusals, observer };
+}

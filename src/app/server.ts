@@ -1,0 +1,29 @@
+import { createTrust } from '#wire';
+import { allowPages, createCatalog, createServer } from '#gateway';
+import { countAnswers } from '#observe';
+import { referenceRoutes } from '#pages';
+import { VERSION } from '../version.ts';
+import type { Opened } from './foundation.ts';
+import type { Money } from './money.ts';
+
+export type Listener = Opened<typeof openServer>;
+
+/** The HTTP server, which does not listen yet, with the reference pages that describe what is mounted after them. */
+export async function openServer(money: Money) {
+  const { config, opened, offers, payments, metrics, refusals, onError } = money;
+  const catalog = createCatalog();
+  catalog.replace('config', offers);
+  const trust = createTrust(config.trustedProxies);
+  const server = createServer({ trust, limits: config.limits, onError });
+  opened.defer(() => server.close());
+  await allowPages(server, config.corsOrigins);
+  countAnswers(server, metrics);
+  refusals.watch(server);
+  await referenceRoutes(server, {
+    version: VERSION,
+    payable: payments.open,
+    exampleModel: () => catalog.offers('model')[0]?.service ?? null,
+    publicUrl: config.publicUrl,
+  });
+  return { ...money, catalog, trust, server };
+}

@@ -1,0 +1,277 @@
+import { escrowOf, type AccountName, type LockRecord, type Settlement, type TransferRequest } from './ledger.ts';
+import type { Operation } from './ledger-operations.ts';
+import type { MicroUsd } from './money.ts';
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/**
+ * Of a lock of an earlier batch only what decides is read: its resolution is blank until this batch fills it in.
+ */
+export type LockRow = Mutable<LockRecord>;
+
+export interface AccountRow {
+  readonly id: AccountName;
+  available: MicroUsd;
+  locked: MicroUsd;
+}
+
+export interface BudgetRow {
+  readonly id: string;
+  spent: MicroUsd;
+  locked: MicroUsd;
+}
+
+/**
+ * The rows that operations touch, as the database holds them now. Each is asked for at most once per batch, and may
+ * be changed in place.
+ */
+export interface LedgerState {
+  account(id: AccountName): AccountRow | undefined;
+  lock(id: string): LockRow | undefined;
+  budget(id: string): BudgetRow | undefined;
+  hasTransfer(id: string): boolean;
+}
+
+/**
+ * The kind of a row. A lock under another is two rows: `lend` makes that much of what the parent has locked
+ * available, `lock` takes it again. So is a resolution whose rest goes back to the parent: it frees all that the
+ * lock held, and `return` locks the rest again, for the parent. So balances are the sum of the rows, one by one,
+ * without knowing who lent to whom.
+ */
+export type JournalKind = Exclude<Operation['kind'], 'keep'> | 'lend' | 'return';
+
+/**
+ * One movement of an effective operation. Refused operations leave no row, and a lock that is kept moves nothing.
+ */
+export interface JournalRow {
+  readonly kind: JournalKind;
+  readonly id: string;
+  readonly account: AccountName;
+  /** The other account; of `lend` and `return` the id of the parent lock. */
+  readonly counterparty: string | null;
+  /** Of a resolution: what the lock held. */
+  readonly amount: MicroUsd;
+  readonly charged: MicroUsd;
+  readonly fee: MicroUsd;
+  readonly drawn: MicroUsd;
+  readonly price: string | null;
+  readonly at: number;
+}
+
+/** A row as it will be, with what the database held before (zeros and `isNew` when it had none). */
+export interface AccountChange extends AccountRow {
+  readonly isNew: boolean;
+  readonly availableBefore: MicroUsd;
+  readonly lockedBefore: MicroUsd;
+}
+
+export interface BudgetChange extends BudgetRow {
+  readonly spentBefore: MicroUsd;
+  readonly lockedBefore: MicroUsd;
+}
+
+/** A lock of an earlier batch of which something else than its resolution changes: `lent`, `kept`, `expiresAt`. */
+export interface LockChange {
+  readonly row: LockRow;
+  readonly lentBefore: MicroUsd;
+}
+
+type OpenLock = Omit<
+  LockRecord,
+  keyof Settlement | 'feeBps' | 'price' | 'provider' | 'resolvedAt' | 'usage' | 'detail'
+>;
+
+/** A lock without a resolution. */
+export function openLock(lock: OpenLock): LockRow {
+  return {
+    id: lock.id,
+    account: lock.account,
+    amount: lock.amount,
+    parent: lock.parent,
+    depth: lock.depth,
+    lendable: lock.lendable,
+    lent: lock.lent,
+    kept: lock.kept,
+    prices: lock.prices,
+    budget: lock.budget,
+    state: lock.state,
+    price: null,
+    provider: null,
+    charged: 0n,
+    fee: 0n,
+    feeBps: null,
+    drawn: 0n,
+    shortfall: 0n,
+    createdAt: lock.createdAt,
+    expiresAt: lock.expiresAt,
+    resolvedAt: null,
+    lockDetail: lock.lockDetail,
+    usage: null,
+    detail: null,
+  };
+}
+
+/**
+ * True for a new lock that has no part in a run; it is written without the columns of those, whose defaults say the
+ * same.
+ */
+export function isPlain(row: LockRow): boolean {
+  return row.parent === null && row.lendable === 0n && !row.kept;
+}
+
+/** Rows that a batch writes. */
+export interface Written {
+  readonly journal: readonly JournalRow[];
+  readonly accounts: readonly AccountChange[];
+  readonly budgets: readonly BudgetChange[];
+  readonly newLocks: readonly LockRow[];
+  /** Locks that this batch resolves, of earlier batches and of its own. */
+  readonly resolvedLocks: readonly LockRow[];
+  readonly changedLocks: readonly LockChange[];
+  readonly transfers: readonly TransferRequest[];
+}
+
+/** The rows that a batch has read so far, as it has changed them, and the journal of these changes. */
+export class LedgerChanges {
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly #state: LedgerState;
+  readonly #accounts = new Map<string, AccountChange | null>();
+  readonly #budgets = new Map<string, BudgetChange>();
+  readonly #locks = new Map<string, LockRow | undefined>();
+  readonly #newLocks: LockRow[] = [];
+  readonly #resolvedLocks: LockRow[] = [];
+  readonly #changedLocks = new Map<string, LockChange>();
+  readonly #transfers = new Map<string, TransferRequest>();
+  readonly #journal: JournalRow[] = [];
+
+  constructor(state: LedgerState, now: number) {
+    this.#state = state;
+    this.now = now;
+  }
+
+  account(id: AccountName): AccountChange | null {
+    let found = this.#accounts.get(id);
+    if (found === undefined) {
+      const row = this.#state.account(id);
+      found = row ? { ...row, isNew: false, availableBefore: row.available, lockedBefore: row.locked } : null;
+      this.#accounts.set(id, found);
+    }
+    return found;
+  }
+
+  /** The account, which is made where it is missing. */
+  openAccount(id: AccountName): AccountChange {
+    let found = this.account(id);
+    if (!found) this.#accounts.set(id, (found = emptyAccount(id)));
+    return found;
+  }
+
+  /**
+   * The account, or zeros that are never written, for what moves no money: a free call makes no account, which
+   * would look funded afterwards.
+   */
+  accountOrNothing(id: AccountName): AccountChange {
+    return this.account(id) ?? emptyAccount(id);
+  }
+
+  budget(id: string): BudgetChange {
+    let found = this.#budgets.get(id);
+    if (!found) {
+      const row = this.#state.budget(id) ?? { id, spent: 0n, locked: 0n };
+      found = { ...row, spentBefore: row.spent, lockedBefore: row.locked };
+      this.#budgets.set(id, found);
+    }
+    return found;
+  }
+
+  lock(id: string): LockRow | undefined {
+    let found = this.#locks.get(id);
+    if (found === undefined && !this.#locks.has(id)) this.#locks.set(id, (found = this.#state.lock(id)));
+    return found;
+  }
+
+  heldLock(id: string): LockRow | 'not_found' | 'already_resolved' {
+    const row = this.lock(id);
+    if (!row) return 'not_found';
+    return row.state === 'held' ? row : 'already_resolved';
+  }
+
+  addLock(row: LockRow): void {
+    this.#locks.set(row.id, row);
+    this.#newLocks.push(row);
+  }
+
+  /** To be called before the first change of a lock that is not its resolution. */
+  changeLock(row: LockRow): void {
+    if (!this.#changedLocks.has(row.id)) this.#changedLocks.set(row.id, { row, lentBefore: row.lent });
+  }
+
+  resolveLock(row: LockRow, state: LockRow['state'], detail: string | null): void {
+    row.state = state;
+    row.resolvedAt = this.now;
+    row.detail = detail;
+    this.#resolvedLocks.push(row);
+  }
+
+  hasTransfer(id: string): boolean {
+    return this.#transfers.has(id) || this.#state.hasTransfer(id);
+  }
+
+  addTransfer(request: TransferRequest): void {
+    this.#transfers.set(request.id, request);
+  }
+
+  push(
+    kind: JournalKind,
+    id: string,
+    account: AccountName,
+    amount: MicroUsd,
+    counterparty: string | null = null,
+  ): void {
+    const at = this.now;
+    this.#journal.push({ kind, id, account, counterparty, amount, charged: 0n, fee: 0n, drawn: 0n, price: null, at });
+  }
+
+  pushSettle(row: LockRow, earnings: AccountName, holds: MicroUsd): void {
+    this.#journal.push({
+      kind: 'settle',
+      id: row.id,
+      account: escrowOf(row.account),
+      counterparty: earnings,
+      amount: holds,
+      charged: row.charged,
+      fee: row.fee,
+      drawn: row.drawn,
+      price: row.price,
+      at: this.now,
+    });
+  }
+
+  written(): Written {
+    const newLocks = this.#newLocks;
+    const isNew = this.#changedLocks.size > 0 ? new Set(newLocks) : null;
+    return {
+      journal: this.#journal,
+      accounts: [...this.#accounts.values()]
+        .filter((row) => row !== null)
+        .filter((row) => row.isNew || row.available !== row.availableBefore || row.locked !== row.lockedBefore),
+      budgets: [...this.#budgets.values()].filter(
+        (row) => row.spent !== row.spentBefore || row.locked !== row.lockedBefore,
+      ),
+      newLocks,
+      resolvedLocks: this.#resolvedLocks,
+      changedLocks: isNew ? [...this.#changedLocks.values()].filter(({ row }) => !isNew.has(row)) : [],
+      transfers: [...this.#transfers.values()],
+    };
+  }
+}
+
+const emptyAccount = (id: AccountName): AccountChange => ({
+  id,
+  available: 0n,
+  locked: 0n,
+  isNew: true,
+  availableBefore: 0n,
+  lockedBefore: 0n,
+});

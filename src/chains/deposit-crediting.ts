@@ -1,0 +1,142 @@
+import { escrowOf, OPERATOR, OPERATOR_TREASURY, SUSPENSE, treasuryOf } from '#billing';
+import type { AccountName, Ledger, MicroUsd } from '#billing';
+import type { ChainEvent } from './chain.ts';
+import type { Deposit, DepositRows } from './deposit-rows.ts';
+import type { OnProblem } from './problem.ts';
+
+/** Stands for money that a chain took back after it was spent: the operator's loss. */
+export const LOSSES: AccountName = treasuryOf('losses');
+
+export interface DepositPolicy {
+  /** Blocks after which a payment is credited, its own included. */
+  readonly confirmations: number;
+  /** The most that is credited in all while its chain may still undo it. */
+  readonly unfinalMax: MicroUsd;
+}
+
+export interface CreditingOptions {
+  readonly rows: DepositRows;
+  readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
+  readonly policyOf: (network: string) => DepositPolicy;
+  /** Gives back what is to be paid out to an account and not signed yet. */
+  readonly recall: (account: string, reason: string) => Promise<void>;
+  readonly onProblem: OnProblem;
+  readonly now: () => number;
+}
+
+/** The ledger's side of deposits: what follows from what a chain says. */
+export interface Crediting {
+  /** Moves what arrived into its account. */
+  credit(deposit: Deposit, final: boolean): Promise<void>;
+  /** Credits a deposit that arrived, once it is confirmed. */
+  settle(deposit: Deposit, event: ChainEvent): Promise<void>;
+  /** Takes back a credited deposit that its chain undid. */
+  reverse(deposit: Deposit): Promise<void>;
+  /** Fails a deposit that can never arrive, or reverses it where it was credited. */
+  lost(deposit: Deposit, reason: string): Promise<void>;
+  /** Moves a deposit out of suspense into its account. */
+  give(deposit: Deposit, account: string): Promise<void>;
+  /** Gives a deposit in suspense to an account. False where it is not in suspense any more. */
+  attribute(deposit: Deposit, account: string): Promise<boolean>;
+}
+
+/** Longer than it takes to give a payment to the chain and to wait for it. */
+export const CLAIM_MARGIN_MS = 15_000;
+/** Between two looks at what is credited and not final. */
+const UNFINAL_LOOK_MS = 10_000;
+const RECOVERIES = 5;
+
+const ledgerNameOf = (account: string): AccountName => (account === OPERATOR ? OPERATOR_TREASURY : escrowOf(account));
+const accountOf = ({ account }: Deposit) => (account === null ? SUSPENSE : ledgerNameOf(account));
+
+export function createCrediting(options: CreditingOptions): Crediting {
+  const { rows, ledger, policyOf, recall, onProblem, now } = options;
+
+  const credit = async (deposit: Deposit, final: boolean): Promise<void> => {
+    const { id, network, credited } = deposit;
+    // Whoever comes second finds the transfer made, by the same row.
+    await ledger.transfer({
+      id: `deposit:${id}`,
+      from: treasuryOf(network),
+      to: accountOf(deposit),
+      amount: credited!,
+      memo: `deposit over ${network} from ${deposit.payer}, transaction ${deposit.transaction}`,
+    });
+    if (final) await rows.markFinal(id);
+    else await rows.markCredited(id, now() + UNFINAL_LOOK_MS);
+  };
+
+  const settle = async (deposit: Deposit, event: ChainEvent): Promise<void> => {
+    const { id, network, state } = deposit;
+    const policy = policyOf(network);
+    if (!event.final && event.confirmations < policy.confirmations) return;
+    if (state === 'received' || state === 'failed') {
+      const noted = await rows.noteEvent(id, event, policy.unfinalMax, now() + CLAIM_MARGIN_MS);
+      if (noted) return credit(noted, event.final);
+      const current = await rows.find(id);
+      // Somebody else has noted it meanwhile; where they are still the same it is more than is lent out.
+      if (current && current.state !== 'received' && current.state !== 'failed') await settle(current, event);
+      return;
+    }
+    if (state !== 'crediting' && state !== 'credited' && state !== 'final') return;
+    await rows.notePlace(id, event);
+    if (deposit.credited !== event.amount)
+      onProblem('error', 'a deposit arrived with another amount than was credited', {
+        deposit: id,
+        credited: deposit.credited,
+        arrived: event.amount,
+      });
+    if (state === 'crediting' || (state === 'credited' && event.final)) await credit(deposit, event.final);
+  };
+
+  const reverse = async (deposit: Deposit): Promise<void> => {
+    const { id, network, account, credited } = deposit;
+    const memo = `the chain took back deposit ${id}`;
+    await ledger.transfer({ id: `deposit-lost:${id}`, from: LOSSES, to: treasuryOf(network), amount: credited!, memo });
+    if (account !== null) await recall(account, 'a deposit of this account was undone by its chain');
+    // What is there is taken back; for the rest the operator stands.
+    const from = accountOf(deposit);
+    let available = (await ledger.balance(from))?.available ?? 0n;
+    for (let attempt = 0; attempt < RECOVERIES && available > 0n; attempt += 1) {
+      const amount = available < credited! ? available : credited!;
+      const taken = await ledger.transfer({ id: `deposit-recovered:${id}`, from, to: LOSSES, amount, memo });
+      if (taken.ok || taken.reason === 'duplicate') break;
+      available = taken.available;
+    }
+    await rows.endReversal(id);
+    onProblem('error', 'a credited deposit was undone by its chain', { deposit: id, account, credited });
+  };
+
+  const lost = async (deposit: Deposit, reason: string): Promise<void> => {
+    const { id, state } = deposit;
+    if (state === 'received') {
+      // Nobody can have credited it meanwhile: then it would not be in this state.
+      await rows.markFailed(id, reason);
+      return;
+    }
+    // It may have been credited by somebody who did not come to say so.
+    if (state === 'crediting') await credit(deposit, false);
+    if ((state === 'crediting' || state === 'credited') && (await rows.beginReversal(id, reason)))
+      await reverse(deposit);
+  };
+
+  const give = async ({ id, credited }: Deposit, account: string): Promise<void> => {
+    const memo = `deposit ${id} attributed to ${account}`;
+    await ledger.transfer({
+      id: `deposit-given:${id}`,
+      from: SUSPENSE,
+      to: ledgerNameOf(account),
+      amount: credited!,
+      memo,
+    });
+    await rows.schedule(id, null);
+  };
+
+  const attribute = async (deposit: Deposit, account: string): Promise<boolean> => {
+    if (!(await rows.attribute(deposit.id, account))) return false;
+    await give(deposit, account);
+    return true;
+  };
+
+  return { credit, settle, reverse, lost, give, attribute };
+}

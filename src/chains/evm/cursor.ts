@@ -1,0 +1,29 @@
+import { ChainUnavailable, FinalityBroken } from '../chain.ts';
+import type { EvmBlock, EvmNode } from './rpc.ts';
+
+/** `<number>/<hash>` of a block. */
+export const cursorOf = ({ number, hash }: EvmBlock): string => `${number}/${hash}`;
+
+/**
+ * The block of a cursor. Rejects with ChainUnavailable where the node does not know it, with FinalityBroken where the
+ * chain has another in its place.
+ */
+export async function blockAt(
+  node: Pick<EvmNode, 'block'>,
+  network: string,
+  cursor: string,
+  latest: bigint,
+): Promise<EvmBlock> {
+  const match = /^(\d{1,18})\/(0x[0-9a-f]{64})$/.exec(cursor);
+  if (!match) throw new Error(`Not a cursor of an EVM chain: ${JSON.stringify(cursor.slice(0, 100))}`);
+  const number = BigInt(match[1]!);
+  if (number > latest)
+    throw new ChainUnavailable(`The node is at block ${latest}, and block ${number} was final already`);
+  const block = await node.block(number);
+  if (!block) throw new ChainUnavailable(`The node does not know block ${number}, which was final already`);
+  if (block.hash !== match[2])
+    throw new FinalityBroken(
+      `Finality of ${network} was broken: block ${number} was ${match[2]} and final, and is now ${block.hash}. What was credited since has to be checked by hand (tollgate audit)`,
+    );
+  return block;
+}

@@ -1,0 +1,114 @@
+import { ChainUnavailable, type Chain, type ChainSetup } from './chain.ts';
+import type { Reserves, Treasury } from './treasury.ts';
+
+export interface OpenNetworksOptions {
+  readonly setups: readonly ChainSetup[];
+  readonly createTreasury: (chain: Chain) => Treasury;
+  /** A network answers, or does not answer any more; `error` says why. */
+  readonly onChange: (network: string, answers: boolean, error: unknown) => void;
+  readonly signal: AbortSignal;
+}
+
+/** The comparison of a network's books with its treasury. `reserves` is null where the network does not tell. */
+export interface NetworkAudit {
+  readonly network: string;
+  readonly reserves: Reserves | null;
+  readonly error: unknown;
+}
+
+/** The chains that are set up: which of them are open, and which of them answer. */
+export interface OpenNetworks {
+  /** null where it is not open yet, or unknown. */
+  chain(network: string): Chain | null;
+  /** Opens all. Rejects with Error where one is set up wrongly; one that cannot be reached is left to `watch`. */
+  open(): Promise<void>;
+  /** Opens the network where it is not open yet, and books what came in there. */
+  watch(network: string): Promise<void>;
+  /** Compares the books of an open network with its treasury. */
+  compare(network: string): Promise<void>;
+  audit(): Promise<readonly NetworkAudit[]>;
+  close(): void;
+}
+
+export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
+  const { createTreasury, onChange, signal } = options;
+  const setups = new Map(options.setups.map((setup) => [setup.network, setup]));
+  const opened = new Map<string, { readonly chain: Chain; readonly treasury: Treasury }>();
+  const answering = new Map<string, boolean>();
+
+  const openOne = async (setup: ChainSetup): Promise<Treasury> => {
+    const createChain = setup.network.startsWith('eip155:') ? await evm() : await solana();
+    const chain = createChain(setup);
+    try {
+      await chain.open();
+      const treasury = createTreasury(chain);
+      await treasury.open();
+      opened.set(setup.network, { chain, treasury });
+      return treasury;
+    } catch (error) {
+      chain.close();
+      throw error;
+    }
+  };
+
+  const noteAnswer = (network: string, answers: boolean, error: unknown): void => {
+    // The first answer is no news.
+    if ((answering.get(network) ?? true) !== answers) onChange(network, answers, error);
+    answering.set(network, answers);
+  };
+
+  /** Notes whether the network answers. */
+  const asking = async (network: string, work: () => Promise<unknown>): Promise<void> => {
+    try {
+      await work();
+      noteAnswer(network, true, null);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof ChainUnavailable)) throw error;
+      noteAnswer(network, false, error);
+    }
+  };
+
+  const close = () => {
+    for (const { chain } of opened.values()) chain.close();
+  };
+
+  return {
+    chain: (network) => opened.get(network)?.chain ?? null,
+    async open() {
+      const openings = await Promise.allSettled(
+        [...setups.values()].map((setup) => asking(setup.network, () => openOne(setup))),
+      );
+      const failed = openings.find((opening) => opening.status === 'rejected');
+      if (!failed) return;
+      close();
+      throw failed.reason;
+    },
+    watch: (network) =>
+      asking(network, async () => {
+        const treasury = opened.get(network)?.treasury ?? (await openOne(setups.get(network)!));
+        await treasury.watch();
+      }),
+    async compare(network) {
+      const { treasury } = opened.get(network) ?? {};
+      if (treasury) await asking(network, treasury.compare);
+    },
+    audit: () =>
+      Promise.all(
+        [...setups.keys()].map(async (network) => {
+          try {
+            const treasury = opened.get(network)?.treasury;
+            if (!treasury) throw new ChainUnavailable(`${network} does not answer`);
+            return { network, reserves: await treasury.compare(), error: null };
+          } catch (error) {
+            return { network, reserves: null, error };
+          }
+        }),
+      ),
+    close,
+  };
+}
+
+/** Each family of chains brings libraries that take long to load: they are loaded where a chain is set up. */
+const evm = async () => (await import('./evm/evm-chain.ts')).createEvmChain;
+const solana = async () => (await import('./solana/solana-chain.ts')).createSolanaChain;

@@ -1,0 +1,102 @@
+import { invalid, listOf, natural, objectOf, textOf } from './answer.ts';
+
+export type Level = 'confirmed' | 'finalized';
+
+/** A moment of the chain: not every slot has a block, and blocks are what age is counted in. */
+export interface Moment {
+  readonly slot: bigint;
+  readonly height: bigint;
+}
+
+/** The place of a transaction, as of `slot`. */
+export interface SignatureStatus {
+  readonly slot: bigint;
+  readonly found: { readonly slot: bigint; readonly failed: string | null; readonly level: 'processed' | Level } | null;
+}
+
+export interface SignatureEntry {
+  readonly signature: string;
+  readonly slot: bigint;
+  readonly failed: boolean;
+}
+
+export interface LatestBlockhash {
+  readonly blockhash: string;
+  readonly lastValidBlockHeight: bigint;
+  readonly slot: bigint;
+}
+
+export interface SolanaAccount {
+  /** Address of the program that owns it. */
+  readonly owner: string;
+  readonly data: Uint8Array;
+}
+
+/** The value of an answer, and the slot that it is of. */
+export function inContext(answer: unknown): { readonly slot: bigint; readonly value: unknown } {
+  const { context, value } = objectOf(answer, 'the answer');
+  return { slot: natural(objectOf(context, 'its context')['slot'], 'the slot of its context'), value };
+}
+
+export function readBlockhash(answer: unknown): LatestBlockhash {
+  const { slot, value } = inContext(answer);
+  const { blockhash, lastValidBlockHeight } = objectOf(value, 'the answer');
+  return {
+    slot,
+    blockhash: textOf(blockhash, 'a blockhash'),
+    lastValidBlockHeight: natural(lastValidBlockHeight, 'a block height'),
+  };
+}
+
+export function readAccount(answer: unknown): SolanaAccount | null {
+  const { value } = inContext(answer);
+  if (value === null) return null;
+  const { owner, data } = objectOf(value, 'an account');
+  const [base64] = listOf(data, 'its data', 2);
+  return {
+    owner: textOf(owner, 'its program'),
+    data: Uint8Array.from(Buffer.from(textOf(base64, 'its data'), 'base64')),
+  };
+}
+
+/** Of one signature. */
+export function readStatus(answer: unknown): SignatureStatus {
+  const { slot, value } = inContext(answer);
+  const list = listOf(value, 'a list of one status', 1);
+  if (list.length !== 1) throw new Error('not one status for one signature');
+  if (list[0] === null) return { slot, found: null };
+  const { slot: height, err, confirmationStatus } = objectOf(list[0], 'a status');
+  if (confirmationStatus !== 'processed' && confirmationStatus !== 'confirmed' && confirmationStatus !== 'finalized')
+    return invalid('a commitment level', confirmationStatus);
+  return {
+    slot,
+    found: { slot: natural(height, 'a slot'), failed: failureOf(err), level: confirmationStatus },
+  };
+}
+
+/** At most `limit`, newest first. */
+export function readSignatures(answer: unknown, level: Level, limit: number): SignatureEntry[] {
+  let below: bigint | null = null;
+  return listOf(answer, 'a list of transactions', limit).map((one) => {
+    const { signature, slot, err, confirmationStatus } = objectOf(one, 'a transaction');
+    const entry = {
+      signature: textOf(signature, 'a signature'),
+      slot: natural(slot, 'a slot'),
+      failed: failureOf(err) !== null,
+    };
+    if (below !== null && entry.slot > below) throw new Error('it is not newest first');
+    if (level === 'finalized' && confirmationStatus !== 'finalized')
+      throw new Error('a transaction of it is not final');
+    below = entry.slot;
+    return entry;
+  });
+}
+
+/**
+ * The chain's error of a transaction as text, null for none. Throws for an answer without the field.
+ */
+export function failureOf(err: unknown): string | null {
+  if (err === undefined) throw new Error('it does not say whether it failed');
+  if (err === null) return null;
+  return JSON.stringify(err, (_, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)).slice(0, 200);
+}

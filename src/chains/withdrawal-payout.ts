@@ -1,0 +1,111 @@
+import { escrowOf, treasuryOf, type AccountName, type Ledger, type MicroUsd } from '#billing';
+import { PayoutProblem, type Chain, type Payout, type SignedPayout } from './chain.ts';
+import type { Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
+
+/** Ledger account of the money on its way out: no longer its account's, not yet gone from the treasury. */
+export const outgoingOf = (network: string): AccountName => `outgoing:${network}`;
+
+export interface PayoutStepsOptions {
+  readonly rows: WithdrawalRows;
+  readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
+  /** Why nothing is paid out over a chain; null while it is. */
+  readonly haltOf: (network: string) => Promise<string | null>;
+  /**
+   * Whether an account has money that its chain may still undo, and that may have been there at `at` (epoch
+   * milliseconds).
+   */
+  readonly unfinal: (account: string, at: number) => Promise<boolean>;
+  readonly now: () => number;
+}
+
+/** The steps of a withdrawal that need its chain. */
+export interface PayoutSteps {
+  /** Signs, and keeps what was signed before anybody else can have it. */
+  sign(withdrawal: Withdrawal, chain: Chain): Promise<void>;
+  /** Looks for a signed withdrawal on its chain. `resend`: sends it again, or signs anew, where it is not there. */
+  look(withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void>;
+}
+
+/** By which the clocks of gateways may differ. */
+const CLOCKS_MS = 60_000;
+
+const payoutOf = ({ id, address, amount }: Withdrawal): Payout => ({ id, to: address, amount });
+
+export function createPayoutSteps(options: PayoutStepsOptions): PayoutSteps {
+  const { rows, ledger, now } = options;
+
+  const send = async (withdrawal: Withdrawal, signed: SignedPayout, chain: Chain): Promise<void> => {
+    if (withdrawal.handedOut || (await options.haltOf(withdrawal.network)) !== null) return;
+    const { transaction } = await chain.send(payoutOf(withdrawal), signed);
+    if (transaction !== null && transaction !== withdrawal.transaction) await rows.noteSent(withdrawal.id, transaction);
+  };
+
+  /**
+   * The money that a treasury has by the books, and has not signed away. What came in on another chain is not
+   * there, and what is signed cannot be canceled any more.
+   */
+  const uncommitted = async (network: string): Promise<MicroUsd> =>
+    -((await ledger.balance(treasuryOf(network)))?.available ?? 0n) - (await rows.signedAmount(network));
+
+  /**
+   * null: the receiver cannot be paid, and the money goes back. What was signed before is lost then, or there is
+   * nothing.
+   */
+  const signOrGiveBack = async (
+    withdrawal: Withdrawal,
+    chain: Chain,
+    previous: SignedPayout | null,
+  ): Promise<SignedPayout | null> => {
+    try {
+      return await chain.sign(payoutOf(withdrawal), previous);
+    } catch (error) {
+      if (!(error instanceof PayoutProblem)) throw error;
+      await rows.move(withdrawal.id, withdrawal.state, 'returning', now(), error.message);
+      return null;
+    }
+  };
+
+  const sign = async (withdrawal: Withdrawal, chain: Chain): Promise<void> => {
+    const { id, network, account, source, amount } = withdrawal;
+    if ((await options.haltOf(network)) !== null || (await uncommitted(network)) < amount) return;
+    // What was paid in leaves again only when its chain cannot undo it any more. What comes in after it was taken
+    // does not count.
+    if (source === escrowOf(account) && (await options.unfinal(account, withdrawal.updatedAt + CLOCKS_MS))) return;
+    const signed = await signOrGiveBack(withdrawal, chain, null);
+    if (signed !== null && (await rows.sign(id, signed)))
+      await send({ ...withdrawal, state: 'signed', signed, transaction: signed.transaction }, signed, chain);
+  };
+
+  const look = async (withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void> => {
+    const { id, network, amount, transaction, address } = withdrawal;
+    const signed = withdrawal.signed!;
+    const sight = await chain.findPayout(payoutOf(withdrawal), signed, transaction);
+    if (sight.state === 'paid') {
+      await rows.noteHeight(id, sight.transaction, sight.height);
+      if (!sight.final) return;
+      const memo = `withdrawal to ${address}, transaction ${sight.transaction}`;
+      await ledger.transfer({
+        id: `withdrawal-paid:${id}`,
+        from: outgoingOf(network),
+        to: treasuryOf(network),
+        amount,
+        memo,
+      });
+      await rows.markPaid(id, sight.transaction, sight.height);
+      return;
+    }
+    if (!resend) return;
+    if (sight.state === 'open') return send(withdrawal, signed, chain);
+    if (withdrawal.handedOut) {
+      await rows.move(id, 'signed', 'returning', now(), `It was not submitted in time: ${sight.reason}`);
+      return;
+    }
+    // The chain has decided that the one before can never pay; whoever signs first is kept, and the others' texts
+    // are thrown away unsent.
+    const again = await signOrGiveBack(withdrawal, chain, signed);
+    if (again !== null && (await rows.resign(id, signed, again)))
+      await send({ ...withdrawal, signed: again, transaction: again.transaction }, again, chain);
+  };
+
+  return { sign, look };
+}

@@ -1,0 +1,32 @@
+import { GatewayError, type UpstreamFailure } from '#wire';
+import type { Offer } from './call.ts';
+
+/**
+ * The failure of the last attempt as the consumer sees it: a refused request keeps its meaning, an absent provider
+ * may return, everything else is the provider's failure.
+ */
+export function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }: Offer): GatewayError {
+  const detail = failure.detail ? `: ${failure.detail}` : '';
+  if (failure.blame === 'request') {
+    const code =
+      failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
+    return new GatewayError(code, `Provider ${name} refused the request${detail}`, { cause: failure });
+  }
+  if (failure.tooLarge)
+    return new GatewayError(
+      'unprocessable',
+      `The reply of provider ${name} cannot be taken: ${failure.message}. Ask for less at once`,
+      { cause: failure },
+    );
+  if (failure.blame === 'account')
+    return new GatewayError('rate_limit_exceeded', failure.message, { cause: failure, retryAfterS: 1 });
+  if (failure.absent)
+    return new GatewayError('no_provider_healthy', `Provider ${name} is not connected at the moment`, {
+      cause: failure,
+      retryAfterS: 1,
+    });
+  return new GatewayError('provider_unavailable', `Provider ${name} failed: ${failure.message}${detail}`, {
+    cause: failure,
+    retryAfterS: failure.retryAfterS,
+  });
+}

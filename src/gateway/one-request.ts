@@ -1,0 +1,105 @@
+import { UpstreamFailure } from '#wire';
+import type { Conversation, Cut, Exchange, Offer, ReplyEnd, ReplyReader, Send, Talk } from './call.ts';
+import type { UpstreamReply } from './upstream.ts';
+
+type Step = IteratorResult<Uint8Array, ReplyEnd>;
+
+const FAILURE_BODY_BYTES_MAX = 64 * 1024;
+const NOTHING = new Uint8Array(0);
+
+/** The conversation that sends one request to each offer and reads one reply. */
+export const oneRequest = (exchange: Exchange): Conversation<Talk> => ({
+  converse: (offer, send) => new OneRequest(exchange, offer, send),
+});
+
+/** An iterator by hand: a generator would cost more for each chunk. */
+class OneRequest implements Talk {
+  status: number | undefined;
+  readonly #exchange: Exchange;
+  readonly #offer: Offer;
+  readonly #send: Send;
+  #reader: ReplyReader | null = null;
+  #reply: UpstreamReply | null = null;
+  #end: ReplyEnd | null = null;
+
+  constructor(exchange: Exchange, offer: Offer, send: Send) {
+    this.#exchange = exchange;
+    this.#offer = offer;
+    this.#send = send;
+  }
+
+  /** Steps with the bytes of each read, empty where the reader holds them back. */
+  async next(): Promise<Step> {
+    if (this.#end !== null) return { done: true, value: this.#end };
+    const reply = this.#reply ?? (await this.#begin());
+    const reader = this.#reader!;
+    if (reader.finished) return this.#finish(reply, reader);
+    if (reader.kept !== undefined) await reply.memory?.keeps(reader.kept);
+    const chunks = await reply.read();
+    if (chunks === null) return this.#finish(reply, reader);
+    return { done: false, value: readChunks(reader, chunks) ?? NOTHING };
+  }
+
+  cut(cut: Cut): ReplyEnd | null {
+    try {
+      return this.#reader === null ? null : this.#reader.cut(cut);
+    } catch (error) {
+      if (error instanceof UpstreamFailure) return null;
+      throw error;
+    }
+  }
+
+  async #begin(): Promise<UpstreamReply> {
+    for (;;) {
+      const request = this.#send(this.#exchange.request(this.#offer));
+      const reply = await request.head;
+      const reader = (this.#reader = this.#exchange.reader(this.#offer));
+      reader.head(reply.status, reply.headers);
+      if (reply.status < 400) {
+        this.status = reply.status;
+        return (this.#reply = reply);
+      }
+      const body = await readFailure(reply);
+      const failure = reader.failure(reply.status, body);
+      if (!this.#exchange.reform?.(this.#offer, reply.status, body)) throw failure;
+      request.abort(failure);
+      request.memory?.release();
+      this.#reader = null;
+    }
+  }
+
+  async #finish(reply: UpstreamReply, reader: ReplyReader): Promise<Step> {
+    const end = (await reader.endElsewhere?.()) ?? reader.end();
+    if (end.outcome !== 'over_cap') reply.discard();
+    if (!end.rest) return { done: true, value: end };
+    this.#end = end;
+    return { done: false, value: end.rest };
+  }
+}
+
+/** Hands over what arrived together, so that the reader can give it out together. */
+function readChunks(reader: ReplyReader, chunks: readonly Uint8Array[]): Uint8Array | null {
+  const last = chunks.length - 1;
+  if (last === 0) return reader.data(chunks[0]!, 0);
+  let following = 0;
+  for (const chunk of chunks) following += chunk.byteLength;
+  for (let i = 0; i < last; i++) {
+    const chunk = chunks[i]!;
+    following -= chunk.byteLength;
+    reader.data(chunk, following);
+    if (reader.finished) return reader.data(NOTHING, 0);
+  }
+  return reader.data(chunks[last]!, 0);
+}
+
+async function readFailure(reply: UpstreamReply): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  while (bytes < FAILURE_BODY_BYTES_MAX) {
+    const arrived = await reply.read();
+    if (arrived === null) break;
+    chunks.push(...arrived);
+    for (const chunk of arrived) bytes += chunk.byteLength;
+  }
+  return Buffer.from(reply.scrub(Buffer.concat(chunks).toString('utf8', 0, FAILURE_BODY_BYTES_MAX)));
+}

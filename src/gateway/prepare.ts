@@ -1,0 +1,222 @@
+import { GatewayError } from '#wire';
+import { cost, formatUsd, isPriced, type MicroUsd, type Price, type Usage } from '#billing';
+import type { Call, Caller, Candidate, Offer } from './call.ts';
+import type { CallRequest, ChargeCap } from './call-request.ts';
+import type { Catalog, Resolved } from './catalog/catalog.ts';
+import { resolveAny } from './catalog/resolve-any.ts';
+import { newCallId } from './new-call-id.ts';
+import type { Arrivals } from './routing/arrivals.ts';
+import { refuseRaise } from './routing/refuse-raise.ts';
+import type { Health, Router } from './routing/router.ts';
+
+export interface PrepareOptions {
+  readonly catalog: Catalog;
+  readonly router: Router;
+  readonly health: Health;
+  readonly arrivals: Arrivals;
+  /** Registry.catchUp. Default: this gateway is alone. */
+  readonly catchUp?: () => Promise<void> | null;
+  readonly attemptsMax: number;
+  readonly callTimeoutMs: number;
+  readonly now: () => number;
+  /** Milliseconds that only go on, whatever the machine's clock is set to. */
+  readonly elapsed: () => number;
+}
+
+/** See Pipeline.prepare. */
+export function createPrepare(options: PrepareOptions): (request: CallRequest, id?: string) => Promise<Call> {
+  return async (request, id = newCallId()) => {
+    const targets = await resolve(options, request);
+    const candidates = choose(options, request, targets);
+    const call = toCall(options, request, id, targets[0]!.service, candidates);
+    call.exchange.begin?.(call);
+    return call;
+  };
+}
+
+/**
+ * Looks up all names before any offer is chosen, as choosing may give this call the one try at an offer that has
+ * cooled down. Waits for the registry and for providers that are away.
+ */
+async function resolve(
+  { catalog, catchUp, arrivals, health }: PrepareOptions,
+  request: CallRequest,
+): Promise<readonly Resolved[]> {
+  const lookUp = () => resolveAny(catalog, request.targets, request.primitive);
+  let targets: readonly Resolved[];
+  try {
+    targets = lookUp();
+  } catch (error) {
+    const known = catchUp?.() ?? null;
+    if (known === null) throw error;
+    await known;
+    targets = lookUp();
+  }
+  for (const { service } of targets) authorise(request.caller, service);
+  const all = offersOf(targets);
+  const arrival = arrivals.waitFor(all);
+  if (arrival === null) return targets;
+  if (!(await arrival)) throw unavailable(request, all, health);
+  // A provider that returned may have other prices now.
+  return lookUp();
+}
+
+const offersOf = (targets: readonly Resolved[]): readonly Offer[] =>
+  targets.length === 1 ? targets[0]!.offers : targets.flatMap(({ offers }) => offers);
+
+/** The offers that are asked, in their order, each with the most that the call may cost there. */
+function choose(
+  { router, health, attemptsMax, now }: PrepareOptions,
+  request: CallRequest,
+  targets: readonly Resolved[],
+): readonly Candidate[] {
+  const { caller, free, stickyKey, images } = request;
+  const candidates: Candidate[] = [];
+  let unfit: GatewayError | null = null;
+  /** null for an offer that cannot do what is asked; another one may. */
+  const quote = (offer: Offer): Candidate | null => {
+    try {
+      const price = request.price?.(offer) ?? offer.price;
+      if (offer.raised !== undefined && !free) refuseRaise(offer, request, price.rates, now);
+      return { offer, price, estimate: free ? 0n : estimate(price, request.estimate(offer)) };
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      unfit ??= error;
+      return null;
+    }
+  };
+  for (const { offers, sort } of targets) {
+    if (candidates.length >= attemptsMax) break;
+    const preferences = sort ? { ...request.preferences, sort } : request.preferences;
+    // A part of a service may have a price of its own: offers are then weighed by what this call costs.
+    const quotes = request.price && !free ? new Map(offers.map((offer) => [offer, quote(offer)])) : null;
+    const fit = quotes ? offers.filter((offer) => quotes.get(offer) !== null) : offers;
+    const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
+    for (const offer of router.choose(fit, preferences, stickyKey, images, costOf, caller.account)) {
+      if (candidates.length >= attemptsMax) break;
+      const candidate = quotes ? quotes.get(offer)! : quote(offer);
+      if (candidate) candidates.push(candidate);
+      else health.notProbed(offer, caller.account);
+    }
+  }
+  if (candidates.length === 0) throw unfit ?? unavailable(request, offersOf(targets), health);
+  return candidates;
+}
+
+function toCall(
+  { callTimeoutMs, now, elapsed }: PrepareOptions,
+  request: CallRequest,
+  id: string,
+  service: string,
+  candidates: readonly Candidate[],
+): Call {
+  const budget = request.budget ?? null;
+  const served = request.free || budget !== null ? candidates : lendingAlike(candidates);
+  return {
+    id,
+    primitive: request.primitive,
+    caller: request.caller,
+    requestId: request.requestId,
+    service,
+    stream: request.stream,
+    startedAt: now(),
+    begunAt: elapsed(),
+    candidates: served,
+    exchange: request.exchange,
+    operation: request.operation ?? null,
+    free: request.free ?? null,
+    continues: request.continues ?? null,
+    parent: request.parent ?? request.caller.run?.parent ?? null,
+    lendable: request.free ? 0n : lendable(served, budget),
+    stickyKey: request.stickyKey,
+    metadata: request.metadata,
+    ...(request.facts === undefined ? {} : { facts: request.facts }),
+    traceparent: request.traceparent,
+    timeoutMs: request.timeoutMs ?? callTimeoutMs,
+    wantsReceipt: request.wantsReceipt,
+    ...(request.payment ? { payment: request.payment } : {}),
+    ...(request.outlivesClient ? { outlivesClient: true } : {}),
+  };
+}
+
+/** The most a call can cost at a price; never 0 where anything is priced, so that no work is free by rounding. */
+function estimate({ rates }: Price, most: Usage | ChargeCap): MicroUsd {
+  const amount = 'costMax' in most ? most.costMax : cost(rates, most);
+  return amount === 0n && isPriced(rates) ? 1n : amount;
+}
+
+const nestedMaxOf = ({ offer }: Candidate): MicroUsd => offer.agent?.nestedMax ?? 0n;
+
+/**
+ * Those that may spend as much of their own as the first choice: nobody is to get what only another one asks for on
+ * its page.
+ */
+function lendingAlike(candidates: readonly Candidate[]): readonly Candidate[] {
+  const most = nestedMaxOf(candidates[0]!);
+  return candidates.every((candidate) => nestedMaxOf(candidate) === most)
+    ? candidates
+    : candidates.filter((candidate) => nestedMaxOf(candidate) === most);
+}
+
+/**
+ * The amount that is locked for calls under this one. Throws GatewayError `unprocessable` for a budget that this call alone
+ * exceeds.
+ */
+function lendable(candidates: readonly Candidate[], budget: MicroUsd | null): MicroUsd {
+  if (budget === null) return nestedMaxOf(candidates[0]!);
+  const own = candidates.reduce((most, { estimate }) => max(most, estimate), 0n);
+  if (budget >= own) return budget - own;
+  throw new GatewayError(
+    'unprocessable',
+    `The budget of ${formatUsd(budget)} USDC is less than what this call alone may cost: ${formatUsd(own)} USDC`,
+    {
+      param: 'max_cost',
+    },
+  );
+}
+
+const max = (one: MicroUsd, other: MicroUsd): MicroUsd => (one > other ? one : other);
+
+/**
+ * Throws GatewayError `permission_denied` for a service that the caller's key may not use. `prepare` does it for
+ * every call: this is for what is answered without one.
+ */
+export function authorise(caller: Pick<Caller, 'key'>, service: string): void {
+  const allowed = caller.key?.allowedServices;
+  if (allowed && !allowed.includes(service)) {
+    throw new GatewayError(
+      'permission_denied',
+      `This API key may not use ${service}. It is limited to: ${allowed.slice(0, 20).join(', ')}`,
+      {
+        param: 'model',
+      },
+    );
+  }
+}
+
+/** Providers that an error names. */
+const PROVIDERS_SHOWN = 10;
+
+function unavailable(request: CallRequest, offered: readonly Offer[], health: Health): GatewayError {
+  const name = request.targets[0]!.slice(0, 128);
+  const { order, only, ignore, maxPrice } = request.preferences;
+  const { account } = request.caller;
+  const unasked = maxPrice === null && order.length + only.length + ignore.length === 0;
+  if (unasked && offered.some((offer) => health.available(offer, account))) {
+    const message = `No provider of ${name} at about its usual price is healthy at the moment. Others ask for much more: name one in provider.order, or accept its price with provider.max_price`;
+    return new GatewayError('no_provider_healthy', message, { retryAfterS: health.retryAfterS(offered, account) });
+  }
+  if (offered.some((offer) => health.available(offer, account))) {
+    const names = [...new Set(offered.map(({ provider }) => provider.name))].slice(0, PROVIDERS_SHOWN).join(', ');
+    return new GatewayError(
+      'not_found',
+      `No provider of ${name} meets the routing preferences (order, only, ignore, max_price). It is offered by ${names}`,
+      {
+        param: 'provider',
+      },
+    );
+  }
+  return new GatewayError('no_provider_healthy', `No provider of ${name} is healthy at the moment`, {
+    retryAfterS: health.retryAfterS(offered, account),
+  });
+}

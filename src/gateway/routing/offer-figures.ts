@@ -1,0 +1,111 @@
+import { FAILURE, FLAG, MINUTE_MS, MINUTES, SUCCESS, type OfferState, type OfferStates } from './offer-states.ts';
+import type { Health, OfferStats } from './router.ts';
+import { createUnsavedFigures, FLAG_PREFIX, type Figure, type UnsavedFigures } from './unsaved-figures.ts';
+
+/** The counts of offers, as they are saved. */
+export interface OfferFigures {
+  readonly unsaved: UnsavedFigures;
+  /** Takes the sums that are saved. Counts that are not saved yet are added to each. */
+  restore(figures: readonly Figure[]): void;
+}
+
+/** The counts and measurements of offers. */
+interface CountedOffers
+  extends OfferFigures, Pick<Health, 'flagged' | 'compliance' | 'latencyMs' | 'tokensPerSecond' | 'stats'> {
+  succeeded(state: OfferState, sample: Parameters<Health['succeeded']>[1]): void;
+  failed(state: OfferState): void;
+}
+
+/** `epochNow` gives epoch milliseconds. */
+export function createOfferFigures(states: OfferStates, epochNow: () => number): CountedOffers {
+  const unsaved = createUnsavedFigures();
+  const unsavedOf = (state: OfferState, at: number) => unsaved.of(state.id, Math.floor(at / MINUTE_MS) * MINUTE_MS);
+
+  return {
+    succeeded(state, { firstByteMs, durationMs, completionTokens }) {
+      const at = epochNow();
+      state.successes++;
+      state.lastHour.add(SUCCESS, at);
+      unsavedOf(state, at).successes++;
+      state.latency.add(firstByteMs);
+      if (completionTokens > 0 && durationMs > 0) state.throughput.add((completionTokens * 1000) / durationMs);
+    },
+    failed(state) {
+      const at = epochNow();
+      state.failures++;
+      state.lastHour.add(FAILURE, at);
+      unsavedOf(state, at).failures++;
+    },
+    flagged(offer, flag) {
+      const at = epochNow();
+      const state = states.of(offer.id);
+      state.flags.set(flag, (state.flags.get(flag) ?? 0) + 1);
+      state.lastHour.add(FLAG, at);
+      const { flags } = unsavedOf(state, at);
+      flags.set(flag, (flags.get(flag) ?? 0) + 1);
+    },
+    compliance(offer) {
+      const state = states.find(offer.id);
+      if (!state || state.flags.size === 0) return 1;
+      const at = epochNow();
+      const flags = state.lastHour.total(FLAG, at);
+      if (flags === 0) return 1;
+      const calls = state.lastHour.total(SUCCESS, at) + state.lastHour.total(FAILURE, at);
+      // Five calls on credit, so that a first bad reply does not condemn a new offer.
+      return Math.max(0, 1 - flags / (Math.max(calls, flags) + 5));
+    },
+    latencyMs: (offer) => states.find(offer.id)?.latency.percentile(0.5) ?? null,
+    tokensPerSecond: (offer) => states.find(offer.id)?.throughput.percentile(0.5) ?? null,
+    stats(offer) {
+      const state = states.find(offer.id);
+      return state ? statsOf(state, epochNow()) : NO_STATS;
+    },
+    unsaved,
+    restore(figures) {
+      const at = epochNow();
+      const more = new Map(unsaved.figures().map((figure) => [keyOf(figure), figure.count]));
+      for (const figure of figures) {
+        if (figure.minute > 0 && figure.minute <= at - MINUTES * MINUTE_MS) continue;
+        const count = figure.count + (more.get(keyOf(figure)) ?? 0);
+        restoreFigure(states.of(figure.offer), { ...figure, count }, at);
+      }
+    },
+  };
+}
+
+const NO_STATS: OfferStats = {
+  requests: 0,
+  failures: 0,
+  flags: {},
+  lastHour: { requests: 0, failures: 0, flags: 0 },
+  uptime: null,
+  latencyMs: null,
+  throughput: null,
+};
+
+const keyOf = ({ offer, kind, minute }: Figure): string => `${offer}\n${kind}\n${minute}`;
+
+function restoreFigure(state: OfferState, { kind, minute, count }: Figure, at: number): void {
+  const isFlag = kind.startsWith(FLAG_PREFIX);
+  if (minute > 0)
+    state.lastHour.set(kind === 'success' ? SUCCESS : kind === 'failure' ? FAILURE : FLAG, minute, count, at);
+  else if (isFlag) state.flags.set(kind.slice(FLAG_PREFIX.length), count);
+  else if (kind === 'success') state.successes = count;
+  else state.failures = count;
+}
+
+function statsOf(state: OfferState, at: number): OfferStats {
+  const failures = state.lastHour.total(FAILURE, at);
+  const requests = failures + state.lastHour.total(SUCCESS, at);
+  const p50 = state.latency.percentile(0.5);
+  const speed = state.throughput.percentile(0.5);
+  return {
+    requests: state.successes + state.failures,
+    failures: state.failures,
+    flags: Object.fromEntries(state.flags),
+    lastHour: { requests, failures, flags: state.lastHour.total(FLAG, at) },
+    uptime: requests === 0 ? null : 1 - failures / requests,
+    latencyMs: p50 === null ? null : { p50, p95: state.latency.percentile(0.95)! },
+    throughput: speed === null ? null : { p50: speed },
+  };
+}

@@ -1,0 +1,26 @@
+import { GatewayError } from '#wire';
+import type { PipelineOptions } from '../pipeline.ts';
+
+/** The end of a gateway that stops: running calls go on, no new one begins. */
+export interface Drain {
+  /** The authentication of callers; once begun it throws GatewayError `service_unavailable`. */
+  readonly authenticate: PipelineOptions['authenticate'];
+  begin(): void;
+  readonly begun: () => boolean;
+}
+
+export function createDrain(authenticate: PipelineOptions['authenticate']): Drain {
+  let begun = false;
+  return {
+    authenticate(headers, address, calls) {
+      if (!begun) return authenticate(headers, address, calls);
+      throw new GatewayError('service_unavailable', 'This gateway is shutting down; retry on another or in a moment', {
+        retryAfterS: 1,
+      });
+    },
+    begin: () => {
+      begun = true;
+    },
+    begun: () => begun,
+  };
+}

@@ -1,0 +1,56 @@
+import type { Seals } from '#wire';
+import { createOwnLists, type OwnListsOptions } from '../call/own-lists.ts';
+import type { HeldCalls } from '../servers/held-calls.ts';
+import { createModernToLegacy } from '../servers/legs/modern-to-legacy.ts';
+import { createModernToModern } from '../servers/legs/modern-to-modern.ts';
+import { createUpstreamSessions } from '../servers/upstream-sessions.ts';
+import { createToolCatalogue, type ToolCatalogue, type ToolCatalogueOptions } from './tool-catalogue.ts';
+
+export interface OwnCatalogueOptions
+  extends
+    Omit<OwnListsOptions, 'legs'>,
+    Pick<ToolCatalogueOptions, 'catalog' | 'pins' | 'present' | 'now' | 'elapsed' | 'random'> {
+  readonly held: HeldCalls;
+  readonly seals: Seals;
+  readonly replyBytesMax: number;
+  /** Told of servers whose lists could not be read. */
+  readonly onUnlisted: ToolCatalogueOptions['onError'];
+}
+
+/** The catalogue, with the gateway's own sessions in which it reads the lists. */
+export interface OwnCatalogue {
+  readonly catalogue: ToolCatalogue;
+  drain(): void;
+  close(): Promise<void>;
+}
+
+/** A session in which lists are read is not kept for the next time. */
+const SESSION_IDLE_MS = 5_000;
+/** Longest page of a list: more than all that is kept of a server's lists. */
+const PAGE_BYTES_MAX = 16 * 1024 * 1024;
+
+export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptions): OwnCatalogue {
+  const { held, seals, version } = options;
+  const sessions = createUpstreamSessions({ ...options, idleMs: SESSION_IDLE_MS });
+  const replyBytesMax = Math.min(options.replyBytesMax, PAGE_BYTES_MAX);
+  const legs = {
+    modern: createModernToModern({ seals, replyBytesMax, schemaOf: () => null, version }),
+    legacy: createModernToLegacy({ sessions, held, seals, replyBytesMax }),
+  };
+  const catalogue = createToolCatalogue({
+    ...createOwnLists({ ...options, legs }),
+    ...options,
+    onError: onUnlisted,
+  });
+  return {
+    catalogue,
+    drain() {
+      catalogue.close();
+      sessions.drain();
+    },
+    async close() {
+      catalogue.close();
+      await sessions.close();
+    },
+  };
+}

@@ -1,0 +1,70 @@
+import type { SessionTalk } from '../../door/session-talk.ts';
+import type { Told } from '../../door/legacy-door.ts';
+import type { RequestContext } from '../../call/standalone.ts';
+import type { RunningRequests } from '../../turn/running-requests.ts';
+import { toPart } from './part-messages.ts';
+import { ofAll, type Parts } from './parts.ts';
+import type { Scope } from './scope.ts';
+import type { AggregateSession } from './session.ts';
+import type { AggregateSessions } from './sessions.ts';
+
+export interface TellPartsDeps {
+  readonly sessions: Pick<AggregateSessions, 'change'>;
+  readonly parts: Pick<Parts, 'known'>;
+  readonly talk: Pick<SessionTalk, 'tell'>;
+  readonly onError: (error: unknown) => void;
+  /** Requests of clients, by the service that each is for; null for one that asks an agent or a model. */
+  readonly running: RunningRequests<string | null>;
+}
+
+/** Takes a notification or a response of a client to the parts that it is for. Drops what is for no part. */
+export type TellParts = (
+  session: AggregateSession,
+  message: Told,
+  scope: Scope,
+  context: RequestContext,
+) => Promise<void>;
+
+export function createTellParts({ sessions, parts, talk, onError, running }: TellPartsDeps): TellParts {
+  /** Tells the part for a service, if one is open. */
+  async function tellPart(
+    session: AggregateSession,
+    service: string,
+    message: Told,
+    context: RequestContext,
+  ): Promise<void> {
+    // Another gateway may have opened it.
+    if (!session.parts.has(service)) await sessions.change(session);
+    const part = await parts.known(session, service);
+    try {
+      if (part) await talk.tell(part.session, message, context);
+    } finally {
+      part?.leave();
+    }
+  }
+
+  const tellAll = (session: AggregateSession, services: readonly string[], message: Told, context: RequestContext) =>
+    ofAll(services, (service) => tellPart(session, service, message, context), onError);
+
+  return async (session, message, scope, context) => {
+    if (message.kind === 'response' || message.method === 'notifications/progress') {
+      const to = toPart(message);
+      if (to && scope.includes(to.service)) await tellPart(session, to.service, to.message, context);
+      return;
+    }
+    const cancels = message.method === 'notifications/cancelled';
+    if (!cancels && message.method !== 'notifications/roots/list_changed') return;
+    const one = cancels ? running.find(session.id, message.params?.['requestId']) : undefined;
+    if (one) {
+      one.cancel();
+      return tellAll(session, one.of === null ? [] : [one.of], message, context);
+    }
+    // A request that is unknown here may run at another gateway, and so may parts.
+    await sessions.change(session);
+    await tellAll(session, openParts(session, scope), message, context);
+  };
+}
+
+/** The services of a scope that a session has parts for. */
+export const openParts = (session: AggregateSession, scope: Scope): readonly string[] =>
+  [...session.parts.keys()].filter((service) => scope.includes(service));

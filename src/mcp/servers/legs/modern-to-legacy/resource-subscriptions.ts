@@ -1,0 +1,36 @@
+import type { JsonObject, ResponseMessage } from '#wire';
+
+/** The resources that a session listens to at its server: once each, however many clients do. */
+export interface ResourceSubscriptions {
+  /** Counts one more listener. Resolves with whether the server tells of the resource. */
+  subscribe(uri: string): Promise<boolean>;
+  unsubscribe(uri: string): void;
+}
+
+/** `ask` sends a request to the server. */
+export function createResourceSubscriptions(
+  ask: (method: string, params: JsonObject) => Promise<ResponseMessage | null>,
+): ResourceSubscriptions {
+  const byUri = new Map<string, { count: number; readonly done: Promise<boolean> }>();
+  return {
+    subscribe(uri) {
+      const known = byUri.get(uri);
+      if (known) {
+        known.count++;
+        return known.done;
+      }
+      const done = ask('resources/subscribe', { uri }).then(
+        (answer) => answer?.result !== undefined,
+        () => false,
+      );
+      byUri.set(uri, { count: 1, done });
+      return done;
+    },
+    unsubscribe(uri) {
+      const known = byUri.get(uri);
+      if (!known || --known.count > 0) return;
+      byUri.delete(uri);
+      ask('resources/unsubscribe', { uri }).catch(() => {});
+    },
+  };
+}

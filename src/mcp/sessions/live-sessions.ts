@@ -1,0 +1,128 @@
+import type { KeptSession, KeptSessionsOptions } from './kept-sessions.ts';
+import { createSessionCache, type LiveSession } from './session-cache.ts';
+
+export interface LiveSessionsOptions<S extends KeptSession> extends Pick<
+  KeptSessionsOptions<S>,
+  'kind' | 'store' | 'toState' | 'fromState' | 'now' | 'onError'
+> {
+  readonly max: number;
+  readonly changeable: (session: S) => string;
+  /** When a session that was used at a time expires; epoch milliseconds. */
+  readonly expiryOf: (usedAt: number) => number;
+  /** How often the store is told that a session is used. */
+  readonly touchMs: number;
+}
+
+/** The sessions in the memory of this gateway. It tells the store that they are used. */
+export interface LiveSessions<S extends KeptSession> {
+  readonly size: number;
+  add(session: S, touchedAt: number): LiveSession<S>;
+  /** Finds a session of an account, here or in the store; null where neither has it. */
+  find(id: string, account: string): Promise<LiveSession<S> | null>;
+  /** Begins a use. False where the session has ended elsewhere. */
+  enter(live: LiveSession<S>): Promise<boolean>;
+  /** Ends a use, and stores what it changed. */
+  leave(live: LiveSession<S>): void;
+  /** Ends the session here. */
+  drop(id: string): void;
+  /** Keeps the sessions alive that run something, and forgets those that nobody used since `time`. */
+  sweep(time: number): Promise<void>;
+  clear(): void;
+}
+
+export function createLiveSessions<S extends KeptSession>({
+  kind,
+  store,
+  max,
+  toState,
+  fromState,
+  changeable,
+  expiryOf,
+  touchMs,
+  now,
+  onError,
+}: LiveSessionsOptions<S>): LiveSessions<S> {
+  const cache = createSessionCache<S>(max);
+  /** Sessions that are being read from the store, once for all that ask at the same time. */
+  const arriving = new Map<string, Promise<LiveSession<S> | null>>();
+
+  function add(session: S, touchedAt: number): LiveSession<S> {
+    const ended = new AbortController();
+    const live = { session, ended, uses: 0, lastUsedAt: now(), touchedAt, kept: changeable(session) };
+    cache.add(live);
+    return live;
+  }
+
+  async function read(id: string, account: string): Promise<LiveSession<S> | null> {
+    const row = await store.get(id);
+    if (row === null || row.kind !== kind || row.account !== account) return null;
+    const session = fromState(row);
+    // When it was last used elsewhere is not known.
+    return session && (cache.get(id) ?? add(session, 0));
+  }
+
+  function drop(id: string): void {
+    const live = cache.get(id);
+    if (!live) return;
+    cache.delete(live);
+    live.ended.abort();
+  }
+
+  function use(live: LiveSession<S>, uses: 1 | 0 | -1): void {
+    live.uses += uses;
+    live.lastUsedAt = now();
+    cache.used(live);
+  }
+
+  /** False where the session has ended elsewhere. A store that is away ends nothing. */
+  async function touch(live: LiveSession<S>): Promise<boolean> {
+    const at = now();
+    if (live.touchedAt + touchMs > at) return true;
+    live.touchedAt = at;
+    try {
+      return await store.touch(live.session.id, expiryOf(at));
+    } catch (error) {
+      onError(error);
+      return true;
+    }
+  }
+
+  return {
+    get size() {
+      return cache.size;
+    },
+    add,
+    async find(id, account) {
+      const live = cache.get(id);
+      if (live) return live.session.account === account ? live : null;
+      const key = `${id} ${account}`;
+      let arrival = arriving.get(key);
+      if (!arrival) arriving.set(key, (arrival = read(id, account).finally(() => arriving.delete(key))));
+      return arrival;
+    },
+    async enter(live) {
+      use(live, 1);
+      if (await touch(live)) return true;
+      use(live, -1);
+      drop(live.session.id);
+      return false;
+    },
+    leave(live) {
+      use(live, -1);
+      const { session } = live;
+      const changed = changeable(session);
+      if (changed === live.kept) return;
+      live.kept = changed;
+      store.change(session.id, toState(session)).catch(onError);
+    },
+    drop,
+    async sweep(time) {
+      for (const live of cache.busy()) {
+        use(live, 0);
+        if (!(await touch(live))) drop(live.session.id);
+      }
+      cache.forgetUnused(time);
+    },
+    clear: () => cache.clear(),
+  };
+}

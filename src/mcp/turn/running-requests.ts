@@ -1,0 +1,82 @@
+import { type Answer, errorText, type RequestId, type RequestMessage } from '#wire';
+import { ERROR } from '../wire/revisions.ts';
+
+/**
+ * Requests of legacy clients that run, by session and id, so that they can be cancelled. Each was begun with a `T`.
+ */
+export interface RunningRequests<T = null> {
+  /** `graceMs`: how long a cancelled request may still be answered, and is paid if it is; default not at all. */
+  start(session: string, id: RequestId, of: T, graceMs?: number): Running;
+  /** The request that runs under an id; of two under the same id, the later one. */
+  find(session: string, id: unknown): Cancellable<T> | undefined;
+  readonly count: number;
+}
+
+export interface Cancellable<T> {
+  readonly of: T;
+  cancel(reason?: string): void;
+}
+
+export interface Running {
+  /** Aborts when the client cancels: it answers nothing more. */
+  readonly unwanted: AbortSignal;
+  /** Aborts when the grace of a cancelled request is over. */
+  readonly cancelled: AbortSignal;
+  end(): void;
+}
+
+export function createRunningRequests<T = null>(): RunningRequests<T> {
+  const running = new Map<string, Cancellable<T>>();
+  // 1 and "1" are two ids.
+  const keyOf = (session: string, id: unknown) => `${session} ${JSON.stringify(id)}`;
+  return {
+    get count() {
+      return running.size;
+    },
+    start(session, id, of, graceMs = 0) {
+      const key = keyOf(session, id);
+      const unwanted = new AbortController();
+      const cancelled = new AbortController();
+      let grace: NodeJS.Timeout | undefined;
+      const request: Cancellable<T> = {
+        of,
+        cancel(reason) {
+          const why = new Error(`the client cancelled the request${reason === undefined ? '' : `: ${reason}`}`);
+          unwanted.abort(why);
+          if (graceMs === 0) cancelled.abort(why);
+          else grace ??= setTimeout(() => cancelled.abort(why), graceMs);
+        },
+      };
+      running.set(key, request);
+      return {
+        unwanted: unwanted.signal,
+        cancelled: cancelled.signal,
+        end() {
+          clearTimeout(grace);
+          if (running.get(key) === request) running.delete(key);
+        },
+      };
+    },
+    find: (session, id) => running.get(keyOf(session, id)),
+  };
+}
+
+/** Runs a request with a signal that aborts when it is cancelled. Refuses one under the id of another that runs. */
+export async function runCancellable<T>(
+  requests: RunningRequests<T>,
+  session: string,
+  of: T,
+  { id, idText }: RequestMessage,
+  answer: Answer,
+  work: (cancelled: AbortSignal) => Promise<void>,
+): Promise<void> {
+  if (requests.find(session, id)) return answer.end(errorText(idText, ID_IN_USE), 400);
+  const running = requests.start(session, id, of);
+  try {
+    await work(running.cancelled);
+  } finally {
+    running.end();
+  }
+}
+
+export const ID_IN_USE = { code: ERROR.invalidRequest, message: 'A request with this id is on its way' } as const;

@@ -1,0 +1,47 @@
+import { isObject, type JsonObject, resultText } from '#wire';
+import { notificationText } from './own-messages.ts';
+import { META } from './revisions.ts';
+
+/** The kinds of lists that change on their own, as notifications name them. */
+export const KINDS = ['tools', 'resources', 'prompts'] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** The notification of a changed list. */
+export const listChanged = (kind: Kind): string => `notifications/${kind}/list_changed`;
+
+/** The changes that a stream of `subscriptions/listen` tells of. */
+export interface Subscribed {
+  readonly kinds: readonly Kind[];
+  /** Resources. */
+  readonly uris: readonly string[];
+}
+
+/** Resources of one request; a longer list is cut, as the acknowledgement shows. */
+const RESOURCES_MAX = 1_000;
+
+/** Reads the `notifications` in the parameters of a request to listen, or of its acknowledgement. */
+export function readSubscribed(params: JsonObject | undefined): Subscribed {
+  const wanted = isObject(params?.['notifications']) ? params['notifications'] : {};
+  const { resourceSubscriptions } = wanted;
+  const uris: readonly unknown[] = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : [];
+  return {
+    kinds: KINDS.filter((kind) => wanted[`${kind}ListChanged`] === true),
+    uris: [...new Set(uris.filter((uri) => typeof uri === 'string'))].slice(0, RESOURCES_MAX),
+  };
+}
+
+/** The `notifications` of a request to listen, or of its acknowledgement. */
+export const toNotifications = ({ kinds, uris }: Subscribed): JsonObject => ({
+  ...Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true])),
+  ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}),
+});
+
+export const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+
+/** The first notification of a stream, JSON text. */
+export const acknowledgement = (agreed: Subscribed): string =>
+  notificationText(ACKNOWLEDGED, { notifications: toNotifications(agreed) });
+
+/** The response that ends a stream, JSON text. */
+export const listenEnd = (idText: string): string =>
+  resultText(idText, `{"resultType":"complete","_meta":{"${META.subscriptionId}":${idText}}}`);

@@ -1,0 +1,137 @@
+import { loadStatement } from '#store';
+import { createGroupWrites, type GroupWrites } from './group-writes.ts';
+import type { Lease } from './lease.ts';
+import { createListing, type Listing } from './listing.ts';
+import { createPresence, type Presence } from './presence.ts';
+import { presenceOf } from './presence-row.ts';
+import { createRegistrations } from './registrations.ts';
+import { ConnectionSuperseded, type Registry, type RegistryOptions } from './registry.ts';
+
+const BUMP = loadStatement(import.meta.url, './sql/bump-clock.sql');
+const PG_BUMP = loadStatement(import.meta.url, './sql/pg-bump-clock.sql');
+const JOIN = loadStatement(import.meta.url, './sql/join-provider.sql');
+const LEAVE = loadStatement(import.meta.url, './sql/leave-provider.sql');
+const REVIVE = loadStatement(import.meta.url, './sql/revive-connection.sql');
+
+export interface ConnectionsOptions extends Omit<RegistryOptions, 'node' | 'pollMs' | 'leaseMs' | 'onError'> {
+  /** Id of this gateway. */
+  readonly self: string;
+  readonly lease: Lease;
+  /** Every change up to this version is known. */
+  readonly cursor: () => number;
+  /** A write failed: it may or may not have happened. */
+  readonly onFailed: (error: Error) => void;
+}
+
+/** Providers' connections and registrations: in memory, and written to the database. */
+export interface Connections extends Pick<
+  Registry,
+  'join' | 'leave' | 'register' | 'registration' | 'onSuperseded' | 'onReturned'
+> {
+  readonly presence: Presence;
+  readonly listing: Listing;
+  readonly writes: GroupWrites;
+  close(): void;
+}
+
+export function createConnections(options: ConnectionsOptions): Connections {
+  const { database, self, lease, now, onFailed } = options;
+  const bump = { statement: database.engine === 'sqlite' ? BUMP : PG_BUMP };
+  const supersededListeners = new Set<(connection: string) => void>();
+  const returnedListeners = new Set<(provider: string) => void>();
+  /** Connections whose end is being written. */
+  const leaving = new Set<string>();
+  let closed = false;
+
+  const writes = createGroupWrites({
+    database,
+    // The lease too: a connection never counts without the gateway that it is on.
+    first: () => [bump, lease.step()],
+    onCommitted(rows) {
+      lease.renewed();
+      // Every statement that changes presence returns it.
+      if (!closed) presence.apply(rows.filter((row) => 'epoch' in row).map(presenceOf), options.cursor());
+    },
+    onFailed,
+  });
+  const listing = createListing({
+    database,
+    catalog: options.catalog,
+    graceMs: options.graceMs,
+    onGone: (provider) => presence.forget(provider),
+  });
+  const presence = createPresence({
+    self,
+    now,
+    onChange: ({ provider, revision }, state) => listing.set(provider, { ...state, revision }),
+    onReturned(provider) {
+      for (const listener of returnedListeners) listener(provider);
+    },
+    onSuperseded(connection) {
+      // Later: the caller of `join` is to hear of its success first.
+      setImmediate(() => {
+        for (const listener of supersededListeners) listener(connection);
+      });
+    },
+    onStray({ provider, connection }) {
+      if (!leaving.has(connection)) void writeLeave(provider, connection);
+    },
+    onLapsed({ provider, connection }) {
+      const stillOpen = () => presence.locate(provider)?.connection === connection;
+      void writes.submit([{ statement: REVIVE, params: [provider, connection] }], stillOpen).catch(() => {});
+    },
+  });
+  const registrations = createRegistrations({
+    ...options,
+    writes,
+    listing,
+    isOpen: (connection) => presence.has(connection),
+  });
+
+  async function writeLeave(provider: string, connection: string): Promise<void> {
+    leaving.add(connection);
+    await writes.submit([{ statement: LEAVE, params: [provider, connection, now()] }]).catch(() => {});
+    leaving.delete(connection);
+  }
+
+  return {
+    presence,
+    listing,
+    writes,
+    async join(connection, name) {
+      if (closed) throw stopping();
+      presence.add(connection);
+      const params = [connection.provider, connection.id, self, now()];
+      const take = async () => {
+        if (name !== undefined) await registrations.checkName(connection.provider, name);
+        return writes.submit([{ statement: JOIN, params }], () => !closed && presence.has(connection));
+      };
+      const joined = await take().catch((error: unknown) => {
+        presence.remove(connection);
+        throw error;
+      });
+      if (!joined) throw closed ? stopping() : new ConnectionSuperseded('the connection ended before it could join');
+      void listing.load().catch(onFailed);
+    },
+    async leave(connection) {
+      if (presence.remove(connection)) await writeLeave(connection.provider, connection.id);
+    },
+    register: registrations.register,
+    registration: registrations.registration,
+    onSuperseded: (listener) => listen(supersededListeners, listener),
+    onReturned: (listener) => listen(returnedListeners, listener),
+    close() {
+      closed = true;
+      presence.close();
+      listing.close();
+    },
+  };
+}
+
+// Not to be taken for ConnectionSuperseded: the proxy is to dial again.
+const stopping = () => new Error('this gateway is about to stop');
+
+function listen<T>(listeners: Set<(value: T) => void>, listener: (value: T) => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}

@@ -1,0 +1,79 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Scrub } from '#wire';
+import type { ReplyHold, UpstreamReply } from '#gateway';
+import { Burst } from './burst.ts';
+
+/**
+ * A reply between a connection, which pushes its chunks, and a reader, which pulls them. The queue between them is
+ * bounded by the connection, which is held back and told when the queue is empty.
+ */
+export abstract class PulledReply implements UpstreamReply {
+  abstract readonly scrub: Scrub;
+  readonly head: Promise<UpstreamReply>;
+  memory?: ReplyHold;
+  status = 0;
+  headers: IncomingHttpHeaders = {};
+  /** Chunks that were not read yet. */
+  protected queue: Uint8Array[] = [];
+  protected queuedBytes = 0;
+  /** The end of the reply has arrived. */
+  protected complete = false;
+  protected error: Error | null = null;
+  readonly #burst = new Burst();
+  #resolveHead!: (reply: UpstreamReply) => void;
+  #rejectHead!: (error: Error) => void;
+  #wake: (() => void) | null = null;
+
+  constructor() {
+    this.head = new Promise((resolve, reject) => {
+      this.#resolveHead = resolve;
+      this.#rejectHead = reject;
+    });
+  }
+
+  /** The reader took all that was queued: the connection may go on. */
+  protected abstract emptied(): void;
+  abstract abort(reason: Error): void;
+  abstract discard(): void;
+
+  /** A burst arrives as many small chunks in one turn of the event loop; they are read at once. */
+  async read(): Promise<readonly Uint8Array[] | null> {
+    const burst = this.#burst.over;
+    if (burst !== null) await burst;
+    if (this.queue.length === 0 && !this.complete && !this.error) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    if (this.queue.length > 0) {
+      const chunks = this.queue;
+      this.#burst.given(this.queuedBytes);
+      this.clearQueue();
+      this.emptied();
+      return chunks;
+    }
+    if (this.error) throw this.error;
+    return null;
+  }
+
+  protected clearQueue(): void {
+    this.queue = [];
+    this.queuedBytes = 0;
+  }
+
+  protected begun(status: number, headers: IncomingHttpHeaders): void {
+    this.status = status;
+    this.headers = headers;
+    this.#resolveHead(this);
+  }
+
+  protected failed(error: Error): void {
+    this.error = error;
+    this.#rejectHead(error);
+  }
+
+  protected wakeReader(): void {
+    this.#wake?.();
+    this.#wake = null;
+  }
+}

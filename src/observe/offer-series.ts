@@ -1,0 +1,141 @@
+import type { Registry } from 'prom-client';
+import type { Settlement, Usage } from '#billing';
+import type { Primitive } from '#config';
+import type { Offer } from '#gateway';
+import { counters, histograms } from './metric-table.ts';
+import { counterSeries, histogramSeries, type CounterSeries, type HistogramSeries } from './prom-series.ts';
+
+/** Operation names of the GenAI semantic conventions. */
+export const OPERATIONS = {
+  model: 'chat',
+  tool: 'execute_tool',
+  agent: 'invoke_agent',
+  image: 'generate_content',
+  video: 'generate_content',
+} as const satisfies Record<Primitive, string>;
+
+export const SERVICE_LABELS = ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_provider_name'] as const;
+const TOOL = 'gen_ai_tool_name';
+
+// The bucket boundaries that the GenAI semantic conventions advise.
+const DURATION_S = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
+const FIRST_TOKEN_S = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
+
+/**
+ * Offers of providers that dialled in with series of their own. The rest share one, so that no stranger can grow
+ * memory and scrapes.
+ */
+const STRANGERS_MAX = 50;
+/** Label of everything that has no series of its own. */
+export const OTHER = 'other';
+
+export type Labels = Readonly<Record<string, string>>;
+type CountedOffer = Pick<Offer, 'id' | 'primitive' | 'service' | 'provider'>;
+
+export interface MoneySeries {
+  readonly charged: CounterSeries;
+  readonly fee: CounterSeries;
+}
+
+/** The series of one offer. One map lookup finds them, so that a call builds no label objects. */
+interface OneOffer extends MoneySeries {
+  readonly labels: Labels;
+  readonly duration: HistogramSeries;
+  readonly input: HistogramSeries;
+  readonly output: HistogramSeries;
+  readonly firstToken: HistogramSeries;
+}
+
+/** Metrics that are counted by offer. */
+export interface OfferSeries {
+  of(offer: CountedOffer): OneOffer;
+  /** Whether the offer is the operator's own, which has series of its own however many there are. */
+  readonly isOwn: (offerId: string) => boolean;
+  moneyOf(labels: Labels): MoneySeries;
+  /** Counts the time of a call that failed. `errorType` is one of few values. */
+  failed(offer: CountedOffer, errorType: string, seconds: number): void;
+  /** Counts a failed request to a provider. */
+  attemptFailed(offer: CountedOffer, blame: string): void;
+  flagged(offer: CountedOffer, flags: readonly string[]): void;
+  /** Counts what a call used and was charged. `money` is where its money is counted, if not at its offer. */
+  settled(one: OneOffer, usage: Usage | null | undefined, settlement: Settlement, money?: MoneySeries): void;
+}
+
+export function createOfferSeries(registry: Registry, isOwn: (offerId: string) => boolean): OfferSeries {
+  const { duration, tokens, firstToken } = histograms(registry, SERVICE_LABELS, {
+    duration: [
+      'gen_ai_client_operation_duration_seconds',
+      'Duration of a call, from its admission to its settlement',
+      DURATION_S,
+      'error_type',
+    ],
+    tokens: ['gen_ai_client_token_usage', 'Tokens of a call, by type', TOKENS, 'gen_ai_token_type'],
+    firstToken: [
+      'gen_ai_server_time_to_first_token_seconds',
+      'Time from the admission of a call to the first byte of its reply',
+      FIRST_TOKEN_S,
+    ],
+  });
+  const { charged, fees, attempts, flags } = counters(registry, SERVICE_LABELS, {
+    charged: ['tollgate_charged_micro_usd_total', 'Money charged to consumers, in micro-USD', TOOL],
+    fees: ['tollgate_fees_micro_usd_total', "The operator's part of what was charged, in micro-USD", TOOL],
+    attempts: ['tollgate_attempts_failed_total', 'Requests to providers that failed, by whose fault it was', 'blame'],
+    flags: ['tollgate_provider_flags_total', 'Replies that broke what providers promise', 'flag'],
+  });
+  const { shortfall } = counters(registry, [], {
+    shortfall: ['tollgate_shortfall_micro_usd_total', 'Cost of calls beyond what could be charged, in micro-USD'],
+  });
+
+  const moneyOf = (labels: Labels): MoneySeries => ({
+    charged: counterSeries(charged, labels),
+    fee: counterSeries(fees, labels),
+  });
+  const seriesOf = (labels: Labels): OneOffer => ({
+    labels,
+    duration: histogramSeries(duration, labels),
+    input: histogramSeries(tokens, { ...labels, gen_ai_token_type: 'input' }),
+    output: histogramSeries(tokens, { ...labels, gen_ai_token_type: 'output' }),
+    firstToken: histogramSeries(firstToken, labels),
+    ...moneyOf(labels),
+  });
+
+  const series = new Map<string, OneOffer>();
+  let strangers = 0;
+  const of = (offer: CountedOffer): OneOffer => {
+    const found = series.get(offer.id);
+    if (found) return found;
+    const own = isOwn(offer.id);
+    const full = !own && strangers >= STRANGERS_MAX;
+    const key = full ? `${OTHER} ${offer.primitive}` : offer.id;
+    let made = series.get(key);
+    if (!made) {
+      made = seriesOf({
+        gen_ai_operation_name: OPERATIONS[offer.primitive],
+        gen_ai_request_model: full ? OTHER : offer.service,
+        gen_ai_provider_name: full ? OTHER : offer.provider.name,
+      });
+      series.set(key, made);
+      if (!own && !full) strangers += 1;
+    }
+    return made;
+  };
+
+  return {
+    of,
+    isOwn,
+    moneyOf,
+    failed: (offer, type, seconds) => duration.observe({ ...of(offer).labels, error_type: type }, seconds),
+    attemptFailed: (offer, blame) => attempts.inc({ ...of(offer).labels, blame }),
+    flagged(offer, raised) {
+      for (const flag of raised) flags.inc({ ...of(offer).labels, flag });
+    },
+    settled(one, usage, { charged: cost, fee, shortfall: lost }, money = one) {
+      if (usage?.prompt !== undefined) one.input.observe(Number(usage.prompt));
+      if (usage?.completion !== undefined) one.output.observe(Number(usage.completion));
+      if (cost > 0n) money.charged.inc(Number(cost));
+      if (fee > 0n) money.fee.inc(Number(fee));
+      if (lost > 0n) shortfall.inc(Number(lost));
+    },
+  };
+}

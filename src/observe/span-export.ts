@@ -1,0 +1,53 @@
+import type { Tracer as SpanTracer } from '@opentelemetry/api';
+
+export interface SpanExport {
+  readonly tracer: SpanTracer;
+  /** Sends what is buffered; waits at most a few seconds for a receiver that is gone. Never rejects. */
+  close(): Promise<void>;
+}
+
+const CLOSE_MS = 3000;
+const ATTRIBUTE_TEXT_MAX = 256;
+
+/** Sends spans to `endpoint` as OTLP over HTTP, in batches by a timer. `onError` gets the errors of failed batches. */
+export async function createSpanExport(
+  endpoint: string,
+  version: string | undefined,
+  onError?: (error: Error) => void,
+): Promise<SpanExport> {
+  const [{ BatchSpanProcessor, TracerProvider }, { OTLPTraceExporter }, { resourceFromAttributes }] = await Promise.all(
+    [
+      import('@opentelemetry/sdk-trace'),
+      import('@opentelemetry/exporter-trace-otlp-http'),
+      import('@opentelemetry/resources'),
+    ],
+  );
+  const exporter = new OTLPTraceExporter({
+    url: `${endpoint.replace(/\/+$/, '')}/v1/traces`,
+    timeoutMillis: CLOSE_MS,
+  });
+  const send = exporter.export.bind(exporter);
+  exporter.export = (spans, done) =>
+    send(spans, (result) => {
+      if (result.error) onError?.(result.error);
+      // A failed batch is dropped and reported above; the processor has no better use for the failure.
+      done({ code: 0 });
+    });
+  const provider = new TracerProvider({
+    resource: resourceFromAttributes({
+      'service.name': 'tollgate',
+      ...(version === undefined ? {} : { 'service.version': version }),
+    }),
+    spanLimits: { attributeValueLengthLimit: ATTRIBUTE_TEXT_MAX },
+    spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 1000, maxQueueSize: 8192 })],
+  });
+  return {
+    tracer: provider.getTracer('tollgate', version),
+    async close() {
+      await Promise.race([
+        provider.shutdown().catch(() => {}),
+        new Promise((resolve) => setTimeout(resolve, CLOSE_MS).unref()),
+      ]);
+    },
+  };
+}

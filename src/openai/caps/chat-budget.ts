@@ -1,0 +1,102 @@
+import { GatewayError } from '#wire';
+import type { Usage } from '#billing/amounts';
+import type { Offer } from '#gateway';
+import type { ChatBody } from '../request/chat-schema.ts';
+import type { UnseenTokens } from '../reply/chat-usage.ts';
+import { promptTokensMax, type PromptSize } from '../request/prompt-size.ts';
+import { takenCap } from './taken-cap.ts';
+import { tokensOf } from './tokens-of.ts';
+
+/**
+ * The most that one call can use at one offer. It is locked, sent upstream as the cap, and compared with claims of
+ * usage.
+ */
+export interface ChatBudget {
+  readonly promptTokensMax: number;
+  /** Tokens of one completion. */
+  readonly completionCap: number;
+  /** Tokens of all completions: the cap times `n`. */
+  readonly completionTokensMax: number;
+  /**
+   * Keeps a completion to its cap. `provider`: the cap is sent, so output beyond it is the provider's fault.
+   * `gateway`: the provider takes no cap, so the gateway cuts at the client's. `model`: nobody asked for a cap and
+   * none is sent; a model ends by itself, within its context.
+   */
+  readonly keptBy: 'provider' | 'gateway' | 'model';
+}
+
+/** The lower of the client's `max_tokens` and `max_completion_tokens`; null when it gave neither. */
+export function askedCap(body: ChatBody): number | null {
+  const { max_tokens: old, max_completion_tokens: current } = body;
+  if (old === null || old === undefined) return current ?? null;
+  return current === null || current === undefined ? old : Math.min(old, current);
+}
+
+/**
+ * The budget of a call at `offer`. The cap is what the client asks for, at most what the model gives; without one
+ * it is what the model is known to give, else what the context leaves. It is sent where the client asked for it, or
+ * where it is the model's own bound and fits beside the longest that the prompt can be.
+ */
+export function chatBudget(body: ChatBody, size: PromptSize, offer: Offer): ChatBudget {
+  const { contextLength } = offer.model!;
+  const { name, bound } = takenCap(offer);
+  const prompt = promptTokensMax(size, contextLength);
+  const asked = askedCap(body);
+  const completionCap = Math.min(asked ?? Infinity, bound ?? Infinity, contextLeft(size, contextLength));
+  const sent = name !== 'none' && (asked !== null || (bound !== null && prompt + completionCap <= contextLength));
+  return {
+    promptTokensMax: prompt,
+    completionCap,
+    completionTokensMax: completionCap * (body.n ?? 1),
+    keptBy: sent ? 'provider' : asked === null ? 'model' : 'gateway',
+  };
+}
+
+/** The budget of a call at `offer` that got a part of the request, which is all that it can claim. */
+export function withPrompt(budget: ChatBudget, received: PromptSize, offer: Offer): ChatBudget {
+  const prompt = promptTokensMax(received, offer.model!.contextLength);
+  return prompt < budget.promptTokensMax ? { ...budget, promptTokensMax: prompt } : budget;
+}
+
+/**
+ * Of a context that a prompt seems to fill, so much is left nevertheless: code and some scripts have more bytes a
+ * token.
+ */
+const LEFT_AT_LEAST = 1 / 8;
+
+/** Tokens that the likely size of the prompt leaves of the context. */
+function contextLeft(size: PromptSize, contextLength: number): number {
+  return Math.max(Math.ceil(contextLength * LEFT_AT_LEAST), contextLength - tokensOf(size.bytes));
+}
+
+/** Throws GatewayError `unprocessable` when this model cannot do what the request asks for. */
+export function checkFits(size: PromptSize, offer: Offer): void {
+  const { inputModalities } = offer.model!;
+  const { images, audio, video } = size;
+  const missing = Object.entries({ image: images > 0, audio, video }).find(
+    ([kind, there]) => there && !inputModalities.includes(kind),
+  )?.[0];
+  if (missing !== undefined) {
+    throw new GatewayError(
+      'unprocessable',
+      `${offer.service} takes no ${missing} input; it takes ${inputModalities.join(', ')}`,
+      { param: 'messages' },
+    );
+  }
+}
+
+/**
+ * The tokens that `offer` may claim of a completion without showing them. A provider that dials in shows all tokens
+ * that it claims, except for those that it declares.
+ */
+export function unseenTokens({ model, endpoint }: Offer): UnseenTokens {
+  const declared = model!.hiddenReasoning;
+  return { max: declared?.max ?? (endpoint.kind === 'direct' ? null : 0), usual: declared?.usual ?? 0 };
+}
+
+/** A budget in the units that billing knows. */
+export function toUsage(budget: ChatBudget, size: PromptSize): Usage {
+  const prompt = BigInt(budget.promptTokensMax);
+  const completion = BigInt(budget.completionTokensMax);
+  return size.images > 0 ? { prompt, completion, image: BigInt(size.images) } : { prompt, completion };
+}

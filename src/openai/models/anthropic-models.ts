@@ -1,0 +1,56 @@
+import { GatewayError } from '#wire';
+import type { Catalog, Offer } from '#gateway';
+import { servicesOf } from './models-listing.ts';
+
+/** A chat model as clients of Anthropic's API list it. */
+interface AnthropicModel {
+  readonly type: 'model';
+  readonly id: string;
+  readonly display_name: string;
+  /** RFC 3339. */
+  readonly created_at: string;
+}
+
+export interface AnthropicPage {
+  /** Id after which the page begins. */
+  readonly after_id?: string;
+  /** Id before which it ends. */
+  readonly before_id?: string;
+  /** Default: all. */
+  readonly limit?: number;
+}
+
+/** The offers of one model, not empty. */
+export function viewAnthropicModel(offers: readonly Offer[]): AnthropicModel {
+  const { service, displayName } = offers[0]!;
+  return {
+    type: 'model',
+    id: service,
+    display_name: displayName,
+    created_at: new Date(Math.min(...offers.map((offer) => offer.createdAt))).toISOString(),
+  };
+}
+
+/**
+ * The list that clients of Anthropic's API read. Throws GatewayError `invalid_request` for an id that is in no page.
+ */
+export function viewAnthropicModels(
+  catalog: Pick<Catalog, 'offers'>,
+  { after_id: after, before_id: before, limit }: AnthropicPage,
+) {
+  const models = servicesOf(catalog, 'model', null).map(viewAnthropicModel);
+  const place = (id: string, param: string) => {
+    const at = models.findIndex((model) => model.id === id);
+    if (at === -1)
+      throw new GatewayError('invalid_request', `${param} must be the id of a model in this list`, { param });
+    return at;
+  };
+  const first = after === undefined ? 0 : place(after, 'after_id') + 1;
+  const end = before === undefined ? models.length : place(before, 'before_id');
+  const room = limit ?? models.length;
+  // Before an id the page is the one that ends there.
+  const from = before === undefined ? first : Math.max(first, end - room);
+  const data = models.slice(from, Math.min(end, from + room));
+  const hasMore = before === undefined ? from + data.length < end : from > first;
+  return { data, has_more: hasMore, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
+}

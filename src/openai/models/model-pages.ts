@@ -1,0 +1,69 @@
+import { dropOldest } from '#wire';
+import { createFreshPage, tagPage, type Catalog, type Standings, type TaggedPage } from '#gateway';
+import { viewAnthropicModel, viewAnthropicModels, type AnthropicPage } from './anthropic-models.ts';
+import { viewListing, type ListingOf } from './models-listing.ts';
+import { viewEndpoints, viewModel } from './models-view.ts';
+
+export interface ModelPagesDeps extends Standings {
+  readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version'>;
+  readonly now: () => number;
+}
+
+/** Query of a listing. */
+export interface ListingQuery {
+  readonly type?: NonNullable<ListingOf['type']>;
+  readonly filter?: NonNullable<ListingOf['filter']>;
+  readonly offset?: number;
+  readonly limit?: number;
+}
+
+/** Pages about models, each with its tag. Pages of one model throw GatewayError when nobody offers it. */
+export interface ModelPages {
+  /** Without `services` all, else those that are named. */
+  list(query: ListingQuery, services?: readonly string[] | null): TaggedPage;
+  /** The list in the shape of Anthropic's API. */
+  anthropicList(query: AnthropicPage): TaggedPage;
+  /** How many chat models a listing has. */
+  count(query: Pick<ListingQuery, 'type' | 'filter'>): unknown;
+  entry(name: string): TaggedPage;
+  /** The entry as the API of one model wraps it. */
+  wrappedEntry(name: string): TaggedPage;
+  anthropicEntry(name: string): TaggedPage;
+  /** The offers of a model. */
+  endpoints(name: string): TaggedPage;
+}
+
+/** Listings that are kept: as many as there are usual questions, and some pages. */
+const LISTINGS_MAX = 32;
+
+export function createModelPages({ catalog, now, ...standings }: ModelPagesDeps): ModelPages {
+  const listings = new Map<string, () => TaggedPage>();
+  const offersOf = (name: string) => catalog.resolve(name, 'model').offers;
+
+  /** Serialised once per set of offers: listings are asked for far more often than offers change. */
+  function kept(key: string, make: () => unknown): TaggedPage {
+    const page = listings.get(key) ?? createFreshPage(make, { version: catalog.version, now, freshMs: Infinity });
+    listings.delete(key);
+    listings.set(key, page);
+    dropOldest(listings, LISTINGS_MAX);
+    return page();
+  }
+
+  return {
+    list({ type = null, filter = null, offset = 0, limit = null }, services = null) {
+      const make = () => viewListing(catalog, { type, filter, offset, limit, services });
+      return services === null ? kept(JSON.stringify([type, filter, offset, limit]), make) : tagPage(make());
+    },
+    anthropicList(query) {
+      const make = () => viewAnthropicModels(catalog, query);
+      const isFirst = query.after_id === undefined && query.before_id === undefined;
+      return isFirst ? kept(`anthropic ${query.limit ?? ''}`, make) : tagPage(make());
+    },
+    count: ({ type = null, filter = null }) =>
+      viewListing(catalog, { type, filter, offset: 0, limit: 0, services: null })['total_count'],
+    entry: (name) => tagPage(viewModel(offersOf(name))),
+    wrappedEntry: (name) => tagPage({ data: viewModel(offersOf(name)) }),
+    anthropicEntry: (name) => tagPage(viewAnthropicModel(offersOf(name))),
+    endpoints: (name) => tagPage(viewEndpoints(offersOf(name), standings)),
+  };
+}

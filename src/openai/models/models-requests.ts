@@ -1,0 +1,55 @@
+import { FILTERS, TYPES } from './models-listing.ts';
+
+/* Requests for pages of models as the reference describes them. */
+
+export const querySchema = {
+  type: 'object',
+  properties: {
+    type: {
+      type: 'string',
+      enum: TYPES,
+      description:
+        'Which kind of model: the lists of other kinds stay empty, and so do `agents` and `tools`. Default: chat models, agents and tools.',
+    },
+    filter: {
+      type: 'string',
+      enum: FILTERS,
+      description: '`models` leaves agents and tools out; `agents` leaves models out.',
+    },
+    offset: { type: 'integer', minimum: 0, maximum: 1_000_000, description: 'Entries of `data` to skip. Default 0.' },
+    limit: { type: 'integer', minimum: 1, maximum: 1_000, description: 'Entries of `data` at most. Default: all.' },
+    after_id: {
+      type: 'string',
+      maxLength: 256,
+      description: 'With the header `anthropic-version`: the page after this model.',
+    },
+    before_id: {
+      type: 'string',
+      maxLength: 256,
+      description: 'With the header `anthropic-version`: the page before this model.',
+    },
+  },
+} as const;
+
+export const headersSchema = {
+  type: 'object',
+  properties: {
+    'anthropic-version': {
+      type: 'string',
+      description: "With this header the answer is in the shape of Anthropic's API.",
+    },
+  },
+} as const;
+
+export const nameParams = {
+  type: 'object',
+  properties: { '*': { type: 'string', description: 'The name of the model' } },
+} as const;
+
+export const partsParams = {
+  type: 'object',
+  properties: {
+    author: { type: 'string', description: 'The name of the model up to its slash' },
+    slug: { type: 'string', description: 'The rest of the name' },
+  },
+} as const;

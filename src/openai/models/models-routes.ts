@@ -1,0 +1,160 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { sendPage, type Pipeline } from '#gateway';
+import { requireAdmission } from '#auth';
+import type { AnthropicPage } from './anthropic-models.ts';
+import { createModelPages, type ListingQuery, type ModelPages, type ModelPagesDeps } from './model-pages.ts';
+import { headersSchema, nameParams, partsParams, querySchema } from './models-requests.ts';
+import { countSchema, endpointsSchema, entrySchema, listingSchema, modelSchema } from './models-schema.ts';
+
+interface ModelsDeps extends ModelPagesDeps {
+  readonly admit: Pipeline['admit'];
+}
+
+/**
+ * `GET /models`, one model, who offers it, and what a key may call. All but the last are public. Register it under
+ * `/api/v1`.
+ */
+export function modelsRoutes({ admit, ...deps }: ModelsDeps): FastifyPluginAsync {
+  const pages = createModelPages(deps);
+  return async (app) => {
+    listRoutes(app, pages);
+    await app.register(async (own) => listOfKeyRoute(own, pages, admit));
+    entryRoutes(app, pages);
+  };
+}
+
+function listRoutes(app: FastifyInstance, pages: ModelPages): void {
+  app.get<{ Querystring: ListingQuery & AnthropicPage }>(
+    '/models',
+    {
+      schema: {
+        summary: 'List models',
+        operationId: 'listModels',
+        description:
+          'Everything that can be called, with providers and prices, in one answer. No credential is needed. ' +
+          'As a chat model an agent of `agents` is called `a2a/<name>`, a tool of a service in `tools` is called `mcp/<name>/<tool>`.',
+        tags: ['Models'],
+        security: [],
+        headers: headersSchema,
+        querystring: querySchema,
+        response: { 200: listingSchema },
+      },
+    },
+    (request, reply) => {
+      void reply.header('vary', 'anthropic-version');
+      const page = isAnthropic(request) ? pages.anthropicList(request.query) : pages.list(request.query);
+      return sendPage(request, reply, page);
+    },
+  );
+
+  app.get<{ Querystring: ListingQuery }>(
+    '/models/count',
+    {
+      schema: {
+        summary: 'Count models',
+        operationId: 'countModels',
+        description: 'How many entries `data` of the list has. No credential is needed.',
+        tags: ['Models'],
+        security: [],
+        querystring: {
+          type: 'object',
+          properties: { type: querySchema.properties.type, filter: querySchema.properties.filter },
+        },
+        response: { 200: countSchema },
+      },
+    },
+    ({ query }) => ({ data: { count: pages.count(query) } }),
+  );
+}
+
+function listOfKeyRoute(app: FastifyInstance, pages: ModelPages, admit: Pipeline['admit']): void {
+  const admissionOf = requireAdmission(app, admit);
+  app.get<{ Querystring: ListingQuery }>(
+    '/models/user',
+    {
+      schema: {
+        summary: 'List what your key may call',
+        operationId: 'listModelsOfUser',
+        description: 'The same list, without what the key in use may not call.',
+        tags: ['Models'],
+        querystring: querySchema,
+        response: { 200: listingSchema },
+      },
+    },
+    (request, reply) => {
+      const { key } = admissionOf(request).caller;
+      return sendPage(request, reply, pages.list(request.query, key?.allowedServices));
+    },
+  );
+}
+
+function entryRoutes(app: FastifyInstance, pages: ModelPages): void {
+  app.get<{ Params: NameParts }>(
+    '/model/:author/:slug',
+    {
+      schema: {
+        summary: 'Show a model',
+        operationId: 'getModel',
+        description: 'The entry of the list as `data`. No credential is needed.',
+        tags: ['Models'],
+        security: [],
+        params: partsParams,
+        response: { 200: { type: 'object', required: ['data'], properties: { data: modelSchema } } },
+      },
+    },
+    (request, reply) => sendPage(request, reply, pages.wrappedEntry(nameOf(request.params))),
+  );
+
+  // A name of two parts, as most have, has its own route, so that it is described.
+  app.get<{ Params: NameParts }>(
+    '/models/:author/:slug/endpoints',
+    {
+      schema: {
+        summary: 'Show who offers a model',
+        operationId: 'listEndpoints',
+        description:
+          'Every provider of the model, with price, health, latency and throughput. No credential is needed.',
+        tags: ['Models'],
+        security: [],
+        params: partsParams,
+        response: { 200: endpointsSchema },
+      },
+    },
+    (request, reply) => sendPage(request, reply, pages.endpoints(nameOf(request.params))),
+  );
+
+  // A name has one slash or more (`<author>/<slug>`), or no slash; encoded or not.
+  app.get<{ Params: { '*': string } }>(
+    '/models/*',
+    {
+      schema: {
+        summary: 'Show an entry of the list of models',
+        operationId: 'getModelEntry',
+        description:
+          'The entry as it is in the list. With `/endpoints` after the name: who offers the model. No credential is needed.',
+        tags: ['Models'],
+        security: [],
+        headers: headersSchema,
+        params: nameParams,
+        response: { 200: entrySchema },
+      },
+    },
+    (request, reply) => {
+      const path = request.params['*'];
+      if (path.endsWith(ENDPOINTS)) return sendPage(request, reply, pages.endpoints(path.slice(0, -ENDPOINTS.length)));
+      const page = isAnthropic(request) ? pages.anthropicEntry(path) : pages.entry(path);
+      void reply.header('vary', 'anthropic-version');
+      return sendPage(request, reply, page);
+    },
+  );
+}
+
+interface NameParts {
+  readonly author: string;
+  readonly slug: string;
+}
+
+const nameOf = ({ author, slug }: NameParts): string => `${author}/${slug}`;
+const ENDPOINTS = '/endpoints';
+
+const isAnthropic = ({ headers }: FastifyRequest): boolean => headers['anthropic-version'] !== undefined;

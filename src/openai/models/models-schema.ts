@@ -1,0 +1,230 @@
+import { standingProperties } from '#gateway';
+import { pricingSchema } from '#pages';
+
+/* The pages of models as the reference describes them. */
+
+const text = { type: 'string' } as const;
+const texts = { type: 'array', items: text } as const;
+const tokens = { type: ['integer', 'null'], description: 'Tokens.' } as const;
+
+const architectureProperties = {
+  modality: { type: 'string', description: 'What goes in and what comes out: `text+image->text`.' },
+  input_modalities: texts,
+  output_modalities: texts,
+} as const;
+
+const unitPricingSchema = {
+  type: 'object',
+  description: 'USD as decimal texts: per token, and per input image.',
+  required: ['prompt', 'completion', 'image'],
+  properties: { prompt: text, completion: text, image: text },
+} as const;
+
+const modelProperties = {
+  id: { type: 'string', description: 'The name that the model is called by.' },
+  object: { type: 'string', const: 'model' },
+  created: { type: 'integer', description: 'Epoch seconds at which it was first listed.' },
+  canonical_slug: { type: 'string', description: 'The same as `id`.' },
+  owned_by: { type: 'string', description: 'Name of the first provider.' },
+  name: { type: 'string', description: 'The same as `id`.' },
+  display_name: text,
+  description: text,
+  providers: {
+    type: 'array',
+    items: {
+      type: 'object',
+      required: ['id', 'name', 'pricing'],
+      properties: { id: { type: 'string', description: 'Public key.' }, name: text, pricing: pricingSchema },
+    },
+    description: 'Everyone who offers it, with prices in USD per 1M tokens.',
+  },
+  context_length: { type: 'integer', description: 'Tokens.' },
+  architecture: { type: 'object', required: Object.keys(architectureProperties), properties: architectureProperties },
+  pricing: {
+    ...unitPricingSchema,
+    description: 'Of the cheapest provider, in USD as decimal texts: per token, and per input image.',
+  },
+  supported_parameters: { ...texts, description: 'Fields of a request that have an effect.' },
+  top_provider: {
+    type: 'object',
+    description: 'The cheapest provider.',
+    required: ['context_length', 'max_completion_tokens', 'is_moderated'],
+    properties: { context_length: tokens, max_completion_tokens: tokens, is_moderated: { type: 'boolean' } },
+  },
+  links: {
+    type: 'object',
+    required: ['details'],
+    properties: { details: { type: 'string', description: 'Path of the page that says who offers it.' } },
+  },
+  default_parameters: { type: 'null', description: 'Not known here.' },
+  per_request_limits: { type: 'null', description: '`context_length` is the only limit.' },
+  supported_voices: { type: 'null', description: 'Not known here.' },
+} as const;
+
+/** One entry of `data` of the list. */
+export const modelSchema = {
+  type: 'object',
+  required: Object.keys(modelProperties),
+  properties: modelProperties,
+} as const;
+
+const anthropicProperties = {
+  type: { type: 'string', const: 'model' },
+  id: text,
+  display_name: text,
+  created_at: { type: 'string', description: 'RFC 3339.' },
+} as const;
+const anthropicModelSchema = {
+  type: 'object',
+  required: Object.keys(anthropicProperties),
+  properties: anthropicProperties,
+} as const;
+
+const anthropicListSchema = {
+  type: 'object',
+  description: 'With the header `anthropic-version`.',
+  required: ['data', 'has_more', 'first_id', 'last_id'],
+  properties: {
+    data: { type: 'array', items: anthropicModelSchema },
+    has_more: { type: 'boolean' },
+    first_id: { type: ['string', 'null'] },
+    last_id: { type: ['string', 'null'] },
+  },
+} as const;
+
+/** An agent or a tool service in the list. */
+const serviceProperties = {
+  id: text,
+  object: { type: 'string', enum: ['agent', 'tool'] },
+  created: { type: 'integer', description: 'Epoch seconds.' },
+  owned_by: text,
+  name: text,
+  display_name: text,
+  description: text,
+  providers: { ...texts, description: 'Names.' },
+  pricing: pricingSchema,
+} as const;
+const serviceSchema = {
+  type: 'object',
+  required: Object.keys(serviceProperties),
+  properties: serviceProperties,
+} as const;
+
+const media = (constraints: readonly string[], more: object = {}) => ({
+  type: 'object',
+  required: ['id', 'name', 'providers', 'supported_params', 'constraints', 'pricing'],
+  properties: {
+    id: text,
+    name: text,
+    providers: { ...texts, description: 'Names.' },
+    ...more,
+    supported_params: texts,
+    constraints: { type: 'object', properties: Object.fromEntries(constraints.map((name) => [name, texts])) },
+    pricing: pricingSchema,
+  },
+});
+
+const ownListSchema = {
+  type: 'object',
+  required: ['object', 'data', 'total_count', 'links', 'agents', 'image_models', 'video_models', 'tools'],
+  properties: {
+    object: { type: 'string', const: 'list' },
+    data: { type: 'array', items: modelSchema, description: 'Chat models, by name.' },
+    total_count: { type: 'integer', description: 'How many `data` has without `offset` and `limit`.' },
+    links: {
+      type: 'object',
+      required: ['next'],
+      properties: { next: { type: ['string', 'null'], description: 'Path of the next page.' } },
+    },
+    agents: { type: 'array', items: serviceSchema },
+    image_models: { type: 'array', items: media(['aspect_ratios', 'formats']) },
+    video_models: { type: 'array', items: media(['resolutions', 'durations', 'aspect_ratios'], { model_type: text }) },
+    tools: { type: 'array', items: serviceSchema },
+  },
+} as const;
+
+export const listingSchema = { description: 'The list.', anyOf: [ownListSchema, anthropicListSchema] } as const;
+
+export const entrySchema = { description: 'The model.', anyOf: [modelSchema, anthropicModelSchema] } as const;
+
+export const countSchema = {
+  type: 'object',
+  required: ['data'],
+  properties: { data: { type: 'object', required: ['count'], properties: { count: { type: 'integer' } } } },
+} as const;
+
+const { status: _, ...standing } = standingProperties;
+const notMeasured = { type: 'null', description: 'Not measured here.' } as const;
+const endpointProperties = {
+  tag: { type: 'string', description: 'The name of the provider in small letters, digits and hyphens.' },
+  model_id: text,
+  model_name: text,
+  name: text,
+  provider_name: text,
+  provider_id: { type: 'string', description: 'Public key.' },
+  context_length: { type: 'integer', description: 'Tokens.' },
+  max_completion_tokens: tokens,
+  max_prompt_tokens: { type: 'null', description: 'There is no bound beside `context_length`.' },
+  quantization: { type: 'null', description: 'Not known here.' },
+  pricing: unitPricingSchema,
+  status: {
+    type: 'integer',
+    enum: [0, -1, -2],
+    description: '`health` as a number: 0 is `healthy`, -1 `cooling_down`, -2 `away`.',
+  },
+  health: standingProperties.status,
+  ...standing,
+  latency_last_30m: notMeasured,
+  throughput_last_30m: notMeasured,
+  uptime_last_5m: notMeasured,
+  uptime_last_30m: notMeasured,
+  uptime_last_1d: notMeasured,
+  supports_implicit_caching: { type: 'boolean', const: false },
+  supports_tool_choice: {
+    type: 'object',
+    description: 'Values of `tool_choice` that are passed on.',
+    properties: {
+      auto: { type: 'boolean' },
+      none: { type: 'boolean' },
+      required: { type: 'boolean' },
+      function: { type: 'boolean' },
+    },
+  },
+  supported_parameters: texts,
+} as const;
+
+export const endpointsSchema = {
+  description: 'The model with everyone who offers it.',
+  type: 'object',
+  required: ['data'],
+  properties: {
+    data: {
+      type: 'object',
+      required: ['id', 'name', 'created', 'description', 'architecture', 'endpoints'],
+      properties: {
+        id: text,
+        name: { type: 'string', description: 'To display.' },
+        created: { type: 'integer', description: 'Epoch seconds.' },
+        description: text,
+        architecture: {
+          type: 'object',
+          properties: { ...architectureProperties, tokenizer: { type: 'null' }, instruct_type: { type: 'null' } },
+        },
+        endpoints: {
+          type: 'array',
+          items: {
+            type: 'object',
+            required: Object.keys(endpointProperties),
+            properties: {
+              ...endpointProperties,
+              hidden_reasoning_tokens: {
+                type: 'object',
+                description: 'Tokens that it reasons unseen, as it declares them.',
+              },
+            },
+          },
+        },
+      },
+    },
+  },
+} as const;

@@ -1,0 +1,260 @@
+import { unitUsd, type Rates } from '#billing/amounts';
+import {
+  viewImagePrice,
+  viewModelPrice,
+  viewPrice,
+  viewStanding,
+  viewVideoPrice,
+  type ImagePrice,
+  type ModelPrice,
+  type Offer,
+  type OfferStatus,
+  type Standings,
+  type VideoPrice,
+} from '#gateway';
+import { slugOf } from '#pages';
+import { SUPPORTED_PARAMETERS } from '../request/chat-schema.ts';
+
+/** One entry of `data` of `GET /models`: the shapes that several clients expect, in one object. */
+interface ModelItem {
+  readonly id: string;
+  readonly object: 'model';
+  /** Epoch seconds. */
+  readonly created: number;
+  readonly canonical_slug: string;
+  readonly owned_by: string;
+  readonly name: string;
+  readonly display_name: string;
+  readonly description: string;
+  readonly providers: readonly ProviderItem[];
+  readonly context_length: number;
+  readonly architecture: Architecture;
+  /** USD per token and per image of the cheapest provider, as decimal texts. */
+  readonly pricing: { readonly prompt: string; readonly completion: string; readonly image: string };
+  readonly supported_parameters: readonly string[];
+  /** Of the cheapest provider. */
+  readonly top_provider: {
+    readonly context_length: number;
+    readonly max_completion_tokens: number | null;
+    readonly is_moderated: boolean;
+  };
+  readonly links: { readonly details: string };
+  /** Parsed by other clients, which fail where they are absent. */
+  readonly default_parameters: null;
+  readonly per_request_limits: null;
+  readonly supported_voices: null;
+}
+
+interface Architecture {
+  /** `text+image->text`. */
+  readonly modality: string;
+  readonly input_modalities: readonly string[];
+  readonly output_modalities: readonly string[];
+}
+
+interface ProviderItem {
+  readonly id: string;
+  readonly name: string;
+  readonly pricing: ModelPrice;
+}
+
+/** One entry of `image_models`. */
+interface ImageModelItem {
+  readonly id: string;
+  readonly name: string;
+  /** Names. */
+  readonly providers: readonly string[];
+  readonly supported_params: readonly string[];
+  readonly constraints: { readonly aspect_ratios: readonly string[]; readonly formats: readonly string[] };
+  /** Of the cheapest provider. */
+  readonly pricing: ImagePrice;
+}
+
+/** One entry of `video_models`. */
+interface VideoModelItem {
+  readonly id: string;
+  readonly name: string;
+  /** Names. */
+  readonly providers: readonly string[];
+  readonly model_type: 'text-to-video' | 'image-to-video' | 'video-to-video';
+  readonly supported_params: readonly string[];
+  readonly constraints: {
+    readonly resolutions: readonly string[];
+    readonly durations: readonly string[];
+    readonly aspect_ratios: readonly string[];
+  };
+  /** Of the cheapest provider. */
+  readonly pricing: VideoPrice;
+}
+
+/** The offers of one model service as one entry. `offers` is not empty. */
+export function viewModel(offers: readonly Offer[]): ModelItem {
+  const first = offers[0]!;
+  const best = cheapest(offers, ({ prompt = 0n, completion = 0n }) => prompt + completion);
+  return {
+    id: first.service,
+    object: 'model',
+    created: createdOf(offers),
+    canonical_slug: first.service,
+    owned_by: first.provider.name,
+    name: first.service,
+    display_name: first.displayName,
+    description: descriptionOf(offers),
+    providers: offers.map((offer) => ({
+      id: offer.provider.id,
+      name: offer.provider.name,
+      pricing: viewModelPrice(offer),
+    })),
+    context_length: Math.max(...offers.map((offer) => offer.model?.contextLength ?? 0)),
+    architecture: viewArchitecture(offers),
+    pricing: viewUnitPricing(best.price.rates),
+    supported_parameters: union([SUPPORTED_PARAMETERS, ...offers.map(forwardedBeside)]),
+    top_provider: {
+      context_length: best.model?.contextLength ?? 0,
+      max_completion_tokens: best.model?.maxOutputTokens ?? null,
+      is_moderated: false,
+    },
+    links: { details: `/api/v1/models/${first.service}/endpoints` },
+    default_parameters: null,
+    per_request_limits: null,
+    supported_voices: null,
+  };
+}
+
+function viewArchitecture(offers: readonly Offer[]): Architecture {
+  const input = union(offers.map(({ model }) => model?.inputModalities ?? []));
+  const output = union(offers.map(({ model }) => model?.outputModalities ?? []));
+  return { modality: `${input.join('+')}->${output.join('+')}`, input_modalities: input, output_modalities: output };
+}
+
+/** The offers of one image service as one entry. `offers` is not empty. */
+export function viewImageModel(offers: readonly Offer[]): ImageModelItem {
+  return {
+    ...viewMedia(offers),
+    constraints: {
+      aspect_ratios: union(offers.map(({ media }) => media?.aspectRatios ?? [])),
+      formats: union(offers.map(({ media }) => media?.formats ?? [])),
+    },
+    pricing: viewImagePrice(cheapest(offers, ({ image = 0n }) => image)),
+  };
+}
+
+/** The offers of one video service as one entry. `offers` is not empty. */
+export function viewVideoModel(offers: readonly Offer[]): VideoModelItem {
+  const media = viewMedia(offers);
+  return {
+    ...media,
+    model_type: modelType(media.supported_params),
+    constraints: {
+      resolutions: union(offers.map(({ media: facts }) => facts?.resolutions ?? [])),
+      durations: union(offers.map(({ media: facts }) => facts?.durations ?? [])),
+      aspect_ratios: union(offers.map(({ media: facts }) => facts?.aspectRatios ?? [])),
+    },
+    pricing: viewVideoPrice(cheapest(offers, ({ second = 0n, call = 0n }) => second + call)),
+  };
+}
+
+function viewMedia(offers: readonly Offer[]) {
+  const { service } = offers[0]!;
+  return {
+    id: service,
+    name: service,
+    providers: offers.map(({ provider }) => provider.name),
+    supported_params: union(offers.map(({ media }) => media?.supportedParams ?? [])),
+  };
+}
+
+/** The input of a video service, besides words, shows in the fields that it supports. */
+function modelType(params: readonly string[]): VideoModelItem['model_type'] {
+  if (params.includes('video_url')) return 'video-to-video';
+  return params.includes('image_url') ? 'image-to-video' : 'text-to-video';
+}
+
+/** The offers of a tool or an agent as one entry. */
+export function viewService(offers: readonly Offer[]): Record<string, unknown> {
+  const first = offers[0]!;
+  return {
+    id: first.service,
+    object: first.primitive,
+    created: createdOf(offers),
+    owned_by: first.provider.name,
+    name: first.service,
+    display_name: first.displayName,
+    description: descriptionOf(offers),
+    providers: offers.map((offer) => offer.provider.name),
+    pricing: viewPrice(first),
+  };
+}
+
+/** `GET /models/{name}/endpoints`: who offers the model, at what price, and how well they have served it lately. */
+export function viewEndpoints(offers: readonly Offer[], standings: Standings): Record<string, unknown> {
+  const model = viewModel(offers);
+  return {
+    data: {
+      id: model.id,
+      name: model.display_name,
+      created: model.created,
+      description: model.description,
+      // Tokenizers and prompt formats are not known here.
+      architecture: { ...model.architecture, tokenizer: null, instruct_type: null },
+      endpoints: offers.map((offer) => viewEndpoint(offer, standings)),
+    },
+  };
+}
+
+/**
+ * One offer of a model. `status` is a number for other clients; in words it is `health`. Figures that are not
+ * measured are null.
+ */
+function viewEndpoint(offer: Offer, standings: Standings): Record<string, unknown> {
+  const { status: health, ...standing } = viewStanding(offer, standings);
+  return {
+    tag: slugOf(offer.provider.name),
+    model_id: offer.service,
+    model_name: offer.displayName,
+    name: `${offer.provider.name} | ${offer.service}`,
+    provider_name: offer.provider.name,
+    provider_id: offer.provider.id,
+    context_length: offer.model?.contextLength ?? 0,
+    max_completion_tokens: offer.model?.maxOutputTokens ?? null,
+    max_prompt_tokens: null,
+    quantization: null,
+    pricing: viewUnitPricing(offer.price.rates),
+    status: STATUS_NUMBERS[health],
+    health,
+    ...standing,
+    latency_last_30m: null,
+    throughput_last_30m: null,
+    uptime_last_5m: null,
+    uptime_last_30m: null,
+    uptime_last_1d: null,
+    supports_implicit_caching: false,
+    supports_tool_choice: { auto: true, none: true, required: true, function: true },
+    supported_parameters: union([SUPPORTED_PARAMETERS, forwardedBeside(offer)]),
+    ...(offer.model?.hiddenReasoning ? { hidden_reasoning_tokens: offer.model.hiddenReasoning } : {}),
+  };
+}
+
+/** 0 can be called; below it cannot at the moment. */
+const STATUS_NUMBERS: Readonly<Record<OfferStatus, number>> = { healthy: 0, cooling_down: -1, away: -2 };
+
+/** Fields that an offer lists by name. */
+function forwardedBeside({ model }: Offer): readonly string[] {
+  const forward = model?.forward ?? [];
+  return forward === 'all' ? [] : forward;
+}
+
+function viewUnitPricing(rates: Rates): ModelItem['pricing'] {
+  return {
+    prompt: unitUsd(rates.prompt ?? 0n),
+    completion: unitUsd(rates.completion ?? 0n),
+    image: unitUsd(rates.image ?? 0n),
+  };
+}
+
+const cheapest = (offers: readonly Offer[], amount: (rates: Rates) => bigint): Offer =>
+  offers.reduce((best, offer) => (amount(offer.price.rates) < amount(best.price.rates) ? offer : best));
+const descriptionOf = (offers: readonly Offer[]) =>
+  offers.find(({ description }) => description !== '')?.description ?? '';
+const createdOf = (offers: readonly Offer[]) => Math.floor(Math.min(...offers.map((offer) => offer.createdAt)) / 1000);
+const union = (lists: readonly (readonly string[])[]) => [...new Set(lists.flat())];

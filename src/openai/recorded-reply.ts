@@ -1,0 +1,60 @@
+import type { ReplySink } from '#wire';
+import { KEPT_BYTES_MAX, type GivenReply } from '#gateway';
+
+/** A reply that is kept while it is written. */
+export interface RecordedReply {
+  /** Keeps what is written through it, and never reports that the client is gone. */
+  readonly sink: ReplySink;
+  /** The whole reply; null while it has no end, and where it failed. */
+  reply(): GivenReply | null;
+  /** Writes the last bytes to the client, which the sink holds back. */
+  end(): void;
+}
+
+export function recordReply(client: ReplySink): RecordedReply {
+  let head: { status: number; headers: Record<string, string> } | null = null;
+  let chunks: Uint8Array[] = [];
+  let bytes = 0;
+  let last: Uint8Array | null = null;
+  let failed = false;
+  const keep = (chunk: Uint8Array) => {
+    bytes += chunk.byteLength;
+    if (bytes <= KEPT_BYTES_MAX.charged) chunks.push(chunk);
+    else chunks = [];
+  };
+  return {
+    sink: {
+      closed: false,
+      head(status, headers) {
+        head = {
+          status,
+          headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
+        };
+        if (!client.closed) client.head(status, headers);
+      },
+      flush() {
+        if (!client.closed) client.flush();
+      },
+      write(chunk) {
+        keep(chunk);
+        return client.closed || client.write(chunk);
+      },
+      drained: () => client.drained(),
+      end(chunk) {
+        keep(chunk);
+        last = chunk;
+      },
+      fail(chunk) {
+        failed = true;
+        last = chunk;
+      },
+    },
+    reply() {
+      if (head === null || last === null || failed) return null;
+      return { ...head, body: bytes <= KEPT_BYTES_MAX.charged ? Buffer.concat(chunks) : null };
+    },
+    end() {
+      if (last !== null && !client.closed) client.end(last);
+    },
+  };
+}

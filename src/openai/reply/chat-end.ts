@@ -1,0 +1,129 @@
+import { GatewayError } from '#wire/replies';
+import type { MicroUsd } from '#billing/amounts';
+import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
+import {
+  claimedCompletion,
+  cutUsage,
+  measureUsage,
+  readUsage,
+  type ChatUsage,
+  type Output,
+  type UsageBounds,
+} from './chat-usage.ts';
+
+/** The facts of a call that its reader needs. */
+export interface ReplyContext extends UsageBounds {
+  readonly callId: string;
+  /** The name of the service that serves, which replies carry as `model`. */
+  readonly service: string;
+  /** Name of the provider that serves, which replies carry as `provider`. */
+  readonly provider: string;
+  /** Micro-USD for 1,000,000 completion tokens. */
+  readonly completionRate: MicroUsd;
+  /** Epoch seconds, for replies that do not say when they were made. */
+  readonly created: number;
+  readonly replyBytesMax: number;
+  /**
+   * The account that a large reply is read for, in another thread; absent where the reply is wanted as an object,
+   * and so has to be read here.
+   */
+  readonly readFor?: string;
+}
+
+/** The rest of a reply, written once its settlement is known: the last chunk of a stream, or a whole completion. */
+export interface ChatTail {
+  /** Bytes that go out before it. */
+  readonly before: Uint8Array | null;
+  readonly body: Record<string, unknown>;
+  /**
+   * In place of `body`, of a large reply: its JSON without `usage` and without the last brace. It has at least one
+   * member.
+   */
+  readonly written?: Uint8Array;
+  /** The `usage` that `body` gets, without its cost. */
+  readonly usage: Readonly<Record<string, unknown>>;
+  /** The part of the charge that is for completion tokens; default nothing. */
+  readonly completionCost?: MicroUsd;
+  /** More of what `usage.cost_details` says. */
+  readonly costDetails?: Readonly<Record<string, unknown>>;
+  /** Why the reply is not whole, though what came of it is charged; default it is. */
+  readonly cut?: GatewayError;
+}
+
+export interface Produced extends Output {
+  readonly body: Record<string, unknown>;
+  readonly before: Uint8Array | null;
+  /** The provider's `usage`, as it came. */
+  readonly claim: unknown;
+  /** One per finished choice. */
+  readonly finishReasons: readonly string[];
+  readonly choices: number;
+  readonly malformed: boolean;
+  /** The output ran past the cap, and was cut. */
+  readonly overCap: boolean;
+}
+
+/**
+ * The end of a complete reply. It is free when the provider says itself that it failed: every choice finished with
+ * `error`, or nothing was produced and no finish reason given.
+ */
+export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd {
+  const { claim, finishReasons } = produced;
+  const usage = readUsage(claim, context, produced);
+  const errors = finishReasons.filter((reason) => reason === 'error').length;
+  const nothing = finishReasons.length === 0 && (claimedCompletion(claim) ?? produced.outputBytes) === 0;
+  const free = nothing || (errors > 0 && errors >= produced.choices);
+  if (produced.overCap && !free) return overCapEnd(context, produced);
+  return toEnd(
+    context,
+    produced,
+    usage,
+    free ? 'free' : 'complete',
+    false,
+    produced.malformed ? [...usage.flags, 'malformed_reply'] : usage.flags,
+  );
+}
+
+/**
+ * The end of a reply that was cut: by what the provider claimed of it, else by what was counted. Free when nothing
+ * was produced.
+ */
+export function cutEnd(context: ReplyContext, produced: Produced, { reason, message }: Cut): ReplyEnd {
+  const usage = cutUsage(produced.claim, context, produced, reason === 'cancelled');
+  const end = toEnd(context, produced, usage, usage.usage ? 'cut' : 'free', usage.estimated, usage.flags);
+  const cut = new GatewayError('reply_cut', `The reply was cut: ${message}. What came is charged`);
+  return {
+    ...end,
+    finishReason: end.finishReason ?? reason,
+    tail: { ...(end.tail as ChatTail), cut } satisfies ChatTail,
+  };
+}
+
+/**
+ * The end of a reply that ran past its budget. That is the provider's fault where the cap was sent; else it is a
+ * cut, and charged as one.
+ */
+export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd {
+  const atLength = { ...produced, finishReasons: ['length'] };
+  if (context.budget.keptBy === 'provider')
+    return toEnd(context, atLength, measureUsage(context, produced), 'over_cap', true, ['over_cap']);
+  const usage = cutUsage(produced.claim, context, produced);
+  return toEnd(context, atLength, usage, 'cut', usage.estimated, usage.flags);
+}
+
+/** Kept with the call's record: a provider may say a megabyte. */
+const FINISH_REASON_MAX = 64;
+
+function toEnd(
+  { completionRate }: ReplyContext,
+  produced: Produced,
+  usage: ChatUsage,
+  outcome: ReplyEnd['outcome'],
+  estimated: boolean,
+  flags: readonly ProviderFlag[],
+): ReplyEnd {
+  const completionCost = (completionRate * (usage.usage?.completion ?? 0n)) / 1_000_000n;
+  const tail: ChatTail = { before: produced.before, body: produced.body, usage: usage.shown, completionCost };
+  const finishReason = produced.finishReasons[0]?.slice(0, FINISH_REASON_MAX) ?? null;
+  return { usage: usage.usage, outcome, estimated, finishReason, flags, tail };
+}

@@ -1,0 +1,66 @@
+import { oneLine } from '#wire';
+import { UpstreamFailure } from '#wire/replies';
+
+/** Statuses that refuse the request itself: another provider would refuse it too, and the consumer should see why. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422, 451]);
+
+const DETAIL_CHARACTERS_MAX = 300;
+
+/**
+ * The failure of a provider's error status. The provider's words are shown only where it refused the request. Where
+ * it refused the gateway (a wrong key, an empty account) they may name secrets, so they stay in `cause`, for the
+ * operator.
+ */
+export function toFailure(status: number, body: Uint8Array, retryAfterS: number | undefined): UpstreamFailure {
+  const words = providerWords(body);
+  const refusal = REFUSALS.has(status);
+  return new UpstreamFailure(`it answered with status ${status}`, {
+    status,
+    retryable: !refusal,
+    blame: refusal ? 'request' : 'provider',
+    detail: refusal ? words : null,
+    retryAfterS,
+    cause: words === null ? undefined : new Error(words),
+  });
+}
+
+/** A reply that cannot be used: another provider may do better. */
+export function malformed(what: string, cause?: unknown): UpstreamFailure {
+  return new UpstreamFailure(what, { retryable: true, blame: 'provider', cause });
+}
+
+/** An error object in place of a reply, or in the middle of one. */
+export function failedByItsOwnWords(error: unknown): UpstreamFailure {
+  const words = wordsOf(error) ?? 'no reason given';
+  return new UpstreamFailure('it reported an error instead of a reply', {
+    retryable: true,
+    blame: 'provider',
+    cause: new Error(words),
+  });
+}
+
+/** Seconds of a Retry-After header in its number form. */
+export function retryAfterOf(header: string | string[] | undefined): number | undefined {
+  const seconds = typeof header === 'string' && /^\d{1,6}$/.test(header) ? Number(header) : undefined;
+  return seconds;
+}
+
+function providerWords(body: Uint8Array): string | null {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  try {
+    const parsed = JSON.parse(text) as { readonly error?: unknown } | null;
+    return wordsOf(parsed?.error) ?? wordsOf(parsed);
+  } catch {
+    return null;
+  }
+}
+
+function wordsOf(value: unknown): string | null {
+  if (typeof value === 'string') return printable(value);
+  if (typeof value !== 'object' || value === null) return null;
+  const { message, detail } = value as { readonly message?: unknown; readonly detail?: unknown };
+  if (typeof message === 'string') return printable(message);
+  return typeof detail === 'string' ? printable(detail) : null;
+}
+
+const printable = (text: string) => oneLine(text.slice(0, DETAIL_CHARACTERS_MAX)) || null;

@@ -1,0 +1,119 @@
+import type { Produced, ReplyContext } from './chat-end.ts';
+import { outputBytesMax } from '../caps/output-bound.ts';
+
+/** The keys of a model's words. */
+const KEYS = ['content', 'reasoning', 'reasoning_content', 'refusal', 'arguments'].map((key) => ({
+  key,
+  bytes: Buffer.from(`"${key}":`),
+}));
+
+const USAGE = Buffer.from('"usage":');
+const USAGE_BYTES_MAX = 4096;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+
+/**
+ * Reads a completion in one piece that was cut, or that has more structure than is parsed: each text, as far as it
+ * came, as a choice that ended by its length, and the claim where that came. A key inside a text has its quotes
+ * escaped, so that it is not taken for a key.
+ */
+export function partialReply({ callId, created, service, provider, budget }: ReplyContext, bytes: Buffer): Produced {
+  const texts: string[] = [];
+  let room = outputBytesMax(budget);
+  let outputBytes = 0;
+  // Some servers give the reasoning under both of its names: it is one text.
+  const reasoning = new Set<string>();
+  for (const { key, bytes: needle } of KEYS) {
+    for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {
+      const text = textAt(bytes, at + needle.length);
+      if (key === 'reasoning') reasoning.add(text);
+      if (key === 'reasoning_content' && reasoning.has(text)) continue;
+      outputBytes += Buffer.byteLength(text);
+      if (key !== 'content' || text === '') continue;
+      texts.push(text.slice(0, room));
+      room = Math.max(0, room - text.length);
+    }
+  }
+  const choices = (texts.length > 0 ? texts : ['']).map((content, index) => ({
+    index,
+    message: { role: 'assistant', content },
+    finish_reason: 'length',
+  }));
+  const body = {
+    id: callId,
+    object: 'chat.completion',
+    created,
+    model: service,
+    provider,
+    system_fingerprint: null,
+    choices,
+  };
+  return {
+    body,
+    before: null,
+    claim: claimIn(bytes),
+    outputBytes,
+    otherBytes: 0,
+    finishReasons: [],
+    choices: choices.length,
+    malformed: false,
+    overCap: false,
+  };
+}
+
+/** The JSON string that begins here, as far as it came; empty where another value does. */
+function textAt(bytes: Buffer, from: number): string {
+  let start = from;
+  while (SPACES.has(bytes[start])) start++;
+  if (bytes[start] !== QUOTE) return '';
+  start++;
+  let end = start;
+  for (;;) {
+    end = bytes.indexOf(QUOTE, end);
+    if (end === -1) break;
+    let escapes = 0;
+    while (bytes[end - 1 - escapes] === BACKSLASH) escapes++;
+    if (escapes % 2 === 0) break;
+    end++;
+  }
+  // A character or an escape that was cut is left out.
+  const raw = new TextDecoder().decode(bytes.subarray(start, end === -1 ? bytes.length : end), { stream: end === -1 });
+  const text = end === -1 ? withoutBrokenEscape(raw) : raw;
+  try {
+    return (JSON.parse(`"${text}"`) as string).toWellFormed();
+  } catch {
+    return text.toWellFormed();
+  }
+}
+
+/** Leaves out an escape at the end that is not whole: `\\`, `\\u`, `\\u12`. */
+function withoutBrokenEscape(text: string): string {
+  const digits = /u[0-9a-fA-F]{0,3}$/.exec(text.slice(-4))?.[0].length ?? 0;
+  for (const end of [text.length, text.length - digits]) {
+    let escapes = 0;
+    while (text[end - 1 - escapes] === '\\') escapes++;
+    if (escapes % 2 === 1) return text.slice(0, end - 1);
+  }
+  return text;
+}
+
+/** The last `usage` of a reply; undefined where it did not come whole. */
+function claimIn(bytes: Buffer): unknown {
+  const at = bytes.lastIndexOf(USAGE);
+  if (at === -1) return undefined;
+  const text = bytes.toString('utf8', at + USAGE.length, at + USAGE.length + USAGE_BYTES_MAX);
+  let depth = 0;
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '{') depth++;
+    if (text[i] === '}' && --depth === 0) {
+      try {
+        return JSON.parse(text.slice(0, i + 1));
+      } catch {
+        return undefined;
+      }
+    }
+  }
+  return undefined;
+}

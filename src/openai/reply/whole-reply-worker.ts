@@ -1,0 +1,51 @@
+import { UpstreamFailure } from '#wire/replies';
+import type { ReplyEnd } from '#gateway';
+import type { ChatTail, ReplyContext } from './chat-end.ts';
+import { ELSEWHERE, endHere, type ReplyForm } from './whole-reply.ts';
+
+/**
+ * The result of the thread: an end whose tail has `written` in place of `body`, or an UpstreamFailure in parts,
+ * which as an error would lose them. The bytes of a reply that is `tooLarge` come back as well: part of it may be
+ * used.
+ */
+export type ReadReply = { readonly end: ReplyEnd } | { readonly failure: Failure; readonly bytes?: ArrayBuffer };
+
+interface Failure extends Pick<UpstreamFailure, 'message' | 'status' | 'retryable' | 'blame' | 'detail' | 'tooLarge'> {
+  /** Of its cause. */
+  readonly words: string | null;
+}
+
+interface Reading {
+  readonly context: ReplyContext;
+  readonly bytes: ArrayBuffer;
+  readonly form: ReplyForm;
+}
+
+/** Runs in the thread that reads large replies. */
+export function run(args: unknown): { readonly value: ReadReply; readonly transfer: ArrayBuffer[] } {
+  const { context, bytes, form } = args as Reading;
+  try {
+    const end = endHere(context, new Uint8Array(bytes), form, ELSEWHERE);
+    const { body, ...tail } = end.tail as ChatTail;
+    body['usage'] = undefined;
+    const text = JSON.stringify(body);
+    const written = new TextEncoder().encode(text.slice(0, -1));
+    return {
+      value: { end: { ...end, tail: { ...tail, body: {}, written } satisfies ChatTail } },
+      transfer: [written.buffer],
+    };
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error;
+    const { message, status, retryable, blame, detail, tooLarge, cause } = error;
+    const failure = {
+      message,
+      status,
+      retryable,
+      blame,
+      detail,
+      tooLarge,
+      words: cause instanceof Error ? cause.message : null,
+    };
+    return tooLarge ? { value: { failure, bytes }, transfer: [bytes] } : { value: { failure }, transfer: [] };
+  }
+}

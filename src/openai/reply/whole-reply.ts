@@ -1,0 +1,107 @@
+import { GatewayError, parseJson, tooLarge, TooMuchStructure, type JsonLimits } from '#wire/replies';
+import type { ReplyEnd } from '#gateway';
+import { completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
+import { failedByItsOwnWords, malformed } from './chat-failure.ts';
+import { otherBytes, textBytes } from './message-text.ts';
+import { cutChoices } from '../caps/output-bound.ts';
+
+type Json = Record<string, unknown>;
+
+/** The form that a reply in one piece gets: a completion, or the one chunk of a stream. */
+export type ReplyForm = 'completion' | 'chunk';
+
+/** The event loop builds 20,000 keys in some 30 ms. */
+const HERE: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 20_000, jsonElementsMax: 200_000, repairText: true };
+/** Log probabilities alone are a dozen keys a token. */
+export const ELSEWHERE: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 500_000, repairText: true };
+
+/** The end of a reply in one piece. Throws UpstreamFailure for anything that is not a completion. */
+export function endHere(
+  context: ReplyContext,
+  bytes: Uint8Array,
+  form: ReplyForm,
+  limits: JsonLimits = HERE,
+): ReplyEnd {
+  const produced = readCompletion(context, parseReply(bytes, limits));
+  return completeEnd(context, form === 'chunk' ? asChunk(produced) : produced);
+}
+
+/**
+ * Parses a provider's JSON. Throws UpstreamFailure on anything but an object, and on an object that reports an error.
+ */
+function parseReply(bytes: Uint8Array, limits: JsonLimits): Json {
+  let parsed: unknown;
+  try {
+    parsed = parseJson(bytes, limits);
+  } catch (error) {
+    if (error instanceof TooMuchStructure)
+      throw tooLarge('its reply has more structure than is read', { cause: error });
+    if (error instanceof GatewayError) throw malformed('its reply is not valid JSON', error);
+    throw error;
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    throw malformed('its reply is no JSON object');
+  const reply = parsed as Json;
+  if (reply['error']) throw failedByItsOwnWords(reply['error']);
+  return reply;
+}
+
+/** Checks and completes a whole completion, in place. Throws UpstreamFailure when it has no choices with messages. */
+function readCompletion(context: ReplyContext, reply: Json): Produced {
+  const { choices } = reply;
+  if (!Array.isArray(choices) || choices.length === 0) throw malformed('its reply has no choices');
+  const finishReasons: string[] = [];
+  let outputBytes = 0;
+  let unworded = 0;
+  choices.forEach((item: unknown, position) => {
+    const choice = item as Json | null;
+    const message = choice?.['message'];
+    if (typeof choice !== 'object' || choice === null || typeof message !== 'object' || message === null)
+      throw malformed('its reply has a choice without a message');
+    if (typeof choice['index'] !== 'number') choice['index'] = position;
+    // Some providers put the reason beside the choices.
+    if (!choice['finish_reason'] && typeof reply['finish_reason'] === 'string')
+      choice['finish_reason'] = reply['finish_reason'];
+    choice['finish_reason'] ??= null;
+    if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '')
+      finishReasons.push(choice['finish_reason']);
+    outputBytes += textBytes(message as Json);
+    unworded += otherBytes(message as Json);
+  });
+  if (reply['finish_reason'] !== undefined) reply['finish_reason'] = undefined;
+  const claim = reply['usage'];
+  reply['id'] = context.callId;
+  reply['object'] = 'chat.completion';
+  if (typeof reply['created'] !== 'number') reply['created'] = context.created;
+  reply['model'] = context.service;
+  reply['provider'] = context.provider;
+  reply['system_fingerprint'] ??= null;
+  const cut = cutChoices(choices as Json[], outputBytes, context.budget);
+  const { id, object, created, model, provider, system_fingerprint } = reply;
+  const body = cut === null ? reply : { id, object, created, model, provider, system_fingerprint, choices: cut };
+  return {
+    body,
+    before: null,
+    claim,
+    outputBytes,
+    otherBytes: unworded,
+    finishReasons,
+    choices: choices.length,
+    malformed: false,
+    overCap: cut !== null,
+  };
+}
+
+/** A whole completion as the one chunk of a stream. */
+export function asChunk(produced: Produced): Produced {
+  const choices = (produced.body['choices'] as Json[]).map(({ message, ...choice }) => {
+    const { tool_calls: calls, ...delta } = message as Json;
+    const indexed = Array.isArray(calls)
+      ? { tool_calls: (calls as Json[]).map((call, index) => ({ index, ...call })) }
+      : {};
+    return { ...choice, delta: { ...delta, ...indexed } };
+  });
+  const { system_fingerprint: fingerprint, ...body } = produced.body;
+  const known = fingerprint === null ? {} : { system_fingerprint: fingerprint };
+  return { ...produced, body: { ...body, ...known, object: 'chat.completion.chunk', choices } };
+}

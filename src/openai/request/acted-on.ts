@@ -1,0 +1,50 @@
+import { actedOn, type ActedOnAt, GatewayError, lookAlikeAt } from '#wire';
+import { chatSchema } from './chat-schema.ts';
+import { PART_TYPES } from './message-schema.ts';
+
+const PRICES = actedOn(['prompt', 'completion', 'image']);
+
+/**
+ * The members of a request that decide its meaning, its cost and its provider, by the object that they stand in.
+ */
+const ACTED_ON: ActedOnAt = [
+  [
+    [],
+    actedOn(
+      [
+        ...Object.keys(chatSchema(1).properties),
+        ...'functions function_call response_format modalities audio logprobs top_logprobs logit_bias seed'.split(' '),
+        ...'parallel_tool_calls prediction reasoning reasoning_effort service_tier store verbosity'.split(' '),
+        ...'safety_identifier prompt_cache_key images image_url image_data'.split(' '),
+      ],
+      // Other names of the cap, and no look-alikes of it.
+      ['maxTokens', 'maxCompletionTokens'],
+    ),
+  ],
+  [
+    ['messages', '*'],
+    actedOn(['role', 'content', 'name', 'tool_calls', 'tool_call_id', 'function_call', 'refusal', 'audio', 'images']),
+  ],
+  [['messages', '*', 'content', '*'], actedOn(['type', ...PART_TYPES])],
+  [['messages', '*', 'content', '*', 'image_url'], actedOn(['url', 'detail'])],
+  [['messages', '*', 'content', '*', 'video_url'], actedOn(['url'])],
+  [['messages', '*', 'content', '*', 'audio_url'], actedOn(['url'])],
+  [['messages', '*', 'content', '*', 'input_audio'], actedOn(['data', 'format'])],
+  [['messages', '*', 'content', '*', 'file'], actedOn(['filename', 'file_data', 'file_id', 'file_url'])],
+  [['tools', '*'], actedOn(['type', 'function', 'service', 'allowed_tools'])],
+  [['tools', '*', 'function'], actedOn(['name', 'description', 'parameters', 'strict'])],
+  [['stream_options'], actedOn(['include_usage'])],
+  [['reasoning'], actedOn(['effort', 'max_tokens'])],
+  [['provider'], actedOn(['order', 'only', 'ignore', 'allow_fallbacks', 'sort', 'max_price'])],
+  [['provider', 'max_price'], PRICES],
+  [['tollgate'], actedOn(['task_id', 'context_id'])],
+];
+
+/**
+ * Throws GatewayError `invalid_request` for a parsed body with a member that a provider could take for one that the
+ * gateway acts on.
+ */
+export function refuseLookAlikes(body: unknown): void {
+  const fault = typeof body === 'object' && body !== null ? lookAlikeAt(body, ACTED_ON) : null;
+  if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
+}

@@ -1,0 +1,176 @@
+import { type CapField, foldName } from '#wire';
+import type { Offer } from '#gateway';
+import type { ChatBody } from './chat-schema.ts';
+import { reasoningEffort } from './reasoning-effort.ts';
+import {
+  BY_A_RULE,
+  CAPS,
+  COSTLY,
+  FOR_ANOTHER_ROUTER,
+  FOR_THE_GATEWAY,
+  MINIMA,
+  MORE_COMPLETIONS,
+  OF_A_REQUEST,
+  PUBLISHED,
+  REASONING_BOUNDS,
+  REDIRECTING,
+} from './field-names.ts';
+
+interface ForwardedBody {
+  readonly body: Record<string, unknown>;
+  /**
+   * Names of the fields that the consumer sent and `offer` does not get, as they were written; a dot stands before
+   * a field inside of another.
+   */
+  readonly dropped: readonly string[];
+}
+
+/** The cap of a completion at one offer. */
+export interface ForwardedCap {
+  /** Tokens that no field may ask for more than. */
+  readonly tokens: number;
+  /** The field that it is sent in; null where none is. */
+  readonly field: CapField | null;
+}
+
+/**
+ * The body for `offer`. It has the published fields, and others that the model lists (`params.forward`). No field
+ * asks for more output than the cap, which is at most what the lock was computed with.
+ */
+export function forwardedBody(
+  asked: ChatBody,
+  offer: Offer,
+  { tokens: completionCap, field: capField }: ForwardedCap,
+): ForwardedBody {
+  const body: Record<string, unknown> = {};
+  const dropped: string[] = [];
+  for (const field of Object.keys(asked)) {
+    if (FOR_THE_GATEWAY.has(field) || BY_A_RULE.has(field)) continue;
+    const value = asked[field];
+    if (PUBLISHED.has(field)) body[field] = value;
+    else if (value !== null) {
+      const sent = other(offer, field, value, completionCap, dropped);
+      if (sent !== undefined) body[field] = sent;
+    }
+  }
+  addReasoning(body, dropped, asked, offer, completionCap);
+  // A stream without usage cannot be billed.
+  if (asked.stream === true) body['stream_options'] = { ...asked.stream_options, include_usage: true };
+  body['model'] = offer.model!.upstreamModel;
+  if (capField !== null) body[capField] = completionCap;
+  return { body, dropped };
+}
+
+/** Adds the fields that say how much a model reasons. None of their bounds is above the cap. */
+function addReasoning(body: Json, dropped: string[], asked: ChatBody, offer: Offer, cap: number): void {
+  const { reasoning, reasoning_effort: effort, thinking, thinking_budget: budget } = asked;
+  if (effort !== undefined) body['reasoning_effort'] = effort;
+  if (thinking !== undefined) body['thinking'] = boundedReasoning(thinking, cap);
+  if (budget !== undefined) body['thinking_budget'] = atMost(budget, cap);
+  if (reasoning === undefined) return;
+  // A service that lists all fields, or this one, does not refuse it.
+  if (offer.model!.forward === 'all' || listed(offer, 'reasoning'))
+    body['reasoning'] = boundedReasoning(reasoning, cap);
+  else {
+    const translated = reasoningEffort(asked);
+    Object.assign(body, translated.fields);
+    dropped.push(...translated.dropped);
+  }
+}
+
+/** An unpublished field as it goes to `offer`; undefined, and its name among `dropped`, where it does not. */
+function other(offer: Offer, field: string, value: unknown, cap: number, dropped: string[]): unknown {
+  const name = foldName(field);
+  // Servers written in C end a name at U+0000.
+  const sent =
+    !field.includes('\0') && goes(offer, field, name)
+      ? bounded(field, name, value, { offer, cap, dropped, known: listed(offer, field) }, listed(offer, field))
+      : undefined;
+  if (sent === undefined) dropped.push(field);
+  return sent;
+}
+
+function goes(offer: Offer, field: string, name: string): boolean {
+  if (FOR_ANOTHER_ROUTER.has(field)) return false;
+  if (listed(offer, field)) return true;
+  // The operator chose the services of its own file; a provider that dials in says what it takes.
+  const own = offer.endpoint.kind === 'direct';
+  const all = (offer.model!.forward ?? (own ? 'all' : null)) === 'all';
+  return all && !REDIRECTING.has(name) && (own || !COSTLY.has(name));
+}
+
+function listed({ model }: Offer, field: string): boolean {
+  const forward = model!.forward;
+  return Array.isArray(forward) && (forward as readonly string[]).includes(field);
+}
+
+/** The bounds of a field. */
+interface Bounds {
+  readonly offer: Offer;
+  readonly cap: number;
+  readonly dropped: string[];
+  /** The model lists the field that all of this stands in. */
+  readonly known: boolean;
+}
+
+/**
+ * A field with nothing in it that asks for more than the cap; undefined for one that does. A server that listed its
+ * own name of the cap gets it.
+ */
+function bounded(path: string, name: string, value: unknown, bounds: Bounds, isListed = false): unknown {
+  const { cap } = bounds;
+  if (CAPS.has(name)) return isListed ? cap : undefined;
+  if (MORE_COMPLETIONS.has(name)) return undefined;
+  if (MINIMA.has(name) || REASONING_BOUNDS.has(name)) return atMost(value, cap);
+  if (Array.isArray(value)) return elements(path, value, bounds);
+  return typeof value === 'object' && value !== null ? inside(path, value as Json, bounds) : value;
+}
+
+function elements(path: string, value: readonly unknown[], bounds: Bounds): readonly unknown[] {
+  const kept = value.map((element, index) =>
+    typeof element === 'object' && element !== null ? bounded(`${path}[${index}]`, '', element, bounds) : element,
+  );
+  return kept.some((element, index) => element !== value[index]) ? kept : value;
+}
+
+type Json = Record<string, unknown>;
+
+/** The same object where nothing in it is bounded: numbers that a double does not hold are objects here, too. */
+function inside(path: string, value: Json, bounds: Bounds): Json {
+  const { dropped } = bounds;
+  const kept: [string, unknown][] = [];
+  let changed = false;
+  for (const [key, member] of Object.entries(value)) {
+    const before = dropped.length;
+    const sent = mayStand(key, bounds) ? bounded(`${path}.${key}`, foldName(key), member, bounds) : undefined;
+    if (sent === undefined) dropped.push(`${path}.${key}`);
+    else kept.push([key, sent]);
+    changed ||= sent !== member || dropped.length > before;
+  }
+  return changed ? Object.fromEntries(kept) : value;
+}
+
+/**
+ * Whether a member of an object in a field may be forwarded. An operator who lists the field knows its members.
+ * More completions are never priced.
+ */
+function mayStand(key: string, { offer, known }: Bounds): boolean {
+  const name = foldName(key);
+  if (key.includes('\0') || name === 'n') return false;
+  return known || listed(offer, key) || !(REDIRECTING.has(name) || OF_A_REQUEST.has(name));
+}
+
+function boundedReasoning(value: unknown, cap: number): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const given = value as Json;
+  const asks = Object.keys(given).filter((key) => CAPS.has(foldName(key)) || REASONING_BOUNDS.has(foldName(key)));
+  return asks.length === 0
+    ? value
+    : { ...given, ...Object.fromEntries(asks.map((key) => [key, atMost(given[key], cap)])) };
+}
+
+/** Servers read numbers in texts, too; a text that is not a number here may be one there. */
+function atMost(value: unknown, cap: number): unknown {
+  if (value === null || value === undefined) return value;
+  return typeof value === 'number' ? Math.min(value, cap) : cap;
+}

@@ -1,0 +1,77 @@
+import { MUST_BE } from '#gateway';
+
+const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'];
+/** Types of content parts. A part of another type has no price, so it goes to no provider. */
+export const PART_TYPES = [
+  'text',
+  'image_url',
+  'input_audio',
+  'audio_url',
+  'video_url',
+  'file',
+  'refusal',
+  'thinking',
+  'redacted_thinking',
+] as const;
+/** Anchored, so that only the first bytes of a data URL are looked at. */
+const IMAGE_URL = '^(?:[hH][tT][tT][pP][sS]://[^\\s]|data:image/[a-zA-Z0-9.+-]{1,64};base64,[A-Za-z0-9+/_-])';
+
+const PART = {
+  type: 'object',
+  required: ['type'],
+  properties: {
+    type: { type: 'string', enum: PART_TYPES, [MUST_BE]: `one of ${PART_TYPES.join(', ')}` },
+    text: { type: 'string', [MUST_BE]: 'a string' },
+    image_url: {
+      type: 'object',
+      required: ['url'],
+      properties: {
+        url: {
+          type: 'string',
+          pattern: IMAGE_URL,
+          [MUST_BE]: 'an https URL or a data URL such as "data:image/png;base64,…"',
+        },
+      },
+      [MUST_BE]: 'an object such as {"url": "https://…"}',
+    },
+  },
+  // `required` comes first: the first branch that fails is the one that is reported.
+  allOf: [
+    {
+      anyOf: [
+        { required: ['text'], properties: { text: { [MUST_BE]: 'the text of the part' } } },
+        { properties: { type: { not: { const: 'text' } } } },
+      ],
+    },
+    {
+      anyOf: [
+        { required: ['image_url'], properties: { image_url: { [MUST_BE]: 'an object such as {"url": "https://…"}' } } },
+        { properties: { type: { not: { const: 'image_url' } } } },
+      ],
+    },
+  ],
+  [MUST_BE]: 'an object with a type, such as {"type": "text", "text": "…"}',
+};
+
+export const messageSchema = {
+  type: 'object',
+  required: ['role'],
+  properties: {
+    role: { type: 'string', enum: ROLES, [MUST_BE]: `one of ${ROLES.join(', ')}` },
+    content: { type: ['string', 'array', 'null'], items: PART, [MUST_BE]: 'a string or an array of parts' },
+    tool_calls: {
+      type: ['array', 'null'],
+      items: { type: 'object', [MUST_BE]: 'an object' },
+      [MUST_BE]: 'an array of tool calls',
+    },
+  },
+  // An assistant message may be nothing but tool calls, and a function result may be null.
+  anyOf: [
+    {
+      required: ['content'],
+      properties: { content: { type: ['string', 'array'], [MUST_BE]: 'a string or an array of parts' } },
+    },
+    { properties: { role: { enum: ['assistant', 'function'] } } },
+  ],
+  [MUST_BE]: 'an object with role and content',
+};

@@ -1,0 +1,138 @@
+import { foldName } from '#wire';
+import type { ChatBody, ContentPart } from './chat-schema.ts';
+import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './field-names.ts';
+
+/** The size of a call's prompt, measured once. */
+export interface PromptSize {
+  /**
+   * UTF-8 bytes of all text and of everything else except images. No tokenizer that works on bytes makes more
+   * tokens of them.
+   */
+  readonly bytes: number;
+  readonly messages: number;
+  readonly images: number;
+  readonly audio: boolean;
+  readonly video: boolean;
+  readonly tools: boolean;
+}
+
+/**
+ * Chat templates add tokens around each message, and around the whole (a default system prompt, dates, the preamble
+ * of tools).
+ */
+const TOKENS_PER_MESSAGE = 16;
+const TOKENS_PER_CALL = 64;
+const TOKENS_OF_TOOLS = 512;
+/**
+ * An image is billed by its tokens where it has no price of its own, and reported among the prompt's tokens in
+ * either case.
+ */
+const TOKENS_PER_IMAGE = 2048;
+
+/**
+ * Fields of a body that no provider makes prompt tokens of. Any other field may be passed through, and some servers
+ * put it before the model (documents, a template).
+ */
+const NO_PROMPT: ReadonlySet<string> = new Set([
+  ...FOR_THE_GATEWAY,
+  ...FOR_ANOTHER_ROUTER,
+  'model',
+  'messages',
+  'stream',
+  'stream_options',
+  'stop',
+  'user',
+  'logit_bias',
+  'tool_choice',
+  'function_call',
+  'modalities',
+  'reasoning',
+  'reasoning_effort',
+  'service_tier',
+  'safety_identifier',
+  'prompt_cache_key',
+  'verbosity',
+]);
+/** Fields of a content part that are measured by themselves. */
+const PART_FIELDS: ReadonlySet<string> = new Set(['type', 'text', 'image_url']);
+/** Fields of a message that hold no image, so that most are not looked at twice. */
+const MESSAGE_FIELDS: ReadonlySet<string> = new Set(['role', 'content', 'name', 'tool_calls', 'tool_call_id']);
+/** Folded names by which servers take images beside the messages. */
+const IMAGES: ReadonlySet<string> = new Set([
+  'image',
+  'images',
+  'imageurl',
+  'imageurls',
+  'imagedata',
+  'inputimage',
+  'inputimages',
+]);
+
+export function measurePrompt(body: ChatBody): PromptSize {
+  let bytes = 0;
+  let images = 0;
+  let audio = false;
+  let video = false;
+  for (const message of body.messages) {
+    for (const field in message) {
+      const value = message[field];
+      if (typeof value === 'string') bytes += Buffer.byteLength(value);
+      else if (field === 'content' && Array.isArray(value)) {
+        for (const part of value as ContentPart[]) {
+          images += imagesOf(part);
+          if (part.type === 'image_url' || part.type === 'text') {
+            if (part.text !== undefined) bytes += Buffer.byteLength(part.text);
+            for (const name in part) if (!PART_FIELDS.has(name)) bytes += valueBytes(part[name]);
+          } else {
+            audio ||= part.type === 'input_audio' || part.type === 'audio_url';
+            video ||= part.type === 'video_url';
+            bytes += jsonBytes(part);
+          }
+        }
+      } else bytes += jsonBytes(value);
+      if (!MESSAGE_FIELDS.has(field) && isImage(field)) images += countOf(value);
+    }
+  }
+  const tools = (body.tools?.length ?? 0) > 0 || body['functions'] !== undefined;
+  for (const field in body) {
+    if (NO_PROMPT.has(field)) continue;
+    bytes += valueBytes(body[field]);
+    if (IMAGES.has(foldName(field))) images += countOf(body[field]);
+  }
+  return { bytes, messages: body.messages.length, images, audio, video, tools };
+}
+
+/** Images of a part: whatever its type says, a server may go by the member that it finds. */
+function imagesOf(part: ContentPart): number {
+  let images = part.type === 'image_url' ? 1 : 0;
+  for (const name in part) {
+    if (name === 'type' || name === 'text' || !isImage(name)) continue;
+    images = Math.max(images, countOf(part[name]));
+  }
+  return images;
+}
+
+const isImage = (name: string): boolean => foldName(name).includes('image');
+
+const countOf = (value: unknown): number =>
+  Array.isArray(value) ? value.length : value === null || value === undefined ? 0 : 1;
+
+/** The most prompt tokens that this prompt can be, in a context of `contextLength`. */
+export function promptTokensMax(size: PromptSize, contextLength: number): number {
+  const tokens =
+    size.bytes +
+    TOKENS_PER_CALL +
+    size.messages * TOKENS_PER_MESSAGE +
+    size.images * TOKENS_PER_IMAGE +
+    (size.tools ? TOKENS_OF_TOOLS : 0);
+  return Math.min(tokens, contextLength);
+}
+
+/** Bytes of text and structures; numbers and switches have none. */
+function valueBytes(value: unknown): number {
+  return typeof value === 'string' ? Buffer.byteLength(value) : typeof value === 'object' ? jsonBytes(value) : 0;
+}
+
+function jsonBytes(value: unknown): number {
+  return value === undefined || value === null ? 0 : Buffer.byteLength(JSON.stringify(value));
+}

@@ -1,0 +1,102 @@
+import { tooLarge, UpstreamFailure } from '#wire';
+import type { ReplyReader } from '#gateway';
+import { createByteOutput } from './byte-output.ts';
+import { completeEnd, cutEnd, overCapEnd, type ReplyContext } from '../reply/chat-end.ts';
+import { malformed, retryAfterOf, toFailure } from '../reply/chat-failure.ts';
+import { createCollector, type Collector } from '../reply/chat-reply-collector.ts';
+import { checkHead, contentTypeOf } from '../reply/chat-reply-reader.ts';
+import { createChunkRewriter } from './chunk-rewriter.ts';
+import { createOutputTally } from './output-tally.ts';
+import { partialReply } from '../reply/partial-reply.ts';
+import { createSseScanner, SseError } from './sse.ts';
+import { asChunk, endHere } from '../reply/whole-reply.ts';
+import { endInWorker } from '../reply/whole-reply-elsewhere.ts';
+
+/**
+ * A stream is not kept, so its bytes on the wire are bounded only by what it says. A token comes with as much as its
+ * consumer asks for: 20 log probabilities are 1.6 KB, beside a letter or two.
+ */
+const WIRE_BYTES_PER_OUTPUT_BYTE = 4096;
+
+export interface StreamReaderOptions {
+  /** Parse every chunk, as a reference for the fast path. */
+  readonly parseAll?: boolean;
+}
+
+/**
+ * Reads a streamed reply. Chunks go out as they come, under our id and the service's name. The chunk that finishes is
+ * held: `end` gives it back with the usage that came with it or after it, so that the last chunk has both once.
+ */
+export function createChatStreamReader(
+  context: ReplyContext,
+  { parseAll = false }: StreamReaderOptions = {},
+): ReplyReader {
+  const output = createByteOutput();
+  const tally = createOutputTally(context.budget);
+  const chunks = createChunkRewriter(context, tally, output, parseAll);
+  const scanner = createSseScanner(chunks.rewrite);
+  let received = 0;
+  let failed = false;
+  let retryAfterS: number | undefined;
+  /** Set when the provider answers a request for a stream with one JSON object. */
+  let whole: Collector | null = null;
+
+  const isOver = (): boolean => chunks.done || chunks.overCap;
+
+  /** Runs `read`; a stream that breaks off throws UpstreamFailure. */
+  function reading(read: () => void): void {
+    try {
+      read();
+    } catch (error) {
+      const failure = error instanceof SseError ? tooLarge(error.message, { cause: error }) : error;
+      failed = !(failure instanceof UpstreamFailure && failure.tooLarge);
+      throw failure;
+    }
+  }
+
+  return {
+    get finished() {
+      return isOver();
+    },
+    head(status, headers) {
+      retryAfterS = retryAfterOf(headers['retry-after']);
+      checkHead(status, headers);
+      if (contentTypeOf(headers).includes('json')) whole = createCollector(context);
+    },
+    failure: (status, body) => toFailure(status, body, retryAfterS),
+    data(chunk, following = 0) {
+      if (whole) {
+        whole.push(chunk);
+        return null;
+      }
+      if (!isOver() && chunk.byteLength > 0) {
+        received += chunk.byteLength;
+        const arrived = chunk.byteLength + following;
+        output.expected = arrived + (arrived >> 3) + 64;
+        const buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+        reading(() => scanner.push(buffer));
+        if (received > context.replyBytesMax + tally.bytes * WIRE_BYTES_PER_OUTPUT_BYTE)
+          throw tooLarge(`its stream is longer than ${context.replyBytesMax} bytes beside what it says`);
+      }
+      return following > 0 ? null : output.take();
+    },
+    get kept() {
+      return whole?.bytes;
+    },
+    endElsewhere: () => whole && endInWorker(context, whole, 'chunk'),
+    end() {
+      if (whole) return endHere(context, whole.take(), 'chunk');
+      if (!isOver()) reading(() => scanner.end());
+      if (chunks.overCap) return overCapEnd(context, chunks.produced('length'));
+      if (chunks.chunks === 0) throw malformed('it ended the stream without a reply');
+      if (!chunks.finishHeld && !chunks.done) throw malformed('it ended the stream before the reply was complete');
+      return completeEnd(context, chunks.produced('stop'));
+    },
+    cut(cut) {
+      if (failed) throw malformed('its stream was broken before it was cut');
+      if (whole) return cutEnd(context, asChunk(partialReply(context, whole.take())), cut);
+      const produced = chunks.produced('length');
+      return chunks.overCap ? overCapEnd(context, produced) : cutEnd(context, produced, cut);
+    },
+  };
+}

@@ -1,0 +1,163 @@
+import type { ByteOutput } from './byte-output.ts';
+import type { Produced, ReplyContext } from '../reply/chat-end.ts';
+import { failedByItsOwnWords } from '../reply/chat-failure.ts';
+import { cutDeltas } from '../caps/output-bound.ts';
+import { createKnownForms } from './known-forms.ts';
+import { roomOf, type OutputTally } from './output-tally.ts';
+import { choicesOf, parseChunk } from './parse-chunk.ts';
+import { createStreamedChoices } from './streamed-choices.ts';
+
+type Json = Record<string, unknown>;
+
+/** Rewrites a provider's events as ours. */
+interface ChunkRewriter {
+  /** Chunks that had a choice. */
+  readonly chunks: number;
+  /** The provider sent `[DONE]`. */
+  readonly done: boolean;
+  /** A chunk that finishes a choice is kept back, for the usage. */
+  readonly finishHeld: boolean;
+  /** The output ran past its budget. Nothing is read after that. */
+  readonly overCap: boolean;
+  /** Takes the payload of one event and writes its chunk to the output. Returns false after the last one. */
+  rewrite(bytes: Buffer, start: number, end: number): boolean;
+  /** The reply so far. `finish` is the reason for a choice that the provider has not finished. */
+  produced(finish: 'length' | 'stop'): Produced;
+}
+
+/** `parseAll`: known forms are not used, as a reference for them. */
+export function createChunkRewriter(
+  context: ReplyContext,
+  tally: OutputTally,
+  output: ByteOutput,
+  parseAll: boolean,
+): ChunkRewriter {
+  const stamp = createStamp(context);
+  const choicesRead = createStreamedChoices(context.callId, tally);
+  const forms = createKnownForms(tally);
+  let chunks = 0;
+  let claim: unknown = null;
+  let held: Json | null = null;
+  let done = false;
+  let overCap = false;
+
+  /** Returns false when the output ran past its budget. */
+  function take(text: string, chunk: Json): boolean {
+    if (chunk['error']) throw failedByItsOwnWords(chunk['error']);
+    const claims = takeClaim(chunk);
+    const choices = choicesOf(chunk);
+    if (!choices) return true;
+    stamp(chunk);
+    if (choices.length === 0) {
+      if (held) copyMissing(chunk, held);
+      else if (!claims) write(chunk);
+      return true;
+    }
+    chunks++;
+    const room = roomOf(tally);
+    const { finishes, opensCall } = choicesRead.read(chunk, choices);
+    // A new call changes what an index stands for.
+    if (opensCall) forms.forget();
+    if (roomOf(tally) < 0) {
+      writeWordsThatFit(chunk, room);
+      overCap = true;
+      return false;
+    }
+    if (finishes) {
+      if (held) write(held);
+      held = chunk;
+      return true;
+    }
+    write(chunk);
+    if (!parseAll && !claims && !opensCall) forms.learn(text, chunk);
+    return true;
+  }
+
+  /**
+   * The latest claim counts: some providers report a running total. It is taken out of the chunk, as the last chunk
+   * alone carries usage.
+   */
+  function takeClaim(chunk: Json): boolean {
+    const given = chunk['usage'];
+    if (given !== undefined) chunk['usage'] = undefined;
+    if (given === undefined || given === null) return false;
+    claim = given;
+    return true;
+  }
+
+  function write(chunk: Json): void {
+    output.writeText(`data: ${JSON.stringify(chunk)}\n\n`);
+  }
+
+  function writeWordsThatFit({ id, object, created, model, provider, choices }: Json, room: number): void {
+    const fitting = cutDeltas(choices as Json[], room);
+    if (fitting.length > 0) write({ id, object, created, model, provider, choices: fitting });
+  }
+
+  /** The last chunk of a stream that ended without one. */
+  function madeUpFinish(reason: string): Json {
+    const chunk: Json = { choices: [{ index: 0, delta: {}, finish_reason: reason }] };
+    stamp(chunk);
+    return chunk;
+  }
+
+  return {
+    get chunks() {
+      return chunks;
+    },
+    get done() {
+      return done;
+    },
+    get finishHeld() {
+      return held !== null;
+    },
+    get overCap() {
+      return overCap;
+    },
+    rewrite(bytes, start, end) {
+      if (forms.rewrite(bytes, start, end, output)) {
+        chunks++;
+        return true;
+      }
+      const text = bytes.toString('utf8', start, end);
+      if (bytes[start] === 0x5b && text.trim() === '[DONE]') {
+        done = true;
+        return false;
+      }
+      return take(text, parseChunk(bytes.subarray(start, end), text));
+    },
+    produced(finish) {
+      const body = held ?? madeUpFinish(overCap || tally.bytes > 0 ? finish : 'error');
+      return {
+        body,
+        before: output.take(),
+        claim,
+        outputBytes: tally.bytes,
+        otherBytes: tally.otherBytes,
+        finishReasons: [...choicesRead.finishReasons.values()],
+        choices: Math.max(1, choicesRead.finishReasons.size),
+        malformed: !held && !overCap,
+        overCap,
+      };
+    },
+  };
+}
+
+function copyMissing(from: Json, to: Json): void {
+  for (const key of Object.keys(from)) if (!(key in to)) to[key] = from[key];
+}
+
+/** Sets the members that every chunk of a stream has alike. */
+function createStamp({ callId, service, provider, created: fallback }: ReplyContext): (chunk: Json) => void {
+  let created: number | null = null;
+  return (chunk) => {
+    chunk['id'] = callId;
+    chunk['object'] = 'chat.completion.chunk';
+    if (typeof chunk['created'] !== 'number') chunk['created'] = created ?? fallback;
+    created ??= chunk['created'] as number;
+    chunk['model'] = service;
+    chunk['provider'] = provider;
+    // A text or absent, by the published schema of chunks. A whole reply has null.
+    if (chunk['system_fingerprint'] === null) chunk['system_fingerprint'] = undefined;
+  };
+}

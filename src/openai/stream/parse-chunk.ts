@@ -1,0 +1,33 @@
+import { GatewayError, parseJson, tooLarge, TooMuchStructure, type JsonLimits } from '#wire';
+import { malformed } from '../reply/chat-failure.ts';
+
+type Json = Record<string, unknown>;
+
+const EVENT_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 10_000, jsonElementsMax: 100_000, repairText: true };
+
+/** Parses one event of a stream. Throws UpstreamFailure for anything but a JSON object of a bounded structure. */
+export function parseChunk(bytes: Buffer, text: string): Json {
+  let parsed: unknown;
+  try {
+    // Most events are too small to hold a structure that is expensive to build.
+    parsed = bytes.length < 4096 ? JSON.parse(text) : parseJson(bytes, EVENT_LIMITS);
+  } catch (error) {
+    if (error instanceof TooMuchStructure)
+      throw tooLarge('its stream has an event with more structure than is read', { cause: error });
+    if (error instanceof SyntaxError || error instanceof GatewayError)
+      throw malformed('its stream has an event that is not valid JSON', error);
+    throw error;
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    throw malformed('its stream has an event that is no JSON object');
+  return parsed as Json;
+}
+
+/** The choices of a chunk; empty where it has usage alone; null for an event that is not a chunk. */
+export function choicesOf(chunk: Json): readonly Json[] | null {
+  const { choices } = chunk;
+  if (!Array.isArray(choices)) return null;
+  if (choices.some((choice) => typeof choice !== 'object' || choice === null))
+    throw malformed('its stream has a choice that is no object');
+  return choices as readonly Json[];
+}

@@ -1,0 +1,101 @@
+import { GatewayError } from '#wire';
+import { escrowOf, formatUsd, type Ledger } from '#billing';
+import type { Consumer, ConsumerStore } from '#auth';
+import { localAccount, needsNoMaking, parseAccountId, toCaip10 } from '#auth/accounts';
+import { objectOf } from '../answer-schemas.ts';
+
+export interface AdminAccountsDeps {
+  /** CAIP-2 ids of the gateway's own chains, on which contract wallets sign in. */
+  readonly networks: readonly string[];
+  readonly consumers: ConsumerStore;
+  readonly ledger: Pick<Ledger, 'balance'>;
+}
+
+/** `createdAt` is null for an account that has money and was never registered. */
+type FoundAccount = Omit<Consumer, 'createdAt'> & { readonly createdAt: number | null };
+
+export const accountSchema = objectOf(
+  {
+    id: { type: 'string', description: 'Name of the account in the ledger, and in these paths.' },
+    caip_account_id: { type: 'string', description: 'CAIP-10.' },
+    label: { type: 'string' },
+    created_at: { type: ['string', 'null'] },
+    balance_micro_usdc: { type: 'integer' },
+    locked_micro_usdc: { type: 'integer', description: 'Reserved for running calls.' },
+    balance_usd: { type: 'string' },
+    total_credits_micro_usdc: { type: 'integer' },
+    total_usage_micro_usdc: { type: 'integer' },
+  },
+  ['total_credits_micro_usdc', 'total_usage_micro_usdc'],
+);
+
+export const accountParams = objectOf({
+  id: {
+    type: 'string',
+    description: 'Account id: `tollgate:local:<name>`, `oauth:<issuer>:<subject>`, or a wallet in CAIP-10.',
+  },
+});
+
+/** An account as the operator sees it. */
+export async function viewAccount({ account, label, createdAt }: FoundAccount, deps: AdminAccountsDeps) {
+  const balance = await deps.ledger.balance(escrowOf(account));
+  return {
+    id: account,
+    caip_account_id: toCaip10(account, deps.networks),
+    label,
+    created_at: createdAt === null ? null : new Date(createdAt).toISOString(),
+    balance_micro_usdc: Number(balance?.available ?? 0n),
+    locked_micro_usdc: Number(balance?.locked ?? 0n),
+    balance_usd: formatUsd(balance?.available ?? 0n),
+  };
+}
+
+/**
+ * The account of an id in a path: registered, a wallet's or a subject's, or with money. Throws GatewayError
+ * `not_found`, and `invalid_request` for an address on a chain that may be a wallet's or a contract's.
+ */
+export async function findAccount(id: string, deps: AdminAccountsDeps): Promise<FoundAccount> {
+  const account = await accountNamed(id, deps);
+  const consumer = account === null ? null : await deps.consumers.find(account);
+  if (consumer) return consumer;
+  if (account === null || !(needsNoMaking(account) || (await deps.ledger.balance(escrowOf(account)))))
+    throw new GatewayError('not_found', 'Account not found');
+  return { account, label: '', createdAt: null };
+}
+
+/** An address that may be a wallet's or a contract's is taken for the one that has an account, if only one has. */
+async function accountNamed(id: string, { networks, consumers, ledger }: AdminAccountsDeps): Promise<string | null> {
+  try {
+    return parseAccountId(id, networks);
+  } catch (error) {
+    const both = [parseAccountId(id), parseAccountId(`contract:${id}`)].filter((account) => account !== null);
+    const there = await Promise.all(
+      both.map(
+        async (account) => (await consumers.isKnown(account)) || (await ledger.balance(escrowOf(account))) !== null,
+      ),
+    );
+    const known = both.filter((_, index) => there[index]);
+    if (known.length === 1) return known[0]!;
+    throw error;
+  }
+}
+
+export interface NewAccountBody {
+  readonly name?: string;
+  readonly account?: string;
+  readonly label?: string;
+}
+
+/** The id that a new account is to have. Throws GatewayError `invalid_request`. */
+export function newAccountId({ name, account }: NewAccountBody, contractNetworks: readonly string[]): string {
+  if ((name === undefined) === (account === undefined))
+    throw new GatewayError('invalid_request', 'Give either name or account', { param: 'name' });
+  if (name !== undefined) return localAccount(name);
+  const parsed = parseAccountId(account!, contractNetworks);
+  if (parsed !== null) return parsed;
+  throw new GatewayError(
+    'invalid_request',
+    'account is neither a wallet in CAIP-10 (eip155:… in lower case or with its checksum, or solana:…) nor tollgate:local:<name> nor oauth:<issuer>:<subject>',
+    { param: 'account' },
+  );
+}

@@ -1,0 +1,113 @@
+import type { FastifyInstance, FastifySchema } from 'fastify';
+import { DEVELOPMENT_ACCOUNT } from '#auth/accounts';
+import {
+  changeKey,
+  createKey,
+  deletedKeySchema,
+  deleteKey,
+  keyListSchema,
+  keyParams,
+  listKeys,
+  newKeySchema,
+  oneKeySchema,
+  type KeysDeps,
+} from './account-keys.ts';
+import { accountParams, findAccount, type AdminAccountsDeps } from './admin-accounts.ts';
+import { keyBodyProperties, keyChangesSchema, parseKeyBody, type KeyBody } from './key-view.ts';
+import { pageSchema, type Page } from './page.ts';
+
+type AdminKeysDeps = AdminAccountsDeps & KeysDeps;
+
+interface AccountParams {
+  readonly id: string;
+}
+interface KeyParams extends AccountParams {
+  readonly hash: string;
+}
+interface NewKeyBody extends KeyBody {
+  readonly development?: boolean;
+}
+
+const KEYS = '/accounts/:id/keys';
+const KEY = '/accounts/:id/keys/:hash';
+const ofAKey = keyParams(accountParams.properties);
+
+/** Adds the keys of each account to `app`, which lets only the operator pass. `common` is in every description. */
+export function addAdminKeyRoutes(app: FastifyInstance, deps: AdminKeysDeps, common: FastifySchema): void {
+  createAccountKey(app, deps, common);
+  listAccountKeys(app, deps, common);
+  changeAccountKey(app, deps, common);
+  deleteAccountKey(app, deps, common);
+}
+
+function createAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: FastifySchema): void {
+  const development = {
+    type: 'boolean',
+    description: 'A key for play money, which production refuses. Every key of the account `dev` is one.',
+  };
+  const schema = {
+    ...common,
+    summary: 'Create a key for an account',
+    params: accountParams,
+    body: {
+      type: ['object', 'null'],
+      additionalProperties: false,
+      examples: [{ name: 'laptop', limit: 5, limit_reset: 'monthly' }],
+      properties: { ...keyBodyProperties, development },
+    },
+    response: { 201: newKeySchema },
+  };
+  app.post<{ Params: AccountParams; Body: NewKeyBody | undefined }>(
+    KEYS,
+    { schema },
+    async ({ params, body }, reply) => {
+      const { account } = await findAccount(params.id, deps);
+      // Play money stays play money: a production gateway on the same database must refuse every key to it.
+      const kind = body?.development || account === DEVELOPMENT_ACCOUNT ? 'development' : 'live';
+      return reply.code(201).send(await createKey(deps, account, kind, body));
+    },
+  );
+}
+
+function listAccountKeys(app: FastifyInstance, deps: AdminKeysDeps, common: FastifySchema): void {
+  const schema = {
+    ...common,
+    summary: "List an account's keys",
+    params: accountParams,
+    querystring: pageSchema,
+    response: { 200: keyListSchema },
+  };
+  app.get<{ Params: AccountParams; Querystring: Page }>(KEYS, { schema }, async ({ params, query }) => {
+    const { account } = await findAccount(params.id, deps);
+    return listKeys(deps, account, query);
+  });
+}
+
+function changeAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: FastifySchema): void {
+  const schema = {
+    ...common,
+    summary: 'Change a key of an account',
+    description: 'Changes what is given and leaves the rest. A disabled key is refused until it is enabled again.',
+    params: ofAKey,
+    body: keyChangesSchema,
+    response: { 200: oneKeySchema },
+  };
+  app.patch<{ Params: KeyParams; Body: KeyBody | undefined }>(KEY, { schema }, async ({ params, body }) => {
+    const { account } = await findAccount(params.id, deps);
+    return changeKey(deps, account, params.hash, parseKeyBody(body ?? {}, deps.now()));
+  });
+}
+
+function deleteAccountKey(app: FastifyInstance, deps: AdminKeysDeps, common: FastifySchema): void {
+  const schema = {
+    ...common,
+    summary: 'Delete a key of an account',
+    description: 'Revokes it for ever: at once here, within a second on every other gateway.',
+    params: ofAKey,
+    response: { 200: deletedKeySchema },
+  };
+  app.delete<{ Params: KeyParams }>(KEY, { schema }, async ({ params }) => {
+    const { account } = await findAccount(params.id, deps);
+    return deleteKey(deps.keys, account, params.hash);
+  });
+}

@@ -1,0 +1,59 @@
+import { GatewayError } from '#wire';
+import { formatUsd, type MicroUsd } from '#billing';
+import type { Chain, Deposit, SignedPayment } from '#chains';
+import { canonical, type Caller, type PaymentSlip } from '#gateway';
+
+/** Bounds of one payment. */
+export interface TopupBounds {
+  readonly least: MicroUsd;
+  readonly most: MicroUsd;
+}
+
+/**
+ * How long a payment alone says who asks. It is long enough to repeat the request that the payment came with, and
+ * too short for a reader of the chain to guess what that request asked for.
+ */
+const SAYS_WHO_MS = 900_000;
+export const refused = (message: string) => new GatewayError('payment_verification_failed', message);
+
+/** The account of a payment that is kept already, for the request that it came with. */
+export function knownOwner(deposit: Deposit, signed: SignedPayment, slip: PaymentSlip, now: number): string {
+  const { account, payment, request, createdAt } = deposit;
+  const same = payment !== null && canonical(payment.payload) === canonical(signed.payload);
+  if (account === null || !same || request !== slip.request)
+    throw refused('This payment was used before, for something else: sign a new one');
+  if (now - createdAt > SAYS_WHO_MS)
+    throw refused('This payment was used long ago: sign a new one, or sign in with the wallet to use its balance');
+  return account;
+}
+
+/** Throws for a caller who cannot be credited with it. `account`: the paying wallet's. */
+export function checkPayer(caller: Caller, account: string, signed: SignedPayment, chain: Chain): void {
+  if (caller.wallet !== null && account !== caller.account)
+    throw refused(
+      `The payment is of wallet ${signed.payer}, and another one is signed in: pay with the wallet that is signed in`,
+    );
+  const memo = signed.requirements.extra['memo'];
+  // On chains where the payment says whom it is for.
+  if (typeof memo === 'string' && memo !== caller.account)
+    throw refused(`The payment is for account ${memo.slice(0, 128)}, not for this one: ask for the terms again`);
+  // Wallets sign payments for themselves without a memo: such a payment must not be credited to whoever else gets
+  // hold of it.
+  if (chain.paymentsNameAccounts && account !== caller.account && signed.memo !== caller.account)
+    throw refused(
+      `The payment does not say that it is for account ${caller.account}: sign one with the memo of the terms (extra.memo), or sign in with the wallet that pays`,
+    );
+}
+
+/** Throws for a payment of too little or too much. */
+export function checkAmount(signed: SignedPayment, needed: MicroUsd, { least, most }: TopupBounds): void {
+  const { amount } = signed;
+  const right = needed > least ? needed : least;
+  if (amount < right)
+    throw new GatewayError(
+      'insufficient_payment',
+      `The payment is ${formatUsd(amount)} USDC; it has to be ${formatUsd(right)} USDC at least`,
+    );
+  if (amount > most)
+    throw refused(`The payment is ${formatUsd(amount)} USDC; at most ${formatUsd(most)} USDC are taken at once`);
+}

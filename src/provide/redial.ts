@@ -1,0 +1,117 @@
+import { createBackoff } from './backoff.ts';
+import type { Ending } from './connection.ts';
+import type { Log } from './log.ts';
+
+/**
+ * Why a proxy ended, as exit code of its process: closed as asked, registration refused, not allowed here, replaced
+ * by a newer connection.
+ */
+export const EXIT = { closed: 0, refused: 1, forbidden: 2, replaced: 3 } as const;
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** Milliseconds until the next dial, or the code to end with. */
+export type Next = { readonly wait: number } | { readonly exit: ExitCode };
+
+export interface RedialOptions {
+  /** URL of the router, for the log. */
+  readonly router: string;
+  /** The credential is an API key: it cannot become right later, as a wallet's clock can. */
+  readonly byKey: boolean;
+  /** Longest wait after a refused credential, and for what the router asked for. */
+  readonly unauthorizedMs: number;
+  readonly random: () => number;
+  readonly log: Log;
+}
+
+/** Decides what follows a connection that ended, and logs it. */
+export interface Redial {
+  /** The router accepted the credential. */
+  accepted(): void;
+  /** `readyMs`: how long calls could come on the connection; null where none could. */
+  after(ending: Ending, readyMs: number | null): Next;
+}
+
+type Facts = Readonly<Record<string, unknown>>;
+
+/** A connection that was ready this long was a good one: the next dial is a first one. */
+const STEADY_MS = 10_000;
+/** Clocks that differ by more than this make a sign-in invalid. */
+const SKEW_MS = 20_000;
+/** Dials with an API key that was never accepted, before the key counts as wrong, and the time between them. */
+const KEY_TRIES = 3;
+const KEY_AGAIN_MS = 1_000;
+
+export function createRedial({ router, byKey, unauthorizedMs, random, log }: RedialOptions): Redial {
+  const backoff = createBackoff(random);
+  let accepted = false;
+  /** Dials in a row that were refused with 401. */
+  let unauthorized = 0;
+
+  const again = (facts: Facts, text: string, wait = backoff.next()): Next => {
+    log.warn({ router, ...facts, again_in_ms: wait }, text);
+    return { wait };
+  };
+  const exit = (code: ExitCode, facts: Facts, text: string): Next => {
+    log.error(facts, text);
+    return { exit: code };
+  };
+
+  /** A key that was never accepted is wrong. Another credential may be refused for a while. */
+  function afterUnauthorized(facts: Facts, skewMs: number | null): Next {
+    unauthorized += 1;
+    const isNewKey = byKey && !accepted;
+    if (isNewKey && unauthorized >= KEY_TRIES)
+      return exit(
+        EXIT.forbidden,
+        { router, ...facts },
+        'the router does not accept this API key; correct router.api_key and start again',
+      );
+    const clock = skewMs !== null && Math.abs(skewMs) > SKEW_MS ? { hint: clockHint(skewMs) } : {};
+    const wait = isNewKey ? Math.min(KEY_AGAIN_MS, unauthorizedMs) : unauthorizedMs;
+    return again({ ...facts, ...clock }, 'the router does not accept the credential', wait);
+  }
+
+  function afterRejection({ status, message, retryAfterMs, skewMs }: Extract<Ending, { kind: 'rejected' }>): Next {
+    const facts = { status, message };
+    if (status === 403) return exit(EXIT.forbidden, { router, ...facts }, 'this provider may not connect here');
+    if (status === 401) return afterUnauthorized(facts, skewMs);
+    unauthorized = 0;
+    if (status === 426) return again(facts, 'what is between here and the router passes no WebSockets on');
+    if (status === 404 || (status >= 300 && status < 400))
+      return again({ ...facts, hint: 'is router.url right?' }, 'no router takes providers there');
+    // On top of what the router asked for, so that proxies that were told the same do not come back at once.
+    const wait = Math.min(retryAfterMs ?? 0, unauthorizedMs) + backoff.next();
+    return again(facts, 'the router takes no connection now', wait);
+  }
+
+  return {
+    accepted() {
+      accepted = true;
+    },
+    after(ending, readyMs) {
+      if (readyMs !== null && readyMs >= STEADY_MS) backoff.reset();
+      switch (ending.kind) {
+        case 'lost':
+          return again({ why: ending.why }, 'no connection to the router');
+        case 'draining':
+          return again({}, 'the router stops: running calls go on, dialling anew');
+        case 'replaced':
+          return exit(EXIT.replaced, { router }, 'another proxy with the same credential took over; this one ends');
+        case 'refused':
+          for (const { key, wrong, right } of ending.problems) log.error({ key, wrong, right }, 'the router refused');
+          return exit(
+            EXIT.refused,
+            { why: ending.message },
+            'the router refused the services; correct the file and start again',
+          );
+        case 'rejected':
+          return afterRejection(ending);
+      }
+    },
+  };
+}
+
+function clockHint(skewMs: number): string {
+  const seconds = Math.round(Math.abs(skewMs) / 1000);
+  return `the clock of this machine is ${seconds} s ${skewMs > 0 ? 'ahead of' : 'behind'} the router's`;
+}

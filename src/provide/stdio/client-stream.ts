@@ -1,0 +1,79 @@
+import type { ServerHttp2Stream } from 'node:http2';
+import { breakOff } from '../own-reply.ts';
+import { MESSAGE_BYTES_MAX } from './child-process.ts';
+import type { Message } from './json-rpc.ts';
+import { beginEvents, eventOf, EVENTS_BYTES_MAX, isOpen } from './reply.ts';
+import { createWaiting } from './waiting.ts';
+
+/** Bytes of requests and responses that a client may leave unread. */
+const UNREAD_BYTES_MAX = 2 * MESSAGE_BYTES_MAX;
+
+/**
+ * The stream on which a client takes messages that belong to none of its requests, and the messages that wait for it.
+ */
+export interface ClientStream {
+  /** Whether the client has opened its stream. */
+  isAttached(): boolean;
+  /** False when the client has a stream already. `closed` is called when this one closes. */
+  attach(stream: ServerHttp2Stream, closed: () => void): boolean;
+  /** Sends a message, or keeps it for the next stream. */
+  send(message: Message): void;
+  /** Takes the server's requests out of what waits, to be sent on another stream. */
+  takeRequests(): readonly string[];
+  end(): void;
+  breakOff(): void;
+}
+
+/** `over` is called when the client does not take what must not be lost. */
+export function createClientStream(over: (why: string) => void): ClientStream {
+  const waiting = createWaiting({ notificationsMax: EVENTS_BYTES_MAX, restMax: UNREAD_BYTES_MAX });
+  let attached: ServerHttp2Stream | null = null;
+
+  function detach(): ServerHttp2Stream | null {
+    const stream = attached;
+    attached = null;
+    return stream;
+  }
+
+  return {
+    isAttached: () => attached !== null,
+    attach(stream, closed) {
+      if (attached) return false;
+      attached = stream;
+      stream.on('close', () => {
+        if (attached === stream) attached = null;
+        closed();
+      });
+      beginEvents(stream);
+      for (const text of waiting.takeAll()) stream.write(eventOf(text));
+      return true;
+    },
+    send(message) {
+      const stream = attached;
+      if (stream && isOpen(stream))
+        writeWithin(message, stream.writableLength, (text) => stream.write(eventOf(text)), over);
+      else if (!waiting.put(message)) over('the client does not take what the tool asks of it');
+    },
+    takeRequests: waiting.takeRequests,
+    end() {
+      const stream = detach();
+      if (stream && isOpen(stream)) stream.end();
+    },
+    breakOff() {
+      const stream = detach();
+      if (stream) breakOff(stream);
+    },
+  };
+}
+
+/** Writes a message to a client that has left `unread` bytes: a notification is dropped where that is much. */
+export function writeWithin(
+  { kind, text }: Message,
+  unread: number,
+  write: (text: string) => void,
+  over: (why: string) => void,
+): void {
+  if (kind === 'notification' && unread > EVENTS_BYTES_MAX) return;
+  if (unread > UNREAD_BYTES_MAX) return over('the client does not read');
+  write(text);
+}

@@ -1,0 +1,34 @@
+import type { CommandTarget } from '#config';
+import type { Log } from '../log.ts';
+import { startChild, type Child } from './child-process.ts';
+import { parseMessage, type Message } from './json-rpc.ts';
+
+export interface ProcessOptions {
+  readonly service: string;
+  readonly target: CommandTarget;
+  /** The proxy's own environment. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: Log;
+}
+
+/** How much of a line that is not a message is logged. */
+const GARBAGE_CHARS_SHOWN = 200;
+
+/** Starts a tool's process, which writes one JSON-RPC message a line. Other lines are logged and skipped. */
+export function startMessageProcess(
+  { service, target, env, log }: ProcessOptions,
+  take: (message: Message) => void,
+): Child {
+  return startChild({
+    target,
+    env,
+    line(text) {
+      const message = parseMessage(text);
+      if (message) return take(message);
+      const facts = { service, text: text.slice(0, GARBAGE_CHARS_SHOWN) };
+      log.warn(facts, 'the tool wrote a line that is no JSON-RPC; it is passed over');
+    },
+    tooLong: () => log.warn({ service }, 'the tool wrote a line that is too long; it is passed over'),
+    complaint: (text) => log.info({ service, text }, 'the tool says'),
+  });
+}

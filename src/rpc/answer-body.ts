@@ -1,0 +1,129 @@
+import type { FastifyRequest } from 'fastify';
+import { GatewayError, type JsonLimits } from '#wire';
+import type { Pipeline, ReplyHold } from '#gateway';
+import type { Context } from './dispatch.ts';
+import type { Entry } from './entry.ts';
+import { CODE, toRpcFault } from './errors-rpc.ts';
+import { carriedOf, hasCredential } from './headers.ts';
+import { createKeptReplies } from './kept-replies.ts';
+import type { Offered } from './offer-methods.ts';
+import { errorOf, namelessError, replyText } from './outcome.ts';
+import { type Body, readBody } from './read-body.ts';
+import { refused, runBatch } from './run-batch.ts';
+
+/** An HTTP reply whose body is written piece by piece. A reply without pieces is HTTP 204. */
+export interface Reply {
+  readonly pieces: readonly Buffer[];
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface AnswerOptions {
+  readonly pipeline: Pick<Pipeline, 'visitor' | 'count'>;
+  /** Opens an account of memory for the replies of one request. */
+  readonly hold: (account: string) => ReplyHold;
+  readonly limits: JsonLimits;
+  /** Longest reply to a batch. */
+  readonly replyBytesMax: number;
+  readonly offered: () => Offered;
+  readonly report: (error: unknown, request: FastifyRequest) => void;
+}
+
+/** `holds` takes what the reply keeps in memory, to be released once the client has taken it. */
+export type AnswerBody = (
+  request: FastifyRequest,
+  gone: AbortSignal,
+  holds: (hold: ReplyHold) => void,
+) => Promise<Reply>;
+
+const REQUEST_ID_CHARS_MAX = 128;
+const SILENCE: Reply = { pieces: [], status: 204, headers: {} };
+const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')];
+
+/** Runs the entries of a body. Rejects with GatewayError where the body as a whole is refused. */
+export function createAnswerBody(options: AnswerOptions): AnswerBody {
+  const { pipeline, limits, replyBytesMax, report } = options;
+
+  async function answerOne(entry: Entry, { dispatch, isBilled }: Offered, context: Context, hold: ReplyHold) {
+    if (entry.kind === 'silent') return SILENCE;
+    if (entry.kind === 'refused') return plain(replyText(entry.idText, refused(entry)));
+    const { idText, method } = entry.message;
+    const run = () => dispatch(entry.message, context);
+    const asked = { idText, billed: isBilled(method), run };
+    const { bytes, status, headers } = await createKeptReplies(hold, Infinity).replyTo(asked);
+    return { pieces: [bytes], status, headers };
+  }
+
+  async function answerBatch(
+    entries: readonly Entry[],
+    { dispatch, isBilled, isClosed }: Offered,
+    context: Context,
+    hold: ReplyHold,
+  ): Promise<Reply> {
+    if (context.idempotencyKey !== null) return plain(KEY_OF_BATCH);
+    // One small request of a stranger must not become 50 lookups of a credential that is not there.
+    const needsCredential = (entry: Entry) => entry.kind === 'call' && isClosed(entry.message.method);
+    if (!hasCredential(context.carried) && entries.some(needsCredential)) {
+      const { status, headers } = NO_CREDENTIAL;
+      return { pieces: [Buffer.from(replyText('null', NO_CREDENTIAL))], status, headers };
+    }
+    const replies = await runBatch(entries, {
+      kept: createKeptReplies(hold, replyBytesMax),
+      gone: context.gone,
+      isBilled,
+      run: (message, place) => dispatch(message, { ...context, requestId: idOf(context.requestId, place) }),
+    });
+    if (replies.length === 0) return SILENCE;
+    const pieces = [OPEN, ...replies.flatMap((reply, at) => (at === 0 ? [reply] : [COMMA, reply])), CLOSE];
+    return { pieces, status: 200, headers: {} };
+  }
+
+  return async (request, gone, holds) => {
+    const encoding = request.headers['content-encoding'];
+    if (encoding !== undefined && encoding !== '' && encoding !== 'identity') return plain(COMPRESSED);
+    const body: Body = await readBody((request.body as Buffer | undefined) ?? Buffer.alloc(0), limits);
+    if (body.kind === 'refused') return plain(namelessError(body.error.code, body.error.message));
+    const offered = options.offered();
+    const visitor = await pipeline.visitor(request.headers, request.ip);
+    if (gone.aborted) return SILENCE;
+    const hold = options.hold(visitor.account);
+    holds(hold);
+    const { 'idempotency-key': key } = request.headers;
+    const context: Context = {
+      carried: carriedOf(request.raw.rawHeaders),
+      address: request.ip,
+      requestId: request.id,
+      gone,
+      idempotencyKey: typeof key === 'string' ? key : null,
+      count: () => pipeline.count(visitor, 1),
+      report: (error) => report(error, request),
+    };
+    return body.kind === 'single'
+      ? answerOne(body.entry, offered, context, hold)
+      : answerBatch(body.entries, offered, context, hold);
+  };
+}
+
+const plain = (text: string): Reply => ({ pieces: [Buffer.from(text)], status: 200, headers: {} });
+
+const COMPRESSED = namelessError(CODE.invalidRequest, 'Send the body uncompressed, without content-encoding');
+const KEY_OF_BATCH = namelessError(
+  CODE.invalidRequest,
+  'An Idempotency-Key is of one call: in a batch, give each entry its own in params._meta["tollgate/idempotency-key"]',
+);
+
+const NO_CREDENTIAL = errorOf(
+  toRpcFault(
+    new GatewayError(
+      'unauthorized',
+      'This batch calls for an account: send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…", or sign in with a wallet: /api/v1/auth/nonce shows how',
+      { headers: { 'www-authenticate': 'Bearer, SIWx' } },
+    ),
+  ),
+);
+
+/** The id of an entry's own request, in the log and for its provider. */
+function idOf(requestId: string, place: number): string {
+  const suffix = `-${place}`;
+  return requestId.slice(0, REQUEST_ID_CHARS_MAX - suffix.length) + suffix;
+}

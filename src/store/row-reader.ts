@@ -1,0 +1,42 @@
+import type { Row, Value } from './database.ts';
+
+/** Types that a column has without conversion. */
+type Plain = string | bigint | Uint8Array | null;
+
+/** How to read the properties of T that are not plain. */
+type Conversions<T> = {
+  readonly [Key in keyof T as T[Key] extends Plain ? never : Key]: (value: Value) => T[Key];
+};
+
+export const numberOrNull = (value: Value): number | null => (value === null ? null : Number(value));
+/** Reads a column that is 0 or 1. */
+export const isOne = (value: Value): boolean => value === 1n;
+
+/**
+ * Makes a function that turns a row into a record. Each column becomes the property of its name in camel case:
+ * `created_at` becomes `createdAt`. `names` has the columns whose property is called otherwise.
+ */
+export function rowReader<T>(
+  conversions: Conversions<T>,
+  names: Readonly<Record<string, keyof T & string>> = {},
+): (row: Row) => T {
+  const convert = conversions as Readonly<Record<string, (value: Value) => unknown>>;
+  const properties = new Map<string, string>();
+  const propertyOf = (column: string) => {
+    let property = properties.get(column);
+    if (property === undefined) {
+      property = names[column] ?? column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+      properties.set(column, property);
+    }
+    return property;
+  };
+  return (row) => {
+    const record: Record<string, unknown> = {};
+    for (const column of Object.keys(row)) {
+      const property = propertyOf(column);
+      const value = row[column]!;
+      record[property] = convert[property] ? convert[property](value) : value;
+    }
+    return record as T;
+  };
+}

@@ -1,0 +1,120 @@
+import { loadStatement, type Value } from '#store';
+import { GatewayError } from '#wire';
+import { listCalls } from './settle-calls.ts';
+import type { TaskContext } from './task-context.ts';
+import {
+  contextOf,
+  FIND_TASK,
+  isStorable,
+  keyOf,
+  sees,
+  stateOf,
+  toTask,
+  toTaskRow,
+  type TaskRow,
+} from './task-rows.ts';
+import type { Tasks } from './task.ts';
+
+/** The pause before the first look at a task, and before the next after it was seen to change. Milliseconds. */
+export const FIRST_LOOK_MS = 2_000;
+/** Accounts that are remembered as full, at most. */
+const FULL_MAX = 10_000;
+/** Seconds after which the owner of a full account may try again. */
+const FULL_RETRY_S = 60;
+
+const PUT = loadStatement(import.meta.url, './sql/put-task.sql');
+const JOIN = loadStatement(import.meta.url, './sql/join-task.sql');
+const ADD_CALL = loadStatement(import.meta.url, './sql/add-call.sql');
+const COUNT_OF_ACCOUNT = loadStatement(import.meta.url, './sql/count-live-of-account.sql');
+const NOTE_KEPT = loadStatement(import.meta.url, './sql/note-kept.sql');
+
+/** Begins tasks and adds calls to them. `liveMax`: most tasks of one account that go on at once. */
+export function createTaskStart(
+  { database, ledger, sink, now }: TaskContext,
+  liveMax: number,
+): Pick<Tasks, 'admit' | 'begin'> {
+  /** Accounts whose last task was the last that they may have, so that no other is counted before its calls. */
+  const full = new Set<string>();
+
+  /** Keeps the locks of the task's earlier calls for as long as the task. */
+  async function keepOthers(task: TaskRow, keptUntil: number): Promise<void> {
+    const short = (await listCalls(database, task)).filter(
+      (call) => call.settlement === null && call.keptUntil < task.expiresAt,
+    );
+    if (short.length === 0) return;
+    await Promise.all(short.map(({ callId }) => ledger.keep(callId, keptUntil)));
+    await database.batch(short.map(({ callId }) => ({ statement: NOTE_KEPT, params: [callId, keptUntil] })));
+  }
+
+  return {
+    async admit(account) {
+      if (!full.has(account)) return;
+      const [row] = await database.query(COUNT_OF_ACCOUNT, [account, liveMax]);
+      if (Number(row!['tasks']) < liveMax) return void full.delete(account);
+      throw new GatewayError(
+        'rate_limit_exceeded',
+        `${liveMax} tasks of this account go on, which is as many as it may have: cancel some, or wait for an end`,
+        {
+          retryAfterS: FULL_RETRY_S,
+        },
+      );
+    },
+
+    async begin(task, call) {
+      if (!isStorable(task.taskId))
+        throw new RangeError(
+          'The id of a task has 1 to 256 characters, none of them NUL or half of a pair: refuse others before',
+        );
+      const at = now();
+      const expiresAt = at + task.ttlMs;
+      const keptUntil = expiresAt + slackOf(task.ttlMs);
+      const nextLookAt = Math.min(at + Math.max(FIRST_LOOK_MS, task.pauseMs ?? 0), expiresAt);
+      const { account, run, offerId } = task;
+      const own: Value[] = [...keyOf(task), account, run, offerId];
+      const [put, joined, rows, counted] = await database.batch([
+        {
+          statement: PUT,
+          params: [
+            ...own,
+            task.provider,
+            contextOf(task.contextId),
+            stateOf(task.state),
+            task.notes,
+            at,
+            expiresAt,
+            nextLookAt,
+            FIRST_LOOK_MS,
+            task.askedAt ?? at,
+          ],
+        },
+        {
+          statement: JOIN,
+          params: [...own, call ? 1 : 0, expiresAt, nextLookAt, FIRST_LOOK_MS, task.messageBytes ?? 0],
+        },
+        { statement: FIND_TASK, params: keyOf(task) },
+        { statement: COUNT_OF_ACCOUNT, params: [account, liveMax] },
+        ...(call
+          ? [{ statement: ADD_CALL, params: [...own, call.callId, call.price, at, keptUntil, call.most ?? null] }]
+          : []),
+      ]);
+      const found = toTaskRow(rows![0]!);
+      const isNew = put!.length > 0;
+      if (!isNew && (!sees(found, task) || found.offerId !== offerId)) return 'taken';
+      if (joined!.length === 0) return 'over';
+      if (isNew && Number(counted![0]!['tasks']) >= liveMax) {
+        if (full.size >= FULL_MAX) full.clear();
+        full.add(account);
+      }
+      if (isNew) sink.begun?.(toTask(found));
+      if (call) await ledger.keep(call.callId, keptUntil);
+      if (!isNew) await keepOthers(found, keptUntil);
+      return isNew ? 'begun' : 'known';
+    },
+  };
+}
+
+/**
+ * Locks are kept for longer than their task by this, so that a task of many messages does not have all its locks
+ * prolonged with each. They are given back when the task is given up.
+ */
+const slackOf = (ttlMs: number) => Math.min(Math.floor(ttlMs / 8), 3_600_000);

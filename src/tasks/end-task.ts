@@ -1,0 +1,160 @@
+import { loadStatement, type Value } from '#store';
+import { ONE_CALL, type MeasuredWork, type ReportedUsage } from '#gateway';
+import { FIRST_LOOK_MS } from './begin-task.ts';
+import { endingToText, type Ending } from './ending.ts';
+import { listCalls, settleCalls } from './settle-calls.ts';
+import type { TaskContext } from './task-context.ts';
+import { contextOf, keyOf, stateOf, toTask, toTaskRow, type TaskRow } from './task-rows.ts';
+import type { SeenTask, Sight, Task, TaskCall, TaskKey, Tasks } from './task.ts';
+
+/** After this time somebody else looks whether an end was settled. */
+const SETTLE_MS = 15_000;
+/** The same where a call was left to its own run: its client may take long to read the end of the reply. */
+const OWN_RUN_MS = 120_000;
+
+const NOTE_SIGHT = loadStatement(import.meta.url, './sql/note-sight.sql');
+const END = loadStatement(import.meta.url, './sql/end-task.sql');
+
+/** Ends of tasks: notes what is seen of them, and settles their calls. */
+export interface TaskEnd extends Pick<Tasks, 'saw'> {
+  /**
+   * Ends a task whose time is over: its messages are charged where it has given output, nothing is charged for it
+   * else. null for one that has ended, or has more time by now.
+   */
+  giveUp(key: TaskKey): Promise<Task | null>;
+  /** Settles what of an ended task is not settled, because whoever saw its end broke off. */
+  settleRest(key: TaskKey): Promise<void>;
+}
+
+export function createTaskEnd(context: TaskContext): TaskEnd {
+  const { database, sink, read, now } = context;
+
+  /**
+   * Notes the end for all calls that `task` has; null where it has ended meanwhile, or goes on with another call,
+   * or (`over`) longer.
+   */
+  const end = async (
+    task: TaskRow,
+    sight: Pick<Sight, 'contextId' | 'snapshot'> & { readonly state: string },
+    ending: Ending,
+    over: number,
+    settleMs: number,
+  ) => {
+    const at = now();
+    const params: Value[] = [
+      ...keyOf(task),
+      stateOf(sight.state),
+      contextOf(sight.contextId),
+      sight.snapshot ?? null,
+      at,
+      endingToText(ending),
+      at + settleMs,
+      task.calls,
+      over,
+      task.output ? 1 : 0,
+    ];
+    const [row] = await database.query(END, params);
+    return row ? toTaskRow(row) : null;
+  };
+
+  /** Notes what was seen of a task that goes on. null where it changed meanwhile. */
+  const noteSight = async (row: TaskRow, state: string, sight: Sight): Promise<SeenTask | null> => {
+    const [contextId, output] = [contextOf(sight.contextId), sight.output === true];
+    if (state === row.state && (contextId === null || contextId === row.contextId) && (!output || row.output))
+      return { task: toTask(row), settled: [] };
+    const at = now();
+    const noted = [...keyOf(row), state, contextId, at, at + FIRST_LOOK_MS, FIRST_LOOK_MS, output ? 1 : 0];
+    const [changed] = await database.query(NOTE_SIGHT, noted);
+    return changed ? { task: toTask(toTaskRow(changed)), settled: [] } : null;
+  };
+
+  /** How the task ended, by what was seen of it. */
+  const endingOf = (row: TaskRow, calls: readonly TaskCall[], state: string, sight: Sight): Ending => {
+    const outcome = sight.end === 'cut' && !row.output && sight.output !== true ? 'free' : sight.end!;
+    const work = {
+      elapsedMs: Math.max(0, now() - row.askedAt),
+      bytesIn: row.sentBytes,
+      bytesOut: sight.bytes ?? 0,
+    };
+    const used =
+      outcome === 'free'
+        ? new Map<string, ReportedUsage>()
+        : usageOfCalls(calls, sight, work, outcome === 'complete' ? UNREPORTED : UNTOLD);
+    return { outcome, reason: state, used };
+  };
+
+  return {
+    async saw(key, sight, except) {
+      for (;;) {
+        const row = await read(key);
+        if (!row) return null;
+        if (!row.live) {
+          if (sight.end === null) return { task: toTask(row), settled: [] };
+          return {
+            task: toTask(row),
+            settled: await settleCalls(context, row, await listCalls(database, row), except),
+          };
+        }
+        const state = sight.state === null ? row.state : stateOf(sight.state);
+        if (sight.end === null) {
+          const seen = await noteSight(row, state, sight);
+          if (seen) return seen;
+          continue;
+        }
+        const calls = await listCalls(database, row);
+        const over = await end(
+          row,
+          { ...sight, state },
+          endingOf(row, calls, state, sight),
+          Number.MAX_SAFE_INTEGER,
+          except === undefined ? SETTLE_MS : OWN_RUN_MS,
+        );
+        if (!over) continue;
+        sink.ended?.(toTask(over), false);
+        return { task: toTask(over), settled: await settleCalls(context, over, calls, except) };
+      }
+    },
+
+    async giveUp(key) {
+      for (;;) {
+        const row = await read(key);
+        if (!row?.live || row.expiresAt > now()) return null;
+        const calls = await listCalls(database, row);
+        const over = await end(row, row, givenUp(row, calls), now(), SETTLE_MS);
+        if (!over) continue;
+        sink.ended?.(toTask(over), true);
+        await settleCalls(context, over, calls);
+        return toTask(over);
+      }
+    },
+
+    async settleRest(key) {
+      const row = await read(key);
+      if (row && !row.live) await settleCalls(context, row, await listCalls(database, row));
+    },
+  };
+}
+
+/** The reason in the records of a task's calls where nobody saw the task's end. */
+const GAVE_UP = 'gave_up';
+
+/** Each message of a task that gave output is paid. Nothing is known of what else it used. */
+function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): Ending {
+  if (!output) return { outcome: 'free', reason: GAVE_UP, used: new Map() };
+  return { outcome: 'cut', reason: GAVE_UP, used: new Map(calls.map(({ callId }) => [callId, ONE_CALL])) };
+}
+
+function usageOfCalls(
+  calls: readonly TaskCall[],
+  { usageOf }: Sight,
+  work: MeasuredWork,
+  otherwise: ReportedUsage,
+): Map<string, ReportedUsage> {
+  return new Map(
+    calls.map(({ callId, price }, index) => [callId, usageOf?.({ callId, price }, index === 0, work) ?? otherwise]),
+  );
+}
+
+const UNREPORTED: ReportedUsage = { usage: null, flags: ['usage_missing'] };
+/** A provider that was stopped may not have come to a report. */
+const UNTOLD: ReportedUsage = { usage: null, flags: [] };

@@ -1,0 +1,19 @@
+import type { Database } from '#store';
+import type { Conclude, Ledger } from '#billing';
+import type { TaskRow } from './task-rows.ts';
+import type { TaskSink } from './task-sink.ts';
+import type { TaskKey } from './task.ts';
+
+/** Shared by the parts of tasks. */
+export interface TaskContext {
+  readonly database: Database;
+  readonly ledger: Pick<Ledger, 'keep' | 'find'>;
+  readonly conclude: Conclude;
+  /** The name of a task's provider. */
+  readonly nameOf: (task: TaskRow) => string;
+  readonly sink: TaskSink;
+  /** null where no task has the key. */
+  readonly read: (key: TaskKey) => Promise<TaskRow | null>;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}

@@ -1,0 +1,29 @@
+/** Timers of one connection, which end with it. None of them keeps the process running. */
+export class Timers {
+  readonly #stops = new Set<() => void>();
+
+  later(ms: number, run: () => void): NodeJS.Timeout {
+    const timer = setTimeout(() => {
+      this.#stops.delete(stop);
+      run();
+    }, ms).unref();
+    const stop = () => clearTimeout(timer);
+    this.add(stop);
+    return timer;
+  }
+
+  every(ms: number, run: () => void): void {
+    const timer = setInterval(run, ms).unref();
+    this.add(() => clearInterval(timer));
+  }
+
+  /** Calls `stop` with `clear`. */
+  add(stop: () => void): void {
+    this.#stops.add(stop);
+  }
+
+  clear(): void {
+    for (const stop of this.#stops) stop();
+    this.#stops.clear();
+  }
+}

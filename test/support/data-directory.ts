@@ -1,0 +1,50 @@
+import { constants, copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statfsSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Names the folder of this run's data directories; the run's setup sets it. Without it they are temporary folders. */
+const FOLDER = 'TOLLGATE_TEST_DATA';
+const DATABASE = 'tollgate.db';
+const ROOM_BYTES = 2 * 1024 ** 3;
+
+/** The folder in memory, on Linux. */
+export const MEMORY = '/dev/shm';
+
+/** A new data directory for the embedded database, which has all tables and no rows. Its maker removes it. */
+export function newDataDirectory(): string {
+  const directory = mkdtempSync(join(process.env[FOLDER] ?? tmpdir(), 'data-'));
+  fillDataDirectory(directory);
+  return directory;
+}
+
+/** Puts the embedded database with all its tables into a data directory that is empty or does not exist. */
+export function fillDataDirectory(directory: string): void {
+  const folder = process.env[FOLDER];
+  if (folder === undefined) return;
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  if (readdirSync(directory).length === 0)
+    copyFileSync(join(folder, 'migrated', DATABASE), join(directory, DATABASE), constants.COPYFILE_EXCL);
+}
+
+/**
+ * Makes the folder of a run's data directories. It is in memory where that has room: no test asks whether bytes
+ * outlive the machine. `migrate` makes the database that the others are copies of.
+ */
+export async function prepareDataDirectories(
+  prefix: string,
+  migrate: (dataDir: string) => Promise<void>,
+): Promise<() => void> {
+  const folder = mkdtempSync(join(hasRoom() ? MEMORY : tmpdir(), prefix));
+  await migrate(join(folder, 'migrated'));
+  process.env[FOLDER] = folder;
+  return () => rmSync(folder, { recursive: true, force: true });
+}
+
+function hasRoom(): boolean {
+  try {
+    const { bavail, bsize } = statfsSync(MEMORY);
+    return bavail * bsize >= ROOM_BYTES;
+  } catch {
+    return false;
+  }
+}
