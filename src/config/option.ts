@@ -112,7 +112,7 @@ export function optionalWhole(options: {
   readonly max: number;
   readonly absent: string;
   readonly meaning: string;
-  /** Where the upper bound is another option. */
+  /** The name of the option that is the upper bound. */
   readonly takes?: string;
 }): Option<number | null> {
   const { absent: text, ...rest } = options;

@@ -159,8 +159,8 @@ function lendingAlike(candidates: readonly Candidate[]): readonly Candidate[] {
 }
 
 /**
- * The amount that is locked for calls under this one. Throws GatewayError `unprocessable` for a budget that this call alone
- * exceeds.
+ * The amount that is locked for calls under this one. Throws GatewayError `unprocessable` for a budget that this
+ * call alone exceeds.
  */
 function lendable(candidates: readonly Candidate[], budget: MicroUsd | null): MicroUsd {
   if (budget === null) return nestedMaxOf(candidates[0]!);

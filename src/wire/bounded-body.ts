@@ -1,4 +1,6 @@
-/** Reads the bytes of a body to its end. Throws the error that `tooLong` makes, and cancels the body, above `bytesMax`. */
+/**
+ * Reads the bytes of a body to its end. Throws the error that `tooLong` makes, and cancels the body, above `bytesMax`.
+ */
 export async function readBounded(
   body: AsyncIterable<Uint8Array> | null,
   bytesMax: number,

@@ -151,7 +151,7 @@ export function bearerKey(meaning: string): Option<string | null> {
   });
 }
 
-/** Where an upstream API of models or media is. `endpoint` is the path that is appended to its base address. */
+/** The address and key of an upstream API of models or media. `endpoint` is the path below its base address. */
 export const apiOptions = (endpoint: string) => ({
   'params.api_base': apiBase(endpoint),
   'params.api_key': bearerKey('Key that the upstream API asks for, sent as a bearer token.'),

@@ -30,7 +30,9 @@ export interface ChangeFeedOptions {
 export interface ChangeFeed {
   /** Every change up to this version of the registry's clock is known. */
   cursor(): number;
-  /** Reads every connection that ended after `since` (epoch milliseconds) or is open. Rejects with the database's error. */
+  /**
+   * Reads every connection that ended after `since` (epoch milliseconds) or is open. Rejects with the database's error.
+   */
   begin(since: number): Promise<void>;
   /** Reads what changed since the last look, renews the lease and ends silent gateways. Rejects likewise. */
   look(): Promise<void>;

@@ -1,4 +1,7 @@
-/* What a provider's proxy shares with the gateway: the tunnel and how services are registered. Nothing else of the network is loaded for it. */
+/*
+ * The part of the network that a provider's proxy shares with the gateway: the tunnel, and how services are registered.
+ * The proxy loads nothing else of this room.
+ */
 export { toRegistrationDocument } from '../registry/document.ts';
 export { keepAlive } from './keep-alive.ts';
 export { createSocketStream, SOCKET_OPTIONS } from './socket-stream.ts';

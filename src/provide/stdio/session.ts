@@ -99,7 +99,9 @@ export function startSession(options: SessionOptions): Session {
     if (!client.isAttached() && reply.takesEvents()) for (const text of client.takeRequests()) reply.event(text);
   }
 
-  /** Leaves a response to another id than the server asked with unsent: it could be taken for one to a refused request. */
+  /**
+   * Leaves a response to another id than the server asked with unsent: it could be taken for one to a refused request.
+   */
   const isUnasked = (message: Notification | Response) =>
     message.kind === 'response' && !toAnswer.delete(keyOf(message.value['id']) ?? '');
 
