@@ -39,7 +39,7 @@ import { createLook, showTask, type RunTaskDeps } from './tasks/run-task.ts';
 import type { SendTalkDeps } from './send/send-talk.ts';
 import { tellAgent } from './push/tell-agent.ts';
 
-export interface A2aOptions {
+interface A2aOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'admit' | 'lookUp'>;
   readonly catalog: Catalog;
   readonly tasks: Tasks;

@@ -2,11 +2,11 @@ import { expireAll, type Ledger } from '#billing';
 import type { Logger } from '#observe';
 
 /** Rows that age: `sweep` removes at most `batch` of them and resolves with how many those were. */
-export interface Swept {
+interface Swept {
   sweep(batch: number): Promise<number>;
 }
 
-export interface SweeperOptions {
+interface SweeperOptions {
   readonly ledger: Ledger;
   readonly logger: Logger;
   readonly now: () => number;

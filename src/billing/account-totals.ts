@@ -32,7 +32,7 @@ export async function accountTotals(database: Database, account: string): Promis
 }
 
 /** All-time figures of one provider. */
-export interface EarningsTotals {
+interface EarningsTotals {
   readonly available: MicroUsd;
   /** Paid to it for calls, net of the operator's fee; what was paid out since is still in it. */
   readonly earned: MicroUsd;

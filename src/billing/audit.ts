@@ -17,7 +17,7 @@ export interface AuditReport {
   readonly totals: AuditTotals;
 }
 
-export interface AuditTotals {
+interface AuditTotals {
   readonly accounts: number;
   readonly escrowAvailable: MicroUsd;
   readonly escrowLocked: MicroUsd;

@@ -22,20 +22,20 @@ export interface Billable {
   readonly lendable: MicroUsd;
 }
 
-export interface Quote {
+interface Quote {
   readonly price: Price;
   readonly estimate: MicroUsd;
 }
 
 /** A reply began. Sent again when it broke off before its first data and another provider takes over. */
-export interface HeadFrame {
+interface HeadFrame {
   readonly type: 'head';
   readonly status: number;
   /** The provider that serves. */
   readonly provider: { readonly id: string; readonly name: string };
 }
 
-export interface DataFrame {
+interface DataFrame {
   readonly type: 'data';
   readonly bytes: Uint8Array;
 }
@@ -82,7 +82,7 @@ export type Frame = HeadFrame | DataFrame | EndFrame | SettledFrame;
 
 export type BilledHandler<C> = (call: C, signal: AbortSignal) => AsyncIterable<Frame, void, undefined>;
 
-export interface BillOptions<C> {
+interface BillOptions<C> {
   readonly ledger: Ledger;
   readonly billable: (call: C) => Billable;
   readonly feeBps: number;

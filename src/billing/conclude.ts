@@ -5,7 +5,7 @@ import type { PriceBook } from './price-book.ts';
 import { usageToText } from './price.ts';
 
 /** How the work of a call ended that had been left pending: what its EndFrame would have said. */
-export type Conclusion = Pick<EndFrame, 'price' | 'provider' | 'usage' | 'detail'> & {
+type Conclusion = Pick<EndFrame, 'price' | 'provider' | 'usage' | 'detail'> & {
   readonly outcome: 'complete' | 'cut' | 'free';
   /**
    * The estimate of the provider that did the work, where the lock may be that of a dearer one; null for what is
@@ -14,7 +14,7 @@ export type Conclusion = Pick<EndFrame, 'price' | 'provider' | 'usage' | 'detail
   readonly most?: MicroUsd | null;
 };
 
-export interface Concluded {
+interface Concluded {
   readonly settlement: Settlement;
   /** The lock as it was before. */
   readonly lock: LockRecord;
@@ -22,7 +22,7 @@ export interface Concluded {
   readonly before: boolean;
 }
 
-export interface ConcludeOptions {
+interface ConcludeOptions {
   readonly ledger: Pick<Ledger, 'find' | 'settle'>;
   readonly prices: Pick<PriceBook, 'find'>;
   readonly feeBps: number;

@@ -25,7 +25,7 @@ export interface GroupCommit {
   close(): Promise<void>;
 }
 
-export interface GroupCommitOptions {
+interface GroupCommitOptions {
   /** Commits one group and resolves or rejects each of its members. Must not throw. */
   readonly commit: (group: readonly Pending[], groups: GroupCommit) => Promise<void>;
   /** How long an operation is tried, in milliseconds. */

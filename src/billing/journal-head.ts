@@ -15,7 +15,7 @@ export interface JournalHead {
  * How much a database has of a head that was seen before: all of it (`there`), less (`behind`: its chain ends at
  * `end`), or another batch in its place (`other`): it was restored and written to since, or is another database.
  */
-export type JournalState =
+type JournalState =
   | { readonly state: 'there' }
   | { readonly state: 'behind'; readonly end: number }
   | { readonly state: 'other' };

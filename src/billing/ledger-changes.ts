@@ -38,7 +38,7 @@ export interface LedgerState {
  * lock held, and `return` locks the rest again, for the parent. So balances are the sum of the rows, one by one,
  * without knowing who lent to whom.
  */
-export type JournalKind = Exclude<Operation['kind'], 'keep'> | 'lend' | 'return';
+type JournalKind = Exclude<Operation['kind'], 'keep'> | 'lend' | 'return';
 
 /**
  * One movement of an effective operation. Refused operations leave no row, and a lock that is kept moves nothing.
@@ -65,13 +65,13 @@ export interface AccountChange extends AccountRow {
   readonly lockedBefore: MicroUsd;
 }
 
-export interface BudgetChange extends BudgetRow {
+interface BudgetChange extends BudgetRow {
   readonly spentBefore: MicroUsd;
   readonly lockedBefore: MicroUsd;
 }
 
 /** A lock of an earlier batch of which something else than its resolution changes: `lent`, `kept`, `expiresAt`. */
-export interface LockChange {
+interface LockChange {
   readonly row: LockRow;
   readonly lentBefore: MicroUsd;
 }

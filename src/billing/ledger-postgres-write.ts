@@ -2,7 +2,7 @@ import type { Value } from '#store';
 import { isPlain, type JournalRow } from './ledger-changes.ts';
 import type { Decision } from './ledger-decide.ts';
 
-export interface BatchHeader {
+interface BatchHeader {
   readonly chain: string;
   readonly n: number;
   readonly at: number;

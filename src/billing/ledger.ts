@@ -57,7 +57,7 @@ export interface LockRequest {
 /** How many locks deep money may be drawn: a lock without a parent is the first. */
 export const LOCK_LEVELS = 8;
 
-export type LockRefusal =
+type LockRefusal =
   | 'insufficient'
   | 'no_account'
   | 'budget_exceeded'

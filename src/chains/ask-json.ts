@@ -2,12 +2,12 @@ import { fetchText } from '#wire';
 import { ChainUnavailable } from './chain.ts';
 
 /** An HTTP answer that is JSON. */
-export interface JsonAnswer {
+interface JsonAnswer {
   readonly status: number;
   readonly body: unknown;
 }
 
-export interface AskLimits {
+interface AskLimits {
   readonly timeoutMs: number;
   /** Of the answer. */
   readonly bytesMax: number;

@@ -7,7 +7,7 @@ import type { OnProblem } from './problem.ts';
 /** Stands for money that a chain took back after it was spent: the operator's loss. */
 export const LOSSES: AccountName = treasuryOf('losses');
 
-export interface DepositPolicy {
+interface DepositPolicy {
   /** Blocks after which a payment is credited, its own included. */
   readonly confirmations: number;
   /** The most that is credited in all while its chain may still undo it. */

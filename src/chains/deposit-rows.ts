@@ -7,7 +7,7 @@ import type { ChainEvent, SignedPayment } from './chain.ts';
  * account, while the chain may still undo it. `final`: for good. `failed`: it did not come, and should it come
  * after all it is credited. `reversing`, `reversed`: the chain undid it for good.
  */
-export type DepositState = 'received' | 'crediting' | 'credited' | 'final' | 'failed' | 'reversing' | 'reversed';
+type DepositState = 'received' | 'crediting' | 'credited' | 'final' | 'failed' | 'reversing' | 'reversed';
 
 export interface Deposit {
   readonly id: string;
@@ -36,7 +36,7 @@ export interface Deposit {
   readonly looks: number;
 }
 
-export interface NewDeposit {
+interface NewDeposit {
   readonly id: string;
   readonly network: string;
   readonly account: string | null;

@@ -11,7 +11,7 @@ export interface DepositsOptions extends CreditingOptions, Omit<DeliveryOptions,
 }
 
 /** Whom a payment is credited to, and the request that it came with where nothing else says who asks. */
-export interface PaymentOwner {
+interface PaymentOwner {
   readonly account: string;
   readonly request: string | null;
 }

@@ -4,7 +4,7 @@ import { ChainUnavailable, type SignedPayment } from './chain.ts';
 const ANSWER_BYTES_MAX = 64 * 1024;
 
 /** The answer of an x402 facilitator. Each member is still to be checked. */
-export type FacilitatorAnswer = Readonly<Record<string, unknown>>;
+type FacilitatorAnswer = Readonly<Record<string, unknown>>;
 
 /**
  * An x402 facilitator at an address, over HTTP. Rejects with ChainUnavailable where it answers nothing that can be

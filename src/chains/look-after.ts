@@ -22,7 +22,7 @@ interface DueRow {
   readonly updatedAt: number;
 }
 
-export interface LookAfterOptions<Row extends DueRow> {
+interface LookAfterOptions<Row extends DueRow> {
   readonly network: string;
   readonly rows: {
     claim(network: string, limit: number, claimMs: number): Promise<readonly Row[]>;

@@ -17,7 +17,7 @@ export interface NetworkAudit {
 }
 
 /** The chains that are set up: which of them are open, and which of them answer. */
-export interface OpenNetworks {
+interface OpenNetworks {
   /** null where it is not open yet, or unknown. */
   chain(network: string): Chain | null;
   /** Opens all. Rejects with Error where one is set up wrongly; one that cannot be reached is left to `watch`. */

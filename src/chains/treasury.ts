@@ -14,7 +14,7 @@ export interface Reserves {
   readonly height: bigint;
 }
 
-export interface TreasuryOptions {
+interface TreasuryOptions {
   readonly chain: Chain;
   readonly rows: ChainRows;
   readonly ledger: Pick<Ledger, 'transfer'>;

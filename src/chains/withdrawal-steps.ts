@@ -3,7 +3,7 @@ import type { Chain } from './chain.ts';
 import { createPayoutSteps, outgoingOf, type PayoutSteps, type PayoutStepsOptions } from './withdrawal-payout.ts';
 import type { Withdrawal } from './withdrawal-rows.ts';
 
-export interface WithdrawalPolicy {
+interface WithdrawalPolicy {
   readonly minimum: MicroUsd;
   /** Of one source within a day. */
   readonly dailyMax: MicroUsd;
@@ -21,7 +21,7 @@ export interface WithdrawalStepsOptions extends PayoutStepsOptions {
 }
 
 /** A withdrawal on its way, from a row in the table to money on its chain. */
-export interface WithdrawalSteps extends Pick<PayoutSteps, 'look'> {
+interface WithdrawalSteps extends Pick<PayoutSteps, 'look'> {
   /** Rejects with Error where no withdrawal has this id. */
   reread(id: string): Promise<Withdrawal>;
   /** Makes steps until `until` holds, or one changes nothing. Rejects with ChainUnavailable. */

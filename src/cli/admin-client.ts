@@ -56,7 +56,7 @@ const whichGateway = (command: Command, flags: string, description: string) =>
 const REQUEST_MS = 10 * 60_000;
 
 /** The running gateway, else the database itself. `create`: a missing database is made. */
-export async function openAdmin(flags: AdminFlags, options: { readonly create?: boolean } = {}): Promise<AdminClient> {
+async function openAdmin(flags: AdminFlags, options: { readonly create?: boolean } = {}): Promise<AdminClient> {
   // Loaded here, as everything below: to explain a command takes none of it.
   const { findTarget } = await import('./target.ts');
   const { running, config, words } = await findTarget(flags, options);

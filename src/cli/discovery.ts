@@ -22,7 +22,7 @@ export interface GatewayFile {
 }
 
 /** The content of a directory's `gateway.json`. */
-export interface Discovered {
+interface Discovered {
   /** null where none was started, its process has ended, or the file is of another directory. */
   readonly gateway: GatewayFile | null;
   /** The directory that a copied file came from. */
@@ -30,7 +30,7 @@ export interface Discovered {
 }
 
 /** `<data>/dev.json`: what a client needs to use the development gateway. */
-export interface DevFile {
+interface DevFile {
   readonly base_url: string;
   readonly api_key: string;
   readonly admin_key: string;

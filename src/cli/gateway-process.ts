@@ -6,7 +6,7 @@ import { removeGatewayFile, writeGatewayFile } from './discovery.ts';
 import { catchSignals } from './signals.ts';
 import { wantsColor } from './terminal.ts';
 
-export interface GatewayHooks {
+interface GatewayHooks {
   readonly options?: AppOptions;
   /** The file that the configuration was read from; null for none. */
   readonly configFile: string | null;

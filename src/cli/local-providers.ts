@@ -51,7 +51,7 @@ export async function findLocalProviders(env: Environment): Promise<readonly Loc
  * OLLAMA_HOST as Ollama itself reads it: host, host:port or URL; a listening address stands for this machine. null
  * when it cannot be read.
  */
-export function ollamaAddress(host: string | undefined): string | null {
+function ollamaAddress(host: string | undefined): string | null {
   const text = host?.trim() || '127.0.0.1:11434';
   const url = text.includes('://') ? text : `http://${text}`;
   if (!URL.canParse(url)) return null;

@@ -6,7 +6,7 @@ import type { SupervisorMessage } from './workers-messages.ts';
 const COLLECT_MS = 2_000;
 
 /** The figures of all workers as one, for whichever of them is asked. */
-export interface WorkersMetrics {
+interface WorkersMetrics {
   /** Collects the figures of all and sends them to the worker that asked. */
   answer(asker: Worker, id: number, workers: readonly Worker[]): Promise<void>;
   took(from: Worker, id: number, snapshot: readonly MetricSnapshot[]): void;

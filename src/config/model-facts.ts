@@ -22,7 +22,7 @@ export interface ModelFacts {
 }
 
 /** Tokens of one answer. */
-export interface HiddenReasoning {
+interface HiddenReasoning {
   /** The most that a claim of usage may hold beyond the tokens that were shown. */
   readonly max: number;
   /** Charged for it where an answer was cut before its usage came. */

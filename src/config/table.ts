@@ -7,7 +7,7 @@ import { complain, isTable, readValue, unknownKey, type Reading, type Table } fr
 export type ForeignKeys = Readonly<Record<string, { readonly wrong: string; readonly right: string }>>;
 
 /** The right values of a table, with the defaults of absent keys. */
-export interface ReadTable {
+interface ReadTable {
   readonly values: Readonly<Record<string, unknown>>;
   readonly faulty: ReadonlySet<string>;
 }

@@ -15,7 +15,7 @@ export type GameStep =
       readonly words: string | null;
     };
 
-export type Game = (said: string, run: Run | null) => AsyncGenerator<GameStep, void, undefined>;
+type Game = (said: string, run: Run | null) => AsyncGenerator<GameStep, void, undefined>;
 
 const TOOLBOX = 'demo/toolbox';
 const SAGE = 'demo/sage';

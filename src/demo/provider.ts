@@ -13,7 +13,7 @@ import { parseChatRequest, RequestError, type ChatRequest } from './request.ts';
 import type { Toolbox } from './toolbox.ts';
 
 /** The demo's models: `echo` says what you say, `sage` answers a few things by rule. */
-export const DEMO_MODELS = ['demo/echo', 'demo/sage'] as const;
+const DEMO_MODELS = ['demo/echo', 'demo/sage'] as const;
 
 export interface DemoProvider {
   /** Base URL up to and with `/v1`. */
@@ -25,7 +25,7 @@ export interface DemoProvider {
   close(): Promise<void>;
 }
 
-export interface DemoOptions {
+interface DemoOptions {
   /** Default 0: any free port of the loopback interface. */
   readonly port?: number;
   /**

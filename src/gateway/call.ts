@@ -29,7 +29,7 @@ export interface Caller {
 }
 
 /** A call in whose course other calls are made: they are paid from its lock, see `lendable`. */
-export interface CallerRun {
+interface CallerRun {
   /** Id of that call. */
   readonly parent: string;
 }
@@ -44,7 +44,7 @@ export const OWN_ACCOUNT = 'tollgate:gateway';
 export const ANONYMOUS_ACCOUNT = 'tollgate:anonymous';
 
 /** The sign-in message that a wallet signed for this request. */
-export interface CallerWallet {
+interface CallerWallet {
   /** CAIP-10 id with the network that was signed on. */
   readonly caip10: string;
   /**

@@ -5,7 +5,7 @@ import type { Call, Handler, ReplyEnd, Talk } from './call.ts';
 import { CallRequests, type CallRequestsOptions, detachedSend } from './call-requests.ts';
 import { CALL_OVER } from './upstream.ts';
 
-export interface ExecuteOptions extends AttemptsOptions, CallRequestsOptions {}
+interface ExecuteOptions extends AttemptsOptions, CallRequestsOptions {}
 
 /**
  * Forwards a call to its candidates, one after the other, until one replies. Another candidate is tried only while

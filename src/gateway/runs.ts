@@ -6,7 +6,7 @@ import type { LockPayments } from './payments/lock-payments.ts';
 import type { PaymentSlip } from './payments/payments.ts';
 import { newCallId } from './new-call-id.ts';
 
-export interface RunRequest {
+interface RunRequest {
   /** Of newCallId, where it had to be known before. */
   readonly id?: string;
   readonly caller: Caller;
@@ -42,7 +42,7 @@ export interface Runs {
   open(request: RunRequest): Promise<Run>;
 }
 
-export interface RunsOptions {
+interface RunsOptions {
   readonly ledger: Pick<Ledger, 'lock' | 'release'>;
   readonly now: () => number;
   /** After `timeoutMs`, until what is locked is given back by itself. */

@@ -87,7 +87,7 @@ export interface Asked<O extends Opened> {
   isOwnError?(error: unknown): boolean;
 }
 
-export interface ServeDeps {
+interface ServeDeps {
   readonly idempotency: Pick<Idempotency, 'begin' | 'finish' | 'abandon'>;
   readonly payments: Payments;
 }

@@ -9,7 +9,7 @@ import { forwardedBody, type ForwardedCap } from './request/forwarded-body.ts';
 import { measurePrompt, type PromptSize } from './request/prompt-size.ts';
 import { learnCap, takenCap } from './caps/taken-cap.ts';
 
-export interface ChatExchangeOptions {
+interface ChatExchangeOptions {
   readonly body: ChatBody;
   readonly size: PromptSize;
   /** The most that the call may use at an offer, as it was locked. */

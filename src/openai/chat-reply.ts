@@ -34,7 +34,7 @@ export interface OpenedChat extends Opened {
 /** Opens what answers a request, under `callId` (of newCallId). Rejects with GatewayError. */
 export type OpenChat = (callId: string, gone: AbortSignal) => Promise<OpenedChat>;
 
-export interface ChatReplyOptions {
+interface ChatReplyOptions {
   readonly keepAlive: KeepAlive;
   /** Told of every error that reaches the client inside a stream, where its status can say nothing any more. */
   readonly onError: (error: unknown) => void;

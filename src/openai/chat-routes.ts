@@ -39,7 +39,7 @@ import { createOpenChat } from './open-chat.ts';
 import { recordReply } from './recorded-reply.ts';
 import type { ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 
-export interface ChatDeps {
+interface ChatDeps {
   readonly pipeline: Pipeline;
   readonly idempotency: Idempotency;
   /** Default: nothing can be paid in place. */

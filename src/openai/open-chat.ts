@@ -6,7 +6,7 @@ import type { ChatBody } from './request/chat-schema.ts';
 import { toCall, type ChatContext } from './chat-to-call.ts';
 import { openToolLoop, type ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 
-export interface OpenChatDeps {
+interface OpenChatDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly config: Pick<Config, 'limits' | 'upstream'>;
   /** Agents and tools, by the prefix of their names. */
@@ -16,7 +16,7 @@ export interface OpenChatDeps {
 }
 
 /** A request as it was checked, and whom to tell of what should not happen while it is answered. */
-export type ChooseChat = (body: ChatBody, context: ChatContext, onError: (error: unknown) => void) => OpenChat;
+type ChooseChat = (body: ChatBody, context: ChatContext, onError: (error: unknown) => void) => OpenChat;
 
 /**
  * Chooses what answers a request: a model, a model whose tools the gateway calls, or a tool or an agent that is

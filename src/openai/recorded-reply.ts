@@ -2,7 +2,7 @@ import type { ReplySink } from '#wire';
 import { KEPT_BYTES_MAX, type GivenReply } from '#gateway';
 
 /** A reply that is kept while it is written. */
-export interface RecordedReply {
+interface RecordedReply {
   /** Keeps what is written through it, and never reports that the client is gone. */
   readonly sink: ReplySink;
   /** The whole reply; null while it has no end, and where it failed. */

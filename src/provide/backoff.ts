@@ -1,4 +1,4 @@
-export interface Backoff {
+interface Backoff {
   /** Milliseconds to wait before the next try: anything from 0 to a bound that doubles with each try. */
   next(): number;
   reset(): void;

@@ -22,7 +22,7 @@ import { readRejection, type DialRejection } from './dial-rejection.ts';
 import type { Log } from './log.ts';
 import type { Wallet } from './wallet/wallet.ts';
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /** ws:// or wss:// address of the tunnel. */
   readonly url: string;
   /** With the provider's credential. */

@@ -10,7 +10,7 @@ import {
 } from '#network/tunnel';
 import type { Wallet } from './wallet/wallet.ts';
 
-export interface ControlOptions {
+interface ControlOptions {
   readonly stream: ServerHttp2Stream;
   /** Text of the registration document. */
   readonly document: string;

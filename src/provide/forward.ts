@@ -10,7 +10,7 @@ import { takeBody } from './request-body.ts';
 /** Passes one call on to where its service runs. `rest` is what parseServicePath found below the service. */
 export type Forward = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rest: string) => void;
 
-export interface ForwardOptions {
+interface ForwardOptions {
   readonly target: HttpTarget;
   /** Connections to upstreams, kept for all calls. */
   readonly dispatcher: Dispatcher;

@@ -1,14 +1,14 @@
 import { createScrubber, formatLine } from '#wire';
 
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
-export type LogLevel = (typeof LEVELS)[number];
+type LogLevel = (typeof LEVELS)[number];
 
 type Write = (facts: Readonly<Record<string, unknown>>, text: string) => void;
 
 /** The proxy's log. Facts are plain values; of an Error its message is written. */
 export type Log = Readonly<Record<Exclude<LogLevel, 'silent'>, Write>>;
 
-export interface LogOptions {
+interface LogOptions {
   readonly level: LogLevel;
   /** `text` for people, `json` for machines. */
   readonly style: 'json' | 'text';

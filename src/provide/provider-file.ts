@@ -45,7 +45,7 @@ export interface RouterConfig {
 }
 
 /** The provider's wallet; `chainId` is CAIP-2. Exactly one of the two is there. */
-export type WalletConfig =
+type WalletConfig =
   | { readonly chainId: string; readonly keypairFile: string; readonly privateKey?: undefined }
   | { readonly chainId: string; readonly privateKey: string; readonly keypairFile?: undefined };
 

@@ -12,7 +12,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 /** Milliseconds until the next dial, or the code to end with. */
 export type Next = { readonly wait: number } | { readonly exit: ExitCode };
 
-export interface RedialOptions {
+interface RedialOptions {
   /** URL of the router, for the log. */
   readonly router: string;
   /** The credential is an API key: it cannot become right later, as a wallet's clock can. */
@@ -24,7 +24,7 @@ export interface RedialOptions {
 }
 
 /** Decides what follows a connection that ended, and logs it. */
-export interface Redial {
+interface Redial {
   /** The router accepted the credential. */
   accepted(): void;
   /** `readyMs`: how long calls could come on the connection; null where none could. */

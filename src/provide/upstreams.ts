@@ -6,7 +6,7 @@ import type { StopTimes } from './stdio/child-process.ts';
 import { createStdioTool, type StdioTool } from './stdio/create-stdio-tool.ts';
 import type { SupervisorOptions } from './stdio/supervisor.ts';
 
-export interface UpstreamsOptions extends Pick<SupervisorOptions, 'env' | 'version' | 'log' | 'random' | 'now'> {
+interface UpstreamsOptions extends Pick<SupervisorOptions, 'env' | 'version' | 'log' | 'random' | 'now'> {
   readonly services: readonly ServiceConfig[];
   /** Until the head of an upstream's reply. */
   readonly headTimeoutMs: number;

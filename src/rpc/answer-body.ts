@@ -30,11 +30,7 @@ export interface AnswerOptions {
 }
 
 /** `holds` takes what the reply keeps in memory, to be released once the client has taken it. */
-export type AnswerBody = (
-  request: FastifyRequest,
-  gone: AbortSignal,
-  holds: (hold: ReplyHold) => void,
-) => Promise<Reply>;
+type AnswerBody = (request: FastifyRequest, gone: AbortSignal, holds: (hold: ReplyHold) => void) => Promise<Reply>;
 
 const REQUEST_ID_CHARS_MAX = 128;
 const SILENCE: Reply = { pieces: [], status: 204, headers: {} };

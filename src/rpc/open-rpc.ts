@@ -3,7 +3,7 @@ import { CODE, RPC_ERRORS } from './errors-rpc.ts';
 import { META_PARAM, type Method, type Param } from './method.ts';
 import { DISCOVER } from './dispatch.ts';
 
-export interface OpenRpcOptions {
+interface OpenRpcOptions {
   readonly methods: readonly Method[];
   /** The document of `/openapi.json`, from which the parameters are taken. */
   readonly openApi: JsonObject;

@@ -11,7 +11,7 @@ import { methodsOf } from './method-table.ts';
 import { offerMethods, type Offered } from './offer-methods.ts';
 import { namelessError } from './outcome.ts';
 
-export interface RpcDeps {
+interface RpcDeps {
   /** Of the server that has all doors. */
   readonly inject: FastifyInstance['inject'];
   readonly hasRoute: HasRoute;

@@ -8,7 +8,7 @@ export const CONCURRENCY = 8;
 
 type Message = Extract<Entry, { kind: 'call' }>['message'];
 
-export interface BatchOptions {
+interface BatchOptions {
   readonly kept: KeptReplies;
   readonly gone: AbortSignal;
   isBilled(method: string): boolean;

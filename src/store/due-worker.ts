@@ -1,4 +1,4 @@
-export interface DueWorkerOptions {
+interface DueWorkerOptions {
   /** Claims what is due and starts it. Resolves with true where more is due: the next turn follows at once. */
   readonly turn: (worker: DueWorker) => Promise<boolean | void>;
   /** Milliseconds from the end of a turn to the next. null: turns come by `wake` and `run` alone. */

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 
 export type RedisClient = Redis;
 
-export interface RedisOptions {
+interface RedisOptions {
   /** A command that has no answer after this long is rejected. */
   readonly commandTimeoutMs?: number;
   /** Told of lost and refused connections. */

@@ -3,7 +3,7 @@ import { LOOKS_MAX, LOOKS_PER_OFFER, type DueTasks, type Released } from './due-
 import type { TaskRow } from './task-rows.ts';
 import { LOOK_MS } from './timed-look.ts';
 
-export interface OfferLooksOptions {
+interface OfferLooksOptions {
   readonly due: DueTasks;
   /**
    * Looks at a claimed task. `onSlow`: its look is slow. `onLooked`: its provider is not asked any more. Resolves
@@ -16,7 +16,7 @@ export interface OfferLooksOptions {
 }
 
 /** The looks that run and those that wait, of each offer. Looks that are not slow share LOOKS_MAX places. */
-export interface OfferLooks {
+interface OfferLooks {
   /**
    * Claims due tasks for the free places and starts their looks. Resolves with whether more may be due: an offer
    * with many due tasks gets only LOOKS_PER_OFFER of them at once.

@@ -2,7 +2,7 @@ import { GatewayError } from '#wire';
 import { isStorable } from './task-rows.ts';
 
 /** The last task of a page: the next page begins after it. */
-export interface PageEnd {
+interface PageEnd {
   readonly updatedAt: number;
   readonly taskId: string;
   readonly service: string;

@@ -7,14 +7,14 @@ import type { TaskCall, TaskKey } from './task.ts';
 import type { TaskContext } from './task-context.ts';
 
 /** A call of a task with what is kept of it. */
-export interface CallRow extends TaskCall {
+interface CallRow extends TaskCall {
   readonly createdAt: number;
   readonly keptUntil: number;
   /** null until it is settled. */
   readonly settlement: Settlement | null;
 }
 
-export interface SettledCall {
+interface SettledCall {
   readonly callId: string;
   readonly settlement: Settlement;
 }

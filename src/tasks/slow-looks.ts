@@ -1,5 +1,5 @@
 /** A look that takes long. */
-export interface SlowLook {
+interface SlowLook {
   /** Whom it waits for. */
   readonly provider: string;
   /** Has it seen nothing. */
@@ -7,7 +7,7 @@ export interface SlowLook {
 }
 
 /** Looks that take long: they hold none of the places for looks, and there are only so many of them. */
-export interface SlowLooks {
+interface SlowLooks {
   /** Above the limit, the oldest look of the provider with the most looks is ended. */
   add(look: SlowLook): void;
   delete(look: SlowLook): void;

@@ -17,7 +17,7 @@ export interface CallCost {
   readonly receipt: string | null;
 }
 
-export interface TaskCostOptions {
+interface TaskCostOptions {
   readonly database: Pick<Database, 'query'>;
   readonly ledger: Pick<Ledger, 'find'>;
   readonly receipt: (record: LockRecord) => string | null;

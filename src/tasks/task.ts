@@ -116,7 +116,7 @@ export interface TaskPage {
   readonly next: string | null;
 }
 
-export interface TaskQuery {
+interface TaskQuery {
   readonly primitive: Primitive;
   /** null: of all services. */
   readonly service: string | null;

@@ -19,7 +19,7 @@ export interface TimedLookOptions {
  * Looks at a task; `onSlow` is called once the look is slow. Resolves with null where the look fails, takes longer
  * than LOOK_MS, or is ended: by `closed`, or because too many are slow.
  */
-export type TimedLook = (look: Look, task: Task, onSlow: () => void) => Promise<Sight | null>;
+type TimedLook = (look: Look, task: Task, onSlow: () => void) => Promise<Sight | null>;
 
 export function createTimedLook({ providerOf, slowMs, closed }: TimedLookOptions): TimedLook {
   const slowLooks = createSlowLooks(SLOW_LOOKS_MAX);

@@ -29,7 +29,7 @@ export async function readStart(body: AsyncIterable<Uint8Array>, bytesMax: numbe
   return Buffer.concat(chunks).toString('utf8');
 }
 
-export interface TextRequest {
+interface TextRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Posted as JSON; a request without it is a GET. */
   readonly body?: unknown;
@@ -41,7 +41,7 @@ export interface TextRequest {
 }
 
 /** The answer of an HTTP server, of any status. */
-export interface TextReply {
+interface TextReply {
   readonly status: number;
   readonly text: string;
 }

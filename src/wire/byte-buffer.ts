@@ -1,5 +1,5 @@
 /** Bytes kept from chunk to chunk of a stream. */
-export interface ByteBuffer {
+interface ByteBuffer {
   /** Filled up to `length`; replaced when it grows. */
   readonly bytes: Buffer;
   readonly length: number;

@@ -31,7 +31,7 @@ export const HTTP_ERRORS = {
 /** The members that clients of x402 read first in a 402. An error without terms has nothing to pay with. */
 const NO_TERMS = { x402Version: 2, accepts: [] } as const;
 
-export interface HttpErrorBody {
+interface HttpErrorBody {
   readonly error: {
     readonly message: string;
     readonly type: string;
@@ -40,7 +40,7 @@ export interface HttpErrorBody {
   };
 }
 
-export interface HttpError {
+interface HttpError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: HttpErrorBody;

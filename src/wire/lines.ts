@@ -3,7 +3,7 @@ import { createByteBuffer } from './byte-buffer.ts';
 const NEWLINE = 10;
 const EMPTY = Buffer.alloc(0);
 
-export interface LinesOptions {
+interface LinesOptions {
   /** Longest line in bytes, without its end. */
   readonly bytesMax: number;
   /** A line without its end, LF or CRLF. Empty lines are skipped. */

@@ -18,7 +18,7 @@ export interface OriginGuardOptions {
  * Why a request must not be served, or null. `rawHeaders` is IncomingMessage.rawHeaders, where a repeated Host is
  * seen: Node keeps the first, a proxy before us may have judged by the last.
  */
-export type OriginGuard = (headers: IncomingHttpHeaders, rawHeaders?: readonly string[]) => string | null;
+type OriginGuard = (headers: IncomingHttpHeaders, rawHeaders?: readonly string[]) => string | null;
 
 const ORIGIN = /^(https?):\/\/([^/]+)$/i;
 const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '443' };

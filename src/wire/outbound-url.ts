@@ -1,12 +1,12 @@
 import { isIP } from 'node:net';
 import { isPublicAddress } from './outbound-addresses.ts';
 
-export interface OutboundUrlOptions {
+interface OutboundUrlOptions {
   /** Development: http, any port, and this machine and its networks. */
   readonly allowPrivate: boolean;
 }
 
-export const OUTBOUND_URL_CHARS_MAX = 2_048;
+const OUTBOUND_URL_CHARS_MAX = 2_048;
 
 /** Names inside closed networks, which no public name server should know (RFC 6761, 6762, 8375 and custom). */
 const CLOSED_NAMES =

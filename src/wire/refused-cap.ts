@@ -7,7 +7,7 @@ export type CapField = Exclude<CapName, 'none'>;
  * Why a cap was refused. `name`: the service does not know this name; `instead` is what it says to use. `bound`:
  * the service gives at most so many tokens; `lasting` is false where that is so for this prompt alone.
  */
-export type CapRefusal =
+type CapRefusal =
   | { readonly of: 'name'; readonly instead: CapField | null }
   | { readonly of: 'bound'; readonly tokens: number; readonly lasting: boolean };
 

@@ -12,7 +12,7 @@ export interface Seals {
   open(account: string, text: string): unknown;
 }
 
-export interface SealsOptions {
+interface SealsOptions {
   /** Shared by all gateways of one installation. */
   readonly secret: Buffer;
   readonly ttlMs: number;

@@ -29,7 +29,7 @@ import { readSend } from '../wire/read-send.ts';
 import { translateEvent } from '../wire/translate-result.ts';
 import { translateParams } from '../wire/translate-params.ts';
 
-export interface BridgedDeps {
+interface BridgedDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly tasks: Tasks;
   readonly serveMessage: ServeMessage;

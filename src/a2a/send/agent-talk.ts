@@ -16,7 +16,7 @@ import { whyEnded } from './open-streams.ts';
 import { type RunningTask, type SentMessage, update } from './sent-message.ts';
 
 /** The agent that is talked to, and how. */
-export interface AgentTalkOptions {
+interface AgentTalkOptions {
   readonly offer: Offer;
   readonly link: Link;
   readonly operation: 'send' | 'stream';

@@ -24,14 +24,14 @@ export interface TaskCut {
   readonly failure: Error;
 }
 
-export interface CutTaskDeps {
+interface CutTaskDeps {
   readonly tasks: Pick<Tasks, 'find' | 'saw'>;
   readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
   readonly onError: (error: unknown) => void;
 }
 
 /** A task at the moment when it is cut. */
-export interface TaskAtCut {
+interface TaskAtCut {
   readonly call: Call;
   readonly offer: Offer;
   readonly link: Link;

@@ -35,7 +35,7 @@ import { A2aError } from '../wire/a2a-error.ts';
 import { ID_CHARS_MAX, readSend, type SendParams } from '../wire/read-send.ts';
 import { isTerminal } from '../wire/task-state.ts';
 
-export interface RunSendDeps extends SendTalkDeps {
+interface RunSendDeps extends SendTalkDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly serveMessage: ServeMessage;

@@ -19,7 +19,7 @@ import { keyOf } from '../tasks/tasks-of-agents.ts';
 import { A2aError } from '../wire/a2a-error.ts';
 import { readEvent } from '../wire/read-result.ts';
 
-export interface ServeMessageDeps {
+interface ServeMessageDeps {
   readonly serve: Serve;
   readonly tasks: Pick<Tasks, 'ofCall' | 'find'>;
   readonly unpaid: PaymentTasks;
@@ -28,7 +28,7 @@ export interface ServeMessageDeps {
 }
 
 /** A message that is answered by a call. */
-export interface MessageAsked<O extends Opened> {
+interface MessageAsked<O extends Opened> {
   readonly ask: Ask;
   readonly service: string;
   readonly messageId: string;

@@ -13,7 +13,7 @@ import { ChainUnavailable } from '../chain.ts';
 import { Reverted, type EvmLog, type EvmNode } from './rpc.ts';
 
 /** EIP-3009, and what else of USDC's FiatToken v2 is used. */
-export const ASSET_ABI = parseAbi([
+const ASSET_ABI = parseAbi([
   'function decimals() view returns (uint8)',
   'function DOMAIN_SEPARATOR() view returns (bytes32)',
   'function balanceOf(address account) view returns (uint256)',
@@ -160,7 +160,7 @@ const addressOf = (topic: Hex): Hex => `0x${topic.slice(26)}`;
  * An authorization that was carried out, in a transaction's logs: the Transfer that is its own, where one went to
  * `payee`.
  */
-export interface CarriedOut {
+interface CarriedOut {
   readonly authorizer: Hex;
   readonly nonce: Hex;
   /** Log index of AuthorizationUsed. */

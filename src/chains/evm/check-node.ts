@@ -4,7 +4,7 @@ import { NoSuchAsset, type AssetDomain, type EvmAsset } from './asset.ts';
 import { evmHeads } from './heads.ts';
 import type { EvmNode } from './rpc.ts';
 
-export interface CheckNodeOptions extends Pick<ChainSetup, 'network' | 'finality'> {
+interface CheckNodeOptions extends Pick<ChainSetup, 'network' | 'finality'> {
   readonly node: EvmNode;
   readonly asset: EvmAsset;
   /** Of the asset. */

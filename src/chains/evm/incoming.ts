@@ -19,7 +19,7 @@ const AT_ONCE = 4;
  * Reads what came into the treasury, in order. A cursor is `<number>/<hash>` of the last block that was read, which
  * was final.
  */
-export interface EvmIncoming {
+interface EvmIncoming {
   page(cursor: string | null): Promise<IncomingPage>;
   /** null: the node no longer keeps the state of that block. */
   balanceAt(cursor: string): Promise<MicroUsd | null>;

@@ -4,7 +4,7 @@ import type { EvmHeads } from './heads.ts';
 import { mayBeTooMuch, type EvmLog, type EvmNode, type LogFilter } from './rpc.ts';
 
 /** Blocks of one question, at first. Nodes that find it too many are asked for fewer, down to a few. */
-export const RANGE_MAX = 2000n;
+const RANGE_MAX = 2000n;
 const RANGE_MIN = 8n;
 const ANSWERS_TO_DARE = 20;
 /** Questions of one search: a day of Base is 22 of them. */
@@ -54,7 +54,7 @@ export function createRangeReader(node: EvmNode): RangeReader {
   };
 }
 
-export interface LogSearch {
+interface LogSearch {
   readonly address: Hex;
   readonly topics: LogFilter['topics'];
   /** Epoch seconds between which the block was made. */

@@ -10,7 +10,7 @@ import { authorizationText, signedAuthorization, type EvmTerms } from './payment
  */
 const VALID_BEFORE = 4_102_444_800n;
 
-export interface PayoutSigner {
+interface PayoutSigner {
   readonly account: PrivateKeyAccount;
   readonly domain: AssetDomain;
   readonly network: string;
@@ -18,7 +18,7 @@ export interface PayoutSigner {
 }
 
 /** A payout that was signed, as its text says it. `signedAt` in epoch seconds: it is not on the chain before. */
-export interface ReadPayout {
+interface ReadPayout {
   readonly authorization: Authorization;
   readonly signature: Hex;
   readonly signedAt: bigint;

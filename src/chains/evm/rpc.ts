@@ -39,7 +39,7 @@ export interface LogFilter {
   readonly in: { readonly blockHash: Hex } | { readonly from: bigint; readonly to: bigint };
 }
 
-export interface EvmCall {
+interface EvmCall {
   readonly to: Hex;
   readonly data: Hex;
   readonly from?: Hex;

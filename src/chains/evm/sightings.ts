@@ -28,7 +28,7 @@ export interface SightingSetup {
 }
 
 /** Finds authorizations on the chain: those that pay the treasury, and those that it pays with. */
-export interface EvmSightings {
+interface EvmSightings {
   ofPayment(authorization: Authorization, hint: string | null): Promise<PaymentSighting>;
   /** `signedAt` in epoch seconds. */
   ofPayout(authorization: Authorization, signedAt: bigint, hint: string | null): Promise<PayoutSighting>;

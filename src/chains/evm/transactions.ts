@@ -6,9 +6,9 @@ import { ChainUnavailable } from '../chain.ts';
 import { NodeRefusal, type EvmNode } from './rpc.ts';
 
 /** A transaction is given again as it is for so long, and with more fees after. Some blocks of any chain. */
-export const REPLACE_AFTER_MS = 20_000;
+const REPLACE_AFTER_MS = 20_000;
 /** The treasury's next transaction is taken to be stuck when no block took it for so long. */
-export const STUCK_AFTER_MS = 90_000;
+const STUCK_AFTER_MS = 90_000;
 const ATTEMPTS_MAX = 16;
 /**
  * Gateways that take the same nonce again and again get out of step by so much more, at random, after every attempt.
@@ -31,7 +31,7 @@ interface Sent extends Fees {
 }
 
 /** Broadcasts transactions of one key that several gateways may use at once. */
-export interface EvmTransactions {
+interface EvmTransactions {
   /**
    * Broadcasts a call and resolves with the transaction's id. `key` names what it does: the same again is the same
    * transaction, or one that replaces it. Rejects with ChainUnavailable, after which it may have been broadcast.
@@ -39,7 +39,7 @@ export interface EvmTransactions {
   send(key: string, call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }): Promise<Hex>;
 }
 
-export interface TransactionSetup {
+interface TransactionSetup {
   readonly node: EvmNode;
   readonly account: PrivateKeyAccount;
   readonly chainId: number;

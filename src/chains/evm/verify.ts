@@ -15,7 +15,7 @@ import { Reverted, type EvmNode } from './rpc.ts';
 /** An authorization that ends earlier can end before a block takes it (as @x402/evm's own bound). */
 const SECONDS_LEFT_MIN = 6n;
 
-export interface EvmVerifier {
+interface EvmVerifier {
   /** Rejects with PaymentProblem where the payment would not succeed now. */
   verify(payment: SignedPayment, authorization: Authorization, signature: Hex): Promise<void>;
 }

@@ -30,7 +30,7 @@ export interface ExactTerms {
 }
 
 /** The transaction of a payment that does what its terms say and nothing else. */
-export interface ExactTransaction {
+interface ExactTransaction {
   readonly wire: Transaction;
   readonly message: Uint8Array;
   readonly messageHash: string;

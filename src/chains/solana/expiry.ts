@@ -5,7 +5,7 @@ import type { Moment } from './node-answers.ts';
 import { networkFault } from './open.ts';
 
 /** Blocks for which a blockhash is valid (Agave: MAX_PROCESSING_AGE). */
-export const BLOCKHASH_BLOCKS = 150n;
+const BLOCKHASH_BLOCKS = 150n;
 /**
  * How far the chain may be ahead of a node that believes itself healthy (128 slots), three times over: for hashes
  * that it has never seen.

@@ -9,7 +9,7 @@ import { readExact, withFeeSignature, type ExactTerms } from './exact.ts';
 import type { SolanaNode } from './node.ts';
 
 /** Checks payments, pays their fees and gives them to the chain. */
-export interface SolanaFacilitator {
+interface SolanaFacilitator {
   feePayer(): Promise<Address>;
   /** Rejects with PaymentProblem or ChainUnavailable. */
   verify(payment: SignedPayment): Promise<void>;

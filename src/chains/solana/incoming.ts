@@ -39,7 +39,7 @@ interface Backlog {
   readonly cut: boolean;
 }
 
-export interface SolanaIncoming {
+interface SolanaIncoming {
   page(cursor: string | null): Promise<IncomingPage>;
   balanceAt(cursor: string): Promise<bigint | null>;
 }

@@ -23,7 +23,7 @@ const WALLET_LAMPORTS = 890_880n;
 const FIRST_PAUSE_MS = 50;
 const PAUSE_MAX_MS = 1_000;
 
-export interface TreasurySetup {
+interface TreasurySetup {
   readonly node: SolanaNode;
   readonly network: string;
   readonly asset: Address;

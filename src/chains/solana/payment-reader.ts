@@ -5,7 +5,7 @@ import { addressOf, type TreasuryKey } from './address.ts';
 import { MEMO_BYTES_MAX, readExact, withFeeSignature, type ExactTerms } from './exact.ts';
 import type { Sought } from './sight.ts';
 
-export interface PaymentReaderOptions {
+interface PaymentReaderOptions {
   readonly network: string;
   readonly asset: Address;
   readonly treasuryAccount: Address;
@@ -16,7 +16,7 @@ export interface PaymentReaderOptions {
 }
 
 /** Reads x402 payments. All functions throw PaymentProblem for one that is not as the requirements say. */
-export interface PaymentReader {
+interface PaymentReader {
   read(payment: PaymentPayload): SignedPayment;
   /** The terms of a payment that is to be taken now. */
   termsNow(requirements: PaymentRequirements): ExactTerms;

@@ -39,7 +39,7 @@ interface Journal {
   readonly slot: bigint;
 }
 
-export interface SolanaPayouts {
+interface SolanaPayouts {
   addressFault(address: string): string | null;
   sign(payout: Payout, previous: SignedPayout | null): Promise<SignedPayout>;
   send(payout: Payout, signed: SignedPayout): Promise<{ readonly transaction: string }>;

@@ -24,7 +24,7 @@ export interface Sought {
   readonly signature: string | null;
 }
 
-export interface PaymentSight {
+interface PaymentSight {
   find(sought: Sought, hint: string | null): Promise<PaymentSighting>;
 }
 

@@ -10,7 +10,7 @@ export interface SolanaInstruction {
   readonly data: Uint8Array;
 }
 
-export interface TokenBalance {
+interface TokenBalance {
   readonly owner: string;
   readonly mint: string;
   readonly amount: bigint;

@@ -4,7 +4,7 @@ import type { Table } from '../reading.ts';
 import type { Service, Target } from '../config.ts';
 
 /** Says what is wrong with a block as a whole, at one of its keys. */
-export type Complain = (key: string, wrong: string, right: string) => void;
+type Complain = (key: string, wrong: string, right: string) => void;
 
 /** The file that a block stands in. */
 export interface Place {

@@ -22,7 +22,7 @@ export const BLOCKS = {
 
 export const BLOCK_TABLES = Object.keys(BLOCKS) as readonly (keyof typeof BLOCKS)[];
 
-export interface BlockRules {
+interface BlockRules {
   /** Most blocks of all kinds together. */
   readonly max: number;
   /** All blocks are of one provider. */

@@ -62,7 +62,7 @@ const takes = ({ unit, least, most }: PriceBounds) => `USD per ${unit}, ${decima
 const decimal = (amount: number) => (amount < 1 ? amount.toFixed(6).replace(/0+$/, '') : String(amount));
 
 /** A price as a rate. Throws WrongValue. */
-export function readPrice(value: unknown, { meter, unit, least, most }: PriceBounds): MicroUsd {
+function readPrice(value: unknown, { meter, unit, least, most }: PriceBounds): MicroUsd {
   const right = `a decimal number of USD per ${unit}, from ${decimal(least)} to ${most}, or 0 for free`;
   const refused = (why: string) => new WrongValue(`is ${show(value)}: it ${why}`, right);
   if (typeof value !== 'number' && typeof value !== 'bigint' && typeof value !== 'string')
@@ -109,7 +109,7 @@ export const PRICES_BY_USE = {
 };
 
 /** The values of those prices; null for a meter that is not charged. */
-export interface PricesByUse {
+interface PricesByUse {
   readonly second: MicroUsd | null;
   readonly prompt: MicroUsd | null;
   readonly completion: MicroUsd | null;

@@ -5,7 +5,7 @@ import type { Caller } from '../call.ts';
 import { createKeptBytes } from './kept-bytes.ts';
 
 /** One use of an idempotency key: keys are each account's own. */
-export interface IdempotentUse {
+interface IdempotentUse {
   readonly account: string;
   readonly key: string;
   readonly callId: string;
@@ -63,7 +63,7 @@ export interface Idempotency {
   sweep(limit?: number): Promise<number>;
 }
 
-export interface IdempotencyOptions {
+interface IdempotencyOptions {
   readonly now: () => number;
   /** How long a reply can be repeated. */
   readonly ttlMs?: number;

@@ -2,7 +2,7 @@
  * Knows when it is time to look whether more is kept for an account than may be: not after each reply, as the look
  * reads all that is kept.
  */
-export interface KeptBytes {
+interface KeptBytes {
   /** Bytes were kept for an account. True where it is time. */
   add(account: string, bytes: number): boolean;
 }

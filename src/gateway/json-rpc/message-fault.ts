@@ -1,7 +1,7 @@
 import { type Members, membersAlong, RawJsonError, syntaxFault, isObject, type JsonObject } from '#wire';
 
 /** The reason why a text is not a message of JSON-RPC 2.0. */
-export interface MessageFault {
+interface MessageFault {
   /** The code that JSON-RPC has for it: -32700, -32600 or -32602. */
   readonly kind: 'parse' | 'request' | 'params';
   readonly message: string;

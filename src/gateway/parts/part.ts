@@ -3,13 +3,13 @@ import type { ErrorCode } from '#wire';
 /** A piece of what is said to a primitive or by it, as all protocols have it in their own shapes. */
 export type Part = TextPart | DataPart | FilePart;
 
-export interface TextPart {
+interface TextPart {
   readonly kind: 'text';
   readonly text: string;
 }
 
 /** A JSON value. */
-export interface DataPart {
+interface DataPart {
   readonly kind: 'data';
   readonly data: unknown;
 }

@@ -6,7 +6,7 @@ import { PaymentNeeded, refusesPayment } from './payment-needed.ts';
 import type { Payments, PaymentSlip } from './payments.ts';
 
 /** A call or a run that is to be locked. */
-export interface Locking {
+interface Locking {
   readonly caller: Caller;
   readonly payment?: PaymentSlip | null;
   /** Id of the held lock whose money it is made of: then nothing is paid. */

@@ -23,7 +23,7 @@ export interface ReplyHold {
   release(): void;
 }
 
-export interface ReplyMemoryOptions {
+interface ReplyMemoryOptions {
   /** Of all replies together. */
   readonly repliesBytesMax: number;
   /** Of one reply. */

@@ -2,7 +2,7 @@ import { GatewayError } from '#wire';
 import type { PipelineOptions } from '../pipeline.ts';
 
 /** The end of a gateway that stops: running calls go on, no new one begins. */
-export interface Drain {
+interface Drain {
   /** The authentication of callers; once begun it throws GatewayError `service_unavailable`. */
   readonly authenticate: PipelineOptions['authenticate'];
   begin(): void;

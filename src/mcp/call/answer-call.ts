@@ -22,7 +22,7 @@ import { requestDigest } from '../wire/request-digest.ts';
 import type { McpTail, Turn } from '../turn/turn.ts';
 import { withCost } from './with-cost.ts';
 
-export interface AnswerCallDeps {
+interface AnswerCallDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly serve: Serve;
   /** Told of internal errors and of why a service is unavailable. */
@@ -30,7 +30,7 @@ export interface AnswerCallDeps {
 }
 
 /** A request of a client that is answered by a call. */
-export interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'continued' | 'service'>, PaidRequest {
+interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'continued' | 'service'>, PaidRequest {
   readonly free: boolean;
   /** null without one. */
   readonly idempotencyKey: string | null;

@@ -4,7 +4,7 @@ import type { Reach } from '../sessions/session-ends.ts';
 import type { McpTail } from '../turn/turn.ts';
 
 /** A call that is free by MCP's table and is no request of its client: opening and ending sessions, listening. */
-export type McpFreeCall = Omit<FreeCall, 'primitive'>;
+type McpFreeCall = Omit<FreeCall, 'primitive'>;
 
 /** Runs one. Resolves with its tail. */
 export async function runFreeCall(

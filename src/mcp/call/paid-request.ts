@@ -12,7 +12,7 @@ export interface PaidRequest {
 }
 
 /** The request, with what it says to the gateway of paying and repeating it. */
-export interface PaidMeta {
+interface PaidMeta {
   readonly message: RequestMessage;
   readonly payment: unknown;
   readonly idempotencyKey: string | null;

@@ -23,7 +23,7 @@ export interface Recording extends Answer {
   readonly resumable: boolean;
 }
 
-export interface ReplaysOptions {
+interface ReplaysOptions {
   readonly now: () => number;
   /** Of one answer; a longer one cannot be gone on with. */
   readonly answerBytesMax?: number;

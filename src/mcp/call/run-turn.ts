@@ -3,7 +3,7 @@ import type { AnswerCall } from './answer-call.ts';
 import { turnCall, type TurnCall, type TurnCallDeps } from './turn-call.ts';
 import type { McpTail, Turn } from '../turn/turn.ts';
 
-export interface RunTurnDeps extends TurnCallDeps {
+interface RunTurnDeps extends TurnCallDeps {
   readonly answerCall: AnswerCall;
 }
 

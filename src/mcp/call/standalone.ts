@@ -125,7 +125,7 @@ function ruleOf(client: Standalone['client'], method: string): MethodRule {
 }
 
 /** The members of a request that are for the gateway itself. */
-export interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotencyKey'> {
+interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotencyKey'> {
   /** The most that a call of a tool may cost; null without a bound, and for what is free. */
   readonly cap: CostCap | null;
   readonly message: RequestMessage;

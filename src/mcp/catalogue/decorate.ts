@@ -6,7 +6,7 @@ import type { ToolCatalogue } from './tool-catalogue.ts';
 /** Members of a tool's `_meta` that are the gateway's: it replaces those that a server writes. */
 export const TOOL_META = { price: 'tollgate/price', definition: 'tollgate/definition' } as const;
 
-export interface DecorateOptions {
+interface DecorateOptions {
   readonly catalogue: Pick<ToolCatalogue, 'listingOf' | 'stale'>;
   readonly now: () => number;
 }
@@ -15,7 +15,7 @@ export interface DecorateOptions {
  * Writes the price and the state of the definition into each tool of a `tools/list` result (JSON text). Everything
  * else stays as it came. `offers`: all that a call of the service may be sent to. Another text comes back unchanged.
  */
-export type Decorate = (text: string, offer: Offer, offers?: readonly Offer[]) => string;
+type Decorate = (text: string, offer: Offer, offers?: readonly Offer[]) => string;
 
 export function createDecorate({ catalogue, now }: DecorateOptions): Decorate {
   return (text, offer, offers = [offer]) => {

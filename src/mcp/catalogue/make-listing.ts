@@ -9,7 +9,7 @@ import { readTool, toEntry, type ReadTool } from './tool-entry.ts';
 /** Tools that are read in one go: other calls wait meanwhile. */
 const IN_ONE_GO = 100;
 
-export interface MakeListing {
+interface MakeListing {
   readonly offer: Offer;
   readonly fetched: FetchedLists;
   /** The listing before this one. Entries that are still right stay the same objects. */

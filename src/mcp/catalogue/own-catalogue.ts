@@ -6,7 +6,7 @@ import { createModernToModern } from '../servers/legs/modern-to-modern.ts';
 import { createUpstreamSessions } from '../servers/upstream-sessions.ts';
 import { createToolCatalogue, type ToolCatalogue, type ToolCatalogueOptions } from './tool-catalogue.ts';
 
-export interface OwnCatalogueOptions
+interface OwnCatalogueOptions
   extends
     Omit<OwnListsOptions, 'legs'>,
     Pick<ToolCatalogueOptions, 'catalog' | 'pins' | 'present' | 'now' | 'elapsed' | 'random'> {
@@ -18,7 +18,7 @@ export interface OwnCatalogueOptions
 }
 
 /** The catalogue, with the gateway's own sessions in which it reads the lists. */
-export interface OwnCatalogue {
+interface OwnCatalogue {
   readonly catalogue: ToolCatalogue;
   drain(): void;
   close(): Promise<void>;

@@ -17,7 +17,7 @@ export interface Page {
   readonly nextCursor: string | null;
 }
 
-export interface PageLimits {
+interface PageLimits {
   /** Characters of an element's key. */
   readonly keyMax: number;
   /** Characters of an element. */

@@ -31,7 +31,7 @@ export interface RefresherOptions<T> {
   readonly onFailed: (item: T, error: Error) => void;
 }
 
-export interface Refresher<T> {
+interface Refresher<T> {
   /** Takes all items of now. New ones are due at once, and so are those that are another object than before. */
   keep(items: readonly T[]): void;
   /** The item has changed: it is due as soon as it may. */

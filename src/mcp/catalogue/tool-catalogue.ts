@@ -11,7 +11,7 @@ export interface FoundTool extends ServiceTool {
   readonly service: string;
 }
 
-export interface FindOptions {
+interface FindOptions {
   readonly limit: number;
   /** Services that are searched; null is all. */
   readonly services: readonly string[] | null;
@@ -68,7 +68,7 @@ export interface ToolCatalogueOptions extends FetchDeps {
   readonly limits?: Partial<CatalogueLimits>;
 }
 
-export interface CatalogueLimits extends FetchLimits {
+interface CatalogueLimits extends FetchLimits {
   /** Characters of all services of one provider. */
   readonly providerSizeMax: number;
   /** Characters of everything. */

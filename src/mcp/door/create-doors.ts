@@ -28,7 +28,7 @@ import type { LegacyDoor } from './legacy-door.ts';
 import type { StandaloneDoor } from './routes.ts';
 import { createSessionDoor } from './session-door.ts';
 
-export interface DoorsDeps {
+interface DoorsDeps {
   readonly options: McpOptions;
   readonly servers: Servers;
   readonly sessions: Sessions;

@@ -2,7 +2,7 @@ import { GatewayError, printable } from '#wire';
 import { type Catalog, nearestHint, type Pipeline, type Speakers } from '#gateway';
 import { fullName, SPOKEN, WORD } from '../own/front/spoken.ts';
 
-export interface KnownAddressDeps {
+interface KnownAddressDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers'>;
   readonly pipeline: Pick<Pipeline, 'lookUp'>;
   readonly speakers: () => Partial<Speakers>;

@@ -33,10 +33,10 @@ export interface LegacyDoor {
   end(service: string | null, session: string, context: RequestContext): Promise<void>;
 }
 
-export type LegacyInbound = Extract<Inbound, { kind: 'initialize' | 'legacy' | 'batch' }>;
+type LegacyInbound = Extract<Inbound, { kind: 'initialize' | 'legacy' | 'batch' }>;
 
 /** How sessions of one kind are opened, used and ended. */
-export interface SessionHandlers<S extends KeptSession> {
+interface SessionHandlers<S extends KeptSession> {
   /** Answers `initialize`. null where the call ended without an answer. */
   open(service: string | null, message: RequestMessage, context: RequestContext): Promise<Opened | null>;
   /** null where this account has no such session. */

@@ -30,7 +30,7 @@ export interface Listening {
   readonly ended: AbortSignal;
 }
 
-export interface ListenOptions {
+interface ListenOptions {
   readonly places: ListenPlaces;
   /** Longest event. */
   readonly bytesMax: number;

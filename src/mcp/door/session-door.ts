@@ -4,7 +4,7 @@ import type { Sessions } from '../sessions/sessions.ts';
 import { createLegacyDoor, type LegacyDoor, type LegacyDoorDeps } from './legacy-door.ts';
 import { createSessionTalk, type SessionTalkDeps } from './session-talk.ts';
 
-export interface SessionDoorDeps extends SessionTalkDeps, LegacyDoorDeps {
+interface SessionDoorDeps extends SessionTalkDeps, LegacyDoorDeps {
   readonly sessions: Sessions;
   readonly clientRequests: Pick<ClientRequests, 'resolve' | 'end'>;
 }

@@ -57,7 +57,7 @@ export interface SessionTalk {
   listen(listening: Listening, context: RequestContext, onEvents: Answer['events']): Promise<McpTail | null>;
 }
 
-export interface RequestHow {
+interface RequestHow {
   readonly context: RequestContext;
   /** The client takes an event stream. */
   readonly events: boolean;

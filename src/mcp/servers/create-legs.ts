@@ -4,7 +4,7 @@ import { createLegacyToModern, type LegacyToModern, type LegacyToModernOptions }
 import { createModernToLegacy, type ModernToLegacyOptions } from './legs/modern-to-legacy.ts';
 import { createModernToModern, type ModernToModernOptions } from './legs/modern-to-modern.ts';
 
-export type LegsOptions = LegacyToLegacyOptions & LegacyToModernOptions & ModernToLegacyOptions & ModernToModernOptions;
+type LegsOptions = LegacyToLegacyOptions & LegacyToModernOptions & ModernToLegacyOptions & ModernToModernOptions;
 
 /** The four ways between clients and servers of both eras, by the client's way to speak and the server's era. */
 export interface Legs {

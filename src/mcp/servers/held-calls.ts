@@ -5,7 +5,7 @@ import type { Questions } from './legs/modern-to-legacy/questions.ts';
 import type { SessionCall } from './legs/modern-to-legacy/session-call.ts';
 
 /** A call at a legacy server that waits for the answers of its modern client. */
-export interface HeldCall {
+interface HeldCall {
   readonly account: string;
   readonly offerId: string;
   readonly method: string;
@@ -15,7 +15,7 @@ export interface HeldCall {
   readonly questions: Questions;
 }
 
-export type HeldFor = Pick<HeldCall, 'account' | 'offerId' | 'method' | 'name'>;
+type HeldFor = Pick<HeldCall, 'account' | 'offerId' | 'method' | 'name'>;
 
 /** Calls between two rounds. Each is taken out once, so that one answer pays for one piece of work. */
 export interface HeldCalls {

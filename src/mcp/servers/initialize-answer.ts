@@ -7,7 +7,7 @@ import type { McpTail, Place, ServerFacts } from '../turn/turn.ts';
 /** The result of `initialize` for a client of `requested` in front of a modern server, as JSON text. */
 export type InitializeResult = (facts: ServerFacts, requested: string | null) => string;
 
-export interface InitializeAnswer {
+interface InitializeAnswer {
   readonly tail: McpTail;
   /** null where the server refused. */
   readonly accepted: { readonly revision: string; readonly upstreamId: string | null } | null;

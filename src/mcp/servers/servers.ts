@@ -20,7 +20,7 @@ export interface Servers {
   known(offer: Offer, prefers: Era): ServerFacts | null;
 }
 
-export interface ServersOptions {
+interface ServersOptions {
   /** Version of this program, told to servers. */
   readonly version: string;
   readonly replyBytesMax: number;

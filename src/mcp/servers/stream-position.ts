@@ -1,7 +1,7 @@
 import type { Marker, Received } from '#gateway';
 
 /** How far an event stream was read, and when to ask for the rest of it. */
-export interface StreamPosition {
+interface StreamPosition {
   /** Id of the last event; null where the stream cannot be resumed. */
   readonly lastEventId: string | null;
   /** How long to wait before the stream is asked for again, in milliseconds: the server's `retry` within bounds. */

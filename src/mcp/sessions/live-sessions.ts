@@ -1,7 +1,7 @@
 import type { KeptSession, KeptSessionsOptions } from './kept-sessions.ts';
 import { createSessionCache, type LiveSession } from './session-cache.ts';
 
-export interface LiveSessionsOptions<S extends KeptSession> extends Pick<
+interface LiveSessionsOptions<S extends KeptSession> extends Pick<
   KeptSessionsOptions<S>,
   'kind' | 'store' | 'toState' | 'fromState' | 'now' | 'onError'
 > {
@@ -14,7 +14,7 @@ export interface LiveSessionsOptions<S extends KeptSession> extends Pick<
 }
 
 /** The sessions in the memory of this gateway. It tells the store that they are used. */
-export interface LiveSessions<S extends KeptSession> {
+interface LiveSessions<S extends KeptSession> {
   readonly size: number;
   add(session: S, touchedAt: number): LiveSession<S>;
   /** Finds a session of an account, here or in the store; null where neither has it. */

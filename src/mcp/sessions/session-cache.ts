@@ -14,7 +14,7 @@ export interface LiveSession<S extends KeptSession> {
   kept: string;
 }
 
-export interface SessionCache<S extends KeptSession> {
+interface SessionCache<S extends KeptSession> {
   readonly size: number;
   get(id: string): LiveSession<S> | undefined;
   add(live: LiveSession<S>): void;

@@ -18,7 +18,7 @@ export type RenewSession = (
   place: Pick<Place, 'send'>,
 ) => Promise<'renewed' | 'gone'>;
 
-export interface SessionRenewalOptions {
+interface SessionRenewalOptions {
   readonly store: Pick<SessionStore, 'get' | 'change' | 'delete'>;
   readonly offerOf: (offerId: string) => Offer | null;
   /** Forgets a session that cannot go on. */

@@ -38,7 +38,7 @@ export interface Opening {
 
 export type SessionUse = KeptUse<LegacySession>;
 
-export interface SessionsDeps extends KeptSessionsDeps {
+interface SessionsDeps extends KeptSessionsDeps {
   readonly offerOf: (offerId: string) => Offer | null;
   readonly initializeResult: InitializeResult;
   readonly reach: Reach;

@@ -15,7 +15,7 @@ export interface TaskQuestion {
   readonly text: string;
 }
 
-export interface ServerAnswer {
+interface ServerAnswer {
   readonly response: ResponseMessage;
   readonly status: number;
 }

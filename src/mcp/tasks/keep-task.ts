@@ -14,7 +14,7 @@ export interface KeepTaskDeps {
 }
 
 /** The call that a task answers. `askedAt`: when its first round was sent; epoch milliseconds. */
-export interface CallOfTask {
+interface CallOfTask {
   readonly call: Call;
   readonly askedAt: number;
 }

@@ -5,7 +5,7 @@ import { OURSELVES } from '../call/own-lists.ts';
 import { freeEnd } from '../turn/ending.ts';
 import { askOfTask, type AskOfTaskDeps } from './ask-of-task.ts';
 
-export interface LookAtTaskDeps extends AskOfTaskDeps {
+interface LookAtTaskDeps extends AskOfTaskDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   /** Told of tasks that could not be looked at; it is tried again. */
   readonly onUnseen: (error: Error) => void;

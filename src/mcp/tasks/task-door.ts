@@ -29,12 +29,7 @@ export interface TaskAddress {
  * Answers requests about tasks, each at the provider that began the task. Another owner's task is not found. Throws
  * GatewayError.
  */
-export type TaskDoor = (
-  address: TaskAddress,
-  request: Standalone,
-  context: RequestContext,
-  answer: Answer,
-) => Promise<void>;
+type TaskDoor = (address: TaskAddress, request: Standalone, context: RequestContext, answer: Answer) => Promise<void>;
 
 export function createTaskDoor(deps: TaskDoorDeps): TaskDoor {
   return async (address, { message: asked, capabilities }, context, answer) => {

@@ -16,7 +16,7 @@ export interface TaskTalkDeps extends AskOfTaskDeps {
 }
 
 /** A client's request about a task, with the id that the server knows. */
-export interface AskedOfTask {
+interface AskedOfTask {
   readonly message: RequestMessage;
   readonly wantsReceipt: boolean;
 }

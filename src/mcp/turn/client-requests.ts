@@ -18,7 +18,7 @@ export interface ClientRequests {
   readonly count: number;
 }
 
-export interface ClientRequestsOptions {
+interface ClientRequestsOptions {
   /** People answer some of these. */
   readonly timeoutMs?: number;
   readonly sessionMax?: number;

@@ -20,7 +20,7 @@ export interface Mailbox<T> {
 }
 
 /** Bounds of what is offered: items that wait, and characters of those that were offered. */
-export interface MailboxBounds {
+interface MailboxBounds {
   readonly itemsMax: number;
   readonly charsMax: number;
 }

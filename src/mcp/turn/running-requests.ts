@@ -12,7 +12,7 @@ export interface RunningRequests<T = null> {
   readonly count: number;
 }
 
-export interface Cancellable<T> {
+interface Cancellable<T> {
   readonly of: T;
   cancel(reason?: string): void;
 }

@@ -19,7 +19,7 @@ export function isModernClaim(meta: JsonObject | null): boolean {
   return typeof version === 'string' && isModernEra(version) && envelopeIssue(meta) === null;
 }
 
-export interface EnvelopeIssue {
+interface EnvelopeIssue {
   readonly key: string;
   /** To follow the name: "must be a string". */
   readonly problem: string;

@@ -32,7 +32,7 @@ export const MCP_ERRORS = {
   internal: { code: ERROR.internal, status: 500 },
 } as const satisfies Record<ErrorCode, { code: number; status: number }>;
 
-export interface McpErrorReply {
+interface McpErrorReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;

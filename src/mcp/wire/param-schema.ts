@@ -4,7 +4,7 @@ import { isObject } from '#wire';
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** A property of a tool's arguments that a header repeats. */
-export interface ParamHeader {
+interface ParamHeader {
   readonly path: readonly string[];
   /** The header's name behind `Mcp-Param-`. */
   readonly name: string;

@@ -10,7 +10,7 @@ export type Kind = (typeof KINDS)[number];
 export const listChanged = (kind: Kind): string => `notifications/${kind}/list_changed`;
 
 /** The changes that a stream of `subscriptions/listen` tells of. */
-export interface Subscribed {
+interface Subscribed {
   readonly kinds: readonly Kind[];
   /** Resources. */
   readonly uris: readonly string[];

@@ -59,7 +59,7 @@ export const SESSION_OPTIONS = {
  */
 const TURNS = 4;
 
-export interface PingOptions {
+interface PingOptions {
   /** A session that answers nothing this long is ended. */
   readonly silenceMs: number;
 }

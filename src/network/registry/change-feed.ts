@@ -14,7 +14,7 @@ const OWN = loadStatement(import.meta.url, './sql/connections-of-node.sql');
 const DELETE_SILENT_NODE = loadStatement(import.meta.url, './sql/delete-silent-node.sql');
 const LEAVE_ORPHANS = loadStatement(import.meta.url, './sql/leave-orphans.sql');
 
-export interface ChangeFeedOptions {
+interface ChangeFeedOptions {
   readonly database: Pick<Database, 'query'>;
   /** Id of this gateway. */
   readonly self: string;
@@ -27,7 +27,7 @@ export interface ChangeFeedOptions {
 }
 
 /** Applies the changes that the database has and this gateway does not. */
-export interface ChangeFeed {
+interface ChangeFeed {
   /** Every change up to this version of the registry's clock is known. */
   cursor(): number;
   /**

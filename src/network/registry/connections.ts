@@ -13,7 +13,7 @@ const JOIN = loadStatement(import.meta.url, './sql/join-provider.sql');
 const LEAVE = loadStatement(import.meta.url, './sql/leave-provider.sql');
 const REVIVE = loadStatement(import.meta.url, './sql/revive-connection.sql');
 
-export interface ConnectionsOptions extends Omit<RegistryOptions, 'node' | 'pollMs' | 'leaseMs' | 'onError'> {
+interface ConnectionsOptions extends Omit<RegistryOptions, 'node' | 'pollMs' | 'leaseMs' | 'onError'> {
   /** Id of this gateway. */
   readonly self: string;
   readonly lease: Lease;

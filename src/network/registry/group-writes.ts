@@ -8,7 +8,7 @@ export interface GroupWrites {
   submit(steps: readonly Step[], wanted?: () => boolean): Promise<readonly (readonly Row[])[] | null>;
 }
 
-export interface GroupWritesOptions {
+interface GroupWritesOptions {
   readonly database: Pick<Database, 'batch'>;
   /** The first steps of every transaction. */
   readonly first: () => readonly Step[];

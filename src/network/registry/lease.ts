@@ -6,7 +6,7 @@ const PUT_NODE = loadStatement(import.meta.url, './sql/put-node.sql');
 /** Renewals in the time of a lease. */
 const RENEWALS = 3;
 
-export interface LeaseOptions extends Pick<RegistryOptions, 'node' | 'now'> {
+interface LeaseOptions extends Pick<RegistryOptions, 'node' | 'now'> {
   readonly database: Pick<Database, 'query'>;
   readonly leaseMs: number;
 }

@@ -25,7 +25,7 @@ export interface Listing {
   close(): void;
 }
 
-export interface ListingOptions {
+interface ListingOptions {
   readonly database: Pick<Database, 'batch'>;
   readonly catalog: Pick<Catalog, 'replace' | 'depart'>;
   readonly graceMs: number;

@@ -7,7 +7,7 @@ export interface NodeRow {
   readonly beat: bigint;
 }
 
-export interface NodeWatch {
+interface NodeWatch {
   /**
    * Takes what a poll returned at `at` (monotonic milliseconds) and says who lives and who has been silent for too
    * long.

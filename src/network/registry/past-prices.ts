@@ -15,7 +15,7 @@ export interface Prices {
 }
 
 /** The least that a service cost lately. */
-export interface PastPrice {
+interface PastPrice {
   /** `<primitive>/<name>`. */
   readonly key: string;
   /**

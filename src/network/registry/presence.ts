@@ -27,7 +27,7 @@ export interface Presence {
   close(): void;
 }
 
-export interface PresenceOptions {
+interface PresenceOptions {
   /** Id of this gateway. */
   readonly self: string;
   /** Epoch milliseconds. */

@@ -6,7 +6,7 @@ import { ConnectionSuperseded, type Connection, type Registry, type RegistryOpti
 import { nextPastPrices, pastPricesFromText, pastPricesToText, withRaises } from './past-prices.ts';
 import { registeredOf, servicesFromText, servicesToText, withTimes } from './stored-document.ts';
 
-export interface RegistrationsOptions extends Pick<RegistryOptions, 'now' | 'reservedNames' | 'priceNoticeMs'> {
+interface RegistrationsOptions extends Pick<RegistryOptions, 'now' | 'reservedNames' | 'priceNoticeMs'> {
   readonly database: Pick<Database, 'query'>;
   readonly writes: GroupWrites;
   readonly listing: Pick<Listing, 'put'>;

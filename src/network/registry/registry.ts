@@ -26,7 +26,7 @@ export interface Node {
 }
 
 /** A provider's last registration. Times are epoch milliseconds. */
-export interface Registration {
+interface Registration {
   readonly services: readonly RegisteredService[];
   /** Grows with every change of the services. */
   readonly revision: number;

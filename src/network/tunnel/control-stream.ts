@@ -2,7 +2,7 @@ import type { ClientHttp2Session } from 'node:http2';
 import { ControlFault, parseProxyMessage, readLines } from './control-lines.ts';
 import { CONTROL_LINE_BYTES_MAX, CONTROL_PATH, type GatewayMessage, type ProxyMessage } from './wire.ts';
 
-export interface ControlHandlers {
+interface ControlHandlers {
   /** The proxy has opened its side. */
   readonly opened: () => void;
   /** The next message is read once this one was handled, so that a proxy cannot queue them without bound. */

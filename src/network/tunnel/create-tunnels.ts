@@ -15,7 +15,7 @@ import { openTunnel, type Tunnel, type TunnelLimits } from './tunnel.ts';
 import type { TunnelObserver, Tunnels } from './tunnels.ts';
 import { TUNNEL_PROTOCOL } from './wire.ts';
 
-export interface TunnelsOptions {
+interface TunnelsOptions {
   /** Proxies dial in at its address. It must not listen yet. */
   readonly server: FastifyInstance;
   readonly authenticate: AdmitOptions['authenticate'];

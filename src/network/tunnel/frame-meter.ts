@@ -19,7 +19,7 @@ export interface FrameBudget {
 }
 
 /** A frame costs the event loop some 8 µs: this is a twelfth of it. */
-export const FRAMES_PER_SECOND = 10_000;
+const FRAMES_PER_SECOND = 10_000;
 const FRAMES_AT_ONCE = 10_000;
 /** In one turn of the event loop: some 2 ms. */
 const FRAMES_PER_TURN = 256;

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 /** Silence is counted in turns, not in time: a process that slept must not take its peers for dead. */
 const TURNS = 4;
 
-export interface KeepAliveOptions {
+interface KeepAliveOptions {
   /** The socket below the tunnel. */
   readonly wire: Socket;
   readonly silenceMs: number;

@@ -15,7 +15,7 @@ export interface RegistrationLimits {
   readonly registrationIntervalMs: number;
 }
 
-export interface RegistrarOptions {
+interface RegistrarOptions {
   readonly connection: Connection;
   readonly admitted: AdmittedProvider;
   /** The text that this connection's registrations must carry. */

@@ -24,7 +24,7 @@ const MESSAGE_BYTES_MAX = 64 * 1024;
 const SEND_BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
 /** Bounds on the work that the other end can cause with few bytes. */
-export interface StreamBounds {
+interface StreamBounds {
   readonly meter: FrameMeter;
   /** The socket below the WebSocket. */
   readonly wire: Socket;

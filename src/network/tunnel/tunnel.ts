@@ -16,7 +16,7 @@ import { SESSION_OPTIONS, TUNNEL_WINDOW } from './session-options.ts';
 import { createSocketStream } from './socket-stream.ts';
 import type { CallSession, TunnelObserver } from './tunnels.ts';
 
-export interface TunnelOptions {
+interface TunnelOptions {
   readonly socket: WebSocket;
   /** The socket below it. */
   readonly wire: Socket;

@@ -23,7 +23,7 @@ export interface Entry {
   leave(): void;
 }
 
-export interface ConnectionSharesOptions {
+interface ConnectionSharesOptions {
   /** Connections to the address. */
   readonly max: number;
   /** How long a request waits for one; 0 for not at all. */

@@ -1,6 +1,6 @@
 import type { DirectEndpoint, TunnelEndpoint, Upstream, UpstreamOf } from '#gateway';
 
-export interface UpstreamWays {
+interface UpstreamWays {
   readonly direct: UpstreamOf<DirectEndpoint>;
   readonly tunnel: UpstreamOf<TunnelEndpoint>;
 }

@@ -18,7 +18,7 @@ export async function permittedAddresses(host: string, { permits, lookup }: Guar
   return found;
 }
 
-export interface GuardedTarget {
+interface GuardedTarget {
   /** A name or an address, without brackets. */
   readonly host: string;
   readonly port: number;

@@ -7,7 +7,7 @@ import { guardedConnect, permittedAddresses, type Guard } from './guarded-connec
 import { OutboundFailure } from './outbound-failure.ts';
 import { createPublicLookup, lookupHere, type OutboundLookup } from './outbound-lookup.ts';
 
-export interface GuardedRequest {
+interface GuardedRequest {
   /** Default GET. */
   readonly method?: 'GET' | 'HEAD' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
@@ -19,7 +19,7 @@ export interface GuardedRequest {
   readonly signal?: AbortSignal;
 }
 
-export interface GuardedReply {
+interface GuardedReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   /** As it came: nothing is unpacked. */
@@ -32,7 +32,7 @@ export interface GuardedReply {
  */
 export type GuardedFetch = (url: string, request: GuardedRequest) => Promise<GuardedReply>;
 
-export interface GuardedFetchOptions {
+interface GuardedFetchOptions {
   /** Development: http, any port, and this machine and its networks. */
   readonly allowPrivate: boolean;
   readonly lookup?: OutboundLookup;

@@ -10,7 +10,7 @@ export const lookupHere: OutboundLookup = (name) => lookup(name, { all: true });
 const TIMEOUT_MS = 2_500;
 const TRIES = 2;
 
-export interface PublicLookupOptions {
+interface PublicLookupOptions {
   /** Addresses of name servers, with a port where it is not 53; default those of this machine. */
   readonly servers?: readonly string[];
 }

@@ -5,7 +5,7 @@ import { type DirectEndpoint, type UpstreamExchange, type UpstreamOf, CALL_OVER 
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';
 
-export interface UpstreamOptions {
+interface UpstreamOptions {
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;
   /** Connections per origin for calls, and as many for what only listens. */

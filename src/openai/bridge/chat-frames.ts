@@ -5,7 +5,7 @@ import type { ChatTail } from '../reply/chat-end.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import { createPartsText } from './parts-text.ts';
 
-export interface ChatFramesOptions {
+interface ChatFramesOptions {
   readonly call: Call;
   readonly about: ReplyAbout;
   readonly replyBytesMax: number;

@@ -1,7 +1,7 @@
 import type { Part } from '#gateway';
 
 /** Writes parts as one markdown text, piece by piece as they come. */
-export interface PartsText {
+interface PartsText {
   /** The next piece: the part with what separates it from the one before. */
   push(part: Part): string;
 }

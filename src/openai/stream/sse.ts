@@ -5,7 +5,7 @@ export class SseError extends Error {
   override readonly name = 'SseError';
 }
 
-export interface SseScanner {
+interface SseScanner {
   /** Takes the next bytes, split anywhere. */
   push(chunk: Buffer): void;
   /**
@@ -20,7 +20,7 @@ const COLON = 0x3a;
 const SPACE = 0x20;
 
 /** Longest line, and longest data of one event. */
-export const EVENT_BYTES_MAX = 1024 * 1024;
+const EVENT_BYTES_MAX = 1024 * 1024;
 
 /**
  * Finds events by bytes. `onData` gets the payload of each event as a range of a buffer that is valid during the

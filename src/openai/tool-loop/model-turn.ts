@@ -26,7 +26,7 @@ export interface TurnEnd {
   readonly settled: SettledFrame;
 }
 
-export interface ModelTurnOptions {
+interface ModelTurnOptions {
   /** The id that the client knows. */
   readonly id: string;
   /** Earlier turns have said something. */

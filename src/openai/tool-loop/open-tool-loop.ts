@@ -21,7 +21,7 @@ export interface ToolLoopDeps {
   readonly budgetMax: MicroUsd;
 }
 
-export interface ToolLoopOptions {
+interface ToolLoopOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly config: Pick<Config, 'limits' | 'upstream'>;
   readonly deps: ToolLoopDeps | null;

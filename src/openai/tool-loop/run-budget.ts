@@ -11,7 +11,7 @@ import type { ServerTool } from './server-tools.ts';
 /** Calls of tools that are counted with for each round, where the client says nothing of cost. */
 const CALLS_PER_ROUND = 4;
 
-export interface RunBudgetOptions {
+interface RunBudgetOptions {
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly tools: Iterable<ServerTool>;
   readonly rounds: number;

@@ -24,7 +24,7 @@ import { activityFrame, runSettled, type RunEnd, type ToolActivity } from './run
 import { createRunTally, type RunTally } from './run-tally.ts';
 import type { ServerTool, ServerTools } from './server-tools.ts';
 
-export interface RunFramesOptions {
+interface RunFramesOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly config: Pick<Config, 'limits' | 'upstream'>;
   readonly runs: Runs;

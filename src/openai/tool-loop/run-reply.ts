@@ -20,7 +20,7 @@ export interface RunEnd {
   readonly message: Json;
 }
 
-export interface RunReply {
+interface RunReply {
   readonly about: ReplyAbout;
   readonly text: string;
   readonly tally: RunTally;

@@ -17,7 +17,7 @@ export interface RunTally {
 }
 
 /** One call of a run as the reply lists it. */
-export interface ChildCost {
+interface ChildCost {
   readonly id: string;
   readonly primitive: string;
   readonly service: string;

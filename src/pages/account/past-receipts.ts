@@ -2,7 +2,7 @@ import type { Ledger, LockRecord, ReceiptSigner } from '#billing';
 import { receiptOfRecord } from './receipts.ts';
 
 /** Receipts of calls that were settled before, compact JWS; null for a call that was not charged. */
-export interface PastReceipts {
+interface PastReceipts {
   ofRecord(record: LockRecord): string | null;
   /** null also for a call that is not known. Rejects where the database cannot be reached. */
   ofCall(callId: string): Promise<string | null>;

@@ -11,7 +11,7 @@ import { requireFunds, termsOf, type Funds } from './funds.ts';
 import { withdrawalError } from './withdrawal-error.ts';
 import { withdrawalIdOf } from './withdrawals-routes.ts';
 
-export interface AdminFundsDeps {
+interface AdminFundsDeps {
   readonly gate: AdminGate;
   readonly funds: Funds | null;
   readonly consumers: Pick<ConsumerStore, 'find'>;

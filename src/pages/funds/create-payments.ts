@@ -12,7 +12,7 @@ import {
 import type { PaymentReceipt, Payments, PaymentSlip } from '#gateway';
 import { checkAmount, checkPayer, knownOwner, refused, type TopupBounds } from './payment-checks.ts';
 
-export interface PaymentsOptions {
+interface PaymentsOptions {
   readonly chains: Pick<Chains, 'networks' | 'chain' | 'deposits'>;
   readonly boundsOf: (network: string) => TopupBounds;
   readonly now: () => number;

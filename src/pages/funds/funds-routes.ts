@@ -7,7 +7,7 @@ import { topupRoutes, type TopupDeps } from './topup-routes.ts';
 import { addWalletsRoutes, type WalletsDeps } from './wallets-routes.ts';
 import { addWithdrawalsRoutes, type WithdrawalsDeps } from './withdrawals-routes.ts';
 
-export interface FundsDeps extends TopupDeps, WithdrawalsDeps, WalletsDeps {
+interface FundsDeps extends TopupDeps, WithdrawalsDeps, WalletsDeps {
   readonly admit: Pipeline['admit'];
 }
 

@@ -2,7 +2,7 @@ import { escrowOf, type Ledger } from '#billing';
 import { needsNoMaking, parseAccountId } from '#auth/accounts';
 import type { ConsumerStore } from '#auth';
 
-export interface MemoAccountsOptions {
+interface MemoAccountsOptions {
   readonly consumers: Pick<ConsumerStore, 'find'>;
   readonly ledger: Pick<Ledger, 'balance'>;
   /** CAIP-2 ids of the networks that a contract wallet may be on. */
@@ -10,7 +10,7 @@ export interface MemoAccountsOptions {
 }
 
 /** Reads the memos of transfers into a treasury, which name the account that is paid for. */
-export interface MemoAccounts {
+interface MemoAccounts {
   /** The account that a memo names; null where the text names no account, or one that does not exist. */
   accountOfMemo(memo: string): Promise<string | null>;
   /** Whether a memo names another account than this one, be it known or not. */

@@ -1,7 +1,7 @@
 import { checksummed } from '#wire';
 
 /** A wallet that an account stands for. */
-export interface OwnWallet {
+interface OwnWallet {
   readonly family: 'eip155' | 'solana';
   /** EVM: lower case. */
   readonly address: string;

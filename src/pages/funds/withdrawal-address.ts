@@ -3,7 +3,7 @@ import type { Wallets } from '#chains';
 import { iso } from './fund-views.ts';
 import { familyOf, ownWallet, shownAddress } from './own-wallet.ts';
 
-export interface AddressQuestion {
+interface AddressQuestion {
   readonly account: string;
   readonly network: string;
   /** As the caller wrote it; undefined leaves it to us. */

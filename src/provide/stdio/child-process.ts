@@ -11,7 +11,7 @@ const LOG_LINE_BYTES_MAX = 2_048;
 /** The part of the proxy's own environment that a process gets: nothing that could be a secret. */
 const PASSED_ON = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR'];
 
-export interface ChildOptions {
+interface ChildOptions {
   readonly target: CommandTarget;
   /** The proxy's own environment. */
   readonly env: Readonly<Record<string, string | undefined>>;

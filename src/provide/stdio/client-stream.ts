@@ -11,7 +11,7 @@ const UNREAD_BYTES_MAX = 2 * MESSAGE_BYTES_MAX;
 /**
  * The stream on which a client takes messages that belong to none of its requests, and the messages that wait for it.
  */
-export interface ClientStream {
+interface ClientStream {
   /** Whether the client has opened its stream. */
   isAttached(): boolean;
   /** False when the client has a stream already. `closed` is called when this one closes. */

@@ -45,7 +45,7 @@ export function envelopeOf(message: Message): JsonObject | null {
   );
 }
 
-export interface EraQuestion {
+interface EraQuestion {
   /** Of this program, told to the server. */
   readonly version: string;
   /** Whether to ask for the modern era first. */

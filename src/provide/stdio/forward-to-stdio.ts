@@ -15,7 +15,7 @@ import type { Supervisor } from './supervisor.ts';
 /** When there is room for another session, nobody knows. */
 const RETRY_AFTER_S = '5';
 
-export interface StdioForwardOptions {
+interface StdioForwardOptions {
   readonly supervisor: Supervisor;
   readonly sessions: Sessions;
   /** Whether all clients have the one process. */

@@ -75,7 +75,7 @@ export function mayGoOnPipe(notification: Notification, era: Era): boolean {
   return era.kind === 'legacy' || era.discovered === null || envelopeOf(notification) !== null;
 }
 
-export interface PipeCall {
+interface PipeCall {
   readonly stream: ServerHttp2Stream;
   readonly accept: string | undefined;
   readonly request: Request;

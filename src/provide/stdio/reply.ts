@@ -26,7 +26,7 @@ export interface Reply {
   whenOver(then: () => void): void;
 }
 
-export interface ReplyOptions {
+interface ReplyOptions {
   readonly stream: ServerHttp2Stream;
   readonly accept: string | undefined;
   /** JSON text of the request's id. */

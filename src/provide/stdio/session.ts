@@ -30,7 +30,7 @@ export interface Session {
   kill(): void;
 }
 
-export interface SessionOptions extends ProcessOptions {
+interface SessionOptions extends ProcessOptions {
   /** A session without a stream and without requests ends after this time. */
   readonly idleMs: number;
   /** The session is to be forgotten and stopped, though its process runs. May be called more than once. */

@@ -28,13 +28,13 @@ export interface Sessions {
   kill(): void;
 }
 
-export interface Begin {
+interface Begin {
   readonly accept: string | undefined;
   readonly consumer: string;
   readonly refused: (code: number) => void;
 }
 
-export interface SessionsOptions extends ProcessOptions {
+interface SessionsOptions extends ProcessOptions {
   readonly stopTimes: StopTimes;
 }
 

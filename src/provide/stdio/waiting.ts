@@ -9,7 +9,7 @@ export interface Waiting {
   takeAll(): readonly string[];
 }
 
-export interface WaitingOptions {
+interface WaitingOptions {
   /** Characters of notifications. The oldest ones make room for new ones. */
   readonly notificationsMax: number;
   /** Characters of requests and responses. */

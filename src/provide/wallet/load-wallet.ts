@@ -9,7 +9,7 @@ import { WalletError, type Wallet } from './wallet.ts';
  * 0x-hex), or the secret itself (base58, or hex with or without 0x). `chainId` is CAIP-2, or
  * `solana:mainnet|devnet|testnet`.
  */
-export type WalletSource =
+type WalletSource =
   | { readonly chainId: string; readonly keypairFile: string }
   | { readonly chainId: string; readonly privateKey: string };
 

@@ -23,7 +23,7 @@ export interface QueueLimits {
 
 const MIB = 1024 * 1024;
 
-export const QUEUE_LIMITS: QueueLimits = {
+const QUEUE_LIMITS: QueueLimits = {
   perWebhookMax: 100,
   perAccountMax: 1_000,
   perAccountBytesMax: 64 * MIB,
@@ -36,7 +36,7 @@ const REMEMBERED = 400;
 /** The whole is not counted for every delivery. */
 const COUNT_MS = 2_000;
 
-export interface WebhookQueueOptions {
+interface WebhookQueueOptions {
   readonly database: Pick<Database, 'query' | 'batch'>;
   readonly now: () => number;
   readonly limits?: Partial<QueueLimits>;
@@ -44,7 +44,7 @@ export interface WebhookQueueOptions {
 }
 
 /** Queues what a task's receivers are to be told: in order for each, each thing once. Returns how many are told. */
-export type QueueEvent = (key: TaskKey, event: WebhookEvent) => Promise<number>;
+type QueueEvent = (key: TaskKey, event: WebhookEvent) => Promise<number>;
 
 export function createWebhookQueue({ database, now, onLost, ...options }: WebhookQueueOptions): QueueEvent {
   const limits = { ...QUEUE_LIMITS, ...options.limits };

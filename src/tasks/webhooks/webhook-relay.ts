@@ -27,7 +27,7 @@ export interface RelayLimits {
   readonly leaseMs: number;
 }
 
-export const RELAY_LIMITS: RelayLimits = {
+const RELAY_LIMITS: RelayLimits = {
   inFlightMax: 256,
   perAccountMax: 8,
   perReceiverMax: 32,
@@ -38,7 +38,7 @@ export const RELAY_LIMITS: RelayLimits = {
 /** Due webhooks that are looked at in one turn. */
 const CANDIDATES_MAX = 1_000;
 
-export interface WebhookRelayOptions extends Pick<SenderOptions, 'fetch' | 'texts'> {
+interface WebhookRelayOptions extends Pick<SenderOptions, 'fetch' | 'texts'> {
   readonly database: Pick<Database, 'query' | 'batch'>;
   readonly now: () => number;
   readonly random: () => number;

@@ -16,14 +16,14 @@ const HAS = loadStatement(import.meta.url, './sql/has-webhook.sql');
 const DELETE = loadStatement(import.meta.url, './sql/delete-webhook.sql');
 const SWEEP = loadStatement(import.meta.url, './sql/sweep-webhooks.sql');
 
-export interface WebhookStoreOptions {
+interface WebhookStoreOptions {
   readonly database: Pick<Database, 'query'>;
   readonly texts: SealedTexts;
   readonly now: () => number;
 }
 
 /** The request that a receiver gets. */
-export type Receiver = Pick<Webhook, 'url' | 'headers' | 'notes'>;
+type Receiver = Pick<Webhook, 'url' | 'headers' | 'notes'>;
 
 /** Whose a sealed text is: moved to another row, it does not open. */
 export const sealOf = ({ primitive, service, taskId }: TaskKey, { account, run }: TaskOwner, name: string): string =>

@@ -11,7 +11,7 @@ const PARTS = {
 export const ENVELOPE = actedOn([...new Set(Object.values(PARTS).flat())]);
 
 /** A message that a server could read otherwise than the gateway does. */
-export interface Ambiguous {
+interface Ambiguous {
   readonly kind: 'ambiguous';
   /** The id of a request as it is written, else `null`. */
   readonly idText: string;

@@ -2,7 +2,7 @@
  * Names that are acted on in one kind of object. `exact` are the spellings that are let through, `meant` the name
  * that each folded spelling stands for.
  */
-export interface ActedOn {
+interface ActedOn {
   readonly exact: ReadonlySet<string>;
   readonly meant: ReadonlyMap<string, string>;
   /** Letters and digits of the longest folded name. */
@@ -14,7 +14,7 @@ export interface ActedOn {
 /**
  * A member that is refused: some server takes it for another one, or it is said to the gateway, which has no such name.
  */
-export interface LookAlike {
+interface LookAlike {
   /** As it was sent. */
   readonly name: string;
   /**

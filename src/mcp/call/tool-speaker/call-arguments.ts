@@ -1,7 +1,7 @@
 import { GatewayError, guardStructure, isObject, type JsonLimits, type JsonObject, printable } from '#wire';
 import type { Part, PartsAsk } from '#gateway';
 
-export interface CallArgumentsOptions {
+interface CallArgumentsOptions {
   readonly limits: JsonLimits;
   /** The input schema of the tool, asked for where it is needed; null where it is not known. */
   readonly schema: () => Promise<JsonObject | null>;

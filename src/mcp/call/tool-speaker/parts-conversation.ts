@@ -18,7 +18,7 @@ import { ERROR } from '../../wire/revisions.ts';
 import type { McpTail } from '../../turn/turn.ts';
 import { failureText, resultParts } from './result-parts.ts';
 
-export interface PartsConversationOptions {
+interface PartsConversationOptions {
   /** The token that progress of the call comes under. */
   readonly progressToken: string;
   /** Longest event of a server. */

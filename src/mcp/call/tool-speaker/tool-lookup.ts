@@ -17,7 +17,7 @@ interface Place {
 }
 
 /** Finds tools by their names, `<service>/<tool>`. */
-export interface ToolLookup {
+interface ToolLookup {
   /** null for a name without a tool. */
   locate(name: string): Place | null;
   /** Waits for the lists of a service that was never reached. null for an unknown service. */

@@ -9,7 +9,7 @@ import { partsConversation } from './parts-conversation.ts';
 import { turnCall, type TurnCallDeps } from '../turn-call.ts';
 import type { Turn } from '../../turn/turn.ts';
 
-export interface ToolSpeakerDeps extends TurnCallDeps {
+interface ToolSpeakerDeps extends TurnCallDeps {
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'tried'>;
   readonly limits: JsonLimits;
@@ -18,7 +18,7 @@ export interface ToolSpeakerDeps extends TurnCallDeps {
 }
 
 /** A tool as whoever writes a prompt needs it. All of it is its server's word. */
-export interface SpokenTool {
+interface SpokenTool {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonObject;

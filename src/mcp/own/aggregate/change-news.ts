@@ -2,7 +2,7 @@ import type { Kind } from '../../wire/subscriptions.ts';
 import type { Change } from '../../catalogue/tool-catalogue.ts';
 
 /** Notifications of changed lists for one client; each names only the kind of list. */
-export interface ChangeNews {
+interface ChangeNews {
   /** Takes a change of the catalogue. */
   changed(change: Change): void;
   /** Begins to tell the client, first of earlier changes. */

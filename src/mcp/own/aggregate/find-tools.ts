@@ -11,7 +11,7 @@ import type { Tables } from './tables.ts';
 const ANSWER_MAX = 128 * 1024;
 
 /** Members of a `tools/call` result, JSON text each. */
-export type ToolResult = Readonly<Record<string, string>>;
+type ToolResult = Readonly<Record<string, string>>;
 
 /** The result of a call of `find_tools`. Wrong arguments are the tool's error, which a model can mend. */
 export function findTools(

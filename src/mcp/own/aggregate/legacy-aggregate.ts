@@ -8,7 +8,7 @@ import { createAggregateSessionDoor, type AggregateSessionDoorDeps } from './ses
 import { createSessionStreams, type SessionStreamsDeps } from './session-streams.ts';
 import { createAggregateSessions, type AggregateSessions, type AggregateSessionsDeps } from './sessions.ts';
 
-export interface LegacyAggregateDeps
+interface LegacyAggregateDeps
   extends
     Omit<SessionTalkDeps, 'sessions' | 'clientRequests'>,
     LegacyDoorDeps,
@@ -23,7 +23,7 @@ export interface LegacyAggregateDeps
 }
 
 /** The aggregate for clients with sessions, as one thing. */
-export interface LegacyAggregate {
+interface LegacyAggregate {
   readonly door: LegacyDoor;
   readonly sessions: Pick<AggregateSessions, 'count' | 'sweep' | 'close'>;
 }

@@ -23,7 +23,7 @@ export type AggregateListen = (
   answer: Answer,
 ) => Promise<void>;
 
-export interface AggregateListenOptions {
+interface AggregateListenOptions {
   readonly aggregate: Pick<Aggregate, 'uriOf' | 'toClient' | 'exposeUri'>;
   readonly catalogue: Pick<ToolCatalogue, 'onChanged'>;
   readonly toService: StandaloneRun;

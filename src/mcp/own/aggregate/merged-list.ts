@@ -3,7 +3,7 @@ import { toCursor, type Position } from './cursor.ts';
 import { renderItem, renderTool } from './render.ts';
 import type { ServiceTable } from './tables.ts';
 
-export interface MergedPage {
+interface MergedPage {
   /** JSON text of each. */
   readonly items: readonly string[];
   readonly nextCursor: string | null;

@@ -34,7 +34,7 @@ export interface Parts {
   end(all: AggregateSession): Promise<void>;
 }
 
-export interface PartsDeps {
+interface PartsDeps {
   readonly sessions: Pick<Sessions, 'enter' | 'end'>;
   readonly change: AggregateSessions['change'];
   readonly talk: Pick<SessionTalk, 'open' | 'request'>;

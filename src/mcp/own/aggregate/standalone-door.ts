@@ -8,7 +8,7 @@ import type { AggregateListen } from './listen.ts';
 import { OWN } from './own-tools.ts';
 import { routeRequest } from './route-request.ts';
 
-export interface AggregateDoorDeps {
+interface AggregateDoorDeps {
   readonly aggregate: Aggregate;
   readonly toService: StandaloneRun;
   readonly listen: AggregateListen;

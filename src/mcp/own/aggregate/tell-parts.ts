@@ -8,7 +8,7 @@ import type { Scope } from './scope.ts';
 import type { AggregateSession } from './session.ts';
 import type { AggregateSessions } from './sessions.ts';
 
-export interface TellPartsDeps {
+interface TellPartsDeps {
   readonly sessions: Pick<AggregateSessions, 'change'>;
   readonly parts: Pick<Parts, 'known'>;
   readonly talk: Pick<SessionTalk, 'tell'>;
@@ -18,12 +18,7 @@ export interface TellPartsDeps {
 }
 
 /** Takes a notification or a response of a client to the parts that it is for. Drops what is for no part. */
-export type TellParts = (
-  session: AggregateSession,
-  message: Told,
-  scope: Scope,
-  context: RequestContext,
-) => Promise<void>;
+type TellParts = (session: AggregateSession, message: Told, scope: Scope, context: RequestContext) => Promise<void>;
 
 export function createTellParts({ sessions, parts, talk, onError, running }: TellPartsDeps): TellParts {
   /** Tells the part for a service, if one is open. */

@@ -6,7 +6,7 @@ const UI_RAW = '"ui://';
 /**
  * The edits that make URIs of a service those of the aggregate, in JSON text of the service. Unreadable parts stay.
  */
-export interface UriEdits {
+interface UriEdits {
   /** The URI that member `key` of an object is. */
   uri(members: Members | null, key: string): void;
   /** The user interface of a tool, which MCP Apps name in `_meta`. */

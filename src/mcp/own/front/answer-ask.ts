@@ -27,7 +27,7 @@ export interface AskRequest {
   readonly selects?: (name: string) => boolean;
 }
 
-export interface AnswerAskDeps {
+interface AnswerAskDeps {
   readonly answerCall: AnswerCall;
   readonly readPaid: ReadPaid;
   readonly speakers: () => Partial<Speakers>;

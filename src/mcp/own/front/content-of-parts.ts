@@ -4,7 +4,7 @@ import type { FilePart, Part } from '#gateway';
  * Parts as the content of a tool's result. Texts that follow each other become one, data becomes its JSON text, files
  * become images, audio, blobs or links.
  */
-export interface PartsContent {
+interface PartsContent {
   add(part: Part): void;
   /** Elements of `content`. */
   items(): readonly ContentItem[];
@@ -13,7 +13,7 @@ export interface PartsContent {
 }
 
 /** An element of a tool result's `content`. */
-export type ContentItem =
+type ContentItem =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image' | 'audio'; readonly data: string; readonly mimeType: string | null }
   | { readonly type: 'resource_link'; readonly uri: string; readonly name: string; readonly mimeType?: string }

@@ -9,13 +9,13 @@ import { createSessionFront } from './session-front.ts';
 import { spokenService } from './spoken.ts';
 import { createStandaloneFront } from './standalone-front.ts';
 
-export interface FrontDeps extends PrimitiveServersDeps, LegacyDoorDeps, KeptSessionsDeps {
+interface FrontDeps extends PrimitiveServersDeps, LegacyDoorDeps, KeptSessionsDeps {
   readonly catalogue: Pick<ToolCatalogue, 'service'>;
   readonly answerAsk: AnswerAsk;
 }
 
 /** Agents and models as MCP servers of the gateway's own: `/mcp/a2a/<agent>`, `/mcp/model/<model>`. */
-export interface Front {
+interface Front {
   /** Whether an address is of an agent or a model. A tool service of that very name comes first. */
   has(service: string): boolean;
   readonly standalone: StandaloneRun;

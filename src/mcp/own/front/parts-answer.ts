@@ -7,7 +7,7 @@ import type { McpTail } from '../../turn/turn.ts';
 import { createPartsContent, wordsOfItem } from './content-of-parts.ts';
 import type { Spoken } from './spoken.ts';
 
-export interface PartsAnswerOptions {
+interface PartsAnswerOptions {
   readonly kind: Spoken;
   /** The `tools/call`. */
   readonly message: RequestMessage;
@@ -20,7 +20,7 @@ export interface PartsAnswerOptions {
 }
 
 /** The parts of a primitive's answer, as the answer to a `tools/call`. */
-export interface PartsAnswer {
+interface PartsAnswer {
   /** Whether the client hears the text as it comes. */
   readonly heard: boolean;
   /** Takes a data frame. Returns progress that carries its text, for a client that gave a token; else null. */

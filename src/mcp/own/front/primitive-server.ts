@@ -7,7 +7,7 @@ import { AGENT_OUTPUT, askSchema, SPOKEN_TOOL } from './ask-tools.ts';
 import { fullName, offersOf, priceOf, type SpokenService, spokenService, WORD } from './spoken.ts';
 
 /** One agent or model as an MCP server with one tool. */
-export interface PrimitiveServer extends Pick<SpokenService, 'kind' | 'name'> {
+interface PrimitiveServer extends Pick<SpokenService, 'kind' | 'name'> {
   readonly info: ServerInfo;
   /** Result of `server/discover`, JSON text. */
   discoverResult(): string;

@@ -11,7 +11,7 @@ import type { AnswerAsk } from './answer-ask.ts';
 import type { FrontSession } from './front-sessions.ts';
 import type { PrimitiveServerOf } from './primitive-server.ts';
 
-export interface SessionFrontDeps extends LegacyDoorDeps {
+interface SessionFrontDeps extends LegacyDoorDeps {
   readonly serverOf: PrimitiveServerOf;
   readonly answerAsk: AnswerAsk;
   readonly sessions: KeptSessions<FrontSession>;

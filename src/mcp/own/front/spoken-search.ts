@@ -24,7 +24,7 @@ export interface SpokenSearch {
   price(entry: SpokenEntry): object | null;
 }
 
-export interface SpokenSearchDeps {
+interface SpokenSearchDeps {
   readonly speakers: () => Partial<Speakers>;
   readonly catalog: Pick<Catalog, 'resolve' | 'version'>;
 }

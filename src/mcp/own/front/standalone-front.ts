@@ -6,7 +6,7 @@ import type { AnswerAsk } from './answer-ask.ts';
 import type { PrimitiveServerOf } from './primitive-server.ts';
 import { onlyTools } from './session-front.ts';
 
-export interface StandaloneFrontDeps {
+interface StandaloneFrontDeps {
   readonly serverOf: PrimitiveServerOf;
   readonly answerAsk: AnswerAsk;
 }

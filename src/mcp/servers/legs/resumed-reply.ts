@@ -21,7 +21,7 @@ const FAILURES_MAX = 3;
 /** Servers may end a stream on purpose and be asked again and again while a tool works. */
 const RESUMPTIONS_MAX = 1_000;
 
-export interface ResumedReplyOptions {
+interface ResumedReplyOptions {
   readonly session: LegacySession;
   readonly send: Send;
   /** Aborts to end it; its reason is thrown. */

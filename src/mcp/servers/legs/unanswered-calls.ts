@@ -6,7 +6,7 @@ import type { LegacySession } from '../../turn/session.ts';
  * Ids of calls that ended here without the server's answer. It may still come, and servers send it to any request
  * under the same id: a client would get the work of a call that it left for the price of another, or for nothing.
  */
-export interface UnansweredCalls {
+interface UnansweredCalls {
   add(session: LegacySession, id: RequestId): void;
   /** Why a request with this id is not sent; null where nothing is in its way. */
   fault(session: LegacySession, id: RequestId): string | null;

@@ -20,7 +20,7 @@ import { withoutSubscription } from './to-legacy.ts';
  */
 export type ListenModern = (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, ReplyEnd, undefined>;
 
-export interface ListenModernOptions {
+interface ListenModernOptions {
   readonly subscriptions: Subscriptions;
   readonly replyBytesMax: number;
 }

@@ -27,7 +27,7 @@ export interface Round {
  * Sends one round to the server: yields its notifications as events, returns its response. Throws UpstreamFailure,
  * and the reason of `cancelled` when that aborts: the end of the stream is how a modern server learns of it.
  */
-export type ServerExchange = (
+type ServerExchange = (
   turn: Turn,
   session: LegacySession,
   place: Place,

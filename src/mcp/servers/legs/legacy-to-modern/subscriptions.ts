@@ -18,12 +18,12 @@ export interface Subscriptions {
   watch(session: LegacySession, watcher: Watcher): Watch;
 }
 
-export interface Watcher {
+interface Watcher {
   changed(): void;
   replaced(): void;
 }
 
-export interface Watch {
+interface Watch {
   /** Counts the changes of the list. */
   readonly version: number;
   /** The server uses the list of this version. */

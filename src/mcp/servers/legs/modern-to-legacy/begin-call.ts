@@ -15,7 +15,7 @@ export interface Running {
   readonly questions: Questions;
 }
 
-export interface BeginCallOptions {
+interface BeginCallOptions {
   readonly sessions: UpstreamSessions;
   readonly held: HeldCalls;
   readonly replyBytesMax: number;

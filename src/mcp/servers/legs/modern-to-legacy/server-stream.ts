@@ -11,7 +11,7 @@ export interface ServerStream {
   close(): void;
 }
 
-export interface ServerStreamOptions {
+interface ServerStreamOptions {
   readonly send: Send;
   readonly headers: Readonly<Record<string, string>>;
   readonly bytesMax: number;

@@ -31,7 +31,7 @@ export interface SessionCall {
   over(): void;
 }
 
-export interface SessionCallOptions {
+interface SessionCallOptions {
   readonly session: UpstreamSession;
   readonly send: Send;
   readonly message: RequestMessage;

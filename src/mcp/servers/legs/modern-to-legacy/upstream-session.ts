@@ -47,7 +47,7 @@ export interface UpstreamSession extends OpenedSession, ResourceSubscriptions {
   end(): Promise<void>;
 }
 
-export interface UpstreamSessionOptions extends OpenedSession {
+interface UpstreamSessionOptions extends OpenedSession {
   /** Sends what belongs to no call. */
   readonly send: Send;
   readonly bytesMax: number;
