@@ -16,7 +16,7 @@ const CAP = 5_000n;
 const COST = BigInt(USED);
 /** After this a call is over. */
 const CALL_MS = 1_000;
-/** After this a provider that says nothing in the middle of its reply has failed. */
+/** After this a provider that says nothing in the middle of its reply has failed, at the gateway whose calls may last. */
 const IDLE_MS = 400;
 /** What a model has said before its reply is cut, in bytes of text: a token for each four of them. */
 const CUT_COST = BigInt('did endless'.length + 3) / 4n;
@@ -59,17 +59,20 @@ per_call_max = 0.005
 let provider: PeerProvider;
 let spine: Spine;
 let limited: Spine;
+/** Ends no call by the clock, so that silence alone can end one. */
+let lasting: Spine;
 beforeAll(async () => {
   provider = await startPeerProvider();
   // A failure of one scenario is not to cool the provider down for the next.
-  const upstream = `[upstream]\ncall_timeout_ms = ${CALL_MS}\nidle_timeout_ms = ${IDLE_MS}\nreply_bytes_max = ${HUGE_BYTES / 4}\ncooldown_ms = 1\n`;
-  [spine, limited] = await Promise.all([
-    startSpine({ toml: `${UNHURRIED}${upstream}${services(provider)}` }),
+  const upstream = `[upstream]\ncooldown_ms = 1\nreply_bytes_max = ${HUGE_BYTES / 4}\n`;
+  [spine, limited, lasting] = await Promise.all([
+    startSpine({ toml: `${UNHURRIED}${upstream}call_timeout_ms = ${CALL_MS}\n${services(provider)}` }),
     startSpine({ toml: `[limits]\nrequests_per_minute = 1\nburst = 1\n${upstream}${services(provider)}` }),
+    startSpine({ toml: `${UNHURRIED}${upstream}idle_timeout_ms = ${IDLE_MS}\n${services(provider)}` }),
   ]);
 });
 afterAll(async () => {
-  await Promise.all([spine.stop(), limited.stop()]);
+  await Promise.all([spine.stop(), limited.stop(), lasting.stop()]);
   await provider.close();
 });
 
@@ -96,21 +99,22 @@ let tenants = 0;
 async function callOnce(
   door: PeerDoor,
   deed: Deed,
-  more: { readonly leaveAfterMs?: number } = {},
+  more: { readonly leaveAfterMs?: number; readonly at?: Spine } = {},
 ): Promise<Case & { readonly key: string }> {
   tenants += 1;
-  const { account, key } = await spine.tenant(`peer-${tenants}`, '1');
-  const before = await balanceOf(account);
+  const { at = spine } = more;
+  const { account, key } = await at.tenant(`peer-${tenants}`, '1');
+  const before = await balanceOf(account, at);
   const leaving = new AbortController();
   const came = provider.came(provider.calls() + 1);
-  const calling = door.call({ origin: spine.origin, key, text: deed, signal: leaving.signal }).catch(() => null);
+  const calling = door.call({ origin: at.origin, key, text: deed, signal: leaving.signal }).catch(() => null);
   if (more.leaveAfterMs !== undefined) {
     await came;
     leaving.abort();
   }
   const outcome = await calling;
-  await spine.quiet();
-  const after = await balanceOf(account);
+  await at.quiet();
+  const after = await balanceOf(account, at);
   return { outcome, paid: before.available - after.available, locked: after.locked, key };
 }
 
@@ -168,7 +172,7 @@ describe.each(DOORS)('$name', (door) => {
   });
 
   test('a call whose provider falls silent in the middle is free', async () => {
-    const { outcome, paid, locked } = await callOnce(door, 'silent');
+    const { outcome, paid, locked } = await callOnce(door, 'silent', { at: lasting });
     expect(outcome?.kind).toBe('failed');
     expect([paid, locked]).toEqual([0n, 0n]);
   });
@@ -269,4 +273,5 @@ describe.each(DOORS)('$name', (door) => {
 test('the books are in order after all of it', async () => {
   expect(await spine.faults()).toEqual([]);
   expect(await limited.faults()).toEqual([]);
+  expect(await lasting.faults()).toEqual([]);
 });

@@ -1,19 +1,6 @@
 import { parseAst } from 'vitest/node';
 import { lineOf, mask, type Finding, type SourceFile } from './source.ts';
 
-/**
- * Findings that are still there, by rule and place (a room of src/, or a folder of the checkout). They may only fall.
- */
-export const STILL_ALLOWED: Readonly<Record<Rule, Readonly<Record<string, number>>>> = {
-  'long functions': {},
-  'export *': {},
-  'docstrings that begin with What, Who or Where': {},
-  riddles: {},
-  "a validator's words": {},
-  'wide comments': {},
-  'names of files that do not exist': {},
-};
-
 export type Rule =
   | 'long functions'
   | 'export *'
@@ -26,12 +13,6 @@ export type Rule =
 /** Longest function. A longer one holds more than one step; each step deserves a name. */
 export const FUNCTION_LINES_MAX = 120;
 const COLUMNS_MAX = 120;
-
-/** The place that a file counts for in STILL_ALLOWED. */
-export function placeOf(path: string): string {
-  const [first = '', second = ''] = path.split('/');
-  return first === 'src' ? second.replace(/\.ts$/, '') : path.includes('/') ? first : path;
-}
 
 /** Each function of TypeScript that has more than FUNCTION_LINES_MAX lines, the functions inside it included. */
 export function longFunctions({ path, text }: SourceFile): Finding[] {
@@ -145,16 +126,16 @@ export function knownNames(paths: readonly string[]): ReadonlySet<string> {
   return known;
 }
 
-/** The findings of one rule, where a place has more of them than STILL_ALLOWED says. */
-export function beyondAllowed(
-  rule: Rule,
-  findings: readonly Finding[],
-  allowed: Readonly<Record<string, number>> = STILL_ALLOWED[rule],
-): Finding[] {
-  const places = Map.groupBy(findings, (finding) => placeOf(finding.slice(0, finding.search(/[: ]/))));
-  return [...places].flatMap(([place, each]) =>
-    each.length > (allowed[place] ?? 0)
-      ? [`${rule}: ${place} has ${each.length}, ${allowed[place] ?? 0} are allowed`, ...each]
-      : [],
+/** Exports of src/ that no other file names. `others`: files outside src/ that may import them. */
+export function needlessExports(src: readonly SourceFile[], others: readonly SourceFile[]): Finding[] {
+  const uses = new Map<string, number>();
+  for (const { text } of [...src, ...others])
+    for (const word of new Set(text.match(/[\w$]+/g))) uses.set(word, (uses.get(word) ?? 0) + 1);
+  return src.flatMap(({ path, text }) =>
+    [...text.matchAll(EXPORTS)]
+      .filter(([, name]) => uses.get(name!) === 1)
+      .map((match) => `${path}:${lineOf(text, match.index)} exports ${match[1]}, which no other file uses`),
   );
 }
+
+const EXPORTS = /^export (?:async )?(?:const|let|function\*?|class|interface|type) ([\w$]+)/gm;

@@ -5,13 +5,12 @@ import { HTTP_ERRORS } from '../../src/wire/errors-http.ts';
 import { ERROR_CODES } from '../../src/wire/errors.ts';
 import { readTree, ROOT, type SourceFile } from './source.ts';
 import {
-  beyondAllowed,
   checkPage,
   checkWording,
   knownNames,
   longFunctions,
+  needlessExports,
   staleNames,
-  STILL_ALLOWED,
   wideComments,
   type Rule,
 } from './tidy-prose.ts';
@@ -63,9 +62,14 @@ describe('the checkout is tidy', () => {
   test('words', () =>
     expect([...code, ...sql, ...prose].filter((file) => !itself(file)).flatMap(checkText)).toEqual([]));
   test('code', () => expect(code.filter((file) => !itself(file)).flatMap(checkCode)).toEqual([]));
-  test.each(Object.keys(STILL_ALLOWED) as Rule[])('%s', (rule) =>
-    expect(beyondAllowed(rule, proseFindings[rule])).toEqual([]),
-  );
+  test.each(Object.entries(proseFindings))('%s', (_rule, findings) => expect(findings).toEqual([]));
+  test('exports that nothing uses', () =>
+    expect(
+      needlessExports(
+        src,
+        [...sources, ...readTree(['examples'], ['.ts'])].filter(({ path }) => !path.startsWith('src/')),
+      ),
+    ).toEqual([]));
   test('one statement a file', () =>
     expect(sql.filter((file) => !file.path.includes('/migrations/')).flatMap(checkSql)).toEqual([]));
   test('dependencies', () => expect(checkDependencies(manifest, dependenciesPage)).toEqual([]));
@@ -168,12 +172,10 @@ describe('words and shapes that are untidy are found', () => {
     ['a file that a comment names', staleNames(file('\n// as in old-errors.ts'), known), ':2 names old-errors.ts'],
   ])('%s', (_name, findings, says) => expect(findings?.join()).toContain(says));
 
-  test('more than what is still allowed, place by place', () => {
-    const findings = ['src/mcp/a.ts:1 x', 'src/mcp/b.ts:1 x', 'docs/a.md:1 x'];
-    expect(beyondAllowed('riddles', findings, { mcp: 2, docs: 1 })).toEqual([]);
-    expect(beyondAllowed('riddles', findings, { mcp: 1, docs: 1 })).toEqual([
-      'riddles: mcp has 2, 1 are allowed',
-      ...findings.slice(0, 2),
+  test('an export that nothing uses', () => {
+    const one = file('export const used = 1;\nexport const lonely = 2;', 'src/one.ts');
+    expect(needlessExports([one], [file(`import { used } from '../src/one.ts';`, 'test/one.test.ts')])).toEqual([
+      'src/one.ts:2 exports lonely, which no other file uses',
     ]);
   });
 

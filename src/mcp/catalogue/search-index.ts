@@ -11,7 +11,7 @@ export interface SearchIndex {
   readonly postings: ReadonlyMap<string, readonly number[]>;
 }
 
-export interface SearchDocument {
+interface SearchDocument {
   readonly name: string;
   readonly title: string | null;
   readonly description: string;
@@ -52,7 +52,7 @@ export function indexTools(tools: Iterable<SearchDocument>, service: string): Se
   return { names, lengths, totalLength, postings };
 }
 
-export interface Match<T> {
+interface Match<T> {
   readonly of: T;
   /** Name of the tool. */
   readonly name: string;

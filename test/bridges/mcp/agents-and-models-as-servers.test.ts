@@ -116,7 +116,7 @@ test('a client that neither opened a session nor speaks the modern revision is a
   expect((await post('resources/list')).error).toMatchObject({ code: -32601 });
   expect((await post('tools/call', { name: 'chat' })).error).toEqual({
     code: -32602,
-    message: 'There is no tool chat here. There is send_message',
+    message: 'There is no tool chat here: the tool is send_message',
   });
 });
 

@@ -179,7 +179,7 @@ test('wrong arguments and names are told as errors of the tool, which a model ca
     /^There is no agent wether here\. The nearest: weather$/,
   );
   await fails('ask_model', { model: 'weather', prompt: 'hi' }, 'There is no model weather here.');
-  await fails('ask_agent', { message: 'hi' }, 'agent must be the name of one');
+  await fails('ask_agent', { message: 'hi' }, 'agent must be the name of an agent, a string');
   await fails('ask_agent', { agent: 'weather' }, 'message must be a string that is not empty');
   await fails('ask_agent', { agent: 'weather', message: '  ' }, 'message must be a string');
   await fails('ask_agent', { agent: 'weather', message: 'hi', task_id: 7 }, 'task_id must be an id');
@@ -192,7 +192,7 @@ test('wrong arguments and names are told as errors of the tool, which a model ca
   await fails(
     'ask_model',
     { model: 'acme/gpt', prompt: 'hi', temperature: 1 },
-    'There is no argument "temperature": there are model, prompt, system, max_tokens',
+    'Unknown argument "temperature": the arguments are model, prompt, system, max_tokens',
   );
   await fails('ask_model', { model: 'acme/gpt', prompt: 'hi', max_tokens: 5_000 }, 'gives at most 1000 tokens');
   await fails('ask_model', { model: 'constructor', prompt: 'hi' }, 'There is no model constructor here.');
