@@ -16,7 +16,9 @@ const CAP = 5_000n;
 const COST = BigInt(USED);
 /** After this a call is over. */
 const CALL_MS = 1_000;
-/** After this a provider that says nothing in the middle of its reply has failed, at the gateway whose calls may last. */
+/**
+ * After this a provider that says nothing in the middle of its reply has failed, at the gateway whose calls may last.
+ */
 const IDLE_MS = 400;
 /** What a model has said before its reply is cut, in bytes of text: a token for each four of them. */
 const CUT_COST = BigInt('did endless'.length + 3) / 4n;
