@@ -44,8 +44,10 @@ export default defineConfig({
     pool: 'forks',
     // Tests load the machine with real servers and real sockets: more workers than this only make them wait for each other.
     maxWorkers: 2,
-    testTimeout: deep ? 3_600_000 : 30_000,
-    hookTimeout: 60_000,
+    // Long enough for a machine that does something else as well: what hangs fails late, what is slow does not.
+    testTimeout: deep ? 3_600_000 : 120_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 10_000 } },
     sequence: { shuffle: false, concurrent: false },
     // A rejected promise that nobody awaited is a bug in what is tested.
     dangerouslyIgnoreUnhandledErrors: false,

@@ -7,6 +7,7 @@ import { burst, isShared, whileShared } from '../support/rate-burst.ts';
 import { startRedis, type Redis } from '../support/redis.ts';
 import type { Spine } from '../support/spine.ts';
 import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
+import { atThisLoad } from '../support/at-this-load.ts';
 
 // Redis is stopped, frozen and flushed while callers with keys and wallets use a provider that dialled in, at both
 // of two gateways. No call fails for it, every call's money is right, rates are counted by each gateway for a
@@ -146,11 +147,11 @@ async function expectPresenceIsKnown(name: string): Promise<void> {
     router: gateways[1].origin,
     services: offeredModel({ url: cluster.provider.url, name: `model/${name}`, provider: name }),
   });
-  expect(await reachable([gateways[0].origin], `model/${name}`)).toBeLessThan(1_000);
+  expect(await reachable([gateways[0].origin], `model/${name}`)).toBeLessThan(atThisLoad(1_000));
   await other.close();
   const away = async () =>
     (await endpointsOf(gateways[0].origin, `model/${name}`)).every(({ health }) => health === 'away');
-  expect(await until(away, 'it is known to be away')).toBeLessThan(1_000);
+  expect(await until(away, 'it is known to be away')).toBeLessThan(atThisLoad(1_000));
 }
 
 test('no call fails, no money is wrong, and rates are shared again within 5 s', { timeout: 120_000 }, async () => {

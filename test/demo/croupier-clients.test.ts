@@ -68,10 +68,12 @@ describe.each(KINDS)('a client of %s', (kind) => {
   it('leaves a task to itself, and looks at it', async () => {
     const { id, status } = await sendForTask(client, 'Roll 2d6', { immediately: true });
     expect(status?.state).toBe(TaskState.TASK_STATE_SUBMITTED);
-    await vi.waitFor(async () =>
-      expect(stateName(await client.getTask({ id, tenant: '', historyLength: undefined }))).toBe(
-        'TASK_STATE_COMPLETED',
-      ),
+    await vi.waitFor(
+      async () =>
+        expect(stateName(await client.getTask({ id, tenant: '', historyLength: undefined }))).toBe(
+          'TASK_STATE_COMPLETED',
+        ),
+      { timeout: 10_000 },
     );
   });
 

@@ -183,7 +183,7 @@ test('a rate limit is a RateLimitError, and the client retries after the time it
   try {
     const impatient = new OpenAI({ baseURL: limited.url, apiKey: limited.key, maxRetries: 0 });
     const calls = await Promise.allSettled(
-      Array.from({ length: 61 }, () =>
+      Array.from({ length: 100 }, () =>
         impatient.chat.completions.create({ model: MODEL, messages: ask('hello !tokens:1') }),
       ),
     );

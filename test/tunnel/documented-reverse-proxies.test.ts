@@ -114,7 +114,11 @@ describe.each(['nginx', 'caddy'])('%s', (server) => {
       path,
       method,
       headers,
+      // A refused body ends its connection.
+      agent: false,
     });
+    // What is still being sent when the answer has come fails then.
+    asked.on('error', () => {});
     asked.end(body);
     const [answer] = (await once(asked, 'response')) as [IncomingMessage];
     return answer.on('error', () => {});

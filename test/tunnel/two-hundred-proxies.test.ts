@@ -12,6 +12,7 @@ import { startProvider } from '../support/provider.ts';
 import { startFleet, type ProxyFleet } from '../support/proxy-fleet.ts';
 import { until } from '../support/tunnel-spine.ts';
 import { DOMAIN, SIGN_IN_TOML } from '../support/wallets.ts';
+import { atThisLoad } from '../support/at-this-load.ts';
 
 /*
  * Two hundred proxies that connect, are killed, drained and started again at random, while the gateway that they
@@ -391,7 +392,7 @@ for (const engine of DEEP ? (['embedded', 'postgres'] as const) : (['embedded'] 
       expect(joins).toBeLessThanOrEqual(fleet.dials.length);
 
       // They came back in time, and not all at once.
-      expect(Math.max(...backMs)).toBeLessThan(BACK_MS_MAX);
+      expect(Math.max(...backMs)).toBeLessThan(atThisLoad(BACK_MS_MAX));
       // Without jitter half of them and more come within one such time.
       expect(Math.max(...peaks)).toBeLessThan(PROXIES * 0.3);
       expect(megabytes - before.megabytes).toBeLessThan(100);

@@ -7,6 +7,7 @@ import type { Version } from '../contract/shapes.ts';
 import { createTalk } from '../contract/talk.ts';
 import { answerOf, startCutAgent, type CutAgent, type CutOrder, type Outcome } from './support/cut-agent.ts';
 import { inTurn } from './support/money-of-calls.ts';
+import { atThisLoad } from '../../support/at-this-load.ts';
 
 // The connection of a client or of an agent is cut at any byte of a message, in either direction. The agent goes on
 // with what it began: a task that its client was told of is settled by its end, one that nobody heard of costs
@@ -115,7 +116,7 @@ async function paid(run: () => Promise<unknown>): Promise<bigint> {
   const endedAt = performance.now();
   clock.ahead += LOOK_MS;
   await spine.quiet();
-  expect(performance.now() - endedAt).toBeLessThan(SETTLED_MS_MAX);
+  expect(performance.now() - endedAt).toBeLessThan(atThisLoad(SETTLED_MS_MAX));
   await until(async () => /^tollgate_calls_in_flight 0$/m.test(await spine.app.metrics.text()));
   const amount = before.available - (await spine.balance()).available;
   charged += Number(amount / PRICE);

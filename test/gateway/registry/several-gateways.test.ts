@@ -11,6 +11,7 @@ import {
   type NodeOptions,
   type TestNode,
 } from './registry-world.ts';
+import { atThisLoad } from '../../support/at-this-load.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 
@@ -33,14 +34,16 @@ describe('gateways on one database', () => {
     expect(two.registry.locate('p')).toMatchObject({ kind: 'elsewhere', node: { id: one.id } });
     expect(two.returned).toEqual(['p']);
     await one.registry.register(connection, [model('a')]);
-    expect(await until(() => others.every((node) => listed(node)[0] === 'p:a'))).toBeLessThan(500);
+    expect(await until(() => others.every((node) => listed(node)[0] === 'p:a'))).toBeLessThan(atThisLoad(500));
     await one.registry.register(connection, [model('a', { price: 5 })]);
     const priced = ({ catalog }: TestNode) => catalog.offers()[0]!.price.rates.prompt === 5_000_000n;
-    expect(await until(() => others.every(priced))).toBeLessThan(500);
+    expect(await until(() => others.every(priced))).toBeLessThan(atThisLoad(500));
     const back = two.registry.waitFor('p', 10_000);
     expect(await back).not.toBeNull();
     await one.registry.leave(connection);
-    expect(await until(() => others.every(({ registry }) => registry.locate('p') === null))).toBeLessThan(500);
+    expect(await until(() => others.every(({ registry }) => registry.locate('p') === null))).toBeLessThan(
+      atThisLoad(500),
+    );
   });
 
   test('all drop the offers of a provider that stays away longer than the grace time', async () => {

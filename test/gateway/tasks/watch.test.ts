@@ -37,7 +37,7 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     const given: string[] = [];
     startWatch(one, clock, looks.look, { onGivenUp: ({ taskId }) => given.push(taskId) });
     clock.now += 1_500;
-    await vi.waitFor(() => expect(given).toEqual(['task-2']));
+    await vi.waitFor(() => expect(given).toEqual(['task-2']), { timeout: 10_000 });
     clock.now += 500;
     await looks.reached(1);
     await released(one, clock);
@@ -50,9 +50,11 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     const looks = countLooks(() => completed);
     startWatch(one, clock, looks.look);
     clock.now += 2_000;
-    await vi.waitFor(() => expect(one.concluded).toHaveLength(1));
-    await vi.waitFor(async () =>
-      expect(await one.tasks.find(keyOf('task-1'), alice)).toMatchObject({ live: false, state: 'completed' }),
+    await vi.waitFor(() => expect(one.concluded).toHaveLength(1), { timeout: 10_000 });
+    await vi.waitFor(
+      async () =>
+        expect(await one.tasks.find(keyOf('task-1'), alice)).toMatchObject({ live: false, state: 'completed' }),
+      { timeout: 10_000 },
     );
     expect((await money()).slice(0, 2)).toEqual([1_000_000n - PRICE, 0n]);
     await audited();
@@ -110,7 +112,7 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     });
     for (let n = 1; n <= 10; n++) {
       clock.now += 10_000;
-      await vi.waitFor(() => expect(asked).toBe(n));
+      await vi.waitFor(() => expect(asked).toBe(n), { timeout: 10_000 });
       await released(one, clock);
     }
     expect(looks.looked).toEqual([]);
@@ -274,7 +276,9 @@ async function released(
   { database }: { readonly database: Database },
   { now }: { readonly now: number },
 ): Promise<void> {
-  await vi.waitFor(async () => expect(await database.query(CLAIMED, [now])).toEqual([{ tasks: 0n }]));
+  await vi.waitFor(async () => expect(await database.query(CLAIMED, [now])).toEqual([{ tasks: 0n }]), {
+    timeout: 10_000,
+  });
 }
 
 const NEXT_LOOK = adHoc('SELECT min(next_look_at) AS at FROM tasks WHERE open = 1');
