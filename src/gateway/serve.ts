@@ -1,4 +1,4 @@
-import { type GatewayError, ofGeneration } from '#wire';
+import { type GatewayError, NEVER_ABORTED, ofGeneration } from '#wire';
 import type { Frame, MicroUsd } from '#billing';
 import type { Call, Caller } from './call.ts';
 import type { CallRequest } from './call-request.ts';
@@ -99,8 +99,6 @@ interface ServeDeps {
  */
 export type Serve = <O extends Opened>(asked: Asked<O>) => Promise<void>;
 
-const NEVER = new AbortController().signal;
-
 export function createServe({ idempotency, payments }: ServeDeps): Serve {
   async function run<O extends Opened>(
     asked: Asked<O>,
@@ -124,7 +122,7 @@ export function createServe({ idempotency, payments }: ServeDeps): Serve {
   async function runKept<O extends Opened>(asked: Asked<O>, use: Parameters<Idempotency['begin']>[0]): Promise<void> {
     let written: Written | null;
     try {
-      written = await run(asked, use.callId, NEVER, true);
+      written = await run(asked, use.callId, NEVER_ABORTED, true);
     } catch (error) {
       await idempotency.abandon(use);
       throw error;

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { GatewayError, isObject, type JsonObject } from '#wire';
+import { GatewayError, isObject, type JsonObject, NEVER_ABORTED } from '#wire';
 import {
   type GivenReply,
   idempotencyError,
@@ -69,15 +69,13 @@ export const keptTask = (taskId: string, charged: boolean): Written =>
  */
 const BEGUN_MAX = 100;
 
-/** A message is sent although its client left: leaving never cancels a task. */
-const NEVER = new AbortController().signal;
-
 export function createServeMessage({ serve, tasks, unpaid, show }: ServeMessageDeps): ServeMessage {
   return ({ ask, service, messageId, contextId, taskId, open, write }, out) =>
     serve({
       caller: ask.caller,
       repeats: ask.caller.anonymous ? null : repeatsOf(ask, service, messageId, out),
-      gone: NEVER,
+      // Leaving never cancels a task.
+      gone: NEVER_ABORTED,
       open,
       write,
       replay: ({ body }) => repeat(ask, Buffer.from(body).toString(), out),
