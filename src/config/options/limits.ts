@@ -65,7 +65,7 @@ export const LIMITS = {
     max: 1024 * 1024 * MIB,
     default: 32 * MIB,
     meaning:
-      'About how many bytes of replies are kept for one account, to be repeated to whoever sends a request with its idempotency key again. Beyond it the oldest go.',
+      'About how many bytes of replies are kept for one account. A request that comes again with its idempotency key gets the kept reply. Beyond the limit the oldest replies go.',
   }),
   request_timeout_ms: whole({
     min: 100,

@@ -70,6 +70,6 @@ export const TELEMETRY = {
     of: ['admin', 'open'],
     default: 'admin',
     inDevelopment: 'open',
-    meaning: 'Who may read `/metrics`: requests with the admin key, or whoever reaches the gateway.',
+    meaning: 'Who may read `/metrics`: requests with the admin key, or everybody who reaches the gateway.',
   }),
 };

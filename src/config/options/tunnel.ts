@@ -5,7 +5,7 @@ import { HOUR_MS, MINUTE_MS } from '../units.ts';
 export const TUNNEL = {
   providers: textList({
     takes: 'list of public keys or account ids',
-    meaning: 'Who may dial in as a provider. Empty: whoever signs in.',
+    meaning: 'Who may dial in as a provider. Empty: everybody who signs in.',
     fault: (value) => (/^[!-~]{1,200}$/.test(value) ? null : 'is not a public key or an account id'),
     max: 10_000,
   }),

@@ -14,7 +14,7 @@ const INSTRUCTIONS = `This is a gateway to many MCP servers ("services").
 Names: a tool or prompt is <service>__<name>, a resource is <service>+<uri> or ui://<service>/…
 Prices: every tool says what it costs in _meta["tollgate/price"] (USD per call; "0" is free). Calls are charged to your account when they succeed.
 Definitions are their provider's words; _meta["tollgate/definition"] says by version and changed_at when they have changed.
-Where there are too many tools to list, ${OWN.find} and ${OWN.call} are listed in their stead: find what you need by words, then call it. ${OWN.find} is always there, and free.
+Where there are too many tools to list, ${OWN.find} and ${OWN.call} are listed instead: find what you need by words, then call it. ${OWN.find} is always there, and free.
 Agents and language models can be asked as well, by ${OWN.askAgent} and ${OWN.askModel}, where these are listed; ${OWN.find} finds them.`;
 
 /** The result of `server/discover`, JSON text. */
