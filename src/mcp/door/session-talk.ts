@@ -6,6 +6,7 @@ import { notifyInitialized } from '../servers/legacy-server.ts';
 import type { LegacyToLegacy } from '../servers/legs/legacy-to-legacy.ts';
 import type { LegacyToModern } from '../servers/legs/legacy-to-modern.ts';
 import type { Listen, Listening } from './listen.ts';
+import { createOpeningStreams } from './opening-streams.ts';
 import type { ReadPaid } from '../call/paid-request.ts';
 import type { Recording } from '../call/replays.ts';
 import { freeEnd } from '../turn/ending.ts';
@@ -71,6 +72,7 @@ const LISTEN_MARGIN_MS = 60_000;
 
 export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
   const { sessions, listen, servers, pipeline } = deps;
+  const streams = createOpeningStreams();
 
   /** A free call at the offer of a session, for a message that is not a request of the client. */
   const at = (session: LegacySession, { caller, requestId }: RequestContext, method: string, talk: Talk) => ({
@@ -114,6 +116,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       };
       context.gone.addEventListener('abort', leave, { once: true });
       if (context.gone.aborted) leave();
+      if (asked.method === 'tools/call') await streams.answered(session.id);
       await deps.runTurn(
         {
           turn: {
@@ -157,9 +160,22 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       return runFreeCall(pipeline, told, new AbortController().signal);
     },
 
-    listen(listening, context, onEvents) {
+    async listen(listening, context, onEvents) {
+      const answered = streams.open(listening.session.id);
       const call = at(listening.session, context, 'listen', (place) => listen(listening, place));
-      return runFreeCall(pipeline, { ...call, timeoutMs: LISTEN_MS + LISTEN_MARGIN_MS }, context.gone, onEvents);
+      try {
+        return await runFreeCall(
+          pipeline,
+          { ...call, timeoutMs: LISTEN_MS + LISTEN_MARGIN_MS },
+          context.gone,
+          (bytes) => {
+            answered();
+            return onEvents(bytes);
+          },
+        );
+      } finally {
+        answered();
+      }
     },
   };
 }

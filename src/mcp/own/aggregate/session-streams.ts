@@ -6,6 +6,7 @@ import { eventBytes, LISTENING } from '../../turn/events.ts';
 import { aborted } from '../../turn/waiting.ts';
 import { ERROR } from '../../wire/revisions.ts';
 import { NO_SESSION } from '../../turn/session.ts';
+import { STREAM_OPEN_MS } from '../../door/opening-streams.ts';
 import type { SessionTalk } from '../../door/session-talk.ts';
 import type { RequestContext } from '../../call/standalone.ts';
 import type { Aggregate } from './aggregate.ts';
@@ -38,8 +39,6 @@ export interface SessionStreamsDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** How long the server of a new part may take to open its stream: what it asks before that would be lost. */
-const OPEN_MS = 2_000;
 const LIST_CHANGES: ReadonlySet<string> = new Set(KINDS.map(listChanged));
 
 interface Stream {
@@ -170,7 +169,7 @@ function createPartListening(
     if (!opened) {
       const { promise, resolve } = Promise.withResolvers<void>();
       listening.set(id, (opened = promise));
-      const timer = setTimeout(resolve, OPEN_MS);
+      const timer = setTimeout(resolve, STREAM_OPEN_MS);
       void listenToPart(id, service, resolve).finally(() => {
         clearTimeout(timer);
         resolve();
