@@ -2,7 +2,7 @@
  * How long a call waits for the stream of its session, in milliseconds. Some servers send the head of a stream only
  * with its first event.
  */
-export const STREAM_OPEN_MS = 500;
+export const STREAM_OPEN_MS = 250;
 
 /**
  * Streams that clients have just opened, until their servers have answered. Many servers send their questions to the

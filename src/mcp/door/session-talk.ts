@@ -116,7 +116,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       };
       context.gone.addEventListener('abort', leave, { once: true });
       if (context.gone.aborted) leave();
-      if (asked.method === 'tools/call') await streams.answered(session.id);
+      if (asked.method === 'tools/call' && mayBeAsked(session)) await streams.answered(session.id);
       await deps.runTurn(
         {
           turn: {
@@ -179,6 +179,10 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
     },
   };
 }
+
+/** Whether the client takes requests of its server. */
+const mayBeAsked = ({ clientCapabilities: { sampling, elicitation, roots } }: LegacySession): boolean =>
+  sampling !== undefined || elicitation !== undefined || roots !== undefined;
 
 type Talk = (place: Place) => ReturnType<LegacyToLegacy['leg']>;
 

@@ -42,8 +42,8 @@ test('what the servers of open parts say comes with the URIs of the aggregate, a
     params: { uri: 'acme--one+file:///a' },
   });
 
-  // Its stream is there before the call is made, however long that takes: what a server asks before would be lost.
-  server.streamDelayMs = 300;
+  // Its stream is there before the call is made: what a server asks before would be lost.
+  server.streamDelayMs = 100;
   await ask(call(2, 'acme_two__ask'));
   expect(server.streams.size).toBe(2);
   say({ method: 'notifications/message', params: { level: 'info', data: 'hello' } });

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { events, json, startScripted } from './scripted-server.ts';
-import { open, startWorld } from './session-world.ts';
+import { INITIALIZE, open, startWorld } from './session-world.ts';
 
 /** A server with one tool, which answers the head of a stream when the test says so. */
-async function world() {
+async function world(initialize: object = INITIALIZE) {
   const order: string[] = [];
   const stream = Promise.withResolvers<void>();
   const arrived = Promise.withResolvers<void>();
@@ -21,7 +21,7 @@ async function world() {
     },
   });
   const gateway = await (await startWorld({ url: server.url })).gateway();
-  const headers = { authorization: 'Bearer alice', 'mcp-session-id': await open(gateway.url, 'alice') };
+  const headers = { authorization: 'Bearer alice', 'mcp-session-id': await open(gateway.url, 'alice', initialize) };
   const left = new AbortController();
   return {
     order,
@@ -63,4 +63,18 @@ test('a call goes on where the server does not answer the stream', async () => {
   left.abort();
   stream.resolve();
   await listening;
+});
+
+test('a call of a client that takes no questions does not wait', async () => {
+  const { order, stream, arrived, left, listen, call } = await world({
+    ...INITIALIZE,
+    params: { ...INITIALIZE.params, capabilities: {} },
+  });
+  const listening = listen();
+  await arrived.promise;
+  expect((await call()).status).toBe(200);
+  stream.resolve();
+  await listening;
+  expect(order).toEqual(['call', 'stream']);
+  left.abort();
 });
