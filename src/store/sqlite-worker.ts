@@ -1,13 +1,10 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
-import { parentPort, workerData } from 'node:worker_threads';
+import { parentPort } from 'node:worker_threads';
 import type { Row, Statement, Step, Value } from './database.ts';
 import { MIGRATIONS_TABLE, missingMigrations, type Migration } from './migrations.ts';
 
-/**
- * The worker's start. `lock` is the file whose lock says that this process owns the data directory;
- * null opens a reader.
- */
-export interface WorkerSetup {
+/** `lock` is the file whose lock says that this process owns the data directory; null opens a reader. */
+export interface ConnectionSetup {
   readonly path: string;
   readonly lock: string | null;
   readonly migrations: readonly Migration[];
@@ -29,6 +26,15 @@ export type Reply =
   | { readonly id: number; readonly ok: true; readonly value: unknown }
   | { readonly id: number; readonly ok: false; readonly message: string; readonly code: number };
 
+/** To the thread. It has one connection at a time; the work that closes it makes room for the next. */
+export type Order = { readonly open: ConnectionSetup } | { readonly requests: readonly Request[] };
+
+/** From the thread: to `open`, and to `requests`. */
+export type Answer =
+  | { readonly opened: true }
+  | { readonly refused: { readonly message: string; readonly busy: boolean } }
+  | { readonly replies: readonly Reply[] };
+
 export type Prepare = (statement: Statement) => StatementSync;
 
 /**
@@ -42,7 +48,8 @@ export interface Program {
 /** SQLite's result code for "another connection holds the lock". */
 const BUSY = 5;
 
-function start(setup: WorkerSetup): void {
+/** Opens the file and returns what performs one piece of work. Throws what SQLite throws. */
+function open(setup: ConnectionSetup): (work: Work) => Promise<unknown> {
   // The lock is the operating system's, taken on an empty file: it falls with the process, however the process ends.
   const guard = setup.lock === null ? null : new DatabaseSync(setup.lock, { timeout: 0 });
   guard?.exec('BEGIN EXCLUSIVE');
@@ -62,9 +69,8 @@ function start(setup: WorkerSetup): void {
     return found;
   };
   const query = ({ statement: wanted, params }: Step): readonly Row[] => prepare(wanted).all(...(params ?? []));
-  const programs = new Map<string, Program>();
 
-  const perform = async (work: Work): Promise<unknown> => {
+  return async (work) => {
     if (work.kind === 'query') return query(work);
     if (work.kind === 'batch') return transaction(database, () => work.steps.map(query));
     if (work.kind === 'close') {
@@ -77,22 +83,6 @@ function start(setup: WorkerSetup): void {
     const { run } = program;
     return transaction(database, () => run(prepare, work.args));
   };
-
-  // One after the other, in the order of arrival, also while a program's module is being imported.
-  let tail = Promise.resolve();
-  parentPort!.on('message', (requests: readonly Request[]) => {
-    tail = tail.then(async () => {
-      const replies: Reply[] = [];
-      for (const { id, work } of requests) {
-        try {
-          replies.push({ id, ok: true, value: await perform(work) });
-        } catch (error) {
-          replies.push({ id, ok: false, ...describe(error) });
-        }
-      }
-      parentPort!.postMessage(replies);
-    });
-  });
 }
 
 function transaction<T>(database: DatabaseSync, run: () => T): T {
@@ -107,7 +97,7 @@ function transaction<T>(database: DatabaseSync, run: () => T): T {
   }
 }
 
-function migrate(database: DatabaseSync, { migrations, now }: WorkerSetup): void {
+function migrate(database: DatabaseSync, { migrations, now }: ConnectionSetup): void {
   transaction(database, () => {
     database.exec(MIGRATIONS_TABLE);
     const applied = new Set(
@@ -129,11 +119,34 @@ function describe(error: unknown): { message: string; code: number } {
   return { message, code };
 }
 
-try {
-  start(workerData as WorkerSetup);
-  parentPort!.postMessage({ ready: true });
-} catch (error) {
-  const { message, code } = describe(error);
-  parentPort!.postMessage({ ready: false, message, busy: code === BUSY });
-  parentPort!.close();
+async function answer(requests: readonly Request[]): Promise<readonly Reply[]> {
+  const replies: Reply[] = [];
+  for (const { id, work } of requests) {
+    try {
+      replies.push({ id, ok: true, value: await perform(work) });
+    } catch (error) {
+      replies.push({ id, ok: false, ...describe(error) });
+    }
+  }
+  return replies;
 }
+
+const say = (answer: Answer) => parentPort!.postMessage(answer);
+const programs = new Map<string, Program>();
+let perform: (work: Work) => Promise<unknown>;
+let tail = Promise.resolve();
+
+parentPort!.on('message', (order: Order) => {
+  // One after the other, in the order of arrival, also while a program's module is being imported.
+  if ('requests' in order) tail = tail.then(async () => say({ replies: await answer(order.requests) }));
+  else
+    try {
+      perform = open(order.open);
+      say({ opened: true });
+    } catch (error) {
+      const { message, code } = describe(error);
+      say({ refused: { message, busy: code === BUSY } });
+      // The thread ends, and with it whatever it has opened.
+      parentPort!.close();
+    }
+});

@@ -8,7 +8,7 @@ import { audit, createLedger, type LockRecord } from '#billing';
 import { openDatabase } from '#store';
 import { atThisLoad } from '../support/at-this-load.ts';
 
-const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000 : 20;
+const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000 : 10;
 const READY_MS_MAX = 3_000;
 const CHILD = join(import.meta.dirname, '../support/crash-child.ts');
 

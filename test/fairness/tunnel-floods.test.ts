@@ -8,7 +8,6 @@ import { dialPeer, type TunnelPeer } from '../support/tunnel-peer.ts';
 import { DOMAIN, solanaWallet } from '../support/wallets.ts';
 import { post } from './support/crowd.ts';
 
-const CALLS = 30;
 const FLOOD = 200_000;
 
 let provider: TestProvider;
@@ -38,10 +37,10 @@ async function beside(flood: Buffer): Promise<void> {
   const body = { model: 'market/small', messages: [{ role: 'user', content: 'hello' }], max_tokens: 16 };
   const call = async () => (await post(agent, `${gateway.baseUrl}/api/v1/chat/completions`, key, body)) === 200;
   peer = await dialPeer({ url: gateway.baseUrl, wallet: solanaWallet() });
-  const before = await bystand({ call, calls: CALLS });
+  const before = await bystand({ call });
   // Below the WebSocket: what it sends is framed already.
   (peer.socket as unknown as { readonly _socket: { write(bytes: Buffer): void } })._socket.write(flood);
-  const during = await bystand({ call, calls: CALLS });
+  const during = await bystand({ call });
   expectUnharmed(before, during);
 }
 

@@ -1,4 +1,5 @@
 import { Ajv, type AnySchema, type ValidateFunction } from 'ajv';
+import { compileOnce } from './compile-once.ts';
 import { MUST_BE, schemaError } from './schema-problem.ts';
 
 const ajv = new Ajv({
@@ -9,6 +10,7 @@ const ajv = new Ajv({
   strictTypes: false,
 });
 ajv.addKeyword({ keyword: MUST_BE, schemaType: 'string', valid: true });
+const compile = compileOnce(ajv);
 
 /**
  * Compiles a JSON schema, the one that the route documents, into a check of parsed JSON. The check returns its
@@ -19,7 +21,7 @@ export function createCheck<T>(schema: AnySchema): (value: unknown) => T {
   // At the first check: a command that starts a gateway for one question pays for no schema that it does not use.
   let compiled: ValidateFunction | null = null;
   return (value) => {
-    const validate = (compiled ??= ajv.compile(schema));
+    const validate = (compiled ??= compile(schema));
     if (validate(value)) return value as T;
     throw schemaError(validate.errors!);
   };

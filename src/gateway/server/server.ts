@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import { Ajv, type AnySchema, type ValidateFunction } from 'ajv';
+import { Ajv, type ValidateFunction } from 'ajv';
 import Fastify, {
   type FastifyBodyParser,
   type FastifyError,
@@ -11,6 +11,7 @@ import { DatabaseError } from '#store';
 import { type Trust, answerClientError, GatewayError, toHttpError, parseJson, requestIdOf, asksForTunnel } from '#wire';
 import { LedgerUnavailable } from '#billing';
 import type { LimitsConfig } from '#config';
+import { compileOnce } from './compile-once.ts';
 import { gatherChunks } from './gather-chunks.ts';
 import { collectMethods } from './methods-of-paths.ts';
 import { answerBeforeTheBody } from './linger.ts';
@@ -28,6 +29,13 @@ export interface ServerOptions {
     request: { readonly id: string; readonly method: string; readonly url: string },
   ) => void;
 }
+
+// Bodies are validated as they were sent; only what comes in an address is text that stands for numbers and booleans.
+// Schemas are part of the code: a test holds them against their own schema, which takes longer to compile than all of
+// a command's.
+const common = { strictSchema: false, validateSchema: false, meta: false, verbose: true } as const;
+const compileStrict = compileOnce(new Ajv({ ...common, coerceTypes: false }));
+const compileCoercing = compileOnce(new Ajv({ ...common, coerceTypes: 'array', useDefaults: true }));
 
 /**
  * The HTTP server that every protocol is mounted on: body and time limits, request ids, and the chat family's error
@@ -66,17 +74,11 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
     },
   });
 
-  // Bodies are validated as they were sent; only what comes in an address is text that stands for numbers and
-  // booleans. Schemas are part of the code: a test holds them against their own schema, which takes longer to
-  // compile than all of a command's.
-  const common = { strictSchema: false, validateSchema: false, meta: false, verbose: true } as const;
-  const strict = new Ajv({ ...common, coerceTypes: false });
-  const coercing = new Ajv({ ...common, coerceTypes: 'array', useDefaults: true });
   // At a route's first request: most routes of most processes have none, and compiling all takes most of a start.
   server.setValidatorCompiler(({ schema, httpPart }) => {
     let compiled: ValidateFunction | null = null;
     const validate: ((data: unknown) => boolean) & Partial<Pick<ValidateFunction, 'errors'>> = (data) => {
-      compiled ??= (httpPart === 'body' ? strict : coercing).compile(schema as AnySchema);
+      compiled ??= (httpPart === 'body' ? compileStrict : compileCoercing)(schema);
       const valid = compiled(data);
       validate.errors = compiled.errors ?? null;
       return valid;

@@ -15,7 +15,7 @@ import { solanaKey, verifySolanaSignature } from '../../../../src/auth/siwx/sola
 import { verifyWalletSignature } from '../../../../src/auth/siwx/wallet-signature.ts';
 import { evmWallet, solanaKeypair, solanaWallet } from './wallets.ts';
 
-const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 40;
+const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 12;
 const ED25519_ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
 const SECP256K1_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n;
 const anyText = fc.string({ unit: 'binary', maxLength: 300 }).filter((text) => text.isWellFormed());
