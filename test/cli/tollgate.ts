@@ -2,6 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runInCommandProcess } from './command-process.ts';
 import { createKeeper, type ServerProcess } from '../support/server-process.ts';
 
 export const LAUNCHER = fileURLToPath(new URL('../../bin/tollgate.mjs', import.meta.url));
@@ -18,7 +19,10 @@ export interface Finished {
 export interface Place {
   readonly dir: string;
   readonly data: string;
+  /** Gateways, providers and what has options for Node get a process; the other commands share one. */
   run(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Finished>;
+  /** Runs it in a process of its own, and waits for its end. */
+  runAlone(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Finished>;
   /** Starts it without waiting for anything. */
   launch(args: readonly string[], env?: NodeJS.ProcessEnv): ServerProcess;
   /** Starts a gateway and waits until it says that it listens. `shell`: as the child of one, as npm does it. */
@@ -28,10 +32,25 @@ export interface Place {
   clear(): Promise<void>;
 }
 
+const LONG_RUNNING: ReadonlySet<string | undefined> = new Set(['serve', 'start', 'provide']);
+
+const needsProcess = (args: readonly string[], env: NodeJS.ProcessEnv): boolean =>
+  env['NODE_OPTIONS'] !== undefined ||
+  (LONG_RUNNING.has(args[0]) && !args.includes('--validate') && !args.includes('--help'));
+
 export async function makePlace(): Promise<Place> {
   const dir = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
   const data = join(dir, 'data');
   const keepers: ReturnType<typeof createKeeper>[] = [];
+  // Nothing of the machine that runs the tests: no Ollama, no keys, no terminal.
+  const environment = (env: NodeJS.ProcessEnv) => ({
+    PATH: process.env['PATH'],
+    HOME: dir,
+    TOLLGATE_DATA: data,
+    PORT: '0',
+    OLLAMA_HOST: '127.0.0.1:9',
+    ...env,
+  });
   const launch = (args: readonly string[], env: NodeJS.ProcessEnv, under?: 'shell') => {
     const keeper = createKeeper([]);
     keepers.push(keeper);
@@ -40,19 +59,23 @@ export async function makePlace(): Promise<Place> {
         ? { file: '/bin/sh', args: ['-c', '"$0" "$@"; exit $?', process.execPath, LAUNCHER, ...args] }
         : { file: process.execPath, args: [LAUNCHER, ...args] }),
       cwd: dir,
-      // Nothing of the machine that runs the tests: no Ollama, no keys, no terminal.
-      env: { PATH: process.env['PATH'], HOME: dir, TOLLGATE_DATA: data, PORT: '0', OLLAMA_HOST: '127.0.0.1:9', ...env },
+      env: environment(env),
     });
+  };
+  const runAlone: Place['runAlone'] = async (args, env = {}) => {
+    const child = launch(args, env);
+    await child.exited;
+    return { code: child.exitCode, signal: child.signalCode, output: child.output(), stdout: child.stdout() };
   };
   return {
     dir,
     data,
     launch: (args, env = {}) => launch(args, env),
     async run(args, env = {}) {
-      const child = launch(args, env);
-      await child.exited;
-      return { code: child.exitCode, signal: child.signalCode, output: child.output(), stdout: child.stdout() };
+      if (needsProcess(args, env)) return runAlone(args, env);
+      return { signal: null, ...(await runInCommandProcess({ args, cwd: dir, env: environment(env) })) };
     },
+    runAlone,
     async gateway(args, env = {}, under) {
       const child = launch(args, env, under);
       await child.wrote(args[0] === 'start' ? 'Ctrl-C stops it.' : '"msg":"listening"');

@@ -22,8 +22,8 @@ export interface PeerProvider {
   readonly modelUrl: string;
   readonly toolUrl: string;
   readonly agentUrl: string;
-  /** Resolves when so many calls have come since the start. */
-  came(calls: number): Promise<void>;
+  /** Resolves when a call with this text has come; asked before it is made. */
+  came(text: string): Promise<void>;
   calls(): number;
   close(): Promise<void>;
 }
@@ -31,10 +31,11 @@ export interface PeerProvider {
 /** A model, an MCP server and an A2A agent in one process, on a real socket. */
 export async function startPeerProvider(): Promise<PeerProvider> {
   let calls = 0;
-  const waiting: { readonly calls: number; readonly resolve: () => void }[] = [];
-  const came = () => {
+  const waiting = new Map<string, () => void>();
+  const came = (text: string) => {
     calls += 1;
-    for (const one of waiting) if (one.calls <= calls) one.resolve();
+    waiting.get(text)?.();
+    waiting.delete(text);
   };
   const server = createServer((request, response) => {
     response.on('error', () => {});
@@ -48,8 +49,7 @@ export async function startPeerProvider(): Promise<PeerProvider> {
     toolUrl: `${base}/mcp`,
     agentUrl: base,
     calls: () => calls,
-    came: (wanted) =>
-      calls >= wanted ? Promise.resolve() : new Promise((resolve) => waiting.push({ calls: wanted, resolve })),
+    came: (text) => new Promise((resolve) => waiting.set(text, resolve)),
     async close() {
       server.closeAllConnections();
       server.close();
@@ -58,7 +58,7 @@ export async function startPeerProvider(): Promise<PeerProvider> {
   };
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, came: () => void): Promise<void> {
+async function answer(request: IncomingMessage, response: ServerResponse, came: (text: string) => void): Promise<void> {
   const json = (status: number, body: unknown) =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   if (request.method === 'GET') return void json(request.url?.includes('agent-card') ? 200 : 404, CARD);
@@ -130,10 +130,10 @@ function drip(response: ServerResponse, bytes: string): void {
 async function perform(
   text: string,
   response: ServerResponse,
-  came: () => void,
+  came: (text: string) => void,
   begin?: () => keyof typeof NOTHING,
 ): Promise<Done | null> {
-  came();
+  came(text);
   const begun = () => begin?.() ?? (response.writeHead(200, { 'content-type': 'application/json' }).write(' '), 'json');
   switch (text.split(' ')[0] as Deed) {
     case 'complete':
@@ -165,7 +165,7 @@ async function model(
   body: Record<string, unknown>,
   response: ServerResponse,
   json: (status: number, body: unknown) => unknown,
-  came: () => void,
+  came: (text: string) => void,
 ): Promise<void> {
   const messages = body['messages'] as { content: string | { text: string }[] }[];
   const { content } = messages.at(-1)!;

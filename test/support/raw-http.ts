@@ -7,6 +7,8 @@ export interface RawAnswer {
   readonly body: string;
 }
 
+const NO_BODY: ReadonlySet<number> = new Set([204, 304]);
+
 /** Opens a connection to an origin such as `http://127.0.0.1:8402`; errors end it and are not thrown. */
 export async function openSocket(origin: string): Promise<Socket> {
   const { hostname, port } = new URL(origin);
@@ -17,7 +19,7 @@ export async function openSocket(origin: string): Promise<Socket> {
 }
 
 /**
- * Sends these bytes and reads the first answer: to the end of its body where it has a length, else until the server
+ * Sends these bytes and reads the first answer: to the end of its body where it has a length or none at all, else until the server
  * closes.
  */
 export async function sendRaw(origin: string, bytes: string | Uint8Array): Promise<RawAnswer> {
@@ -46,9 +48,10 @@ export function readAnswer(socket: Socket): Promise<RawAnswer> {
         ]),
       );
       const rest = bytes.subarray(end + 4);
-      const length = headers['content-length'];
+      const status = Number(line.split(' ')[1]);
+      const length = NO_BODY.has(status) ? 0 : headers['content-length'];
       if (!closed && (length === undefined || rest.length < Number(length))) return null;
-      return { status: Number(line.split(' ')[1]), headers, body: rest.toString('utf8') };
+      return { status, headers, body: rest.toString('utf8') };
     };
     const look = (closed: boolean) => {
       const answer = whole(closed);

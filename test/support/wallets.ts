@@ -1,6 +1,5 @@
-import { randomBytes } from 'node:crypto';
+import { createPrivateKey, createPublicKey, randomBytes, sign } from 'node:crypto';
 import bs58 from 'bs58';
-import nacl from 'tweetnacl';
 import { privateKeyToAccount } from 'viem/accounts';
 import type { Wallet } from '../../src/provide/wallet/wallet.ts';
 
@@ -18,8 +17,13 @@ export interface TestWallet extends Wallet {
   readonly secret: Uint8Array;
 }
 
+/** What comes before the seed of an Ed25519 key in its DER form, RFC 8410. */
+const PKCS8_HEAD = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** Signs with Node's own Ed25519, in tenths of a millisecond; in JavaScript it is ten milliseconds. */
 export function solanaWallet(seed: Uint8Array = randomBytes(32)): TestWallet {
-  const { publicKey, secretKey } = nacl.sign.keyPair.fromSeed(seed);
+  const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8_HEAD, seed]), format: 'der', type: 'pkcs8' });
+  const publicKey = Buffer.from(createPublicKey(privateKey).export({ format: 'jwk' })['x']!, 'base64url');
   const address = bs58.encode(publicKey);
   return {
     namespace: 'solana',
@@ -28,8 +32,8 @@ export function solanaWallet(seed: Uint8Array = randomBytes(32)): TestWallet {
     accountId: `${SOLANA_MAINNET}:${address}`,
     providerId: address,
     account: `solana:${address}`,
-    secret: secretKey,
-    sign: async (text) => bs58.encode(nacl.sign.detached(Buffer.from(text, 'utf8'), secretKey)),
+    secret: Buffer.concat([seed, publicKey]),
+    sign: async (text) => bs58.encode(sign(null, Buffer.from(text, 'utf8'), privateKey)),
   };
 }
 
