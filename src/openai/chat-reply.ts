@@ -1,5 +1,5 @@
 import { GatewayError, toHttpError, createSilent, type KeepAlive, type ReplySink } from '#wire';
-import { formatUsd, toUsdNumber, type Frame, type SettledFrame } from '#billing/amounts';
+import { formatUsd, toUsdNumber, type Frame, type Leaving, type SettledFrame } from '#billing/amounts';
 import { type Opened, toGatewayError, wasCharged } from '#gateway';
 import type { ChatTail } from './reply/chat-end.ts';
 import { droppedHeader, maxTokensHeader } from './reply/altered-headers.ts';
@@ -32,7 +32,7 @@ export interface OpenedChat extends Opened {
 }
 
 /** Opens what answers a request, under `callId` (of newCallId). Rejects with GatewayError. */
-export type OpenChat = (callId: string, gone: AbortSignal) => Promise<OpenedChat>;
+export type OpenChat = (callId: string, gone: Leaving) => Promise<OpenedChat>;
 
 interface ChatReplyOptions {
   readonly keepAlive: KeepAlive;

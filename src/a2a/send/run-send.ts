@@ -1,5 +1,5 @@
 import { GatewayError, isObject } from '#wire';
-import type { SettledFrame } from '#billing/amounts';
+import type { Leaving, SettledFrame } from '#billing/amounts';
 import {
   capCost,
   pinned,
@@ -96,7 +96,7 @@ async function open(
   deps: RunSendDeps,
   { ask, fields, task, service, left }: Message,
   callId: string,
-  gone: AbortSignal,
+  gone: Leaving,
 ): Promise<OpenedMessage> {
   const covered = task !== null && followUpOf(deps.catalog, task) === 'covered';
   const talk = createSendTalk(deps, {

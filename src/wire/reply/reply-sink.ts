@@ -19,13 +19,21 @@ export interface ReplySink {
   fail(bytes: Uint8Array): void;
 }
 
+type Headers = Readonly<Record<string, string | number>>;
+const NO_HEADERS = (): Headers => ({});
+
 /**
- * Writes past Fastify, straight to the socket. `onGone` is called when the client leaves before the end. One that
+ * Writes past Fastify, straight to the socket. `common` gives headers that the head gets beside its own. `onGone` is called when the client leaves before the end. One that
  * stays, but takes nothing for `stallMs` while bytes wait for it, is cut off: else it could read all but the end of
  * a reply and hold its settlement up until the lock expires, or leave a reply that has ended in memory.
  */
-export function createHttpSink(reply: FastifyReply, stallMs: number, onGone: () => void): ReplySink {
-  return new HttpSink(reply, stallMs, onGone);
+export function createHttpSink(
+  reply: FastifyReply,
+  stallMs: number,
+  onGone: () => void,
+  common: () => Headers = NO_HEADERS,
+): ReplySink {
+  return new HttpSink(reply, stallMs, onGone, common);
 }
 
 /**
@@ -35,12 +43,14 @@ class HttpSink implements ReplySink {
   closed: boolean;
   readonly #reply: FastifyReply;
   readonly #raw: ServerResponse;
+  readonly #common: () => Headers;
   readonly #stallMs: number;
   #ended = false;
   #wake: (() => void) | null = null;
 
-  constructor(reply: FastifyReply, stallMs: number, onGone: () => void) {
+  constructor(reply: FastifyReply, stallMs: number, onGone: () => void, common: () => Headers) {
     this.#reply = reply;
+    this.#common = common;
     this.#raw = reply.raw;
     this.#stallMs = stallMs;
     this.closed = reply.raw.destroyed || reply.raw.socket?.destroyed === true;
@@ -52,9 +62,10 @@ class HttpSink implements ReplySink {
     if (this.closed) onGone();
   }
 
-  head(status: number, headers: Readonly<Record<string, string | number>>): void {
+  head(status: number, headers: Headers): void {
     this.#reply.hijack();
-    this.#raw.writeHead(status, { ...this.#reply.getHeaders(), ...headers } as Record<string, string | number>);
+    const all = { ...this.#reply.getHeaders(), ...this.#common(), ...headers };
+    this.#raw.writeHead(status, all as Record<string, string | number>);
   }
 
   flush(): void {
