@@ -90,10 +90,10 @@ async function writeWhole(
     if (value.type === 'head') provider = value.provider.name;
     if (value.type !== 'settled') continue;
     const { written } = value.tail as ChatTail;
-    const rest = Buffer.from(written ? restWithUsage(value, false) : JSON.stringify(withUsage(value, false)));
+    const rest = written ? restWithUsage(value, false) : JSON.stringify(withUsage(value, false));
     sink.head(200, {
       'content-type': 'application/json; charset=utf-8',
-      'content-length': rest.length + (written?.byteLength ?? 0),
+      'content-length': Buffer.byteLength(rest) + (written?.byteLength ?? 0),
       'x-generation-id': about.id,
       ...(provider === '' ? {} : { 'x-provider': provider }),
       ...droppedHeader(about),

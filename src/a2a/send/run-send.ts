@@ -243,11 +243,11 @@ function toCallRequest(
     exchange: talk,
     free: covered ? 'message/send' : null,
     estimate: ({ priceCap }) => (priceCap !== null && !task?.live ? { costMax: priceCap } : { call: 1n }),
-    facts: {
+    facts: () => ({
       'a2a.protocol.version': ask.version,
       ...(ask.rpcId === null ? {} : { 'jsonrpc.request.id': ask.rpcId }),
       ...(fields.contextId === null ? {} : { 'a2a.context.id': fields.contextId }),
-    },
+    }),
     metadata: null,
     traceparent: ask.traceparent,
     wantsReceipt: ask.wantsReceipt,

@@ -14,7 +14,8 @@ export interface ReplySink {
    * Resolves when more can be written, or the client is gone. A client that takes nothing for too long is made to go.
    */
   drained(): Promise<void>;
-  end(bytes: Uint8Array): void;
+  /** Small ends are best given as text: Node sends a text together with the head, in one write. */
+  end(bytes: Uint8Array | string): void;
   /** Ends a reply that is not complete: `bytes` tell why. */
   fail(bytes: Uint8Array): void;
 }
@@ -88,12 +89,12 @@ class HttpSink implements ReplySink {
     });
   }
 
-  end(bytes: Uint8Array): void {
+  end(bytes: Uint8Array | string): void {
     this.#ended = true;
     this.#raw.end(bytes);
     // What its client does not fetch is not kept for ever either. Node cuts the connection when nothing moves for
-    // so long, and sets its own limit after the end. A reply to a request from inside this process is over by now.
-    if (!this.#raw.writableFinished && !this.#raw.destroyed) this.#raw.setTimeout(this.#stallMs);
+    // so long, and sets its own limit after the end. Of most replies nothing waits: the system took all of it.
+    if (this.#raw.writableLength > 0 && !this.#raw.destroyed) this.#raw.setTimeout(this.#stallMs);
   }
 
   fail(bytes: Uint8Array): void {

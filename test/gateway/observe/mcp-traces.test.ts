@@ -30,7 +30,12 @@ describe('traces of MCP', () => {
     const facts = { 'mcp.protocol.version': '2025-11-25', 'mcp.session.id': 'session-1', 'jsonrpc.request.id': '7' };
     let headers: Readonly<Record<string, string>> | null = null;
     const spans = await spansThat((observer, clock) => {
-      const call = exampleToolCall(OFFER, 'forecast', { startedAt, begunAt: startedAt, traceparent: PARENT, facts });
+      const call = exampleToolCall(OFFER, 'forecast', {
+        startedAt,
+        begunAt: startedAt,
+        traceparent: PARENT,
+        facts: () => facts,
+      });
       observer.started(call);
       clock.now = startedAt + 100;
       observer.attemptStarted(call, OFFER, clock.now);
