@@ -58,8 +58,8 @@ endpoint = "http://127.0.0.1:${upstreamPort}${MCP_PATH}"
 per_call = ${perCall}
 `;
 
-const gateway = (perCall: string) => (port: number, nodeArgs?: readonly string[]) =>
-  tollgate(port, { nodeArgs, path: `${MCP_PATH}/${SERVICE}`, blocks: toolsText(port, perCall) });
+const gateway = (perCall: string) => (port: number, nodeArgs?: readonly string[], main?: string) =>
+  tollgate(port, { nodeArgs, main, path: `${MCP_PATH}/${SERVICE}`, blocks: toolsText(port, perCall) });
 
 const proxy =
   (script: string, args: readonly string[] = []) =>

@@ -80,11 +80,11 @@ export function announcedPort(program: Program): Promise<number> {
 const TICK_US = 10_000;
 
 /**
- * CPU microseconds that a process has used so far: all its threads, user and system, without children. Exact to one
- * tick of 10 ms.
+ * CPU microseconds that a process has used so far: all its threads, or one of them, user and system, without children.
+ * Exact to one tick of 10 ms.
  */
-export function cpuMicros(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+export function cpuMicros(pid: number, thread?: number): number {
+  const stat = readFileSync(thread === undefined ? `/proc/${pid}/stat` : `/proc/${pid}/task/${thread}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_US;
 }

@@ -25,8 +25,11 @@ export interface TargetKind {
   readonly title: string;
   /** What is in the way, when this target cannot run here. */
   missing?(): string | null;
-  /** `nodeArgs` go to Node before the script, where the target is ours to profile. */
-  start(upstreamPort: number, nodeArgs?: readonly string[]): Promise<Target>;
+  /**
+   * `nodeArgs` go to Node before the script, where the target is ours to profile. `main`: the script of a gateway;
+   * default this checkout's.
+   */
+  start(upstreamPort: number, nodeArgs?: readonly string[], main?: string): Promise<Target>;
 }
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
@@ -83,6 +86,8 @@ interface TollgateOptions {
   /** The upstream is reached through a provider's proxy, a process of its own whose CPU is not the gateway's. */
   readonly tunnel?: boolean;
   readonly nodeArgs?: readonly string[] | undefined;
+  /** The script of the gateway; default this checkout's. */
+  readonly main?: string | undefined;
   /** What is called; default chat. */
   readonly path?: string;
   /** Blocks of what it serves; default one priced service for each model of the upstream. */
@@ -97,6 +102,7 @@ export async function tollgate(upstreamPort: number, options: TollgateOptions = 
     databaseUrl,
     tunnel = false,
     nodeArgs = [],
+    main = TOLLGATE,
     path = `/api${CHAT}`,
     blocks = modelsText(upstreamPort),
   } = options;
@@ -112,7 +118,7 @@ export async function tollgate(upstreamPort: number, options: TollgateOptions = 
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    program = startProgram([...nodeArgs, TOLLGATE, 'serve', '--config', config]);
+    program = startProgram([...nodeArgs, main, 'serve', '--config', config]);
     const found = await program.until(() => readDiscovery(join(dataDir, 'gateway.json')), 'gateway.json');
     const admin = adminOf(found);
     const id = await newAccount(admin, 'bench');
@@ -254,7 +260,7 @@ export const TARGETS: readonly TargetKind[] = [
     name: 'tollgate',
     title: 'tollgate, billing on, embedded database',
     missing: tollgateMissing,
-    start: (port, nodeArgs) => tollgate(port, { nodeArgs }),
+    start: (port, nodeArgs, main) => tollgate(port, { nodeArgs, main }),
   },
   {
     name: 'tollgate-tunnel',

@@ -13,4 +13,6 @@ export function announce(server: Server): void {
   const address = server.address();
   process.stdout.write(`${JSON.stringify({ port: address && typeof address === 'object' ? address.port : 0 })}\n`);
   process.stdin.resume().once('end', () => process.exit(0));
+  // Without an exit of its own, a process leaves no profile.
+  process.once('SIGTERM', () => process.exit(0));
 }

@@ -39,7 +39,7 @@ export function openBilling(routed: Routed): (next: BilledHandler<Call>) => Bill
       const used = resolution.end?.usage;
       // What strangers of one network use is paid for by each of them.
       if (used && !call.caller.paying)
-        void spendTokens(
+        spendTokens(
           limiter,
           limitedAs(call.caller),
           policies.of(call.caller),

@@ -17,11 +17,26 @@ export function requireAdmission(
   admit: Pipeline['admit'],
   calls = false,
 ): (request: FastifyRequest) => Admission {
-  app.addHook('onRequest', async (request, reply) => {
-    refuseRepeatedCredentials(request.raw.rawHeaders);
-    const admission = await admit(request.headers, request.ip, calls);
-    (request as Admitted)[ADMISSION] = admission;
-    reply.headers(rateHeaders(admission.rate));
+  app.addHook('onRequest', (request, _reply, done) => {
+    const admitted = (admission: Admission) => {
+      (request as Admitted)[ADMISSION] = admission;
+      done();
+    };
+    let admission: Admission | Promise<Admission>;
+    try {
+      refuseRepeatedCredentials(request.raw.rawHeaders);
+      admission = admit(request.headers, request.ip, calls);
+    } catch (error) {
+      return done(error as Error);
+    }
+    if (admission instanceof Promise) void admission.then(admitted, done);
+    else admitted(admission);
+  });
+  // What writes past Fastify adds them to its head by itself, see createHttpSink.
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    const admission = (request as Admitted)[ADMISSION];
+    if (admission) reply.headers(rateHeaders(admission.rate));
+    done();
   });
   return (request) => {
     const admission = (request as Admitted)[ADMISSION];

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, dropOldest } from '#wire';
 import { type Caller, anonymousAt, hasCredentials } from '#gateway';
-import { hashKey, kindOf } from './accounts/api-key.ts';
+import { kindOf } from './accounts/api-key.ts';
 import { bearerOf, readCredential } from './credential.ts';
 import { createKeyCallers, invalidKey, type KeyCallers, type KeyCallersOptions } from './key-callers.ts';
 import type { AccessTokens } from './oauth/access-tokens.ts';
@@ -29,12 +29,12 @@ export interface Authenticator {
   /**
    * The caller: by a wallet's sign-in, else by an API key, else by an access token. `address` is the client's, for
    * counting failures. `calls`: see Pipeline.admit; elsewhere an agent that acts under a running call is refused with
-   * `permission_denied`. Rejects with GatewayError `unauthorized`, in the same words for a key that is unknown,
+   * `permission_denied`. Throws or rejects with GatewayError `unauthorized`, in the same words for a key that is unknown,
    * mistyped, revoked, disabled or expired; `rate_limit_exceeded` for a credential that is not known to be good, when
    * too many from the address failed; as AccessTokens.verify does; with the database's error when a key had to be
    * looked up and could not be.
    */
-  readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Promise<Caller>;
+  readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
   readonly close: () => void;
 }
 
@@ -51,17 +51,18 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     const kind = kindOf(text);
     if (kind === null && accessTokens !== null) return byToken(accessTokens, headers, address);
     if (kind === null || kind === 'admin') throw invalidKey();
-    return keys.callerOf(text, hashKey(text), address);
+    return keys.callerOf(text, address);
   };
 
   return {
-    async authenticate(headers, address, calls = false) {
-      const payable = anonymous && calls;
-      if (payable && !hasCredentials(headers)) return anonymousAt(address);
+    authenticate(headers, address, calls = false) {
+      if (!anonymous || !calls) return byCredential(headers, address, calls);
+      if (!hasCredentials(headers)) return anonymousAt(address);
       try {
-        return await byCredential(headers, address, calls);
+        const caller = byCredential(headers, address, calls);
+        return caller instanceof Promise ? caller.catch(orPay) : caller;
       } catch (error) {
-        throw payable && error instanceof GatewayError && error.code === 'unauthorized' ? orPay(error) : error;
+        return orPay(error);
       }
     },
     close: keys.close,
@@ -116,16 +117,17 @@ function createRunCallers(
         'permission_denied',
         'The call that this run token was given with is over: it opens nothing any more',
       );
-    const caller = key === null ? { account, key, wallet: null } : await keys.callerOf('', key, address);
+    const caller = key === null ? { account, key, wallet: null } : await keys.callerOfHash(key, address);
     if (caller.account !== account) throw invalidKey();
     return { ...caller, run: { parent } };
   };
 }
 
-/** Clients that could pay may fill in a key that they do not have. */
-function orPay(error: GatewayError): GatewayError {
+/** Throws the error of a credential. Clients that could pay may fill in a key that they do not have. */
+function orPay(error: unknown): never {
+  if (!(error instanceof GatewayError) || error.code !== 'unauthorized') throw error;
   const { message, headers } = error;
-  return new GatewayError('unauthorized', `${message}. Whoever pays for the call in place sends no credential at all`, {
+  throw new GatewayError('unauthorized', `${message}. Whoever pays for the call in place sends no credential at all`, {
     headers,
     cause: error,
   });

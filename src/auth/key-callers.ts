@@ -1,6 +1,6 @@
 import { dropOldest, GatewayError } from '#wire';
 import type { Caller } from '#gateway';
-import { parseKey } from './accounts/api-key.ts';
+import { hashKey, parseKey } from './accounts/api-key.ts';
 import { budgetAt, periodAt } from './accounts/spend-period.ts';
 import type { Attempts } from './attempts.ts';
 import type { KeyRecord, KeyStore } from './key-store.ts';
@@ -23,11 +23,12 @@ export interface KeyCallersOptions {
  */
 export interface KeyCallers {
   /**
-   * The caller of a key; `text` is empty where only its hash is known. Throws or rejects with GatewayError
-   * `unauthorized` for a key that opens nothing, `rate_limit_exceeded` when too many from the address failed, and
-   * with the database's error.
+   * The caller of a key. Throws or rejects with GatewayError `unauthorized` for a key that opens nothing,
+   * `rate_limit_exceeded` when too many from the address failed, and with the database's error.
    */
-  callerOf(text: string, hash: string, address: string): Caller | Promise<Caller>;
+  callerOf(text: string, address: string): Caller | Promise<Caller>;
+  /** callerOf where only the hash of the key is known. */
+  callerOfHash(hash: string, address: string): Caller | Promise<Caller>;
   close(): void;
 }
 
@@ -48,6 +49,8 @@ interface Lookup {
 export function createKeyCallers({ keys, attempts, acceptDevelopmentKeys, now }: KeyCallersOptions): KeyCallers {
   const known = new Map<string, Known>();
   const lookups = new Map<string, Lookup>();
+  /** Hashes of keys that were good lately: a hash costs more than all else that is done for a known key. */
+  const hashes = new Map<string, string>();
   const stop = keys.onChange((hash) => {
     known.delete(hash);
     lookups.delete(hash);
@@ -89,24 +92,37 @@ export function createKeyCallers({ keys, attempts, acceptDevelopmentKeys, now }:
     }
   };
 
-  const callerOf = (text: string, hash: string, address: string): Caller | Promise<Caller> => {
+  /** null: it has to be looked up. */
+  const cachedCaller = (hash: string): Caller | null => {
     const at = now();
     const cached = known.get(hash);
-    // Only well-formed keys are in the cache, so a hit needs no checksum.
-    if (cached && at >= cached.from && at < cached.until) {
-      if (cached.caller === null) throw invalidKey();
-      return cached.caller;
-    }
-    if (text !== '' && parseKey(text) === null) throw invalidKey();
-    return look(hash, address);
+    if (!cached || at < cached.from || at >= cached.until) return null;
+    if (cached.caller === null) throw invalidKey();
+    return cached.caller;
   };
 
   return {
-    callerOf,
+    callerOf(text, address) {
+      const kept = hashes.get(text);
+      const hash = kept ?? hashKey(text);
+      // Only well-formed keys are in the cache, so a hit needs no checksum.
+      const caller = cachedCaller(hash);
+      if (caller === null) {
+        if (parseKey(text) === null) throw invalidKey();
+        return look(hash, address);
+      }
+      if (kept === undefined) {
+        dropOldest(hashes, CACHED_KEYS_MAX - 1);
+        hashes.set(text, hash);
+      }
+      return caller;
+    },
+    callerOfHash: (hash, address) => cachedCaller(hash) ?? look(hash, address),
     close() {
       stop();
       known.clear();
       lookups.clear();
+      hashes.clear();
     },
   };
 }

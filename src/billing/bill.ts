@@ -1,3 +1,4 @@
+import { Departure, type Leaving } from './departure.ts';
 import type { Budget, Ledger, LockResult, Settlement, SettleResult } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
 import { cost, usageToText, type Price, type Usage } from './price.ts';
@@ -80,7 +81,7 @@ export interface SettledFrame {
 
 export type Frame = HeadFrame | DataFrame | EndFrame | SettledFrame;
 
-export type BilledHandler<C> = (call: C, signal: AbortSignal) => AsyncIterable<Frame, void, undefined>;
+export type BilledHandler<C> = (call: C, signal: Leaving) => AsyncIterable<Frame, void, undefined>;
 
 interface BillOptions<C> {
   readonly ledger: Ledger;
@@ -139,12 +140,12 @@ async function* run<C>(
   options: BillOptions<C>,
   next: BilledHandler<C>,
   asked: C,
-  signal: AbortSignal,
+  signal: Leaving,
 ): AsyncGenerator<Frame, void, undefined> {
   options.onStarted(asked);
   const { call, billable } = await lock(options, asked);
 
-  const upstream = new AbortController();
+  const upstream = new Departure();
   let drainTimer: NodeJS.Timeout | undefined;
   let drainedBytes = 0;
   let gone = false;
@@ -153,10 +154,10 @@ async function* run<C>(
   const leave = () => {
     if (gone) return;
     gone = true;
-    drainTimer = setTimeout(() => upstream.abort(new Error('the client is gone')), options.drainMs);
+    drainTimer = setTimeout(() => upstream.abort(), options.drainMs);
   };
   if (signal.aborted) leave();
-  else signal.addEventListener('abort', leave, { once: true });
+  else signal.addEventListener('abort', leave);
 
   const resolve = (state: Resolution['state'], settlement: Settlement, end: EndFrame | null, error: unknown) => {
     resolved = true;
@@ -208,11 +209,10 @@ async function* run<C>(
     resolve('released', NOTHING, null, error);
   };
   const drain = (frame: Frame) => {
-    if (frame.type === 'data' && (drainedBytes += frame.bytes.byteLength) > options.drainBytes)
-      upstream.abort(new Error('the client is gone'));
+    if (frame.type === 'data' && (drainedBytes += frame.bytes.byteLength) > options.drainBytes) upstream.abort();
   };
 
-  const frames = next(call, upstream.signal)[Symbol.asyncIterator]();
+  const frames = next(call, upstream)[Symbol.asyncIterator]();
   try {
     for (;;) {
       const { done, value } = await frames.next();

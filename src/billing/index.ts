@@ -18,6 +18,7 @@ export {
   type SettledFrame,
 } from './bill.ts';
 export { type Conclude, createConclude } from './conclude.ts';
+export type { Leaving } from './departure.ts';
 export { expireAll, expireOrphans } from './expire-all.ts';
 export { compareJournal, journalHead, type JournalHead } from './journal-head.ts';
 export { createLedger } from './ledger-create.ts';

@@ -109,11 +109,12 @@ export function ratesFromJson(json: Readonly<Record<string, string>>): Rates {
 
 /** Usage as JSON text, the form kept on a generation: `{"prompt":12,"completion":34}`. */
 export function usageToText(usage: Usage): string {
-  return JSON.stringify(
-    Object.fromEntries(
-      METERS.filter((meter) => usage[meter] !== undefined).map((meter) => [meter, Number(usage[meter])]),
-    ),
-  );
+  let text = '';
+  for (const meter of METERS) {
+    const units = usage[meter];
+    if (units !== undefined) text += `${text === '' ? '' : ','}"${meter}":${units}`;
+  }
+  return `{${text}}`;
 }
 
 /** The inverse of usageToText. */

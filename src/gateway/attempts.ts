@@ -58,8 +58,9 @@ export class Attempts {
     this.#count++;
     const { offer } = this.#candidate;
     this.#startedAt = this.#options.now();
+    if (this.#count === 1) this.#options.retryBudget.called(this.#startedAt);
     this.#firstByteAt = NEVER;
-    this.#options.observer.attemptStarted(this.#call, offer);
+    this.#options.observer.attemptStarted(this.#call, offer, this.#startedAt);
     return offer;
   }
 
@@ -67,7 +68,7 @@ export class Attempts {
   heard(): boolean {
     if (this.#firstByteAt !== NEVER) return false;
     this.#firstByteAt = this.#options.now();
-    this.#options.observer.firstByte(this.#call);
+    this.#options.observer.firstByte(this.#call, this.#firstByteAt);
     return true;
   }
 

@@ -49,7 +49,7 @@ export interface CallRequest {
   readonly estimate: (offer: Offer) => Usage | ChargeCap;
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /** Facts of the protocol about this request, as attributes of the call's span; default none. */
-  readonly facts?: Readonly<Record<string, string>>;
+  readonly facts?: () => Readonly<Record<string, string>>;
   /** The consumer's W3C `traceparent` header, as it came. */
   readonly traceparent: string | null;
   /** The consumer asked for a signed receipt in the reply. */

@@ -1,5 +1,5 @@
 import type { UpstreamFailure } from '#wire';
-import type { Budget, Frame, MicroUsd, Price, Usage } from '#billing';
+import type { Budget, Frame, Leaving, MicroUsd, Price, Usage } from '#billing';
 import type { ModelFacts, Primitive, AgentFacts, MediaFacts } from '#config';
 import type { PaymentSlip } from './payments/payments.ts';
 import type { UpstreamExchange } from './upstream.ts';
@@ -342,7 +342,7 @@ export interface Call {
    * Facts of the protocol about its request, as attributes of the call's span: `mcp.protocol.version`,
    * `jsonrpc.request.id`.
    */
-  readonly facts?: Readonly<Record<string, string>>;
+  readonly facts?: () => Readonly<Record<string, string>>;
   /** The consumer's W3C `traceparent` header, as it came. */
   readonly traceparent: string | null;
   /** Wall-clock limit of the whole call in milliseconds. */
@@ -358,4 +358,4 @@ export interface Call {
 }
 
 /** A pipeline stage: a call in, an async stream of frames out. */
-export type Handler = (call: Call, signal: AbortSignal) => AsyncIterable<Frame, void, undefined>;
+export type Handler = (call: Call, signal: Leaving) => AsyncIterable<Frame, void, undefined>;

@@ -1,5 +1,5 @@
 import { UpstreamFailure } from '#wire';
-import type { Frame } from '#billing';
+import type { Frame, Leaving } from '#billing';
 import { Attempts, type AttemptsOptions, CANCELLED } from './attempts.ts';
 import type { Call, Handler, ReplyEnd, Talk } from './call.ts';
 import { CallRequests, type CallRequestsOptions, detachedSend } from './call-requests.ts';
@@ -16,23 +16,18 @@ export function createExecute(options: ExecuteOptions): Handler {
   return (call, signal) => execute(options, call, signal);
 }
 
-async function* execute(
-  options: ExecuteOptions,
-  call: Call,
-  signal: AbortSignal,
-): AsyncGenerator<Frame, void, undefined> {
-  const { upstream, observer, retryBudget } = options;
+async function* execute(options: ExecuteOptions, call: Call, signal: Leaving): AsyncGenerator<Frame, void, undefined> {
+  const { upstream, observer } = options;
   const { exchange, timeoutMs, caller } = call;
   const requests = new CallRequests(options, call);
   const attempts = new Attempts(options, call);
   const leave = () => requests.stop(new Error('the client is gone'));
-  signal.addEventListener('abort', leave, { once: true });
+  signal.addEventListener('abort', leave);
   const timer = setTimeout(
     () => requests.stop(new Error(`the call took longer than ${timeoutMs / 1000} s`)),
     timeoutMs,
   );
   let complete = false;
-  retryBudget.called();
   try {
     for (;;) {
       const offer = attempts.begin();

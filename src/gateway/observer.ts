@@ -5,12 +5,12 @@ import type { Call, Offer, ProviderFlag } from './call.ts';
 /**
  * Events of the pipeline: `started` once; then of each attempt `attemptStarted`, `firstByte`, `attemptFailed` or
  * `flagged`; at last `resolved` (billing is done with the lock, also after the client is gone) or `failed` (there
- * was no lock). Calls are told apart by id, so that a call which is run again with fewer candidates stays one call.
+ * was no lock). `at` is on the clock of `call.begunAt`. Calls are told apart by id, so that a call which is run again with fewer candidates stays one call.
  */
 export interface CallObserver {
   started(call: Call): void;
-  attemptStarted(call: Call, offer: Offer): void;
-  firstByte(call: Call): void;
+  attemptStarted(call: Call, offer: Offer, at: number): void;
+  firstByte(call: Call, at: number): void;
   attemptFailed(call: Call, offer: Offer, failure: UpstreamFailure): void;
   flagged(call: Call, offer: Offer, flags: readonly ProviderFlag[]): void;
   resolved(call: Call, resolution: Resolution): void;

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, NEVER_ABORTED } from '#wire';
-import { formatUsd, type Billable, type Frame, type LockResult } from '#billing';
+import { formatUsd, type Billable, type Frame, type Leaving, type LockResult } from '#billing';
 import type { Primitive } from '#config';
 import { visitorOf } from './anonymous.ts';
 import type { Call, Caller, Handler } from './call.ts';
@@ -20,10 +20,10 @@ export interface Pipeline {
   /**
    * Authenticates and counts one request against the caller's limits. `address` is the client's; `calls`: calls are
    * made here, so that agents that act under a running call are let in too, and, where calls can be paid for in
-   * place, those without a credential. Throws GatewayError `unauthorized`, `rate_limit_exceeded`,
+   * place, those without a credential. Throws or rejects with GatewayError `unauthorized`, `rate_limit_exceeded`,
    * `permission_denied`.
    */
-  admit(headers: IncomingHttpHeaders, address: string, calls?: boolean): Promise<Admission>;
+  admit(headers: IncomingHttpHeaders, address: string, calls?: boolean): Admission | Promise<Admission>;
   /**
    * The caller of a request that needs no credential: the account of a valid credential, else the client's network.
    * Nothing is counted.
@@ -48,7 +48,7 @@ export interface Pipeline {
    * Locks, forwards and settles; a free call is only forwarded. Iterate to the end; abort `signal` when the client
    * is gone. Throws GatewayError before or during the stream. The last frame is `settled`.
    */
-  run(call: Call, signal: AbortSignal): AsyncIterable<Frame, void, undefined>;
+  run(call: Call, signal: Leaving): AsyncIterable<Frame, void, undefined>;
   /** Calls in flight, for shutdown and metrics. */
   inFlight(): number;
 }
@@ -67,6 +67,20 @@ export interface PipelineOptions extends PrepareOptions {
 
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { catalog } = options;
+
+  function limited(caller: Caller): Admission | Promise<Admission> {
+    // What a call uses is known at its end and counted then; to begin, there must be a token left.
+    const rate = options.limiter.take(limitedAs(caller), options.policy(caller), ONE_REQUEST);
+    return rate instanceof Promise ? rate.then((one) => admitted(caller, one)) : admitted(caller, rate);
+  }
+
+  /** Throws GatewayError `rate_limit_exceeded`. */
+  function admitted(caller: Caller, rate: RateDecision): Admission {
+    if (rate.allowed) return { caller, rate };
+    options.onRateLimited(rate.requests.remaining < 1 ? 'requests' : 'tokens');
+    throw rateLimitError(rate);
+  }
+
   return {
     lookUp: (name, primitive) => (catalog.knows(name, primitive) ? null : (options.catchUp?.() ?? null)),
     inFlight: options.observer.inFlight,
@@ -75,15 +89,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return call.outlivesClient ? toTheEnd(options.billed(call, NEVER_ABORTED)) : options.billed(call, signal);
     },
 
-    async admit(headers, address, calls) {
-      const caller = await options.authenticate(headers, address, calls);
-      // What a call uses is known at its end and counted then; to begin, there must be a token left.
-      const rate = await options.limiter.take(limitedAs(caller), options.policy(caller), ONE_REQUEST);
-      if (!rate.allowed) {
-        options.onRateLimited(rate.requests.remaining < 1 ? 'requests' : 'tokens');
-        throw rateLimitError(rate);
-      }
-      return { caller, rate };
+    admit(headers, address, calls) {
+      const caller = options.authenticate(headers, address, calls);
+      return caller instanceof Promise ? caller.then(limited) : limited(caller);
     },
 
     visitor: (headers, address) => visitorOf(options.authenticate, headers, address),
@@ -141,18 +149,19 @@ export function toBillable(call: Call, graceMs: number): Billable {
   return {
     id: call.id,
     account: call.caller.account,
-    quotes: call.candidates.map((candidate) => ({ price: candidate.price, estimate: candidate.estimate })),
+    quotes: call.candidates,
     budget: call.caller.key?.budget ?? null,
     lockExpiresAt: call.startedAt + call.timeoutMs + graceMs + LOCK_MARGIN_MS,
+    // Members that are undefined are left out.
     lockDetail: JSON.stringify({
       primitive: call.primitive,
       service: call.service,
-      ...(call.operation === null ? {} : { operation: call.operation }),
-      ...(call.continues === null ? {} : { continues: call.continues }),
-      ...(call.parent === null ? {} : { parent: call.parent }),
+      operation: call.operation ?? undefined,
+      continues: call.continues ?? undefined,
+      parent: call.parent ?? undefined,
       key: call.caller.key?.hash ?? null,
       // As the wallet signed it: its account is one on every network.
-      ...(call.caller.wallet === null ? {} : { caip10: call.caller.wallet.caip10 }),
+      caip10: call.caller.wallet?.caip10,
       requestId: call.requestId,
       stream: call.stream,
     }),

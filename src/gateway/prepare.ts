@@ -26,7 +26,8 @@ export interface PrepareOptions {
 /** See Pipeline.prepare. */
 export function createPrepare(options: PrepareOptions): (request: CallRequest, id?: string) => Promise<Call> {
   return async (request, id = newCallId()) => {
-    const targets = await resolve(options, request);
+    const found = resolve(options, request);
+    const targets = found instanceof Promise ? await found : found;
     const candidates = choose(options, request, targets);
     const call = toCall(options, request, id, targets[0]!.service, candidates);
     call.exchange.begin?.(call);
@@ -38,27 +39,36 @@ export function createPrepare(options: PrepareOptions): (request: CallRequest, i
  * Looks up all names before any offer is chosen, as choosing may give this call the one try at an offer that has
  * cooled down. Waits for the registry and for providers that are away.
  */
-async function resolve(
-  { catalog, catchUp, arrivals, health }: PrepareOptions,
-  request: CallRequest,
-): Promise<readonly Resolved[]> {
-  const lookUp = () => resolveAny(catalog, request.targets, request.primitive);
+function resolve(options: PrepareOptions, request: CallRequest): readonly Resolved[] | Promise<readonly Resolved[]> {
   let targets: readonly Resolved[];
   try {
-    targets = lookUp();
+    targets = lookUp(options, request);
   } catch (error) {
-    const known = catchUp?.() ?? null;
+    const known = options.catchUp?.() ?? null;
     if (known === null) throw error;
-    await known;
-    targets = lookUp();
+    return known.then(() => present(options, request, lookUp(options, request)));
   }
+  return present(options, request, targets);
+}
+
+const lookUp = ({ catalog }: PrepareOptions, request: CallRequest): readonly Resolved[] =>
+  resolveAny(catalog, request.targets, request.primitive);
+
+/** The targets that the caller may use, once a provider of them can be reached. */
+function present(
+  options: PrepareOptions,
+  request: CallRequest,
+  targets: readonly Resolved[],
+): readonly Resolved[] | Promise<readonly Resolved[]> {
   for (const { service } of targets) authorise(request.caller, service);
   const all = offersOf(targets);
-  const arrival = arrivals.waitFor(all);
+  const arrival = options.arrivals.waitFor(all);
   if (arrival === null) return targets;
-  if (!(await arrival)) throw unavailable(request, all, health);
-  // A provider that returned may have other prices now.
-  return lookUp();
+  return arrival.then((arrived) => {
+    if (!arrived) throw unavailable(request, all, options.health);
+    // A provider that returned may have other prices now.
+    return lookUp(options, request);
+  });
 }
 
 const offersOf = (targets: readonly Resolved[]): readonly Offer[] =>
@@ -88,8 +98,9 @@ function choose(
   for (const { offers, sort } of targets) {
     if (candidates.length >= attemptsMax) break;
     const preferences = sort ? { ...request.preferences, sort } : request.preferences;
-    // A part of a service may have a price of its own: offers are then weighed by what this call costs.
-    const quotes = request.price && !free ? new Map(offers.map((offer) => [offer, quote(offer)])) : null;
+    // A part of a service may have a price of its own: several offers are then weighed by what this call costs.
+    const weighed = request.price !== undefined && !free && offers.length > 1;
+    const quotes = weighed ? new Map(offers.map((offer) => [offer, quote(offer)])) : null;
     const fit = quotes ? offers.filter((offer) => quotes.get(offer) !== null) : offers;
     const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
     for (const offer of router.choose(fit, preferences, stickyKey, images, costOf, caller.account)) {

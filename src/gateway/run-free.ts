@@ -1,5 +1,6 @@
 import type { Primitive } from '#config';
 import type { Caller, Conversation } from './call.ts';
+import type { CallRequest } from './call-request.ts';
 import type { Pipeline } from './pipeline.ts';
 import { NO_PREFERENCES } from './routing/preferences.ts';
 
@@ -15,7 +16,7 @@ export interface FreeCall {
   readonly traceparent?: string | null;
   readonly stream?: boolean;
   readonly timeoutMs?: number;
-  readonly facts?: Readonly<Record<string, string>>;
+  readonly facts?: CallRequest['facts'];
 }
 
 /** Runs a call that is free by its protocol's table. Resolves with the tail of its end; null where there was none. */

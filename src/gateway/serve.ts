@@ -1,5 +1,5 @@
 import { type GatewayError, NEVER_ABORTED, ofGeneration } from '#wire';
-import type { Frame, MicroUsd } from '#billing';
+import type { Frame, Leaving, MicroUsd } from '#billing';
 import type { Call, Caller } from './call.ts';
 import type { CallRequest } from './call-request.ts';
 import {
@@ -70,9 +70,9 @@ export interface Asked<O extends Opened> {
   /** null where a repeat of the request runs again. Nothing is kept for callers without an account. */
   readonly repeats: RepeatKey | null;
   /** Aborts when the client leaves. A request that is kept runs to its end all the same. */
-  readonly gone: AbortSignal;
+  readonly gone: Leaving;
   /** Prepares the call under `callId`. Rejects with GatewayError. */
-  open(callId: string, gone: AbortSignal): Promise<O>;
+  open(callId: string, gone: Leaving): Promise<O>;
   /**
    * Writes the frames to the client. `kept`: the answer is kept, so it is written to its end whether or not the
    * client reads it. null: the client left, or the run ended without a reply. Throws what the call throws while
@@ -103,7 +103,7 @@ export function createServe({ idempotency, payments }: ServeDeps): Serve {
   async function run<O extends Opened>(
     asked: Asked<O>,
     callId: string,
-    gone: AbortSignal,
+    gone: Leaving,
     kept: boolean,
   ): Promise<Written | null> {
     let opened: O | null = null;
@@ -182,7 +182,7 @@ export async function openCall(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
   request: CallRequest,
   callId: string,
-  gone: AbortSignal,
+  gone: Leaving,
 ): Promise<OpenedCall> {
   const call = await pipeline.prepare(request, callId);
   return { id: call.id, call, frames: pipeline.run(call, gone) };

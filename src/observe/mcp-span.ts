@@ -25,7 +25,7 @@ export function mcpSpanOf(call: Call): McpSpan | null {
   const client = { 'mcp.method.name': method, ...tool };
   return {
     name: method,
-    server: { 'network.transport': 'tcp', 'network.protocol.name': 'http', ...call.facts, ...client },
+    server: { 'network.transport': 'tcp', 'network.protocol.name': 'http', ...call.facts?.(), ...client },
     client,
   };
 }

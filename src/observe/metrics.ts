@@ -118,7 +118,8 @@ function ofProcess(
       ['tollgate_tunnel_streams', "Calls that run through providers' proxies", () => tunnels().streams],
     ],
   );
-  const answers = new Map<string, CounterSeries>();
+  /** By route, then method, then status: each is a text that is there already. */
+  const answers = new Map<string, Map<string, Map<number, CounterSeries>>>();
   const [size, time] = [histogramSeries(batchSize, {}), histogramSeries(batchTime, {})];
   return {
     ledgerBatch(batch) {
@@ -128,10 +129,8 @@ function ofProcess(
     rateLimited: (of) => limited.inc({ of }),
     tunnelEvent: (event) => events.inc({ event }),
     answered(method, route, status) {
-      const key = `${method} ${status} ${route}`;
-      let child = answers.get(key);
-      if (!child) answers.set(key, (child = counterSeries(http, { method, route, status: String(status) })));
-      child.inc();
+      const ofMethod = answers.getOrInsertComputed(route, () => new Map()).getOrInsertComputed(method, () => new Map());
+      ofMethod.getOrInsertComputed(status, () => counterSeries(http, { method, route, status: String(status) })).inc();
     },
   };
 }

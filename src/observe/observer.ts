@@ -112,15 +112,15 @@ export function createCallObserver(
       open.set(call.id, { firstByteMs: null, failedAttempts: 0, lastTried: null, attemptBeganMs: 0 });
       for (const sink of sinks) sink.started?.(call);
     },
-    attemptStarted(call, offer) {
+    attemptStarted(call, offer, at) {
       const progress = open.get(call.id);
       if (!progress) return;
-      progress.attemptBeganMs = now() - call.begunAt;
+      progress.attemptBeganMs = at - call.begunAt;
       for (const sink of sinks) sink.attemptStarted?.(call, offer, progress.attemptBeganMs);
     },
-    firstByte(call) {
+    firstByte(call, at) {
       const progress = open.get(call.id);
-      if (progress) progress.firstByteMs ??= now() - call.begunAt;
+      if (progress) progress.firstByteMs ??= at - call.begunAt;
     },
     attemptFailed(call, offer, failure) {
       const progress = open.get(call.id);

@@ -1,5 +1,5 @@
 import { GatewayError, toHttpError, createSilent, type KeepAlive, type ReplySink } from '#wire';
-import { formatUsd, toUsdNumber, type Frame, type SettledFrame } from '#billing/amounts';
+import { formatUsd, toUsdNumber, type Frame, type Leaving, type SettledFrame } from '#billing/amounts';
 import { type Opened, toGatewayError, wasCharged } from '#gateway';
 import type { ChatTail } from './reply/chat-end.ts';
 import { droppedHeader, maxTokensHeader } from './reply/altered-headers.ts';
@@ -32,7 +32,7 @@ export interface OpenedChat extends Opened {
 }
 
 /** Opens what answers a request, under `callId` (of newCallId). Rejects with GatewayError. */
-export type OpenChat = (callId: string, gone: AbortSignal) => Promise<OpenedChat>;
+export type OpenChat = (callId: string, gone: Leaving) => Promise<OpenedChat>;
 
 interface ChatReplyOptions {
   readonly keepAlive: KeepAlive;
@@ -90,10 +90,10 @@ async function writeWhole(
     if (value.type === 'head') provider = value.provider.name;
     if (value.type !== 'settled') continue;
     const { written } = value.tail as ChatTail;
-    const rest = Buffer.from(written ? restWithUsage(value, false) : JSON.stringify(withUsage(value, false)));
+    const rest = written ? restWithUsage(value, false) : JSON.stringify(withUsage(value, false));
     sink.head(200, {
       'content-type': 'application/json; charset=utf-8',
-      'content-length': rest.length + (written?.byteLength ?? 0),
+      'content-length': Buffer.byteLength(rest) + (written?.byteLength ?? 0),
       'x-generation-id': about.id,
       ...(provider === '' ? {} : { 'x-provider': provider }),
       ...droppedHeader(about),

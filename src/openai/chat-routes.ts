@@ -2,9 +2,10 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError, printable, readJson, createKeepAlive, createHttpSink } from '#wire';
-import { formatUsd } from '#billing/amounts';
+import { Departure, formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import {
+  type Admission,
   type Asked,
   type Caller,
   createCheck,
@@ -20,6 +21,7 @@ import {
   type PaymentSlip,
   type Pipeline,
   publicAddress,
+  rateHeaders,
   readPayment,
   type Refusal,
   requestKey,
@@ -90,11 +92,21 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   const serve = createServe({ idempotency: deps.idempotency, payments });
 
   /** A request as `serve` answers it. */
-  function asked(request: FastifyRequest, reply: FastifyReply, chat: ChatRequest): Asked<OpenedChat> {
+  function asked(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { rate }: Admission,
+    chat: ChatRequest,
+  ): Asked<OpenedChat> {
     const { body, caller, payment, key, bodyHash } = chat;
     const options = { keepAlive, onError: (error: unknown) => deps.onError(error, request) };
-    const gone = new AbortController();
-    const client = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
+    const gone = new Departure();
+    const client = createHttpSink(
+      reply,
+      limits.clientStallMs,
+      () => gone.abort(),
+      () => rateHeaders(rate),
+    );
     const context = {
       caller,
       payment,
@@ -107,7 +119,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
     return {
       caller,
       repeats: key === null ? null : { key, bodyHash: bodyHash() },
-      gone: gone.signal,
+      gone,
       open: chooseChat(body, context, options.onError),
       async write(opened, kept) {
         if (!kept) {
@@ -152,9 +164,10 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
         validatorCompiler: () => () => true,
       },
       async (request, reply) => {
-        const chat = await read(request.body ?? EMPTY, request.headers, admissionOf(request).caller);
+        const admission = admissionOf(request);
+        const chat = await read(request.body ?? EMPTY, request.headers, admission.caller);
         try {
-          await serve(asked(request, reply, chat));
+          await serve(asked(request, reply, admission, chat));
         } catch (error) {
           tellPayment(reply, chat.payment);
           throw error;

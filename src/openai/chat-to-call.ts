@@ -6,12 +6,11 @@ import {
   oneRequest,
   type Caller,
   type CallRequest,
-  type Offer,
   type PaymentSlip,
   type RoutePreferences,
 } from '#gateway';
-import { chatBudget, checkFits, toUsage, type ChatBudget } from './caps/chat-budget.ts';
-import { createChatExchange, type ChatExchange } from './chat-exchange.ts';
+import { checkFits, toUsage } from './caps/chat-budget.ts';
+import { ChatExchange } from './chat-exchange.ts';
 import type { ChatBody, ProviderPreferences } from './request/chat-schema.ts';
 import { maxCostOf } from './request/max-cost.ts';
 import { modelsAsked } from './request/models-asked.ts';
@@ -46,17 +45,9 @@ export function toCall(
 ): { readonly request: CallRequest; readonly exchange: ChatExchange } {
   const size = measurePrompt(body);
   const stream = body.stream === true;
-  // The cap that is sent is the one that was locked, whatever has been learnt of the offer in between.
-  const budgets = new Map<Offer, ChatBudget>();
-  const budgetAt = (offer: Offer): ChatBudget => {
-    let budget = budgets.get(offer);
-    if (budget === undefined) budgets.set(offer, (budget = chatBudget(body, size, offer)));
-    return budget;
-  };
-  const exchange = createChatExchange({
+  const exchange = new ChatExchange({
     body,
     size,
-    budgetAt,
     requestId: context.requestId,
     created: Math.floor(context.now / 1000),
     replyBytesMax: context.replyBytesMax,
@@ -77,7 +68,7 @@ export function toCall(
     exchange: oneRequest(exchange),
     estimate(offer) {
       checkFits(size, offer);
-      return toUsage(budgetAt(offer), size);
+      return toUsage(exchange.budgetAt(offer), size);
     },
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,

@@ -40,9 +40,9 @@ export function recordReply(client: ReplySink): RecordedReply {
         return client.closed || client.write(chunk);
       },
       drained: () => client.drained(),
-      end(chunk) {
-        keep(chunk);
-        last = chunk;
+      end(rest) {
+        last = typeof rest === 'string' ? Buffer.from(rest) : rest;
+        keep(last);
       },
       fail(chunk) {
         failed = true;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createChatReplyReader } from '../../src/openai/reply/chat-reply-reader.ts';
+import { ChatReplyReader } from '../../src/openai/reply/chat-reply-reader.ts';
 import { createChatStreamReader } from '../../src/openai/stream/chat-stream-reader.ts';
 import { outputBytesMax } from '../../src/openai/caps/output-bound.ts';
 import { chunkOf, CONTEXT, delta, events, feed, textOf } from './support/replies.ts';
@@ -22,7 +22,7 @@ function whole(message: object, tokens: number, claim = tokens, more: object = {
     usage: usageOf(claim),
     output_text: 'again',
   };
-  return feed(createChatReplyReader(contextOf(tokens)), [Buffer.from(JSON.stringify(body))], JSON_HEAD);
+  return feed(new ChatReplyReader(contextOf(tokens)), [Buffer.from(JSON.stringify(body))], JSON_HEAD);
 }
 function streamed(words: readonly string[], tokens: number, parseAll = false, key = 'content') {
   const chunks = words.map((word) => chunkOf([{ index: 0, delta: { [key]: word }, finish_reason: null }]));

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { GatewayError, parseJson, UpstreamFailure } from '#wire';
 import type { Usage } from '#billing';
 import { createCheck } from '#gateway';
-import { createChatReplyReader } from '../../src/openai/reply/chat-reply-reader.ts';
+import { ChatReplyReader } from '../../src/openai/reply/chat-reply-reader.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/request/chat-schema.ts';
 import { createChatStreamReader } from '../../src/openai/stream/chat-stream-reader.ts';
 import { toCall } from '../../src/openai/chat-to-call.ts';
@@ -116,7 +116,7 @@ describe('whatever comes', () => {
           noise,
         ),
         (input) => {
-          const outcome = within(() => feed(createChatReplyReader(CONTEXT), [Buffer.from(input)], {}));
+          const outcome = within(() => feed(new ChatReplyReader(CONTEXT), [Buffer.from(input)], {}));
           expect(isExpected(outcome.error), outcome.error?.stack).toBe(true);
         },
       ),

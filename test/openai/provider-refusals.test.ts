@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { createChatReplyReader } from '../../src/openai/reply/chat-reply-reader.ts';
+import { ChatReplyReader } from '../../src/openai/reply/chat-reply-reader.ts';
 import { CONTEXT } from './support/replies.ts';
 
 const failure = (status: number, body: string, headers: Record<string, string> = {}) => {
-  const reader = createChatReplyReader(CONTEXT);
+  const reader = new ChatReplyReader(CONTEXT);
   reader.head(status, headers);
   return reader.failure(status, Buffer.from(body));
 };

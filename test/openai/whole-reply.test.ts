@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { UpstreamFailure } from '#wire';
-import { createChatReplyReader } from '../../src/openai/reply/chat-reply-reader.ts';
+import { ChatReplyReader } from '../../src/openai/reply/chat-reply-reader.ts';
 import { CONTEXT, feed, USAGE } from './support/replies.ts';
 
 const completion = (rest: Record<string, unknown> = {}) => ({
@@ -18,7 +18,7 @@ const read = (
   context = CONTEXT,
 ) => {
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
-  return feed(createChatReplyReader(context), [bytes.subarray(0, 7), bytes.subarray(7)], headers);
+  return feed(new ChatReplyReader(context), [bytes.subarray(0, 7), bytes.subarray(7)], headers);
 };
 
 const LATE = { reason: 'timeout', message: 'the call took longer than 1 s' } as const;
@@ -123,7 +123,7 @@ describe('a reply in one piece', () => {
   });
 
   it('that is cut is charged for the text that came', () => {
-    const reader = createChatReplyReader(CONTEXT);
+    const reader = new ChatReplyReader(CONTEXT);
     reader.head(200, {});
     reader.data(Buffer.from('{"choices":[{"message":{"content":"12345678'));
     expect(reader.cut(LATE)).toMatchObject({
@@ -132,7 +132,7 @@ describe('a reply in one piece', () => {
       outcome: 'cut',
       finishReason: 'timeout',
     });
-    const empty = createChatReplyReader(CONTEXT);
+    const empty = new ChatReplyReader(CONTEXT);
     empty.data(Buffer.from('{"id":"chatcmpl'));
     expect(empty.cut(LATE)).toMatchObject({ usage: null, outcome: 'free' });
   });

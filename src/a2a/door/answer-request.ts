@@ -4,6 +4,7 @@ import type { Config } from '#config';
 import {
   MAX_COST_HEADER,
   needsCredential,
+  rateHeaders,
   receiptHeaders,
   toGatewayError,
   type Admission,
@@ -54,7 +55,12 @@ export function createAnswerRequest(
     const said = saysVersion(request);
     const address = addressOf(request, prefix, said ? (asked.version ?? null) : null, deps.isService);
     const gone = new AbortController();
-    const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
+    const sink = createHttpSink(
+      reply,
+      limits.clientStallMs,
+      () => gone.abort(),
+      () => rateHeaders(admissionOf(request).rate),
+    );
     const extensions = readExtensions(request, payments);
     // Until the request is understood, errors go out as the address says.
     let envelope: ReplyEnvelope = {

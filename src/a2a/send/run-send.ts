@@ -1,5 +1,5 @@
 import { GatewayError, isObject } from '#wire';
-import type { SettledFrame } from '#billing/amounts';
+import type { Leaving, SettledFrame } from '#billing/amounts';
 import {
   capCost,
   pinned,
@@ -96,7 +96,7 @@ async function open(
   deps: RunSendDeps,
   { ask, fields, task, service, left }: Message,
   callId: string,
-  gone: AbortSignal,
+  gone: Leaving,
 ): Promise<OpenedMessage> {
   const covered = task !== null && followUpOf(deps.catalog, task) === 'covered';
   const talk = createSendTalk(deps, {
@@ -243,11 +243,11 @@ function toCallRequest(
     exchange: talk,
     free: covered ? 'message/send' : null,
     estimate: ({ priceCap }) => (priceCap !== null && !task?.live ? { costMax: priceCap } : { call: 1n }),
-    facts: {
+    facts: () => ({
       'a2a.protocol.version': ask.version,
       ...(ask.rpcId === null ? {} : { 'jsonrpc.request.id': ask.rpcId }),
       ...(fields.contextId === null ? {} : { 'a2a.context.id': fields.contextId }),
-    },
+    }),
     metadata: null,
     traceparent: ask.traceparent,
     wantsReceipt: ask.wantsReceipt,

@@ -89,7 +89,7 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
       converse: createTaskTalk(deps, ask, task).converse,
       traceparent: ask.traceparent,
       stream: listens,
-      facts: { 'a2a.protocol.version': ask.version },
+      facts: () => ({ 'a2a.protocol.version': ask.version }),
       ...(listens ? { timeoutMs: LISTEN_MS + MARGIN_MS } : {}),
     } as const;
     return (await runFree(pipeline, call, gone, onEvent)) as A2aTail | null;

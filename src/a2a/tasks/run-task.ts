@@ -70,7 +70,7 @@ export async function runTask(deps: RunTaskDeps, ask: Ask, reply: ReplyWriter, g
       method: nameOfFree(operation),
       converse: createTaskTalk(deps, ask, task).converse,
       traceparent: ask.traceparent,
-      facts: { 'a2a.protocol.version': ask.version },
+      facts: () => ({ 'a2a.protocol.version': ask.version }),
     },
     gone,
   )) as A2aTail | null;

@@ -1,16 +1,15 @@
-import type { RateLimiter, RatePolicy } from './limiter.ts';
+import type { RateDecision, RateLimiter, RatePolicy } from './limiter.ts';
 
 /**
  * Counts the usage of a call against its key's tokens, once it is known. A call that uses more than is left empties
  * the bucket: it is still answered, and the key's next requests wait.
  */
-export async function spendTokens(
-  limiter: RateLimiter,
-  key: string,
-  policy: RatePolicy,
-  tokens: number,
-): Promise<void> {
-  const spent = await limiter.take(key, policy, { requests: 0, tokens });
-  if (!spent.allowed && spent.tokens.remaining > 0)
-    await limiter.take(key, policy, { requests: 0, tokens: spent.tokens.remaining });
+export function spendTokens(limiter: RateLimiter, key: string, policy: RatePolicy, tokens: number): void {
+  const emptied = (spent: RateDecision) => {
+    if (!spent.allowed && spent.tokens.remaining > 0)
+      void limiter.take(key, policy, { requests: 0, tokens: spent.tokens.remaining });
+  };
+  const spent = limiter.take(key, policy, { requests: 0, tokens });
+  if (spent instanceof Promise) void spent.then(emptied);
+  else emptied(spent);
 }

@@ -71,7 +71,7 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
     succeeded(offer, sample, counted = true) {
       const at = now();
       const state = states.of(offer.id);
-      if (counted) figures.succeeded(state, sample);
+      if (counted) figures.succeeded(state, sample, at + epochOffsetMs);
       state.outages?.succeeded(at, at - sample.durationMs);
     },
     unreachable(offer, counted = true) {

@@ -12,7 +12,8 @@ export interface OfferFigures {
 /** The counts and measurements of offers. */
 interface CountedOffers
   extends OfferFigures, Pick<Health, 'flagged' | 'compliance' | 'latencyMs' | 'tokensPerSecond' | 'stats'> {
-  succeeded(state: OfferState, sample: Parameters<Health['succeeded']>[1]): void;
+  /** `at`: epoch milliseconds. */
+  succeeded(state: OfferState, sample: Parameters<Health['succeeded']>[1], at: number): void;
   failed(state: OfferState): void;
 }
 
@@ -22,8 +23,7 @@ export function createOfferFigures(states: OfferStates, epochNow: () => number):
   const unsavedOf = (state: OfferState, at: number) => unsaved.of(state.id, Math.floor(at / MINUTE_MS) * MINUTE_MS);
 
   return {
-    succeeded(state, { firstByteMs, durationMs, completionTokens }) {
-      const at = epochNow();
+    succeeded(state, { firstByteMs, durationMs, completionTokens }, at) {
       state.successes++;
       state.lastHour.add(SUCCESS, at);
       unsavedOf(state, at).successes++;

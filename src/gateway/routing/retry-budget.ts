@@ -2,8 +2,8 @@ import { createSlidingCount } from './sliding-count.ts';
 
 /** Bounds the retries of the whole process, so that failover cannot multiply the load of an outage. */
 export interface RetryBudget {
-  /** A call begins its first attempt. */
-  called(): void;
+  /** A call begins its first attempt, at this time of the budget's clock. */
+  called(at: number): void;
   /** Takes one retry; false when the budget is spent, and the failure stands. */
   take(): boolean;
 }
@@ -25,8 +25,8 @@ const RETRY = 1;
 export function createRetryBudget({ now, ratio = 0.2, reserve = 10 }: RetryBudgetOptions): RetryBudget {
   const recent = createSlidingCount({ slots: SLOTS, slotMs: SLOT_MS, kinds: 2 });
   return {
-    called() {
-      recent.add(CALL, now());
+    called(at) {
+      recent.add(CALL, at);
     },
     take() {
       const at = now();

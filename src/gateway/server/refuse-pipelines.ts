@@ -9,6 +9,11 @@ import { GatewayError } from '#wire';
  */
 const AHEAD_MAX = 32;
 
+/** On the socket itself: a WeakMap costs each collection of the young heap a look at all its entries. */
+const WAITING = Symbol('requests that wait');
+
+type Waiting = Socket & { [WAITING]?: number };
+
 const refused = new WeakSet<IncomingMessage>();
 
 /**
@@ -23,12 +28,10 @@ export const endsItsConnection = (request: IncomingMessage): boolean => refused.
  * at any time; requests that were not answered can be sent again.
  */
 export function refusePipelines(server: FastifyInstance): void {
-  const waiting = new WeakMap<Socket, number>();
   server.addHook('onRequest', (request, reply, done) => {
-    const { socket } = request.raw;
-    const ahead = (waiting.get(socket) ?? 0) + 1;
-    waiting.set(socket, ahead);
-    reply.raw.once('close', () => waiting.set(socket, waiting.get(socket)! - 1));
+    const socket: Waiting = request.raw.socket;
+    const ahead = (socket[WAITING] ?? 0) + 1;
+    socket[WAITING] = ahead;
     if (ahead <= AHEAD_MAX) return done();
     refused.add(request.raw);
     void reply.header('connection', 'close');
@@ -39,5 +42,10 @@ export function refusePipelines(server: FastifyInstance): void {
         { retryAfterS: 1 },
       ),
     );
+  });
+  server.addHook('onResponse', (request, _reply, done) => {
+    const socket: Waiting = request.raw.socket;
+    socket[WAITING]! -= 1;
+    done();
   });
 }

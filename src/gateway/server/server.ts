@@ -154,9 +154,13 @@ function refuseUnknownRoutes(server: FastifyInstance): void {
     return reply.code(status).headers(headers).type('application/json').send(text);
   };
   // After what every answer gets in its head, which hooks of onRequest set.
-  server.addHook('preParsing', async (request, reply, payload) => {
-    if (!request.is404) return payload;
-    return refuse(request, reply);
+  server.addHook('preParsing', (request, reply, payload, done) => {
+    if (!request.is404) return done(null, payload);
+    try {
+      refuse(request, reply);
+    } catch (error) {
+      done(error as Error);
+    }
   });
   // Unknown paths.
   server.setNotFoundHandler(refuse);

@@ -52,7 +52,7 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
     exchange: turnConversation(deps, turn),
     operation: tool,
     free: billed ? null : message.method,
-    facts: factsOf(turn),
+    facts: () => factsOf(turn),
     continues: billed ? (continued?.callId ?? null) : null,
     price: (offer) => priceOfTool(offer, tool),
     estimate(offer) {

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, createAnswer, createHttpSink, errorText, GatewayError, jsonText, type KeepAlive } from '#wire';
 import type { Config } from '#config';
-import { needsCredential, type Pipeline, toGatewayError } from '#gateway';
+import { needsCredential, type Pipeline, rateHeaders, toGatewayError } from '#gateway';
 import { requireAdmission } from '#auth';
 import { refuseAnonymous } from './refuse-anonymous.ts';
 import { classify } from '../wire/classify.ts';
@@ -53,14 +53,17 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
 
   return async (app) => {
     // Before the caller is looked up: a page that rebinds a name must not learn even who is there.
-    app.addHook('onRequest', async (request) => {
+    app.addHook('onRequest', (request, _reply, done) => {
       const fault = deps.guard(request.headers, request.raw.rawHeaders);
-      if (fault !== null) throw new GatewayError('permission_denied', fault);
+      if (fault === null) done();
+      else done(new GatewayError('permission_denied', fault));
     });
     const admissionOf = requireAdmission(app, deps.admit, true);
-    app.addHook('onRequest', async (request) => {
-      if (deps.strangers === false && admissionOf(request).caller.anonymous) throw needsCredential();
-    });
+    if (deps.strangers === false)
+      app.addHook('onRequest', (request, _reply, done) => {
+        if (admissionOf(request).caller.anonymous) done(needsCredential());
+        else done();
+      });
 
     // A message that is wrong is refused in the protocol's own words.
     app.setValidatorCompiler(() => () => true);
@@ -119,6 +122,14 @@ function createHandlers(
     gone: gone.signal,
   });
 
+  const sinkOf = (request: FastifyRequest, reply: FastifyReply, gone: AbortController) =>
+    createHttpSink(
+      reply,
+      limits.clientStallMs,
+      () => gone.abort(),
+      () => rateHeaders(admissionOf(request).rate),
+    );
+
   async function post(service: string | null, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const inbound = classify(jsonText((request.body as Buffer | undefined) ?? NOTHING, limits), {
       version: header(request, 'mcp-protocol-version'),
@@ -138,7 +149,7 @@ function createHandlers(
     }
     refuseAnonymous(admissionOf(request).caller, inbound.kind === 'batch' ? inbound.texts : [inbound.message.text]);
     const gone = new AbortController();
-    const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
+    const sink = sinkOf(request, reply, gone);
     // The head of an answer to `initialize` has the session's id in it, which is not known before its end.
     const events = 'acceptsEvents' in inbound && inbound.acceptsEvents && inbound.kind !== 'initialize';
     const answer = createAnswer({ sink, events, keepAlive });
@@ -173,7 +184,7 @@ function createHandlers(
       return;
     }
     const gone = new AbortController();
-    const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
+    const sink = sinkOf(request, reply, gone);
     await legacy.listen(service, session, contextOf(request, gone), sink);
     if (!reply.sent) reply.hijack();
   }

@@ -49,6 +49,7 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
       for (;;) {
         const found = of.get(offer);
         if (found && (found.facts === null || now() - found.at < KNOWN_MS)) {
+          if (found.facts !== null) return found.facts;
           try {
             return await orAbort(found.asked, signal);
           } catch {

@@ -55,7 +55,7 @@ export function createTaskDoor(deps: TaskDoorDeps): TaskDoor {
       method: asked.method,
       converse: taskTalk(deps, { message: forServer(own.message, task), wantsReceipt: own.wantsReceipt }, task),
       traceparent: traceOf(context.headers, asked),
-      facts: { 'mcp.protocol.version': MODERN },
+      facts: () => ({ 'mcp.protocol.version': MODERN }),
     };
     const tail = await runFreeCall(deps.pipeline, call, context.gone);
     if (tail === null) return answer.close();

@@ -27,7 +27,7 @@ export interface ReplyContext extends UsageBounds {
    * The account that a large reply is read for, in another thread; absent where the reply is wanted as an object,
    * and so has to be read here.
    */
-  readonly readFor?: string;
+  readonly readFor?: string | undefined;
 }
 
 /** The rest of a reply, written once its settlement is known: the last chunk of a stream, or a whole completion. */

@@ -1,7 +1,8 @@
-import type { ReplyReader } from '#gateway';
+import type { UpstreamFailure } from '#wire';
+import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { cutEnd, type ReplyContext } from './chat-end.ts';
 import { malformed, retryAfterOf, toFailure } from './chat-failure.ts';
-import { createCollector } from './chat-reply-collector.ts';
+import { Collector } from './chat-reply-collector.ts';
 import { partialReply } from './partial-reply.ts';
 import { endHere } from './whole-reply.ts';
 import { endInWorker } from './whole-reply-elsewhere.ts';
@@ -10,29 +11,47 @@ import { endInWorker } from './whole-reply-elsewhere.ts';
  * Reads a reply that is one JSON object. Nothing goes out before its end, so that a failed reply can be retried
  * elsewhere.
  */
-export function createChatReplyReader(context: ReplyContext): ReplyReader {
-  const collected = createCollector(context);
-  let retryAfterS: number | undefined;
+export class ChatReplyReader implements ReplyReader {
+  readonly #context: ReplyContext;
+  readonly #collected: Collector;
+  #retryAfterS: number | undefined;
 
-  return {
-    head(status, headers) {
-      retryAfterS = retryAfterOf(headers['retry-after']);
-      checkHead(status, headers);
-      if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
-        throw malformed('it streamed a reply that was asked for in one piece');
-    },
-    failure: (status, body) => toFailure(status, body, retryAfterS),
-    data(chunk) {
-      collected.push(chunk);
-      return null;
-    },
-    get kept() {
-      return collected.bytes;
-    },
-    endElsewhere: () => endInWorker(context, collected, 'completion'),
-    end: () => endHere(context, collected.take(), 'completion'),
-    cut: (cut) => cutEnd(context, partialReply(context, collected.take()), cut),
-  };
+  constructor(context: ReplyContext) {
+    this.#context = context;
+    this.#collected = new Collector(context);
+  }
+
+  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    this.#retryAfterS = retryAfterOf(headers['retry-after']);
+    checkHead(status, headers);
+    if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
+      throw malformed('it streamed a reply that was asked for in one piece');
+  }
+
+  failure(status: number, body: Uint8Array): UpstreamFailure {
+    return toFailure(status, body, this.#retryAfterS);
+  }
+
+  data(chunk: Uint8Array): null {
+    this.#collected.push(chunk);
+    return null;
+  }
+
+  get kept(): number {
+    return this.#collected.bytes;
+  }
+
+  endElsewhere(): Promise<ReplyEnd> | null {
+    return endInWorker(this.#context, this.#collected, 'completion');
+  }
+
+  end(): ReplyEnd {
+    return endHere(this.#context, this.#collected.take(), 'completion');
+  }
+
+  cut(cut: Cut): ReplyEnd {
+    return cutEnd(this.#context, partialReply(this.#context, this.#collected.take()), cut);
+  }
 }
 
 /**

@@ -3,7 +3,7 @@ import type { ReplyReader } from '#gateway';
 import { createByteOutput } from './byte-output.ts';
 import { completeEnd, cutEnd, overCapEnd, type ReplyContext } from '../reply/chat-end.ts';
 import { malformed, retryAfterOf, toFailure } from '../reply/chat-failure.ts';
-import { createCollector, type Collector } from '../reply/chat-reply-collector.ts';
+import { Collector } from '../reply/chat-reply-collector.ts';
 import { checkHead, contentTypeOf } from '../reply/chat-reply-reader.ts';
 import { createChunkRewriter } from './chunk-rewriter.ts';
 import { createOutputTally } from './output-tally.ts';
@@ -61,7 +61,7 @@ export function createChatStreamReader(
     head(status, headers) {
       retryAfterS = retryAfterOf(headers['retry-after']);
       checkHead(status, headers);
-      if (contentTypeOf(headers).includes('json')) whole = createCollector(context);
+      if (contentTypeOf(headers).includes('json')) whole = new Collector(context);
     },
     failure: (status, body) => toFailure(status, body, retryAfterS),
     data(chunk, following = 0) {

@@ -1,4 +1,5 @@
 import { GatewayError, type JsonLimits, printable } from '#wire';
+import type { Leaving } from '#billing/amounts';
 import {
   decodePartsEvents,
   newCallId,
@@ -24,7 +25,7 @@ export interface CallToolOptions {
   readonly capped: boolean;
   readonly timeoutMs: number;
   readonly tally: RunTally;
-  readonly gone: AbortSignal;
+  readonly gone: Leaving;
   /** Told of what should not have happened. */
   readonly onError: (error: unknown) => void;
 }

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import type { Frame, MicroUsd } from '#billing/amounts';
+import type { Frame, Leaving, MicroUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import {
   type AskContext,
@@ -53,7 +53,7 @@ interface State {
   readonly capped: boolean;
   readonly context: ChatContext;
   readonly run: Run;
-  readonly gone: AbortSignal;
+  readonly gone: Leaving;
   /** When its time is over, by `performance.now()`. */
   readonly until: number;
   readonly tally: RunTally;
@@ -76,7 +76,7 @@ export async function* runFrames(
   options: RunFramesOptions,
   body: ChatBody,
   context: ChatContext,
-  gone: AbortSignal,
+  gone: Leaving,
 ): AsyncGenerator<Frame, void, undefined> {
   const { about, budget, config } = options;
   const { caller, requestId } = context;

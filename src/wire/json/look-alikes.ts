@@ -37,6 +37,7 @@ const NAME_CHARS_MAX = 256;
  */
 export function actedOn(names: readonly string[], others: readonly string[] = []): ActedOn {
   const meant = new Map(names.map((name) => [foldName(name, name.length), name]));
+  for (const [folded, name] of meant) FOLDED.set(name, folded);
   return {
     exact: new Set([...names, ...others]),
     meant,
@@ -146,6 +147,9 @@ function lookAlikeIn(object: object, names: ActedOn): Found | null {
 /** A longer name is nobody's. */
 const FOLDED_CHARS_MAX = 1_024;
 
+/** Of names that are acted on: nearly all that requests have. */
+const FOLDED = new Map<string, string>();
+
 /** Characters that no decoder tells names apart by: signs, spaces, marks, controls, and invisible ones. */
 const NO_LETTERS = /[^\p{L}\p{N}]+|\p{Default_Ignorable_Code_Point}+/gu;
 const ASCII = /^[\0-\x7f]*$/;
@@ -155,6 +159,8 @@ const ASCII = /^[\0-\x7f]*$/;
  * `lettersMax` of them.
  */
 export function foldName(name: string, lettersMax = 64): string {
+  const known = name.length <= lettersMax ? FOLDED.get(name) : undefined;
+  if (known !== undefined) return known;
   if (name.length > FOLDED_CHARS_MAX) return '';
   // NFKC makes up to 18 characters of one, and is not asked of long texts.
   if (name.length > lettersMax && hasMoreLetters(name, lettersMax)) return '';

@@ -74,10 +74,10 @@ class HttpAnswer implements Answer, Silent {
   end(text: string, status: number, more: Readonly<Record<string, string>> = {}, eventId: string | null = null): void {
     if (!this.#finish()) return;
     const { sink } = this.#options;
-    if (this.#begun) return sink.end(Buffer.from(eventText(text, eventId)));
-    const body = Buffer.from(text);
-    sink.head(status, { 'content-type': 'application/json', 'content-length': body.byteLength, ...more });
-    sink.end(body);
+    if (this.#begun) return sink.end(eventText(text, eventId));
+    const length = Buffer.byteLength(text);
+    sink.head(status, { 'content-type': 'application/json', 'content-length': length, ...more });
+    sink.end(text);
   }
 
   close(): void {

@@ -14,18 +14,27 @@ export interface ReplySink {
    * Resolves when more can be written, or the client is gone. A client that takes nothing for too long is made to go.
    */
   drained(): Promise<void>;
-  end(bytes: Uint8Array): void;
+  /** Small ends are best given as text: Node sends a text together with the head, in one write. */
+  end(bytes: Uint8Array | string): void;
   /** Ends a reply that is not complete: `bytes` tell why. */
   fail(bytes: Uint8Array): void;
 }
 
+type Headers = Readonly<Record<string, string | number>>;
+const NO_HEADERS = (): Headers => ({});
+
 /**
- * Writes past Fastify, straight to the socket. `onGone` is called when the client leaves before the end. One that
+ * Writes past Fastify, straight to the socket. `common` gives headers that the head gets beside its own. `onGone` is called when the client leaves before the end. One that
  * stays, but takes nothing for `stallMs` while bytes wait for it, is cut off: else it could read all but the end of
  * a reply and hold its settlement up until the lock expires, or leave a reply that has ended in memory.
  */
-export function createHttpSink(reply: FastifyReply, stallMs: number, onGone: () => void): ReplySink {
-  return new HttpSink(reply, stallMs, onGone);
+export function createHttpSink(
+  reply: FastifyReply,
+  stallMs: number,
+  onGone: () => void,
+  common: () => Headers = NO_HEADERS,
+): ReplySink {
+  return new HttpSink(reply, stallMs, onGone, common);
 }
 
 /**
@@ -35,12 +44,14 @@ class HttpSink implements ReplySink {
   closed: boolean;
   readonly #reply: FastifyReply;
   readonly #raw: ServerResponse;
+  readonly #common: () => Headers;
   readonly #stallMs: number;
   #ended = false;
   #wake: (() => void) | null = null;
 
-  constructor(reply: FastifyReply, stallMs: number, onGone: () => void) {
+  constructor(reply: FastifyReply, stallMs: number, onGone: () => void, common: () => Headers) {
     this.#reply = reply;
+    this.#common = common;
     this.#raw = reply.raw;
     this.#stallMs = stallMs;
     this.closed = reply.raw.destroyed || reply.raw.socket?.destroyed === true;
@@ -52,9 +63,10 @@ class HttpSink implements ReplySink {
     if (this.closed) onGone();
   }
 
-  head(status: number, headers: Readonly<Record<string, string | number>>): void {
+  head(status: number, headers: Headers): void {
     this.#reply.hijack();
-    this.#raw.writeHead(status, { ...this.#reply.getHeaders(), ...headers } as Record<string, string | number>);
+    const all = { ...this.#reply.getHeaders(), ...this.#common(), ...headers };
+    this.#raw.writeHead(status, all as Record<string, string | number>);
   }
 
   flush(): void {
@@ -77,12 +89,12 @@ class HttpSink implements ReplySink {
     });
   }
 
-  end(bytes: Uint8Array): void {
+  end(bytes: Uint8Array | string): void {
     this.#ended = true;
     this.#raw.end(bytes);
     // What its client does not fetch is not kept for ever either. Node cuts the connection when nothing moves for
-    // so long, and sets its own limit after the end. A reply to a request from inside this process is over by now.
-    if (!this.#raw.writableFinished && !this.#raw.destroyed) this.#raw.setTimeout(this.#stallMs);
+    // so long, and sets its own limit after the end. Of most replies nothing waits: the system took all of it.
+    if (this.#raw.writableLength > 0 && !this.#raw.destroyed) this.#raw.setTimeout(this.#stallMs);
   }
 
   fail(bytes: Uint8Array): void {

@@ -11,5 +11,8 @@ export function createKeyAuthenticator(options: Omit<AuthenticatorOptions, 'sign
     attempts: createAttempts({ perMinute: Number.POSITIVE_INFINITY, now: options.now }),
     signIn: { domains: [], known: () => null, verify: () => Promise.reject(signInError('not enabled')) },
   });
-  return { authenticate: (headers: IncomingHttpHeaders): Promise<Caller> => authenticate(headers, '192.0.2.1'), close };
+  return {
+    authenticate: async (headers: IncomingHttpHeaders): Promise<Caller> => authenticate(headers, '192.0.2.1'),
+    close,
+  };
 }

@@ -19,9 +19,9 @@ describe('the log line of a call', () => {
     const call = exampleCall({ metadata: { session: 'abc' } });
     observer.started(call);
     at = 1_040.04;
-    observer.firstByte(call);
+    observer.firstByte(call, at);
     at = 1_250;
-    observer.firstByte(call);
+    observer.firstByte(call, at);
     observer.resolved(call, settledBy(exampleOffer()));
     observer.failed(call, new Error('after the resolution'));
     expect(lines()).toEqual([

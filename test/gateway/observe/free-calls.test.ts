@@ -20,7 +20,7 @@ function world(logLevel: 'debug' | 'info' = 'debug', style: 'json' | 'text' = 'j
     logged: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
     async run(method: string, end: EndFrame | Error, read: 'whole' | 'head' = 'whole', caller?: Caller) {
       const handler = createFree(observer)(async function* handle(call: Call): AsyncGenerator<Frame, void, undefined> {
-        observer.attemptStarted(call, OFFER);
+        observer.attemptStarted(call, OFFER, 1_250);
         yield { type: 'head', status: 200, provider: OFFER.provider };
         if (end instanceof Error) throw end;
         yield end;

@@ -30,10 +30,15 @@ describe('traces of MCP', () => {
     const facts = { 'mcp.protocol.version': '2025-11-25', 'mcp.session.id': 'session-1', 'jsonrpc.request.id': '7' };
     let headers: Readonly<Record<string, string>> | null = null;
     const spans = await spansThat((observer, clock) => {
-      const call = exampleToolCall(OFFER, 'forecast', { startedAt, begunAt: startedAt, traceparent: PARENT, facts });
+      const call = exampleToolCall(OFFER, 'forecast', {
+        startedAt,
+        begunAt: startedAt,
+        traceparent: PARENT,
+        facts: () => facts,
+      });
       observer.started(call);
       clock.now = startedAt + 100;
-      observer.attemptStarted(call, OFFER);
+      observer.attemptStarted(call, OFFER, clock.now);
       headers = observer.upstreamHeaders(call);
       clock.now = startedAt + 500;
       observer.resolved(call, settledBy(OFFER, { end: answeredBy(OFFER, 'complete', 400) }));
@@ -75,7 +80,7 @@ describe('traces of MCP', () => {
     const spans = await spansThat((observer) => {
       const call = exampleToolCall(OFFER, null, { startedAt, begunAt: startedAt, free: 'tools/list' });
       observer.started(call);
-      observer.attemptStarted(call, OFFER);
+      observer.attemptStarted(call, OFFER, startedAt);
       observer.failed(call, null, answeredBy(OFFER, null));
     });
     expect(ofKind(spans, SERVER).map(({ name }) => name)).toEqual(['tools/list']);
@@ -96,7 +101,7 @@ describe('traces of MCP', () => {
         caller: { account: OWN_ACCOUNT, key: null, wallet: null },
       });
       observer.started(call);
-      observer.attemptStarted(call, OFFER);
+      observer.attemptStarted(call, OFFER, startedAt);
       observer.failed(call, null, answeredBy(OFFER, null));
     });
     expect(spans).toHaveLength(2);
@@ -113,7 +118,7 @@ describe('traces of MCP', () => {
       const spans = await spansThat((observer) => {
         const call = exampleToolCall(OFFER, 'invented', { startedAt, begunAt: startedAt });
         observer.started(call);
-        observer.attemptStarted(call, OFFER);
+        observer.attemptStarted(call, OFFER, startedAt);
         observer.resolved(call, settledBy(OFFER, { end: answeredBy(OFFER, reason) }));
       });
       expect(spans).toHaveLength(2);
@@ -130,14 +135,14 @@ describe('traces of MCP', () => {
       const candidates = [OFFER, twin].map((offer) => ({ offer, price: offer.price, estimate: 1n }));
       const call = exampleToolCall(OFFER, 'forecast', { startedAt, begunAt: startedAt, candidates });
       observer.started(call);
-      observer.attemptStarted(call, OFFER);
+      observer.attemptStarted(call, OFFER, clock.now);
       clock.now = startedAt + 50;
       observer.attemptFailed(
         call,
         OFFER,
         new UpstreamFailure('it is away', { retryable: true, blame: 'provider', unsent: true }),
       );
-      observer.attemptStarted(call, twin);
+      observer.attemptStarted(call, twin, clock.now);
       clock.now = startedAt + 200;
       observer.resolved(call, settledBy(twin, { end: answeredBy(twin, 'complete', 150) }));
     });
@@ -154,7 +159,7 @@ describe('traces of MCP', () => {
     const spans = await spansThat((observer) => {
       const call = exampleToolCall(OFFER, 'forecast', { startedAt, begunAt: startedAt });
       observer.started(call);
-      observer.attemptStarted(call, OFFER);
+      observer.attemptStarted(call, OFFER, startedAt);
       observer.resolved(call, settledBy(OFFER, { state: 'released', end: null, error: new Error('something broke') }));
     });
     expect(spans).toHaveLength(2);

@@ -17,7 +17,7 @@ async function processThat(tools: readonly string[], open: McpCounts): Promise<r
   for (const [index, tool] of tools.entries()) {
     const call = exampleToolCall(offer, tool, { id: `gen-${index}` });
     observer.started(call);
-    observer.attemptStarted(call, offer);
+    observer.attemptStarted(call, offer, 1_500);
     observer.resolved(call, settledBy(offer, { end: answeredBy(offer, 'complete') }));
   }
   const list = exampleToolCall(offer, null, { id: 'gen-list', free: 'tools/list' });

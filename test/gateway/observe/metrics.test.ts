@@ -16,7 +16,7 @@ describe('metrics', () => {
     expect(await metrics.text()).toContain('tollgate_calls_in_flight 1');
     expect(await metrics.text()).toContain('tollgate_locks_held 1');
     at = 1_030;
-    observer.firstByte(call);
+    observer.firstByte(call, at);
     at = 1_500;
     observer.flagged(call, exampleOffer(), ['usage_implausible']);
     observer.resolved(call, settledBy(exampleOffer()));

@@ -20,7 +20,7 @@ let calls = 0;
 function call(observer: CallObserver, offer: Offer, tool: string, reason: string): void {
   const one = exampleToolCall(offer, tool, { id: `gen-${(calls += 1)}` });
   observer.started(one);
-  observer.attemptStarted(one, offer);
+  observer.attemptStarted(one, offer, one.begunAt);
   const paid = reason === 'complete';
   const settlement = { charged: paid ? 57n : 0n, fee: paid ? 2n : 0n, drawn: 0n, shortfall: 0n };
   observer.resolved(
@@ -40,7 +40,7 @@ describe('metrics of tools', () => {
     const one = exampleToolCall(offer, 'forecast');
     observer.started(one);
     clock.now = 1_100;
-    observer.attemptStarted(one, offer);
+    observer.attemptStarted(one, offer, clock.now);
     clock.now = 1_500;
     observer.resolved(one, settledBy(offer, { end: answeredBy(offer, 'complete', 400) }));
     expect(await lines()).toEqual(
@@ -66,13 +66,13 @@ describe('metrics of tools', () => {
     observer.failed(refused, new GatewayError('insufficient_balance', 'no money'));
     const broken = exampleToolCall(offer, 'forecast', { id: 'gen-broken' });
     observer.started(broken);
-    observer.attemptStarted(broken, offer);
+    observer.attemptStarted(broken, offer, broken.begunAt);
     observer.attemptFailed(
       broken,
       offer,
       new UpstreamFailure('away', { retryable: true, blame: 'provider', unsent: true }),
     );
-    observer.attemptStarted(broken, offer);
+    observer.attemptStarted(broken, offer, broken.begunAt);
     observer.attemptFailed(
       broken,
       offer,

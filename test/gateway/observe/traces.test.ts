@@ -16,7 +16,7 @@ describe('traces', () => {
     const call = exampleCall({ startedAt, begunAt: startedAt, traceparent: PARENT });
     observer.started(call);
     const headers = observer.upstreamHeaders(call);
-    observer.firstByte(call);
+    observer.firstByte(call, startedAt + 250);
     observer.resolved(call, settledBy(exampleOffer()));
     await tracer.close();
 

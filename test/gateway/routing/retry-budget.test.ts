@@ -11,8 +11,9 @@ describe('the retry budget', () => {
   });
 
   test('grows with a fifth of the calls', () => {
-    const budget = createRetryBudget({ now: clock() });
-    for (let call = 0; call < 1000; call++) budget.called();
+    const now = clock();
+    const budget = createRetryBudget({ now });
+    for (let call = 0; call < 1000; call++) budget.called(now());
     expect(granted(budget, 1000)).toBe(210);
   });
 
@@ -20,7 +21,7 @@ describe('the retry budget', () => {
     const now = clock();
     const budget = createRetryBudget({ now });
     for (let second = 0; second < 600; second++) {
-      for (let call = 0; call < 100; call++) budget.called();
+      for (let call = 0; call < 100; call++) budget.called(now());
       now.advance(1_000);
     }
     // The last nine seconds' calls and the current, empty one: 900 calls.
@@ -43,7 +44,7 @@ describe('the retry budget', () => {
     let attempts = 0;
     const calls = 10_000;
     for (let call = 0; call < calls; call++) {
-      budget.called();
+      budget.called(now());
       attempts++;
       for (let retry = 0; retry < 2 && budget.take(); retry++) attempts++;
       now.advance(1);

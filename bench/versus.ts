@@ -1,0 +1,103 @@
+/**
+ * What a call costs a gateway's main thread, beside a passthrough and beside the gateway of another checkout, in one
+ * run: every round measures each target once, for a moment. `--help` tells the rest.
+ */
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startGenerator, type Generator } from './generator.ts';
+import type { Job } from './load/job.ts';
+import { MCP_TARGETS, mcpJobFor } from './mcp-targets.ts';
+import { jobFor } from './measure.ts';
+import { SMALL_CONNECTIONS } from './plan.ts';
+import { announcedPort, cpuMicros, startProgram } from './program.ts';
+import { TARGETS, type Target } from './targets.ts';
+import { TOOLS } from './upstream/mcp-replies.ts';
+import { MODELS } from './upstream/replies.ts';
+
+const HELP = `node bench/versus.ts [--load small|tool] [--before FOLDER] [--rounds 15] [--ms 600]
+  small  chat calls at ${SMALL_CONNECTIONS} connections; tool  tools/call of MCP
+  --before  another checkout of tollgate, with its node_modules
+`;
+
+const LOADS = {
+  small: {
+    reference: 'fastify',
+    gateway: 'tollgate',
+    job: (target: Target, shape: Job['shape']) => jobFor(target, MODELS.small, shape),
+  },
+  tool: {
+    reference: 'mcp-fastify',
+    gateway: 'mcp-tollgate',
+    job: (target: Target, shape: Job['shape']) => mcpJobFor(target, TOOLS.small, shape),
+  },
+} as const;
+
+/** CPU microseconds that the first thread of a process has used. */
+const mainThreadMicros = (pid: number): number => cpuMicros(pid, pid);
+
+interface Cost {
+  /** CPU microseconds a call. */
+  readonly main: number;
+  readonly all: number;
+}
+
+async function costOf(generator: Generator, target: Target, job: Job): Promise<Cost> {
+  const pid = target.pid!;
+  const [main, all] = [mainThreadMicros(pid), cpuMicros(pid)];
+  const { calls, errors, firstError } = await generator.run(job);
+  if (errors > 0) throw new Error(firstError);
+  return { main: (mainThreadMicros(pid) - main) / calls, all: (cpuMicros(pid) - all) / calls };
+}
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      load: { type: 'string', default: 'small' },
+      before: { type: 'string' },
+      rounds: { type: 'string', default: '15' },
+      ms: { type: 'string', default: '600' },
+      help: { type: 'boolean' },
+    },
+  });
+  const load = Object.hasOwn(LOADS, values.load) ? LOADS[values.load as keyof typeof LOADS] : null;
+  if (values.help || load === null) return void process.stdout.write(HELP);
+  const kindOf = (name: string) => [...TARGETS, ...MCP_TARGETS].find((kind) => kind.name === name)!;
+  const upstream = startProgram([new URL('upstream/main.ts', import.meta.url).pathname]);
+  const generator = startGenerator();
+  const targets: [title: string, target: Target][] = [];
+  try {
+    const port = await announcedPort(upstream);
+    targets.push(['passthrough', await kindOf(load.reference).start(port)]);
+    if (values.before !== undefined)
+      targets.push(['before', await kindOf(load.gateway).start(port, [], resolve(values.before, 'src/main.ts'))]);
+    targets.push(['now', await kindOf(load.gateway).start(port)]);
+    const run = (target: Target, durationMs: number) =>
+      costOf(generator, target, load.job(target, { kind: 'closed', connections: SMALL_CONNECTIONS, durationMs }));
+    for (const [, target] of targets) await run(target, 3000);
+    const rounds: Cost[][] = [];
+    for (let round = 0; round < Number(values.rounds); round++) {
+      const costs: Cost[] = [];
+      for (const [, target] of targets) costs.push(await run(target, Number(values.ms)));
+      rounds.push(costs);
+    }
+    for (const [at, [title]] of targets.entries()) {
+      const of = (measure: keyof Cost, beside: number | null) =>
+        median(rounds.map((costs) => costs[at]![measure] / (beside === null ? 1 : costs[beside]![measure])));
+      const toBefore =
+        values.before !== undefined && at === 2
+          ? `, ${of('main', 1).toFixed(3)}× before (all threads ${of('all', 1).toFixed(3)}×)`
+          : '';
+      process.stdout.write(
+        `${title.padEnd(12)} main thread ${of('main', null).toFixed(1)} µs a call, ${of('main', 0).toFixed(2)}× the passthrough; all threads ${of('all', null).toFixed(1)} µs, ${of('all', 0).toFixed(2)}×${toBefore}\n`,
+      );
+    }
+  } finally {
+    for (const [, target] of targets) await target.stop();
+    generator.stop();
+    await upstream.stop();
+  }
+}
+
+await main();
