@@ -22,8 +22,8 @@ export function createChatReplyReader(context: ReplyContext): ReplyReader {
         throw malformed('it streamed a reply that was asked for in one piece');
     },
     failure: (status, body) => toFailure(status, body, retryAfterS),
-    data(chunk) {
-      collected.push(chunk);
+    data(chunks) {
+      for (const chunk of chunks) collected.push(chunk);
       return null;
     },
     get kept() {
