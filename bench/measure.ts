@@ -48,14 +48,17 @@ const MESSAGES = [
   },
 ];
 
+/** The body of a chat request. */
+export const chatBody = (model: string, stream: boolean) => ({
+  model,
+  messages: MESSAGES,
+  max_tokens: 256,
+  temperature: 0.2,
+  ...(stream ? { stream: true } : {}),
+});
+
 function requestText(target: Target, model: string, stream: boolean): string {
-  const body = JSON.stringify({
-    model,
-    messages: MESSAGES,
-    max_tokens: 256,
-    temperature: 0.2,
-    ...(stream ? { stream: true } : {}),
-  });
+  const body = JSON.stringify(chatBody(model, stream));
   const headers = {
     host: '127.0.0.1',
     'content-type': 'application/json',

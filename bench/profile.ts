@@ -6,6 +6,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGenerator } from './generator.ts';
+import { A2A_TARGETS, BATCH_TARGETS, batchJobFor, messageJobFor } from './door-targets.ts';
 import { HOPS } from './hops.ts';
 import type { Job } from './load/job.ts';
 import { MCP_TARGETS, mcpJobFor } from './mcp-targets.ts';
@@ -16,12 +17,15 @@ import { TARGETS, type Target } from './targets.ts';
 import { TOOLS } from './upstream/mcp-replies.ts';
 import { BURST_EVENTS, MODELS } from './upstream/replies.ts';
 
-const HELP = `node bench/profile.ts [--target tollgate] [--load small|burst|rate|tool|tool-large|tool-rate] [--seconds 5] [--top 40]
+const OTHERS = [...HOPS, ...MCP_TARGETS, ...A2A_TARGETS, ...BATCH_TARGETS];
+
+const HELP = `node bench/profile.ts [--target tollgate] [--load small|burst|rate|tool|tool-large|tool-rate|message|task|batch] [--seconds 5] [--top 40]
   small  ${SMALL_CONNECTIONS} connections, one call after the other
   burst  ${BURST_CONNECTIONS} connections, streams of ${BURST_EVENTS} events
   rate   small calls, ${OPEN_PER_SECOND} a second
   tool, tool-large, tool-rate   the same of MCP tools, for targets of bench/mcp.ts
-Targets are those of the bench, and ${[...HOPS, ...MCP_TARGETS].map(({ name }) => name).join(', ')}. The profiles stay in bench/results/profile/ for Chrome's developer tools.
+  message, task, batch   those of bench/a2a.ts and bench/batch.ts
+Targets are those of the bench, and ${OTHERS.map(({ name }) => name).join(', ')}. The profiles stay in bench/results/profile/ for Chrome's developer tools.
 `;
 
 type Shape = Job['shape'];
@@ -45,6 +49,13 @@ const LOADS: Readonly<Record<string, Load>> = {
   tool: { job: tool(TOOLS.small), shape: closed(SMALL_CONNECTIONS), units: 1 },
   'tool-large': { job: tool(TOOLS.large), shape: closed(SMALL_CONNECTIONS), units: 1 },
   'tool-rate': { job: tool(TOOLS.small), shape: atRate, units: 1 },
+  message: {
+    job: (target, shape) => messageJobFor(target, 'message', shape),
+    shape: closed(SMALL_CONNECTIONS),
+    units: 1,
+  },
+  task: { job: (target, shape) => messageJobFor(target, 'task', shape), shape: closed(SMALL_CONNECTIONS), units: 1 },
+  batch: { job: batchJobFor, shape: closed(SMALL_CONNECTIONS), units: 1 },
 };
 
 interface CpuProfile {
@@ -109,7 +120,7 @@ async function main(): Promise<void> {
       help: { type: 'boolean' },
     },
   });
-  const kind = [...TARGETS, ...HOPS, ...MCP_TARGETS].find(({ name }) => name === values.target);
+  const kind = [...TARGETS, ...OTHERS].find(({ name }) => name === values.target);
   const load = Object.hasOwn(LOADS, values.load) ? LOADS[values.load] : null;
   if (values.help || !kind || !load) return void process.stdout.write(HELP);
   const folder = here('results/profile');

@@ -36,7 +36,7 @@ function nanosecondsPerEvent(chunks: readonly Buffer[], parseAll: boolean): numb
   const reader = createChatStreamReader(context, { parseAll });
   reader.head(200, { 'content-type': 'text/event-stream' });
   const started = process.hrtime.bigint();
-  for (const chunk of chunks) reader.data(chunk);
+  for (const chunk of chunks) reader.data([chunk]);
   return Number(process.hrtime.bigint() - started) / EVENTS;
 }
 

@@ -3,6 +3,8 @@ export interface Job {
   readonly port: number;
   /** The whole HTTP request as latin1 text. */
   readonly request: string;
+  /** Where nine digits stand in `request` that are another number in each; absent where all are alike. */
+  readonly numberAt?: number;
   readonly shape:
     | {
         /** Each connection sends its next request when its last is answered. */ readonly kind: 'closed';

@@ -50,6 +50,19 @@ async function run(job: Job): Promise<JobResult> {
   };
 }
 
+/** Of all jobs, so that none sends a number again. */
+let sent = 0;
+
+function requestsOf({ request, numberAt }: Job): () => Buffer {
+  const bytes = Buffer.from(request, 'latin1');
+  if (numberAt === undefined) return () => bytes;
+  return () => {
+    const copy = Buffer.from(bytes);
+    copy.write(String(++sent).padStart(9, '0'), numberAt, 'latin1');
+    return copy;
+  };
+}
+
 function record(tally: Tally, since: number, reply: Reply): void {
   if (reply.ok) {
     tally.latency.push(reply.doneAt - since);
@@ -61,7 +74,7 @@ function record(tally: Tally, since: number, reply: Reply): void {
 }
 
 async function closedLoop(job: Job, shape: { connections: number; durationMs: number }, tally: Tally): Promise<void> {
-  const request = Buffer.from(job.request, 'latin1');
+  const nextRequest = requestsOf(job);
   const end = performance.now() + shape.durationMs;
   const connections = Array.from({ length: shape.connections }, () => openConnection(job.port));
   const loops = connections.map(
@@ -70,7 +83,7 @@ async function closedLoop(job: Job, shape: { connections: number; durationMs: nu
         const next = () => {
           const since = performance.now();
           if (since >= end || tally.errors > 100) return resolve();
-          connection.send(request, (reply) => {
+          connection.send(nextRequest(), (reply) => {
             record(tally, since, reply);
             next();
           });
@@ -88,7 +101,7 @@ async function closedLoop(job: Job, shape: { connections: number; durationMs: nu
  * its latency.
  */
 async function openLoop(job: Job, shape: { perSecond: number; durationMs: number }, tally: Tally): Promise<void> {
-  const request = Buffer.from(job.request, 'latin1');
+  const nextRequest = requestsOf(job);
   const total = Math.round((shape.perSecond * shape.durationMs) / 1000);
   const idle: Connection[] = [];
   const all: Connection[] = [];
@@ -110,7 +123,7 @@ async function openLoop(job: Job, shape: { perSecond: number; durationMs: number
       all.push(connection);
     }
     const used = connection;
-    used.send(request, (reply) => {
+    used.send(nextRequest(), (reply) => {
       record(tally, since, reply);
       idle.push(used);
       if (++answered === total) finished.resolve();
@@ -125,7 +138,7 @@ async function openLoop(job: Job, shape: { perSecond: number; durationMs: number
 }
 
 async function hold(job: Job, streams: number, tally: Tally): Promise<void> {
-  const request = Buffer.from(job.request, 'latin1');
+  const nextRequest = requestsOf(job);
   // A few at a time: a thousand at once would measure the listen queue.
   const openOne = (): Promise<void> =>
     new Promise((resolve) => {
@@ -136,7 +149,7 @@ async function hold(job: Job, streams: number, tally: Tally): Promise<void> {
         record(tally, since, reply);
         resolve();
       };
-      connection.send(request, end, () => {
+      connection.send(nextRequest(), end, () => {
         tally.latency.push(performance.now() - since);
         resolve();
       });

@@ -1,9 +1,10 @@
 /**
  * The mock upstream: HTTP/1.1 by hand over node:net, replies precomputed, so that it is faster than any gateway in
- * front of it. It answers any POST by the model's name in the body, and one to /mcp as an MCP server. Prints
- * `{"port":n}` when it listens.
+ * front of it. It answers any POST by the model's name in the body, one to /mcp as an MCP server, and
+ * one to /a2a as an agent. Prints `{"port":n}` when it listens.
  */
 import { createServer, type Socket } from 'node:net';
+import { A2A_PATH, a2aReply, CARD_PATH } from './a2a-replies.ts';
 import { MCP_PATH, mcpReply } from './mcp-replies.ts';
 import {
   BURST,
@@ -40,6 +41,8 @@ tick = Math.floor(performance.now() / (PACE_MS / SLOTS));
 
 function answer(socket: Socket, request: string): void {
   if (request.startsWith(`POST ${MCP_PATH} `)) return void socket.write(mcpReply(request), 'latin1');
+  if (request.startsWith(`POST ${A2A_PATH} `) || request.startsWith(`GET ${CARD_PATH} `))
+    return void socket.write(a2aReply(request), 'latin1');
   const at = request.indexOf('"bench-');
   const model = at < 0 ? '' : request.slice(at + 1, request.indexOf('"', at + 1));
   switch (model) {

@@ -224,11 +224,10 @@ export interface ReplyReader {
   /** An error status with its body (at most 64 KiB of it). Returns what it means. */
   failure(status: number, body: Uint8Array): UpstreamFailure;
   /**
-   * Bytes arrived. Returns what may go to the client now (null or empty: nothing). Throws UpstreamFailure on a
-   * broken reply. `following`: as many bytes have arrived with these and are handed over next; what is given out is
-   * collected until that is 0.
+   * Bytes arrived, in one piece or more. Returns what may go to the client now (null or empty: nothing). Throws
+   * UpstreamFailure on a broken reply.
    */
-  data(chunk: Uint8Array, following?: number): Uint8Array | null;
+  data(chunks: readonly Uint8Array[]): Uint8Array | null;
   /** The reply is complete. Throws UpstreamFailure when it ended too early. */
   end(): ReplyEnd;
   /**

@@ -37,7 +37,7 @@ class OneRequest implements Talk {
     if (reader.kept !== undefined) await reply.memory?.keeps(reader.kept);
     const chunks = await reply.read();
     if (chunks === null) return this.#finish(reply, reader);
-    return { done: false, value: readChunks(reader, chunks) ?? NOTHING };
+    return { done: false, value: reader.data(chunks) ?? NOTHING };
   }
 
   cut(cut: Cut): ReplyEnd | null {
@@ -75,21 +75,6 @@ class OneRequest implements Talk {
     this.#end = end;
     return { done: false, value: end.rest };
   }
-}
-
-/** Hands over what arrived together, so that the reader can give it out together. */
-function readChunks(reader: ReplyReader, chunks: readonly Uint8Array[]): Uint8Array | null {
-  const last = chunks.length - 1;
-  if (last === 0) return reader.data(chunks[0]!, 0);
-  let following = 0;
-  for (const chunk of chunks) following += chunk.byteLength;
-  for (let i = 0; i < last; i++) {
-    const chunk = chunks[i]!;
-    following -= chunk.byteLength;
-    reader.data(chunk, following);
-    if (reader.finished) return reader.data(NOTHING, 0);
-  }
-  return reader.data(chunks[last]!, 0);
 }
 
 async function readFailure(reply: UpstreamReply): Promise<Uint8Array> {

@@ -68,6 +68,9 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
     return changed ? { task: toTask(toTaskRow(changed)), settled: [] } : null;
   };
 
+  /** A task that ends with its first message has no calls: that message's call settles itself. */
+  const callsOf = async (row: TaskRow) => (row.calls === 0 ? [] : listCalls(database, row));
+
   /** How the task ended, by what was seen of it. */
   const endingOf = (row: TaskRow, calls: readonly TaskCall[], state: string, sight: Sight): Ending => {
     const outcome = sight.end === 'cut' && !row.output && sight.output !== true ? 'free' : sight.end!;
@@ -92,7 +95,7 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
           if (sight.end === null) return { task: toTask(row), settled: [] };
           return {
             task: toTask(row),
-            settled: await settleCalls(context, row, await listCalls(database, row), except),
+            settled: await settleCalls(context, row, await callsOf(row), except),
           };
         }
         const state = sight.state === null ? row.state : stateOf(sight.state);
@@ -101,7 +104,7 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
           if (seen) return seen;
           continue;
         }
-        const calls = await listCalls(database, row);
+        const calls = await callsOf(row);
         const over = await end(
           row,
           { ...sight, state },
@@ -119,7 +122,7 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
       for (;;) {
         const row = await read(key);
         if (!row?.live || row.expiresAt > now()) return null;
-        const calls = await listCalls(database, row);
+        const calls = await callsOf(row);
         const over = await end(row, row, givenUp(row, calls), now(), SETTLE_MS);
         if (!over) continue;
         sink.ended?.(toTask(over), true);
@@ -130,7 +133,7 @@ export function createTaskEnd(context: TaskContext): TaskEnd {
 
     async settleRest(key) {
       const row = await read(key);
-      if (row && !row.live) await settleCalls(context, row, await listCalls(database, row));
+      if (row && !row.live) await settleCalls(context, row, await callsOf(row));
     },
   };
 }

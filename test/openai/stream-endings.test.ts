@@ -56,8 +56,8 @@ describe('a stream that fails', () => {
   it('is not charged as cut when it broke before', () => {
     const reader = createChatStreamReader(CONTEXT);
     reader.head(200, {});
-    reader.data(Buffer.from(events(chunkOf([delta('a')]))));
-    expect(() => reader.data(Buffer.from(events('{oops')))).toThrow(UpstreamFailure);
+    reader.data([Buffer.from(events(chunkOf([delta('a')])))]);
+    expect(() => reader.data([Buffer.from(events('{oops'))])).toThrow(UpstreamFailure);
     expect(() => reader.cut(LEFT)).toThrow(UpstreamFailure);
   });
 });
@@ -98,7 +98,7 @@ describe('a stream that is cut', () => {
   const cutAfter = (body: string) => {
     const reader = createChatStreamReader(CONTEXT);
     reader.head(200, {});
-    reader.data(Buffer.from(body));
+    reader.data([Buffer.from(body)]);
     return reader.cut(LEFT);
   };
 
@@ -147,7 +147,7 @@ describe('a stream that is cut', () => {
     reader.head(200, {});
     const word = events(chunkOf([delta('12345678')]));
     const noise = ': nothing\n\n'.repeat(3_100);
-    expect(() => reader.data(Buffer.from(word + noise))).toThrow('longer than 200 bytes');
+    expect(() => reader.data([Buffer.from(word + noise)])).toThrow('longer than 200 bytes');
     const end = reader.cut({ reason: 'too_large', message: 'too large' });
     expect(end).toMatchObject({ outcome: 'cut', usage: { completion: 2n }, finishReason: 'too_large' });
     expect(Buffer.from((end.tail as ChatTail).before!).toString()).toContain('12345678');
@@ -157,7 +157,7 @@ describe('a stream that is cut', () => {
     const reader = createChatStreamReader({ ...CONTEXT, replyBytesMax: 200 });
     reader.head(200, {});
     for (let i = 0; i < 1_000; i++)
-      reader.data(Buffer.from(events(chunkOf([{ ...delta('a'), logprobs: 'x'.repeat(3_000) }]))));
+      reader.data([Buffer.from(events(chunkOf([{ ...delta('a'), logprobs: 'x'.repeat(3_000) }])))]);
     expect(reader.cut(LEFT)).toMatchObject({ outcome: 'cut', usage: { completion: 250n } });
   });
 });
@@ -173,12 +173,12 @@ describe('a stream that runs past its budget', () => {
     const word = Buffer.from(events(chunkOf([delta(text)])));
     let sent = 0;
     while (!reader.finished && sent < 1_000) {
-      reader.data(word);
+      reader.data([word]);
       sent++;
     }
     // The longest tokens have 128 bytes.
     expect(sent).toBe(Math.floor((10 * 128) / text.length) + 1);
-    expect(reader.data(word)).toBeNull();
+    expect(reader.data([word])).toBeNull();
     const end = reader.end();
     expect(end).toMatchObject({
       outcome: 'over_cap',
@@ -193,7 +193,7 @@ describe('a stream that runs past its budget', () => {
     const reader = createChatStreamReader(context, { parseAll: true });
     reader.head(200, {});
     for (let i = 0; i < 60; i++)
-      reader.data(Buffer.from(events(chunkOf([delta(` some words of chunk ${i} and more of them`)]))));
+      reader.data([Buffer.from(events(chunkOf([delta(` some words of chunk ${i} and more of them`)])))]);
     expect(reader.end().outcome).toBe('over_cap');
   });
 });

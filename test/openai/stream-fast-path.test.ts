@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { applyTemplate, learnTemplate } from '../../src/openai/stream/chunk-template.ts';
+import { learnTemplate } from '../../src/openai/stream/chunk-template.ts';
+import { rewriteRun } from '../../src/openai/stream/rewrite-run.ts';
 import { createByteOutput } from '../../src/openai/stream/byte-output.ts';
 import { chunkOf, CONTEXT, delta, events, stream, textOf, USAGE } from './support/replies.ts';
 
@@ -115,6 +116,25 @@ describe('the fast path of the stream reader', () => {
     }
   });
 
+  it('ends a run where the form, the text or the bytes end', () => {
+    const words = Array.from({ length: 40 }, (_, i) => chunkOf([delta(` w${i}`)]));
+    const odd = [
+      chunkOf([delta(' x', 'stop', 1)]),
+      chunkOf([delta(' y', null, 1)]),
+      chunkOf([delta(' z')], { usage: USAGE }),
+      chunkOf([delta('\u0001')]),
+      chunkOf([delta('ü'.repeat(40))]),
+      chunkOf([delta('-'.repeat(300))]),
+      chunkOf([delta('long '.repeat(8_000))]),
+    ];
+    for (const one of odd) {
+      const body = events(...words, one, ...words, one, one, ...words, chunkOf([delta('', 'stop')]), '[DONE]');
+      const wide = { ...CONTEXT, budget: { ...CONTEXT.budget, completionCap: 1e6, completionTokensMax: 1e6 } };
+      for (const context of [CONTEXT, wide])
+        expect(stream(body, context)).toEqual(stream(body, context, { parseAll: true }));
+    }
+  });
+
   it('finds the text among fields of the same name', () => {
     // The one that varies here is not the text.
     const named = (mark: string) => ({
@@ -148,7 +168,7 @@ describe('the fast path of the stream reader', () => {
     const apply = (event: string) => {
       const output = createByteOutput();
       const bytes = Buffer.from(event);
-      const count = applyTemplate(template, bytes, 0, bytes.length, output);
+      const count = rewriteRun(template, bytes, 0, bytes.length, false, 1, 100, output)?.bytes ?? -1;
       return { count, out: output.take()?.toString() ?? null };
     };
     expect(apply(JSON.stringify(chunkOf([delta(' wörld\n')])))).toEqual({

@@ -125,7 +125,7 @@ describe('a reply in one piece', () => {
   it('that is cut is charged for the text that came', () => {
     const reader = new ChatReplyReader(CONTEXT);
     reader.head(200, {});
-    reader.data(Buffer.from('{"choices":[{"message":{"content":"12345678'));
+    reader.data([Buffer.from('{"choices":[{"message":{"content":"12345678')]);
     expect(reader.cut(LATE)).toMatchObject({
       usage: { prompt: 10n, completion: 2n },
       estimated: true,
@@ -133,7 +133,7 @@ describe('a reply in one piece', () => {
       finishReason: 'timeout',
     });
     const empty = new ChatReplyReader(CONTEXT);
-    empty.data(Buffer.from('{"id":"chatcmpl'));
+    empty.data([Buffer.from('{"id":"chatcmpl')]);
     expect(empty.cut(LATE)).toMatchObject({ usage: null, outcome: 'free' });
   });
 });

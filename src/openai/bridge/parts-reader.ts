@@ -25,7 +25,7 @@ export function createPartsReader(reader: ReplyReader): ReplyReader {
     },
     head: (status, headers) => reader.head(status, headers),
     failure: (status, body) => reader.failure(status, body),
-    data: (chunk, following) => spoken(reader.data(chunk, following)),
+    data: (chunks) => spoken(reader.data(chunks)),
     end: () => toEnd(reader.end()),
     cut: (cut) => toEnd(reader.cut(cut)),
   };

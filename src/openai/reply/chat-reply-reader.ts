@@ -32,8 +32,8 @@ export class ChatReplyReader implements ReplyReader {
     return toFailure(status, body, this.#retryAfterS);
   }
 
-  data(chunk: Uint8Array): null {
-    this.#collected.push(chunk);
+  data(chunks: readonly Uint8Array[]): null {
+    for (const chunk of chunks) this.#collected.push(chunk);
     return null;
   }
 

@@ -5,6 +5,7 @@ export interface ByteOutput {
   expected: number;
   /** The buffer, with room for `bytes` more after `length`. */
   reserve(bytes: number): Buffer;
+  write(bytes: Buffer): void;
   writeText(text: string): void;
   /** The bytes since the last take; null for none. */
   take(): Buffer | null;
@@ -24,6 +25,10 @@ export function createByteOutput(): ByteOutput {
         buffer = grown;
       }
       return buffer;
+    },
+    write(bytes) {
+      this.reserve(bytes.length).set(bytes, this.length);
+      this.length += bytes.length;
     },
     writeText(text) {
       const bytes = Buffer.byteLength(text);

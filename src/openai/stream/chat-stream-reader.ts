@@ -33,15 +33,15 @@ export function createChatStreamReader(
 ): ReplyReader {
   const output = createByteOutput();
   const tally = createOutputTally(context.budget);
-  const chunks = createChunkRewriter(context, tally, output, parseAll);
-  const scanner = createSseScanner(chunks.rewrite);
+  const rewriter = createChunkRewriter(context, tally, output, parseAll);
+  const scanner = createSseScanner(rewriter.rewrite, undefined, rewriter.rewriteKnown);
   let received = 0;
   let failed = false;
   let retryAfterS: number | undefined;
   /** Set when the provider answers a request for a stream with one JSON object. */
   let whole: Collector | null = null;
 
-  const isOver = (): boolean => chunks.done || chunks.overCap;
+  const isOver = (): boolean => rewriter.done || rewriter.overCap;
 
   /** Runs `read`; a stream that breaks off throws UpstreamFailure. */
   function reading(read: () => void): void {
@@ -64,21 +64,20 @@ export function createChatStreamReader(
       if (contentTypeOf(headers).includes('json')) whole = new Collector(context);
     },
     failure: (status, body) => toFailure(status, body, retryAfterS),
-    data(chunk, following = 0) {
+    data(chunks) {
       if (whole) {
-        whole.push(chunk);
+        for (const chunk of chunks) whole.push(chunk);
         return null;
       }
-      if (!isOver() && chunk.byteLength > 0) {
-        received += chunk.byteLength;
-        const arrived = chunk.byteLength + following;
-        output.expected = arrived + (arrived >> 3) + 64;
-        const buffer = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-        reading(() => scanner.push(buffer));
-        if (received > context.replyBytesMax + tally.bytes * WIRE_BYTES_PER_OUTPUT_BYTE)
-          throw tooLarge(`its stream is longer than ${context.replyBytesMax} bytes beside what it says`);
-      }
-      return following > 0 ? null : output.take();
+      if (isOver()) return null;
+      const arrived = joined(chunks);
+      received += arrived.length;
+      // Our id and names are often longer than the provider's.
+      output.expected = arrived.length + (arrived.length >> 1) + 64;
+      reading(() => scanner.push(arrived));
+      if (received > context.replyBytesMax + tally.bytes * WIRE_BYTES_PER_OUTPUT_BYTE)
+        throw tooLarge(`its stream is longer than ${context.replyBytesMax} bytes beside what it says`);
+      return output.take();
     },
     get kept() {
       return whole?.bytes;
@@ -87,16 +86,38 @@ export function createChatStreamReader(
     end() {
       if (whole) return endHere(context, whole.take(), 'chunk');
       if (!isOver()) reading(() => scanner.end());
-      if (chunks.overCap) return overCapEnd(context, chunks.produced('length'));
-      if (chunks.chunks === 0) throw malformed('it ended the stream without a reply');
-      if (!chunks.finishHeld && !chunks.done) throw malformed('it ended the stream before the reply was complete');
-      return completeEnd(context, chunks.produced('stop'));
+      if (rewriter.overCap) return overCapEnd(context, rewriter.produced('length'));
+      if (rewriter.chunks === 0) throw malformed('it ended the stream without a reply');
+      if (!rewriter.finishHeld && !rewriter.done) throw malformed('it ended the stream before the reply was complete');
+      return completeEnd(context, rewriter.produced('stop'));
     },
     cut(cut) {
       if (failed) throw malformed('its stream was broken before it was cut');
       if (whole) return cutEnd(context, asChunk(partialReply(context, whole.take())), cut);
-      const produced = chunks.produced('length');
-      return chunks.overCap ? overCapEnd(context, produced) : cutEnd(context, produced, cut);
+      const produced = rewriter.produced('length');
+      return rewriter.overCap ? overCapEnd(context, produced) : cutEnd(context, produced, cut);
     },
   };
 }
+
+/**
+ * All of what arrived together, so that events which came in a piece each are read in one go. It is valid until the
+ * next call.
+ */
+function joined(chunks: readonly Uint8Array[]): Buffer {
+  const only = chunks[0];
+  if (chunks.length === 1 && only) return asBuffer(only);
+  let length = 0;
+  for (const chunk of chunks) {
+    if (length + chunk.byteLength > together.length) return Buffer.concat(chunks);
+    together.set(chunk, length);
+    length += chunk.byteLength;
+  }
+  return together.subarray(0, length);
+}
+
+/** One for all streams, as nothing of it is kept. Most of what arrives in one turn of the event loop is smaller. */
+const together = Buffer.allocUnsafeSlow(128 * 1024);
+
+const asBuffer = (bytes: Uint8Array) =>
+  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

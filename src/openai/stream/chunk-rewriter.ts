@@ -21,6 +21,11 @@ interface ChunkRewriter {
   readonly overCap: boolean;
   /** Takes the payload of one event and writes its chunk to the output. Returns false after the last one. */
   rewrite(bytes: Buffer, start: number, end: number): boolean;
+  /**
+   * Takes the events on the wire that begin with the payload at `start`, as many as have a known form. Returns the
+   * place after them, `start` where it took none.
+   */
+  rewriteKnown(bytes: Buffer, start: number, end: number): number;
   /** The reply so far. `finish` is the reason for a choice that the provider has not finished. */
   produced(finish: 'length' | 'stop'): Produced;
 }
@@ -35,7 +40,8 @@ export function createChunkRewriter(
   const stamp = createStamp(context);
   const choicesRead = createStreamedChoices(context.callId, tally);
   const forms = createKnownForms(tally);
-  let chunks = 0;
+  /** Chunks with a choice that were parsed. */
+  let parsed = 0;
   let claim: unknown = null;
   let held: Json | null = null;
   let done = false;
@@ -53,7 +59,7 @@ export function createChunkRewriter(
       else if (!claims) write(chunk);
       return true;
     }
-    chunks++;
+    parsed++;
     const room = roomOf(tally);
     const { finishes, opensCall } = choicesRead.read(chunk, choices);
     // A new call changes what an index stands for.
@@ -103,7 +109,7 @@ export function createChunkRewriter(
 
   return {
     get chunks() {
-      return chunks;
+      return parsed + forms.events;
     },
     get done() {
       return done;
@@ -115,10 +121,7 @@ export function createChunkRewriter(
       return overCap;
     },
     rewrite(bytes, start, end) {
-      if (forms.rewrite(bytes, start, end, output)) {
-        chunks++;
-        return true;
-      }
+      if (forms.rewrite(bytes, start, end, false, output) === end) return true;
       const text = bytes.toString('utf8', start, end);
       if (bytes[start] === 0x5b && text.trim() === '[DONE]') {
         done = true;
@@ -126,6 +129,7 @@ export function createChunkRewriter(
       }
       return take(text, parseChunk(bytes.subarray(start, end), text));
     },
+    rewriteKnown: (bytes, start, end) => forms.rewrite(bytes, start, end, true, output),
     produced(finish) {
       const body = held ?? madeUpFinish(overCap || tally.bytes > 0 ? finish : 'error');
       return {

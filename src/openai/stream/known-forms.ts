@@ -1,7 +1,7 @@
 import type { ByteOutput } from './byte-output.ts';
-import { applyTemplate, learnTemplate, type ChunkTemplate } from './chunk-template.ts';
-import { mayBeRun, NO_RUN_BYTES, runDiscount } from '../caps/output-bound.ts';
+import { learnTemplate, type ChunkTemplate } from './chunk-template.ts';
 import { roomOf, type OutputTally } from './output-tally.ts';
+import { rewriteRun } from './rewrite-run.ts';
 import { textBytes } from '../reply/message-text.ts';
 
 type Json = Record<string, unknown>;
@@ -9,15 +9,18 @@ type Json = Record<string, unknown>;
 const TEMPLATES_MAX = 4;
 /** Learning costs about ten times a parse, so forms that keep changing are soon left to the parser. */
 const LEARN_CREDIT = 8;
-const FAST_EVENTS_PER_CREDIT = 16;
+const EVENTS_PER_CREDIT = 16;
 
 /** The forms of chunks that a stream has shown: events of a known form are rewritten without being parsed. */
 interface KnownForms {
+  /** Events that were rewritten. */
+  readonly events: number;
   /**
-   * Writes the event to `output` and counts its text. False, with nothing written, when its form is unknown or its
-   * text does not fit into the budget: then the event has to be parsed.
+   * Writes the events that begin with the payload at `start` to `output`, as long as their form is known, and counts
+   * their texts; returns the place after them. `start`, with nothing written, where the form of the first is unknown
+   * or its text does not fit into the budget: then it has to be parsed. `framed`: see rewriteRun.
    */
-  rewrite(bytes: Buffer, start: number, end: number, output: ByteOutput): boolean;
+  rewrite(bytes: Buffer, start: number, end: number, framed: boolean, output: ByteOutput): number;
   /** Learns the form of an event. `chunk` is its rewritten form, and is changed: write it first. */
   learn(text: string, chunk: Json): void;
   forget(): void;
@@ -26,25 +29,47 @@ interface KnownForms {
 export function createKnownForms(tally: OutputTally): KnownForms {
   const templates: ChunkTemplate[] = [];
   let credit = LEARN_CREDIT;
-  let fastEvents = 0;
+  let events = 0;
+  let latest: ChunkTemplate | null = null;
+  /** Events of the latest form in a row. As many again are looked for at once: forms that take turns cost no more. */
+  let row = 0;
+
+  function rewriteAs(
+    template: ChunkTemplate,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    framed: boolean,
+    output: ByteOutput,
+  ): number {
+    if (template !== latest) row = 0;
+    const room = roomOf(tally);
+    let run = rewriteRun(template, bytes, start, end, framed, framed ? 1 + row : 1, room, output);
+    if (run === null && row > 0) {
+      row = 0;
+      run = rewriteRun(template, bytes, start, end, framed, 1, room, output);
+    }
+    if (run === null) return start;
+    latest = template;
+    row += run.events;
+    tally.bytes += run.bytes;
+    tally.discount += run.discount;
+    const earned = Math.floor((events + run.events) / EVENTS_PER_CREDIT) - Math.floor(events / EVENTS_PER_CREDIT);
+    credit = Math.min(LEARN_CREDIT, credit + earned);
+    events += run.events;
+    return run.end;
+  }
 
   return {
-    rewrite(bytes, start, end, output) {
+    get events() {
+      return events;
+    },
+    rewrite(bytes, start, end, framed, output) {
       for (const template of templates) {
-        const at = output.length;
-        const count = applyTemplate(template, bytes, start, end, output);
-        if (count === -1) continue;
-        const less = count > NO_RUN_BYTES ? discountOf(template, bytes, start, end, count) : 0;
-        if (count - less > roomOf(tally)) {
-          output.length = at;
-          return false;
-        }
-        tally.bytes += count;
-        tally.discount += less;
-        if (++fastEvents % FAST_EVENTS_PER_CREDIT === 0 && credit < LEARN_CREDIT) credit++;
-        return true;
+        const after = rewriteAs(template, bytes, start, end, framed, output);
+        if (after > start) return after;
       }
-      return false;
+      return start;
     },
     learn(text, chunk) {
       if (credit === 0) return;
@@ -61,18 +86,6 @@ export function createKnownForms(tally: OutputTally): KnownForms {
       templates.length = 0;
     },
   };
-}
-
-/** The discount for runs in the text of an event of this form. */
-function discountOf(
-  { givenHead, givenTail }: ChunkTemplate,
-  bytes: Buffer,
-  start: number,
-  end: number,
-  count: number,
-): number {
-  const [from, to] = [start + givenHead.length, end - givenTail.length];
-  return mayBeRun(bytes, from, to) ? runDiscount(bytes, from, to, count) : 0;
 }
 
 /** The one string of a chunk that is expected to vary in the next one; null for a chunk without such a string. */

@@ -24,13 +24,15 @@ const EVENT_BYTES_MAX = 1024 * 1024;
 
 /**
  * Finds events by bytes. `onData` gets the payload of each event as a range of a buffer that is valid during the
- * call only; it returns false to stop. Lines end in LF, CRLF or CR; comments and other fields are skipped; lines of
+ * call only; it returns false to stop. `takeRun` may take several events at once: it gets the place of a payload and
+ * the end of the bytes, and returns the place after the blank line of the last event that it took. Lines end in LF, CRLF or CR; comments and other fields are skipped; lines of
  * data are joined by LF. Time is linear in the bytes, however they are split. Throws SseError at a line or event
  * above `bytesMax`.
  */
 export function createSseScanner(
   onData: (bytes: Buffer, start: number, end: number) => boolean,
   bytesMax: number = EVENT_BYTES_MAX,
+  takeRun: (bytes: Buffer, start: number, end: number) => number = takeNone,
 ): SseScanner {
   /** The line that has no end yet, and the data of the event that has no blank line yet. */
   const line = createByteBuffer(bytesMax, () => tooLong(bytesMax));
@@ -101,11 +103,18 @@ export function createSseScanner(
   function byEvent(chunk: Buffer, from: number): number {
     let i = from;
     while (!stopped && isData(chunk, i) && chunk[i + 4] === COLON) {
+      const start = chunk[i + 5] === SPACE ? i + 6 : i + 5;
+      const after = takeRun(chunk, start, chunk.length);
+      if (after > start) {
+        firstLine = false;
+        i = after;
+        continue;
+      }
       const end = chunk.indexOf(LF, i + 5);
       if (end === -1 || chunk[end + 1] !== LF) break;
       if (end - i > bytesMax) throw tooLong(bytesMax);
       firstLine = false;
-      dispatch(chunk, chunk[i + 5] === SPACE ? i + 6 : i + 5, end);
+      dispatch(chunk, start, end);
       i = end + 2;
     }
     return i;
@@ -131,6 +140,8 @@ export function createSseScanner(
     },
   };
 }
+
+const takeNone = (_bytes: Buffer, start: number) => start;
 
 const LF_BYTES = Buffer.from('\n');
 

@@ -70,7 +70,7 @@ export function feed(
   try {
     reader.head(200, headers);
     for (const chunk of chunks) {
-      const out = reader.data(chunk);
+      const out = reader.data([chunk]);
       if (out) sent.push(out);
     }
     const end = reader.end();

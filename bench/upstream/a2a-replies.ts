@@ -1,0 +1,44 @@
+/** The mock agent's card and its replies to `SendMessage` of A2A 1.0. */
+export const A2A_PATH = '/a2a';
+export const CARD_PATH = '/.well-known/agent-card.json';
+
+/** What a message says decides how the agent answers it. */
+export const MESSAGES = {
+  /** With a message: no task, nothing that could be asked for later. */
+  message: 'bench-message',
+  /** With a task that is completed. */
+  task: 'bench-task',
+} as const;
+
+const TEXT =
+  'The route goes by the river, as the pass is closed. It takes two days and costs nothing but time. '.repeat(3);
+
+const CARD = JSON.stringify({
+  name: 'Bench',
+  description: 'Plans routes.',
+  version: '1',
+  supportedInterfaces: [{ url: `http://127.0.0.1${A2A_PATH}`, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
+  capabilities: { streaming: false, pushNotifications: false },
+  defaultInputModes: ['text/plain'],
+  defaultOutputModes: ['text/plain'],
+  skills: [{ id: 'plan', name: 'Plan', description: 'Plans a route.', tags: ['routes'] }],
+});
+
+const MESSAGE = JSON.stringify({ message: { messageId: 'answer', role: 'ROLE_AGENT', parts: [{ text: TEXT }] } });
+
+/** Each message begins a task of its own. */
+const taskOf = (messageId: string) =>
+  `{"task":{"id":"task-${messageId}","contextId":"context-${messageId}","status":{"state":"TASK_STATE_COMPLETED","timestamp":"2026-11-21T00:00:00.000Z"},` +
+  `"artifacts":[{"artifactId":"route","parts":[{"text":${JSON.stringify(TEXT)}}]}]}}`;
+
+/** The whole HTTP reply to a whole HTTP request. */
+export function a2aReply(request: string): string {
+  if (request.startsWith('GET ')) return http(CARD);
+  const id = /"id":("[^"]*"|\d+)/.exec(request)?.[1] ?? 'null';
+  const messageId = /"messageId":"([^"]*)"/.exec(request)?.[1] ?? '';
+  const result = request.includes(MESSAGES.task) ? taskOf(messageId) : MESSAGE;
+  return http(`{"jsonrpc":"2.0","id":${id},"result":${result}}`);
+}
+
+const http = (body: string) =>
+  `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
