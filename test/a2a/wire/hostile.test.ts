@@ -18,6 +18,7 @@ import { translateError } from '../../../src/a2a/wire/translate-error.ts';
 import { translateParams } from '../../../src/a2a/wire/translate-params.ts';
 import { translateEvent, translateResult } from '../../../src/a2a/wire/translate-result.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 200_000 : 1_000;
 
@@ -47,7 +48,7 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
   value: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },
     fc.constantFrom<unknown>(null, true, false, 0, -1, 1e308, ...WORDS),
-    fc.string({ maxLength: 5, unit: 'binary' }),
+    fc.string({ maxLength: 5, unit: anyCharacter }),
     fc.array(tie('value'), { maxLength: 4 }),
     fc
       .array(fc.tuple(fc.constantFrom(...NAMES), tie('value')), { maxLength: 6 })
@@ -125,7 +126,7 @@ describe('hostile values', () => {
     fc.assert(
       fc.property(
         fc.oneof(
-          fc.string({ unit: 'binary' }),
+          fc.string({ unit: anyCharacter }),
           fc.webPath(),
           fc.constantFrom('/tasks/%', '/%/tasks', '//tasks//:cancel'),
         ),
