@@ -4,7 +4,7 @@ import { isObject, parseMessage } from '../../src/wire/json/message.ts';
 import { withMeta } from '../../src/mcp/wire/meta.ts';
 import { object, value } from '../gateway/json/json-text.ts';
 
-const runs = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 500;
+const runs = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 300;
 const space = fc.constantFrom('', ' ', '\n\t', '\r\n  ');
 const meta = { 'tollgate/generation': '{"id":"gen-1"}', other: '1' };
 

@@ -8,6 +8,7 @@ import { readContent } from '../../../src/a2a/cards/card-content.ts';
 import { readCard } from '../../../src/a2a/cards/read-card.ts';
 import { rewriteCard } from '../../../src/a2a/cards/rewrite-card.ts';
 import { agentOffer, startAgentHost, startGateway, verifierFor } from './support/card-world.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const PATH = '/a2a/acme/writer/.well-known/agent-card.json';
 
@@ -129,7 +130,7 @@ test('whatever an agent shows, reading it does not throw, and the card made of i
         'text/plain',
         '\ud800',
       ),
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: anyCharacter }),
       fc.array(tie('value'), { maxLength: 4 }),
       fc.dictionary(fc.constantFrom(...keys, 'uri', 'params', 'streaming', '__proto__'), tie('value'), { maxKeys: 6 }),
     ),

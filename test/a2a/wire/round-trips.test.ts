@@ -5,7 +5,7 @@ import { translateEvent, translateResult } from '../../../src/a2a/wire/translate
 import type { Operation } from '../../../src/a2a/wire/methods.ts';
 import { versions, type Versions } from './support/arbitraries.ts';
 
-const runs = process.env['TOLLGATE_DEEP'] === '1' ? 100_000 : 500;
+const runs = process.env['TOLLGATE_DEEP'] === '1' ? 100_000 : 100;
 const VALID = versions({ extras: true });
 
 const RESULTS: readonly (readonly [Operation, (valid: Versions) => fc.Arbitrary<unknown>])[] = [

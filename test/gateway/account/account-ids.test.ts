@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { localAccount, parseAccountId, toCaip10 } from '../../../src/auth/accounts/account-id.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const EVM = '0xAb5801a7D398351b8bE11C439e05C5B3259aeC9B';
 const SOLANA = 'So11111111111111111111111111111111111111112';
@@ -57,7 +58,7 @@ describe('account ids', () => {
     fc.assert(
       fc.property(
         fc.oneof(
-          fc.string({ unit: 'binary' }),
+          fc.string({ unit: anyCharacter }),
           fc
             .tuple(fc.constantFrom('eip155:', 'solana:', 'tollgate:local:'), fc.string())
             .map((parts) => parts.join('')),

@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { anyCharacter } from '../../support/any-character.ts';
 
 /** What means something in TOML, or to this project's files. */
 export const TOML_PIECES = [
@@ -80,7 +81,7 @@ export const JSON_PIECES = [
 
 /** Right texts with up to four edits: pieces put in, characters taken out. */
 export function damaged(texts: readonly string[], pieces: readonly string[]): fc.Arbitrary<string> {
-  const piece = fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: 'binary', maxLength: 4 }));
+  const piece = fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: anyCharacter, maxLength: 4 }));
   return fc
     .tuple(fc.constantFrom(...texts), fc.array(fc.tuple(fc.nat(), fc.nat({ max: 20 }), piece), { maxLength: 4 }))
     .map(([text, edits]) =>
@@ -94,6 +95,6 @@ export function damaged(texts: readonly string[], pieces: readonly string[]): fc
 /** Pieces and noise in any order. */
 export function soup(pieces: readonly string[]): fc.Arbitrary<string> {
   return fc
-    .array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: 'binary', maxLength: 5 })), { maxLength: 60 })
+    .array(fc.oneof(fc.constantFrom(...pieces), fc.string({ unit: anyCharacter, maxLength: 5 })), { maxLength: 60 })
     .map((parts) => parts.join(''));
 }

@@ -3,17 +3,18 @@ import { describe, expect, it } from 'vitest';
 import { removeAt, replaceAt, spanAt } from '../../../src/wire/json/at-path.ts';
 import { membersOf } from '../../../src/wire/json/raw-json.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 /** JSON text with white space and escapes that JSON.stringify would not write. */
 const key = fc.oneof(
   fc.constantFrom('id', 'params', '_meta', '__proto__', '', '1', 'a"b', 'a\\'),
-  fc.string({ unit: 'binary', maxLength: 6 }),
+  fc.string({ unit: anyCharacter, maxLength: 6 }),
 );
 const { value } = fc.letrec<{ value: unknown; object: object }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 4 },
     fc.oneof(
-      fc.string({ unit: 'binary' }),
+      fc.string({ unit: anyCharacter }),
       fc.double({ noNaN: true, noDefaultInfinity: true }),
       fc.boolean(),
       fc.constant(null),

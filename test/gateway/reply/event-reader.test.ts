@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createEventReader, EventError, eventText, type SseEvent } from '../../../src/wire/reply/event-reader.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 
@@ -163,7 +164,7 @@ describe('reading server-sent events', () => {
   it('writes events that it reads', () => {
     fc.assert(
       fc.property(
-        fc.string({ unit: 'binary' }),
+        fc.string({ unit: anyCharacter }),
         fc.option(fc.constantFrom('7', 'a b')),
         fc.constantFrom('message', 'ping'),
         (data, id, event) => {

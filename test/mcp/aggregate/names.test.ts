@@ -7,6 +7,7 @@ import { createTables } from '../../../src/mcp/own/aggregate/tables.ts';
 import { mergeListings } from '../../../src/mcp/catalogue/merge-listings.ts';
 import { toolOffer } from '../catalogue/catalogue-world.ts';
 import { exposeUri, splitUri } from '../../../src/mcp/own/aggregate/uris.ts';
+import { anyCharacter } from '../../support/any-character.ts';
 
 const service = fc.oneof(
   fc.stringMatching(/^[A-Za-z0-9._:-]{1,20}(\/[A-Za-z0-9._:-]{1,40}){0,3}$/),
@@ -28,7 +29,7 @@ const service = fc.oneof(
   ),
 );
 const tool = fc.oneof(
-  fc.string({ unit: 'binary', minLength: 1, maxLength: 100 }),
+  fc.string({ unit: anyCharacter, minLength: 1, maxLength: 100 }),
   fc.stringMatching(/^[a-z_-]{1,70}$/),
   fc.stringMatching(/^[a-z]{1,4}_[0-9][0-9a-z]{12}$/),
   fc.constantFrom('a b', 'a.b', 'a/b', 'a__b', '_', '__', '-', '__proto__', 'constructor'),
@@ -170,7 +171,7 @@ test('of services that would share a name the oldest has it, whatever it is call
 describe('URIs', () => {
   const uri = fc.oneof(
     fc.webUrl(),
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: anyCharacter }),
     fc.stringMatching(/^ui:\/\/[a-z/+]{0,20}$/),
     fc.constantFrom('ui://', 'ui:/x', 'UI://x', '', 'git+https://x', 'file:///{path}', '{+uri}', 'ui://{x}/y'),
   );

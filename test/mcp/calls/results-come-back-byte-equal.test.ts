@@ -6,7 +6,7 @@ import { wellFormedText } from '../../../src/wire/json/well-formed.ts';
 import { object, value } from '../../gateway/json/json-text.ts';
 import { callTool, modernPost, toolToml } from './modern-post.ts';
 
-const runs = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 300;
+const runs = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 100;
 
 let result = '{}';
 let server: RawMcp;

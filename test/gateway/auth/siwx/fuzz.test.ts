@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { openSignIn } from './sign-in-world.ts';
 import { encode, evmWallet, fieldsFor, solanaWallet, textOf } from './wallets.ts';
+import { anyCharacter } from '../../../support/any-character.ts';
 
 const INPUTS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 2_000;
 /** CPU of this thread: what the event loop is held up by, however busy the machine is. */
@@ -10,7 +11,7 @@ const STALL_MICROS = 100_000;
 const texts = [solanaWallet(), evmWallet()].map((wallet) =>
   textOf(fieldsFor(wallet, { nonce: 'abcdefgh', requestId: 'r', resources: ['https://gateway.example/'] })),
 );
-const anything = fc.string({ unit: 'binary', maxLength: 400 });
+const anything = fc.string({ unit: anyCharacter, maxLength: 400 });
 
 /** A good message after some cuts, insertions and swaps of lines. */
 const broken = fc
