@@ -112,7 +112,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       const leave = () => {
         if (!answer.resumable) left.abort();
       };
-      context.gone.addEventListener('abort', leave, { once: true });
+      context.gone.addEventListener('abort', leave);
       if (context.gone.aborted) leave();
       await deps.runTurn(
         {
