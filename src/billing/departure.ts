@@ -31,3 +31,12 @@ export class Departure implements Leaving {
     if (at !== -1) this.#listeners.splice(at, 1);
   }
 }
+
+/** The AbortSignal of a departure, for what takes no other. */
+export function signalOf(leaving: Leaving): AbortSignal {
+  if (leaving instanceof AbortSignal) return leaving;
+  const controller = new AbortController();
+  if (leaving.aborted) controller.abort();
+  else leaving.addEventListener('abort', () => controller.abort());
+  return controller.signal;
+}

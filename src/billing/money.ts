@@ -74,10 +74,12 @@ export function parseUsd(value: unknown, what = 'amount'): MicroUsd {
 
 /** Micro-USD as a decimal text of USD without trailing zeros: 1000n is "0.001". */
 export function formatUsd(amount: MicroUsd): string {
-  const sign = amount < 0n ? '-' : '';
-  const absolute = amount < 0n ? -amount : amount;
-  const fraction = (absolute % MICRO_PER_USD).toString().padStart(6, '0').replace(/0+$/, '');
-  return `${sign}${absolute / MICRO_PER_USD}${fraction ? `.${fraction}` : ''}`;
+  if (amount < 0n) return `-${formatUsd(-amount)}`;
+  const digits = amount.toString().padStart(7, '0');
+  const point = digits.length - 6;
+  let end = digits.length;
+  while (end > point && digits[end - 1] === '0') end--;
+  return end === point ? digits.slice(0, point) : `${digits.slice(0, point)}.${digits.slice(point, end)}`;
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { Leaving } from '#billing';
 import type { Primitive } from '#config';
 import type { Caller, Conversation } from './call.ts';
 import type { CallRequest } from './call-request.ts';
@@ -34,7 +35,7 @@ export async function runFree(
     timeoutMs,
     facts,
   }: FreeCall,
-  gone: AbortSignal,
+  gone: Leaving,
   onData: (bytes: Uint8Array) => Promise<void> = async () => {},
 ): Promise<unknown> {
   const call = await pipeline.prepare({

@@ -45,7 +45,7 @@ export function refusePipelines(server: FastifyInstance): void {
   });
   server.addHook('onResponse', (request, _reply, done) => {
     const socket: Waiting = request.raw.socket;
-    socket[WAITING]! -= 1;
+    socket[WAITING] = (socket[WAITING] ?? 1) - 1;
     done();
   });
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type Answer, resultText } from '#wire';
-import type { SettledFrame } from '#billing/amounts';
+import type { Leaving, SettledFrame } from '#billing/amounts';
 import {
   type Asked,
   type Call,
@@ -49,7 +49,7 @@ interface AnsweredCall extends Pick<Turn, 'message' | 'client' | 'continued' | '
   errorResult?(error: unknown): string | null;
 }
 
-export type AnswerCall = (asked: AnsweredCall, answer: Answer, gone: AbortSignal) => Promise<void>;
+export type AnswerCall = (asked: AnsweredCall, answer: Answer, gone: Leaving) => Promise<void>;
 
 /** Runs one request as a call and writes its answer. Never throws: errors become the answer. */
 export function createAnswerCall({ pipeline, serve, onError }: AnswerCallDeps): AnswerCall {

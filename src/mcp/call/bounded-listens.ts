@@ -1,4 +1,5 @@
 import { type Answer, errorText, resultText } from '#wire';
+import { signalOf } from '#billing/amounts';
 import type { ListenPlaces } from '#gateway';
 import { ERROR, META } from '../wire/revisions.ts';
 import type { StandaloneRun } from './standalone.ts';
@@ -30,7 +31,7 @@ export function boundedListens(toService: StandaloneRun, places: ListenPlaces): 
       await toService(
         service,
         request,
-        { ...context, gone: AbortSignal.any([context.gone, place.over]) },
+        { ...context, gone: AbortSignal.any([signalOf(context.gone), place.over]) },
         within,
         toClient,
       );

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Leaving } from '#billing/amounts';
 import { pinned, runFree, type FreeCall, type Pipeline } from '#gateway';
 import type { Reach } from '../sessions/session-ends.ts';
 import type { McpTail } from '../turn/turn.ts';
@@ -10,7 +11,7 @@ type McpFreeCall = Omit<FreeCall, 'primitive'>;
 export async function runFreeCall(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
   call: McpFreeCall,
-  gone: AbortSignal,
+  gone: Leaving,
   onEvents?: (bytes: Uint8Array) => Promise<void>,
 ): Promise<McpTail | null> {
   return (await runFree(pipeline, { primitive: 'tool', ...call }, gone, onEvents)) as McpTail | null;

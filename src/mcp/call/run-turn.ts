@@ -1,4 +1,5 @@
 import type { Answer } from '#wire';
+import type { Leaving } from '#billing/amounts';
 import type { AnswerCall } from './answer-call.ts';
 import { turnCall, type TurnCall, type TurnCallDeps } from './turn-call.ts';
 import type { McpTail, Turn } from '../turn/turn.ts';
@@ -14,7 +15,7 @@ export interface TurnRequest extends TurnCall {
   readonly idempotencyKey: string | null;
 }
 
-export type RunTurn = (request: TurnRequest, answer: Answer, gone: AbortSignal) => Promise<void>;
+export type RunTurn = (request: TurnRequest, answer: Answer, gone: Leaving) => Promise<void>;
 
 /**
  * Takes one request to a server through the pipeline and writes its answer. Never throws: what goes wrong is the

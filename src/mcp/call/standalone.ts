@@ -9,6 +9,7 @@ import {
   type RequestMessage,
   type Seals,
 } from '#wire';
+import type { Leaving } from '#billing/amounts';
 import type { Config } from '#config';
 import {
   type Caller,
@@ -35,7 +36,7 @@ export interface RequestContext {
   /** Of the aggregate: the services that its address names; null is all. */
   readonly selection: string | null;
   /** Aborts when the client leaves. */
-  readonly gone: AbortSignal;
+  readonly gone: Leaving;
 }
 
 /** A request that stands alone, with what it needs of its client. */

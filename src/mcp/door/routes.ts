@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { type Answer, createAnswer, createHttpSink, errorText, GatewayError, jsonText, type KeepAlive } from '#wire';
+import { Departure } from '#billing/amounts';
 import type { Config } from '#config';
 import { needsCredential, type Pipeline, rateHeaders, toGatewayError } from '#gateway';
 import { requireAdmission } from '#auth';
@@ -114,15 +115,15 @@ function createHandlers(
   { standalone, count, limits, legacy, onError, keepAlive }: McpRoutesDeps,
   admissionOf: ReturnType<typeof requireAdmission>,
 ) {
-  const contextOf = (request: FastifyRequest, gone: AbortController): RequestContext => ({
+  const contextOf = (request: FastifyRequest, gone: Departure): RequestContext => ({
     caller: admissionOf(request).caller,
     requestId: request.id,
     selection: selectionOf(request),
     headers: request.headers,
-    gone: gone.signal,
+    gone,
   });
 
-  const sinkOf = (request: FastifyRequest, reply: FastifyReply, gone: AbortController) =>
+  const sinkOf = (request: FastifyRequest, reply: FastifyReply, gone: Departure) =>
     createHttpSink(
       reply,
       limits.clientStallMs,
@@ -148,7 +149,7 @@ function createHandlers(
       return;
     }
     refuseAnonymous(admissionOf(request).caller, inbound.kind === 'batch' ? inbound.texts : [inbound.message.text]);
-    const gone = new AbortController();
+    const gone = new Departure();
     const sink = sinkOf(request, reply, gone);
     // The head of an answer to `initialize` has the session's id in it, which is not known before its end.
     const events = 'acceptsEvents' in inbound && inbound.acceptsEvents && inbound.kind !== 'initialize';
@@ -183,7 +184,7 @@ function createHandlers(
         .send(errorText('null', { code: ERROR.server, message: TRANSPORTS }));
       return;
     }
-    const gone = new AbortController();
+    const gone = new Departure();
     const sink = sinkOf(request, reply, gone);
     await legacy.listen(service, session, contextOf(request, gone), sink);
     if (!reply.sent) reply.hijack();
@@ -195,7 +196,7 @@ function createHandlers(
       throw new GatewayError('invalid_request', 'DELETE ends a session: send its Mcp-Session-Id', {
         param: 'Mcp-Session-Id',
       });
-    await legacy.end(service, session, contextOf(request, new AbortController()));
+    await legacy.end(service, session, contextOf(request, new Departure()));
     await reply.code(204).send();
   }
 

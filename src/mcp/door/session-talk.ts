@@ -114,7 +114,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
       const leave = () => {
         if (!answer.resumable) left.abort();
       };
-      context.gone.addEventListener('abort', leave, { once: true });
+      context.gone.addEventListener('abort', leave);
       if (context.gone.aborted) leave();
       if (asked.method === 'tools/call' && mayBeAsked(session)) await streams.answered(session.id);
       await deps.runTurn(

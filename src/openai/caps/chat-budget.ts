@@ -73,6 +73,7 @@ function contextLeft(size: PromptSize, contextLength: number): number {
 export function checkFits(size: PromptSize, offer: Offer): void {
   const { inputModalities } = offer.model!;
   const { images, audio, video } = size;
+  if (images === 0 && !audio && !video) return;
   const missing = Object.entries({ image: images > 0, audio, video }).find(
     ([kind, there]) => there && !inputModalities.includes(kind),
   )?.[0];

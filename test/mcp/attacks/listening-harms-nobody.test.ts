@@ -52,7 +52,7 @@ test('a place is free again when its stream is over, however that ends', async (
   const run = boundedListens(async (_service, _request, { gone }, within) => {
     runs++;
     if (runs === 1) throw new Error('broken');
-    await new Promise((resolve) => gone.addEventListener('abort', resolve));
+    await new Promise<void>((resolve) => gone.addEventListener('abort', resolve));
     within.close();
   }, places);
   const said: string[] = [];

@@ -1,4 +1,5 @@
 import { type Answer, createEventReader, errorText, parseMessage, type RequestMessage } from '#wire';
+import { signalOf } from '#billing/amounts';
 import type { ListenPlaces } from '#gateway';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { withMeta } from '../../wire/meta.ts';
@@ -48,7 +49,7 @@ export function createAggregateListen(options: AggregateListenOptions): Aggregat
       const { status, message: why } = places.refusal();
       return answer.end(errorText(message.idText, { code: ERROR.server, message: why }), status);
     }
-    const stop = AbortSignal.any([place.over, context.gone]);
+    const stop = AbortSignal.any([place.over, signalOf(context.gone)]);
     let forget = () => {};
     try {
       const tell = (text: string) =>

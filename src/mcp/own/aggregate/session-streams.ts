@@ -1,4 +1,5 @@
 import { type Answer, createEventReader, errorText, GatewayError, parseMessage } from '#wire';
+import { signalOf } from '#billing/amounts';
 import type { ListenPlaces } from '#gateway';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { resumableId } from '../../servers/stream-position.ts';
@@ -65,7 +66,7 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
     }
     // A client that comes back has left its last stream.
     open.get(session)?.end();
-    const signal = AbortSignal.any([place.over, context.gone, ended]);
+    const signal = AbortSignal.any([place.over, signalOf(context.gone), ended]);
     const { includes } = aggregate.scope(context.caller, session.selection);
     const stream: Stream = {
       end: place.end,

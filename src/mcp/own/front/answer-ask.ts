@@ -1,4 +1,5 @@
 import { type Answer, GatewayError, printable, type RequestMessage, resultText } from '#wire';
+import type { Leaving } from '#billing/amounts';
 import type { Config } from '#config';
 import { capCost, nearestHint, type Speakers } from '#gateway';
 import { ownResult, type ServerInfo } from '../result-text.ts';
@@ -41,12 +42,7 @@ interface AnswerAskDeps {
  * when nobody waits any more. Throws GatewayError `invalid_request` for wrong `_meta` and headers of the gateway;
  * any other failure is the answer.
  */
-export type AnswerAsk = (
-  asked: AskRequest,
-  context: RequestContext,
-  answer: Answer,
-  gone?: AbortSignal,
-) => Promise<void>;
+export type AnswerAsk = (asked: AskRequest, context: RequestContext, answer: Answer, gone?: Leaving) => Promise<void>;
 
 /** Names that a wrong name is compared with. */
 const NEAR_MAX = 1_000;
