@@ -1,5 +1,4 @@
-import { loadStatement, type Database } from '#store';
-import { GENESIS } from './ledger-journal.ts';
+import { GENESIS, loadStatement, type Database } from '#store';
 
 /**
  * How far a hash chain of the journal went when somebody looked: its batch `n` had this hash. `n` is 0 before the

@@ -1,23 +1,40 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Row, Statement, Step, Value } from './database.ts';
+import { followLog, type Follow, type Follower } from './log/follow.ts';
+import { shareProgress } from './log/shared-progress.ts';
+import type { LogStart } from './log/writer.ts';
+import { UNAVAILABLE } from './sqlite-codes.ts';
 import { MIGRATIONS_TABLE, missingMigrations, type Migration } from './migrations.ts';
 
-/**
- * The worker's start. `lock` is the file whose lock says that this process owns the data directory;
- * null opens a reader.
- */
+/** The worker's start. */
 export interface WorkerSetup {
   readonly path: string;
-  readonly lock: string | null;
+  /** Folder of the log that the tables follow. */
+  readonly log: string;
+  /** What it takes to write; null opens a reader. */
+  readonly writer: WriterSetup | null;
+}
+
+interface WriterSetup {
+  /** The file whose lock says that this process owns the data directory. */
+  readonly lock: string;
   readonly migrations: readonly Migration[];
   readonly now: number;
+  /** URL of the module that follows the log, see Follower. */
+  readonly follower: string;
+  /** Memory of a SharedProgress. */
+  readonly progress: SharedArrayBuffer;
 }
 
 export type Work =
   | { readonly kind: 'query'; readonly statement: Statement; readonly params: readonly Value[] }
   | { readonly kind: 'batch'; readonly steps: readonly Step[] }
   | { readonly kind: 'program'; readonly module: string; readonly args: unknown }
+  /** Brings the tables up to the log. */
+  | { readonly kind: 'follow' }
+  /** The log goes on: the tables follow in the background. */
+  | { readonly kind: 'wake' }
   | { readonly kind: 'close' };
 
 export interface Request {
@@ -33,49 +50,82 @@ export type Prepare = (statement: Statement) => StatementSync;
 
 /**
  * Code that runs beside the data: one message in, one message out, all of it inside one transaction. Integers are
- * read as bigint.
+ * read as bigint. `log` is the folder of the log.
  */
 export interface Program {
-  run(prepare: Prepare, args: unknown): unknown;
+  run(prepare: Prepare, args: unknown, log: string): unknown;
 }
 
 /** SQLite's result code for "another connection holds the lock". */
 const BUSY = 5;
+/** SQLite's result code for a full disk. */
+const FULL = 13;
+/** How long records gather before the tables follow, in milliseconds: a large transaction costs less for each of them. */
+const GATHER_MS = 100;
+/** Tables that follow the log: whoever names one must see all that the log has. */
+const FOLLOWS = /\b(?:accounts|budgets|locks|transfers|journal|journal_batches|entries|ledger_log)\b/i;
 
-function start(setup: WorkerSetup): void {
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly follows: boolean;
+}
+
+async function start(setup: WorkerSetup): Promise<LogStart | null> {
+  const { path, writer } = setup;
   // The lock is the operating system's, taken on an empty file: it falls with the process, however the process ends.
-  const guard = setup.lock === null ? null : new DatabaseSync(setup.lock, { timeout: 0 });
+  const guard = writer === null ? null : new DatabaseSync(writer.lock, { timeout: 0 });
   guard?.exec('BEGIN EXCLUSIVE');
-  const database = new DatabaseSync(setup.path, { readOnly: setup.lock === null, timeout: 5_000, readBigInts: true });
-  if (guard) {
+  const database = new DatabaseSync(path, { readOnly: writer === null, timeout: 5_000, readBigInts: true });
+  if (writer) {
     database.exec(
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000',
     );
-    migrate(database, setup);
+    migrate(database, writer);
   } else database.exec('BEGIN');
   database.exec('PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY');
 
-  const prepared = new Map<string, StatementSync>();
-  const prepare: Prepare = ({ name, text }) => {
+  const prepared = new Map<string, Prepared>();
+  const find = ({ name, text }: Statement): Prepared => {
     let found = prepared.get(name);
-    if (!found) prepared.set(name, (found = database.prepare(text.replaceAll(/\$(?=\d)/g, '?'))));
+    if (!found) {
+      const statement = database.prepare(text.replaceAll(/\$(?=\d)/g, '?'));
+      prepared.set(name, (found = { statement, follows: FOLLOWS.test(text) }));
+    }
     return found;
   };
-  const query = ({ statement: wanted, params }: Step): readonly Row[] => prepare(wanted).all(...(params ?? []));
+  const prepare: Prepare = (statement) => find(statement).statement;
+  const following = writer && (await startFollowing(setup.log, writer, database, prepare));
+  const query = ({ statement, params }: Step): readonly Row[] => prepare(statement).all(...(params ?? []));
   const programs = new Map<string, Program>();
 
   const perform = async (work: Work): Promise<unknown> => {
-    if (work.kind === 'query') return query(work);
-    if (work.kind === 'batch') return transaction(database, () => work.steps.map(query));
-    if (work.kind === 'close') {
-      database.close();
-      guard?.close();
-      return null;
+    switch (work.kind) {
+      case 'query':
+        if (find(work.statement).follows) following?.catchUp();
+        return query(work);
+      case 'batch':
+        if (work.steps.some(({ statement }) => find(statement).follows)) following?.catchUp();
+        return transaction(database, () => work.steps.map(query));
+      case 'follow':
+        following!.catchUp();
+        return null;
+      case 'wake':
+        following!.wake();
+        return null;
+      case 'program': {
+        following?.catchUp();
+        let program = programs.get(work.module);
+        if (!program) programs.set(work.module, (program = (await import(work.module)) as Program));
+        const { run } = program;
+        const own = () => run(prepare, work.args, setup.log);
+        return writer ? transaction(database, own) : own();
+      }
+      case 'close':
+        following?.close();
+        database.close();
+        guard?.close();
+        return null;
     }
-    let program = programs.get(work.module);
-    if (!program) programs.set(work.module, (program = (await import(work.module)) as Program));
-    const { run } = program;
-    return transaction(database, () => run(prepare, work.args));
   };
 
   // One after the other, in the order of arrival, also while a program's module is being imported.
@@ -93,6 +143,62 @@ function start(setup: WorkerSetup): void {
       parentPort!.postMessage(replies);
     });
   });
+  return following?.start ?? null;
+}
+
+/** The tables follow the log: at once where that is asked for, and in the background. */
+async function startFollowing(log: string, writer: WriterSetup, database: DatabaseSync, prepare: Prepare) {
+  const follower = (await import(writer.follower)) as Follower;
+  const progress = shareProgress(writer.progress);
+  const follow = followLog({
+    folder: log,
+    follower,
+    prepare,
+    progress,
+    transaction: (run) => transaction(database, run),
+  });
+  let timer: NodeJS.Timeout | undefined;
+  const catchUp = () => {
+    try {
+      follow.catchUp();
+      progress.state = 'fine';
+    } catch (error) {
+      progress.state = isPassing(error) ? 'late' : 'stopped';
+      throw error;
+    }
+  };
+  const turn = () => {
+    timer = undefined;
+    try {
+      catchUp();
+    } catch {
+      // It is tried again; whoever asks for these tables meanwhile is told.
+    }
+    progress.sleep();
+    if (progress.end > progress.followed && !progress.wake()) wake();
+  };
+  const wake = () => {
+    timer ??= setTimeout(turn, GATHER_MS);
+  };
+  return {
+    start: follow.start,
+    catchUp,
+    wake,
+    close() {
+      clearTimeout(timer);
+      try {
+        catchUp();
+      } catch {
+        // The log has it: the next start replays it.
+      }
+    },
+  };
+}
+
+/** Another connection is in the way, or the machine is short of something. A full disk needs somebody's help. */
+function isPassing(error: unknown): boolean {
+  const code = describe(error).code & 0xff;
+  return code !== 0 && code !== FULL && UNAVAILABLE.has(code);
 }
 
 function transaction<T>(database: DatabaseSync, run: () => T): T {
@@ -107,7 +213,7 @@ function transaction<T>(database: DatabaseSync, run: () => T): T {
   }
 }
 
-function migrate(database: DatabaseSync, { migrations, now }: WorkerSetup): void {
+function migrate(database: DatabaseSync, { migrations, now }: WriterSetup): void {
   transaction(database, () => {
     database.exec(MIGRATIONS_TABLE);
     const applied = new Set(
@@ -130,8 +236,7 @@ function describe(error: unknown): { message: string; code: number } {
 }
 
 try {
-  start(workerData as WorkerSetup);
-  parentPort!.postMessage({ ready: true });
+  parentPort!.postMessage({ ready: true, log: await start(workerData as WorkerSetup) });
 } catch (error) {
   const { message, code } = describe(error);
   parentPort!.postMessage({ ready: false, message, busy: code === BUSY });

@@ -1,19 +1,28 @@
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { DatabaseError, type Database, type Query, type Row, type Step } from './database.ts';
+import { DatabaseError, type Database, type Query, type Row, type RunProgram, type Step } from './database.ts';
+import { openLedgerLog, type LedgerLog } from './log/ledger-log.ts';
+import { LOG_FOLDER } from './log/segments.ts';
+import { shareProgress } from './log/shared-progress.ts';
+import type { LogStart } from './log/writer.ts';
 import { loadMigrations } from './migrations.ts';
+import { toDatabaseError } from './sqlite-codes.ts';
 import type { Reply, Request, Work, WorkerSetup } from './sqlite-worker.ts';
 
 export interface SqliteDatabase extends Database {
   readonly engine: 'sqlite';
+  /** What the ledger writes. Its tables follow it, and whoever asks a statement about them sees all of it. */
+  readonly log: LedgerLog;
   /**
-   * Code that runs in the worker, next to the data. The module exports `run(prepare: Prepare, args: unknown):
-   * unknown` (a Program), which is called inside one transaction per message; arguments and answer are cloned.
-   * Durable when the promise resolves.
+   * Code that runs in the worker, next to the data. The module exports `run` (see Program), which is called inside one
+   * transaction; arguments and answer are cloned. Durable when the promise resolves.
    */
-  program(moduleUrl: string): (args: unknown) => Promise<unknown>;
+  readonly program: RunProgram;
 }
+
+/** Follows the log with the tables; started by its file, so that nobody can open tables that stay behind. */
+const FOLLOWER = new URL('../billing/ledger-follower.ts', import.meta.url).href;
 
 /**
  * Opens the embedded database of a data directory (made when missing) in a worker thread, so that no fsync blocks
@@ -23,30 +32,49 @@ export interface SqliteDatabase extends Database {
 export async function openSqlite(dataDir: string): Promise<SqliteDatabase> {
   const folder = resolve(dataDir);
   const path = join(folder, 'tollgate.db');
+  const place = { path, log: join(folder, LOG_FOLDER) };
   prepareFolder(folder, path);
+  const progress = shareProgress();
   const writer = await startWorker(
-    { path, lock: join(folder, 'tollgate.lock'), migrations: loadMigrations(), now: Date.now() },
+    {
+      ...place,
+      writer: {
+        lock: join(folder, 'tollgate.lock'),
+        migrations: loadMigrations(),
+        now: Date.now(),
+        follower: FOLLOWER,
+        progress: progress.memory,
+      },
+    },
     folder,
   );
+  const follow = async () => void (await writer.perform({ kind: 'follow' }));
+  const wake = () => writer.perform({ kind: 'wake' }).catch(() => {});
+  const log = openLedgerLog(writer.log!, progress, { follow, wake });
 
   return {
+    log,
     engine: 'sqlite',
     query: (statement, params = []) => writer.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>,
     batch: (steps: readonly Step[]) => writer.perform({ kind: 'batch', steps }) as Promise<readonly (readonly Row[])[]>,
-    program: (module) => (args) => writer.perform({ kind: 'program', module, args }),
+    program: (module, args) => writer.perform({ kind: 'program', module, args }),
     async snapshot(run) {
+      await follow();
       // A connection of its own: SQLite's readers see the state at their first read and neither wait for the writer
       // nor stop it.
-      const reader = await startWorker({ path, lock: null, migrations: [], now: 0 }, folder);
+      const reader = await startWorker({ ...place, writer: null }, folder);
       const query: Query = (statement, params = []) =>
         reader.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>;
       try {
-        return await run(query);
+        return await run(query, (module, args) => reader.perform({ kind: 'program', module, args }));
       } finally {
         await reader.close();
       }
     },
-    close: () => writer.close(),
+    async close() {
+      await log.close();
+      await writer.close();
+    },
   };
 }
 
@@ -74,9 +102,15 @@ function prepareFolder(folder: string, path: string): void {
 }
 
 interface Connection {
+  /** Of the writer: where the log is gone on with. */
+  readonly log: LogStart | null;
   perform(work: Work): Promise<unknown>;
   close(): Promise<void>;
 }
+
+type Started =
+  | { readonly ready: true; readonly log: LogStart | null }
+  | { readonly ready: false; readonly message: string; readonly busy: boolean };
 
 interface Waiting {
   readonly resolve: (value: unknown) => void;
@@ -86,11 +120,11 @@ interface Waiting {
 async function startWorker(setup: WorkerSetup, folder: string): Promise<Connection> {
   // Without the flags of this process: a worker refuses some of them (--input-type).
   const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: setup, execArgv: [] });
-  await new Promise<void>((ready, failed) => {
+  const log = await new Promise<LogStart | null>((ready, failed) => {
     worker.once('error', failed);
-    worker.once('message', (answer: { ready: boolean; message?: string; busy?: boolean }) => {
+    worker.once('message', (answer: Started) => {
       worker.off('error', failed);
-      if (answer.ready) ready();
+      if (answer.ready) ready(answer.log);
       else
         failed(
           answer.busy
@@ -137,6 +171,7 @@ async function startWorker(setup: WorkerSetup, folder: string): Promise<Connecti
       if (outbox.push({ id, work }) === 1) queueMicrotask(flush);
     });
   return {
+    log,
     perform,
     async close() {
       if (ended) return;
@@ -153,28 +188,4 @@ function inUse(folder: string): DatabaseError {
     `The data directory ${folder} is open in another tollgate process. Use that gateway's admin API, stop it first, or give another directory with TOLLGATE_DATA.`,
     { code: 'in_use' },
   );
-}
-
-/** SQLite's extended result codes, in the words that both engines share. */
-const CONSTRAINTS: Readonly<Record<number, string>> = {
-  275: 'check_violation',
-  787: 'foreign_key_violation',
-  1299: 'not_null_violation',
-  1555: 'unique_violation',
-  2067: 'unique_violation',
-};
-/**
- * Busy, locked, out of memory, read only, I/O error, disk full, cannot open: the machine's state, not the
- * statement's fault.
- */
-const UNAVAILABLE: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 13, 14]);
-
-const SQLITE_FULL = 13;
-
-function toDatabaseError(message: string, code: number): DatabaseError {
-  return new DatabaseError(message, {
-    code: CONSTRAINTS[code] ?? `sqlite_${code}`,
-    unavailable: UNAVAILABLE.has(code & 0xff),
-    full: (code & 0xff) === SQLITE_FULL,
-  });
 }
