@@ -38,9 +38,12 @@ export function run(prepare: Prepare, _args: unknown, folder: string): AuditedLo
   let operations = 0;
   try {
     for (const record of readRecords(folder, head, Number(row.position), true)) {
+      if (record.n !== head.n + 1) say(`log, record ${record.n}: record ${head.n + 1} is missing before it`);
+      else if (record.prev !== head.hash)
+        say(`log, record ${record.n}: it does not follow the hash of the one before it`);
+      else if (!isIntact(record)) say(`log, record ${record.n}: its rows do not have the hash that was recorded`);
       head = record;
       records += 1;
-      if (!isIntact(record)) say(`log, record ${record.n}: its rows do not have the hash that was recorded`);
       const movements = movementsOf(record.payload);
       if (movements === null) say(`log, record ${record.n}: its rows cannot be read`);
       else {
@@ -48,7 +51,8 @@ export function run(prepare: Prepare, _args: unknown, folder: string): AuditedLo
         operations += movements.length;
       }
     }
-    if (head.hash !== row.hash) say(`the tables have followed another log: they know of record ${row.n} otherwise`);
+    if (head.hash !== row.hash && problems.length === 0)
+      say(`the tables have followed another log: they know of record ${row.n} otherwise`);
   } catch (error) {
     say((error as Error).message);
   }

@@ -141,7 +141,11 @@ export function audit(database: Database, options: AuditOptions = {}): Promise<A
     const charges = await auditCharges(query, prices.rates);
     checks.push(judge('charges', charges.problems, charges.fine));
     checks.push(await overdue(query, options));
-    return { ok: checks.every(({ ok }) => ok), checks, totals: await totals(query, chains.operations + (log?.operations ?? 0)) };
+    return {
+      ok: checks.every(({ ok }) => ok),
+      checks,
+      totals: await totals(query, chains.operations + (log?.operations ?? 0)),
+    };
   });
 }
 

@@ -22,7 +22,15 @@ export function checkWritten({ accounts, budgets, newLocks, resolvedLocks }: Wri
     checkLent(row);
     const { id, amount, charged, drawn, fee, lendable, shortfall } = row;
     const own = charged - drawn;
-    if (fee < 0n || drawn < 0n || shortfall < 0n || charged < fee || own < 0n || own > amount - lendable || shortfall > MOST)
+    if (
+      fee < 0n ||
+      drawn < 0n ||
+      shortfall < 0n ||
+      charged < fee ||
+      own < 0n ||
+      own > amount - lendable ||
+      shortfall > MOST
+    )
       refuse('locks_amounts', `lock ${id} would be charged ${charged}, ${drawn} of it drawn`);
   }
 }

@@ -82,8 +82,7 @@ export function payloadOf(decision: Decision): string {
     if (row.kind === 'lock') entries.push(lockEntry(newLocks.next().value!));
     else if (row.kind === 'settle') entries.push(settleEntry(resolvedLocks.next().value!, row));
     else if (row.kind === 'transfer') entries.push(transferEntry(transfers.next().value!));
-    else if (row.kind === 'return')
-      entries.push(['return', row.id, row.account, `${row.amount}`, row.counterparty!]);
+    else if (row.kind === 'return') entries.push(['return', row.id, row.account, `${row.amount}`, row.counterparty!]);
     else if (row.kind !== 'lend') {
       const { account, detail } = resolvedLocks.next().value!;
       entries.push([row.kind, row.id, account, `${row.amount}`, detail]);
@@ -92,8 +91,7 @@ export function payloadOf(decision: Decision): string {
   for (const { row } of decision.changedLocks)
     entries.push(['change', row.id, `${row.lent}`, row.kept ? 1 : 0, row.expiresAt]);
   if (entries.length === 0) return '';
-  for (const { id, available, locked } of decision.accounts)
-    entries.push(['account', id, `${available}`, `${locked}`]);
+  for (const { id, available, locked } of decision.accounts) entries.push(['account', id, `${available}`, `${locked}`]);
   for (const { id, spent, locked } of decision.budgets) entries.push(['budget', id, `${spent}`, `${locked}`]);
   return `[${entries.map((entry) => JSON.stringify(entry)).join(',\n')}]\n`;
 }

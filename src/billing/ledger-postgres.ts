@@ -1,5 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { DatabaseError, GENESIS, loadStatement, type PostgresDatabase, type PostgresSession, type Row, type Step } from '#store';
+import {
+  DatabaseError,
+  GENESIS,
+  loadStatement,
+  type PostgresDatabase,
+  type PostgresSession,
+  type Row,
+  type Step,
+} from '#store';
 import { earningsOf, escrowOf, FEES } from './ledger.ts';
 import type { LedgerState, LockRow } from './ledger-changes.ts';
 import { decide, type Decision } from './ledger-decide.ts';

@@ -6,6 +6,8 @@ import { freshDatabase } from './fresh-database.ts';
 
 export interface OpenedEngine {
   readonly database: OpenDatabase;
+  /** Of the embedded database; empty for PostgreSQL. */
+  readonly dataDir: string;
   /** Another connection to the same data: PostgreSQL only, the embedded database has one opener. */
   again(): Promise<OpenDatabase>;
   /** Closes every connection and removes the data. */
@@ -27,6 +29,7 @@ export async function openEngine(engine: EngineName, openDatabase: typeof openRe
   };
   return {
     database: await again(),
+    dataDir,
     again,
     async dispose() {
       await Promise.all(opened.map((database) => database.close()));
