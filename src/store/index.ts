@@ -11,7 +11,7 @@ export {
 export type { Follower } from './log/follow.ts';
 export type { LedgerLog } from './log/ledger-log.ts';
 export { GENESIS, isIntact, type LogHead, type LogRecord } from './log/record.ts';
-export { readRecords } from './log/reader.ts';
+export { findRecord, readRecords } from './log/reader.ts';
 export { createDueWorker, type DueWorker } from './due-worker.ts';
 export { openDatabase, type OpenDatabase } from './open.ts';
 export type { PostgresSession } from './postgres-session.ts';

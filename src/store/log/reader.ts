@@ -49,6 +49,18 @@ export function* readToEnd(folder: string, from: LogHead): Generator<LogRecord, 
   return head;
 }
 
+/** Record `n` before the position `to`, its hash unchecked; null where there is none. Newest segments are looked at first. */
+export function findRecord(folder: string, n: number, to: number): LogRecord | null {
+  for (const { start } of listSegments(folder).toReversed()) {
+    if (start >= to) continue;
+    for (const record of readRecords(folder, { position: start, n: 0, hash: '' }, to, true)) {
+      if (record.n === n) return record;
+      if (record.n > n) break;
+    }
+  }
+  return null;
+}
+
 function* recordsOf({ bytes, position, segment }: Piece, from: LogHead, trusted: boolean): Generator<LogRecord> {
   let head = from;
   for (let offset = head.position - position; offset < bytes.byteLength; offset = head.position - position) {
