@@ -1,6 +1,6 @@
-import { loadStatement, type Query, type Row } from '#store';
+import { GENESIS, loadStatement, type Query, type Row } from '#store';
 import type { JournalRow } from './ledger-changes.ts';
-import { GENESIS, hashBatch } from './ledger-journal.ts';
+import { hashBatch } from './ledger-journal.ts';
 
 const BATCHES = loadStatement(import.meta.url, './sql/audit-batches.sql');
 const ROWS = loadStatement(import.meta.url, './sql/audit-rows.sql');

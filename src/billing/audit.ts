@@ -1,5 +1,6 @@
 import { loadStatement, type Database, type Query, type Row, type Statement } from '#store';
 import { auditChains } from './audit-chains.ts';
+import type { AuditedLog } from './audit-log-program.ts';
 import { auditCharges, auditPrices } from './audit-charges.ts';
 import type { MicroUsd } from './money.ts';
 
@@ -45,6 +46,7 @@ export interface AuditOptions {
 }
 
 const OVERDUE_MS = 120_000;
+const LOG_PROGRAM = new URL('./audit-log-program.ts', import.meta.url).href;
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const SUM = load('audit-sum');
@@ -113,8 +115,11 @@ const QUERIES: readonly { name: string; statement: Statement; fine: string; say:
  * chains. Reads one moment (a snapshot), page by page, so that it can run beside working gateways.
  */
 export function audit(database: Database, options: AuditOptions = {}): Promise<AuditReport> {
-  return database.snapshot(async (query) => {
+  return database.snapshot(async (query, program) => {
     const checks: AuditCheck[] = [];
+    const chains = await auditChains(query);
+    // From here on the journal has the movements of the log as well.
+    const log = program && ((await program(LOG_PROGRAM, null)) as AuditedLog);
     const { total, legs } = (await query(SUM))[0]!;
     checks.push({
       name: 'zero sum',
@@ -123,16 +128,24 @@ export function audit(database: Database, options: AuditOptions = {}): Promise<A
     });
     for (const { name, statement, fine, say } of QUERIES)
       checks.push(judge(name, (await query(statement)).map(say), fine));
-    const chains = await auditChains(query);
+    const batches = chains.batches + (log?.records ?? 0);
     checks.push(
-      judge('hash chains', chains.problems, `${chains.batches} batches of ${chains.chains} chains follow each other`),
+      judge(
+        'hash chains',
+        [...chains.problems, ...(log?.problems ?? [])],
+        `${batches} batches of ${log ? 1 : chains.chains} chains follow each other`,
+      ),
     );
     const prices = await auditPrices(query);
     checks.push(judge('prices', prices.problems, `${prices.rates.size} price versions carry the id of what they say`));
     const charges = await auditCharges(query, prices.rates);
     checks.push(judge('charges', charges.problems, charges.fine));
     checks.push(await overdue(query, options));
-    return { ok: checks.every(({ ok }) => ok), checks, totals: await totals(query, chains.operations) };
+    return {
+      ok: checks.every(({ ok }) => ok),
+      checks,
+      totals: await totals(query, chains.operations + (log?.operations ?? 0)),
+    };
   });
 }
 

@@ -1,9 +1,8 @@
-import { loadStatement, type Database } from '#store';
-import { GENESIS } from './ledger-journal.ts';
+import { GENESIS, loadStatement, type OpenDatabase, type SqliteDatabase } from '#store';
 
 /**
- * How far a hash chain of the journal went when somebody looked: its batch `n` had this hash. `n` is 0 before the
- * first.
+ * How far a hash chain went when somebody looked: its batch `n` had this hash, on the embedded database its record.
+ * `n` is 0 before the first.
  */
 export interface JournalHead {
   readonly chain: string;
@@ -22,20 +21,37 @@ type JournalState =
 
 const CHAIN_HEAD = loadStatement(import.meta.url, './sql/chain-head.sql');
 const BATCH = loadStatement(import.meta.url, './sql/find-batch.sql');
+const NOTE = loadStatement(import.meta.url, './sql/note-log-position.sql');
+const POSITION = loadStatement(import.meta.url, './sql/log-position.sql');
+const FIND_RECORD = new URL('./find-record-program.ts', import.meta.url).href;
 
-/** The head of a chain now. One look-up in an index. */
-export async function journalHead(database: Pick<Database, 'query'>, chain: string): Promise<JournalHead> {
-  const row = (await database.query(CHAIN_HEAD, [chain]))[0];
+/** The head of a chain now, to be kept outside of the database. */
+export async function journalHead(database: OpenDatabase, chain: string): Promise<JournalHead> {
+  const statement = database.engine === 'sqlite' ? NOTE : CHAIN_HEAD;
+  const [row] = await database.query(statement, database.engine === 'sqlite' ? [] : [chain]);
   return row ? { chain, n: Number(row['n']), hash: row['hash'] as string } : { chain, n: 0, hash: GENESIS };
 }
 
-/** Whether the journal still has what it had. */
-export async function compareJournal(
-  database: Pick<Database, 'query'>,
-  { chain, n, hash }: JournalHead,
-): Promise<JournalState> {
+/** Whether the database still has what it had. */
+export async function compareJournal(database: OpenDatabase, head: JournalHead): Promise<JournalState> {
+  const { chain, n, hash } = head;
   if (n === 0) return { state: 'there' };
-  const row = (await database.query(BATCH, [chain, n]))[0];
+  if (database.engine === 'sqlite') return compareLog(database, head);
+  const [row] = await database.query(BATCH, [chain, n]);
   if (row) return { state: row['hash'] === hash ? 'there' : 'other' };
   return { state: 'behind', end: (await journalHead(database, chain)).n };
+}
+
+/**
+ * The log alone could be whole beside older tables: they are replayed, and would still miss what is in no log, such as
+ * keys. So the tables must know as well that this head was noted.
+ */
+async function compareLog(database: SqliteDatabase, { chain, n, hash }: JournalHead): Promise<JournalState> {
+  const [row] = await database.query(POSITION);
+  const noted = Number(row!['noted']);
+  if (noted < n) return { state: 'behind', end: noted };
+  if (Number(row!['n']) === n) return { state: row!['hash'] === hash ? 'there' : 'other' };
+  const [batch] = await database.query(BATCH, [chain, n]);
+  const found = batch ? batch['hash'] : await database.program(FIND_RECORD, n);
+  return { state: found === hash ? 'there' : 'other' };
 }

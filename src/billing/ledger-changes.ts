@@ -38,7 +38,7 @@ export interface LedgerState {
  * lock held, and `return` locks the rest again, for the parent. So balances are the sum of the rows, one by one,
  * without knowing who lent to whom.
  */
-type JournalKind = Exclude<Operation['kind'], 'keep'> | 'lend' | 'return';
+export type JournalKind = Exclude<Operation['kind'], 'keep'> | 'lend' | 'return';
 
 /**
  * One movement of an effective operation. Refused operations leave no row, and a lock that is kept moves nothing.

@@ -11,12 +11,10 @@ import {
 import { createCommitter, type LedgerBatch } from './ledger-engine.ts';
 import { checkOperation, type Operation, type OperationResult } from './ledger-operations.ts';
 import { createPostgresEngine } from './ledger-postgres.ts';
-import { toAccount, toBudget, toLock } from './ledger-rows.ts';
+import { toLock } from './ledger-rows.ts';
 import { createSqliteEngine } from './ledger-sqlite.ts';
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
-const FIND_ACCOUNT = load('find-account');
-const FIND_BUDGET = load('find-budget');
 const FIND_LOCK = load('find-lock');
 const FIND_CHILDREN = load('find-children');
 const OVERDUE_LOCKS = load('overdue-locks');
@@ -44,19 +42,8 @@ export async function createLedger(options: {
     checkOperation(operation);
     return committer.submit(operation);
   };
-  const read = async (statement: Statement, params: readonly Value[]): Promise<readonly Row[]> => {
-    try {
-      return await database.query(statement, params);
-    } catch (error) {
-      if (error instanceof DatabaseError && error.unavailable)
-        throw new LedgerUnavailable(error.message, { cause: error });
-      throw error;
-    }
-  };
-  const first = async <T>(statement: Statement, key: string, convert: (row: Row) => T): Promise<T | null> => {
-    const row = (await read(statement, [key]))[0];
-    return row ? convert(row) : null;
-  };
+  const read = (statement: Statement, params: readonly Value[]): Promise<readonly Row[]> =>
+    database.query(statement, params).catch(toUnavailable);
 
   return {
     lock: (request) => submit({ kind: 'lock', request }) as Promise<LockResult>,
@@ -73,13 +60,16 @@ export async function createLedger(options: {
       return ids.filter((_, index) => results[index]!.ok);
     },
     async balance(account) {
-      const row = await first(FIND_ACCOUNT, account, toAccount);
+      const row = await engine.account(account).catch(toUnavailable);
       return row && { available: row.available, locked: row.locked };
     },
-    find: (id) => first(FIND_LOCK, id, toLock),
+    async find(id) {
+      const [row] = await read(FIND_LOCK, [id]);
+      return row ? toLock(row) : null;
+    },
     children: async (id, limit = CHILDREN_LIMIT) => (await read(FIND_CHILDREN, [id, limit])).map(toLock),
     async budget(id) {
-      const row = await first(FIND_BUDGET, id, toBudget);
+      const row = await engine.budget(id).catch(toUnavailable);
       return { spent: row?.spent ?? 0n, locked: row?.locked ?? 0n };
     },
     async close() {
@@ -87,4 +77,9 @@ export async function createLedger(options: {
       await engine.close();
     },
   };
+}
+
+function toUnavailable(error: unknown): never {
+  if (error instanceof DatabaseError && error.unavailable) throw new LedgerUnavailable(error.message, { cause: error });
+  throw error;
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseError } from '#store';
-import { LedgerUnavailable } from './ledger.ts';
+import { LedgerUnavailable, type AccountName } from './ledger.ts';
+import type { AccountRow, BudgetRow } from './ledger-changes.ts';
 import { createGroupCommit, rejectNew, rejectOverdue, type GroupCommit, type Pending } from './group-commit.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 
@@ -12,6 +13,9 @@ export interface Engine {
   /** The hash chain of the journal that this writer goes on with. */
   readonly chain: string;
   begin(): Attempt;
+  /** The rows as they are now; null where there is none. Reject with DatabaseError. */
+  account(id: AccountName): Promise<AccountRow | null>;
+  budget(id: string): Promise<BudgetRow | null>;
   /** True for errors after which the same group may be attempted again at once, because others were in the way. */
   isConflict(error: DatabaseError): boolean;
   close(): Promise<void>;

@@ -1,9 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { JournalRow } from './ledger-changes.ts';
 
-/** The hash that the first batch of a chain follows. */
-export const GENESIS = '0'.repeat(64);
-
 export interface ChainHead {
   readonly n: number;
   readonly hash: string;

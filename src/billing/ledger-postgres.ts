@@ -1,13 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import { DatabaseError, loadStatement, type PostgresDatabase, type PostgresSession, type Row, type Step } from '#store';
+import {
+  DatabaseError,
+  GENESIS,
+  loadStatement,
+  type PostgresDatabase,
+  type PostgresSession,
+  type Row,
+  type Step,
+} from '#store';
 import { earningsOf, escrowOf, FEES } from './ledger.ts';
 import type { LedgerState, LockRow } from './ledger-changes.ts';
 import { decide, type Decision } from './ledger-decide.ts';
 import type { Attempt, Engine } from './ledger-engine.ts';
-import { GENESIS, hashBatch, type ChainHead } from './ledger-journal.ts';
+import { hashBatch, type ChainHead } from './ledger-journal.ts';
 import type { Operation, OperationResult } from './ledger-operations.ts';
 import { changeParams, commitParams, texts } from './ledger-postgres-write.ts';
-import { toAccount, toBudget, toOpenLock } from './ledger-rows.ts';
+import { readAccount, readBudget, toAccount, toBudget, toOpenLock } from './ledger-rows.ts';
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const SETUP = [load('pg-setup-plans'), load('pg-setup-limits'), load('pg-setup-durable')];
@@ -100,6 +108,8 @@ export function createPostgresEngine(database: PostgresDatabase, now: () => numb
 
   return {
     chain,
+    account: (id) => readAccount(database.query, id),
+    budget: (id) => readBudget(database.query, id),
     begin(): Attempt {
       const doubts: Doubt[] = [];
       return async (operations) => {

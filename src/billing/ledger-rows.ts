@@ -1,5 +1,5 @@
-import type { Row } from '#store';
-import type { LockRecord, LockState } from './ledger.ts';
+import { loadStatement, type Query, type Row } from '#store';
+import type { AccountName, LockRecord, LockState } from './ledger.ts';
 import { openLock, type AccountRow, type BudgetRow, type LockRow } from './ledger-changes.ts';
 
 /** Rows of the tables `accounts`, `budgets` and `locks`, as both engines give them. */
@@ -49,4 +49,17 @@ export function toLock(row: Row): LockRecord {
     usage: row.usage as string | null,
     detail: row.detail as string | null,
   };
+}
+
+const FIND_ACCOUNT = loadStatement(import.meta.url, './sql/find-account.sql');
+const FIND_BUDGET = loadStatement(import.meta.url, './sql/find-budget.sql');
+
+export async function readAccount(query: Query, id: AccountName): Promise<AccountRow | null> {
+  const [row] = await query(FIND_ACCOUNT, [id]);
+  return row ? toAccount(row) : null;
+}
+
+export async function readBudget(query: Query, id: string): Promise<BudgetRow | null> {
+  const [row] = await query(FIND_BUDGET, [id]);
+  return row ? toBudget(row) : null;
 }

@@ -28,11 +28,16 @@ export interface Database {
    * not have happened.
    */
   batch(steps: readonly Step[]): Promise<readonly (readonly Row[])[]>;
-  /** Reads of one moment: every query of `run` sees the same state, while writers go on. */
-  snapshot<T>(run: (query: Query) => Promise<T>): Promise<T>;
+  /**
+   * Reads of one moment: every query of `run` sees the same state, while writers go on. `program` runs code beside the
+   * data of that moment; null on PostgreSQL.
+   */
+  snapshot<T>(run: (query: Query, program: RunProgram | null) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
+/** Runs the module of this URL beside the data, see Program. */
+export type RunProgram = (moduleUrl: string, args: unknown) => Promise<unknown>;
 export type Query = (statement: Statement, params?: readonly Value[]) => Promise<readonly Row[]>;
 
 /**

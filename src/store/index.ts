@@ -3,10 +3,15 @@ export {
   DatabaseError,
   type Query,
   type Row,
+  type RunProgram,
   type Statement,
   type Step,
   type Value,
 } from './database.ts';
+export type { Follower } from './log/follow.ts';
+export type { LedgerLog } from './log/ledger-log.ts';
+export { GENESIS, isIntact, type LogHead, type LogRecord } from './log/record.ts';
+export { findRecord, readRecords } from './log/reader.ts';
 export { createDueWorker, type DueWorker } from './due-worker.ts';
 export { openDatabase, type OpenDatabase } from './open.ts';
 export type { PostgresSession } from './postgres-session.ts';

@@ -110,7 +110,10 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
       }),
     snapshot: (run) =>
       transaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', (client) =>
-        run((statement, params) => perform(client, { statement, params: params ?? [] }, { query_timeout: LONG_MS })),
+        run(
+          (statement, params) => perform(client, { statement, params: params ?? [] }, { query_timeout: LONG_MS }),
+          null,
+        ),
       ),
     session: (setup) =>
       openSession({ connectionString: url, connectionTimeoutMillis: CONNECT_MS, keepAlive: true, types: TYPES }, setup),

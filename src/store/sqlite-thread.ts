@@ -1,9 +1,13 @@
 import { Worker } from 'node:worker_threads';
 import { DatabaseError } from './database.ts';
+import type { LogStart } from './log/writer.ts';
+import { toDatabaseError } from './sqlite-codes.ts';
 import type { Answer, ConnectionSetup, Reply, Request, Work } from './sqlite-worker.ts';
 
 /** One connection to an SQLite file, in a thread. */
 export interface Connection {
+  /** Of the writer: where the log is gone on with. */
+  readonly log: LogStart | null;
   perform(work: Work): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -34,11 +38,11 @@ export async function connect(
   refused: (reason: { readonly message: string; readonly busy: boolean }) => DatabaseError,
 ): Promise<Connection> {
   const thread = takeThread();
-  await new Promise<void>((resolve, reject) => {
+  const log = await new Promise<LogStart | null>((resolve, reject) => {
     thread.hear = (said) => {
       if (said instanceof DatabaseError) reject(said);
       else if ('refused' in said) reject(refused(said.refused));
-      else resolve();
+      else if ('opened' in said) resolve(said.log);
     };
     thread.worker.postMessage({ open: setup });
   });
@@ -73,6 +77,7 @@ export async function connect(
       if (outbox.push({ id, work }) === 1) queueMicrotask(flush);
     });
   return {
+    log,
     perform,
     async close() {
       if (ended) return;
@@ -132,27 +137,3 @@ function forget(thread: Thread): void {
 }
 
 const closedError = () => new DatabaseError('The database is closed', { code: 'closed', unavailable: true });
-
-/** SQLite's extended result codes, in the words that both engines share. */
-const CONSTRAINTS: Readonly<Record<number, string>> = {
-  275: 'check_violation',
-  787: 'foreign_key_violation',
-  1299: 'not_null_violation',
-  1555: 'unique_violation',
-  2067: 'unique_violation',
-};
-/**
- * Busy, locked, out of memory, read only, I/O error, disk full, cannot open: the machine's state, not the
- * statement's fault.
- */
-const UNAVAILABLE: ReadonlySet<number> = new Set([5, 6, 7, 8, 10, 13, 14]);
-
-const SQLITE_FULL = 13;
-
-function toDatabaseError(message: string, code: number): DatabaseError {
-  return new DatabaseError(message, {
-    code: CONSTRAINTS[code] ?? `sqlite_${code}`,
-    unavailable: UNAVAILABLE.has(code & 0xff),
-    full: (code & 0xff) === SQLITE_FULL,
-  });
-}

@@ -1,20 +1,40 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort } from 'node:worker_threads';
 import type { Row, Statement, Step, Value } from './database.ts';
+import { followLog, type Follow, type Follower } from './log/follow.ts';
+import { shareProgress } from './log/shared-progress.ts';
+import type { LogStart } from './log/writer.ts';
+import { UNAVAILABLE } from './sqlite-codes.ts';
 import { MIGRATIONS_TABLE, missingMigrations, type Migration } from './migrations.ts';
 
-/** `lock` is the file whose lock says that this process owns the data directory; null opens a reader. */
+/** One connection. */
 export interface ConnectionSetup {
   readonly path: string;
-  readonly lock: string | null;
+  /** Folder of the log that the tables follow. */
+  readonly log: string;
+  /** What it takes to write; null opens a reader. */
+  readonly writer: WriterSetup | null;
+}
+
+interface WriterSetup {
+  /** The file whose lock says that this process owns the data directory. */
+  readonly lock: string;
   readonly migrations: readonly Migration[];
   readonly now: number;
+  /** URL of the module that follows the log, see Follower. */
+  readonly follower: string;
+  /** Memory of a SharedProgress. */
+  readonly progress: SharedArrayBuffer;
 }
 
 export type Work =
   | { readonly kind: 'query'; readonly statement: Statement; readonly params: readonly Value[] }
   | { readonly kind: 'batch'; readonly steps: readonly Step[] }
   | { readonly kind: 'program'; readonly module: string; readonly args: unknown }
+  /** Brings the tables up to the log. */
+  | { readonly kind: 'follow' }
+  /** The log goes on: the tables follow in the background. */
+  | { readonly kind: 'wake' }
   | { readonly kind: 'close' };
 
 export interface Request {
@@ -31,7 +51,7 @@ export type Order = { readonly open: ConnectionSetup } | { readonly requests: re
 
 /** From the thread: to `open`, and to `requests`. */
 export type Answer =
-  | { readonly opened: true }
+  | { readonly opened: true; readonly log: LogStart | null }
   | { readonly refused: { readonly message: string; readonly busy: boolean } }
   | { readonly replies: readonly Reply[] };
 
@@ -39,50 +59,145 @@ export type Prepare = (statement: Statement) => StatementSync;
 
 /**
  * Code that runs beside the data: one message in, one message out, all of it inside one transaction. Integers are
- * read as bigint.
+ * read as bigint. `log` is the folder of the log.
  */
 export interface Program {
-  run(prepare: Prepare, args: unknown): unknown;
+  run(prepare: Prepare, args: unknown, log: string): unknown;
 }
 
 /** SQLite's result code for "another connection holds the lock". */
 const BUSY = 5;
+/** SQLite's result code for a full disk. */
+const FULL = 13;
+/** How long records gather before the tables follow, in milliseconds: a large transaction costs less for each of them. */
+const GATHER_MS = 100;
+/** Tables that follow the log: whoever names one must see all that the log has. */
+const FOLLOWS = /\b(?:accounts|budgets|locks|transfers|journal|journal_batches|entries|ledger_log)\b/i;
 
-/** Opens the file and returns what performs one piece of work. Throws what SQLite throws. */
-function open(setup: ConnectionSetup): (work: Work) => Promise<unknown> {
+/** An open file: what performs one piece of work, and of the writer where the log is gone on with. */
+interface Opened {
+  readonly perform: (work: Work) => Promise<unknown>;
+  readonly log: LogStart | null;
+}
+
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly follows: boolean;
+}
+
+/** Opens the file. Throws what SQLite throws. */
+async function open(setup: ConnectionSetup): Promise<Opened> {
+  const { path, writer } = setup;
   // The lock is the operating system's, taken on an empty file: it falls with the process, however the process ends.
-  const guard = setup.lock === null ? null : new DatabaseSync(setup.lock, { timeout: 0 });
+  const guard = writer === null ? null : new DatabaseSync(writer.lock, { timeout: 0 });
   guard?.exec('BEGIN EXCLUSIVE');
-  const database = new DatabaseSync(setup.path, { readOnly: setup.lock === null, timeout: 5_000, readBigInts: true });
-  if (guard) {
+  const database = new DatabaseSync(path, { readOnly: writer === null, timeout: 5_000, readBigInts: true });
+  if (writer) {
     database.exec(
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000',
     );
-    migrate(database, setup);
+    migrate(database, writer);
   } else database.exec('BEGIN');
   database.exec('PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY');
 
-  const prepared = new Map<string, StatementSync>();
-  const prepare: Prepare = ({ name, text }) => {
+  const prepared = new Map<string, Prepared>();
+  const find = ({ name, text }: Statement): Prepared => {
     let found = prepared.get(name);
-    if (!found) prepared.set(name, (found = database.prepare(text.replaceAll(/\$(?=\d)/g, '?'))));
+    if (!found) {
+      const statement = database.prepare(text.replaceAll(/\$(?=\d)/g, '?'));
+      prepared.set(name, (found = { statement, follows: FOLLOWS.test(text) }));
+    }
     return found;
   };
-  const query = ({ statement: wanted, params }: Step): readonly Row[] => prepare(wanted).all(...(params ?? []));
+  const prepare: Prepare = (statement) => find(statement).statement;
+  const following = writer && (await startFollowing(setup.log, writer, database, prepare));
+  const query = ({ statement, params }: Step): readonly Row[] => prepare(statement).all(...(params ?? []));
 
-  return async (work) => {
-    if (work.kind === 'query') return query(work);
-    if (work.kind === 'batch') return transaction(database, () => work.steps.map(query));
-    if (work.kind === 'close') {
-      database.close();
-      guard?.close();
-      return null;
+  const perform = async (work: Work): Promise<unknown> => {
+    switch (work.kind) {
+      case 'query':
+        if (find(work.statement).follows) following?.catchUp();
+        return query(work);
+      case 'batch':
+        if (work.steps.some(({ statement }) => find(statement).follows)) following?.catchUp();
+        return transaction(database, () => work.steps.map(query));
+      case 'follow':
+        following!.catchUp();
+        return null;
+      case 'wake':
+        following!.wake();
+        return null;
+      case 'program': {
+        following?.catchUp();
+        let program = programs.get(work.module);
+        if (!program) programs.set(work.module, (program = (await import(work.module)) as Program));
+        const { run } = program;
+        const own = () => run(prepare, work.args, setup.log);
+        return writer ? transaction(database, own) : own();
+      }
+      case 'close':
+        following?.close();
+        database.close();
+        guard?.close();
+        return null;
     }
-    let program = programs.get(work.module);
-    if (!program) programs.set(work.module, (program = (await import(work.module)) as Program));
-    const { run } = program;
-    return transaction(database, () => run(prepare, work.args));
   };
+  return { perform, log: following?.start ?? null };
+}
+
+/** The tables follow the log: at once where that is asked for, and in the background. */
+async function startFollowing(log: string, writer: WriterSetup, database: DatabaseSync, prepare: Prepare) {
+  const follower = (await import(writer.follower)) as Follower;
+  const progress = shareProgress(writer.progress);
+  const follow = followLog({
+    folder: log,
+    follower,
+    prepare,
+    progress,
+    transaction: (run) => transaction(database, run),
+  });
+  let timer: NodeJS.Timeout | undefined;
+  const catchUp = () => {
+    try {
+      follow.catchUp();
+      progress.state = 'fine';
+    } catch (error) {
+      progress.state = isPassing(error) ? 'late' : 'stopped';
+      throw error;
+    }
+  };
+  const turn = () => {
+    timer = undefined;
+    try {
+      catchUp();
+    } catch {
+      // It is tried again; whoever asks for these tables meanwhile is told.
+    }
+    progress.sleep();
+    if (progress.end > progress.followed && !progress.wake()) wake();
+  };
+  const wake = () => {
+    timer ??= setTimeout(turn, GATHER_MS);
+  };
+  return {
+    start: follow.start,
+    catchUp,
+    wake,
+    close() {
+      clearTimeout(timer);
+      try {
+        catchUp();
+      } catch {
+        // The log has it: the next start replays it.
+      }
+    },
+  };
+}
+
+/** Another connection is in the way, or the machine is short of something. A full disk needs somebody's help. */
+function isPassing(error: unknown): boolean {
+  const code = describe(error).code & 0xff;
+  return code !== 0 && code !== FULL && UNAVAILABLE.has(code);
 }
 
 function transaction<T>(database: DatabaseSync, run: () => T): T {
@@ -97,7 +212,7 @@ function transaction<T>(database: DatabaseSync, run: () => T): T {
   }
 }
 
-function migrate(database: DatabaseSync, { migrations, now }: ConnectionSetup): void {
+function migrate(database: DatabaseSync, { migrations, now }: WriterSetup): void {
   transaction(database, () => {
     database.exec(MIGRATIONS_TABLE);
     const applied = new Set(
@@ -137,16 +252,18 @@ let perform: (work: Work) => Promise<unknown>;
 let tail = Promise.resolve();
 
 parentPort!.on('message', (order: Order) => {
-  // One after the other, in the order of arrival, also while a program's module is being imported.
-  if ('requests' in order) tail = tail.then(async () => say({ replies: await answer(order.requests) }));
-  else
+  // One after the other, in the order of arrival, also while a module is being imported.
+  tail = tail.then(async () => {
+    if ('requests' in order) return say({ replies: await answer(order.requests) });
     try {
-      perform = open(order.open);
-      say({ opened: true });
+      const opened = await open(order.open);
+      ({ perform } = opened);
+      say({ opened: true, log: opened.log });
     } catch (error) {
       const { message, code } = describe(error);
       say({ refused: { message, busy: code === BUSY } });
       // The thread ends, and with it whatever it has opened.
       parentPort!.close();
     }
+  });
 });

@@ -1,18 +1,25 @@
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { DatabaseError, type Database, type Query, type Row, type Step } from './database.ts';
+import { DatabaseError, type Database, type Query, type Row, type RunProgram, type Step } from './database.ts';
+import { openLedgerLog, type LedgerLog } from './log/ledger-log.ts';
+import { LOG_FOLDER } from './log/segments.ts';
+import { shareProgress } from './log/shared-progress.ts';
 import { loadMigrations } from './migrations.ts';
 import { connect } from './sqlite-thread.ts';
 
 export interface SqliteDatabase extends Database {
   readonly engine: 'sqlite';
+  /** What the ledger writes. Its tables follow it, and whoever asks a statement about them sees all of it. */
+  readonly log: LedgerLog;
   /**
-   * Code that runs in the worker, next to the data. The module exports `run(prepare: Prepare, args: unknown):
-   * unknown` (a Program), which is called inside one transaction per message; arguments and answer are cloned.
-   * Durable when the promise resolves.
+   * Code that runs in the worker, next to the data. The module exports `run` (see Program), which is called inside one
+   * transaction; arguments and answer are cloned. Durable when the promise resolves.
    */
-  program(moduleUrl: string): (args: unknown) => Promise<unknown>;
+  readonly program: RunProgram;
 }
+
+/** Follows the log with the tables; started by its file, so that nobody can open tables that stay behind. */
+const FOLLOWER = new URL('../billing/ledger-follower.ts', import.meta.url).href;
 
 /**
  * Opens the embedded database of a data directory (made when missing) in a worker thread, so that no fsync blocks
@@ -22,32 +29,51 @@ export interface SqliteDatabase extends Database {
 export async function openSqlite(dataDir: string): Promise<SqliteDatabase> {
   const folder = resolve(dataDir);
   const path = join(folder, 'tollgate.db');
+  const place = { path, log: join(folder, LOG_FOLDER) };
   prepareFolder(folder, path);
+  const progress = shareProgress();
   const refused = ({ message, busy }: { readonly message: string; readonly busy: boolean }) =>
     busy ? inUse(folder) : new DatabaseError(`${path} cannot be opened: ${message}`, { code: 'unusable' });
   const writer = await connect(
-    { path, lock: join(folder, 'tollgate.lock'), migrations: loadMigrations(), now: Date.now() },
+    {
+      ...place,
+      writer: {
+        lock: join(folder, 'tollgate.lock'),
+        migrations: loadMigrations(),
+        now: Date.now(),
+        follower: FOLLOWER,
+        progress: progress.memory,
+      },
+    },
     refused,
   );
+  const follow = async () => void (await writer.perform({ kind: 'follow' }));
+  const wake = () => writer.perform({ kind: 'wake' }).catch(() => {});
+  const log = openLedgerLog(writer.log!, progress, { follow, wake });
 
   return {
+    log,
     engine: 'sqlite',
     query: (statement, params = []) => writer.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>,
     batch: (steps: readonly Step[]) => writer.perform({ kind: 'batch', steps }) as Promise<readonly (readonly Row[])[]>,
-    program: (module) => (args) => writer.perform({ kind: 'program', module, args }),
+    program: (module, args) => writer.perform({ kind: 'program', module, args }),
     async snapshot(run) {
+      await follow();
       // A connection of its own: SQLite's readers see the state at their first read and neither wait for the writer
       // nor stop it.
-      const reader = await connect({ path, lock: null, migrations: [], now: 0 }, refused);
+      const reader = await connect({ ...place, writer: null }, refused);
       const query: Query = (statement, params = []) =>
         reader.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>;
       try {
-        return await run(query);
+        return await run(query, (module, args) => reader.perform({ kind: 'program', module, args }));
       } finally {
         await reader.close();
       }
     },
-    close: () => writer.close(),
+    async close() {
+      await log.close();
+      await writer.close();
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import {
   audit,
   createLedger,
@@ -7,19 +7,27 @@ import {
   treasuryOf,
   type createLedger as CreateLedger,
 } from '#billing';
+import type { ReturnEntry } from '../../src/billing/ledger-log-rows.ts';
 import type { LockRequest } from '../../src/billing/ledger.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
+import { editRows, tamper, type LogEdit } from '../support/edited-log.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 import { createMutant } from '../support/mutant.ts';
 
-const sql = (text: string) => ({ statement: adHoc(text) });
-const TABLES = ['accounts', 'budgets', 'locks', 'transfers', 'journal', 'journal_batches', 'prices'];
+/** Changes what the log has of the settled child's giving back. */
+const editReturn = (change: (row: ReturnEntry) => readonly ReturnEntry[]) =>
+  editRows((row) => (row[0] === 'return' && row[1] === 'settled' ? change(row) : [row]));
 
 /**
  * What somebody with access to the database might do to locks that draw on each other, and the checks that must tell.
  */
-const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks: readonly string[] }[] = [
+const TAMPERINGS: readonly {
+  what: string;
+  statements: readonly string[];
+  log?: LogEdit;
+  checks: readonly string[];
+}[] = [
   {
     what: 'a run has lent less than it did, so that it could lend it again',
     statements: ["UPDATE locks SET lent = lent - 10 WHERE id = 'run'"],
@@ -38,11 +46,13 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
   {
     what: 'what a child gave back is dropped from the journal',
     statements: ["DELETE FROM journal WHERE kind = 'return' AND id = 'settled'"],
+    log: editReturn(() => []),
     checks: ['balances', 'lent', 'locks under locks', 'hash chains'],
   },
   {
     what: 'a child gave back less',
     statements: ["UPDATE journal SET amount = amount - 1 WHERE kind = 'return' AND id = 'settled'"],
+    log: editReturn(([kind, id, account, amount, parent]) => [[kind, id, account, `${BigInt(amount) - 1n}`, parent]]),
     checks: ['balances', 'lent', 'locks under locks', 'hash chains'],
   },
   {
@@ -50,16 +60,23 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
     statements: [
       "INSERT INTO journal SELECT chain, batch, position + 100, kind, id, account, counterparty, amount, charged, fee, drawn, price, at FROM journal WHERE kind = 'return' AND id = 'settled'",
     ],
+    log: editReturn((row) => [row, row]),
     checks: ['balances', 'lent', 'locks under locks', 'hash chains'],
   },
   {
     what: 'a child gave back to another lock',
     statements: ["UPDATE journal SET counterparty = 'ended' WHERE kind = 'return' AND id = 'settled'"],
+    log: editReturn(([kind, id, account, amount]) => [[kind, id, account, amount, 'ended']]),
     checks: ['lent', 'locks under locks', 'hash chains'],
   },
   {
     what: 'what a child drew is dropped from the journal',
     statements: ["DELETE FROM journal WHERE kind = 'lend' AND id = 'held'"],
+    log: editRows((row) => {
+      if (row[0] !== 'lock' || row[1] !== 'held') return [row];
+      const [kind, id, account, amount, prices, budget, expiresAt, detail] = row;
+      return [[kind, id, account, amount, prices, budget, expiresAt, detail]];
+    }),
     checks: ['balances', 'locks under locks', 'hash chains'],
   },
   {
@@ -98,7 +115,6 @@ type Make = typeof CreateLedger;
 
 /** A run and its children in every state, and one that has ended before its child. */
 async function fill(engine: OpenedEngine, make: Make): Promise<void> {
-  await engine.database.batch(TABLES.map((table) => sql(`DELETE FROM ${table}`)));
   await createPriceBook(engine.database).remember([CRASH_PRICE]);
   const ledger = await make({ database: engine.database, now: () => 1_000 });
   await ledger.transfer({ id: 'fund', from: treasuryOf('test'), to: escrowOf('a'), amount: 1_000n, memo: '' });
@@ -140,11 +156,11 @@ async function fill(engine: OpenedEngine, make: Make): Promise<void> {
 
 describe.each(ENGINES)('%s', (name) => {
   let engine: OpenedEngine;
-  beforeAll(async () => {
+  beforeEach(async () => {
     engine = await openEngine(name);
+    await fill(engine, createLedger);
   });
-  afterAll(() => engine.dispose());
-  beforeEach(() => fill(engine, createLedger));
+  afterEach(() => engine.dispose());
 
   const failing = async (of: OpenedEngine = engine) =>
     (await audit(of.database, { overdueMs: null })).checks.filter(({ ok }) => !ok).map((check) => check.name);
@@ -155,8 +171,8 @@ describe.each(ENGINES)('%s', (name) => {
     expect(totals).toMatchObject({ escrowAvailable: 440n, escrowLocked: 440n, charged: 120n, locksHeld: 3 });
   });
 
-  test.each(TAMPERINGS)('$what: $checks', async ({ statements, checks }) => {
-    await engine.database.batch(statements.map(sql));
+  test.each(TAMPERINGS)('$what: $checks', async ({ checks, ...tampering }) => {
+    await tamper(engine, tampering);
     expect(await failing()).toEqual(checks);
   });
 

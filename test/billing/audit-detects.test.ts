@@ -1,14 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { audit, createLedger, createPriceBook, escrowOf, treasuryOf } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
+import { editRows, tamper, type LogEdit } from '../support/edited-log.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 
 const sql = (text: string) => ({ statement: adHoc(text) });
-const TABLES = ['accounts', 'budgets', 'locks', 'transfers', 'journal', 'journal_batches', 'prices'];
 
 /** What somebody with access to the database might do, and the checks that must tell. */
-const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks: readonly string[] }[] = [
+const TAMPERINGS: readonly {
+  what: string;
+  statements: readonly string[];
+  log?: LogEdit;
+  checks: readonly string[];
+}[] = [
   {
     what: 'a balance is raised',
     statements: ["UPDATE accounts SET available = available + 5 WHERE id = 'escrow:a'"],
@@ -36,11 +41,15 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
       "UPDATE accounts SET available = available + 7 WHERE id = 'escrow:a'",
       "UPDATE accounts SET available = available - 7 WHERE id = 'treasury:test'",
     ],
+    log: editRows((row) => [
+      row[0] === 'transfer' ? [row[0], row[1], row[2], row[3], `${BigInt(row[4]) + 7n}`, row[5]] : row,
+    ]),
     checks: ['hash chains'],
   },
   {
     what: 'a journal row is dropped',
     statements: ["DELETE FROM journal WHERE id = 'released' AND kind = 'release'"],
+    log: editRows((row) => (row[0] === 'release' ? [] : [row])),
     checks: ['balances', 'lock history', 'hash chains'],
   },
   {
@@ -48,6 +57,7 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
     statements: [
       "INSERT INTO journal SELECT chain, batch, position + 100, kind, id, account, counterparty, amount, charged, fee, drawn, price, at FROM journal WHERE id = 'settled' AND kind = 'settle'",
     ],
+    log: editRows((row) => (row[0] === 'settle' && row[1] === 'settled' ? [row, row] : [row])),
     checks: ['balances', 'lock history', 'hash chains'],
   },
   {
@@ -55,6 +65,13 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
     statements: [
       "INSERT INTO journal SELECT chain, 999, 0, kind, id || 'x', account, counterparty, amount, 0, 0, 0, price, at FROM journal WHERE id = 'fund'",
     ],
+    log: (records) => {
+      const [fund] = records;
+      const [row] = fund!.rows;
+      if (row![0] !== 'transfer') throw new Error('the first record has no transfer');
+      const [kind, id, ...rest] = row!;
+      records.push({ ...fund!, n: 999, rows: [[kind, `${id}x`, ...rest]] });
+    },
     checks: ['balances', 'transfers', 'hash chains'],
   },
   {
@@ -65,21 +82,33 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
   {
     what: 'a hash is edited',
     statements: ["UPDATE journal_batches SET hash = 'f' || substr(hash, 2) || 'f' WHERE n = 2"],
+    log: ([, second]) => {
+      second!.hash = `f${second!.hash.slice(1, -1)}0f`.slice(-64);
+    },
     checks: ['hash chains'],
   },
   {
     what: 'what a batch follows is edited',
     statements: ['UPDATE journal_batches SET prev = hash WHERE n = 2'],
+    log: ([, second]) => {
+      second!.prev = second!.hash;
+    },
     checks: ['hash chains'],
   },
   {
     what: 'a batch is dropped with its rows',
     statements: ['DELETE FROM journal WHERE batch = 2', 'DELETE FROM journal_batches WHERE n = 2'],
+    log: (records) => {
+      records.splice(1, 1);
+    },
     checks: ['balances', 'lock history', 'hash chains'],
   },
   {
     what: 'the time of a movement is changed',
     statements: ["UPDATE journal SET at = at - 1 WHERE id = 'fund'"],
+    log: ([fund]) => {
+      fund!.at -= 1;
+    },
     checks: ['transfers', 'hash chains'],
   },
   {
@@ -122,14 +151,11 @@ const TAMPERINGS: readonly { what: string; statements: readonly string[]; checks
 
 describe.each(ENGINES)('%s', (name) => {
   let engine: OpenedEngine;
-  beforeAll(async () => {
-    engine = await openEngine(name);
-  });
-  afterAll(() => engine.dispose());
+  afterEach(() => engine.dispose());
 
   /** One lock of every state, a fee, a budget, a draw. */
   beforeEach(async () => {
-    await engine.database.batch(TABLES.map((table) => sql(`DELETE FROM ${table}`)));
+    engine = await openEngine(name);
     await createPriceBook(engine.database).remember([CRASH_PRICE]);
     const now = 1_000;
     const ledger = await createLedger({ database: engine.database, now: () => now });
@@ -180,8 +206,8 @@ describe.each(ENGINES)('%s', (name) => {
     });
   });
 
-  test.each(TAMPERINGS)('$what: $checks', async ({ statements, checks }) => {
-    await engine.database.batch(statements.map(sql));
+  test.each(TAMPERINGS)('$what: $checks', async ({ checks, ...tampering }) => {
+    await tamper(engine, tampering);
     expect(await failing()).toEqual(checks);
   });
 
@@ -194,17 +220,26 @@ describe.each(ENGINES)('%s', (name) => {
     expect(await failing({ now: () => 2_001, overdueMs: 0 })).toEqual(['overdue locks']);
   });
 
-  test('a break in a chain is told with its chain and its batch', async () => {
-    await engine.database.batch([
-      sql("UPDATE journal SET charged = charged + 0, fee = fee + 1 WHERE id = 'drawn' AND kind = 'settle'"),
-    ]);
+  test('a break in a chain is told with its place', async () => {
+    let place = '';
+    await tamper(engine, {
+      statements: ["UPDATE journal SET fee = fee + 1 WHERE id = 'drawn' AND kind = 'settle'"],
+      log: (records) => {
+        const record = records.find(({ rows }) => rows.some(([kind, id]) => kind === 'settle' && id === 'drawn'))!;
+        record.rows = record.rows.map((row) =>
+          row[0] === 'settle' ? [...row.slice(0, 7), '8', ...row.slice(8)] : row,
+        ) as typeof record.rows;
+        place = `log, record ${record.n}:`;
+      },
+    });
+    if (name === 'postgres') {
+      const [row] = await engine.database.query(
+        sql("SELECT chain, batch FROM journal WHERE id = 'drawn' AND kind = 'settle'").statement,
+      );
+      place = `chain ${row!.chain}, batch ${row!.batch}:`;
+    }
     const { checks } = await audit(engine.database, { overdueMs: null });
-    const rows = await engine.database.query(
-      sql("SELECT chain, batch FROM journal WHERE id = 'drawn' AND kind = 'settle'").statement,
-    );
-    expect(checks.find((check) => check.name === 'hash chains')?.detail).toContain(
-      `chain ${rows[0]!.chain}, batch ${rows[0]!.batch}:`,
-    );
+    expect(checks.find((check) => check.name === 'hash chains')?.detail).toContain(place);
   });
 
   test('a settlement above what its usage costs is told, one past its budget may cost the lock', async () => {

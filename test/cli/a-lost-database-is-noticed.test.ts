@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { command, freshDatabase, type FreshDatabase } from '../support/fresh-database.ts';
@@ -16,7 +16,14 @@ const head = async () =>
 const balance = async (env: NodeJS.ProcessEnv = {}) =>
   (JSON.parse((await place.run(['account', 'show', 'acme', '--json'], env)).stdout) as { balance_usd: string })
     .balance_usd;
-const MOVED = ['tollgate.db', 'tollgate.db-wal', 'tollgate.db-shm'];
+const MOVED = ['tollgate.db', 'tollgate.db-wal', 'tollgate.db-shm', 'ledger'];
+
+/** Copies the database of one data directory, tables and log, over that of another. */
+async function copyDatabase(from: string, to: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  for (const name of MOVED) await rm(join(to, name), { recursive: true, force: true });
+  for (const name of ['tollgate.db', 'ledger']) await cp(join(from, name), join(to, name), { recursive: true });
+}
 
 /**
  * A gateway with credits that it acknowledged, killed when its journal file knows of them; `earlier` is a copy of
@@ -25,8 +32,8 @@ const MOVED = ['tollgate.db', 'tollgate.db-wal', 'tollgate.db-shm'];
 async function killedGateway(): Promise<{ earlier: string }> {
   await place.run(['account', 'create', 'acme']);
   await place.run(['account', 'credit', 'acme', '1']);
-  const earlier = join(place.dir, 'earlier.db');
-  await copyFile(path('tollgate.db'), earlier);
+  const earlier = join(place.dir, 'earlier');
+  await copyDatabase(place.data, earlier);
   const before = (await head()).n;
   const gateway = await place.gateway(['serve']);
   for (const amount of ['2', '3', '4']) expect((await place.run(['account', 'credit', 'acme', amount])).code).toBe(0);
@@ -70,7 +77,8 @@ describe('the embedded database', { timeout: 120_000 }, () => {
       stdout: expect.stringContaining('Accepted'),
     });
     expect(await place.run(['restored'])).toMatchObject({ code: 0, stdout: expect.stringContaining('has all that') });
-    expect(await balance()).toBe('1');
+    // The log of the ledger has all credits. What else the tables had is gone.
+    expect(await balance()).toBe('10');
     expect((await place.run(['account', 'credit', 'acme', '9'])).code).toBe(0);
     expect(await place.run(['audit'])).toMatchObject({
       code: 0,
@@ -78,9 +86,26 @@ describe('the embedded database', { timeout: 120_000 }, () => {
     });
   });
 
+  it('that lost its ledger, or the end of it, is refused', async () => {
+    await killedGateway();
+    const [name] = await readdir(path('ledger'));
+    const segment = join(path('ledger'), name!);
+    const { size } = await stat(segment);
+    await place.run(['account', 'list']);
+    await truncate(segment, size - 1);
+    const says = new RegExp(`The log in .*ledger has no bytes \\d+ to ${size}, which the database knows of`);
+    for (const args of EVERY)
+      expect(await place.run(args)).toMatchObject({ code: 1, output: expect.stringMatching(says) });
+    await rm(path('ledger'), { recursive: true });
+    expect(await place.run(['account', 'list'])).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('tollgate.db and the folder ledger together, from one backup'),
+    });
+  });
+
   it('that is gone, or empty, is not begun anew', async () => {
     await killedGateway();
-    for (const name of MOVED) await rm(path(name), { force: true });
+    for (const name of MOVED) await rm(path(name), { recursive: true, force: true });
     await refused(
       /tollgate\.db is missing, but journal-head\.json and identity\.json beside it say that a gateway has run here/,
       EVERY,
@@ -100,16 +125,14 @@ describe('the embedded database', { timeout: 120_000 }, () => {
 
   it('that was exchanged for an older copy is refused, also when it was written to elsewhere', async () => {
     const { earlier } = await killedGateway();
-    for (const name of MOVED) await rm(path(name), { force: true });
-    await copyFile(earlier, path('tollgate.db'));
+    await copyDatabase(earlier, place.data);
     await refused(/the database ends at batch/);
 
     const elsewhere = join(place.dir, 'elsewhere');
-    await mkdir(elsewhere);
-    await copyFile(earlier, join(elsewhere, 'tollgate.db'));
+    await copyDatabase(earlier, elsewhere);
     for (const amount of ['7', '8', '9'])
       await place.run(['account', 'credit', 'acme', amount], { TOLLGATE_DATA: elsewhere });
-    await copyFile(join(elsewhere, 'tollgate.db'), path('tollgate.db'));
+    await copyDatabase(elsewhere, place.data);
     await refused(/the database has another batch \d+: it is another database, or was restored and written to since/);
   });
 

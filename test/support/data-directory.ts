@@ -12,9 +12,14 @@ export const MEMORY = '/dev/shm';
 
 /** A new data directory for the embedded database, which has all tables and no rows. Its maker removes it. */
 export function newDataDirectory(): string {
-  const directory = mkdtempSync(join(process.env[FOLDER] ?? tmpdir(), 'data-'));
+  const directory = emptyDataDirectory();
   fillDataDirectory(directory);
   return directory;
+}
+
+/** A new folder without anything in it. Its maker removes it. */
+export function emptyDataDirectory(): string {
+  return mkdtempSync(join(process.env[FOLDER] ?? tmpdir(), 'data-'));
 }
 
 /** Puts the embedded database with all its tables into a data directory that is empty or does not exist. */

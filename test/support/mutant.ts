@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { pathToFileURL } from 'node:url';
 
 const CHECKOUT = resolve(import.meta.dirname, '../..');
+/** The program that is killed, and what it needs. */
+const CHILD = ['test/support/crash-child.ts', 'test/support/crash-price.ts'];
 
 export interface Mutation {
   /** Below the checkout. */
@@ -15,6 +17,7 @@ export interface Mutation {
 export interface Mutant {
   /** URL of a module of the changed copy. */
   url(file: string): string;
+  path(file: string): string;
   dispose(): void;
 }
 
@@ -24,7 +27,7 @@ export interface Mutant {
  */
 export function createMutant(mutations: readonly Mutation[]): Mutant {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-mutant-'));
-  for (const part of ['src/billing', 'src/store', 'package.json'])
+  for (const part of ['src/billing', 'src/store', 'package.json', ...CHILD])
     cpSync(join(CHECKOUT, part), join(folder, part), { recursive: true });
   symlinkSync(join(CHECKOUT, 'node_modules'), join(folder, 'node_modules'));
   for (const { file, find, put } of mutations) {
@@ -34,5 +37,10 @@ export function createMutant(mutations: readonly Mutation[]): Mutant {
       throw new Error(`${file} has ${parts.length - 1} times what the mutation replaces: ${find}`);
     writeFileSync(path, parts.join(put));
   }
-  return { url: (file) => pathToFileURL(join(folder, file)).href, dispose: () => rmSync(folder, { recursive: true }) };
+  const path = (file: string) => join(folder, file);
+  return {
+    url: (file) => pathToFileURL(path(file)).href,
+    path,
+    dispose: () => rmSync(folder, { recursive: true }),
+  };
 }

@@ -1,0 +1,60 @@
+import { DatabaseError } from '#store';
+import type { Written } from './ledger-changes.ts';
+
+/** The most that a column of the tables takes. */
+const MOST = 2n ** 63n - 1n;
+
+/**
+ * Refuses a decision whose rows the tables would refuse, before it is on disk: the constraints of the tables, once
+ * more. Throws DatabaseError `check_violation`.
+ */
+export function checkWritten({ accounts, budgets, newLocks, resolvedLocks, changedLocks, transfers }: Written): void {
+  for (const { id } of transfers) checkId(id);
+  for (const { id, available, locked } of accounts) {
+    checkId(id);
+    const isCovered = available >= 0n || id.startsWith('treasury:');
+    if (!isCovered || locked < 0n || available > MOST || -available > MOST || locked > MOST)
+      refuse('accounts_available', `account ${id} would have ${available} available, ${locked} locked`);
+  }
+  for (const { id, spent, locked } of budgets) {
+    checkId(id);
+    if (spent < 0n || locked < 0n || spent > MOST || locked > MOST)
+      refuse('budgets_spent', `budget ${id} would have ${spent} spent, ${locked} locked`);
+  }
+  for (const row of newLocks) {
+    checkId(row.id);
+    checkLent(row);
+    if (!Number.isSafeInteger(row.expiresAt))
+      refuse('locks_expires_at', `lock ${row.id} would expire at ${row.expiresAt}, which is no time in milliseconds`);
+  }
+  for (const { row } of changedLocks) checkLent(row);
+  for (const row of resolvedLocks) {
+    checkLent(row);
+    const { id, amount, charged, drawn, fee, lendable, shortfall } = row;
+    const own = charged - drawn;
+    if (
+      fee < 0n ||
+      drawn < 0n ||
+      shortfall < 0n ||
+      charged < fee ||
+      own < 0n ||
+      own > amount - lendable ||
+      shortfall > MOST
+    )
+      refuse('locks_amounts', `lock ${id} would be charged ${charged}, ${drawn} of it drawn`);
+  }
+}
+
+/** Of two ids with different halves of a character the tables would make one. */
+function checkId(id: string): void {
+  if (!id.isWellFormed()) refuse('text', `the id ${JSON.stringify(id)} has half a character`);
+}
+
+function checkLent({ id, amount, lendable, lent }: Written['newLocks'][number]): void {
+  if (lent < 0n || lent > lendable || lendable > amount)
+    refuse('locks_lent', `lock ${id} of ${amount} would have lent ${lent} of ${lendable}`);
+}
+
+function refuse(constraint: string, what: string): never {
+  throw new DatabaseError(`${constraint}: ${what}`, { code: 'check_violation' });
+}

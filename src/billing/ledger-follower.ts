@@ -1,0 +1,98 @@
+import { loadStatement, type LogRecord, type Prepare } from '#store';
+import {
+  entriesOf,
+  type AccountEntry,
+  type BudgetEntry,
+  type ChangeEntry,
+  type GiveBackEntry,
+  type LockEntry,
+  type SettleEntry,
+} from './ledger-log-rows.ts';
+
+const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const PUT_ACCOUNT = load('put-account');
+const PUT_BUDGET = load('put-budget');
+const INSERT_LOCK = load('insert-lock');
+const INSERT_NESTED_LOCK = load('insert-nested-lock');
+const INSERT_RESOLVED_LOCK = load('insert-resolved-lock');
+const RESOLVE_LOCK = load('resolve-lock');
+const CHANGE_LOCK = load('change-lock');
+const INSERT_TRANSFER = load('insert-transfer');
+
+interface Resolution {
+  readonly at: number;
+  readonly entry: SettleEntry | GiveBackEntry;
+}
+
+/** What records say of one lock. */
+interface Told {
+  made?: { readonly at: number; readonly entry: LockEntry };
+  change?: ChangeEntry;
+  resolution?: Resolution;
+}
+
+/**
+ * Brings the tables up to the log. A row is written once for all records: a lock that is made and resolved in them is
+ * one INSERT, and balances are put as they are after the last.
+ */
+export function apply(prepare: Prepare, records: readonly LogRecord[]): void {
+  const locks = new Map<string, Told>();
+  const accounts = new Map<string, AccountEntry>();
+  const budgets = new Map<string, BudgetEntry>();
+  const insertTransfer = prepare(INSERT_TRANSFER);
+  const told = (id: string): Told => {
+    let found = locks.get(id);
+    if (!found) locks.set(id, (found = {}));
+    return found;
+  };
+  for (const { at, payload } of records) {
+    for (const entry of entriesOf(payload)) {
+      const [kind, id] = entry;
+      if (kind === 'lock') locks.set(id, { made: { at, entry } });
+      else if (kind === 'settle' || kind === 'release' || kind === 'expire') told(id).resolution = { at, entry };
+      else if (kind === 'account') accounts.set(id, entry);
+      else if (kind === 'budget') budgets.set(id, entry);
+      else if (kind === 'change') told(id).change = entry;
+      else if (kind === 'transfer') insertTransfer.run(id, entry[2], entry[3], entry[4], entry[5], at);
+    }
+  }
+  for (const [id, each] of locks) putLock(prepare, id, each);
+  const putAccount = prepare(PUT_ACCOUNT);
+  for (const [, id, available, locked] of accounts.values()) putAccount.run(id, available, locked);
+  const putBudget = prepare(PUT_BUDGET);
+  for (const [, id, spent, locked] of budgets.values()) putBudget.run(id, spent, locked);
+}
+
+function putLock(prepare: Prepare, id: string, { made, change, resolution }: Told): void {
+  if (made) {
+    const [, , account, amount, prices, budget, expiresAt, detail, run] = made.entry;
+    const begin = [
+      id,
+      account,
+      amount,
+      JSON.stringify(prices),
+      budget,
+      made.at,
+      change?.[4] ?? expiresAt,
+      detail,
+    ] as const;
+    if (run || change) {
+      const [parent, depth, lendable, lent, kept] = run ?? [null, 0, '0', '0', 0];
+      prepare(INSERT_NESTED_LOCK).run(...begin, parent, depth, lendable, change?.[2] ?? lent, change?.[3] ?? kept);
+    } else if (resolution) return void prepare(INSERT_RESOLVED_LOCK).run(...begin, ...resolved(resolution));
+    else prepare(INSERT_LOCK).run(...begin);
+  } else if (change) prepare(CHANGE_LOCK).run(id, change[2], change[3], change[4]);
+  if (!resolution) return;
+  const { changes } = prepare(RESOLVE_LOCK).run(id, ...resolved(resolution));
+  if (Number(changes) !== 1) throw new Error(`The log resolves lock ${id}, which no table holds`);
+}
+
+/** state, price, provider, charged, fee, fee_bps, drawn, shortfall, resolved_at, usage, detail */
+function resolved({ at, entry }: Resolution) {
+  if (entry[0] !== 'settle') {
+    const [kind, , , , detail] = entry;
+    return [kind === 'release' ? 'released' : 'expired', null, null, 0, 0, null, 0, 0, at, null, detail] as const;
+  }
+  const [, , , , price, provider, charged, fee, feeBps, drawn, shortfall, usage, detail] = entry;
+  return ['settled', price, provider, charged, fee, feeBps, drawn, shortfall, at, usage, detail] as const;
+}

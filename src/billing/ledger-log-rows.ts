@@ -1,0 +1,134 @@
+import { isPlain, type JournalRow, type LockRow } from './ledger-changes.ts';
+import type { Decision } from './ledger-decide.ts';
+import type { TransferRequest } from './ledger.ts';
+
+/*
+ * The rows of a record of the log, each a JSON array that begins with its kind. Amounts are decimal texts. The rows
+ * `lock`, `settle`, `release`, `expire`, `return` and `transfer` are the movements of money: the books. The others say
+ * what tables hold after them.
+ */
+export type LockEntry = readonly [
+  kind: 'lock',
+  id: string,
+  /** Without the `escrow:` prefix. */
+  account: string,
+  amount: string,
+  prices: readonly string[],
+  budget: string | null,
+  expiresAt: number,
+  detail: string,
+  /** Left out for a lock that has no part in a run. */
+  run?: readonly [parent: string | null, depth: number, lendable: string, lent: string, kept: 0 | 1],
+];
+
+export type SettleEntry = readonly [
+  kind: 'settle',
+  id: string,
+  account: string,
+  /** What the lock held: its amount less what it had lent. */
+  held: string,
+  price: string,
+  provider: string,
+  charged: string,
+  fee: string,
+  feeBps: number,
+  drawn: string,
+  shortfall: string,
+  usage: string,
+  detail: string,
+];
+
+export type GiveBackEntry = readonly [
+  kind: 'release' | 'expire',
+  id: string,
+  account: string,
+  held: string,
+  detail: string | null,
+];
+
+/** A lock gives back to its parent. */
+export type ReturnEntry = readonly [kind: 'return', id: string, account: string, amount: string, parent: string];
+export type TransferEntry = readonly [
+  kind: 'transfer',
+  id: string,
+  from: string,
+  to: string,
+  amount: string,
+  memo: string,
+];
+/** A lock of an earlier record lent, got back, or is kept. */
+export type ChangeEntry = readonly [kind: 'change', id: string, lent: string, kept: 0 | 1, expiresAt: number];
+export type AccountEntry = readonly [kind: 'account', id: string, available: string, locked: string];
+export type BudgetEntry = readonly [kind: 'budget', id: string, spent: string, locked: string];
+
+export type Entry =
+  | LockEntry
+  | SettleEntry
+  | GiveBackEntry
+  | ReturnEntry
+  | TransferEntry
+  | ChangeEntry
+  | AccountEntry
+  | BudgetEntry;
+
+/** The rows of a decision as a record's payload; empty where it changes nothing. */
+export function payloadOf(decision: Decision): string {
+  const entries: Entry[] = [];
+  // The rows of one kind are in the order of their journal rows.
+  const newLocks = decision.newLocks.values();
+  const resolvedLocks = decision.resolvedLocks.values();
+  const transfers = decision.transfers.values();
+  for (const row of decision.journal) {
+    if (row.kind === 'lock') entries.push(lockEntry(newLocks.next().value!));
+    else if (row.kind === 'settle') entries.push(settleEntry(resolvedLocks.next().value!, row));
+    else if (row.kind === 'transfer') entries.push(transferEntry(transfers.next().value!));
+    else if (row.kind === 'return') entries.push(['return', row.id, row.account, `${row.amount}`, row.counterparty!]);
+    else if (row.kind !== 'lend') {
+      const { account, detail } = resolvedLocks.next().value!;
+      entries.push([row.kind, row.id, account, `${row.amount}`, detail]);
+    }
+  }
+  for (const { row } of decision.changedLocks)
+    entries.push(['change', row.id, `${row.lent}`, row.kept ? 1 : 0, row.expiresAt]);
+  if (entries.length === 0) return '';
+  for (const { id, available, locked } of decision.accounts) entries.push(['account', id, `${available}`, `${locked}`]);
+  for (const { id, spent, locked } of decision.budgets) entries.push(['budget', id, `${spent}`, `${locked}`]);
+  return `[${entries.map((entry) => JSON.stringify(entry)).join(',\n')}]\n`;
+}
+
+export const entriesOf = (payload: string): readonly Entry[] => JSON.parse(payload) as readonly Entry[];
+
+function lockEntry(row: LockRow): LockEntry {
+  const { id, account, amount, prices, budget, expiresAt, lockDetail } = row;
+  const entry = ['lock', id, account, `${amount}`, prices, budget, expiresAt, lockDetail] as const;
+  if (isPlain(row)) return entry;
+  return [...entry, [row.parent, row.depth, `${row.lendable}`, `${row.lent}`, row.kept ? 1 : 0]];
+}
+
+function settleEntry(row: LockRow, { amount: held }: JournalRow): SettleEntry {
+  const { id, account, charged, fee, drawn, shortfall } = row;
+  return [
+    'settle',
+    id,
+    account,
+    `${held}`,
+    row.price!,
+    row.provider!,
+    `${charged}`,
+    `${fee}`,
+    row.feeBps!,
+    `${drawn}`,
+    `${shortfall}`,
+    row.usage!,
+    row.detail!,
+  ];
+}
+
+const transferEntry = ({ id, from, to, amount, memo }: TransferRequest): TransferEntry => [
+  'transfer',
+  id,
+  from,
+  to,
+  `${amount}`,
+  memo,
+];

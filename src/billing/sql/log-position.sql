@@ -1,0 +1,1 @@
+SELECT position, n, hash, noted FROM ledger_log

@@ -1,0 +1,89 @@
+import { closeSync, fsyncSync, ftruncateSync, openSync } from 'node:fs';
+import { loadStatement } from '../statement.ts';
+import type { Prepare } from '../sqlite-worker.ts';
+import { readRecords, readToEnd } from './reader.ts';
+import type { LogHead, LogRecord } from './record.ts';
+import { listSegments, makeLogFolder, sizeOf } from './segments.ts';
+import type { SharedProgress } from './shared-progress.ts';
+import type { LogStart } from './writer.ts';
+
+/** A module that brings the tables up to the log. */
+export interface Follower {
+  /** Applies records to the tables, in their order, inside a transaction. */
+  apply(prepare: Prepare, records: readonly LogRecord[]): void;
+}
+
+export interface Follow {
+  /** How the log is gone on with. */
+  readonly start: LogStart;
+  /** Brings the tables up to the log's end as it is now. */
+  catchUp(): void;
+}
+
+const FIND = loadStatement(import.meta.url, './sql/find-log-position.sql');
+const MOVE = loadStatement(import.meta.url, './sql/move-log-position.sql');
+
+/** Records of this many bytes are applied in one transaction. */
+const TRANSACTION_BYTES = 16 * 1024 * 1024;
+
+interface FollowOptions {
+  readonly folder: string;
+  readonly follower: Follower;
+  readonly prepare: Prepare;
+  readonly transaction: (run: () => void) => void;
+  readonly progress: SharedProgress;
+}
+
+/**
+ * Replays what the log has and the tables have not, cuts a record off that was not written wholly, and goes on
+ * following. Throws LogCorrupt.
+ */
+export function followLog(options: FollowOptions): Follow {
+  const { folder, follower, prepare, transaction, progress } = options;
+  makeLogFolder(folder);
+  const row = prepare(FIND).get() as { position: bigint; n: bigint; hash: string };
+  let head: LogHead = { position: Number(row.position), n: Number(row.n), hash: row.hash };
+
+  const apply = (records: readonly LogRecord[]) => {
+    const last = records.at(-1);
+    if (last === undefined) return;
+    transaction(() => {
+      follower.apply(prepare, records);
+      prepare(MOVE).run(last.position, last.n, last.hash);
+    });
+    head = { position: last.position, n: last.n, hash: last.hash };
+    progress.followed = head.position;
+  };
+  const applyAll = (records: Iterable<LogRecord>) => {
+    let group: LogRecord[] = [];
+    for (const record of records) {
+      group.push(record);
+      if (record.position - head.position < TRANSACTION_BYTES) continue;
+      apply(group);
+      group = [];
+    }
+    apply(group);
+  };
+
+  applyAll(replayed(folder, head));
+  progress.end = head.position;
+  progress.followed = head.position;
+  return {
+    start: { folder, head, segment: listSegments(folder).at(-1)?.start ?? null },
+    catchUp() {
+      const to = progress.end;
+      if (to > head.position) applyAll(readRecords(folder, head, to, true));
+    },
+  };
+}
+
+/** What follows `from`; the last segment is cut where the last whole record ends. */
+function* replayed(folder: string, from: LogHead): Generator<LogRecord> {
+  const end = yield* readToEnd(folder, from);
+  const last = listSegments(folder).at(-1);
+  if (last === undefined || last.isCompressed || last.start + sizeOf(last) <= end.position) return;
+  const file = openSync(last.path, 'r+');
+  ftruncateSync(file, end.position - last.start);
+  fsyncSync(file);
+  closeSync(file);
+}

@@ -1,0 +1,129 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { decodeRecord, OPENING, type LogHead, type LogRecord } from './record.ts';
+import { listSegments, readSegment, type Segment } from './segments.ts';
+
+/** The log has something else than it must have. `message` names the file, the place and what to do. */
+export class LogCorrupt extends Error {
+  override readonly name = 'LogCorrupt';
+}
+
+const RESTORE =
+  'Restore the data directory from a backup: tollgate.db and the folder ledger together, from one backup.';
+
+/** A piece of the log that is in memory: the bytes from `position` on. */
+interface Piece {
+  readonly segment: Segment;
+  readonly position: number;
+  readonly bytes: Buffer;
+  readonly isLast: boolean;
+}
+
+/**
+ * The records from `from` to the position `to`, where the log is known to be good. Throws LogCorrupt where it is not.
+ * `trusted` looks at lengths alone, neither at hashes nor at what follows what.
+ */
+export function* readRecords(folder: string, from: LogHead, to: number, trusted = false): Generator<LogRecord> {
+  let head = from;
+  for (const piece of pieces(folder, from.position, to)) {
+    for (const record of recordsOf(piece, head, trusted)) yield (head = record);
+    const end = piece.position + piece.bytes.byteLength;
+    if (head.position < end) throw corrupt(piece, head);
+  }
+  if (head.position < to) throw missing(folder, head.position, to);
+}
+
+/**
+ * The records from `from` to the log's end, and where that is. A record at the very end that is not whole was being
+ * written when the process ended: the log ends before it.
+ */
+export function* readToEnd(folder: string, from: LogHead): Generator<LogRecord, LogHead> {
+  let head = from;
+  let last: Piece | null = null;
+  for (const piece of pieces(folder, from.position, Number.MAX_SAFE_INTEGER)) {
+    for (const record of recordsOf(piece, head, false)) yield (head = record);
+    const end = piece.position + piece.bytes.byteLength;
+    if (head.position < end && (!piece.isLast || hasRecordAfter(piece, head.position))) throw corrupt(piece, head);
+    last = piece;
+  }
+  if (last === null && from.position > 0) throw missing(folder, 0, from.position);
+  return head;
+}
+
+/** Record `n` before the position `to`, its hash unchecked; null where there is none. Newest segments are looked at first. */
+export function findRecord(folder: string, n: number, to: number): LogRecord | null {
+  for (const { start } of listSegments(folder).toReversed()) {
+    if (start >= to) continue;
+    for (const record of readRecords(folder, { position: start, n: 0, hash: '' }, to, true)) {
+      if (record.n === n) return record;
+      if (record.n > n) break;
+    }
+  }
+  return null;
+}
+
+function* recordsOf({ bytes, position, segment }: Piece, from: LogHead, trusted: boolean): Generator<LogRecord> {
+  let head = from;
+  for (let offset = head.position - position; offset < bytes.byteLength; offset = head.position - position) {
+    const record = decodeRecord(bytes, offset, head.position, trusted);
+    if (record === null) return;
+    if (!trusted && (record.n !== head.n + 1 || record.prev !== head.hash))
+      throw new LogCorrupt(
+        `${segment.path} is corrupt at byte ${head.position - segment.start}: record ${record.n} does not follow record ${head.n}. ${RESTORE}`,
+      );
+    yield record;
+    head = record;
+  }
+}
+
+/** The bytes of each segment between two positions. */
+function* pieces(folder: string, from: number, to: number): Generator<Piece> {
+  const segments = listSegments(folder);
+  for (const [index, segment] of segments.entries()) {
+    const next = segments[index + 1];
+    const end = Math.min(to, next?.start ?? Number.MAX_SAFE_INTEGER);
+    if (end <= from || segment.start >= to) continue;
+    const position = Math.max(from, segment.start);
+    const bytes = bytesBetween(segment, position - segment.start, end - segment.start);
+    const isShort = position + bytes.byteLength < end;
+    if (isShort && (next !== undefined || to !== Number.MAX_SAFE_INTEGER))
+      throw missing(folder, position + bytes.byteLength, end);
+    yield { segment, position, bytes, isLast: next === undefined };
+  }
+  if (segments.length > 0 && segments[0]!.start > from) throw missing(folder, from, segments[0]!.start);
+}
+
+const READ_MAX = 1 << 30;
+
+function bytesBetween(segment: Segment, from: number, to: number): Buffer {
+  if (segment.isCompressed) return readSegment(segment).subarray(from, to);
+  const file = openSync(segment.path, 'r');
+  try {
+    const parts: Buffer[] = [];
+    for (let at = from; at < to;) {
+      const part = Buffer.allocUnsafe(Math.min(to - at, READ_MAX, 1 << 22));
+      const count = readSync(file, part, 0, part.byteLength, at);
+      if (count === 0) break;
+      parts.push(part.subarray(0, count));
+      at += count;
+    }
+    return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** True where a valid record begins somewhere after `position`: what is before it was damaged, not cut off. */
+function hasRecordAfter({ bytes, position }: Piece, after: number): boolean {
+  let offset = after - position;
+  while ((offset = bytes.indexOf(OPENING, offset + 1)) >= 0)
+    if (decodeRecord(bytes, offset, position + offset) !== null) return true;
+  return false;
+}
+
+const corrupt = ({ segment }: Piece, { position, n }: LogHead) =>
+  new LogCorrupt(
+    `${segment.path} is corrupt at byte ${position - segment.start}, after record ${n}: no valid record begins there, and the log goes on after it. ${RESTORE}`,
+  );
+
+const missing = (folder: string, from: number, to: number) =>
+  new LogCorrupt(`The log in ${folder} has no bytes ${from} to ${to}, which the database knows of. ${RESTORE}`);

@@ -1,0 +1,88 @@
+import { hash } from 'node:crypto';
+
+/** The hash that the first record of a chain follows. */
+export const GENESIS = '0'.repeat(64);
+
+/** A place in the log: the record `n` with this hash ends at `position`, in bytes from the log's beginning. */
+export interface LogHead {
+  readonly position: number;
+  readonly n: number;
+  readonly hash: string;
+}
+
+export interface LogRecord extends LogHead {
+  /** Hash of the record before it. */
+  readonly prev: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** One JSON array with one row a line. */
+  readonly payload: string;
+}
+
+/** More than the longest header. */
+const HEADER_MAX = 320;
+const LINE_END = 0x0a;
+/** How every header begins. */
+export const OPENING = '{"n":';
+
+/** sha256 over the hash before, the number and time, and the rows. */
+const hashOf = (prev: string, n: number, at: number, payload: string | Uint8Array): string =>
+  typeof payload === 'string'
+    ? hash('sha256', `${prev}\n[${n},${at}]\n${payload}`)
+    : hash('sha256', Buffer.concat([Buffer.from(`${prev}\n[${n},${at}]\n`), payload]));
+
+/**
+ * The bytes of the record that follows `head`, and the head after it. A record is a line with its number, its time,
+ * the length of its payload and both hashes, and then the payload.
+ */
+export function encodeRecord(head: LogHead, at: number, payload: string): { bytes: Buffer; head: LogHead } {
+  const n = head.n + 1;
+  const own = hashOf(head.hash, n, at, payload);
+  const length = Buffer.byteLength(payload);
+  const bytes = Buffer.from(
+    `${OPENING}${n},"at":${at},"bytes":${length},"prev":"${head.hash}","hash":"${own}"}\n${payload}`,
+  );
+  return { bytes, head: { position: head.position + bytes.byteLength, n, hash: own } };
+}
+
+/**
+ * The record that begins at `offset` of `bytes`, which is at `position` of the log; null where no whole, valid record
+ * begins there. `trusted` leaves out the hash.
+ */
+export function decodeRecord(bytes: Buffer, offset: number, position: number, trusted = false): LogRecord | null {
+  const lineEnd = bytes.subarray(offset, offset + HEADER_MAX).indexOf(LINE_END);
+  if (lineEnd < 0) return null;
+  const header = parseHeader(bytes.toString('latin1', offset, offset + lineEnd));
+  if (header === null) return null;
+  const begin = offset + lineEnd + 1;
+  const end = begin + header.bytes;
+  if (end > bytes.byteLength) return null;
+  const payload = bytes.subarray(begin, end);
+  const { n, at, prev } = header;
+  if (!trusted && hashOf(prev, n, at, payload) !== header.hash) return null;
+  return { position: position + (end - offset), n, at, prev, hash: header.hash, payload: payload.toString('utf8') };
+}
+
+/** True where a record that was read without its hash has it. */
+export const isIntact = ({ prev, n, at, payload, hash: own }: LogRecord): boolean =>
+  hashOf(prev, n, at, payload) === own;
+
+interface Header {
+  readonly n: number;
+  readonly at: number;
+  readonly bytes: number;
+  readonly prev: string;
+  readonly hash: string;
+}
+
+function parseHeader(line: string): Header | null {
+  if (!line.startsWith(OPENING)) return null;
+  try {
+    const found = JSON.parse(line) as Header;
+    const { n, at, bytes, prev, hash: own } = found;
+    const isWhole = [n, at, bytes].every(Number.isSafeInteger) && bytes >= 0;
+    return isWhole && typeof prev === 'string' && typeof own === 'string' ? found : null;
+  } catch {
+    return null;
+  }
+}

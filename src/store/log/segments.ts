@@ -1,0 +1,49 @@
+import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { zstdDecompressSync } from 'node:zlib';
+
+/** One file of the log. Its name is the position at which it begins; it ends where the next one begins. */
+export interface Segment {
+  readonly start: number;
+  readonly path: string;
+  readonly isCompressed: boolean;
+}
+
+/** The folder of the log in a data directory. */
+export const LOG_FOLDER = 'ledger';
+/** A segment that has this many bytes is closed, and the next one begun. */
+export const SEGMENT_BYTES = 64 * 1024 * 1024;
+
+const DIGITS = 16;
+const NAME = /^(\d{16})\.log(\.zst)?$/;
+
+export const segmentPath = (folder: string, start: number): string =>
+  join(folder, `${String(start).padStart(DIGITS, '0')}.log`);
+export const compressedPath = (path: string): string => `${path}.zst`;
+
+/** Makes the folder where it is missing. */
+export function makeLogFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+}
+
+/** The segments of a folder, in order. Of one that is there twice, as its compression was cut off, the plain one. */
+export function listSegments(folder: string): readonly Segment[] {
+  const byStart = new Map<number, Segment>();
+  for (const name of readdirSync(folder)) {
+    const [, digits, compressed] = NAME.exec(name) ?? [];
+    if (digits === undefined) continue;
+    const start = Number(digits);
+    if (compressed !== undefined && byStart.has(start)) continue;
+    byStart.set(start, { start, path: join(folder, name), isCompressed: compressed !== undefined });
+  }
+  return [...byStart.values()].sort((a, b) => a.start - b.start);
+}
+
+/** All bytes of a segment, as they were before it was compressed. */
+export function readSegment({ path, isCompressed }: Segment): Buffer {
+  const bytes = readFileSync(path);
+  return isCompressed ? zstdDecompressSync(bytes) : bytes;
+}
+
+export const sizeOf = (segment: Segment): number =>
+  segment.isCompressed ? readSegment(segment).byteLength : statSync(segment.path).size;

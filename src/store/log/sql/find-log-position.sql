@@ -1,0 +1,1 @@
+SELECT position, n, hash FROM ledger_log

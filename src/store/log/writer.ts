@@ -1,0 +1,108 @@
+import fs from 'node:fs';
+import { promisify } from 'node:util';
+import { DatabaseError } from '../database.ts';
+import { encodeRecord, type LogHead } from './record.ts';
+import { SEGMENT_BYTES, segmentPath } from './segments.ts';
+
+/** Where a log is gone on with: after `head`, in the segment that begins at `segment`; null where there is none. */
+export interface LogStart {
+  readonly folder: string;
+  readonly head: LogHead;
+  readonly segment: number | null;
+}
+
+export interface LogWriter {
+  /** The end of what is on disk. */
+  readonly head: LogHead;
+  /**
+   * Appends one record; it is on disk when the promise resolves. One at a time. Rejects with DatabaseError: then the
+   * log ends where it ended before.
+   */
+  append(at: number, payload: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/**
+ * Writes the log. After a write or a flush that failed the bytes of that record may or may not be on disk, and a later
+ * flush of the same file may call them good: the file is cut, and the next record begins a new segment, whose name says
+ * where the one before it ends.
+ */
+export function openLogWriter(start: LogStart): LogWriter {
+  const { folder } = start;
+  let head = start.head;
+  let segment = start.segment ?? head.position;
+  let file: number | null = null;
+  let isSuspect = start.segment === null;
+
+  const beginSegment = async () => {
+    if (file !== null) {
+      const old = file;
+      file = null;
+      await call((done) => fs.close(old, done)).catch(() => {});
+    }
+    const path = segmentPath(folder, head.position);
+    // Of an attempt that failed before its first record.
+    await fs.promises.rm(path, { force: true });
+    file = await open(path, 'wx', 0o600);
+    const directory = await open(folder, 'r');
+    await call((done) => fs.fsync(directory, done)).finally(() => fs.closeSync(directory));
+    segment = head.position;
+    isSuspect = false;
+  };
+
+  const write = async (bytes: Buffer) => {
+    if (isSuspect || head.position - segment >= SEGMENT_BYTES) {
+      isSuspect = true;
+      await beginSegment();
+    }
+    file ??= await open(segmentPath(folder, segment), 'r+');
+    const target = file;
+    const offset = head.position - segment;
+    try {
+      for (let sent = 0; sent < bytes.byteLength;)
+        sent += await count((done) => fs.write(target, bytes, sent, bytes.byteLength - sent, offset + sent, done));
+      await call((done) => fs.fdatasync(target, done));
+    } catch (error) {
+      isSuspect = true;
+      // Where this fails as well, the name of the next segment says where this one ends.
+      await call((done) => fs.ftruncate(target, offset, done)).catch(() => {});
+      throw error;
+    }
+  };
+
+  return {
+    get head() {
+      return head;
+    },
+    async append(at, payload) {
+      const record = encodeRecord(head, at, payload);
+      try {
+        await write(record.bytes);
+      } catch (error) {
+        throw toDatabaseError(error, folder);
+      }
+      head = record.head;
+    },
+    async close() {
+      const old = file;
+      file = null;
+      if (old !== null) await call((done) => fs.close(old, done));
+    },
+  };
+}
+
+const open = promisify(fs.open);
+
+const call = (run: (done: (error: Error | null) => void) => void) =>
+  new Promise<void>((resolve, reject) => run((error) => (error ? reject(error) : resolve())));
+const count = (run: (done: (error: Error | null, written: number) => void) => void) =>
+  new Promise<number>((resolve, reject) => run((error, written) => (error ? reject(error) : resolve(written))));
+
+/** No room, no quota. */
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
+
+function toDatabaseError(cause: unknown, folder: string): DatabaseError {
+  const { code = 'log', message } = cause as NodeJS.ErrnoException;
+  const text = `The log of the ledger in ${folder} cannot be written: ${message}`;
+  return new DatabaseError(text, { code, unavailable: true, full: FULL.has(code), cause });
+}

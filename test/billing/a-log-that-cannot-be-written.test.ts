@@ -1,0 +1,167 @@
+import fs from 'node:fs';
+import { cpSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { audit, createLedger, createPriceBook, LedgerUnavailable, type Ledger } from '#billing';
+import { openDatabase, type OpenDatabase } from '#store';
+import { CRASH_PRICE } from '../support/crash-price.ts';
+import { newDataDirectory } from '../support/data-directory.ts';
+
+let dataDir: string;
+let database: OpenDatabase;
+let ledger: Ledger;
+beforeEach(async () => {
+  dataDir = newDataDirectory();
+  database = await openDatabase({ dataDir });
+  ledger = await createLedger({ database });
+  await createPriceBook(database).remember([CRASH_PRICE]);
+  await credit('fund', 1_000n);
+  expect(await lock('held', 100n)).toEqual({ ok: true, available: 900n });
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await ledger.close();
+  await database.close();
+  rmSync(dataDir, { recursive: true });
+});
+
+const credit = (id: string, amount: bigint) =>
+  ledger.transfer({ id, from: 'treasury:test', to: 'escrow:a', amount, memo: '' });
+const lock = (id: string, amount: bigint) =>
+  ledger.lock({ id, account: 'a', amount, prices: [CRASH_PRICE.id], expiresAt: Date.now() + 600_000, detail: '{}' });
+const settle = (id: string, charge: bigint) =>
+  ledger.settle({
+    id,
+    charge,
+    price: CRASH_PRICE.id,
+    provider: 'p',
+    draw: false,
+    feeBps: 0,
+    usage: `{"call":${charge}}`,
+    detail: '{}',
+  });
+
+const failure = (code: string) => Object.assign(new Error(`${code}: injected`), { code });
+type Done = (error: Error | null, count?: number) => void;
+
+/** The next calls of a function of the file system fail, as many as there are errors; `first` happens before each. */
+function failNext(name: 'fdatasync' | 'ftruncate', errors: Error[], first?: () => void) {
+  const real = fs[name] as (...args: unknown[]) => void;
+  return vi.spyOn(fs, name as 'fdatasync').mockImplementation(((...args: unknown[]) => {
+    const error = errors.shift();
+    if (error === undefined) return real(...args);
+    first?.();
+    (args.at(-1) as Done)(error);
+  }) as never);
+}
+
+/** What another process would find now, as after a crash. */
+async function foundAfterCrash(): Promise<bigint> {
+  const copy = newDataDirectory();
+  cpSync(dataDir, copy, { recursive: true });
+  const other = await openDatabase({ dataDir: copy });
+  const found = (await (await createLedger({ database: other })).balance('escrow:a'))!.available;
+  expect((await audit(other)).checks.filter(({ ok }) => !ok)).toEqual([]);
+  await other.close();
+  rmSync(copy, { recursive: true });
+  return found;
+}
+
+async function restart(): Promise<void> {
+  await ledger.close();
+  await database.close();
+  database = await openDatabase({ dataDir });
+  ledger = await createLedger({ database });
+}
+
+const failing = async () => (await audit(database)).checks.filter(({ ok }) => !ok);
+const segments = () => readdirSync(join(dataDir, 'ledger')).length;
+
+test('a flush that fails is not trusted: the record is written once more, to a new segment', async () => {
+  failNext('fdatasync', [failure('EIO')]);
+  expect(await credit('again', 5n)).toEqual({ ok: true });
+  expect(segments()).toBe(2);
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 905n, locked: 100n });
+  expect(await credit('again', 5n)).toMatchObject({ reason: 'duplicate' });
+  expect(await failing()).toEqual([]);
+  await restart();
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 905n, locked: 100n });
+  expect(await failing()).toEqual([]);
+});
+
+test('where it cannot be cut either, the next segment says where it ends', async () => {
+  failNext('fdatasync', [failure('EIO')]);
+  failNext('ftruncate', [failure('EIO')]);
+  expect(await lock('second', 50n)).toEqual({ ok: true, available: 850n });
+  expect(await settle('second', 20n)).toMatchObject({ ok: true, charged: 20n });
+  expect(await foundAfterCrash()).toBe(880n);
+  expect(await failing()).toEqual([]);
+});
+
+test('a record of which only a part could be written is not there', async () => {
+  const real = fs.write as unknown as (
+    file: number,
+    bytes: Buffer,
+    from: number,
+    count: number,
+    ...rest: unknown[]
+  ) => void;
+  let times = 0;
+  vi.spyOn(fs, 'write').mockImplementation(((
+    file: number,
+    bytes: Buffer,
+    from: number,
+    count: number,
+    ...rest: unknown[]
+  ) => {
+    times += 1;
+    if (times === 1) real(file, bytes, from, 7, ...rest);
+    else if (times === 2) (rest.at(-1) as Done)(failure('ENOSPC'));
+    else real(file, bytes, from, count, ...rest);
+  }) as never);
+  await expect(lock('second', 50n)).rejects.toThrow(LedgerUnavailable);
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 900n, locked: 100n });
+  expect(await foundAfterCrash()).toBe(900n);
+  expect(await lock('second', 50n)).toEqual({ ok: true, available: 850n });
+  expect(await failing()).toEqual([]);
+});
+
+test('on a full disk new calls are refused at once, and what was done is settled when there is room', async () => {
+  let isFull = true;
+  const real = fs.write as unknown as (...args: unknown[]) => void;
+  let asked = () => {};
+  const wasAsked = new Promise<void>((resolve) => (asked = resolve));
+  vi.spyOn(fs, 'write').mockImplementation(((...args: unknown[]) => {
+    if (!isFull) return real(...args);
+    asked();
+    (args.at(-1) as Done)(failure('ENOSPC'));
+  }) as never);
+  const settled = settle('held', 60n);
+  await wasAsked;
+  for (const id of ['one', 'two', 'three'])
+    await expect(lock(id, 10n)).rejects.toMatchObject({ name: 'LedgerUnavailable', cause: { full: true } });
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 900n, locked: 100n });
+  expect(await foundAfterCrash()).toBe(900n);
+  isFull = false;
+  expect(await settled).toMatchObject({ ok: true, charged: 60n });
+  expect(await lock('one', 10n)).toEqual({ ok: true, available: 930n });
+  expect(await failing()).toEqual([]);
+  await restart();
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 930n, locked: 10n });
+});
+
+test('where no segment can be begun nothing is answered as done, until one can', async () => {
+  const folder = join(dataDir, 'ledger');
+  failNext('fdatasync', [failure('EIO')], () => fs.renameSync(folder, `${folder}-gone`));
+  const begun = vi.spyOn(fs.promises, 'rm');
+  let isDone = false;
+  const waiting = settle('held', 60n).finally(() => (isDone = true));
+  // The second attempt to begin one: the first has failed.
+  await vi.waitFor(() => expect(begun.mock.calls.length).toBeGreaterThan(1), { timeout: 10_000 });
+  expect(isDone).toBe(false);
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 900n, locked: 100n });
+  fs.renameSync(`${folder}-gone`, folder);
+  expect(await waiting).toMatchObject({ ok: true, charged: 60n });
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 940n, locked: 0n });
+  expect(await failing()).toEqual([]);
+});
