@@ -186,7 +186,7 @@ describe('a signature of EVM', () => {
           if (inRange) expect(one && Buffer.from(one).toString('hex')).toBe(two && Buffer.from(two).toString('hex'));
         },
       ),
-      { numRuns: RUNS * 5 },
+      { numRuns: RUNS * 15 },
     );
     expect(found).toBeGreaterThan(0);
   });
