@@ -7,11 +7,11 @@ process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 
 /**
- * Files with a worker of their own. They measure or change what belongs to a whole process (memory, handles, signals), or are mostly processes of their own.
+ * Files with a worker of their own. They measure or change what belongs to a whole process (memory, handles, its clock).
  * All others leave nothing behind that the next file could notice, so a worker runs them one after the other without loading the gateway anew for each.
  */
 const ALONE = [
-  'test/{bench,cli,examples,support-tests}/**/*.test.ts',
+  'test/bench/**/*.test.ts',
   'test/a2a/faults/nothing-is-left.test.ts',
   'test/mcp/faults/{connections-are-cut,soak}.test.ts',
   'test/spine/{kill-nine,slow-readers,soak}.test.ts',

@@ -66,7 +66,7 @@ async function call(index: number, stream: boolean): Promise<Answer> {
       stream,
     }),
     reset: true,
-    headersTimeout: 2_000,
+    headersTimeout: atThisLoad(2_000),
   });
   // Ids begin with what is random of their process.
   const process = String(response.headers['x-generation-id']).slice(0, -6);
@@ -107,7 +107,7 @@ test(
       await until(
         async () => (await callAllAgain()).every(({ status }) => status === 200),
         'all can be called',
-        10_000,
+        atThisLoad(10_000),
       );
       const backMs = performance.now() - begun;
       await until(() => children(gateway.pid).length === 2, 'it is replaced');

@@ -1,7 +1,8 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { READY } from './dial-in.ts';
+import { PROGRAM } from './gateway.ts';
 import { createKeeper } from './server-process.ts';
 import { DOMAIN, solanaWallet, type TestWallet } from './wallets.ts';
 
@@ -22,8 +23,6 @@ export interface ProvideProcess {
   stop(): Promise<void>;
 }
 
-const PROGRAM = resolve(import.meta.dirname, '../../src/main.ts');
-
 /**
  * Starts it with a wallet of its own and waits until calls can come. `services` are the blocks of its file;
  * upstream keys come from TEST_UPSTREAM_KEY.
@@ -42,7 +41,7 @@ export async function startProvide(options: {
   writeFileSync(file, `${router}${options.services}`);
   const process_ = keeper.start({
     file: process.execPath,
-    args: [PROGRAM, 'provide', '--config', file, '--log-level', 'debug'],
+    args: [...PROGRAM, 'provide', '--config', file, '--log-level', 'debug'],
     cwd: home,
     env: {
       PATH: process.env['PATH'],

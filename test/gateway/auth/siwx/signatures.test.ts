@@ -187,7 +187,7 @@ describe('a signature of EVM', () => {
           if (inRange) expect(one && Buffer.from(one).toString('hex')).toBe(two && Buffer.from(two).toString('hex'));
         },
       ),
-      { numRuns: RUNS * 5 },
+      { numRuns: Math.max(RUNS * 5, 180) },
     );
     expect(found).toBeGreaterThan(0);
   });
