@@ -5,14 +5,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ServerProcess } from '../support/server-process.ts';
 import { chat, makePlace, type Place } from './tollgate.ts';
 
 let place: Place;
-beforeEach(async () => {
+const arrange = async () => {
   place = await makePlace();
-});
-afterEach(() => place.clear());
+};
+const clear = () => place.clear();
 
 const dev = async () => (await place.read('dev.json')) as { base_url: string; api_key: string; admin_key: string };
 const balance = async () => {
@@ -32,9 +33,13 @@ async function wordsOf(command: string): Promise<string[]> {
   return stdout.split('\0').slice(0, -1);
 }
 
-describe('tollgate start', () => {
+describe('tollgate start, in one directory again and again', () => {
+  let gateway: ServerProcess;
+  beforeAll(arrange);
+  afterAll(clear);
+
   it('prints calls that work when pasted, and writes the same for programs', async () => {
-    const gateway = await place.gateway(['start']);
+    gateway = await place.gateway(['start']);
     const output = gateway.output();
     const { base_url, api_key, admin_key } = await dev();
     expect(output).toContain(`${base_url}/api/v1`);
@@ -76,13 +81,24 @@ describe('tollgate start', () => {
     expect(output).toMatch(/ Models +demo\/sage .*\n +Tools +demo\/toolbox .*\n +Agents +demo\/croupier /);
   });
 
+  it('says what to do when its port is taken or its data in use', async () => {
+    const { port } = new URL((await dev()).base_url);
+    const taken = await place.run(['start'], { PORT: port, TOLLGATE_DATA: join(place.dir, 'other') });
+    expect(taken.code).toBe(1);
+    expect(taken.output).toContain(`--port ${Number(port) + 1}`);
+    const locked = await place.run(['start']);
+    expect(locked.code).toBe(1);
+    expect(locked.output).toContain('is open in another tollgate process');
+    expect(gateway.exitCode).toBeNull();
+    expect(await place.read('gateway.json')).toMatchObject({ pid: gateway.pid });
+  });
+
   it('keeps its key and grants the play money once', async () => {
-    const first = await place.gateway(['start']);
     const before = await dev();
     await (await chat(before, {})).text();
-    first.signal('SIGTERM');
-    await first.exited;
-    await place.gateway(['start']);
+    gateway.signal('SIGTERM');
+    await gateway.exited;
+    gateway = await place.gateway(['start']);
     expect((await dev()).api_key).toBe(before.api_key);
     const { balance_micro_usdc: left } = await balance();
     expect(left).toBeGreaterThan(9_900_000);
@@ -90,18 +106,22 @@ describe('tollgate start', () => {
   });
 
   it('makes a new key when the old one works no more', async () => {
-    const first = await place.gateway(['start']);
     const before = await dev();
-    first.signal('SIGTERM');
-    await first.exited;
+    gateway.signal('SIGTERM');
+    await gateway.exited;
     const [key] = JSON.parse((await place.run(['key', 'list', 'dev', '--json'])).stdout) as { hash: string }[];
     expect((await place.run(['key', 'disable', 'dev', key!.hash.slice(0, 10)])).code).toBe(0);
-    await place.gateway(['start']);
+    gateway = await place.gateway(['start']);
     expect((await dev()).api_key).not.toBe(before.api_key);
     const now = await dev();
     expect((await chat(now, {})).status).toBe(200);
     expect((await chat({ ...now, api_key: before.api_key }, {})).status).toBe(401);
   });
+});
+
+describe('tollgate start', () => {
+  beforeEach(arrange);
+  afterEach(clear);
 
   it("adds a file's services to the demo", async () => {
     await writeFile(
@@ -115,19 +135,6 @@ describe('tollgate start', () => {
     };
     expect(data.map(({ id }) => id).sort()).toEqual(['demo/echo', 'demo/sage', 'mine/one']);
     expect(gateway.output()).not.toContain('the-key-of-mine');
-  });
-
-  it('says what to do when its port is taken or its data in use', async () => {
-    const gateway = await place.gateway(['start']);
-    const { port } = new URL((await dev()).base_url);
-    const taken = await place.run(['start'], { PORT: port, TOLLGATE_DATA: join(place.dir, 'other') });
-    expect(taken.code).toBe(1);
-    expect(taken.output).toContain(`--port ${Number(port) + 1}`);
-    const locked = await place.run(['start']);
-    expect(locked.code).toBe(1);
-    expect(locked.output).toContain('is open in another tollgate process');
-    expect(gateway.exitCode).toBeNull();
-    expect(await place.read('gateway.json')).toMatchObject({ pid: gateway.pid });
   });
 
   it('offers a provider that it finds, and routes to it only when told', async () => {

@@ -50,15 +50,16 @@ test('twenty clients that do not read hold up their providers, not our memory', 
   const used = memoryUsed();
   const body = ask('hello', { model: 'test/long', max_tokens: TOKENS, stream: true });
   readers = await Promise.all(Array.from({ length: 20 }, () => postLazily(spine.origin, spine.key, body)));
-  // Until no provider gets rid of another byte.
-  for (let sent = 0; sent === 0 || sent !== firehose.sent.bytes;) {
+  // Until no provider gets rid of another byte, however seldom this process has its turn.
+  let sent = 0;
+  for (let still = 0; still < 3; still = sent > 0 && sent === firehose.sent.bytes ? still + 1 : 0) {
     sent = firehose.sent.bytes;
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    await new Promise((resolve) => setTimeout(resolve, 100));
   }
   expect(firehose.sent).toMatchObject({ finished: 0, left: 0 });
   // Clients and provider included, which are in this process too. The replies are 960 MiB. What is dropped is freed
   // a little later.
-  await expect.poll(() => memoryUsed() - used, { timeout: 5_000 }).toBeLessThan(20 * MIB);
+  await expect.poll(() => memoryUsed() - used, { timeout: 60_000 }).toBeLessThan(20 * MIB);
 
   // Who reads after all gets everything and pays for it.
   const [patient, ...others] = readers;
@@ -70,7 +71,7 @@ test('twenty clients that do not read hold up their providers, not our memory', 
   for (const { socket } of others) socket.destroy();
   await spine.quiet();
   // The provider hears of it a turn of the event loop later.
-  await expect.poll(() => firehose.sent, { timeout: 5_000 }).toMatchObject({ finished: 1, left: 19 });
+  await expect.poll(() => firehose.sent, { timeout: 60_000 }).toMatchObject({ finished: 1, left: 19 });
   const paid = before.available - (await spine.balance()).available;
   expect(paid).toBeGreaterThan(whole + 19n * BigInt(MIB / 8 / 4));
   expect(paid).toBeLessThan(whole + 19n * BigInt((2 * REPLY_BYTES) / 4));

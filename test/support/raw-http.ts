@@ -19,8 +19,8 @@ export async function openSocket(origin: string): Promise<Socket> {
 }
 
 /**
- * Sends these bytes and reads the first answer: to the end of its body where it has a length or none at all, else until the server
- * closes.
+ * Sends these bytes and reads the first answer: to the end of its body where it has a length or none at all, else
+ * until the server closes.
  */
 export async function sendRaw(origin: string, bytes: string | Uint8Array): Promise<RawAnswer> {
   const socket = await openSocket(origin);

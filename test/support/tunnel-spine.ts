@@ -106,7 +106,7 @@ export async function startTunnelSpine(toml = '', options: Omit<SpineOptions, 't
 }
 
 /** Resolves when the condition holds; with how long that took, in milliseconds. */
-export async function until(condition: () => boolean | Promise<boolean>, ms = 15_000): Promise<number> {
+export async function until(condition: () => boolean | Promise<boolean>, ms = 60_000): Promise<number> {
   const begun = performance.now();
   while (!(await condition())) {
     if (performance.now() - begun > ms) throw new Error(`not within ${ms} ms: ${condition.toString()}`);

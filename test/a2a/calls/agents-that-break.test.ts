@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { heldBy, MESSAGE_PRICE, refusalOf, REST, RPC, useCallsWorld } from './support/calls-world.ts';
 import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-served.ts';
 
@@ -157,6 +157,7 @@ test('a stream that is cut, at whatever point: its task goes on, and is charged 
         await expect(stream.next()).rejects.toThrow('the task goes on');
         expect((await calls.talk(url).get(id)).state).toBe('working');
         expect(await calls.locked()).toBe(MESSAGE_PRICE);
+        await calls.lookSoon();
         await calls.world.spine.quiet();
       }),
     ).toBe(MESSAGE_PRICE);
@@ -200,6 +201,7 @@ test('events without end are ended by the clock of the call, and their task by w
     await calls.spent(async () => {
       const stream = await calls.talk(url).stream('work');
       await expect(stream.rest()).rejects.toThrow('the task goes on');
+      await calls.lookSoon();
       await calls.world.spine.quiet();
       expect(heldBy(await calls.talk(url).call('GetTask', { id: 'endless' }))['id']).toBe('endless');
     }),
@@ -216,28 +218,33 @@ test('an agent that says nothing is given up when the time of the call is over',
   ).toBe(0n);
 });
 
-test('an event that is too large, and does not end, ends the stream and its task', async () => {
-  const { url } = await serveRaw(calls.world, (exchange) => {
-    if (exchange.request.method === 'GetTask') return exchange.result(taskResult('large', 'COMPLETED').task);
-    writeEvent(exchange, taskResult('large', 'WORKING'));
-    const text = 'x'.repeat(1024 * 1024);
-    exchange.response.write(
-      'data: {"jsonrpc":"2.0","id":1,"result":{"artifactUpdate":{"taskId":"large","artifact":{"artifactId":"a","parts":[{"text":"',
-    );
-    let open = true;
-    exchange.response.on('close', () => (open = false));
-    const push = () => {
-      if (open && !exchange.response.destroyed) exchange.response.write(text, () => setImmediate(push));
-    };
-    push();
+describe('where a call may last', () => {
+  // However slow the machine is, the bytes end this stream and not the clock.
+  const unhurried = useCallsWorld('[upstream]\nreply_bytes_max = 2097152\n');
+
+  test('an event that is too large, and does not end, ends the stream and its task', async () => {
+    const { url } = await serveRaw(unhurried.world, (exchange) => {
+      if (exchange.request.method === 'GetTask') return exchange.result(taskResult('large', 'COMPLETED').task);
+      writeEvent(exchange, taskResult('large', 'WORKING'));
+      const text = 'x'.repeat(1024 * 1024);
+      exchange.response.write(
+        'data: {"jsonrpc":"2.0","id":1,"result":{"artifactUpdate":{"taskId":"large","artifact":{"artifactId":"a","parts":[{"text":"',
+      );
+      let open = true;
+      exchange.response.on('close', () => (open = false));
+      const push = () => {
+        if (open && !exchange.response.destroyed) exchange.response.write(text, () => setImmediate(push));
+      };
+      push();
+    });
+    expect(
+      await unhurried.spent(async () => {
+        expect((await (await unhurried.talk(url).stream('work')).rest()).at(-1)).toMatchObject({
+          type: 'status',
+          state: 'canceled',
+        });
+        await unhurried.world.spine.quiet();
+      }),
+    ).toBe(MESSAGE_PRICE);
   });
-  expect(
-    await calls.spent(async () => {
-      expect((await (await calls.talk(url).stream('work')).rest()).at(-1)).toMatchObject({
-        type: 'status',
-        state: 'canceled',
-      });
-      await calls.world.spine.quiet();
-    }),
-  ).toBe(MESSAGE_PRICE);
 });

@@ -34,6 +34,7 @@ const LOOKING: Readonly<Record<string, (asked: Asked, finish: () => void) => Pro
   'the stream that the message was sent with': async () => {},
   'the gateway itself, which nobody asked': async (_asked, finish) => {
     finish();
+    await calls.lookSoon();
     await calls.world.spine.quiet();
   },
 };

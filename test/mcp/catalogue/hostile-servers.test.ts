@@ -31,7 +31,7 @@ describe('what a hostile server lists is cut', () => {
   });
 
   test('4 MiB are the most of one server, and 16 MiB of one provider', async () => {
-    const tools = Array.from({ length: 500 }, (_, i) => tool(`tool_${i}`, { description: 'x'.repeat(20_000) }));
+    const tools = Array.from({ length: 250 }, (_, i) => tool(`tool_${i}`, { description: 'x'.repeat(20_000) }));
     const { url } = await serveRaw((method) => (method === 'tools/list' ? toolsText(tools) : null));
     const offers = Array.from({ length: 6 }, (_, i) => toolOffer(url, { service: `acme/s${i}` }));
     const { catalogue } = await startCatalogue(offers, { concurrency: 1 });

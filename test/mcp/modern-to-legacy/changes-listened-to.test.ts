@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { META, MODERN } from '../../../src/mcp/wire/revisions.ts';
 import { startBridge, toReply, type Bridge, type Message } from './bridge.ts';
 import { startLegacyServer } from './legacy-server.ts';
@@ -89,6 +89,9 @@ test('a resource stays subscribed to while one of two wants it', async () => {
 });
 
 test('a server without a stream of its own acknowledges nothing, and the subscription ends', async () => {
+  // A stream that says nothing for a while is taken for open: here no time passes until the server has refused it.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
   const server = await startRawServer(() => '{}', {
     initialized:
       '{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"1"}}',

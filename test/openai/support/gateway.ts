@@ -212,7 +212,12 @@ export async function startGateway(options: GatewayOptions) {
         headers: { authorization: 'Bearer good', 'content-type': 'application/json', ...headers },
         body: typeof body === 'string' ? body : JSON.stringify(body),
       }),
-    close: () => server.close(),
+    close() {
+      const closed = server.close();
+      // A connection whose reply was read a moment ago is not idle yet, and would be kept for five seconds.
+      server.server.closeAllConnections();
+      return closed;
+    },
   };
 }
 

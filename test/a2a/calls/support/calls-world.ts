@@ -23,6 +23,8 @@ export const [RPC, LEGACY_RPC, REST, LEGACY_REST] = WIRES;
 /** What a message costs at agents that say nothing else, in micro-USD. */
 export const MESSAGE_PRICE = 1_000n;
 
+const LOOK_SOON = { name: 'test/look-soon', text: 'UPDATE tasks SET next_look_at = 0 WHERE ended_at IS NULL' };
+
 export interface CallsWorld {
   readonly world: AgentSpine;
   /** An agent of a provider of its own. */
@@ -33,6 +35,8 @@ export interface CallsWorld {
   spent(work: () => Promise<unknown>): Promise<bigint>;
   /** What is locked of the account. */
   locked(): Promise<bigint>;
+  /** The gateway's next look at each task is due at once, and not seconds later. */
+  lookSoon(): Promise<void>;
 }
 
 /** A gateway for the file that calls this. After every test nothing is locked and the books are in order. */
@@ -65,6 +69,7 @@ export function useCallsWorld(toml = '', options: Omit<SpineOptions, 'toml'> = {
       return before.available - (await spine.balance()).available;
     },
     locked: async () => (await world!.spine.balance()).locked,
+    lookSoon: async () => void (await world!.spine.app.database.query(LOOK_SOON)),
   };
 }
 
