@@ -146,12 +146,12 @@ function toCall(
     lendable: request.free ? 0n : lendable(served, budget),
     stickyKey: request.stickyKey,
     metadata: request.metadata,
-    ...(request.facts === undefined ? {} : { facts: request.facts }),
+    facts: request.facts,
     traceparent: request.traceparent,
     timeoutMs: request.timeoutMs ?? callTimeoutMs,
     wantsReceipt: request.wantsReceipt,
-    ...(request.payment ? { payment: request.payment } : {}),
-    ...(request.outlivesClient ? { outlivesClient: true } : {}),
+    payment: request.payment ?? null,
+    outlivesClient: request.outlivesClient ?? false,
   };
 }
 
