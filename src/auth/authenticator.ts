@@ -29,10 +29,10 @@ export interface Authenticator {
   /**
    * The caller: by a wallet's sign-in, else by an API key, else by an access token. `address` is the client's, for
    * counting failures. `calls`: see Pipeline.admit; elsewhere an agent that acts under a running call is refused with
-   * `permission_denied`. Throws or rejects with GatewayError `unauthorized`, in the same words for a key that is unknown,
-   * mistyped, revoked, disabled or expired; `rate_limit_exceeded` for a credential that is not known to be good, when
-   * too many from the address failed; as AccessTokens.verify does; with the database's error when a key had to be
-   * looked up and could not be.
+   * `permission_denied`. Throws or rejects with GatewayError `unauthorized`, in the same words for a key that is
+   * unknown, mistyped, revoked, disabled or expired; `rate_limit_exceeded` for a credential that is not known to be
+   * good, when too many from the address failed; as AccessTokens.verify does; with the database's error when a key had
+   * to be looked up and could not be.
    */
   readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
   readonly close: () => void;

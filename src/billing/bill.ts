@@ -328,7 +328,9 @@ async function settle<C>(
     usage: usageToText(end.usage ?? {}),
     detail: JSON.stringify({ ...end.detail, clientGone }),
   });
-  return { settlement: await resolutionOf(options.ledger, billable.id, result), before: !result.ok };
+  if (!result.ok) return { settlement: await resolutionOf(options.ledger, billable.id, result), before: true };
+  const { charged, fee, drawn, shortfall } = result;
+  return { settlement: { charged, fee, drawn, shortfall }, before: false };
 }
 
 /**

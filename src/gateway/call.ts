@@ -341,7 +341,7 @@ export interface Call {
    * Facts of the protocol about its request, as attributes of the call's span: `mcp.protocol.version`,
    * `jsonrpc.request.id`.
    */
-  readonly facts?: () => Readonly<Record<string, string>>;
+  readonly facts?: (() => Readonly<Record<string, string>>) | undefined;
   /** The consumer's W3C `traceparent` header, as it came. */
   readonly traceparent: string | null;
   /** Wall-clock limit of the whole call in milliseconds. */

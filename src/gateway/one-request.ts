@@ -33,11 +33,18 @@ class OneRequest implements Talk {
     if (this.#end !== null) return { done: true, value: this.#end };
     const reply = this.#reply ?? (await this.#begin());
     const reader = this.#reader!;
-    if (reader.finished) return this.#finish(reply, reader);
-    if (reader.kept !== undefined) await reply.memory?.keeps(reader.kept);
-    const chunks = await reply.read();
-    if (chunks === null) return this.#finish(reply, reader);
-    return { done: false, value: reader.data(chunks) ?? NOTHING };
+    if (!reader.finished) {
+      const room = reader.kept === undefined ? null : (reply.memory?.keeps(reader.kept) ?? null);
+      if (room !== null) await room;
+      const chunks = await reply.read();
+      if (chunks !== null) return { done: false, value: reader.data(chunks) ?? NOTHING };
+    }
+    const elsewhere = reader.endElsewhere?.() ?? null;
+    const end = elsewhere === null ? reader.end() : await elsewhere;
+    if (end.outcome !== 'over_cap') reply.discard();
+    if (!end.rest) return { done: true, value: end };
+    this.#end = end;
+    return { done: false, value: end.rest };
   }
 
   cut(cut: Cut): ReplyEnd | null {
@@ -66,14 +73,6 @@ class OneRequest implements Talk {
       request.memory?.release();
       this.#reader = null;
     }
-  }
-
-  async #finish(reply: UpstreamReply, reader: ReplyReader): Promise<Step> {
-    const end = (await reader.endElsewhere?.()) ?? reader.end();
-    if (end.outcome !== 'over_cap') reply.discard();
-    if (!end.rest) return { done: true, value: end };
-    this.#end = end;
-    return { done: false, value: end.rest };
   }
 }
 

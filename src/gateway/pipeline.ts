@@ -35,10 +35,10 @@ export interface Pipeline {
   count(caller: Caller, requests: number): Promise<void>;
   /**
    * Resolves the target to priced candidates and authorises the caller for them. `id` is of newCallId, where it had
-   * to be known before. While all providers are away it waits for one to return. Rejects with GatewayError
+   * to be known before. While all providers are away it waits for one to return. Throws or rejects with GatewayError
    * `invalid_model`, `permission_denied`, `no_provider_healthy`.
    */
-  prepare(request: CallRequest, id?: string): Promise<Call>;
+  prepare(request: CallRequest, id?: string): Call | Promise<Call>;
   /**
    * For doors that resolve a name before prepare: settles when it is known here if any gateway of the database
    * knows it. null where there is nothing to wait for.

@@ -24,15 +24,20 @@ export interface PrepareOptions {
 }
 
 /** See Pipeline.prepare. */
-export function createPrepare(options: PrepareOptions): (request: CallRequest, id?: string) => Promise<Call> {
-  return async (request, id = newCallId()) => {
-    const found = resolve(options, request);
-    const targets = found instanceof Promise ? await found : found;
-    const candidates = choose(options, request, targets);
-    const call = toCall(options, request, id, targets[0]!.service, candidates);
-    call.exchange.begin?.(call);
-    return call;
+export function createPrepare(options: PrepareOptions): (request: CallRequest, id?: string) => Call | Promise<Call> {
+  return (request, id = newCallId()) => {
+    const targets = resolve(options, request);
+    return targets instanceof Promise
+      ? targets.then((found) => prepared(options, request, id, found))
+      : prepared(options, request, id, targets);
   };
+}
+
+function prepared(options: PrepareOptions, request: CallRequest, id: string, targets: readonly Resolved[]): Call {
+  const candidates = choose(options, request, targets);
+  const call = toCall(options, request, id, targets[0]!.service, candidates);
+  call.exchange.begin?.(call);
+  return call;
 }
 
 /**
@@ -141,12 +146,12 @@ function toCall(
     lendable: request.free ? 0n : lendable(served, budget),
     stickyKey: request.stickyKey,
     metadata: request.metadata,
-    ...(request.facts === undefined ? {} : { facts: request.facts }),
+    facts: request.facts,
     traceparent: request.traceparent,
     timeoutMs: request.timeoutMs ?? callTimeoutMs,
     wantsReceipt: request.wantsReceipt,
-    ...(request.payment ? { payment: request.payment } : {}),
-    ...(request.outlivesClient ? { outlivesClient: true } : {}),
+    payment: request.payment ?? null,
+    outlivesClient: request.outlivesClient ?? false,
   };
 }
 

@@ -184,6 +184,7 @@ export async function openCall(
   callId: string,
   gone: Leaving,
 ): Promise<OpenedCall> {
-  const call = await pipeline.prepare(request, callId);
+  const prepared = pipeline.prepare(request, callId);
+  const call = prepared instanceof Promise ? await prepared : prepared;
   return { id: call.id, call, frames: pipeline.run(call, gone) };
 }

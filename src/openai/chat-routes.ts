@@ -86,7 +86,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config, speakers = () => NO_SPEAKERS, toolLoop = null, now } = deps;
   const { limits } = config;
   const schema = chatSchema(limits.messagesMax);
-  const read = createReadChat(payments, config, createCheck<ChatBody>(schema));
+  const readChat = createReadChat(payments, config, createCheck<ChatBody>(schema));
   const keepAlive = createKeepAlive(deps.keepAliveMs ?? KEEP_ALIVE_MS);
   const chooseChat = createOpenChat({ pipeline, config, speakers, toolLoop });
   const serve = createServe({ idempotency: deps.idempotency, payments });
@@ -165,7 +165,8 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       },
       async (request, reply) => {
         const admission = admissionOf(request);
-        const chat = await read(request.body ?? EMPTY, request.headers, admission.caller);
+        const read = readChat(request.body ?? EMPTY, request.headers, admission.caller);
+        const chat = read instanceof Promise ? await read : read;
         try {
           await serve(asked(request, reply, admission, chat));
         } catch (error) {
@@ -179,26 +180,29 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   };
 }
 
-type ReadChat = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller) => Promise<ChatRequest>;
+type ReadChat = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller) => ChatRequest | Promise<ChatRequest>;
 
-/** Reads and checks a request. It throws GatewayError for what is wrong with it. */
+/** Reads and checks a request. It throws or rejects with GatewayError for what is wrong with it. */
 function createReadChat(
   payments: Payments,
   { limits, webhooks }: ChatDeps['config'],
   check: (value: unknown) => ChatBody,
 ): ReadChat {
-  return async (bytes, headers, admitted) => {
+  return (bytes, headers, admitted) => {
+    const understood = (parsed: unknown): ChatRequest | Promise<ChatRequest> => {
+      refuseLookAlikes(parsed);
+      const body = withMaxCost(check(withModel(parsed)), headers['x-max-cost']);
+      refusePlugins(body);
+      if (webhooks?.allowPrivate === false) refusePrivateMedia(body);
+      const ownKey = idempotencyKeyIn(headers);
+      const bodyHash = () => hash('sha256', bytes);
+      const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
+      const of = (caller: Caller) => ({ body, caller, payment, key: requestKey(caller, payment, ownKey), bodyHash });
+      return payment === null ? of(admitted) : paidCaller(payments, admitted, payment).then(of);
+    };
     refuseEncoding(headers['content-encoding']);
-    const parsed = await readJson(bytes, limits);
-    refuseLookAlikes(parsed);
-    const body = withMaxCost(check(withModel(parsed)), headers['x-max-cost']);
-    refusePlugins(body);
-    if (webhooks?.allowPrivate === false) refusePrivateMedia(body);
-    const ownKey = idempotencyKeyIn(headers);
-    const bodyHash = () => hash('sha256', bytes);
-    const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
-    const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
-    return { body, caller, payment, key: requestKey(caller, payment, ownKey), bodyHash };
+    const parsed = readJson(bytes, limits);
+    return parsed instanceof Promise ? parsed.then(understood) : understood(parsed);
   };
 }
 

@@ -73,7 +73,7 @@ export function toCall(
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(stream, context),
-    ...(context.payment ? { payment: context.payment } : {}),
+    payment: context.payment ?? null,
   };
   return { request: capCost(request, maxCostOf(body)), exchange };
 }

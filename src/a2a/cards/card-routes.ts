@@ -154,8 +154,9 @@ function cardConstraint(): Parameters<FastifyInstance['addConstraintStrategy']>[
       if (value !== true) throw new TypeError(`${CONSTRAINT} is true or absent`);
     },
     deriveConstraint: ({ url = '' }: { readonly url?: string | undefined }) => {
-      const path = url.split('?', 1)[0]!;
-      return CARD_FILES.some((file) => path.endsWith(file)) || undefined;
+      const query = url.indexOf('?');
+      const end = query === -1 ? url.length : query;
+      return CARD_FILES.some((file) => url.endsWith(file, end)) || undefined;
     },
   } as Parameters<FastifyInstance['addConstraintStrategy']>[0];
 }

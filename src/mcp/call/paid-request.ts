@@ -23,14 +23,14 @@ interface PaidMeta {
  * request to a payment, since all of them are one call. Throws GatewayError `invalid_request`,
  * `service_unavailable`.
  */
-export type ReadPaid = (caller: Caller, target: string, own: PaidMeta) => Promise<PaidRequest>;
+export type ReadPaid = (caller: Caller, target: string, own: PaidMeta) => PaidRequest | Promise<PaidRequest>;
 
 export function createReadPaid(payments: Payments): ReadPaid {
-  return async (caller, target, { message, payment: said, idempotencyKey }) => {
+  return (caller, target, { message, payment: said, idempotencyKey }) => {
     if (!payments.open || said === undefined || message.method !== 'tools/call') return { caller, payment: null };
     const payment = paymentOf(said, `params._meta["${X402.payment}"]`, () =>
       keyedRequest(requestDigest(target, message, false), idempotencyKey),
     );
-    return { caller: await paidCaller(payments, caller, payment), payment };
+    return paidCaller(payments, caller, payment).then((paying) => ({ caller: paying, payment }));
   };
 }

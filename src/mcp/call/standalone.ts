@@ -78,7 +78,8 @@ export function createStandalone({ runTurn, readPaid, seals, receipts }: Standal
     if (client === 'bare' && asked.method === 'ping')
       return answer.end(`{"jsonrpc":"2.0","id":${asked.idText},"result":{}}`, 200);
     const own = ownMeta(asked, headers, receipts);
-    const { caller, payment } = await readPaid(context.caller, service, own);
+    const paid = readPaid(context.caller, service, own);
+    const { caller, payment } = paid instanceof Promise ? await paid : paid;
     const continued = openState(seals, caller, asked);
     if (continued === 'unknown') {
       const text =

@@ -67,7 +67,7 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
     metadata: null,
     traceparent: request.traceparent,
     wantsReceipt: request.wantsReceipt,
-    ...(request.payment ? { payment: request.payment } : {}),
+    payment: request.payment ?? null,
     ...(message.method === 'subscriptions/listen' ? { timeoutMs: LISTEN_CALL_MS } : {}),
   };
   return capCost(asked, request.cap ?? null);

@@ -159,8 +159,8 @@ const ASCII = /^[\0-\x7f]*$/;
  * `lettersMax` of them.
  */
 export function foldName(name: string, lettersMax = 64): string {
-  const known = name.length <= lettersMax ? FOLDED.get(name) : undefined;
-  if (known !== undefined) return known;
+  const known = FOLDED.get(name);
+  if (known !== undefined) return known.length > lettersMax ? '' : known;
   if (name.length > FOLDED_CHARS_MAX) return '';
   // NFKC makes up to 18 characters of one, and is not asked of long texts.
   if (name.length > lettersMax && hasMoreLetters(name, lettersMax)) return '';

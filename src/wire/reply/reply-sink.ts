@@ -24,9 +24,10 @@ type Headers = Readonly<Record<string, string | number>>;
 const NO_HEADERS = (): Headers => ({});
 
 /**
- * Writes past Fastify, straight to the socket. `common` gives headers that the head gets beside its own. `onGone` is called when the client leaves before the end. One that
+ * Writes past Fastify, straight to the socket. `onGone` is called when the client leaves before the end. One that
  * stays, but takes nothing for `stallMs` while bytes wait for it, is cut off: else it could read all but the end of
- * a reply and hold its settlement up until the lock expires, or leave a reply that has ended in memory.
+ * a reply and hold its settlement up until the lock expires, or leave a reply that has ended in memory. `common`
+ * gives headers that the head gets beside its own.
  */
 export function createHttpSink(
   reply: FastifyReply,
