@@ -64,11 +64,16 @@ export function learnTemplate(
   return null;
 }
 
-const formOf = (head: string, tail: string, nextHead: string): ChunkForm => ({
-  head: Buffer.from(head),
-  tail: Buffer.from(tail),
-  between: Buffer.from(tail + nextHead),
-});
+/** One piece of memory for each: an open stream keeps its forms. */
+function formOf(head: string, tail: string, nextHead: string): ChunkForm {
+  const between = Buffer.from(tail + nextHead);
+  const headBytes = Buffer.byteLength(head);
+  return {
+    head: between.subarray(between.length - headBytes),
+    tail: between.subarray(0, Buffer.byteLength(tail)),
+    between,
+  };
+}
 
 function endOfString(text: string, from: number): number {
   let i = from;

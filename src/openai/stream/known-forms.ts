@@ -29,6 +29,8 @@ interface KnownForms {
 export function createKnownForms(tally: OutputTally): KnownForms {
   const templates: ChunkTemplate[] = [];
   let credit = LEARN_CREDIT;
+  /** The first chunk names the role, and is mostly the only one of its form. A stream that is open may have no other. */
+  let isFirst = true;
   let events = 0;
   let latest: ChunkTemplate | null = null;
   /** Events of the latest form in a row. As many again are looked for at once: forms that take turns cost no more. */
@@ -72,7 +74,9 @@ export function createKnownForms(tally: OutputTally): KnownForms {
       return start;
     },
     learn(text, chunk) {
-      if (credit === 0) return;
+      const wasFirst = isFirst;
+      isFirst = false;
+      if (credit === 0 || wasFirst) return;
       const field = varyingField(chunk);
       if (!field) return;
       credit--;
