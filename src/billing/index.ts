@@ -19,7 +19,7 @@ export {
 } from './bill.ts';
 export { type Conclude, createConclude } from './conclude.ts';
 export { expireAll, expireOrphans } from './expire-all.ts';
-export { compareJournal, journalHead, type JournalHead } from './journal-head.ts';
+export { compareJournal, hasOldBooks, journalHead, type JournalHead } from './journal-head.ts';
 export { createLedger } from './ledger-create.ts';
 export type { LedgerBatch } from './ledger-engine.ts';
 export { EMBEDDED_CHAIN } from './ledger-sqlite.ts';

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { decodeRecord, OPENING, type LogHead, type LogRecord } from './record.ts';
-import { compressedPath, listSegments, readSegment, type Segment } from './segments.ts';
+import { compressedPath, listSegments, readSegment, sizeOf, type Segment } from './segments.ts';
 
 /** The log has something else than it must have. `message` names the file, the place and what to do. */
 export class LogCorrupt extends Error {
@@ -85,6 +85,8 @@ function* pieces(folder: string, from: number, to: number): Generator<Piece> {
     if (end <= from || segment.start >= to) continue;
     const position = Math.max(from, segment.start);
     const bytes = bytesBetween(segment, position - segment.start, end - segment.start);
+    const known = segment.start + (bytes.byteLength === 0 ? sizeOf(segment) : end);
+    if (known < position) throw missing(folder, known, position);
     const isShort = position + bytes.byteLength < end;
     if (isShort && (next !== undefined || to !== Number.MAX_SAFE_INTEGER))
       throw missing(folder, position + bytes.byteLength, end);
