@@ -11,7 +11,7 @@ import { startPostgres } from '../test/support/postgres.ts';
  * PostgreSQL is that of DATABASE_URL (an empty database; it is written to), else one that is started for the run.
  * CPU is of this process, all threads; the server's own is not in it.
  */
-const CONCURRENCY = [1, 32, 512];
+const CONCURRENCY = (process.env['BENCH_CONCURRENT'] ?? '1,32,512').split(',').map(Number);
 const MEASURE_MS = Number(process.env['BENCH_MS'] ?? 4_000);
 const ACCOUNTS = 200;
 

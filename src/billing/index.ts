@@ -20,7 +20,7 @@ export {
 export { type Conclude, createConclude } from './conclude.ts';
 export type { Leaving } from './departure.ts';
 export { expireAll, expireOrphans } from './expire-all.ts';
-export { compareJournal, journalHead, type JournalHead } from './journal-head.ts';
+export { compareJournal, hasOldBooks, journalHead, type JournalHead } from './journal-head.ts';
 export { createLedger } from './ledger-create.ts';
 export type { LedgerBatch } from './ledger-engine.ts';
 export { EMBEDDED_CHAIN } from './ledger-sqlite.ts';

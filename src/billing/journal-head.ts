@@ -25,6 +25,13 @@ const NOTE = loadStatement(import.meta.url, './sql/note-log-position.sql');
 const POSITION = loadStatement(import.meta.url, './sql/log-position.sql');
 const FIND_RECORD = new URL('./find-record-program.ts', import.meta.url).href;
 
+/** True for an embedded database with books of before the log, whose log has not begun. */
+export async function hasOldBooks(database: OpenDatabase): Promise<boolean> {
+  if (database.engine !== 'sqlite') return false;
+  const [row] = await database.query(POSITION);
+  return row!['position'] === 0n && row!['n'] !== 0n;
+}
+
 /** The head of a chain now, to be kept outside of the database. */
 export async function journalHead(database: OpenDatabase, chain: string): Promise<JournalHead> {
   const statement = database.engine === 'sqlite' ? NOTE : CHAIN_HEAD;

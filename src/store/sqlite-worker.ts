@@ -1,6 +1,7 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort } from 'node:worker_threads';
 import type { Row, Statement, Step, Value } from './database.ts';
+import { compressClosed } from './log/compress.ts';
 import { followLog, type Follow, type Follower } from './log/follow.ts';
 import { shareProgress } from './log/shared-progress.ts';
 import type { LogStart } from './log/writer.ts';
@@ -166,6 +167,15 @@ async function startFollowing(log: string, writer: WriterSetup, database: Databa
       throw error;
     }
   };
+  let isCompressing = false;
+  const compress = () => {
+    if (isCompressing) return;
+    isCompressing = true;
+    // In the pool of threads. What fails is tried again at the next turn; until then the segment is plain.
+    void compressClosed(log, progress.followed)
+      .catch(() => {})
+      .finally(() => (isCompressing = false));
+  };
   const turn = () => {
     timer = undefined;
     try {
@@ -173,6 +183,7 @@ async function startFollowing(log: string, writer: WriterSetup, database: Databa
     } catch {
       // It is tried again; whoever asks for these tables meanwhile is told.
     }
+    compress();
     progress.sleep();
     if (progress.end > progress.followed && !progress.wake()) wake();
   };

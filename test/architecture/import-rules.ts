@@ -9,7 +9,7 @@ interface Room {
   readonly rooms: readonly string[];
   /** npm packages it may import; `@scope/*` stands for all of a scope. */
   readonly packages: readonly string[];
-  /** Rooms whose programs it starts as processes of their own: it names their files by path and imports none. */
+  /** Rooms whose programs it starts in processes or threads of their own: it names their files by path and imports none. */
   readonly starts?: readonly string[];
 }
 
@@ -42,7 +42,8 @@ const MIDDLE = [
  * list. A room that is not here may not exist.
  */
 export const ROOMS: Readonly<Record<string, Room>> = {
-  store: { rooms: [], packages: ['pg', 'ioredis'] },
+  // In the database's thread it starts what brings the ledger's tables up to the log.
+  store: { rooms: [], packages: ['pg', 'ioredis'], starts: ['billing'] },
   wire: { rooms: [], packages: ['fastify'] },
   billing: { rooms: ['store'], packages: [] },
   chains: {

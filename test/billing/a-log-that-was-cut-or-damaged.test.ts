@@ -100,3 +100,16 @@ test('a damaged record is refused, unless it is the last', { timeout: 3_600_000 
     }
   }
 });
+
+test('a log that ends before what the tables have followed is refused', { timeout: 3_600_000 }, async () => {
+  const dataDir = mkdtempSync(join(home, 'followed-'));
+  cpSync(filled, dataDir, { recursive: true });
+  await (await openDatabase({ dataDir })).close();
+  const whole = readFileSync(segmentOf(dataDir));
+  for (const offset of offsets()) {
+    writeFileSync(segmentOf(dataDir), whole.subarray(0, offset));
+    await expect(openDatabase({ dataDir }), `${offset} bytes`).rejects.toThrow(
+      `has no bytes ${offset} to ${whole.byteLength}, which the database knows of`,
+    );
+  }
+});

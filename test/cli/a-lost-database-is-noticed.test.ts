@@ -94,7 +94,7 @@ describe('the embedded database', { timeout: 120_000 }, () => {
     await place.run(['account', 'list']);
     await truncate(segment, size - 1);
     const says = new RegExp(`The log in .*ledger has no bytes \\d+ to ${size}, which the database knows of`);
-    for (const args of EVERY)
+    for (const args of [['serve'], ['account', 'list']])
       expect(await place.run(args)).toMatchObject({ code: 1, output: expect.stringMatching(says) });
     await rm(path('ledger'), { recursive: true });
     expect(await place.run(['account', 'list'])).toMatchObject({

@@ -3,6 +3,7 @@ import {
   audit,
   compareJournal,
   EMBEDDED_CHAIN,
+  hasOldBooks,
   journalHead,
   type AuditCheck,
   type AuditOptions,
@@ -66,7 +67,22 @@ export async function openJournaled({
     );
   const journal = await watchJournal({ config, database, now, onError });
   opened.defer(() => journal.close());
+  await auditOldBooks(database, logger);
   return { database, journal };
+}
+
+/**
+ * A directory of before the ledger's log is taken over as it is: its tables are the books until the log begins. They
+ * are audited once, so that what differs is known to be of before.
+ */
+async function auditOldBooks(
+  database: OpenDatabase,
+  logger: { warn(fields: object, text: string): void },
+): Promise<void> {
+  if (!(await hasOldBooks(database))) return;
+  const { ok, checks } = await audit(database, { overdueMs: null });
+  const failed = checks.filter((check) => !check.ok).map(({ name, detail }) => ({ check: name, detail }));
+  if (!ok) logger.warn({ failed }, 'the books differ, from before the ledger had its log: see `tollgate audit`');
 }
 
 async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch> {

@@ -68,8 +68,9 @@ export function followLog(options: FollowOptions): Follow {
   applyAll(replayed(folder, head));
   progress.end = head.position;
   progress.followed = head.position;
+  const last = listSegments(folder).at(-1);
   return {
-    start: { folder, head, segment: listSegments(folder).at(-1)?.start ?? null },
+    start: { folder, head, segment: last === undefined || last.isCompressed ? null : last.start },
     catchUp() {
       const to = progress.end;
       if (to > head.position) applyAll(readRecords(folder, head, to, true));

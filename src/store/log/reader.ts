@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { decodeRecord, OPENING, type LogHead, type LogRecord } from './record.ts';
-import { listSegments, readSegment, type Segment } from './segments.ts';
+import { compressedPath, listSegments, readSegment, sizeOf, type Segment } from './segments.ts';
 
 /** The log has something else than it must have. `message` names the file, the place and what to do. */
 export class LogCorrupt extends Error {
@@ -78,29 +78,35 @@ function* recordsOf({ bytes, position, segment }: Piece, from: LogHead, trusted:
 /** The bytes of each segment between two positions. */
 function* pieces(folder: string, from: number, to: number): Generator<Piece> {
   const segments = listSegments(folder);
+  if (segments.length > 0 && segments[0]!.start > from) throw missing(folder, from, segments[0]!.start);
   for (const [index, segment] of segments.entries()) {
     const next = segments[index + 1];
     const end = Math.min(to, next?.start ?? Number.MAX_SAFE_INTEGER);
     if (end <= from || segment.start >= to) continue;
     const position = Math.max(from, segment.start);
     const bytes = bytesBetween(segment, position - segment.start, end - segment.start);
+    const known = segment.start + (bytes.byteLength === 0 ? sizeOf(segment) : end);
+    if (known < position) throw missing(folder, known, position);
     const isShort = position + bytes.byteLength < end;
     if (isShort && (next !== undefined || to !== Number.MAX_SAFE_INTEGER))
       throw missing(folder, position + bytes.byteLength, end);
     yield { segment, position, bytes, isLast: next === undefined };
   }
-  if (segments.length > 0 && segments[0]!.start > from) throw missing(folder, from, segments[0]!.start);
 }
 
-const READ_MAX = 1 << 30;
+/** Bytes that are read at once. */
+const READ_BYTES = 1 << 22;
 
 function bytesBetween(segment: Segment, from: number, to: number): Buffer {
   if (segment.isCompressed) return readSegment(segment).subarray(from, to);
-  const file = openSync(segment.path, 'r');
+  const file = openPlain(segment.path);
+  // It was compressed since the folder was read.
+  if (file === null)
+    return readSegment({ ...segment, path: compressedPath(segment.path), isCompressed: true }).subarray(from, to);
   try {
     const parts: Buffer[] = [];
     for (let at = from; at < to;) {
-      const part = Buffer.allocUnsafe(Math.min(to - at, READ_MAX, 1 << 22));
+      const part = Buffer.allocUnsafe(Math.min(to - at, READ_BYTES));
       const count = readSync(file, part, 0, part.byteLength, at);
       if (count === 0) break;
       parts.push(part.subarray(0, count));
@@ -109,6 +115,15 @@ function bytesBetween(segment: Segment, from: number, to: number): Buffer {
     return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
   } finally {
     closeSync(file);
+  }
+}
+
+function openPlain(path: string): number | null {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
   }
 }
 

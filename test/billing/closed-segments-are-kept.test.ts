@@ -1,0 +1,81 @@
+import { cpSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { audit as Audit, createLedger as CreateLedger, Ledger } from '#billing';
+import { createMutant, type Mutant } from '../support/mutant.ts';
+import { newDataDirectory } from '../support/data-directory.ts';
+
+let mutant: Mutant;
+let store: typeof import('#store');
+let billing: { createLedger: typeof CreateLedger; audit: typeof Audit };
+/** Segments of a few records, so that there are many. */
+beforeAll(async () => {
+  mutant = createMutant([
+    {
+      file: 'src/store/log/segments.ts',
+      find: 'SEGMENT_BYTES = 64 * 1024 * 1024',
+      put: 'SEGMENT_BYTES = 3_000',
+    },
+  ]);
+  store = (await import(mutant.url('src/store/index.ts'))) as typeof store;
+  billing = (await import(mutant.url('src/billing/index.ts'))) as typeof billing;
+});
+afterAll(() => mutant.dispose());
+
+const credit = (ledger: Ledger, id: string) =>
+  ledger.transfer({ id, from: 'treasury:test', to: 'escrow:a', amount: 1n, memo: 'x'.repeat(200) });
+const segments = (dataDir: string) => readdirSync(join(dataDir, 'ledger')).sort();
+
+test('closed segments are compressed, and the audit, a restart and a copy read them', { timeout: 60_000 }, async () => {
+  const dataDir = newDataDirectory();
+  const database = await store.openDatabase({ dataDir });
+  const ledger = await billing.createLedger({ database });
+  for (let turn = 0; turn < 60; turn += 1) expect(await credit(ledger, `${turn}`)).toEqual({ ok: true });
+  const isPlain = (name: string) => name.endsWith('.log');
+  await expect.poll(() => segments(dataDir).filter(isPlain), { timeout: 30_000 }).toHaveLength(1);
+  expect(segments(dataDir).filter((name) => name.endsWith('.log.zst')).length).toBeGreaterThan(3);
+  expect((await billing.audit(database)).checks.filter(({ ok }) => !ok)).toEqual([]);
+
+  // A copy while it runs: the tables first, then the log, as the documentation says.
+  const copy = newDataDirectory();
+  await database.query({ name: 'back-up', text: `VACUUM INTO '${join(copy, 'copied.db')}'` });
+  expect(await credit(ledger, 'after the tables')).toEqual({ ok: true });
+  cpSync(join(dataDir, 'ledger'), join(copy, 'ledger'), { recursive: true });
+  cpSync(join(copy, 'copied.db'), join(copy, 'tollgate.db'));
+  expect(await credit(ledger, 'after the copy')).toEqual({ ok: true });
+  await ledger.close();
+  await database.close();
+
+  const restored = await store.openDatabase({ dataDir: copy });
+  const again = await billing.createLedger({ database: restored });
+  expect(await again.balance('escrow:a')).toEqual({ available: 61n, locked: 0n });
+  expect(await credit(again, '3')).toMatchObject({ reason: 'duplicate' });
+  expect(await credit(again, 'after the tables')).toMatchObject({ reason: 'duplicate' });
+  expect(await credit(again, 'after the copy')).toEqual({ ok: true });
+  const report = await billing.audit(restored);
+  expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
+  expect(report.totals.operations).toBe(62);
+  await restored.close();
+  for (const folder of [dataDir, copy]) rmSync(folder, { recursive: true });
+});
+
+test('tables without the log that they have followed are refused', async () => {
+  const dataDir = newDataDirectory();
+  const database = await store.openDatabase({ dataDir });
+  const ledger = await billing.createLedger({ database });
+  for (let turn = 0; turn < 30; turn += 1) await credit(ledger, `${turn}`);
+  await database.close();
+  const [first] = segments(dataDir);
+  rmSync(join(dataDir, 'ledger', first!));
+  // A start reads from where the tables are; the audit reads everything.
+  const opened = await store.openDatabase({ dataDir });
+  const { checks } = await billing.audit(opened);
+  expect(checks.find(({ name }) => name === 'hash chains')).toMatchObject({
+    ok: false,
+    detail: expect.stringMatching(/The log in .*ledger has no bytes 0 to \d+/),
+  });
+  await opened.close();
+  rmSync(join(dataDir, 'ledger'), { recursive: true });
+  await expect(store.openDatabase({ dataDir })).rejects.toThrow(/has no bytes .* which the database knows of/);
+  rmSync(dataDir, { recursive: true });
+});
