@@ -10,5 +10,6 @@ export function requestIdOf(headers: IncomingHttpHeaders): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && PRINTABLE.test(given)
     ? given
-    : `${prefix}${(counter++).toString(36).padStart(6, '0')}`;
+    : // Joined, as V8 writes an object with a concatenated text in it to JSON at half the speed.
+      [prefix, (counter++).toString(36).padStart(6, '0')].join('');
 }
