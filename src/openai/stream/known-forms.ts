@@ -29,7 +29,7 @@ interface KnownForms {
 export function createKnownForms(tally: OutputTally): KnownForms {
   const templates: ChunkTemplate[] = [];
   let credit = LEARN_CREDIT;
-  /** The first chunk names the role, and is mostly the only one of its form. A stream that is open may have no other. */
+  /** The first chunk names the role, and is mostly the only one of its form. */
   let isFirst = true;
   let events = 0;
   let latest: ChunkTemplate | null = null;

@@ -25,8 +25,8 @@ const ESCAPES = new Uint8Array(256);
 for (const escape of '"\\bfnrt') ESCAPES[escape.charCodeAt(0)] = 1;
 
 /**
- * What the provider has sent if its events have the form of the template. The whole run is compared with it by one
- * native call: one for each event took half of the time. All streams share it, as a run is read in one go.
+ * The bytes of a run whose events all have the form of the template. One native call compares the whole run with
+ * them: one for each event took half of the time. All streams share this memory, as a run is read in one go.
  */
 const expected = Buffer.allocUnsafeSlow(2 * RUN_BYTES_MAX);
 
@@ -107,7 +107,7 @@ function endsAlike(part: Buffer, bytes: Buffer, end: number): boolean {
 
 /** The inside of a JSON string. One object for all, as there is one for each event. */
 const text = {
-  /** Where its quote stands. */
+  /** The place of its quote. */
   end: 0,
   escapes: 0,
   /** All its bytes by OR: from 0x80 up where it is not ASCII. */
