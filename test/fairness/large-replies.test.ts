@@ -17,6 +17,8 @@ const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 /** By day the shapes that take longest to read; the deep run takes all. */
 const CHAT_SHAPES = DEEP ? Object.keys(CHAT_ANSWERS) : ['keys', 'too large'];
 const TOOL_SHAPES = DEEP ? Object.keys(TOOL_ANSWERS) : ['too many keys'];
+/** Each beside 24 replies of many megabytes. */
+const CALLS = DEEP ? 30 : 12;
 const WIDTH = 24;
 /** The longest that the event loop may be kept from everybody else. */
 const STALL_MS = 100;
@@ -106,7 +108,7 @@ async function beside({ path, direct, body, headers }: Asked): Promise<ReadonlyM
   ): Promise<{ readonly fare: Fare; readonly statuses: ReadonlyMap<number, number> }> => {
     greedy.postMessage({ url, key: greed, body, headers, width: WIDTH } satisfies CrowdOrder);
     await heard();
-    const fare = await bystand({ call });
+    const fare = await bystand({ call, calls: CALLS });
     greedy.postMessage('stop');
     return { fare, statuses: await heard<ReadonlyMap<number, number>>() };
   };
