@@ -56,7 +56,7 @@ const countInTables = () =>
 test('whoever asks for a table of the ledger sees all that is in the log', async () => {
   const COUNT = adHoc('SELECT COUNT(*) AS count FROM transfers');
   const ONE = adHoc('SELECT 1 AS count');
-  // The first transfer looked for its id, and so did the tables: a query without a name of theirs does not make them follow.
+  // A query that names none of these tables does not make them follow.
   await credit('one');
   await database.query(ONE);
   expect(countInTables()).toBe(0);

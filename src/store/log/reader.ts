@@ -50,8 +50,8 @@ export function* readToEnd(folder: string, from: LogHead): Generator<LogRecord, 
 }
 
 /**
- * Record `n` before the position `to`, its hash unchecked; null where it has no such record. Newest segments are looked at
- * first.
+ * Record `n` before the position `to`, its hash unchecked; null where it has no such record. The newest segments are
+ * looked at first.
  */
 export function findRecord(folder: string, n: number, to: number): LogRecord | null {
   for (const { start } of listSegments(folder).toReversed()) {
