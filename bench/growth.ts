@@ -46,6 +46,8 @@ async function run(dataDir: string, name: string, calls: number, keyed: boolean)
 }
 
 function bytesOf(dataDir: string): number {
-  const files = readdirSync(dataDir).filter((file) => file.startsWith('tollgate.db'));
+  const files = readdirSync(dataDir, { encoding: 'utf8', recursive: true }).filter((file) =>
+    /^(?:tollgate\.db|ledger\/)/.test(file),
+  );
   return files.reduce((sum, file) => sum + statSync(join(dataDir, file)).size, 0);
 }

@@ -13,7 +13,7 @@ export interface Engine {
   /** The hash chain of the journal that this writer goes on with. */
   readonly chain: string;
   begin(): Attempt;
-  /** The rows as they are now; null where there is none. Reject with DatabaseError. */
+  /** The rows as they are now; null where it has no such row. Reject with DatabaseError. */
   account(id: AccountName): Promise<AccountRow | null>;
   budget(id: string): Promise<BudgetRow | null>;
   /** True for errors after which the same group may be attempted again at once, because others were in the way. */

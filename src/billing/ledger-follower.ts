@@ -24,7 +24,7 @@ interface Resolution {
   readonly entry: SettleEntry | GiveBackEntry;
 }
 
-/** What records say of one lock. */
+/** All that some records say of one lock. */
 interface Told {
   made?: { readonly at: number; readonly entry: LockEntry };
   change?: ChangeEntry;

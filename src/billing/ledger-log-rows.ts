@@ -25,7 +25,7 @@ export type SettleEntry = readonly [
   kind: 'settle',
   id: string,
   account: string,
-  /** What the lock held: its amount less what it had lent. */
+  /** The lock held this: its amount less what it had lent. */
   held: string,
   price: string,
   provider: string,
@@ -48,14 +48,7 @@ export type GiveBackEntry = readonly [
 
 /** A lock gives back to its parent. */
 export type ReturnEntry = readonly [kind: 'return', id: string, account: string, amount: string, parent: string];
-export type TransferEntry = readonly [
-  kind: 'transfer',
-  id: string,
-  from: string,
-  to: string,
-  amount: string,
-  memo: string,
-];
+type TransferEntry = readonly [kind: 'transfer', id: string, from: string, to: string, amount: string, memo: string];
 /** A lock of an earlier record lent, got back, or is kept. */
 export type ChangeEntry = readonly [kind: 'change', id: string, lent: string, kept: 0 | 1, expiresAt: number];
 export type AccountEntry = readonly [kind: 'account', id: string, available: string, locked: string];

@@ -11,7 +11,7 @@ import { readAccount, readBudget } from './ledger-rows.ts';
 /** One writer at a time over all restarts, so one chain. */
 export const EMBEDDED_CHAIN = 'main';
 
-/** What the ledgers of one open database share. */
+/** The ledgers of one open database share this. */
 interface Shared {
   readonly memory: LedgerMemory;
   /** Ends when the group that is being written has ended. */

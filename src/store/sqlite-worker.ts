@@ -2,7 +2,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { parentPort } from 'node:worker_threads';
 import type { Row, Statement, Step, Value } from './database.ts';
 import { compressClosed } from './log/compress.ts';
-import { followLog, type Follow, type Follower } from './log/follow.ts';
+import { followLog, type Follower } from './log/follow.ts';
 import { shareProgress } from './log/shared-progress.ts';
 import type { LogStart } from './log/writer.ts';
 import { UNAVAILABLE } from './sqlite-codes.ts';
@@ -13,7 +13,7 @@ export interface ConnectionSetup {
   readonly path: string;
   /** Folder of the log that the tables follow. */
   readonly log: string;
-  /** What it takes to write; null opens a reader. */
+  /** null opens a reader. */
   readonly writer: WriterSetup | null;
 }
 
@@ -70,7 +70,7 @@ export interface Program {
 const BUSY = 5;
 /** SQLite's result code for a full disk. */
 const FULL = 13;
-/** How long records gather before the tables follow, in milliseconds: a large transaction costs less for each of them. */
+/** Records gather this many milliseconds before the tables follow: a large transaction costs less for each of them. */
 const GATHER_MS = 100;
 /** Tables that follow the log: whoever names one must see all that the log has. */
 const FOLLOWS = /\b(?:accounts|budgets|locks|transfers|journal|journal_batches|entries|ledger_log)\b/i;

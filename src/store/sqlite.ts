@@ -9,7 +9,7 @@ import { connect } from './sqlite-thread.ts';
 
 export interface SqliteDatabase extends Database {
   readonly engine: 'sqlite';
-  /** What the ledger writes. Its tables follow it, and whoever asks a statement about them sees all of it. */
+  /** The ledger writes it. Its tables follow, and a statement about them sees all that it has. */
   readonly log: LedgerLog;
   /**
    * Code that runs in the worker, next to the data. The module exports `run` (see Program), which is called inside one

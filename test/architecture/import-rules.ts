@@ -9,7 +9,7 @@ interface Room {
   readonly rooms: readonly string[];
   /** npm packages it may import; `@scope/*` stands for all of a scope. */
   readonly packages: readonly string[];
-  /** Rooms whose programs it starts in processes or threads of their own: it names their files by path and imports none. */
+  /** Rooms whose programs it starts, in processes or threads: it names their files by path and imports none. */
   readonly starts?: readonly string[];
 }
 

@@ -47,12 +47,12 @@ type Done = (error: Error | null, count?: number) => void;
 /** The next calls of a function of the file system fail, as many as there are errors; `first` happens before each. */
 function failNext(name: 'fdatasync' | 'ftruncate', errors: Error[], first?: () => void) {
   const real = fs[name] as (...args: unknown[]) => void;
-  return vi.spyOn(fs, name as 'fdatasync').mockImplementation(((...args: unknown[]) => {
+  return vi.spyOn(fs, name as 'fdatasync').mockImplementation((...args: unknown[]) => {
     const error = errors.shift();
     if (error === undefined) return real(...args);
     first?.();
     (args.at(-1) as Done)(error);
-  }) as never);
+  });
 }
 
 /** What another process would find now, as after a crash. */
@@ -131,11 +131,11 @@ test('on a full disk new calls are refused at once, and what was done is settled
   const real = fs.write as unknown as (...args: unknown[]) => void;
   let asked = () => {};
   const wasAsked = new Promise<void>((resolve) => (asked = resolve));
-  vi.spyOn(fs, 'write').mockImplementation(((...args: unknown[]) => {
+  vi.spyOn(fs, 'write').mockImplementation((...args: unknown[]) => {
     if (!isFull) return real(...args);
     asked();
     (args.at(-1) as Done)(failure('ENOSPC'));
-  }) as never);
+  });
   const settled = settle('held', 60n);
   await wasAsked;
   for (const id of ['one', 'two', 'three'])

@@ -13,7 +13,7 @@ export interface Follower {
   apply(prepare: Prepare, records: readonly LogRecord[]): void;
 }
 
-export interface Follow {
+interface Follow {
   /** How the log is gone on with. */
   readonly start: LogStart;
   /** Brings the tables up to the log's end as it is now. */
@@ -78,7 +78,7 @@ export function followLog(options: FollowOptions): Follow {
   };
 }
 
-/** What follows `from`; the last segment is cut where the last whole record ends. */
+/** The records after `from`; the last segment is cut where the last whole record ends. */
 function* replayed(folder: string, from: LogHead): Generator<LogRecord> {
   const end = yield* readToEnd(folder, from);
   const last = listSegments(folder).at(-1);

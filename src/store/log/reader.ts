@@ -49,7 +49,10 @@ export function* readToEnd(folder: string, from: LogHead): Generator<LogRecord, 
   return head;
 }
 
-/** Record `n` before the position `to`, its hash unchecked; null where there is none. Newest segments are looked at first. */
+/**
+ * Record `n` before the position `to`, its hash unchecked; null where it has no such record. The newest segments are
+ * looked at first.
+ */
 export function findRecord(folder: string, n: number, to: number): LogRecord | null {
   for (const { start } of listSegments(folder).toReversed()) {
     if (start >= to) continue;

@@ -6,7 +6,7 @@ const AWAKE = 4;
 const STATE = 5;
 
 /** `fine`; `late`: tried again later; `stopped`: somebody has to help, and nothing may be added meanwhile. */
-export type FollowState = 'fine' | 'late' | 'stopped';
+type FollowState = 'fine' | 'late' | 'stopped';
 const STATES: readonly FollowState[] = ['fine', 'late', 'stopped'];
 
 /** How far the log goes on disk, and how far the tables have followed it, between two threads without messages. */

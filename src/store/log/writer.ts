@@ -4,14 +4,14 @@ import { DatabaseError } from '../database.ts';
 import { encodeRecord, type LogHead } from './record.ts';
 import { SEGMENT_BYTES, segmentPath } from './segments.ts';
 
-/** Where a log is gone on with: after `head`, in the segment that begins at `segment`; null where there is none. */
+/** The end of a log: `head`, in the segment that begins at `segment`. null: no segment may be added to. */
 export interface LogStart {
   readonly folder: string;
   readonly head: LogHead;
   readonly segment: number | null;
 }
 
-export interface LogWriter {
+interface LogWriter {
   /** The end of what is on disk. */
   readonly head: LogHead;
   /**
