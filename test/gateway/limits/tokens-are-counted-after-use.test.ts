@@ -9,10 +9,10 @@ test('what a call used is taken from its key, and a key without tokens waits unt
   let at = 1_000_000;
   const limiter = createLocalLimiter({ now: () => at });
   expect(limiter.take('key', policy, one).tokens.remaining).toBe(599);
-  await spendTokens(limiter, 'key', policy, 400);
+  spendTokens(limiter, 'key', policy, 400);
   expect(limiter.check('key', policy, one).tokens.remaining).toBe(198);
   // More than is left: it was used all the same.
-  await spendTokens(limiter, 'key', policy, 5_000);
+  spendTokens(limiter, 'key', policy, 5_000);
   const refused = limiter.take('key', policy, one);
   expect(refused.allowed).toBe(false);
   expect(refused.requests.remaining).toBeGreaterThan(900);
