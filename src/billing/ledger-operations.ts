@@ -43,14 +43,16 @@ const BPS = 10_000;
 const BPS_WHOLE = BigInt(BPS);
 
 /**
- * Refuses what no caller may ask (RangeError, a mistake of the program): negative or absurd amounts, a transfer to
- * itself, a fee above 100 %, more lendable than locked.
+ * Refuses what no caller may ask (RangeError, a mistake of the program): negative or absurd amounts, parts of a
+ * millisecond, a transfer to itself, a fee above 100 %, more lendable than locked.
  */
 export function checkOperation({ kind, request }: Operation): void {
   if (request.id === '') throw new RangeError(`${kind} needs an id`);
   if (kind === 'lock') {
-    const { id, amount, lendable } = request;
+    const { id, amount, expiresAt, lendable } = request;
     checkAmount(kind, amount, 0n);
+    if (!Number.isSafeInteger(expiresAt))
+      throw new RangeError(`lock ${id} expires at ${expiresAt}; it must be whole epoch milliseconds`);
     if (lendable !== undefined && (lendable < 0n || lendable > amount))
       throw new RangeError(`lock ${id} has ${lendable} micro-USD lendable; it must be from 0 to its amount, ${amount}`);
   } else if (kind === 'transfer') {

@@ -151,7 +151,8 @@ export function toBillable(call: Call, graceMs: number): Billable {
     account: call.caller.account,
     quotes: call.candidates,
     budget: call.caller.key?.budget ?? null,
-    lockExpiresAt: call.startedAt + call.timeoutMs + graceMs + LOCK_MARGIN_MS,
+    // The time that is left to a call of a run has fractions of a millisecond.
+    lockExpiresAt: Math.ceil(call.startedAt + call.timeoutMs + graceMs + LOCK_MARGIN_MS),
     // Members that are undefined are left out.
     lockDetail: JSON.stringify({
       primitive: call.primitive,

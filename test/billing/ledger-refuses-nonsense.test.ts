@@ -41,6 +41,8 @@ describe.each(ENGINES)('%s', (name) => {
     await expect(ledger.settle({ ...settle, charge: -1n })).rejects.toThrow(RangeError);
     for (const feeBps of [-1, 10_001, 0.5, Number.NaN])
       await expect(ledger.settle({ ...settle, feeBps })).rejects.toThrow(RangeError);
+    for (const expiresAt of [1.5, Number.NaN, 2 ** 60])
+      await expect(ledger.lock({ ...lock, expiresAt })).rejects.toThrow(RangeError);
     await expect(ledger.lock({ ...lock, id: '' })).rejects.toThrow(RangeError);
     expect(await ledger.balance('escrow:a')).toEqual({ available: 1_000n, locked: 0n });
   });
