@@ -1,6 +1,6 @@
+import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
 import type { ReplyReader } from '#gateway';
 import { cutEnd, type ReplyContext } from './chat-end.ts';
-import { malformed, retryAfterOf, toFailure } from './chat-failure.ts';
 import { createCollector } from './chat-reply-collector.ts';
 import { partialReply } from './partial-reply.ts';
 import { endHere } from './whole-reply.ts';
@@ -33,21 +33,4 @@ export function createChatReplyReader(context: ReplyContext): ReplyReader {
     end: () => endHere(context, collected.take(), 'completion'),
     cut: (cut) => cutEnd(context, partialReply(context, collected.take()), cut),
   };
-}
-
-/**
- * Throws UpstreamFailure for a status that is neither success nor error, and for a compressed body, which was not
- * asked for.
- */
-export function checkHead(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
-  if (status >= 400) return;
-  if (status < 200 || status >= 300) throw malformed(`it answered with status ${status}`);
-  const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
-    throw malformed('it sent a compressed reply');
-}
-
-export function contentTypeOf(headers: Readonly<Record<string, string | string[] | undefined>>): string {
-  const type = headers['content-type'];
-  return typeof type === 'string' ? type.toLowerCase() : '';
 }
