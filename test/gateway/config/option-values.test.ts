@@ -359,6 +359,13 @@ const CASES = {
     is: 4096,
     fallback: 8 * 1024 * 1024,
   },
+  'upstream.images_reply_bytes_max': {
+    toml: '4096',
+    wrong: '1',
+    of: (c) => c.upstream.imagesReplyBytesMax,
+    is: 4096,
+    fallback: 64 * 1024 * 1024,
+  },
   'upstream.replies_bytes_max': {
     toml: '1048576',
     wrong: '1',
