@@ -8,8 +8,8 @@ import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
 
 /*
  * The promise of the whole: whatever the primitive and whatever the door, a call has the same effect on the ledger.
- * One list of scenarios, every door: the rows of design "one call, every protocol". All three primitives cost 1
- * micro-USD a reported token, and at most CAP.
+ * One list of scenarios, every door: the rows of design "one call, every protocol". All primitives cost 1 micro-USD a
+ * reported token, and at most CAP; an image costs as much as `USED` of them.
  */
 
 const CAP = 5_000n;
@@ -37,6 +37,16 @@ completion = 1
 model = "peer"
 api_base = "${modelUrl}"
 api_key = "k"
+
+[[images]]
+name = "${PEER}"
+display_name = "Peer: All"
+provider_name = "Peer"
+[images.pricing]
+generation = 0.001
+[images.params]
+model = "peer"
+api_base = "${modelUrl}"
 
 [[tools]]
 name = "${PEER}"
@@ -66,7 +76,7 @@ let lasting: Spine;
 beforeAll(async () => {
   provider = await startPeerProvider();
   // A failure of one scenario is not to cool the provider down for the next.
-  const upstream = `[upstream]\ncooldown_ms = 1\nreply_bytes_max = ${HUGE_BYTES / 4}\n`;
+  const upstream = `[upstream]\ncooldown_ms = 1\nreply_bytes_max = ${HUGE_BYTES / 4}\nimages_reply_bytes_max = ${HUGE_BYTES / 4}\n`;
   [spine, limited, lasting] = await Promise.all([
     startSpine({ toml: `${UNHURRIED}${upstream}call_timeout_ms = ${CALL_MS}\n${services(provider)}` }),
     startSpine({ toml: `[limits]\nrequests_per_minute = 1\nburst = 1\n${upstream}${services(provider)}` }),
@@ -146,7 +156,8 @@ describe.each(DOORS)('$name', (door) => {
     expect([paid, locked]).toEqual([0n, 0n]);
   });
 
-  // What a tool or an agent that answers at once gives is its answer: before that there is nothing to pay.
+  // What a tool or an agent that answers at once gives is its answer, and an image is whole or nothing: before that
+  // there is nothing to pay.
   const begun = door.primitive === 'model' ? CUT_COST : 0n;
 
   test('a call whose client left and whose provider goes on for ever costs what was produced', async () => {
@@ -161,14 +172,16 @@ describe.each(DOORS)('$name', (door) => {
     expect([paid, locked]).toEqual([begun, 0n]);
     expect(outcome!.kind).toBe(begun > 0n ? 'answered' : 'failed');
     if (begun > 0n) expect(outcome!.raw).toContain('longer than 1 s');
-    expect(await failures()).toBeLessThanOrEqual(before);
+    // Nobody else than its provider can be what an image waited for.
+    if (door.primitive !== 'image') expect(await failures()).toBeLessThanOrEqual(before);
   });
 
   test('a call whose reply is too large costs what was produced, and says so; its provider is not blamed', async () => {
     const before = await failures();
     const { outcome, paid, locked } = await callOnce(door, 'huge');
-    // Of a tool and an agent it is the answer itself that is too large.
-    expect([paid, locked]).toEqual([door.primitive === 'model' ? BigInt('did huge'.length) / 4n : CAP, 0n]);
+    // Of a tool and an agent it is the answer itself that is too large. An image has no part that could be given out.
+    const produced = { model: BigInt('did huge'.length) / 4n, image: 0n, tool: CAP, agent: CAP };
+    expect([paid, locked]).toEqual([produced[door.primitive], 0n]);
     expect(outcome!.raw).toMatch(/(larger|longer) than \d+ bytes/);
     expect(await failures()).toBeLessThanOrEqual(before);
   });

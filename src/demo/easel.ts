@@ -6,7 +6,9 @@ const IMAGES_MAX = 10;
 const EDGE_MAX = 4096;
 const SKIES = 64;
 
-/** Answers `POST /v1/images/generations`: each image is a tollgate in a landscape that the prompt and the seed choose. */
+/**
+ * Answers `POST /v1/images/generations`: each image is a tollgate in a landscape that the prompt and the seed choose.
+ */
 export function paintImages(body: unknown, created: number): object {
   if (!isObject(body)) throw new RequestError('The body must be a JSON object.', null);
   const { prompt, n = 1, size = '1024x1024', seed, response_format: format } = body;

@@ -46,8 +46,8 @@ const MCP_PATH = '/mcp';
 const AGENT_PATH = '/croupier';
 
 /**
- * Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, the list of models, images, an MCP
- * server, an A2A agent, and a health check.
+ * Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, the list of models, images, an
+ * MCP server, an A2A agent, and a health check.
  */
 export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoProvider> {
   const around = { now: options.now ?? Date.now, roll: options.roll ?? ((sides: number) => randomInt(1, sides + 1)) };

@@ -3,7 +3,7 @@ import { fileBytes, type FoundImage } from './reply/found-image.ts';
 import type { ImageTail } from './reply/image-reader.ts';
 
 /** Facts that an answer tells of itself. */
-export interface AnswerAbout {
+interface AnswerAbout {
   /** The id of the call. */
   readonly id: string;
   /** The name that was called. */
@@ -16,7 +16,7 @@ export interface AnswerAbout {
 }
 
 /** An answer that is written piece by piece. The images in it are the provider's own bytes. */
-export interface ImageAnswer {
+interface ImageAnswer {
   readonly headers: Readonly<Record<string, string | number>>;
   /** In bytes. */
   readonly length: number;

@@ -40,8 +40,8 @@ interface AgentPrice {
 }
 
 /**
- * USD per image; `resolutions` are the tiers that cost something else, `variants` the tiers in a quality (`1K/high`) that
- * do.
+ * USD per image; `resolutions` are the tiers that cost something else, `variants` the tiers in a quality (`1K/high`)
+ * that do.
  */
 export interface ImagePrice {
   readonly generation: number;

@@ -8,7 +8,7 @@ export interface FoundImage extends ImageHead {
 }
 
 /** Characters of base64 that are looked at in one turn. It takes about a millisecond. */
-export const TURN_CHARS = 1024 * 1024;
+const TURN_CHARS = 1024 * 1024;
 /** Characters of base64 that the head is read from. A JPEG may have much before its size. */
 const HEAD_CHARS = [4 * 1024, 1024 * 1024];
 const BASE64 = /^[A-Za-z0-9+/]*$/;

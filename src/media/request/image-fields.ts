@@ -2,11 +2,11 @@ import { MUST_BE, nameSchema, numberField, objectField, routingFields } from '#g
 
 /* The fields of requests for images. A field that is null counts as absent, as clients send both. */
 
-export const PROMPT_MAX = 32_000;
+const PROMPT_MAX = 32_000;
 export const IMAGES_MAX = 10;
 export const EDGE_MIN = 64;
 export const EDGE_MAX = 4096;
-export const SEED_MAX = 2_147_483_647;
+const SEED_MAX = 2_147_483_647;
 export const METADATA_BYTES_MAX = 4096;
 export const FORMATS = ['png', 'jpeg', 'webp'] as const;
 export type ImageFormat = (typeof FORMATS)[number];
@@ -42,33 +42,33 @@ const edgeField = (about: string) => ({
 const SIZE = '^(?:auto|[1-9][0-9]{1,3}x[1-9][0-9]{1,3})$';
 const MODEL_RIGHT = 'the name of an image model: 1 to 256 characters without control characters';
 
-export const sizeField = {
+const sizeField = {
   type: ['string', 'null'],
   pattern: SIZE,
   description: 'Width and height in one, such as `1024x1024`. `auto` leaves the size to the model.',
   [MUST_BE]: 'auto, or a width and a height such as 1024x1024',
 };
-export const modelField = {
+const modelField = {
   ...nameSchema,
   description:
     'The name of an image model, optionally with `:floor` (cheapest provider) or `:nitro` (fastest), or the direct form `<provider_pubkey>:<model_name>`.',
   [MUST_BE]: MODEL_RIGHT,
 };
-export const promptField = {
+const promptField = {
   type: 'string',
   minLength: 1,
   maxLength: PROMPT_MAX,
   description: 'What the image shows.',
   [MUST_BE]: `a string of 1 to ${PROMPT_MAX} characters`,
 };
-export const countField = integerField(1, IMAGES_MAX, 'Number of images. Default 1.');
+const countField = integerField(1, IMAGES_MAX, 'Number of images. Default 1.');
 export const formatField = oneOf(FORMATS, 'File format of the images.');
-export const seedField = integerField(-1, SEED_MAX, 'The same seed gives the same images. -1 for a new one each time.');
-export const userField = textField(
+const seedField = integerField(-1, SEED_MAX, 'The same seed gives the same images. -1 for a new one each time.');
+const userField = textField(
   1024,
   'Your identifier of the end user. The provider gets a digest of it that is different for each account.',
 );
-export const metadataField = objectField(
+const metadataField = objectField(
   `Key and value pairs for the logs, at most ${METADATA_BYTES_MAX} bytes as JSON. Not forwarded to the provider.`,
 );
 
