@@ -17,7 +17,7 @@ export function toPng({ width, height, palette, pixels }: Picture): Buffer {
   header.writeUInt32BE(height, 4);
   // Eight bits for each pixel, which is a place in the palette.
   header.set([8, 3], 8);
-  // Each row begins with its filter, which is none.
+  // Each row begins with its filter: 0 leaves the row as it is.
   const rows = Buffer.alloc((width + 1) * height);
   for (let y = 0; y < height; y += 1) rows.set(pixels.subarray(y * width, (y + 1) * width), y * (width + 1) + 1);
   return Buffer.concat([

@@ -27,7 +27,7 @@ export type Answer = (settled: SettledFrame, about: AnswerAbout) => ImageAnswer;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** What it cost, beside the images. */
+/** The cost, as both answers tell it. */
 function usageOf(settled: SettledFrame, images: number): Record<string, unknown> {
   const { charged, fee } = settled.settlement;
   return {

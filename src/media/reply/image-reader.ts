@@ -14,7 +14,7 @@ import type { ReplyEnd, ReplyReader } from '#gateway';
 import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts';
 import { bytesOfString, textOfString, withoutLongStrings } from './long-strings.ts';
 
-/** What the door writes the answer from, once it is settled. */
+/** The images of a settled call: a door writes its answer from them. */
 export interface ImageTail {
   readonly images: readonly FoundImage[];
   /** Of the provider's reply beside its images. Texts are short. */

@@ -2,9 +2,9 @@ import { malformed } from '#wire/replies';
 
 /** A JSON text without its long strings. */
 interface Outline {
-  /** The text with a short one in the place of each long string: `markOf` its position in `strings`. */
+  /** The text with a short mark in the place of each long string. */
   readonly json: Buffer;
-  /** What stood between the quotes, as it was written. */
+  /** The bytes between the quotes, as they were written. */
   readonly strings: readonly Buffer[];
 }
 

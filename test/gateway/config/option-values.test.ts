@@ -401,7 +401,6 @@ const OPTIONS = new Map(
 );
 
 const section = (key: OptionKey, value: string) => `[${key.split('.')[0]}]\n${key.split('.')[1]} = ${value}\n`;
-
 const textOf = ({ toml, text }: Case) => text ?? toml.replaceAll('"', '');
 
 const cases = Object.entries<Case>(CASES) as [OptionKey, Case][];
