@@ -1,4 +1,4 @@
-import { GatewayError, toHttpError } from '#wire';
+import { type GatewayError, toHttpError } from '#wire';
 
 interface MediaError {
   readonly status: number;
