@@ -39,11 +39,7 @@ export function createImageReader({ n, replyBytesMax }: ReaderContext): ReplyRea
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   let retryAfterS: number | undefined;
-  const read = () => {
-    const whole = Buffer.concat(chunks);
-    chunks.length = 0;
-    return readReply(whole, n);
-  };
+  const read = () => readReply(chunks, n);
 
   return {
     head(status, headers) {
@@ -90,8 +86,11 @@ async function inTurns<T>(work: Generator<void, T, undefined>): Promise<T> {
   }
 }
 
-/** Throws UpstreamFailure for a reply without an image. */
-function* readReply(bytes: Buffer, n: number): Generator<void, ReplyEnd, undefined> {
+/** Takes the chunks. Yields between pieces of work. Throws UpstreamFailure for a reply without an image. */
+function* readReply(chunks: Uint8Array[], n: number): Generator<void, ReplyEnd, undefined> {
+  const bytes = Buffer.concat(chunks);
+  chunks.length = 0;
+  yield;
   const outline = withoutLongStrings(bytes);
   yield;
   const reply = parseReply(outline.json);
