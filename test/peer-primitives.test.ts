@@ -8,8 +8,8 @@ import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
 
 /*
  * The promise of the whole: whatever the primitive and whatever the door, a call has the same effect on the ledger.
- * One list of scenarios, every door: the rows of design "one call, every protocol". All three primitives cost 1
- * micro-USD a reported token, and at most CAP.
+ * One list of scenarios, every door: the rows of design "one call, every protocol". All primitives cost 1 micro-USD a
+ * reported token, and at most CAP; an image costs as much as `USED` of them.
  */
 
 const CAP = 5_000n;
@@ -35,6 +35,16 @@ completion = 1
 model = "peer"
 api_base = "${modelUrl}"
 api_key = "k"
+
+[[images]]
+name = "${PEER}"
+display_name = "Peer: All"
+provider_name = "Peer"
+[images.pricing]
+generation = 0.001
+[images.params]
+model = "peer"
+api_base = "${modelUrl}"
 
 [[tools]]
 name = "${PEER}"
@@ -64,7 +74,7 @@ let lasting: Spine;
 beforeAll(async () => {
   provider = await startPeerProvider();
   // A failure of one scenario is not to cool the provider down for the next.
-  const upstream = `[upstream]\ncooldown_ms = 1\nreply_bytes_max = ${HUGE_BYTES / 4}\n`;
+  const upstream = `[upstream]\ncooldown_ms = 1\nreply_bytes_max = ${HUGE_BYTES / 4}\nimages_reply_bytes_max = ${HUGE_BYTES / 4}\n`;
   [spine, limited, lasting] = await Promise.all([
     startSpine({ toml: `${UNHURRIED}${upstream}call_timeout_ms = ${CALL_MS}\n${services(provider)}` }),
     startSpine({ toml: `[limits]\nrequests_per_minute = 1\nburst = 1\n${upstream}${services(provider)}` }),
@@ -125,7 +135,7 @@ async function callOnce(
 
 /**
  * What a model has said before its reply is cut, in bytes of text: a token for each four of them. What a tool or an
- * agent that answers at once gives is its answer: before that there is nothing to pay.
+ * agent that answers at once gives is its answer, and an image is whole or nothing: there is nothing to pay before.
  */
 const begunCost = (door: PeerDoor, text: string): bigint =>
   door.primitive === 'model' ? BigInt(`did ${text}`.length + 3) / 4n : 0n;
@@ -159,8 +169,9 @@ describe.each(DOORS)('$name', (door) => {
   test('a call whose reply is too large costs what was produced, and says so; its provider is not blamed', async () => {
     const before = await failures();
     const { outcome, paid, locked, begun } = await callOnce(door, 'huge');
-    // Of a tool and an agent it is the answer itself that is too large.
-    expect([paid, locked]).toEqual([door.primitive === 'model' ? begun : CAP, 0n]);
+    // Of a tool and an agent it is the answer itself that is too large. An image has no part that could be given out.
+    const produced = { model: begun, image: 0n, tool: CAP, agent: CAP };
+    expect([paid, locked]).toEqual([produced[door.primitive], 0n]);
     expect(outcome!.raw).toMatch(/(larger|longer) than \d+ bytes/);
     expect(await failures()).toBeLessThanOrEqual(before);
   });
@@ -266,7 +277,7 @@ describe('a call that the clock ends', () => {
     },
   );
 
-  test.concurrent.each(DOORS)(
+  test.concurrent.each(DOORS.filter(({ primitive }) => primitive !== 'image'))(
     '$name: costs what was produced, and says so; its provider is not blamed',
     async (door) => {
       const before = await failures();
@@ -280,6 +291,15 @@ describe('a call that the clock ends', () => {
 
   test.concurrent.each(DOORS)('$name: whose provider falls silent in the middle is free', async (door) => {
     const { outcome, paid, locked } = await callOnce(door, 'silent', { at: lasting });
+    expect(outcome?.kind).toBe('failed');
+    expect([paid, locked]).toEqual([0n, 0n]);
+  });
+});
+
+// Only the provider can be what an image waited for: it is held against it, so these calls come after the others.
+describe('a call for images that the clock ends', () => {
+  test.concurrent.each(DOORS.filter(({ primitive }) => primitive === 'image'))('$name: is free', async (door) => {
+    const { outcome, paid, locked } = await callOnce(door, 'endless');
     expect(outcome?.kind).toBe('failed');
     expect([paid, locked]).toEqual([0n, 0n]);
   });

@@ -6,6 +6,7 @@ import { createSessionStore } from '#tasks';
 import { createA2a, createCardOrigin, type A2a } from '#a2a';
 import { createMcp, oldTransport, type Mcp } from '#mcp';
 import { chatRoutes, createModelSpeaker } from '#openai';
+import { imageRoutes } from '#media';
 import { rpcRoutes } from '#rpc';
 import { VERSION } from '../version.ts';
 import type { Opened } from './foundation.ts';
@@ -133,6 +134,7 @@ async function mountDoors(doors: Doors, mcp: Mcp, a2a: A2a): Promise<void> {
     chatRoutes({ pipeline, idempotency, payments, config, speakers, toolLoop, now, onError, ...keepAlive }),
     { prefix },
   );
+  await server.register(imageRoutes({ pipeline, idempotency, payments, config, onError }), { prefix });
   await server.register(oauth.routes);
   await server.register(oldTransport);
   await server.register(oldTransport, { prefix });

@@ -105,6 +105,26 @@ function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly Servi
     ),
     {
       service: {
+        primitive: 'image',
+        name: 'demo/easel',
+        displayName: 'Demo: Easel',
+        providerName: 'Demo',
+        description: 'Paints a tollgate in a landscape that the prompt and the seed choose.',
+        rates: parseRates({ image: '0.002' }),
+        variants: { '2K': parseRates({ image: '0.004' }) },
+        media: {
+          upstreamModel: 'demo/easel',
+          supportedParams: ['seed'],
+          aspectRatios: [],
+          formats: ['png'],
+          resolutions: ['1K', '2K'],
+          durations: [],
+        },
+      },
+      target: { kind: 'http', url, apiKey: null },
+    },
+    {
+      service: {
         primitive: 'tool',
         name: FIRST_TOOL_CALL.service,
         displayName: 'Demo: Toolbox',

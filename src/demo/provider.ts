@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import type { Croupier } from './croupier.ts';
 import { croupierCard } from './croupier-card.ts';
 import { complete, deltaOf, messageOf, usageOf } from './completion.ts';
+import { paintImages } from './easel.ts';
 import { parseChatRequest, RequestError, type ChatRequest } from './request.ts';
 import type { Toolbox } from './toolbox.ts';
 
@@ -45,8 +46,8 @@ const MCP_PATH = '/mcp';
 const AGENT_PATH = '/croupier';
 
 /**
- * Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, the list of models, an MCP
- * server, an A2A agent, and a health check.
+ * Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, the list of models, images, an
+ * MCP server, an A2A agent, and a health check.
  */
 export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoProvider> {
   const around = { now: options.now ?? Date.now, roll: options.roll ?? ((sides: number) => randomInt(1, sides + 1)) };
@@ -91,6 +92,8 @@ async function handle(request: IncomingMessage, response: ServerResponse, paceMs
       data: DEMO_MODELS.map((id) => ({ id, object: 'model', created: 1_760_000_000, owned_by: 'tollgate-demo' })),
     });
   }
+  if (route === 'POST /v1/images/generations')
+    return sendJson(response, 200, paintImages(await readJson(request), Math.floor(Date.now() / 1000)));
   if (route !== 'POST /v1/chat/completions')
     return sendError(response, 404, 'not_found', `There is no ${route} here.`, null);
   const chat = parseChatRequest(await readJson(request));

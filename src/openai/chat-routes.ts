@@ -23,10 +23,12 @@ import {
   publicAddress,
   rateHeaders,
   readPayment,
+  recordReply,
   type Refusal,
   requestKey,
   type Speakers,
   tellPayment,
+  withModel,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import { refuseLookAlikes } from './request/acted-on.ts';
@@ -36,9 +38,7 @@ import { chatSchema, type ChatBody } from './request/chat-schema.ts';
 import { withMaxCost } from './request/max-cost.ts';
 import { refusePlugins } from './request/refuse-plugins.ts';
 import { refusePrivateMedia } from './request/media-hosts.ts';
-import { withModel } from './request/models-asked.ts';
 import { createOpenChat } from './open-chat.ts';
-import { recordReply } from './recorded-reply.ts';
 import type { ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 
 interface ChatDeps {

@@ -1,5 +1,13 @@
 /* What reading a reply needs. The thread that reads large ones loads no more of the room. */
 export { GatewayError } from './errors.ts';
 export { type JsonLimits, parseJson, TooMuchStructure } from './json-guard.ts';
+export {
+  checkHead,
+  contentTypeOf,
+  failedByItsOwnWords,
+  malformed,
+  retryAfterOf,
+  toFailure,
+} from './reply/provider-failure.ts';
 export { readElsewhere } from './reply/read-elsewhere.ts';
 export { tooLarge, UpstreamFailure } from './upstream-failure.ts';

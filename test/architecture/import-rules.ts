@@ -86,6 +86,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   openai: { rooms: [...PROTOCOL, 'wire/replies'], packages: ['fastify'] },
   mcp: { rooms: PROTOCOL, packages: ['fastify'] },
   a2a: { rooms: PROTOCOL, packages: ['fastify'] },
+  media: { rooms: [...PROTOCOL, 'wire/replies'], packages: ['fastify'] },
   rpc: { rooms: PROTOCOL, packages: ['fastify', 'json-rpc-2.0'] },
   // A proxy that a provider runs: it loads no gateway, no database and no chain.
   provide: { rooms: ['wire', 'config', 'network/tunnel'], packages: ['undici', 'bs58', 'ws', 'tweetnacl', 'viem'] },
@@ -93,7 +94,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   demo: { rooms: [], packages: ['@a2a-js/sdk', '@modelcontextprotocol/server'] },
   version: { rooms: [], packages: [] },
   app: {
-    rooms: [...MIDDLE, 'openai', 'mcp', 'a2a', 'rpc', 'provide', 'provide/wallet', 'version'],
+    rooms: [...MIDDLE, 'openai', 'mcp', 'a2a', 'media', 'rpc', 'provide', 'provide/wallet', 'version'],
     packages: ['fastify'],
   },
   cli: {

@@ -136,7 +136,7 @@ describe('an import that breaks the table is found', () => {
       'not a room of the import table',
     ],
     ['src stands alone', 'src/store/x.ts', `import '../../test/support/postgres.ts';`, 'leads out of src'],
-    ['an alias exists', 'src/openai/x.ts', `import { a } from '#media';`, 'no such alias'],
+    ['an alias exists', 'src/openai/x.ts', `import { a } from '#medium';`, 'no such alias'],
     [
       'only the edges read the environment',
       'src/gateway/x.ts',

@@ -78,7 +78,9 @@ describe('tollgate start, in one directory again and again', () => {
       result: { kind: 'task', status: { state: 'completed' }, metadata: { 'tollgate/generation': { cost: '0.002' } } },
     });
     expect(answers[3]).toMatch(/2d6: \d \+ \d = \d+".*demo\/sage: /);
-    expect(output).toMatch(/ Models +demo\/sage .*\n +Tools +demo\/toolbox .*\n +Agents +demo\/croupier /);
+    expect(output).toMatch(
+      / Models +demo\/sage .*\n +Images +demo\/easel\n +Tools +demo\/toolbox .*\n +Agents +demo\/croupier /,
+    );
   });
 
   it('says what to do when its port is taken or its data in use', async () => {

@@ -12,6 +12,7 @@ const PAGES = [
   'README.md',
   'docs/a2a.md',
   'docs/configuration.md',
+  'docs/image-calls.md',
   'docs/json-rpc.md',
   'docs/mcp.md',
   'docs/providers.md',

@@ -26,7 +26,7 @@ export interface PeerOutcome {
 /** One way to a primitive: a protocol's own door, or a bridge. */
 export interface PeerDoor {
   readonly name: string;
-  readonly primitive: 'model' | 'tool' | 'agent';
+  readonly primitive: 'model' | 'tool' | 'agent' | 'image';
   call(call: PeerCall): Promise<PeerOutcome>;
 }
 
@@ -68,6 +68,33 @@ function chatDoor(name: string, primitive: PeerDoor['primitive'], model: string)
         return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
       const said = (json as unknown as { choices: { message: { content: string } }[] }).choices[0]!.message.content;
       return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said, raw };
+    },
+  };
+}
+
+/** Five images at most, of which the provider makes as many as it is told to. */
+const imagesOf = (text: string) => ({ model: PEER, prompt: text, n: 5 });
+
+/** What the images of an answer say, in what the provider made of the prompt. */
+function saidOfImages(json: unknown): string {
+  const { images, data } = json as Partial<Record<'images' | 'data', { revised_prompt: string }[]>>;
+  return (images ?? data ?? []).map(({ revised_prompt: said }) => said).join('');
+}
+
+/** Either door of images. */
+function imageDoor(name: string, path: string): PeerDoor {
+  return {
+    name,
+    primitive: 'image',
+    async call(call) {
+      const { response, raw, json } = await post(call, path, imagesOf(call.text), {
+        ...(call.once ? { 'idempotency-key': call.once } : {}),
+        ...(call.receipt ? { 'x-receipt': '1' } : {}),
+      });
+      const id = response.headers.get('x-generation-id');
+      if (response.status !== 200)
+        return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
+      return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said: saidOfImages(json), raw };
     },
   };
 }
@@ -211,6 +238,7 @@ function rpcDoor(
       if (primitive === 'tool') return toolOutcome(json, raw, response.status);
       if (primitive === 'agent') return agentOutcome(json, raw, response.status);
       const { id, receipt } = told(result['_meta']);
+      if (primitive === 'image') return { kind: 'answered', id, receipt, said: saidOfImages(result), raw };
       const { choices } = result as { choices: { message: { content: string } }[] };
       return { kind: 'answered', id, receipt, said: choices[0]!.message.content, raw };
     },
@@ -229,6 +257,9 @@ export const DOORS: readonly PeerDoor[] = [
     max_tokens: 5_000,
     messages: [{ role: 'user', content: text }],
   })),
+  imageDoor('images', '/api/v1/image/generate'),
+  imageDoor('images as OpenAI has them', '/api/v1/images/generations'),
+  rpcDoor('JSON-RPC images/generate', 'image', 'images/generate', ({ text }) => imagesOf(text)),
   rpcDoor('JSON-RPC tools/call', 'tool', 'tools/call', ({ text }) => ({
     service: PEER,
     name: 'do',

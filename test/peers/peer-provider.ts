@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /**
- * What the one provider of the table does, in the words that it is sent; each of its three primitives does the same.
+ * What the one provider of the table does, in the words that it is sent; each of its primitives does the same.
  */
 export type Deed = 'complete' | 'no-usage' | 'slow' | 'error' | 'hang' | 'over' | 'huge' | 'endless' | 'silent';
 
@@ -28,7 +28,7 @@ export interface PeerProvider {
   close(): Promise<void>;
 }
 
-/** A model, an MCP server and an A2A agent in one process, on a real socket. */
+/** A model, an image model, an MCP server and an A2A agent in one process, on a real socket. */
 export async function startPeerProvider(): Promise<PeerProvider> {
   let calls = 0;
   const waiting = new Map<string, () => void>();
@@ -65,6 +65,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, came: 
   const chunks: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
   const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
+  if (request.url === '/v1/images/generations') return images(body, response, json, came);
   if (request.url === '/v1/chat/completions') return model(body, response, json, came);
   const { id, method, params } = body as { id: unknown; method: string; params: Record<string, unknown> };
   const result = (value: unknown) => void json(200, { jsonrpc: '2.0', id, result: value });
@@ -160,6 +161,24 @@ async function perform(
       return null;
   }
 }
+
+/** Completion tokens and images cost the same: one image for each `USED`. */
+async function images(
+  { prompt }: Record<string, unknown>,
+  response: ServerResponse,
+  json: (status: number, body: unknown) => unknown,
+  came: (text: string) => void,
+): Promise<void> {
+  const text = prompt as string;
+  const done = await perform(text, response, came);
+  if (done === null) return;
+  const image = { b64_json: SMALLEST_PNG, revised_prompt: `did ${text}` };
+  // One more than is asked for is past the budget.
+  const data = Array.from({ length: Math.min(6, (done.used ?? 0) / USED) }, () => image);
+  json(200, { created: 1, data, ...(done.padding ? { padding: done.padding } : {}) });
+}
+
+const SMALLEST_PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 async function model(
   body: Record<string, unknown>,

@@ -13,6 +13,15 @@ const TIERS_MAX = 32;
 const tierFault = (tier: string) =>
   /^[A-Za-z0-9]{1,16}$/.test(tier) && !isPrototypeName(tier) ? null : 'is not written like 1K';
 
+const QUALITIES = ['low', 'medium', 'high', 'standard', 'hd'];
+
+const variantFault = (variant: string) => {
+  const [tier = '', quality = '', ...rest] = variant.split('/');
+  return rest.length === 0 && tierFault(tier) === null && QUALITIES.includes(quality)
+    ? null
+    : `is not written like 1K/high, with a quality of ${QUALITIES.join(', ')}`;
+};
+
 const offer = {
   ...COMMON_OPTIONS,
   ...MEDIA_OPTIONS,
@@ -35,6 +44,13 @@ const offer = {
     meaning: 'Prices of resolution tiers that cost something else than `generation`.',
     entries: { fault: tierFault, value: price(IMAGE_PRICE), max: TIERS_MAX },
   }),
+  'pricing.variants': tableOption({
+    takes: 'table of tiers with a quality, such as `1K/high`, with USD per image',
+    optional: 'none',
+    meaning:
+      'Prices of images of a tier in a quality that cost something else than the tier. Where there are some, a request may name only these qualities.',
+    entries: { fault: variantFault, value: price(IMAGE_PRICE), max: TIERS_MAX },
+  }),
   'params.model': UPSTREAM_MODEL,
 };
 
@@ -46,18 +62,20 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
   offer,
   target,
   toService(values, complain) {
-    const tiers = Object.keys(values['pricing.resolutions']);
+    const priced = Object.keys(values['pricing.resolutions']);
+    const withQuality = Object.keys(values['pricing.variants']);
+    const tiers = [...new Set([...priced, ...withQuality.map((name) => name.split('/', 1)[0]!)])];
     const { resolutions } = values;
     for (const tier of tiers)
       if (resolutions.length > 0 && !resolutions.includes(tier))
         complain(
-          `pricing.resolutions.${tier}`,
+          priced.includes(tier) ? `pricing.resolutions.${tier}` : 'pricing.variants',
           'is not in resolutions',
           `one of ${resolutions.join(', ')}, or add it there`,
         );
     return {
       rates: { image: values['pricing.generation'] },
-      variants: ratesByName(values['pricing.resolutions'], 'image'),
+      variants: ratesByName({ ...values['pricing.resolutions'], ...values['pricing.variants'] }, 'image'),
       media: {
         upstreamModel: values['params.model'],
         supportedParams: values.supported_params,
@@ -76,8 +94,15 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
     resolutions: media.resolutions,
     pricing: {
       generation: perUnit(rates.image ?? 0n),
-      ...(Object.keys(variants).length === 0 ? {} : { resolutions: perUnitByName(variants, 'image') }),
+      ...tableOf('resolutions', variants, (name) => !name.includes('/')),
+      ...tableOf('variants', variants, (name) => name.includes('/')),
     },
     params: { model: media.upstreamModel },
   }),
 });
+
+/** The prices of those variants, under the name that the block has for them. */
+function tableOf(table: string, variants: ImageService['variants'], of: (name: string) => boolean) {
+  const named = Object.fromEntries(Object.entries(variants).filter(([name]) => of(name)));
+  return Object.keys(named).length === 0 ? {} : { [table]: perUnitByName(named, 'image') };
+}

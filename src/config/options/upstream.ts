@@ -29,6 +29,12 @@ export const UPSTREAM = {
     default: 8 * MIB,
     meaning: 'Largest reply of a provider, or event of one that is streamed.',
   }),
+  images_reply_bytes_max: whole({
+    min: KIB,
+    max: 1024 * MIB,
+    default: 64 * MIB,
+    meaning: 'Largest reply of a provider with images, which are in base64.',
+  }),
   replies_bytes_max: whole({
     min: MIB,
     max: 64 * 1024 * MIB,

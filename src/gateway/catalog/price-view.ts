@@ -39,10 +39,14 @@ interface AgentPrice {
   readonly nested_max?: number;
 }
 
-/** USD per image; `resolutions` are the tiers that cost something else. */
+/**
+ * USD per image; `resolutions` are the tiers that cost something else, `variants` the tiers in a quality (`1K/high`)
+ * that do.
+ */
 export interface ImagePrice {
   readonly generation: number;
   readonly resolutions?: Readonly<Record<string, number>>;
+  readonly variants?: Readonly<Record<string, number>>;
 }
 
 /**
@@ -114,8 +118,14 @@ function viewAgentPrice({ price, priceCap, agent }: Priced): AgentPrice {
 }
 
 export function viewImagePrice({ price, variants }: Priced): ImagePrice {
-  const tiers = Object.entries(variants);
-  return { generation: usd(price, 'image'), ...(tiers.length === 0 ? {} : { resolutions: byName(tiers, 'image') }) };
+  const all = Object.entries(variants);
+  const tiers = all.filter(([name]) => !name.includes('/'));
+  const qualities = all.filter(([name]) => name.includes('/'));
+  return {
+    generation: usd(price, 'image'),
+    ...(tiers.length === 0 ? {} : { resolutions: byName(tiers, 'image') }),
+    ...(qualities.length === 0 ? {} : { variants: byName(qualities, 'image') }),
+  };
 }
 
 const WITH_AUDIO = '+audio';

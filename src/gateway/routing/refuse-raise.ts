@@ -14,7 +14,7 @@ type RaisedCall = Pick<CallRequest, 'operation' | 'capped' | 'budget' | 'prefere
  */
 export function refuseRaise(offer: Offer, call: RaisedCall, rates: Rates, now: () => number): void {
   const { raised } = offer;
-  const { operation = null, capped = typeof call.budget === 'bigint', preferences } = call;
+  const { operation = variantOf(offer, rates), capped = typeof call.budget === 'bigint', preferences } = call;
   const { maxPrice } = preferences;
   if (raised === undefined || capped || raised.until <= now()) return;
   const { was } = raised;
@@ -39,6 +39,12 @@ export function refuseRaise(offer: Offer, call: RaisedCall, rates: Rates, now: (
     `${offer.provider.name} raised the price of ${offer.service}: ${words.join(', ')}. Until ${new Date(raised.until).toISOString()} it is called only with max_cost (or the header x-max-cost): the most USD that the call may cost`,
     { param: 'max_cost' },
   );
+}
+
+/** The part of the offer whose rates these are; null where they are its own. */
+function variantOf({ price, variants }: Offer, rates: Rates): string | null {
+  if (rates === price.rates) return null;
+  return Object.keys(variants).find((name) => variants[name]!.rates === rates) ?? null;
 }
 
 const UNITS: Readonly<Partial<Record<Meter, string>>> = { prompt: ' per 1M tokens', completion: ' per 1M tokens' };

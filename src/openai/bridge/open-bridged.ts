@@ -10,13 +10,16 @@ import {
   openCall,
   type Pipeline,
   type Provider,
+  sessionAsked,
   type Speaker,
   type Talk,
+  toPreferences,
+  wantsReceipt,
 } from '#gateway';
 import { maxCostOf } from '../request/max-cost.ts';
 import type { OpenChat, ReplyAbout } from '../chat-reply.ts';
 import type { ChatBody } from '../request/chat-schema.ts';
-import { sessionOf, toPreferences, wantsReceipt, type ChatContext } from '../chat-to-call.ts';
+import type { ChatContext } from '../chat-to-call.ts';
 import { chatFrames } from './chat-frames.ts';
 import { refuseUnsupported } from './refuse-unsupported.ts';
 import { toAsk } from './to-ask.ts';
@@ -39,7 +42,7 @@ export function openBridged(
   refuseUnsupported(body);
   const ask = toAsk(body, {
     primitive: speaker.primitive,
-    session: ownSession(context.caller, sessionOf(body, context.headers)),
+    session: ownSession(context.caller, sessionAsked(body, context.headers)),
     limits,
   });
   const maxCost = maxCostOf(body);

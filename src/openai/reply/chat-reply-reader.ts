@@ -1,7 +1,7 @@
 import type { UpstreamFailure } from '#wire';
+import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { cutEnd, type ReplyContext } from './chat-end.ts';
-import { malformed, retryAfterOf, toFailure } from './chat-failure.ts';
 import { Collector } from './chat-reply-collector.ts';
 import { partialReply } from './partial-reply.ts';
 import { endHere } from './whole-reply.ts';
@@ -52,21 +52,4 @@ export class ChatReplyReader implements ReplyReader {
   cut(cut: Cut): ReplyEnd {
     return cutEnd(this.#context, partialReply(this.#context, this.#collected.take()), cut);
   }
-}
-
-/**
- * Throws UpstreamFailure for a status that is neither success nor error, and for a compressed body, which was not
- * asked for.
- */
-export function checkHead(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
-  if (status >= 400) return;
-  if (status < 200 || status >= 300) throw malformed(`it answered with status ${status}`);
-  const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
-    throw malformed('it sent a compressed reply');
-}
-
-export function contentTypeOf(headers: Readonly<Record<string, string | string[] | undefined>>): string {
-  const type = headers['content-type'];
-  return typeof type === 'string' ? type.toLowerCase() : '';
 }

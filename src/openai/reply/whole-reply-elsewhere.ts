@@ -1,7 +1,6 @@
-import { readElsewhere, UpstreamFailure } from '#wire/replies';
+import { malformed, readElsewhere, UpstreamFailure } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
 import type { ReplyContext } from './chat-end.ts';
-import { malformed } from './chat-failure.ts';
 import type { Collector } from './chat-reply-collector.ts';
 import type { ReplyForm } from './whole-reply.ts';
 import type { ReadReply } from './whole-reply-worker.ts';

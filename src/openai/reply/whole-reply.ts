@@ -1,7 +1,14 @@
-import { GatewayError, parseJson, tooLarge, TooMuchStructure, type JsonLimits } from '#wire/replies';
+import {
+  failedByItsOwnWords,
+  GatewayError,
+  malformed,
+  parseJson,
+  tooLarge,
+  TooMuchStructure,
+  type JsonLimits,
+} from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
 import { completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
-import { failedByItsOwnWords, malformed } from './chat-failure.ts';
 import { otherBytes, textBytes } from './message-text.ts';
 import { cutChoices } from '../caps/output-bound.ts';
 

@@ -1,6 +1,5 @@
-import { MUST_BE } from '#gateway';
+import { MUST_BE, nameSchema, objectField, type ProviderPreferences } from '#gateway';
 import { EXAMPLE_MODEL } from '#pages';
-import { nameSchema, objectField } from './field-schema.ts';
 import { gatewayFields } from './gateway-fields.ts';
 import { generationFields } from './generation-fields.ts';
 import { messageSchema } from './message-schema.ts';
@@ -50,20 +49,6 @@ export interface ContentPart {
   text?: string;
   image_url?: { url: string; [field: string]: unknown };
   [field: string]: unknown;
-}
-
-/** The body's `provider` object: how the consumer wants its provider chosen. */
-export interface ProviderPreferences {
-  order?: string[] | null;
-  only?: string[] | null;
-  ignore?: string[] | null;
-  allow_fallbacks?: boolean | null;
-  sort?: 'price' | 'latency' | 'throughput' | null;
-  max_price?: {
-    prompt?: number | string | null;
-    completion?: number | string | null;
-    image?: number | string | null;
-  } | null;
 }
 
 const MODEL_RIGHT = 'the name of a model: 1 to 256 characters without control characters';

@@ -1,5 +1,4 @@
-import { MUST_BE } from '#gateway';
-import { numberField, tokensField } from './field-schema.ts';
+import { MUST_BE, numberField, tokensField } from '#gateway';
 
 /** Fields that say how completions are made: sampling, length, number. */
 export const generationFields = {

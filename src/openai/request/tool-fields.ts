@@ -1,5 +1,4 @@
-import { MUST_BE } from '#gateway';
-import { nameSchema } from './field-schema.ts';
+import { MUST_BE, nameSchema } from '#gateway';
 
 export const toolFields = {
   tools: {

@@ -1,10 +1,9 @@
 import { tooLarge, UpstreamFailure } from '#wire';
+import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
 import type { ReplyReader } from '#gateway';
 import { createByteOutput } from './byte-output.ts';
 import { completeEnd, cutEnd, overCapEnd, type ReplyContext } from '../reply/chat-end.ts';
-import { malformed, retryAfterOf, toFailure } from '../reply/chat-failure.ts';
 import { Collector } from '../reply/chat-reply-collector.ts';
-import { checkHead, contentTypeOf } from '../reply/chat-reply-reader.ts';
 import { createChunkRewriter } from './chunk-rewriter.ts';
 import { createOutputTally } from './output-tally.ts';
 import { partialReply } from '../reply/partial-reply.ts';

@@ -1,6 +1,6 @@
+import { failedByItsOwnWords } from '#wire/replies';
 import type { ByteOutput } from './byte-output.ts';
 import type { Produced, ReplyContext } from '../reply/chat-end.ts';
-import { failedByItsOwnWords } from '../reply/chat-failure.ts';
 import { cutDeltas } from '../caps/output-bound.ts';
 import { createKnownForms } from './known-forms.ts';
 import { roomOf, type OutputTally } from './output-tally.ts';

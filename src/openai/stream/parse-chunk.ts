@@ -1,5 +1,5 @@
 import { GatewayError, parseJson, tooLarge, TooMuchStructure, type JsonLimits } from '#wire';
-import { malformed } from '../reply/chat-failure.ts';
+import { malformed } from '#wire/replies';
 
 type Json = Record<string, unknown>;
 

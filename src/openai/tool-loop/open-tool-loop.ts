@@ -1,13 +1,12 @@
 import { GatewayError } from '#wire';
 import type { MicroUsd } from '#billing/amounts';
 import type { Config } from '#config';
-import { type Catalog, type Pipeline, resolveAny, type Runs, type Speaker } from '#gateway';
+import { modelsAsked, type Catalog, type Pipeline, resolveAny, type Runs, type Speaker } from '#gateway';
 import type { ChatExchange } from '../chat-exchange.ts';
 import type { OpenChat, ReplyAbout } from '../chat-reply.ts';
 import type { ChatBody, ChatTool } from '../request/chat-schema.ts';
 import { TOOL_ROUNDS_DEFAULT } from '../request/gateway-fields.ts';
 import { toCall, type ChatContext } from '../chat-to-call.ts';
-import { modelsAsked } from '../request/models-asked.ts';
 import { runBudget } from './run-budget.ts';
 import { resolveServerTools, type ToolFacts } from './server-tools.ts';
 import { runFrames } from './run-frames.ts';

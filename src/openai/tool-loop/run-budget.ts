@@ -1,10 +1,9 @@
 import { GatewayError } from '#wire';
 import { cost, type MicroUsd } from '#billing/amounts';
-import { type Catalog, type Offer, resolveAny } from '#gateway';
+import { modelsAsked, type Catalog, type Offer, resolveAny } from '#gateway';
 import { chatBudget, checkFits, toUsage } from '../caps/chat-budget.ts';
 import type { ChatBody } from '../request/chat-schema.ts';
 import { maxCostOf } from '../request/max-cost.ts';
-import { modelsAsked } from '../request/models-asked.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
 import type { ServerTool } from './server-tools.ts';
 

@@ -10,13 +10,14 @@ import {
   type Runs,
   type Speaker,
   toGatewayError,
+  wantsReceipt,
 } from '#gateway';
 import type { ChatTail } from '../reply/chat-end.ts';
 import type { ChatExchange } from '../chat-exchange.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import type { ChatBody, ChatMessage } from '../request/chat-schema.ts';
 import { maxCostOf } from '../request/max-cost.ts';
-import { toCall, wantsReceipt, type ChatContext } from '../chat-to-call.ts';
+import { toCall, type ChatContext } from '../chat-to-call.ts';
 import { allAtMost } from './all-at-most.ts';
 import { callTool, type CallToolOptions, type ToolSaid } from './call-tool.ts';
 import { modelTurn, TURN_GAP, type ToolCall, type TurnEnd } from './model-turn.ts';

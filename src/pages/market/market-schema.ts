@@ -29,7 +29,7 @@ const named = (description: string) =>
 export const pricingSchema = {
   type: 'object',
   description:
-    'Models: `prompt`, `completion`, `image`. Tools: `per_call`, `per_second`, `prompt`, `completion`, `per_call_max`, `tools`. Agents: `per_call` or `per_task`, `per_second`, `prompt`, `completion`, `per_call_max`, `nested_max`. Images: `generation`, `resolutions`. Videos: `per_second`, `base`, `audio_multiplier`',
+    'Models: `prompt`, `completion`, `image`. Tools: `per_call`, `per_second`, `prompt`, `completion`, `per_call_max`, `tools`. Agents: `per_call` or `per_task`, `per_second`, `prompt`, `completion`, `per_call_max`, `nested_max`. Images: `generation`, `resolutions`, `variants`. Videos: `per_second`, `base`, `audio_multiplier`',
   properties: {
     ...modelPricing,
     image: usd('USD per input image'),
@@ -43,6 +43,9 @@ export const pricingSchema = {
     tools: named('USD per call of those tools that cost something else than `per_call`, by name'),
     generation: usd('USD per image'),
     resolutions: named('USD per image in those resolution tiers that cost something else than `generation`'),
+    variants: named(
+      'USD per image in those tiers and qualities that cost something else than the tier, such as `1K/high`',
+    ),
     per_second: {
       type: ['number', 'object'],
       additionalProperties: { type: 'number' },

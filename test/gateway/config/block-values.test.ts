@@ -367,6 +367,13 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       is: { '1K': { image: 500_000_000_000n } },
       fallback: {},
     },
+    'pricing.variants': {
+      toml: '{ "1K/high" = 0.5 }',
+      wrong: ['3', '{ "1K/high" = -1 }', '{ "1K" = 1 }', '{ "1K/best" = 1 }', '{ "constructor/high" = 1 }'],
+      of: ({ service }) => service.variants,
+      is: { '1K/high': { image: 500_000_000_000n } },
+      fallback: {},
+    },
     'params.model': model,
     'params.api_base': base,
     'params.api_key': key,

@@ -359,6 +359,13 @@ const CASES = {
     is: 4096,
     fallback: 8 * 1024 * 1024,
   },
+  'upstream.images_reply_bytes_max': {
+    toml: '4096',
+    wrong: '1',
+    of: (c) => c.upstream.imagesReplyBytesMax,
+    is: 4096,
+    fallback: 64 * 1024 * 1024,
+  },
   'upstream.replies_bytes_max': {
     toml: '1048576',
     wrong: '1',
@@ -394,7 +401,6 @@ const OPTIONS = new Map(
 );
 
 const section = (key: OptionKey, value: string) => `[${key.split('.')[0]}]\n${key.split('.')[1]} = ${value}\n`;
-
 const textOf = ({ toml, text }: Case) => text ?? toml.replaceAll('"', '');
 
 const cases = Object.entries<Case>(CASES) as [OptionKey, Case][];

@@ -33,6 +33,8 @@ const PUBLIC: readonly RegExp[] = [
 /** Where calls are made, or money is brought: for those who pay. */
 const PAID: readonly string[] = [
   'POST /api/v1/chat/completions',
+  'POST /api/v1/image/generate',
+  'POST /api/v1/images/generations',
   'POST /api/v1/topup',
   ...['/mcp', '/mcp/*', '/api/v1/mcp', '/api/v1/mcp/*'].flatMap((path) => [
     `POST ${path}`,

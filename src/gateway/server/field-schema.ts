@@ -1,4 +1,4 @@
-import { MUST_BE } from '#gateway';
+import { MUST_BE } from './schema-problem.ts';
 
 /* Schemas that several fields of a request share. A field that is null counts as absent. */
 

@@ -1,5 +1,5 @@
-import { oneLine } from '#wire';
-import { UpstreamFailure } from '#wire/replies';
+import { oneLine } from '../printable.ts';
+import { UpstreamFailure } from '../upstream-failure.ts';
 
 /** Statuses that refuse the request itself: another provider would refuse it too, and the consumer should see why. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422, 451]);
@@ -43,6 +43,23 @@ export function failedByItsOwnWords(error: unknown): UpstreamFailure {
 export function retryAfterOf(header: string | string[] | undefined): number | undefined {
   const seconds = typeof header === 'string' && /^\d{1,6}$/.test(header) ? Number(header) : undefined;
   return seconds;
+}
+
+/**
+ * Throws UpstreamFailure for a status that is neither success nor error, and for a compressed body, which was not
+ * asked for.
+ */
+export function checkHead(status: number, headers: Readonly<Record<string, string | string[] | undefined>>): void {
+  if (status >= 400) return;
+  if (status < 200 || status >= 300) throw malformed(`it answered with status ${status}`);
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
+    throw malformed('it sent a compressed reply');
+}
+
+export function contentTypeOf(headers: Readonly<Record<string, string | string[] | undefined>>): string {
+  const type = headers['content-type'];
+  return typeof type === 'string' ? type.toLowerCase() : '';
 }
 
 function providerWords(body: Uint8Array): string | null {

@@ -1,7 +1,11 @@
-import type { ChatBody } from './chat-schema.ts';
-
 /** The models that a request names, the first choice first, each once. */
-export function modelsAsked({ model, models }: Pick<ChatBody, 'model' | 'models'>): readonly string[] {
+export function modelsAsked({
+  model,
+  models,
+}: {
+  readonly model: string;
+  readonly models?: readonly string[] | null;
+}): readonly string[] {
   return models?.length ? [...new Set([model, ...models])] : [model];
 }
 

@@ -1,5 +1,5 @@
 import type { ReplySink } from '#wire';
-import { KEPT_BYTES_MAX, type GivenReply } from '#gateway';
+import { KEPT_BYTES_MAX, type GivenReply } from '../idempotency/idempotency.ts';
 
 /** A reply that is kept while it is written. */
 interface RecordedReply {

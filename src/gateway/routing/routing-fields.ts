@@ -1,0 +1,100 @@
+import { GatewayError } from '#wire';
+import { MoneyError, parseRates } from '#billing';
+import { nameSchema, objectField } from '../server/field-schema.ts';
+import { MUST_BE } from '../server/schema-problem.ts';
+import type { RoutePreferences } from './preferences.ts';
+
+const SORTS = ['price', 'latency', 'throughput'];
+const FALLBACKS_MAX = 16;
+
+const names = (about: string) => ({
+  type: ['array', 'null'],
+  maxItems: 64,
+  items: { ...nameSchema, [MUST_BE]: 'the id or name of a provider' },
+  description: about,
+  [MUST_BE]: 'an array of at most 64 provider ids or names',
+});
+const price = { type: ['number', 'string', 'null'], [MUST_BE]: 'a price in USD, such as 0.15 or "0.15"' };
+
+/** Fields of a body that say where the call may go and what it may cost. They go to no provider. */
+export const routingFields = {
+  models: {
+    type: ['array', 'null'],
+    maxItems: FALLBACKS_MAX,
+    items: { ...nameSchema, [MUST_BE]: 'the name of a model' },
+    description:
+      'Models to fall back to, in this order. Without `model` the first of them is the model. Names that nobody offers are skipped. Not forwarded.',
+    [MUST_BE]: `an array of at most ${FALLBACKS_MAX} model names`,
+  },
+  provider: objectField('How the provider is chosen. Not forwarded. A member of another name is refused.', {
+    additionalProperties: false,
+    properties: {
+      order: names('Providers to try first, in this order.'),
+      only: names('Providers that may serve the call.'),
+      ignore: names('Providers that may not.'),
+      allow_fallbacks: {
+        type: ['boolean', 'null'],
+        description: 'Whether a provider outside of `order` may serve. Default true.',
+        [MUST_BE]: 'true or false',
+      },
+      sort: {
+        enum: [...SORTS, null],
+        description: 'What the best provider is best at.',
+        [MUST_BE]: `one of ${SORTS.join(', ')}`,
+      },
+      max_price: objectField('Highest acceptable prices: USD per 1M tokens, and per input image.', {
+        additionalProperties: false,
+        properties: { prompt: price, completion: price, image: price },
+      }),
+    },
+  }),
+  session_id: {
+    type: ['string', 'null'],
+    maxLength: 256,
+    description:
+      'Calls of one session prefer the provider that served the last one (header: x-session-id). For an agent it names the context. Not forwarded.',
+    [MUST_BE]: 'a string of at most 256 characters',
+  },
+  max_cost: {
+    type: ['number', 'string', 'null'],
+    description:
+      'Most that the request may cost in USD, with all that is called for it (header: x-max-cost). Not forwarded.',
+    [MUST_BE]: 'an amount in USD, such as 0.05 or "0.05"',
+  },
+} as const;
+
+/** The body's `provider` object: how the consumer wants its provider chosen. */
+export interface ProviderPreferences {
+  order?: string[] | null;
+  only?: string[] | null;
+  ignore?: string[] | null;
+  allow_fallbacks?: boolean | null;
+  sort?: 'price' | 'latency' | 'throughput' | null;
+  max_price?: {
+    prompt?: number | string | null;
+    completion?: number | string | null;
+    image?: number | string | null;
+  } | null;
+}
+
+export function toPreferences(provider: ProviderPreferences): RoutePreferences {
+  return {
+    order: provider.order ?? [],
+    only: provider.only ?? [],
+    ignore: provider.ignore ?? [],
+    allowFallbacks: provider.allow_fallbacks ?? true,
+    sort: provider.sort ?? null,
+    maxPrice: provider.max_price ? toMaxPrice(provider.max_price) : null,
+  };
+}
+
+function toMaxPrice(prices: NonNullable<ProviderPreferences['max_price']>): RoutePreferences['maxPrice'] {
+  try {
+    return parseRates(prices);
+  } catch (error) {
+    if (!(error instanceof MoneyError)) throw error;
+    const message = error.message.replaceAll('pricing.', 'provider.max_price.');
+    const param = /^provider\.max_price\.\w+/.exec(message)?.[0] ?? 'provider.max_price';
+    throw new GatewayError('invalid_request', message, { param, cause: error });
+  }
+}

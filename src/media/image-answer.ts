@@ -1,0 +1,156 @@
+import { formatUsd, type SettledFrame, toUsdNumber } from '#billing/amounts';
+import { fileBytes, type FoundImage } from './reply/found-image.ts';
+import type { ImageTail } from './reply/image-reader.ts';
+
+/** Facts that an answer tells of itself. */
+interface AnswerAbout {
+  /** The id of the call. */
+  readonly id: string;
+  /** The name that was called. */
+  readonly model: string;
+  /** Epoch seconds. */
+  readonly created: number;
+  /** The seed that was asked for; null for none. */
+  readonly seed: number | null;
+  readonly provider: string;
+}
+
+/** An answer that is written piece by piece. The images in it are the provider's own bytes. */
+interface ImageAnswer {
+  readonly headers: Readonly<Record<string, string | number>>;
+  /** In bytes. */
+  readonly length: number;
+  pieces(): Iterable<Uint8Array>;
+}
+
+export type Answer = (settled: SettledFrame, about: AnswerAbout) => ImageAnswer;
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+/** The cost, as both answers tell it. */
+function usageOf(settled: SettledFrame, images: number): Record<string, unknown> {
+  const { charged, fee } = settled.settlement;
+  return {
+    images,
+    cost: toUsdNumber(charged),
+    cost_details: { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) },
+  };
+}
+
+/** The answer of `/image/generate`. */
+export const dataUrlAnswer: Answer = (settled, { id, model, created, seed, provider }) => {
+  const { images, raw } = settled.tail as ImageTail;
+  const { usage: counts, ...rest } = raw;
+  return jsonAnswer(
+    { id, created, model, status: 'completed' },
+    'images',
+    images.map((image, index) => ({
+      image,
+      before: { index },
+      name: 'data_url',
+      prefix: dataUrlPrefix(image),
+      after: {
+        width: image.width,
+        height: image.height,
+        format: image.format,
+        seed: image.seed ?? seed,
+        ...(image.revisedPrompt === null ? {} : { revised_prompt: image.revisedPrompt }),
+      },
+    })),
+    {
+      provider_metadata: { provider, raw: { ...rest, ...(counts === undefined ? {} : { usage: counts }) } },
+      usage: usageOf(settled, images.length),
+    },
+  );
+};
+
+/** The answer of `/images/generations`: base64, or data URLs. */
+export const openaiAnswer =
+  (as: 'b64_json' | 'url'): Answer =>
+  (settled, { created }) => {
+    const { images, raw } = settled.tail as ImageTail;
+    const { created: _theirs, usage: counts, output_format: _named, ...rest } = raw;
+    return jsonAnswer(
+      { created },
+      'data',
+      images.map((image) => ({
+        image,
+        before: {},
+        name: as,
+        prefix: as === 'url' ? dataUrlPrefix(image) : '',
+        after: image.revisedPrompt === null ? {} : { revised_prompt: image.revisedPrompt },
+      })),
+      {
+        ...rest,
+        output_format: images[0]!.format,
+        usage: { ...(counts as object | undefined), ...usageOf(settled, images.length) },
+      },
+    );
+  };
+
+/**
+ * The answer that is the bytes of one file. It is shown by browsers as what it is, and runs nothing: a file may be
+ * an image at its beginning and a page further on.
+ */
+export const fileAnswer: Answer = (settled) => {
+  const image = (settled.tail as ImageTail).images[0]!;
+  const { format, base64 } = image;
+  return {
+    headers: {
+      'content-type': `image/${format}`,
+      'content-disposition': `inline; filename="image_0.${format === 'jpeg' ? 'jpg' : format}"`,
+      'content-security-policy': "default-src 'none'; sandbox",
+      'cross-origin-resource-policy': 'same-origin',
+      'x-content-type-options': 'nosniff',
+      'x-task-status': 'completed',
+    },
+    length: fileBytes(image),
+    *pieces() {
+      for (let at = 0; at < base64.byteLength; at += DECODED_CHARS)
+        yield Buffer.from(base64.toString('latin1', at, at + DECODED_CHARS), 'base64');
+    },
+  };
+};
+
+/** Characters that are decoded at once; a multiple of 4. */
+const DECODED_CHARS = 1024 * 1024;
+
+const dataUrlPrefix = ({ format }: FoundImage) => `data:image/${format};base64,`;
+
+interface Item {
+  readonly image: FoundImage;
+  readonly before: object;
+  /** Of the member that has the image. */
+  readonly name: string;
+  readonly prefix: string;
+  readonly after: object;
+}
+
+/** `{…head, "<list>": [{…before, "<name>": "<prefix><base64>", …after}], …rest}` */
+function jsonAnswer(head: object, list: string, items: readonly Item[], rest: object): ImageAnswer {
+  const pieces: Uint8Array[] = [];
+  let text = `${opened(head)}"${list}":[`;
+  items.forEach(({ image, before, name, prefix, after }, index) => {
+    text += `${index === 0 ? '' : ','}${opened(before)}"${name}":"${prefix}`;
+    pieces.push(Buffer.from(text), image.base64);
+    text = `"${closed(after)}`;
+  });
+  pieces.push(Buffer.from(`${text}]${closed(rest)}`));
+  return {
+    headers: { 'content-type': JSON_TYPE },
+    length: pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
+    pieces: () => pieces,
+  };
+}
+
+/** An object up to its next member. */
+function opened(members: object): string {
+  const text = JSON.stringify(members).slice(0, -1);
+  return text === '{' ? text : `${text},`;
+}
+
+/** The rest of an object behind a member. */
+function closed(members: object): string {
+  const text = JSON.stringify(members).slice(1);
+  return text === '}' ? text : `,${text}`;
+}

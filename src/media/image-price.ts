@@ -1,0 +1,56 @@
+import { GatewayError } from '#wire';
+import type { Price } from '#billing/amounts';
+import type { Offer } from '#gateway';
+import { type ImageAsk, tierOfSize } from './request/image-ask.ts';
+
+/**
+ * The resolution tier of a request at an offer; null where the offer has none. A request that names neither a tier nor
+ * a size gets 1K, or the offer's first tier. Throws GatewayError `unprocessable` for a tier that the offer does not
+ * make.
+ */
+export function tierAt({ resolution, size }: ImageAsk, offer: Offer): string | null {
+  const tiers = offer.media!.resolutions;
+  if (tiers.length === 0) {
+    if (resolution !== null)
+      throw unprocessable('resolution', `${offer.service} of ${offer.provider.name} has no resolution tiers`);
+    return null;
+  }
+  const wanted = resolution ?? (size === null ? null : tierOfSize(size));
+  if (wanted === null) return tiers.includes('1K') ? '1K' : tiers[0]!;
+  if (tiers.includes(wanted)) return wanted;
+  const asked = resolution === null ? `size ${size!.width}x${size!.height} (${wanted})` : `resolution ${wanted}`;
+  throw unprocessable(
+    resolution === null ? 'size' : 'resolution',
+    `${asked} is not made by ${offer.provider.name}; it makes ${tiers.join(', ')}`,
+  );
+}
+
+/**
+ * The price of an image of this request at an offer: that of its tier and quality, else that of its tier, else the
+ * offer's. It is known before the call. Throws GatewayError `unprocessable`.
+ */
+export function imagePrice(ask: ImageAsk, offer: Offer): Price {
+  const tier = tierAt(ask, offer);
+  refuseUnpricedQuality(ask, offer);
+  const { variants, price } = offer;
+  if (tier === null) return price;
+  const exact = `${tier}/${ask.quality}`;
+  if (ask.quality !== null && Object.hasOwn(variants, exact)) return variants[exact]!;
+  return Object.hasOwn(variants, tier) ? variants[tier]! : price;
+}
+
+/** The qualities that have a price of their own at an offer. */
+export const pricedQualities = ({ variants }: Offer): readonly string[] => [
+  ...new Set(Object.keys(variants).flatMap((name) => name.split('/', 2)[1] ?? [])),
+];
+
+function refuseUnpricedQuality({ quality }: ImageAsk, offer: Offer): void {
+  const known = pricedQualities(offer);
+  if (quality === null || known.length === 0 || known.includes(quality)) return;
+  throw unprocessable(
+    'quality',
+    `quality ${quality} has no price at ${offer.provider.name}; it has ${known.join(', ')}, and auto`,
+  );
+}
+
+export const unprocessable = (param: string, message: string) => new GatewayError('unprocessable', message, { param });

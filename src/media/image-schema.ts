@@ -1,0 +1,70 @@
+const number = (description: string) => ({ type: ['number', 'null'], description });
+const text = (description: string) => ({ type: 'string', description });
+
+const usageSchema = {
+  type: 'object',
+  description: 'Images that are charged, and what they cost.',
+  properties: {
+    images: { type: 'integer', description: 'Images that came. Fewer than asked for cost less.' },
+    cost: { type: 'number', description: 'USD.' },
+    cost_details: {
+      type: 'object',
+      properties: { charged_usd: text('USD, exact.'), fee_usd: text('The part of it that the gateway keeps.') },
+    },
+  },
+};
+
+/** The answer of `POST /image/generate` with `output_type: data_url`. */
+export const generateAnswerSchema = {
+  type: 'object',
+  properties: {
+    id: text('The id of the call, for `/generation`.'),
+    created: { type: 'integer', description: 'Epoch seconds.' },
+    model: text('The name that was called.'),
+    status: { type: 'string', enum: ['completed'] },
+    images: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          index: { type: 'integer' },
+          data_url: text('The image as a data URL in base64.'),
+          width: { type: 'integer', description: 'Pixels, as the file says.' },
+          height: { type: 'integer', description: 'Pixels, as the file says.' },
+          format: { type: 'string', enum: ['png', 'jpeg', 'webp'], description: 'As the file says.' },
+          seed: number('The seed that the provider told, else the one that was asked for; null for none.'),
+          revised_prompt: text('The prompt as the provider changed it.'),
+        },
+      },
+    },
+    provider_metadata: {
+      type: 'object',
+      properties: {
+        provider: text('The name of the provider that served.'),
+        raw: { type: 'object', description: 'What it said beside the images.' },
+      },
+    },
+    usage: usageSchema,
+  },
+};
+
+/** The answer of `POST /images/generations`. */
+export const generationsAnswerSchema = {
+  type: 'object',
+  properties: {
+    created: { type: 'integer', description: 'Epoch seconds.' },
+    data: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          b64_json: text('The image in base64.'),
+          url: text('The image as a data URL, where `response_format` is `url`.'),
+          revised_prompt: text('The prompt as the provider changed it.'),
+        },
+      },
+    },
+    output_format: { type: 'string', enum: ['png', 'jpeg', 'webp'], description: 'As the first file says.' },
+    usage: usageSchema,
+  },
+};

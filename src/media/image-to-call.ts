@@ -1,0 +1,77 @@
+import {
+  capCost,
+  type Caller,
+  type CallRequest,
+  lowestCap,
+  MAX_COST_HEADER,
+  modelsAsked,
+  NO_PREFERENCES,
+  oneRequest,
+  type PaymentSlip,
+  sessionAsked,
+  toPreferences,
+  wantsReceipt,
+} from '#gateway';
+import { createImageExchange } from './image-exchange.ts';
+import { imagePrice, unprocessable } from './image-price.ts';
+import { type ImageAsk, type ImageBody, toImageAsk } from './request/image-ask.ts';
+import { openaiImageBody } from './wires/openai-images.ts';
+
+interface ImageContext {
+  readonly caller: Caller;
+  readonly payment: PaymentSlip | null;
+  readonly requestId: string;
+  /** Request headers, lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly replyBytesMax: number;
+  readonly receipts: 'always' | 'on-request';
+}
+
+/** A request for images as the pipeline takes it. */
+export interface ImageCall {
+  readonly request: CallRequest;
+  readonly ask: ImageAsk;
+}
+
+/**
+ * A checked body as what the pipeline needs of it. Offers that cannot do what is asked are passed over, each with the
+ * field that they do not take. Throws GatewayError `invalid_request` and `unprocessable`.
+ */
+export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
+  const { caller, headers, requestId, replyBytesMax, payment } = context;
+  const ask = toImageAsk(body, caller.account);
+  const session = sessionAsked(body, headers);
+  const preferences = body.provider ? toPreferences(body.provider) : NO_PREFERENCES;
+  const traceparent = headers['traceparent'];
+  const request: CallRequest = {
+    primitive: 'image',
+    caller,
+    requestId,
+    targets: modelsAsked(body),
+    preferences,
+    stickyKey: session === null ? null : `${caller.account} ${session}`,
+    images: 0,
+    stream: false,
+    exchange: oneRequest(createImageExchange({ ask, requestId, replyBytesMax })),
+    price(offer) {
+      const price = imagePrice(ask, offer);
+      const max = preferences.maxPrice?.image;
+      if (max !== undefined && (price.rates.image ?? 0n) > max)
+        throw unprocessable('provider.max_price.image', `${offer.provider.name} asks more for such an image`);
+      return price;
+    },
+    estimate(offer) {
+      openaiImageBody(ask, offer, true);
+      return { image: BigInt(ask.n) };
+    },
+    metadata: body.metadata ?? null,
+    traceparent: typeof traceparent === 'string' ? traceparent : null,
+    wantsReceipt: wantsReceipt(false, context),
+    ...(payment ? { payment } : {}),
+  };
+  const cap = lowestCap([
+    ['max_cost', body.max_cost],
+    [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
+  ]);
+  return { request: capCost(request, cap), ask };
+}

@@ -1,0 +1,53 @@
+import { type ImageHead, readImageHead } from './image-head.ts';
+
+/** An image of a provider's reply, as it came: base64 that was checked, and what the head of the file says. */
+export interface FoundImage extends ImageHead {
+  readonly base64: Buffer;
+  readonly seed: number | null;
+  readonly revisedPrompt: string | null;
+}
+
+/** Characters of base64 that are looked at in one turn. It takes about a millisecond. */
+const TURN_CHARS = 1024 * 1024;
+/** Characters of base64 that the head is read from. A JPEG may have much before its size. */
+const HEAD_CHARS = [4 * 1024, 1024 * 1024];
+const BASE64 = /^[A-Za-z0-9+/]*$/;
+const BASE64_END = /^[A-Za-z0-9+/]*={0,2}$/;
+const COMMA = 0x2c;
+const DATA_URL_HEAD_MAX = 128;
+
+/** The base64 of a value that may be a data URL. */
+export function base64Of(value: Buffer): Buffer {
+  if (value.toString('latin1', 0, 5) !== 'data:') return value;
+  const comma = value.subarray(0, DATA_URL_HEAD_MAX).indexOf(COMMA);
+  return comma === -1 ? value : value.subarray(comma + 1);
+}
+
+/** The head of an image in base64; null where it is no image of a format that is served. */
+export function headOf(base64: Buffer): ImageHead | null {
+  for (const chars of HEAD_CHARS) {
+    const head = readImageHead(Buffer.from(base64.toString('latin1', 0, chars), 'base64'));
+    if (head !== null || base64.byteLength <= chars) return head;
+  }
+  return null;
+}
+
+/** Yields between pieces of work, and returns whether it is base64 as RFC 4648 has it, without anything else in it. */
+export function* checkBase64(base64: Buffer): Generator<void, boolean, undefined> {
+  const { byteLength } = base64;
+  if (byteLength === 0 || byteLength % 4 !== 0) return false;
+  for (let at = 0; at < byteLength; at += TURN_CHARS) {
+    const last = at + TURN_CHARS >= byteLength;
+    if (!(last ? BASE64_END : BASE64).test(base64.toString('latin1', at, Math.min(byteLength, at + TURN_CHARS))))
+      return false;
+    if (!last) yield;
+  }
+  return true;
+}
+
+/** Length of the file in bytes. */
+export function fileBytes({ base64 }: Pick<FoundImage, 'base64'>): number {
+  const { byteLength } = base64;
+  const padding = base64[byteLength - 2] === 0x3d ? 2 : base64[byteLength - 1] === 0x3d ? 1 : 0;
+  return (byteLength / 4) * 3 - padding;
+}

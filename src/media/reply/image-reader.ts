@@ -1,0 +1,176 @@
+import { isObject, ownTurn } from '#wire';
+import {
+  checkHead,
+  failedByItsOwnWords,
+  GatewayError,
+  type JsonLimits,
+  malformed,
+  parseJson,
+  retryAfterOf,
+  toFailure,
+  tooLarge,
+} from '#wire/replies';
+import type { ReplyEnd, ReplyReader } from '#gateway';
+import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts';
+import { bytesOfString, textOfString, withoutLongStrings } from './long-strings.ts';
+
+/** The images of a settled call: a door writes its answer from them. */
+export interface ImageTail {
+  readonly images: readonly FoundImage[];
+  /** Of the provider's reply beside its images. Texts are short. */
+  readonly raw: Readonly<Record<string, unknown>>;
+}
+
+interface ReaderContext {
+  /** Images that were asked for and paid for; further ones are not given out. */
+  readonly n: number;
+  readonly replyBytesMax: number;
+}
+
+/** A larger reply is read in turns of the event loop. */
+const IN_TURNS_BYTES = 1024 * 1024;
+const LIMITS: JsonLimits = { jsonDepthMax: 32, jsonKeysMax: 2_000, jsonElementsMax: 20_000, repairText: true };
+
+/**
+ * Reads a reply with images in base64, as OpenAI's API has it. The images are not parsed: a parsed reply of 32 MiB
+ * would hold up every stream of the process for 150 ms. Each image that came is one unit of usage.
+ */
+export function createImageReader({ n, replyBytesMax }: ReaderContext): ReplyReader {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  let retryAfterS: number | undefined;
+  const read = () => readReply(chunks, n);
+
+  return {
+    head(status, headers) {
+      retryAfterS = retryAfterOf(headers['retry-after']);
+      checkHead(status, headers);
+    },
+    failure: (status, body) => toFailure(status, body, retryAfterS),
+    data(arrived) {
+      for (const chunk of arrived) bytes += chunk.byteLength;
+      chunks.push(...arrived);
+      if (bytes > replyBytesMax) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
+      return null;
+    },
+    get kept() {
+      return bytes;
+    },
+    endElsewhere: () => (bytes > IN_TURNS_BYTES ? inTurns(read()) : null),
+    end() {
+      const reading = read();
+      for (;;) {
+        const { done, value } = reading.next();
+        if (done) return value;
+      }
+    },
+    // Nothing of an image that is not whole can be given out.
+    cut: ({ reason }) => ({ ...NOTHING, finishReason: reason }),
+  };
+}
+
+const NOTHING: ReplyEnd = {
+  usage: null,
+  outcome: 'free',
+  estimated: false,
+  finishReason: null,
+  flags: [],
+  tail: { images: [], raw: {} } satisfies ImageTail,
+};
+
+async function inTurns<T>(work: Generator<void, T, undefined>): Promise<T> {
+  for (;;) {
+    await ownTurn();
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+}
+
+/** Takes the chunks. Yields between pieces of work. Throws UpstreamFailure for a reply without an image. */
+function* readReply(chunks: Uint8Array[], n: number): Generator<void, ReplyEnd, undefined> {
+  const bytes = Buffer.concat(chunks);
+  chunks.length = 0;
+  yield;
+  const outline = withoutLongStrings(bytes);
+  yield;
+  const reply = parseReply(outline.json);
+  const { data, error } = reply;
+  if (!Array.isArray(data)) {
+    if (error) throw failedByItsOwnWords(error);
+    throw malformed('its reply has no data');
+  }
+  const images: FoundImage[] = [];
+  let faulty = 0;
+  let elsewhere = 0;
+  for (const item of data as readonly unknown[]) {
+    if (images.length === n) break;
+    const { b64_json: inBase64, url, seed, revised_prompt: revised } = isObject(item) ? item : {};
+    const value = typeof inBase64 === 'string' ? inBase64 : url;
+    const base64 = typeof value === 'string' ? base64Of(bytesOfString(value, outline)) : null;
+    if (base64 !== null && value === url && base64.toString('latin1', 0, 4) === 'http') elsewhere++;
+    const head = base64 === null ? null : headOf(base64);
+    if (base64 === null || head === null || !(yield* checkBase64(base64))) {
+      faulty++;
+      continue;
+    }
+    images.push({
+      ...head,
+      base64,
+      seed: Number.isSafeInteger(seed) ? (seed as number) : null,
+      revisedPrompt: typeof revised === 'string' ? textOfString(revised, outline) : null,
+    });
+  }
+  if (images.length === 0 && elsewhere > 0)
+    throw malformed('it answered with an address in the place of the image, though base64 was asked for');
+  if (images.length === 0) throw malformed('its reply has no image that is a PNG, a JPEG or a WebP file');
+  return {
+    usage: { image: BigInt(images.length) },
+    outcome: 'complete',
+    estimated: false,
+    finishReason: images.length < n ? 'fewer' : 'stop',
+    flags: [
+      ...(faulty > 0 ? (['malformed_reply'] as const) : []),
+      ...(data.length > n ? (['usage_implausible'] as const) : []),
+    ],
+    tail: { images, raw: rawOf(reply) } satisfies ImageTail,
+  };
+}
+
+function parseReply(json: Buffer): Record<string, unknown> {
+  let parsed: unknown;
+  try {
+    parsed = parseJson(json, LIMITS);
+  } catch (error) {
+    if (error instanceof GatewayError) throw malformed('its reply is not valid JSON', error);
+    throw error;
+  }
+  if (!isObject(parsed)) throw malformed('its reply is no JSON object');
+  return parsed;
+}
+
+const RAW = ['created', 'size', 'quality', 'background', 'output_format'];
+const COUNTS = ['input_tokens', 'output_tokens', 'total_tokens'];
+
+/** The members of a reply that clients know, as far as they are what clients expect. */
+function rawOf(reply: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const raw: Record<string, unknown> = {};
+  for (const name of RAW) {
+    const value = reply[name];
+    if (typeof value === 'number' || (typeof value === 'string' && value.length <= 64)) raw[name] = value;
+  }
+  const { usage } = reply;
+  if (isObject(usage) && COUNTS.every((name) => Number.isSafeInteger(usage[name])))
+    raw['usage'] = { ...countsOf(usage), ...detailsOf(usage) };
+  return raw;
+}
+
+const countsOf = (usage: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(Object.entries(usage).filter(([, value]) => Number.isSafeInteger(value)));
+
+const detailsOf = (usage: Readonly<Record<string, unknown>>) =>
+  Object.fromEntries(
+    ['input_tokens_details', 'output_tokens_details'].flatMap((name) => {
+      const value = usage[name];
+      return isObject(value) ? [[name, countsOf(value)]] : [];
+    }),
+  );

@@ -1,0 +1,234 @@
+import { hash } from 'node:crypto';
+import { GatewayError } from '#wire';
+import type { ProviderPreferences } from '#gateway';
+import { EDGE_MAX, EDGE_MIN, type ImageFormat, METADATA_BYTES_MAX } from './image-fields.ts';
+
+/** A checked body of either door. */
+export interface ImageBody {
+  readonly model: string;
+  readonly prompt: string;
+  readonly models?: readonly string[] | null;
+  readonly provider?: ProviderPreferences | null;
+  readonly session_id?: string | null;
+  readonly max_cost?: number | string | null;
+  readonly metadata?: Readonly<Record<string, unknown>> | null;
+  readonly [field: string]: unknown;
+}
+
+/** Images that are asked for, whichever door they are asked at. */
+export interface ImageAsk {
+  readonly prompt: string;
+  readonly n: number;
+  /** Pixels. null: the model's own. */
+  readonly size: { readonly width: number; readonly height: number } | null;
+  /** The tier that the request names. */
+  readonly resolution: string | null;
+  readonly aspectRatio: string | null;
+  /** null for none, and for `auto`. */
+  readonly quality: string | null;
+  readonly format: ImageFormat | null;
+  /** null for a new one each time. */
+  readonly seed: number | null;
+  /** All other fields that say something, by the names of the first door. */
+  readonly more: Readonly<Record<string, unknown>>;
+}
+
+/** Other names of fields. A name with its field beside it must say the same. */
+const ALIASES: Readonly<Record<string, string>> = {
+  guidance_scale: 'guide_scale',
+  cfg_scale: 'guide_scale',
+  format: 'output_format',
+  variants: 'n',
+};
+
+/** Names that some APIs have for the number of images. They would change what is paid for. */
+const COUNT_NAMES: ReadonlySet<string> = new Set([
+  'batch_size',
+  'n_images',
+  'num_images',
+  'num_images_per_prompt',
+  'num_outputs',
+  'num_samples',
+  'number_of_images',
+  'number_results',
+  'sample_count',
+]);
+
+/** Fields that are read here, or that the gateway acts on: no provider gets them as they are. */
+const READ: ReadonlySet<string> = new Set([
+  'model',
+  'prompt',
+  'n',
+  'width',
+  'height',
+  'size',
+  'resolution',
+  'aspect_ratio',
+  'quality',
+  'output_format',
+  'output_type',
+  'response_format',
+  'seed',
+  'stream',
+  'partial_images',
+  'metadata',
+  'models',
+  'provider',
+  'session_id',
+  'max_cost',
+]);
+
+const fault = (param: string, message: string) => new GatewayError('invalid_request', message, { param });
+
+/**
+ * A parsed body with its fields under their own names. Call it before the body is checked. Throws GatewayError
+ * `invalid_request` for two names of one field that say different things.
+ */
+export function withOwnNames(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  const named: Record<string, unknown> = { ...body };
+  for (const [alias, name] of Object.entries(ALIASES)) {
+    if (!Object.hasOwn(named, alias)) continue;
+    const said = named[alias];
+    delete named[alias];
+    if (said === null) continue;
+    const own = named[name] ?? null;
+    if (own !== null && own !== said) throw fault(alias, `${alias} and ${name} say different things: send ${name}`);
+    named[name] = said;
+  }
+  if (named['return_binary'] === true && (named['output_type'] ?? 'file') === 'file') named['output_type'] = 'file';
+  delete named['return_binary'];
+  for (const name of Object.keys(named))
+    if (COUNT_NAMES.has(name)) throw fault(name, `${name} is not known here: the number of images is n`);
+  return named;
+}
+
+/** Reads a checked body. Throws GatewayError `invalid_request` and `unprocessable`. */
+export function toImageAsk(body: ImageBody, account: string): ImageAsk {
+  refuseStream(body);
+  refuseLongMetadata(body.metadata ?? null);
+  const more: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(body))
+    if (!READ.has(name) && value !== null && !saysNothing(name, value)) more[name] = value;
+  // It is personal data: the provider can tell users apart, and no more.
+  if (typeof more['user'] === 'string') more['user'] = hash('sha256', JSON.stringify([account, more['user']]));
+  const size = sizeOf(body);
+  const resolution = text(body['resolution']);
+  if (size !== null && resolution !== null && tierOfSize(size) !== resolution)
+    throw fault(
+      'resolution',
+      `resolution ${resolution} is not that of ${size.width}x${size.height}: send one of the two`,
+    );
+  const quality = text(body['quality']);
+  const seed = body['seed'];
+  return {
+    prompt: body.prompt,
+    n: typeof body['n'] === 'number' ? body['n'] : 1,
+    size,
+    resolution,
+    aspectRatio: aspectRatioOf(body),
+    quality: quality === 'auto' ? null : quality,
+    format: text(body['output_format']) as ImageFormat | null,
+    seed: typeof seed === 'number' && seed >= 0 ? seed : null,
+    more,
+  };
+}
+
+/** Edges of the largest square of each tier that a size can be of. */
+const TIERS = [
+  ['1K', 1024],
+  ['2K', 2048],
+  ['4K', 4096],
+] as const;
+
+/** Edge of the square of a tier in pixels; null for a tier of a provider's own. */
+export const edgeOfTier = (tier: string): number | null => {
+  if (tier === '512') return 512;
+  return TIERS.find(([name]) => name === tier)?.[1] ?? null;
+};
+
+/** The lowest tier whose square has as many pixels. */
+export function tierOfSize({ width, height }: { readonly width: number; readonly height: number }): string {
+  const pixels = width * height;
+  return (TIERS.find(([, edge]) => pixels <= edge * edge) ?? TIERS[2])[0];
+}
+
+const STEP = 64;
+
+/** The size of a tier in this ratio: at most as many pixels as the square has, in steps of 64. */
+export function sizeIn(edge: number, ratio: string | null): { readonly width: number; readonly height: number } {
+  const [across = 1, down = 1] = (ratio ?? '1:1').split(':').map(Number);
+  const wide = Math.sqrt(across / down);
+  const inSteps = (pixels: number) => Math.min(EDGE_MAX, Math.max(EDGE_MIN, Math.floor(pixels / STEP + 1e-9) * STEP));
+  return { width: inSteps(edge * wide), height: inSteps(edge / wide) };
+}
+
+/** Fields that ask for nothing with these values, so that it does not matter whether a provider takes them. */
+const NOTHING: Readonly<Record<string, readonly unknown[]>> = {
+  background: ['auto'],
+  embed_exif_metadata: [false],
+  enable_web_search: [false],
+  hide_watermark: [false],
+  lora_strength: [0],
+  moderation: ['auto'],
+  negative_prompt: [''],
+  safe_mode: [false],
+  style: [''],
+  style_preset: [''],
+  user: [''],
+};
+
+const saysNothing = (name: string, value: unknown): boolean =>
+  Object.hasOwn(NOTHING, name) && NOTHING[name]!.includes(value);
+
+const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+
+function sizeOf(body: ImageBody): ImageAsk['size'] {
+  const written = text(body['size']);
+  const inOne = written === null || written === 'auto' ? null : written.split('x').map(Number);
+  const width = edgeOf(body, 'width');
+  const height = edgeOf(body, 'height');
+  if ((width === null) !== (height === null)) {
+    const [there, missing] = width === null ? ['height', 'width'] : ['width', 'height'];
+    throw fault(missing, `${missing} is missing: it goes together with ${there}`);
+  }
+  if (inOne === null) return width === null ? null : { width, height: height! };
+  const [across = 0, down = 0] = inOne;
+  if (width !== null && (width !== across || height !== down))
+    throw fault('size', 'size says something else than width and height: send one of the two');
+  for (const edge of [across, down]) if (!isEdge(edge)) throw wrongEdge('size', edge);
+  return { width: across, height: down };
+}
+
+const isEdge = (pixels: number) => pixels >= EDGE_MIN && pixels <= EDGE_MAX;
+const wrongEdge = (param: string, pixels: number) =>
+  fault(param, `${param} must be ${EDGE_MIN} to ${EDGE_MAX} pixels an edge, not ${pixels}`);
+
+function edgeOf(body: ImageBody, name: 'width' | 'height'): number | null {
+  const said = body[name] ?? null;
+  if (said === null) return null;
+  const pixels = Number(said);
+  if (!isEdge(pixels)) throw wrongEdge(name, pixels);
+  return pixels;
+}
+
+const RATIO_MAX = 8;
+
+function aspectRatioOf(body: ImageBody): string | null {
+  const ratio = text(body['aspect_ratio']);
+  if (ratio === null) return null;
+  const [across = 1, down = 1] = ratio.split(':').map(Number);
+  if (across > down * RATIO_MAX || down > across * RATIO_MAX)
+    throw fault('aspect_ratio', `aspect_ratio must be from 1:${RATIO_MAX} to ${RATIO_MAX}:1, not ${ratio}`);
+  return ratio;
+}
+
+function refuseStream(body: ImageBody): void {
+  if (body['stream'] === true)
+    throw new GatewayError('unprocessable', 'stream: images are not streamed here; leave it out', { param: 'stream' });
+}
+
+function refuseLongMetadata(metadata: ImageBody['metadata'] | null): void {
+  if (metadata && Buffer.byteLength(JSON.stringify(metadata)) > METADATA_BYTES_MAX)
+    throw fault('metadata', `metadata is longer than ${METADATA_BYTES_MAX} bytes as JSON`);
+}

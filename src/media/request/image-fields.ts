@@ -1,0 +1,157 @@
+import { MUST_BE, nameSchema, numberField, objectField, routingFields } from '#gateway';
+
+/* The fields of requests for images. A field that is null counts as absent, as clients send both. */
+
+const PROMPT_MAX = 32_000;
+export const IMAGES_MAX = 10;
+export const EDGE_MIN = 64;
+export const EDGE_MAX = 4096;
+const SEED_MAX = 2_147_483_647;
+export const METADATA_BYTES_MAX = 4096;
+export const FORMATS = ['png', 'jpeg', 'webp'] as const;
+export type ImageFormat = (typeof FORMATS)[number];
+
+const oneOf = (values: readonly string[], about: string) => ({
+  enum: [...values, null],
+  description: about,
+  [MUST_BE]: `one of ${values.join(', ')}`,
+});
+const integerField = (minimum: number, maximum: number, about: string) => ({
+  type: ['integer', 'null'],
+  minimum,
+  maximum,
+  description: about,
+  [MUST_BE]: `an integer from ${minimum} to ${maximum}`,
+});
+const textField = (max: number, about: string) => ({
+  type: ['string', 'null'],
+  maxLength: max,
+  description: about,
+  [MUST_BE]: `a string of at most ${max} characters`,
+});
+const flagField = (about: string) => ({ type: ['boolean', 'null'], description: about, [MUST_BE]: 'true or false' });
+const edgeField = (about: string) => ({
+  type: ['integer', 'string', 'null'],
+  minimum: EDGE_MIN,
+  maximum: EDGE_MAX,
+  pattern: '^[1-9][0-9]{1,3}$',
+  description: `${about} of the image in pixels, ${EDGE_MIN} to ${EDGE_MAX}. Width and height go together.`,
+  [MUST_BE]: `an integer from ${EDGE_MIN} to ${EDGE_MAX}`,
+});
+
+const SIZE = '^(?:auto|[1-9][0-9]{1,3}x[1-9][0-9]{1,3})$';
+const MODEL_RIGHT = 'the name of an image model: 1 to 256 characters without control characters';
+
+const sizeField = {
+  type: ['string', 'null'],
+  pattern: SIZE,
+  description: 'Width and height in one, such as `1024x1024`. `auto` leaves the size to the model.',
+  [MUST_BE]: 'auto, or a width and a height such as 1024x1024',
+};
+const modelField = {
+  ...nameSchema,
+  description:
+    'The name of an image model, optionally with `:floor` (cheapest provider) or `:nitro` (fastest), or the direct form `<provider_pubkey>:<model_name>`.',
+  [MUST_BE]: MODEL_RIGHT,
+};
+const promptField = {
+  type: 'string',
+  minLength: 1,
+  maxLength: PROMPT_MAX,
+  description: 'What the image shows.',
+  [MUST_BE]: `a string of 1 to ${PROMPT_MAX} characters`,
+};
+const countField = integerField(1, IMAGES_MAX, 'Number of images. Default 1.');
+export const formatField = oneOf(FORMATS, 'File format of the images.');
+const seedField = integerField(-1, SEED_MAX, 'The same seed gives the same images. -1 for a new one each time.');
+const userField = textField(
+  1024,
+  'Your identifier of the end user. The provider gets a digest of it that is different for each account.',
+);
+const metadataField = objectField(
+  `Key and value pairs for the logs, at most ${METADATA_BYTES_MAX} bytes as JSON. Not forwarded to the provider.`,
+);
+
+/** Fields that both doors have. Offers take those that they list, see takenFields. */
+const COMMON = {
+  negative_prompt: textField(PROMPT_MAX, 'What the image must not show.'),
+  aspect_ratio: {
+    type: ['string', 'null'],
+    pattern: '^[1-9][0-9]{0,3}:[1-9][0-9]{0,3}$',
+    description: 'Width to height, such as `16:9`.',
+    [MUST_BE]: 'a ratio such as 16:9',
+  },
+  resolution: {
+    type: ['string', 'null'],
+    pattern: '^[A-Za-z0-9]{1,16}$',
+    description: 'Resolution tier, such as `1K`, `2K` or `4K`. It decides the price.',
+    [MUST_BE]: 'a tier such as 1K, 2K or 4K',
+  },
+  style: textField(1024, 'How the image looks.'),
+  style_preset: textField(256, 'The name of a style that the model knows.'),
+  guide_scale: numberField(0, 50, 'How closely the image follows the prompt (also `guidance_scale`, `cfg_scale`).'),
+  steps: integerField(1, 1000, 'Inference steps.'),
+  hide_watermark: flagField('Make the image without a watermark.'),
+  lora_strength: numberField(0, 100, 'Strength of the LoRA.'),
+  safe_mode: flagField('Blur adult content.'),
+  embed_exif_metadata: flagField('Write the prompt into the EXIF data of the image.'),
+  enable_web_search: flagField('Search the web while the image is made.'),
+  seed: seedField,
+  user: userField,
+  metadata: metadataField,
+  ...routingFields,
+} as const;
+
+const QUALITIES = ['low', 'medium', 'high', 'auto'];
+
+/** The fields of `POST /image/generate`. */
+export const generateFields = {
+  model: modelField,
+  prompt: promptField,
+  n: countField,
+  width: edgeField('Width'),
+  height: edgeField('Height'),
+  size: sizeField,
+  quality: oneOf(QUALITIES, 'It may decide the price: `/models?type=image` tells.'),
+  output_format: formatField,
+  output_type: oneOf(
+    ['data_url', 'file'],
+    '`data_url` answers JSON with the images as data URLs, `file` the bytes of the one image. Default `data_url`.',
+  ),
+  ...COMMON,
+  stream: flagField('Images are not streamed: only false is taken.'),
+} as const;
+
+/** The fields of `POST /images/generations`. */
+export const generationsFields = {
+  model: modelField,
+  prompt: promptField,
+  n: countField,
+  size: sizeField,
+  quality: oneOf([...QUALITIES, 'standard', 'hd'], 'It may decide the price: `/models?type=image` tells.'),
+  output_format: formatField,
+  response_format: oneOf(
+    ['b64_json', 'url'],
+    '`b64_json` answers base64, `url` the same as a data URL. Default `b64_json`.',
+  ),
+  background: oneOf(['transparent', 'opaque', 'auto'], 'Background of the image.'),
+  moderation: oneOf(['low', 'auto'], 'How strictly the content is judged.'),
+  output_compression: integerField(0, 100, 'Compression of JPEG and WebP in percent.'),
+  ...COMMON,
+  stream: flagField('Images are not streamed: only false is taken.'),
+  partial_images: integerField(0, 0, 'Images are not streamed: only 0 is taken.'),
+} as const;
+
+/** The JSON schema of a body with these fields. */
+export const bodySchema = (fields: Readonly<Record<string, object>>) => ({
+  type: 'object',
+  required: ['prompt'],
+  anyOf: [
+    { required: ['model'], properties: { model: { [MUST_BE]: MODEL_RIGHT } } },
+    { required: ['models'], properties: { models: { type: 'array', minItems: 1, [MUST_BE]: MODEL_RIGHT } } },
+  ],
+  additionalProperties: true,
+  [MUST_BE]: 'a JSON object',
+  examples: [{ model: 'demo/easel', prompt: 'A tollgate in the morning' }],
+  properties: fields,
+});

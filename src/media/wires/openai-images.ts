@@ -1,0 +1,106 @@
+import type { Offer } from '#gateway';
+import { pricedQualities, tierAt, unprocessable } from '../image-price.ts';
+import { edgeOfTier, type ImageAsk, sizeIn } from '../request/image-ask.ts';
+
+/** Fields of an image API that calls itself compatible with OpenAI's, by our names, with the names it has. */
+const WIRE_NAMES: Readonly<Record<string, string>> = { guide_scale: 'guidance_scale', steps: 'num_inference_steps' };
+
+/** Taken by an offer that lists no fields at all, as most APIs of this shape take them. */
+const USUAL: ReadonlySet<string> = new Set([
+  'background',
+  'guide_scale',
+  'moderation',
+  'negative_prompt',
+  'output_compression',
+  'steps',
+  'style',
+]);
+
+/** Models that always answer base64 and refuse the field that asks for it. */
+const ALWAYS_BASE64 = /^(?:chatgpt-image|gpt-image)/;
+
+/**
+ * The body of `POST /images/generations` for an offer. Throws GatewayError `unprocessable` that names the first field
+ * that the offer does not take. `asksForBase64`: false leaves `response_format` out.
+ */
+export function openaiImageBody(ask: ImageAsk, offer: Offer, asksForBase64: boolean): Record<string, unknown> {
+  const facts = offer.media!;
+  const takes = takenBy(offer);
+  const body: Record<string, unknown> = { model: facts.upstreamModel, prompt: ask.prompt, n: ask.n };
+  Object.assign(body, sizeFields(ask, offer, takes));
+  if (ask.quality !== null) {
+    if (pricedQualities(offer).length === 0) takes.must('quality');
+    body['quality'] = ask.quality;
+  }
+  if (ask.format !== null) Object.assign(body, formatField(ask.format, offer, takes));
+  if (ask.seed !== null) {
+    takes.must('seed');
+    body['seed'] = ask.seed;
+  }
+  for (const [name, value] of Object.entries(ask.more)) {
+    if (name !== 'user') takes.must(name);
+    body[WIRE_NAMES[name] ?? name] = value;
+  }
+  if (asksForBase64 && !ALWAYS_BASE64.test(facts.upstreamModel)) body['response_format'] = 'b64_json';
+  return body;
+}
+
+interface Takes {
+  readonly lists: (name: string) => boolean;
+  /** Throws GatewayError `unprocessable` where the offer does not take the field. */
+  readonly must: (name: string) => void;
+}
+
+const ALWAYS_TRIED: ReadonlySet<string> = new Set([...USUAL, 'quality', 'seed']);
+
+function takenBy({ media, provider, service }: Offer): Takes {
+  const listed = media!.supportedParams;
+  const lists = (name: string) => listed.includes(name) || listed.includes(WIRE_NAMES[name] ?? name);
+  return {
+    lists,
+    must(name) {
+      if (lists(name) || (listed.length === 0 && ALWAYS_TRIED.has(name))) return;
+      const known = listed.length === 0 ? '' : `; it takes ${listed.join(', ')}`;
+      throw unprocessable(name, `${name} is not taken by ${service} of ${provider.name}${known}`);
+    },
+  };
+}
+
+/** An offer that reads ratios or tiers gets them beside the size. */
+function sizeFields(ask: ImageAsk, offer: Offer, { lists }: Takes): Record<string, unknown> {
+  const { aspectRatio, size } = ask;
+  const { aspectRatios } = offer.media!;
+  const fields: Record<string, unknown> = {};
+  if (aspectRatio !== null) {
+    if (aspectRatios.length > 0 && !aspectRatios.includes(aspectRatio))
+      throw unprocessable(
+        'aspect_ratio',
+        `aspect_ratio ${aspectRatio} is not made by ${offer.provider.name}; it makes ${aspectRatios.join(', ')}`,
+      );
+    if (lists('aspect_ratio')) fields['aspect_ratio'] = aspectRatio;
+  }
+  const tier = tierAt(ask, offer);
+  const edge = tier === null ? null : edgeOfTier(tier);
+  // A tier of the provider's own has no size that others know.
+  if (tier !== null && (edge === null || lists('resolution'))) fields['resolution'] = tier;
+  if (size !== null) fields['size'] = `${size.width}x${size.height}`;
+  else if (edge !== null || (tier === null && aspectRatio !== null)) {
+    const { width, height } = sizeIn(edge ?? 1024, aspectRatio);
+    fields['size'] = `${width}x${height}`;
+  }
+  return fields;
+}
+
+function formatField(format: string, { media, provider }: Offer, takes: Takes): Record<string, unknown> {
+  const { formats, supportedParams } = media!;
+  if (formats.length > 0 && !formats.includes(format))
+    throw unprocessable(
+      'output_format',
+      `output_format ${format} is not made by ${provider.name}; it makes ${formats.join(', ')}`,
+    );
+  if (formats.length > 0 || supportedParams.length === 0 || takes.lists('output_format'))
+    return { output_format: format };
+  // What most make by themselves.
+  if (format === 'png') return {};
+  throw unprocessable('output_format', `output_format is not taken by ${provider.name}`);
+}

@@ -1,0 +1,115 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { checkBase64, headOf } from '../../src/media/reply/found-image.ts';
+import { readImageHead } from '../../src/media/reply/image-head.ts';
+import { bytesOfString, textOfString, withoutLongStrings } from '../../src/media/reply/long-strings.ts';
+import { png } from './support/image-provider.ts';
+
+// What providers answer is from strangers: it is read within bounds, and is what it says or nothing.
+
+const webp = (kind: string, rest: number[]) =>
+  Buffer.concat([Buffer.from(`RIFF\0\0\0\0WEBP${kind}\0\0\0\0`, 'latin1'), Buffer.from(rest), Buffer.alloc(16)]);
+const segment = (marker: number, data: number[]) => [0xff, marker, 0, data.length + 2, ...data];
+const frame = segment(0xc2, [8, 0x01, 0x90, 0x02, 0x80, 3]);
+
+describe('the head of an image', () => {
+  test.each([
+    ['png', png(70, 90), { format: 'png', width: 70, height: 90 }],
+    ['jpeg', Buffer.from([0xff, 0xd8, ...frame, 0, 0]), { format: 'jpeg', width: 640, height: 400 }],
+    [
+      'jpeg behind other segments',
+      Buffer.from([0xff, 0xd8, ...segment(0xe1, Array<number>(200).fill(0xc0)), 0xff, ...frame, 0, 0]),
+      { format: 'jpeg', width: 640, height: 400 },
+    ],
+    [
+      'lossy webp',
+      webp('VP8 ', [0, 0, 0, 0x9d, 0x01, 0x2a, 0x40, 0x01, 0xf0, 0x00]),
+      { format: 'webp', width: 320, height: 240 },
+    ],
+    ['lossless webp', webp('VP8L', [0x2f, 0x3f, 0xc1, 0x3b, 0x00]), { format: 'webp', width: 320, height: 240 }],
+    [
+      'extended webp',
+      webp('VP8X', [0, 0, 0, 0, 0x3f, 0x01, 0x00, 0xef, 0x00, 0x00]),
+      { format: 'webp', width: 320, height: 240 },
+    ],
+  ])('of a %s file', (_what, bytes, head) => {
+    expect(readImageHead(bytes)).toEqual(head);
+    expect(headOf(Buffer.from(bytes.toString('base64')))).toEqual(head);
+  });
+
+  test.each([
+    ['nothing', Buffer.alloc(0)],
+    ['a page', Buffer.from('<html><body>hello</body></html>'.repeat(4))],
+    ['an SVG', Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'.repeat(4))],
+    ['a GIF', Buffer.from('GIF89a'.padEnd(64, '\0'), 'latin1')],
+    ['an icon of macOS', Buffer.from('icns\0\0\0\0'.padEnd(64, '\0'), 'latin1')],
+    ['a PNG without a size', png(64, 64).fill(0, 16, 24)],
+    ['the beginning of a PNG', png(64, 64).subarray(0, 20)],
+    ['a JPEG without a frame', Buffer.from([0xff, 0xd8, ...segment(0xe0, [1, 2, 3]), 0xff, 0xd9, 0, 0, 0, 0])],
+  ])('%s has none', (_what, bytes) => {
+    expect(readImageHead(bytes)).toBeNull();
+  });
+
+  test('anything is read without an error', () => {
+    const beginnings = [png(64, 64), Buffer.from([0xff, 0xd8, ...frame]), webp('VP8X', [0])];
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...beginnings),
+        fc.uint8Array({ maxLength: 400 }),
+        fc.nat(40),
+        (first, rest, keep) => {
+          const head = readImageHead(Buffer.concat([first.subarray(0, keep), rest]));
+          if (head !== null) expect(Math.min(head.width, head.height)).toBeGreaterThan(0);
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('long strings', () => {
+  const value = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 40 }),
+    fc.base64String({ minLength: 3_000, maxLength: 4_000 }),
+    fc.string({ unit: fc.constantFrom('"', '\\', 'é', '\n', 'a'), minLength: 2_000, maxLength: 3_000 }),
+  );
+
+  test('are taken out of any JSON and found again', () => {
+    fc.assert(
+      fc.property(fc.array(fc.dictionary(fc.string({ maxLength: 8 }), value), { maxLength: 4 }), (items) => {
+        const outline = withoutLongStrings(Buffer.from(JSON.stringify(items)));
+        const found = (JSON.parse(outline.json.toString()) as Record<string, string>[]).map((item) =>
+          Object.fromEntries(Object.entries(item).map(([name, text]) => [name, textOfString(text, outline)])),
+        );
+        expect(found).toEqual(items.map((item) => ({ ...item })));
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  test('that claim to be taken out are what they are', () => {
+    const text = '\u0000long string 7';
+    expect(bytesOfString(text, { strings: [] }).toString()).toBe(text);
+  });
+
+  test('without an end are refused', () => {
+    expect(() => withoutLongStrings(Buffer.from('{"data":[{"b64_json":"iVBO\\"'))).toThrow(/has no end/);
+  });
+});
+
+test('base64 is that of RFC 4648 and nothing else', () => {
+  const isBase64 = (text: string): boolean => {
+    const work = checkBase64(Buffer.from(text, 'latin1'));
+    for (;;) {
+      const { done, value } = work.next();
+      if (done) return value;
+    }
+  };
+  fc.assert(fc.property(fc.base64String({ minLength: 4, maxLength: 400 }), (text) => isBase64(text)));
+  for (const wrong of ['', 'abc', 'ab=c', 'a===', 'ab c', 'ab\nc', 'ab"c', 'ab-_', 'abcd\0abc', 'abc='.repeat(2)])
+    expect(isBase64(wrong), wrong).toBe(false);
+  const long = 'A'.repeat(3 * 1024 * 1024);
+  expect(isBase64(long)).toBe(true);
+  expect(isBase64(`${long.slice(0, -2)}==`)).toBe(true);
+  expect(isBase64(`${'A'.repeat(1024 * 1024 - 1)}=${long}`)).toBe(false);
+});
