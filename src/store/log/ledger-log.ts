@@ -15,7 +15,7 @@ export interface LedgerLog {
   close(): Promise<void>;
 }
 
-/** The most that the tables may be behind, in bytes of log: about 15,000 calls, which a restart replays in half a second. */
+/** The most that the tables may be behind, in bytes of log: about 15,000 calls, half a second of a restart. */
 const BEHIND_MAX = 8 * 1024 * 1024;
 
 interface Tables {
