@@ -15,8 +15,8 @@ export interface LedgerLog {
   close(): Promise<void>;
 }
 
-/** The most that the tables may be behind, in bytes of log: about 30,000 calls, which a restart replays. */
-const BEHIND_MAX = 16 * 1024 * 1024;
+/** The most that the tables may be behind, in bytes of log: about 15,000 calls, half a second of a restart. */
+const BEHIND_MAX = 8 * 1024 * 1024;
 
 interface Tables {
   /** Brings the tables up to the log. */
