@@ -86,13 +86,26 @@ interface Prepared {
   readonly follows: boolean;
 }
 
-/** Opens the file. Throws what SQLite throws. */
+/** Opens the file. Throws what SQLite throws, with nothing left open. */
 async function open(setup: ConnectionSetup): Promise<Opened> {
   const { path, writer } = setup;
-  // The lock is the operating system's, taken on an empty file: it falls with the process, however the process ends.
   const guard = writer === null ? null : new DatabaseSync(writer.lock, { timeout: 0 });
-  guard?.exec('BEGIN EXCLUSIVE');
-  const database = new DatabaseSync(path, { readOnly: writer === null, timeout: 5_000, readBigInts: true });
+  let database: DatabaseSync | null = null;
+  try {
+    // The lock is the operating system's, taken on an empty file: it falls with the process, however the process ends.
+    guard?.exec('BEGIN EXCLUSIVE');
+    database = new DatabaseSync(path, { readOnly: writer === null, timeout: 5_000, readBigInts: true });
+    return await use(setup, database, guard);
+  } catch (error) {
+    database?.close();
+    guard?.close();
+    throw error;
+  }
+}
+
+/** Prepares an open file for its work. */
+async function use(setup: ConnectionSetup, database: DatabaseSync, guard: DatabaseSync | null): Promise<Opened> {
+  const { writer } = setup;
   if (writer) {
     database.exec(
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 4000',
