@@ -1,5 +1,5 @@
 import { Departure, type Leaving } from './departure.ts';
-import type { Budget, Ledger, LockResult, Settlement, SettleResult } from './ledger.ts';
+import type { Budget, Ledger, LockRequest, LockResult, Settlement, SettleResult } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
 import { cost, usageToText, type Price, type Usage } from './price.ts';
 
@@ -275,18 +275,7 @@ async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; bi
     const { continues } = billable;
     if (continues !== null) void options.ledger.release({ id: continues, detail: CONTINUED }).catch(() => {});
     for (;;) {
-      const estimate = billable.quotes.reduce((most, quote) => (quote.estimate > most ? quote.estimate : most), 0n);
-      const result = await options.ledger.lock({
-        id: billable.id,
-        account: billable.account,
-        amount: estimate + billable.lendable,
-        ...(billable.lendable > 0n ? { lendable: billable.lendable } : {}),
-        ...(billable.parent === null ? {} : { parent: billable.parent }),
-        prices: billable.quotes.map((quote) => quote.price.id),
-        expiresAt: billable.lockExpiresAt,
-        detail: billable.lockDetail,
-        ...(billable.budget ? { budget: billable.budget } : {}),
-      });
+      const result = await options.ledger.lock(lockOf(billable));
       if (result.ok) return { call, billable };
       const refused = await options.refuse(call, result);
       if (refused instanceof Error) throw refused;
@@ -297,6 +286,18 @@ async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; bi
     options.onRefused(asked, error);
     throw error;
   }
+}
+
+function lockOf({ id, account, quotes, lendable, parent, lockExpiresAt, lockDetail, budget }: Billable): LockRequest {
+  let estimate = 0n;
+  const prices: string[] = [];
+  for (const quote of quotes) {
+    if (quote.estimate > estimate) estimate = quote.estimate;
+    prices.push(quote.price.id);
+  }
+  const amount = estimate + lendable;
+  const own = { id, account, amount, lendable, prices, expiresAt: lockExpiresAt, detail: lockDetail, budget };
+  return parent === null ? own : { ...own, parent };
 }
 
 const CONTINUED = JSON.stringify({ outcome: 'continued' });

@@ -42,7 +42,7 @@ export interface LockRequest {
   /** Epoch milliseconds after which the lock may be expired. */
   readonly expiresAt: number;
   /** Ignored for a lock with a parent: its money counts against the parent's budget already. */
-  readonly budget?: Budget;
+  readonly budget?: Budget | null;
   /**
    * The part of `amount` that locks made under this one may draw, and that its own settlement cannot charge. 0 when
    * left out.

@@ -33,11 +33,14 @@ class OneRequest implements Talk {
     if (this.#end !== null) return { done: true, value: this.#end };
     const reply = this.#reply ?? (await this.#begin());
     const reader = this.#reader!;
-    if (!reader.finished) {
+    while (!reader.finished) {
       const room = reader.kept === undefined ? null : (reply.memory?.keeps(reader.kept) ?? null);
       if (room !== null) await room;
-      const chunks = await reply.read();
-      if (chunks !== null) return { done: false, value: reader.data(chunks) ?? NOTHING };
+      // A small reply arrives with its end, which is then no step of its own.
+      const chunks = reply.ended ? null : await reply.read();
+      if (chunks === null) break;
+      const given = reader.data(chunks) ?? NOTHING;
+      if (!reply.ended || given.byteLength > 0) return { done: false, value: given };
     }
     const elsewhere = reader.endElsewhere?.() ?? null;
     const end = elsewhere === null ? reader.end() : await elsewhere;

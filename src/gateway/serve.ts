@@ -71,8 +71,8 @@ export interface Asked<O extends Opened> {
   readonly repeats: RepeatKey | null;
   /** Aborts when the client leaves. A request that is kept runs to its end all the same. */
   readonly gone: Leaving;
-  /** Prepares the call under `callId`. Rejects with GatewayError. */
-  open(callId: string, gone: Leaving): Promise<O>;
+  /** Prepares the call under `callId`. Throws or rejects with GatewayError. */
+  open(callId: string, gone: Leaving): O | Promise<O>;
   /**
    * Writes the frames to the client. `kept`: the answer is kept, so it is written to its end whether or not the
    * client reads it. null: the client left, or the run ended without a reply. Throws what the call throws while
@@ -108,7 +108,8 @@ export function createServe({ idempotency, payments }: ServeDeps): Serve {
   ): Promise<Written | null> {
     let opened: O | null = null;
     try {
-      opened = await asked.open(callId, gone);
+      const opening = asked.open(callId, gone);
+      opened = opening instanceof Promise ? await opening : opening;
       return await asked.write(opened, kept);
     } catch (error) {
       const refusal = refusalOf(payments, asked.caller, opened?.call ?? null, error);
@@ -177,14 +178,17 @@ function refusalOf(payments: Payments, caller: Caller, call: Call | null, error:
   };
 }
 
-/** Prepares one call and begins to run it: what `open` does for a request that one call answers. */
-export async function openCall(
+/**
+ * Prepares one call and begins to run it: what `open` does for a request that one call answers. Throws or rejects with
+ * GatewayError.
+ */
+export function openCall(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
   request: CallRequest,
   callId: string,
   gone: Leaving,
-): Promise<OpenedCall> {
+): OpenedCall | Promise<OpenedCall> {
+  const begun = (call: Call): OpenedCall => ({ id: call.id, call, frames: pipeline.run(call, gone) });
   const prepared = pipeline.prepare(request, callId);
-  const call = prepared instanceof Promise ? await prepared : prepared;
-  return { id: call.id, call, frames: pipeline.run(call, gone) };
+  return prepared instanceof Promise ? prepared.then(begun) : begun(prepared);
 }

@@ -19,6 +19,8 @@ export interface UpstreamReply {
    * when the reply breaks.
    */
   read(): Promise<readonly Uint8Array[] | null>;
+  /** The end has arrived, and all before it was read: the next read gives null. */
+  readonly ended: boolean;
   /** Nothing more is read: the little that may still come is dropped, so that the connection can serve another call. */
   discard(): void;
 }

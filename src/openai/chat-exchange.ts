@@ -5,6 +5,7 @@ import type { ReplyContext } from './reply/chat-end.ts';
 import { ChatReplyReader } from './reply/chat-reply-reader.ts';
 import type { ChatBody } from './request/chat-schema.ts';
 import { createChatStreamReader } from './stream/chat-stream-reader.ts';
+import type { SentRequest } from './reply/altered-headers.ts';
 import { forwardedBody, type ForwardedCap } from './request/forwarded-body.ts';
 import { measurePrompt, type PromptSize } from './request/prompt-size.ts';
 import { learnCap, takenCap } from './caps/taken-cap.ts';
@@ -61,7 +62,7 @@ interface LockedBudget {
 }
 
 /** The native side of a chat call. A class, as there is one for each call. */
-export class ChatExchange implements Exchange {
+export class ChatExchange implements Exchange, SentRequest {
   /** The id that the reply carries; set when the call has been prepared, before it is run. */
   callId = '';
   readonly #options: ChatExchangeOptions;

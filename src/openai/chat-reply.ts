@@ -2,7 +2,7 @@ import { GatewayError, toHttpError, createSilent, type KeepAlive, type ReplySink
 import { formatUsd, toUsdNumber, type Frame, type Leaving, type SettledFrame } from '#billing/amounts';
 import { type Opened, toGatewayError, wasCharged } from '#gateway';
 import type { ChatTail } from './reply/chat-end.ts';
-import { droppedHeader, maxTokensHeader } from './reply/altered-headers.ts';
+import { addAlteredHeaders, type SentRequest } from './reply/altered-headers.ts';
 
 /** Facts that a reply tells of itself. */
 export interface ReplyAbout {
@@ -13,17 +13,7 @@ export interface ReplyAbout {
   readonly stream: boolean;
   /** Epoch milliseconds. */
   readonly startedAt: number;
-  /**
-   * It may yet be that the request is refused for want of money: until then nothing is begun that would say otherwise.
-   */
-  readonly unpaid: () => boolean;
-  /** Names of the request's fields that the provider did not get, once it is asked. Default none. */
-  readonly dropped?: () => readonly string[];
-  /**
-   * The cap that the completion is kept to, once a provider is asked; null where it is what the client asked for.
-   * Default null.
-   */
-  readonly maxTokens?: () => number | null;
+  readonly sent: SentRequest;
 }
 
 /** The call or run that answers a chat request. The tail of its last frame is a ChatTail. */
@@ -31,8 +21,8 @@ export interface OpenedChat extends Opened {
   readonly about: ReplyAbout;
 }
 
-/** Opens what answers a request, under `callId` (of newCallId). Rejects with GatewayError. */
-export type OpenChat = (callId: string, gone: Leaving) => Promise<OpenedChat>;
+/** Opens what answers a request, under `callId` (of newCallId). Throws or rejects with GatewayError. */
+export type OpenChat = (callId: string, gone: Leaving) => OpenedChat | Promise<OpenedChat>;
 
 interface ChatReplyOptions {
   readonly keepAlive: KeepAlive;
@@ -91,16 +81,16 @@ async function writeWhole(
     if (value.type !== 'settled') continue;
     const { written } = value.tail as ChatTail;
     const rest = written ? restWithUsage(value, false) : JSON.stringify(withUsage(value, false));
-    sink.head(200, {
+    const headers: Record<string, string | number> = {
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(rest) + (written?.byteLength ?? 0),
       'x-generation-id': about.id,
-      ...(provider === '' ? {} : { 'x-provider': provider }),
-      ...droppedHeader(about),
-      ...maxTokensHeader(about),
-      ...(value.pending ? {} : { 'x-cost-usd': formatUsd(value.settlement.charged) }),
-      ...(value.receipt === null ? {} : { 'x-receipt': value.receipt }),
-    });
+    };
+    if (provider !== '') headers['x-provider'] = provider;
+    addAlteredHeaders(headers, about.sent);
+    if (!value.pending) headers['x-cost-usd'] = formatUsd(value.settlement.charged);
+    if (value.receipt !== null) headers['x-receipt'] = value.receipt;
+    sink.head(200, headers);
     if (written) sink.write(written);
     sink.end(rest);
     return wasCharged(value);
@@ -117,18 +107,15 @@ async function writeStream(
   let provider: string | null = null;
   const begin = () => {
     begun = true;
-    sink.head(200, {
-      ...SSE_HEADERS,
-      'x-generation-id': about.id,
-      ...(provider === null ? {} : { 'x-provider': provider }),
-      ...droppedHeader(about),
-      ...maxTokensHeader(about),
-    });
+    const headers: Record<string, string | number> = { ...SSE_HEADERS, 'x-generation-id': about.id };
+    if (provider !== null) headers['x-provider'] = provider;
+    addAlteredHeaders(headers, about.sent);
+    sink.head(200, headers);
   };
   const silent = createSilent(() => {
     if (sink.closed) return;
     if (!begun) {
-      if (about.unpaid()) return keepAlive.within(silent, HEAD_HELD_MS);
+      if (!about.sent.asked) return keepAlive.within(silent, HEAD_HELD_MS);
       // Another provider may answer yet.
       provider = null;
       begin();

@@ -1,7 +1,7 @@
 import type { Config } from '#config';
-import { openCall, speakerOf, type Pipeline, type Speakers } from '#gateway';
+import { openCall, type OpenedCall, speakerOf, type Pipeline, type Speakers } from '#gateway';
 import { openBridged } from './bridge/open-bridged.ts';
-import type { OpenChat, ReplyAbout } from './chat-reply.ts';
+import type { OpenChat, OpenedChat } from './chat-reply.ts';
 import type { ChatBody } from './request/chat-schema.ts';
 import { toCall, type ChatContext } from './chat-to-call.ts';
 import { openToolLoop, type ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
@@ -37,19 +37,13 @@ export function createOpenChat({ pipeline, config, speakers, toolLoop }: OpenCha
 
 function openModel(pipeline: OpenChatDeps['pipeline'], body: ChatBody, context: ChatContext): OpenChat {
   const { request, exchange } = toCall(body, context);
-  return async (callId, gone) => {
-    const opened = await openCall(pipeline, request, callId, gone);
-    const { call } = opened;
-    exchange.callId = call.id;
-    const about: ReplyAbout = {
-      id: call.id,
-      model: call.service,
-      stream: call.stream,
-      startedAt: call.startedAt,
-      unpaid: () => !exchange.asked,
-      dropped: () => exchange.dropped,
-      maxTokens: () => exchange.maxTokens,
-    };
-    return { ...opened, about };
+  const toChat = ({ id, call, frames }: OpenedCall): OpenedChat => {
+    exchange.callId = id;
+    const { service: model, stream, startedAt } = call;
+    return { id, call, frames, about: { id, model, stream, startedAt, sent: exchange } };
+  };
+  return (callId, gone) => {
+    const opened = openCall(pipeline, request, callId, gone);
+    return opened instanceof Promise ? opened.then(toChat) : toChat(opened);
   };
 }

@@ -31,6 +31,10 @@ export abstract class PulledReply implements UpstreamReply {
     });
   }
 
+  get ended(): boolean {
+    return this.complete && this.queue.length === 0;
+  }
+
   /** The reader took all that was queued: the connection may go on. */
   protected abstract emptied(): void;
   abstract abort(reason: Error): void;

@@ -75,7 +75,13 @@ export function openBridged(
       model: body.model,
       stream: ask.stream,
       startedAt: call.startedAt,
-      unpaid: () => serving === null,
+      sent: {
+        get asked() {
+          return serving !== null;
+        },
+        dropped: [],
+        maxTokens: null,
+      },
     };
     const provider = (): Provider => (serving ?? firstOf(call)).provider;
     return {

@@ -2,31 +2,28 @@
 const NAMES_MAX = 32;
 const NAME_MAX = 96;
 
-/**
- * The header that names the fields of a request that its provider did not get; nothing where it got all. Names are
- * written as in a URL: they are the client's.
- */
-export function droppedHeader({
-  dropped,
-}: {
-  readonly dropped?: () => readonly string[];
-}): Readonly<Record<string, string>> {
-  const names = dropped?.() ?? [];
-  if (names.length === 0) return {};
-  const shown = names.slice(0, NAMES_MAX).map((name) => encodeURIComponent(name.slice(0, NAME_MAX).toWellFormed()));
-  if (names.length > NAMES_MAX) shown.push('...');
-  return { 'x-tollgate-dropped': shown.join(', ') };
+/** A request as a provider gets it, as far as it differs from the client's. */
+export interface SentRequest {
+  /**
+   * A provider was asked. Until then the request may yet be refused for want of money, and nothing is begun that would
+   * say otherwise.
+   */
+  readonly asked: boolean;
+  /** Names of the request's fields that the provider did not get. */
+  readonly dropped: readonly string[];
+  /** The cap that the completion is kept to; null where it is what the client asked for. */
+  readonly maxTokens: number | null;
 }
 
 /**
- * The header that tells the cap that a completion was kept to, where that is less than the request asked for;
- * nothing where it is not.
+ * Adds the header that names the fields which the provider did not get, and the one that tells the cap which the
+ * completion was kept to, each where there is something to tell. Names are written as in a URL: they are the client's.
  */
-export function maxTokensHeader({
-  maxTokens,
-}: {
-  readonly maxTokens?: () => number | null;
-}): Readonly<Record<string, string>> {
-  const tokens = maxTokens?.() ?? null;
-  return tokens === null ? {} : { 'x-max-tokens': String(tokens) };
+export function addAlteredHeaders(headers: Record<string, string | number>, { dropped, maxTokens }: SentRequest): void {
+  if (dropped.length > 0) {
+    const shown = dropped.slice(0, NAMES_MAX).map((name) => encodeURIComponent(name.slice(0, NAME_MAX).toWellFormed()));
+    if (dropped.length > NAMES_MAX) shown.push('...');
+    headers['x-tollgate-dropped'] = shown.join(', ');
+  }
+  if (maxTokens !== null) headers['x-max-tokens'] = String(maxTokens);
 }

@@ -66,9 +66,17 @@ export function openToolLoop(
       model: service,
       stream: body.stream === true,
       startedAt: context.now,
-      unpaid: () => turn?.asked !== true,
-      dropped: () => turn?.dropped ?? [],
-      maxTokens: () => turn?.maxTokens ?? null,
+      sent: {
+        get asked() {
+          return turn?.asked === true;
+        },
+        get dropped() {
+          return turn?.dropped ?? [];
+        },
+        get maxTokens() {
+          return turn?.maxTokens ?? null;
+        },
+      },
     };
     const onTurn = (exchange: ChatExchange) => void (turn = exchange);
     const frames = runFrames(

@@ -71,6 +71,7 @@ function exchangeOf({ status = 200, headers, chunks }: ScriptedReply, stream: bo
       status,
       headers: headers ?? { 'content-type': stream ? 'text/event-stream' : 'application/json' },
       scrub: (text) => text,
+      ended: false,
       async read() {
         const { done, value } = await arriving.next();
         return done ? null : [Buffer.from(value)];
