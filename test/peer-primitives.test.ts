@@ -44,6 +44,8 @@ provider_name = "Peer"
 generation = 0.001
 [images.params]
 model = "peer"
+edits = true
+body = "json"
 api_base = "${modelUrl}"
 
 [[tools]]

@@ -7,6 +7,7 @@ import { createA2a, createCardOrigin, type A2a } from '#a2a';
 import { createMcp, oldTransport, type Mcp } from '#mcp';
 import { chatRoutes, createModelSpeaker } from '#openai';
 import { imageRoutes } from '#media';
+import { createFetchInput } from './fetch-input.ts';
 import { rpcRoutes } from '#rpc';
 import { VERSION } from '../version.ts';
 import type { Opened } from './foundation.ts';
@@ -134,7 +135,10 @@ async function mountDoors(doors: Doors, mcp: Mcp, a2a: A2a): Promise<void> {
     chatRoutes({ pipeline, idempotency, payments, config, speakers, toolLoop, now, onError, ...keepAlive }),
     { prefix },
   );
-  await server.register(imageRoutes({ pipeline, idempotency, payments, config, onError }), { prefix });
+  await server.register(
+    imageRoutes({ pipeline, idempotency, payments, config, fetchInput: createFetchInput(config.mode), onError }),
+    { prefix },
+  );
   await server.register(oauth.routes);
   await server.register(oldTransport);
   await server.register(oldTransport, { prefix });

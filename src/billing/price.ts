@@ -5,7 +5,7 @@ import { MoneyError, parseUsd, toUsdNumber, type MicroUsd } from './money.ts';
  * The meters that a provider can charge for. A protocol maps what it counts onto these; billing never learns which
  * protocol it was.
  */
-export const METERS = ['prompt', 'completion', 'image', 'second', 'call'] as const;
+export const METERS = ['prompt', 'completion', 'image', 'second', 'call', 'input_image'] as const;
 export type Meter = (typeof METERS)[number];
 
 /**
@@ -86,12 +86,19 @@ export function unitUsd(rate: MicroUsd): string {
   return digits.slice(0, -12) + (fraction ? `.${fraction}` : '');
 }
 
+/** Meters of the first release. Prices without a later meter keep the ids that they have had since then. */
+const FIRST_METERS = 5;
+
 /**
  * The id of a price version: a digest of who charges what for which service, so that every gateway derives the same
  * id.
  */
 export function priceId(provider: string, service: string, rates: Rates): string {
-  const canonical = JSON.stringify([provider, service, METERS.map((meter) => (rates[meter] ?? 0n).toString())]);
+  const first = METERS.slice(0, FIRST_METERS).map((meter) => (rates[meter] ?? 0n).toString());
+  const later = METERS.slice(FIRST_METERS).flatMap((meter) =>
+    rates[meter] ? [[meter, rates[meter].toString()] as const] : [],
+  );
+  const canonical = JSON.stringify([provider, service, first, ...later]);
   return `price-${createHash('sha256').update(canonical).digest('hex').slice(0, 32)}`;
 }
 

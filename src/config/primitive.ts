@@ -17,6 +17,14 @@ export interface AgentFacts {
   readonly nestedMax: MicroUsd;
 }
 
+/** How the API of an image service is asked. */
+interface ImageApi {
+  /** It edits images, too. */
+  readonly edits: boolean;
+  /** The form that an edit is sent in. */
+  readonly body: 'multipart' | 'json';
+}
+
 /** Abilities of an image or video service. Lists are empty where the provider says nothing. */
 export interface MediaFacts {
   /** The model's name at the upstream API. */
@@ -29,4 +37,6 @@ export interface MediaFacts {
   readonly resolutions: readonly string[];
   /** Lengths of videos, such as `5s`. */
   readonly durations: readonly string[];
+  /** Of an image service. Absent: it edits nothing. */
+  readonly imageApi?: ImageApi;
 }

@@ -10,24 +10,42 @@ export interface Picture {
   readonly pixels: Uint8Array;
 }
 
+/** A picture with four bytes for each pixel: red, green, blue, and how little one sees through it. */
+export interface Rgba {
+  readonly width: number;
+  readonly height: number;
+  readonly pixels: Uint8Array;
+}
+
+const PALETTE = 3;
+const WITH_ALPHA = 6;
+
 /** A PNG file (ISO/IEC 15948) with a palette. */
-export function toPng({ width, height, palette, pixels }: Picture): Buffer {
+export const toPng = ({ width, height, palette, pixels }: Picture): Buffer =>
+  file({ width, height, pixels }, PALETTE, 1, [chunk('PLTE', Buffer.from(palette.flat()))]);
+
+/** A PNG file with all colours. */
+export const rgbaToPng = (picture: Rgba): Buffer => file(picture, WITH_ALPHA, 4, []);
+
+function file({ width, height, pixels }: Rgba, type: number, bytes: number, more: readonly Buffer[]): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
-  // Eight bits for each pixel, which is a place in the palette.
-  header.set([8, 3], 8);
+  header.set([8, type], 8);
   // Each row begins with its filter: 0 leaves the row as it is.
-  const rows = Buffer.alloc((width + 1) * height);
-  for (let y = 0; y < height; y += 1) rows.set(pixels.subarray(y * width, (y + 1) * width), y * (width + 1) + 1);
+  const row = width * bytes;
+  const rows = Buffer.alloc((row + 1) * height);
+  for (let y = 0; y < height; y += 1) rows.set(pixels.subarray(y * row, (y + 1) * row), y * (row + 1) + 1);
   return Buffer.concat([
-    Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'),
+    SIGNATURE,
     chunk('IHDR', header),
-    chunk('PLTE', Buffer.from(palette.flat())),
+    ...more,
     chunk('IDAT', deflateSync(rows, { level: 4 })),
     chunk('IEND', Buffer.alloc(0)),
   ]);
 }
+
+const SIGNATURE = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
 
 function chunk(type: string, data: Buffer): Buffer {
   const named = Buffer.concat([Buffer.from(type, 'latin1'), data]);

@@ -10,6 +10,7 @@ import type { Croupier } from './croupier.ts';
 import { croupierCard } from './croupier-card.ts';
 import { complete, deltaOf, messageOf, usageOf } from './completion.ts';
 import { paintImages } from './easel.ts';
+import { retouchImages } from './retouch.ts';
 import { parseChatRequest, RequestError, type ChatRequest } from './request.ts';
 import type { Toolbox } from './toolbox.ts';
 
@@ -94,6 +95,8 @@ async function handle(request: IncomingMessage, response: ServerResponse, paceMs
   }
   if (route === 'POST /v1/images/generations')
     return sendJson(response, 200, paintImages(await readJson(request), Math.floor(Date.now() / 1000)));
+  if (route === 'POST /v1/images/edits')
+    return sendJson(response, 200, await retouchImages(await readForm(request), Math.floor(Date.now() / 1000)));
   if (route !== 'POST /v1/chat/completions')
     return sendError(response, 404, 'not_found', `There is no ${route} here.`, null);
   const chat = parseChatRequest(await readJson(request));
@@ -211,7 +214,19 @@ async function useTools(request: IncomingMessage, response: ServerResponse, tool
   else await pipeline(reply.body, response);
 }
 
-async function readText(request: IncomingMessage): Promise<string> {
+async function readForm(request: IncomingMessage): Promise<FormData> {
+  const body = new Uint8Array(await readBytes(request));
+  try {
+    // oxlint-disable-next-line typescript/no-deprecated -- it is a demo, for this machine alone
+    return await new Response(body, { headers: { 'content-type': request.headers['content-type'] ?? '' } }).formData();
+  } catch {
+    throw new RequestError('The body is not a form.', null);
+  }
+}
+
+const readText = async (request: IncomingMessage): Promise<string> => (await readBytes(request)).toString('utf8');
+
+async function readBytes(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -219,7 +234,7 @@ async function readText(request: IncomingMessage): Promise<string> {
     if (length > BODY_BYTES_MAX) throw new RequestError('The request is larger than 32 MiB.', null);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
 async function readJson(request: IncomingMessage): Promise<unknown> {

@@ -1,5 +1,6 @@
 import { formatUsd, type SettledFrame, toUsdNumber } from '#billing/amounts';
 import { fileBytes, type FoundImage } from './reply/found-image.ts';
+import type { ImageHead } from './reply/image-head.ts';
 import type { ImageTail } from './reply/image-reader.ts';
 
 /** Facts that an answer tells of itself. */
@@ -13,6 +14,8 @@ interface AnswerAbout {
   /** The seed that was asked for; null for none. */
   readonly seed: number | null;
   readonly provider: string;
+  /** The images that were edited; null for a generation. */
+  readonly inputs: readonly ImageHead[] | null;
 }
 
 /** An answer that is written piece by piece. The images in it are the provider's own bytes. */
@@ -38,7 +41,7 @@ function usageOf(settled: SettledFrame, images: number): Record<string, unknown>
 }
 
 /** The answer of `/image/generate`. */
-export const dataUrlAnswer: Answer = (settled, { id, model, created, seed, provider }) => {
+export const dataUrlAnswer: Answer = (settled, { id, model, created, seed, provider, inputs }) => {
   const { images, raw } = settled.tail as ImageTail;
   const { usage: counts, ...rest } = raw;
   return jsonAnswer(
@@ -58,6 +61,7 @@ export const dataUrlAnswer: Answer = (settled, { id, model, created, seed, provi
       },
     })),
     {
+      ...(inputs === null ? {} : { input_images: inputs.map(({ width, height }) => ({ width, height })) }),
       provider_metadata: { provider, raw: { ...rest, ...(counts === undefined ? {} : { usage: counts }) } },
       usage: usageOf(settled, images.length),
     },

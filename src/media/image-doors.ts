@@ -1,8 +1,8 @@
 import { GatewayError } from '#wire';
 import { type Answer, dataUrlAnswer, fileAnswer, openaiAnswer } from './image-answer.ts';
-import { generateAnswerSchema, generationsAnswerSchema } from './image-schema.ts';
+import { editAnswerSchema, generateAnswerSchema, generationsAnswerSchema } from './image-schema.ts';
 import type { ImageBody } from './request/image-ask.ts';
-import { bodySchema, generateFields, generationsFields } from './request/image-fields.ts';
+import { bodySchema, editFields, editsFields, generateFields, generationsFields } from './request/image-fields.ts';
 
 /** One way to ask for images. */
 export interface ImageDoor {
@@ -10,6 +10,8 @@ export interface ImageDoor {
   readonly schema: ReturnType<typeof bodySchema>;
   readonly answerSchema: object;
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
+  /** Its requests bring images. */
+  readonly edits?: true;
   /** Its errors have a word as their `code`. Default: those of chat. */
   readonly ownErrors?: true;
   answerOf(body: ImageBody): Answer;
@@ -19,6 +21,25 @@ export interface ImageDoor {
 
 const BILLED =
   'The price is known before the call: a price per image, by resolution tier and quality. It is locked, and the images that come are charged. ';
+
+/** The doors of the gateway's own API. */
+const OWN: Pick<ImageDoor, 'ownErrors' | 'answerOf' | 'refuse'> = {
+  ownErrors: true,
+  answerOf: ({ output_type: type }) => (type === 'file' ? fileAnswer : dataUrlAnswer),
+  refuse({ output_type: type, n }) {
+    if (type === 'file' && typeof n === 'number' && n > 1)
+      throw new GatewayError('invalid_request', `output_type file is for one image: n must be 1, not ${n}`, {
+        param: 'n',
+      });
+  },
+};
+
+/** The doors that answer as OpenAI's API does. */
+const OPENAI: Pick<ImageDoor, 'answerOf'> = {
+  answerOf: ({ response_format: format }) => openaiAnswer(format === 'url' ? 'url' : 'b64_json'),
+};
+
+const BRINGS_IMAGES = ['prompt', 'images'];
 
 export const IMAGE_DOORS: readonly ImageDoor[] = [
   {
@@ -32,14 +53,7 @@ export const IMAGE_DOORS: readonly ImageDoor[] = [
         `Makes images of a prompt. ${BILLED}` +
         'With `output_type: file` the answer is the file of the one image. A field that no provider of the model takes is refused by its name (422).',
     },
-    ownErrors: true,
-    answerOf: ({ output_type: type }) => (type === 'file' ? fileAnswer : dataUrlAnswer),
-    refuse({ output_type: type, n }) {
-      if (type === 'file' && typeof n === 'number' && n > 1)
-        throw new GatewayError('invalid_request', `output_type file is for one image: n must be 1, not ${n}`, {
-          param: 'n',
-        });
-    },
+    ...OWN,
   },
   {
     path: '/images/generations',
@@ -50,6 +64,32 @@ export const IMAGE_DOORS: readonly ImageDoor[] = [
       operationId: 'createImages',
       description: `The same as \`/image/generate\`, for clients of OpenAI's API. ${BILLED}`,
     },
-    answerOf: ({ response_format: format }) => openaiAnswer(format === 'url' ? 'url' : 'b64_json'),
+    ...OPENAI,
+  },
+  {
+    path: '/image/edit',
+    schema: bodySchema(editFields, BRINGS_IMAGES),
+    answerSchema: editAnswerSchema,
+    described: {
+      summary: 'Edit images',
+      operationId: 'editImages',
+      description:
+        `Makes images of a prompt and of the images that it comes with. ${BILLED}` +
+        'Images come as base64, data URLs or https URLs, or as files of a form (`image`, `image[]`, `mask`).',
+    },
+    edits: true,
+    ...OWN,
+  },
+  {
+    path: '/images/edits',
+    schema: bodySchema(editsFields, BRINGS_IMAGES),
+    answerSchema: generationsAnswerSchema,
+    described: {
+      summary: 'Edit images in the shape of OpenAI’s API',
+      operationId: 'createImageEdits',
+      description: `The same as \`/image/edit\`, for clients of OpenAI's API: a form with files, or JSON. ${BILLED}`,
+    },
+    edits: true,
+    ...OPENAI,
   },
 ];

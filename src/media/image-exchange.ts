@@ -1,7 +1,7 @@
 import type { Exchange, Offer } from '#gateway';
 import { createImageReader } from './reply/image-reader.ts';
 import type { ImageAsk } from './request/image-ask.ts';
-import { openaiImageBody } from './wires/openai-images.ts';
+import { wireOf } from './wires/wire-of.ts';
 
 interface ImageExchangeOptions {
   readonly ask: ImageAsk;
@@ -13,20 +13,20 @@ interface ImageExchangeOptions {
 const BASE64_FIELD = 'response_format';
 const REFUSED: ReadonlySet<number> = new Set([400, 422]);
 
-/** The native side of a call for images: `POST /images/generations` of each offer. */
+/** The native side of a call for images: one request to each offer that is tried. */
 export function createImageExchange({ ask, requestId, replyBytesMax }: ImageExchangeOptions): Exchange {
-  const headers = { 'content-type': 'application/json', accept: 'application/json', 'x-request-id': requestId };
   /** Offers that refused the field. */
   const plain = new Set<Offer>();
   return {
     request(offer) {
-      const body = openaiImageBody(ask, offer, !plain.has(offer));
-      return { method: 'POST', path: '/images/generations', headers, body: JSON.stringify(body) };
+      const { path, contentType, body } = wireOf(offer).request(ask, offer, !plain.has(offer));
+      const headers = { 'content-type': contentType, accept: 'application/json', 'x-request-id': requestId };
+      return { method: 'POST', path, headers, body };
     },
-    reader: () => createImageReader({ n: ask.n, replyBytesMax }),
+    reader: () => createImageReader({ n: ask.n, inputs: ask.edit?.count ?? 0, replyBytesMax }),
     reform(offer, status, body) {
       if (plain.has(offer) || !REFUSED.has(status) || !Buffer.from(body).includes(BASE64_FIELD)) return false;
-      if (!Object.hasOwn(openaiImageBody(ask, offer, true), BASE64_FIELD)) return false;
+      if (!Object.hasOwn(wireOf(offer).fields(ask, offer, true), BASE64_FIELD)) return false;
       plain.add(offer);
       return true;
     },

@@ -33,19 +33,28 @@ export function imagePrice(ask: ImageAsk, offer: Offer): Price {
   const tier = tierAt(ask, offer);
   refuseUnpricedQuality(ask, offer);
   const { variants, price } = offer;
-  if (tier === null) return price;
-  const exact = `${tier}/${ask.quality}`;
-  if (ask.quality !== null && Object.hasOwn(variants, exact)) return variants[exact]!;
-  return Object.hasOwn(variants, tier) ? variants[tier]! : price;
+  const of = prefixOf(ask, offer);
+  const names = [...(tier === null ? [] : [`${of}${tier}/${ask.quality}`, `${of}${tier}`]), of.slice(0, -1)];
+  const name = names.find((one) => Object.hasOwn(variants, one));
+  return name === undefined ? price : variants[name]!;
 }
 
-/** The qualities that have a price of their own at an offer. */
-export const pricedQualities = ({ variants }: Offer): readonly string[] => [
-  ...new Set(Object.keys(variants).flatMap((name) => name.split('/', 2)[1] ?? [])),
-];
+const EDIT = 'edit/';
 
-function refuseUnpricedQuality({ quality }: ImageAsk, offer: Offer): void {
-  const known = pricedQualities(offer);
+/** The beginning of the names of the variants that a request can be of. Edits may have prices of their own. */
+const prefixOf = ({ edit }: ImageAsk, { variants }: Offer): string =>
+  edit !== null && Object.hasOwn(variants, EDIT.slice(0, -1)) ? EDIT : '';
+
+/** The qualities that have a price of their own at an offer. */
+export function pricedQualities(ask: ImageAsk, offer: Offer): readonly string[] {
+  const of = prefixOf(ask, offer);
+  const names = Object.keys(offer.variants).filter((name) => name.startsWith(EDIT) === (of === EDIT));
+  return [...new Set(names.flatMap((name) => name.slice(of.length).split('/', 2)[1] ?? []))];
+}
+
+function refuseUnpricedQuality(ask: ImageAsk, offer: Offer): void {
+  const { quality } = ask;
+  const known = pricedQualities(ask, offer);
   if (quality === null || known.length === 0 || known.includes(quality)) return;
   throw unprocessable(
     'quality',

@@ -1,40 +1,30 @@
-import { hash } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { actedOn, createHttpSink, GatewayError, lookAlikeAt, printable, readJson } from '#wire';
+import { createHttpSink, type GatewayError, printable } from '#wire';
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import {
   type Asked,
-  type Caller,
-  createCheck,
   createServe,
   errorWithTerms,
   type Idempotency,
-  keyedRequest,
   NO_PAYMENTS,
   openCall,
   type OpenedCall,
-  paidCaller,
   paidSink,
-  parseIdempotencyKey,
   type Payments,
-  type PaymentSlip,
   type Pipeline,
   publicAddress,
-  readPayment,
   recordReply,
   type Refusal,
-  requestKey,
   tellPayment,
   toGatewayError,
-  withModel,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import { type ImageCall, imageToCall } from './image-to-call.ts';
 import { type ImageDoor, IMAGE_DOORS } from './image-doors.ts';
 import { toMediaError } from './media-error.ts';
-import { type ImageBody, withOwnNames } from './request/image-ask.ts';
+import { createReadImage, type ImageRequest } from './read-request.ts';
+import type { FetchInput } from './request/input-images.ts';
 import { writeImages } from './write-images.ts';
 
 interface ImageDeps {
@@ -43,6 +33,8 @@ interface ImageDeps {
   /** Default: nothing can be paid in place. */
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'publicUrl'>;
+  /** Fetches an image to edit from a stranger's URL. */
+  readonly fetchInput: FetchInput;
   /** Told of errors of ours, and of calls that fail after their client left. */
   readonly onError: (
     error: unknown,
@@ -50,20 +42,9 @@ interface ImageDeps {
   ) => void;
 }
 
-/** A request as it was read, before anything is looked up. */
-interface ImageRequest {
-  readonly body: ImageBody;
-  readonly caller: Caller;
-  readonly payment: PaymentSlip | null;
-  /** The idempotency key; null for none. */
-  readonly key: string | null;
-  /** SHA-256 of the body. */
-  readonly bodyHash: () => string;
-}
-
 /**
- * `POST /image/generate`, and the same in the shape of OpenAI's API: `POST /images/generations`. Register it under
- * `/api/v1`.
+ * `POST /image/generate` and `POST /image/edit`, and the same in the shape of OpenAI's API:
+ * `POST /images/generations` and `POST /images/edits`. Register it under `/api/v1`.
  */
 export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config } = deps;
@@ -75,7 +56,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     request: FastifyRequest,
     reply: FastifyReply,
     door: ImageDoor,
-    { body, caller, payment, key, bodyHash }: ImageRequest,
+    { body, edit, caller, payment, key, bodyHash }: ImageRequest,
     { request: callRequest, ask }: ImageCall,
   ): Asked<OpenedCall> {
     const gone = new AbortController();
@@ -86,14 +67,18 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
       caller,
       repeats: key === null ? null : { key, bodyHash: bodyHash() },
       gone: gone.signal,
-      open: (callId, left) => openCall(pipeline, callRequest, callId, left),
+      async open(callId, left) {
+        // Whoever came without a credential gets the terms of a payment, and nothing is fetched for him.
+        if (edit !== null && !caller.anonymous) await edit.load();
+        return openCall(pipeline, callRequest, callId, left);
+      },
       async write(opened, kept) {
         if (!kept) {
-          await writeImages(opened, ask.seed, answer, paidSink(client, payment), onError);
+          await writeImages(opened, ask, answer, paidSink(client, payment), onError);
           return null;
         }
         const { sink, reply: whole, end } = recordReply(client);
-        const charged = await writeImages(opened, ask.seed, answer, paidSink(sink, payment), onError);
+        const charged = await writeImages(opened, ask, answer, paidSink(sink, payment), onError);
         return { kept: whole, charged, end };
       },
       replay({ status, headers, body: bytes }) {
@@ -109,20 +94,23 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
     app.removeAllContentTypeParsers();
-    const keep = { parseAs: 'buffer', bodyLimit: limits.bodyBytesMax } as const;
+    const keep = { parseAs: 'buffer', bodyLimit: limits.mediaBodyBytesMax } as const;
     app.addContentTypeParser('application/json', keep, (_request, body, done) => done(null, body));
     app.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, keep, (_request, body, done) => done(null, body));
 
+    app.addContentTypeParser(/^multipart\/form-data(?:;|$)/i, keep, (_request, body, done) => done(null, body));
+
     for (const door of IMAGE_DOORS) {
-      const read = createReadImage(payments, config, door);
+      const read = createReadImage({ payments, limits, fetchInput: deps.fetchInput }, door);
       app.post<{ Body: Buffer | undefined }>(
         door.path,
         {
+          bodyLimit: door.edits ? limits.mediaBodyBytesMax : limits.bodyBytesMax,
           schema: {
             ...door.described,
             description: door.described.description + (payments.open ? PAYABLE : ''),
             tags: ['Images'],
-            consumes: ['application/json'],
+            consumes: door.edits ? ['application/json', 'multipart/form-data'] : ['application/json'],
             body: door.schema,
             response: { 200: door.answerSchema },
           },
@@ -153,40 +141,11 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
   };
 }
 
-type ReadImage = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller) => Promise<ImageRequest>;
-
-/** Reads and checks a request. It throws GatewayError for what is wrong with it. */
-function createReadImage(payments: Payments, { limits }: ImageDeps['config'], door: ImageDoor): ReadImage {
-  const check = createCheck<ImageBody>(door.schema);
-  const names = actedOn(Object.keys(door.schema.properties));
-  return async (bytes, headers, admitted) => {
-    const encoding = headers['content-encoding'] ?? 'identity';
-    if (encoding !== '' && encoding !== 'identity') throw compressed();
-    const parsed = withModel(withOwnNames(await readJson(bytes, limits)));
-    const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
-    if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
-    const body = check(parsed);
-    door.refuse?.(body);
-    const own = headers['idempotency-key'];
-    const ownKey = own === undefined ? null : parseIdempotencyKey(own);
-    // The same body means another answer at the other door.
-    const bodyHash = () => hash('sha256', `${door.path} ${hash('sha256', bytes)}`);
-    const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
-    const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
-    return { body, caller, payment, key: requestKey(caller, payment, ownKey), bodyHash };
-  };
-}
-
 const EMPTY = Buffer.alloc(0);
 const MODEL_CHARS_MAX = 128;
 const PAYABLE =
   ' What the balance does not reach for is answered with 402 and the terms of x402 (version 2) in `PAYMENT-REQUIRED`: the same request with a payment in `PAYMENT-SIGNATURE` ' +
   'is answered, from whoever has no account too.';
-
-const compressed = () =>
-  new GatewayError('invalid_request', 'Send the body uncompressed, without content-encoding', {
-    param: 'content-encoding',
-  });
 
 /** The error of a request that was refused for want of money: with terms where it can be paid. */
 async function refused(

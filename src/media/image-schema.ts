@@ -48,6 +48,22 @@ export const generateAnswerSchema = {
   },
 };
 
+/** The answer of `POST /image/edit` with `output_type: data_url`. */
+export const editAnswerSchema = {
+  ...generateAnswerSchema,
+  properties: {
+    ...generateAnswerSchema.properties,
+    input_images: {
+      type: 'array',
+      description: 'The images that were edited, in their order.',
+      items: {
+        type: 'object',
+        properties: { width: { type: 'integer' }, height: { type: 'integer' } },
+      },
+    },
+  },
+};
+
 /** The answer of `POST /images/generations`. */
 export const generationsAnswerSchema = {
   type: 'object',

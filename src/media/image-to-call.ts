@@ -14,11 +14,15 @@ import {
 } from '#gateway';
 import { createImageExchange } from './image-exchange.ts';
 import { imagePrice, unprocessable } from './image-price.ts';
+import { imagesUsed } from './reply/image-reader.ts';
 import { type ImageAsk, type ImageBody, toImageAsk } from './request/image-ask.ts';
-import { openaiImageBody } from './wires/openai-images.ts';
+import type { EditInputs } from './request/input-images.ts';
+import { wireOf } from './wires/wire-of.ts';
 
 interface ImageContext {
   readonly caller: Caller;
+  /** null for a generation. */
+  readonly edit: EditInputs | null;
   readonly payment: PaymentSlip | null;
   readonly requestId: string;
   /** Request headers, lower case. */
@@ -39,7 +43,7 @@ export interface ImageCall {
  */
 export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
   const { caller, headers, requestId, replyBytesMax, payment } = context;
-  const ask = toImageAsk(body, caller.account);
+  const ask = toImageAsk(body, caller.account, context.edit);
   const session = sessionAsked(body, headers);
   const preferences = body.provider ? toPreferences(body.provider) : NO_PREFERENCES;
   const traceparent = headers['traceparent'];
@@ -61,8 +65,8 @@ export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
       return price;
     },
     estimate(offer) {
-      openaiImageBody(ask, offer, true);
-      return { image: BigInt(ask.n) };
+      wireOf(offer).fields(ask, offer, true);
+      return imagesUsed(ask.n, ask.edit?.count ?? 0);
     },
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,

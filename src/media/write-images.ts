@@ -2,6 +2,7 @@ import { GatewayError, type ReplySink } from '#wire';
 import { formatUsd } from '#billing/amounts';
 import { type OpenedCall, wasCharged } from '#gateway';
 import type { Answer } from './image-answer.ts';
+import type { ImageAsk } from './request/image-ask.ts';
 
 /**
  * Writes the images of a call to its client, once they are settled. Resolves with whether anything was charged; false
@@ -9,7 +10,7 @@ import type { Answer } from './image-answer.ts';
  */
 export async function writeImages(
   { id, call, frames }: OpenedCall,
-  seed: number | null,
+  ask: ImageAsk,
   answer: Answer,
   sink: ReplySink,
   onError: (error: unknown) => void,
@@ -25,7 +26,14 @@ export async function writeImages(
       if (value.type === 'head') provider = value.provider.name;
       if (value.type !== 'settled') continue;
       const created = Math.floor(call.startedAt / 1000);
-      const { headers, length, pieces } = answer(value, { id, model: call.service, created, seed, provider });
+      const { headers, length, pieces } = answer(value, {
+        id,
+        model: call.service,
+        created,
+        seed: ask.seed,
+        provider,
+        inputs: ask.edit?.images ?? null,
+      });
       sink.head(200, {
         ...headers,
         'content-length': length,

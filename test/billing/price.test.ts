@@ -90,7 +90,11 @@ test('a price version is named by all that it says', () => {
     priceId('p', 't', { prompt: 1n }),
     priceId('p', 's', { prompt: 2n }),
     priceId('p', 's', { completion: 1n }),
+    priceId('p', 's', { prompt: 1n, input_image: 1n }),
   ];
   expect(new Set(ids).size).toBe(ids.length);
   expect(priceId('p', 's', { completion: 0n, prompt: 1n })).toBe(ids[0]);
+  // Ids of before there was a price for images that are edited.
+  expect(ids[0]).toBe('price-0daa7d9a934a936cf3516e277fbe581c');
+  expect(priceId('p', 's', { prompt: 1n, input_image: 0n })).toBe(ids[0]);
 });

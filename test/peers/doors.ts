@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { SMALLEST_PNG } from './peer-provider.ts';
 
 /** How a call is made, the same for every door. */
 export interface PeerCall {
@@ -75,19 +76,22 @@ function chatDoor(name: string, primitive: PeerDoor['primitive'], model: string)
 /** Five images at most, of which the provider makes as many as it is told to. */
 const imagesOf = (text: string) => ({ model: PEER, prompt: text, n: 5 });
 
+/** The same of an image that has one pixel. */
+const editsOf = (text: string) => ({ ...imagesOf(text), images: [{ b64: SMALLEST_PNG }] });
+
 /** What the images of an answer say, in what the provider made of the prompt. */
 function saidOfImages(json: unknown): string {
   const { images, data } = json as Partial<Record<'images' | 'data', { revised_prompt: string }[]>>;
   return (images ?? data ?? []).map(({ revised_prompt: said }) => said).join('');
 }
 
-/** Either door of images. */
-function imageDoor(name: string, path: string): PeerDoor {
+/** A door of images. */
+function imageDoor(name: string, path: string, bodyOf: (text: string) => object = imagesOf): PeerDoor {
   return {
     name,
     primitive: 'image',
     async call(call) {
-      const { response, raw, json } = await post(call, path, imagesOf(call.text), {
+      const { response, raw, json } = await post(call, path, bodyOf(call.text), {
         ...(call.once ? { 'idempotency-key': call.once } : {}),
         ...(call.receipt ? { 'x-receipt': '1' } : {}),
       });
@@ -260,6 +264,9 @@ export const DOORS: readonly PeerDoor[] = [
   imageDoor('images', '/api/v1/image/generate'),
   imageDoor('images as OpenAI has them', '/api/v1/images/generations'),
   rpcDoor('JSON-RPC images/generate', 'image', 'images/generate', ({ text }) => imagesOf(text)),
+  imageDoor('edits of images', '/api/v1/image/edit', editsOf),
+  imageDoor('edits of images as OpenAI has them', '/api/v1/images/edits', editsOf),
+  rpcDoor('JSON-RPC images/edit', 'image', 'images/edit', ({ text }) => editsOf(text)),
   rpcDoor('JSON-RPC tools/call', 'tool', 'tools/call', ({ text }) => ({
     service: PEER,
     name: 'do',

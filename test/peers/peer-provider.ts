@@ -65,7 +65,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, came: 
   const chunks: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
   const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
-  if (request.url === '/v1/images/generations') return images(body, response, json, came);
+  if (request.url?.startsWith('/v1/images/')) return images(body, response, json, came);
   if (request.url === '/v1/chat/completions') return model(body, response, json, came);
   const { id, method, params } = body as { id: unknown; method: string; params: Record<string, unknown> };
   const result = (value: unknown) => void json(200, { jsonrpc: '2.0', id, result: value });
@@ -178,7 +178,8 @@ async function images(
   json(200, { created: 1, data, ...(done.padding ? { padding: done.padding } : {}) });
 }
 
-const SMALLEST_PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+export const SMALLEST_PNG =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
 async function model(
   body: Record<string, unknown>,

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SMALLEST_PNG } from '../peers/peer-provider.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
 // What a request has wrong is said in plain words at every endpoint that has a schema, and names the field.
@@ -25,6 +26,8 @@ const RAW =
 const NEEDED: Readonly<Record<string, object>> = {
   '/api/v1/image/generate': { model: 'demo/none', prompt: 'x' },
   '/api/v1/images/generations': { model: 'demo/none', prompt: 'x' },
+  '/api/v1/image/edit': { model: 'demo/none', prompt: 'x', images: [SMALLEST_PNG] },
+  '/api/v1/images/edits': { model: 'demo/none', prompt: 'x', images: [SMALLEST_PNG] },
 };
 
 /** Values, one of which is wrong for any field. */

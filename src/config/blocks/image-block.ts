@@ -1,25 +1,32 @@
-import { tableOption, textList } from '../option.ts';
+import { choice, tableOption, textList, trueOrFalse } from '../option.ts';
 import type { ImageService } from '../config.ts';
 import { isPrototypeName } from '../names.ts';
 import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
 import { defineBlock } from './block.ts';
 import { MEDIA_OPTIONS } from './media-options.ts';
-import { IMAGE_PRICE, price } from './price-option.ts';
-import { perUnit, perUnitByName, ratesByName } from './rates.ts';
+import { imagePricing, imageVariants } from './image-prices.ts';
+import { EDITED_IMAGE_PRICE, IMAGE_PRICE, optionalPrice, price } from './price-option.ts';
 
 const FORMATS = ['png', 'jpeg', 'webp'];
 const TIERS_MAX = 32;
+const VARIANTS_MAX = 128;
 
 const tierFault = (tier: string) =>
-  /^[A-Za-z0-9]{1,16}$/.test(tier) && !isPrototypeName(tier) ? null : 'is not written like 1K';
+  /^[A-Za-z0-9]{1,16}$/.test(tier) && !isPrototypeName(tier) && tier !== EDIT ? null : 'is not written like 1K';
 
 const QUALITIES = ['low', 'medium', 'high', 'standard', 'hd'];
 
+const EDIT = 'edit';
+
+/** The tier that a variant is of. */
+const tierOf = (variant: string) => variant.replace(/^edit\//, '').split('/', 1)[0]!;
+
 const variantFault = (variant: string) => {
-  const [tier = '', quality = '', ...rest] = variant.split('/');
-  return rest.length === 0 && tierFault(tier) === null && QUALITIES.includes(quality)
+  const [tier = '', quality, ...rest] = variant.replace(/^edit\//, '').split('/');
+  const known = quality === undefined ? variant.startsWith(`${EDIT}/`) : QUALITIES.includes(quality);
+  return rest.length === 0 && tierFault(tier) === null && known
     ? null
-    : `is not written like 1K/high, with a quality of ${QUALITIES.join(', ')}`;
+    : `is not written like 1K/high, edit/1K or edit/1K/high, with a quality of ${QUALITIES.join(', ')}`;
 };
 
 const offer = {
@@ -48,8 +55,26 @@ const offer = {
     takes: 'table of tiers with a quality, such as `1K/high`, with USD per image',
     optional: 'none',
     meaning:
-      'Prices of images of a tier in a quality that cost something else than the tier. Where there are some, a request may name only these qualities.',
-    entries: { fault: variantFault, value: price(IMAGE_PRICE), max: TIERS_MAX },
+      'Prices of images of a tier in a quality that cost something else than the tier, and of edits of a tier (`edit/1K`, `edit/1K/high`). Where there are qualities, a request may name only these.',
+    entries: { fault: variantFault, value: price(IMAGE_PRICE), max: VARIANTS_MAX },
+  }),
+  'pricing.edit': {
+    ...optionalPrice(IMAGE_PRICE),
+    defaultText: 'what an image costs',
+    meaning: 'Price per image that an edit makes, where `variants` has none for its tier.',
+  },
+  'pricing.input_image': {
+    ...optionalPrice(EDITED_IMAGE_PRICE),
+    meaning: 'Price per image that is edited, on top of the images that are made. A mask is free.',
+  },
+  'params.edits': trueOrFalse({
+    optional: { text: 'false', fallback: false },
+    meaning: 'The service edits images, too: it answers `/images/edits`.',
+  }),
+  'params.body': choice({
+    of: ['multipart', 'json'],
+    default: 'multipart',
+    meaning: "The form of an edit: `multipart` with files, or `json` with data URLs, as OpenAI's API takes both.",
   }),
   'params.model': UPSTREAM_MODEL,
 };
@@ -64,7 +89,7 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
   toService(values, complain) {
     const priced = Object.keys(values['pricing.resolutions']);
     const withQuality = Object.keys(values['pricing.variants']);
-    const tiers = [...new Set([...priced, ...withQuality.map((name) => name.split('/', 1)[0]!)])];
+    const tiers = [...new Set([...priced, ...withQuality.map(tierOf)])];
     const { resolutions } = values;
     for (const tier of tiers)
       if (resolutions.length > 0 && !resolutions.includes(tier))
@@ -73,9 +98,24 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
           'is not in resolutions',
           `one of ${resolutions.join(', ')}, or add it there`,
         );
+    const { 'params.edits': edits, 'params.body': body } = values;
+    const ofEdits = withQuality.find((name) => name.startsWith(`${EDIT}/`));
+    for (const [key, given] of [
+      ['pricing.edit', values['pricing.edit'] !== null],
+      ['pricing.input_image', values['pricing.input_image'] !== null],
+      ['pricing.variants', ofEdits !== undefined],
+    ] as const)
+      if (given && !edits)
+        complain(key, 'has a price of edits, which the service does not make', 'params.edits = true');
     return {
       rates: { image: values['pricing.generation'] },
-      variants: ratesByName({ ...values['pricing.resolutions'], ...values['pricing.variants'] }, 'image'),
+      variants: imageVariants({
+        generation: values['pricing.generation'],
+        resolutions: values['pricing.resolutions'],
+        variants: values['pricing.variants'],
+        edit: values['pricing.edit'],
+        inputImage: values['pricing.input_image'],
+      }),
       media: {
         upstreamModel: values['params.model'],
         supportedParams: values.supported_params,
@@ -83,6 +123,7 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
         formats: values.formats,
         resolutions: resolutions.length > 0 ? resolutions : tiers,
         durations: [],
+        ...(edits ? { imageApi: { edits, body } } : {}),
       },
     };
   },
@@ -92,17 +133,10 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
     aspect_ratios: media.aspectRatios,
     formats: media.formats,
     resolutions: media.resolutions,
-    pricing: {
-      generation: perUnit(rates.image ?? 0n),
-      ...tableOf('resolutions', variants, (name) => !name.includes('/')),
-      ...tableOf('variants', variants, (name) => name.includes('/')),
+    pricing: imagePricing({ rates, variants }),
+    params: {
+      model: media.upstreamModel,
+      ...(media.imageApi === undefined ? {} : { edits: media.imageApi.edits, body: media.imageApi.body }),
     },
-    params: { model: media.upstreamModel },
   }),
 });
-
-/** The prices of those variants, under the name that the block has for them. */
-function tableOf(table: string, variants: ImageService['variants'], of: (name: string) => boolean) {
-  const named = Object.fromEntries(Object.entries(variants).filter(([name]) => of(name)));
-  return Object.keys(named).length === 0 ? {} : { [table]: perUnitByName(named, 'image') };
-}

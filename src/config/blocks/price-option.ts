@@ -35,6 +35,7 @@ export const COMPLETION_PRICE = {
 export const INPUT_IMAGE_PRICE = { meter: 'image', unit: 'input image', least: 0.000001, most: 100 } as const;
 export const CALL_PRICE = { meter: 'call', unit: 'call', least: 0.000001, most: 1_000 } as const;
 export const IMAGE_PRICE = { meter: 'image', unit: 'image', least: 0.00001, most: 100 } as const;
+export const EDITED_IMAGE_PRICE = { meter: 'input_image', unit: 'input image', least: 0.000001, most: 100 } as const;
 export const SECOND_PRICE = { meter: 'second', unit: 'second', least: 0.0001, most: 100 } as const;
 export const VIDEO_PRICE = { meter: 'call', unit: 'video', least: 0.0001, most: 1_000 } as const;
 

@@ -45,6 +45,12 @@ export const LIMITS = {
     default: MIB,
     meaning: 'Largest body of any other request.',
   }),
+  media_body_bytes_max: whole({
+    min: KIB,
+    max: 256 * MIB,
+    default: 32 * MIB,
+    meaning: 'Largest body of a request with images in it, such as an edit.',
+  }),
   messages_max: whole({ min: 1, max: 100_000, default: 2_048, meaning: 'Most messages of one chat request.' }),
   json_depth_max: whole({ min: 8, max: 512, default: 64, meaning: 'Deepest nesting of a JSON body.' }),
   json_keys_max: whole({

@@ -41,12 +41,15 @@ interface AgentPrice {
 
 /**
  * USD per image; `resolutions` are the tiers that cost something else, `variants` the tiers in a quality (`1K/high`)
- * that do.
+ * and the edits of a tier (`edit/1K`) that do. `edit` is the price of an edited image, `input_image` that of each image
+ * that is edited: only where edits have a price of their own.
  */
 export interface ImagePrice {
   readonly generation: number;
   readonly resolutions?: Readonly<Record<string, number>>;
   readonly variants?: Readonly<Record<string, number>>;
+  readonly edit?: number;
+  readonly input_image?: number;
 }
 
 /**
@@ -119,14 +122,20 @@ function viewAgentPrice({ price, priceCap, agent }: Priced): AgentPrice {
 
 export function viewImagePrice({ price, variants }: Priced): ImagePrice {
   const all = Object.entries(variants);
-  const tiers = all.filter(([name]) => !name.includes('/'));
+  const tiers = all.filter(([name]) => !name.includes('/') && name !== EDIT);
+  const edit = variants[EDIT];
   const qualities = all.filter(([name]) => name.includes('/'));
   return {
     generation: usd(price, 'image'),
     ...(tiers.length === 0 ? {} : { resolutions: byName(tiers, 'image') }),
     ...(qualities.length === 0 ? {} : { variants: byName(qualities, 'image') }),
+    ...(edit === undefined ? {} : { edit: usd(edit, 'image') }),
+    ...(edit?.rates.input_image ? { input_image: usd(edit, 'input_image') } : {}),
   };
 }
+
+/** The variant with the prices of edits, see imagePrice of the room media. */
+const EDIT = 'edit';
 
 const WITH_AUDIO = '+audio';
 
@@ -145,7 +154,7 @@ export function viewVideoPrice({ price, variants }: Priced): VideoPrice {
   return { per_second: byName(silent, 'second'), base: usd(price, 'call'), audio_multiplier: multiplier };
 }
 
-type Meter = 'call' | 'image' | 'second';
+type Meter = 'call' | 'image' | 'input_image' | 'second';
 
 const usd = ({ rates }: Price, meter: Meter) => ratesToUsd(rates)[meter] ?? 0;
 

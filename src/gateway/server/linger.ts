@@ -4,6 +4,8 @@ import { GatewayError } from '#wire';
 import type { LimitsConfig } from '#config';
 import { endsItsConnection } from './refuse-pipelines.ts';
 
+type BodyLimits = Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax' | 'mediaBodyBytesMax'>;
+
 /** So much of a body is read after its request was answered, and for so long. */
 const LINGER_BYTES = 32 * 1024 * 1024;
 const LINGER_MS = 5_000;
@@ -15,10 +17,7 @@ const WATCH_MS = 50;
  * it. The rest of the body is read and thrown away, within bounds; then the connection goes on, or ends. A body
  * whose length is said to be too large is refused before any of it is read.
  */
-export function answerBeforeTheBody(
-  server: FastifyInstance,
-  limits: Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax'>,
-): void {
+export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits): void {
   server.addHook('preParsing', (request, _reply, payload, done) => {
     const { bodyLimit } = request.routeOptions;
     if (Number(request.headers['content-length']) > bodyLimit) return done(tooLarge(bodyLimit, limits));
@@ -58,10 +57,16 @@ function readOn(body: NodeJS.ReadableStream, socket: Socket): void {
 /** The error of a body over a limit of an endpoint, with the option that sets it. */
 export function tooLarge(
   bytes: number,
-  { bodyBytesMax, chatBodyBytesMax }: Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax'>,
+  { bodyBytesMax, chatBodyBytesMax, mediaBodyBytesMax }: BodyLimits,
 ): GatewayError {
   const option =
-    bytes === chatBodyBytesMax ? 'limits.chat_body_bytes_max' : bytes === bodyBytesMax ? 'limits.body_bytes_max' : null;
+    bytes === chatBodyBytesMax
+      ? 'limits.chat_body_bytes_max'
+      : bytes === bodyBytesMax
+        ? 'limits.body_bytes_max'
+        : bytes === mediaBodyBytesMax
+          ? 'limits.media_body_bytes_max'
+          : null;
   const set = option === null ? '' : `; the operator sets it with ${option}`;
   return new GatewayError(
     'payload_too_large',

@@ -207,7 +207,7 @@ export function toGatewayError(error: unknown): GatewayError {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return new GatewayError(
         'payload_too_large',
-        'The request body is larger than this endpoint takes: see limits.chat_body_bytes_max and limits.body_bytes_max',
+        'The request body is larger than this endpoint takes: see limits.chat_body_bytes_max, limits.media_body_bytes_max and limits.body_bytes_max',
         { cause: error },
       );
     case 'FST_ERR_BAD_URL':

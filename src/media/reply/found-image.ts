@@ -23,6 +23,10 @@ export function base64Of(value: Buffer): Buffer {
   return comma === -1 ? value : value.subarray(comma + 1);
 }
 
+/** Whether a data URL says that it is in base64. */
+export const isWholeDataUrl = (value: Buffer): boolean =>
+  /^data:[\w.+/;=-]*;base64,/i.test(value.toString('latin1', 0, DATA_URL_HEAD_MAX));
+
 /** The head of an image in base64; null where it is no image of a format that is served. */
 export function headOf(base64: Buffer): ImageHead | null {
   for (const chars of HEAD_CHARS) {

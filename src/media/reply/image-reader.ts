@@ -10,6 +10,7 @@ import {
   toFailure,
   tooLarge,
 } from '#wire/replies';
+import type { Usage } from '#billing/amounts';
 import type { ReplyEnd, ReplyReader } from '#gateway';
 import { base64Of, checkBase64, type FoundImage, headOf } from './found-image.ts';
 import { bytesOfString, textOfString, withoutLongStrings } from './long-strings.ts';
@@ -24,6 +25,8 @@ export interface ImageTail {
 interface ReaderContext {
   /** Images that were asked for and paid for; further ones are not given out. */
   readonly n: number;
+  /** Images that were edited. They are charged once an image came. */
+  readonly inputs: number;
   readonly replyBytesMax: number;
 }
 
@@ -35,11 +38,11 @@ const LIMITS: JsonLimits = { jsonDepthMax: 32, jsonKeysMax: 2_000, jsonElementsM
  * Reads a reply with images in base64, as OpenAI's API has it. The images are not parsed: a parsed reply of 32 MiB
  * would hold up every stream of the process for 150 ms. Each image that came is one unit of usage.
  */
-export function createImageReader({ n, replyBytesMax }: ReaderContext): ReplyReader {
+export function createImageReader({ n, inputs, replyBytesMax }: ReaderContext): ReplyReader {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   let retryAfterS: number | undefined;
-  const read = () => readReply(chunks, n);
+  const read = () => readReply(chunks, n, inputs);
 
   return {
     head(status, headers) {
@@ -69,6 +72,12 @@ export function createImageReader({ n, replyBytesMax }: ReaderContext): ReplyRea
   };
 }
 
+/** Units of a call: images that are made, and those that they are made of. */
+export const imagesUsed = (made: number, inputs: number): Usage => ({
+  image: BigInt(made),
+  ...(inputs === 0 ? {} : { input_image: BigInt(inputs) }),
+});
+
 const NOTHING: ReplyEnd = {
   usage: null,
   outcome: 'free',
@@ -87,7 +96,7 @@ async function inTurns<T>(work: Generator<void, T, undefined>): Promise<T> {
 }
 
 /** Takes the chunks. Yields between pieces of work. Throws UpstreamFailure for a reply without an image. */
-function* readReply(chunks: Uint8Array[], n: number): Generator<void, ReplyEnd, undefined> {
+function* readReply(chunks: Uint8Array[], n: number, inputs: number): Generator<void, ReplyEnd, undefined> {
   const bytes = Buffer.concat(chunks);
   chunks.length = 0;
   yield;
@@ -124,7 +133,7 @@ function* readReply(chunks: Uint8Array[], n: number): Generator<void, ReplyEnd, 
     throw malformed('it answered with an address in the place of the image, though base64 was asked for');
   if (images.length === 0) throw malformed('its reply has no image that is a PNG, a JPEG or a WebP file');
   return {
-    usage: { image: BigInt(images.length) },
+    usage: imagesUsed(images.length, inputs),
     outcome: 'complete',
     estimated: false,
     finishReason: images.length < n ? 'fewer' : 'stop',

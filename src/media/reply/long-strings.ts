@@ -22,7 +22,7 @@ const markText = (index: number) => JSON.stringify(MARK + String(index));
  * Takes the long strings out of a JSON text, so that images in it are neither parsed nor copied. Searches natively:
  * 32 MiB take a few milliseconds. Throws UpstreamFailure for a string without an end.
  */
-export function withoutLongStrings(bytes: Buffer): Outline {
+export function withoutLongStrings(bytes: Buffer, longerThan = LONG): Outline {
   const strings: Buffer[] = [];
   const parts: Uint8Array[] = [];
   let from = 0;
@@ -31,7 +31,7 @@ export function withoutLongStrings(bytes: Buffer): Outline {
     const start = bytes.indexOf(QUOTE, at);
     if (start === -1) break;
     const end = stringEnd(bytes, start);
-    if (end - start > LONG) {
+    if (end - start > longerThan) {
       parts.push(bytes.subarray(from, start), Buffer.from(markText(strings.length)));
       strings.push(bytes.subarray(start + 1, end));
       from = end + 1;
@@ -41,6 +41,13 @@ export function withoutLongStrings(bytes: Buffer): Outline {
   if (strings.length === 0) return { json: bytes, strings };
   parts.push(bytes.subarray(from));
   return { json: Buffer.concat(parts), strings };
+}
+
+/** The places of the strings that were taken out of a parsed value. A text that only looks like a mark counts, too. */
+export function longStringsIn(value: unknown): readonly number[] {
+  if (typeof value === 'string') return value.startsWith(MARK) ? [Number(value.slice(MARK.length))] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => [...longStringsIn(name), ...longStringsIn(member)]);
 }
 
 /** The bytes of a parsed string, which may have been taken out. Escapes in a long one stay as they were written. */

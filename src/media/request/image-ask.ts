@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { GatewayError } from '#wire';
 import type { ProviderPreferences } from '#gateway';
+import type { EditInputs } from './input-images.ts';
 import { EDGE_MAX, EDGE_MIN, type ImageFormat, METADATA_BYTES_MAX } from './image-fields.ts';
 
 /** A checked body of either door. */
@@ -17,6 +18,8 @@ export interface ImageBody {
 
 /** Images that are asked for, whichever door they are asked at. */
 export interface ImageAsk {
+  /** The images to edit; null where images are made of the prompt alone. */
+  readonly edit: EditInputs | null;
   readonly prompt: string;
   readonly n: number;
   /** Pixels. null: the model's own. */
@@ -76,6 +79,8 @@ const READ: ReadonlySet<string> = new Set([
   'provider',
   'session_id',
   'max_cost',
+  'images',
+  'mask',
 ]);
 
 const fault = (param: string, message: string) => new GatewayError('invalid_request', message, { param });
@@ -98,13 +103,19 @@ export function withOwnNames(body: unknown): unknown {
   }
   if (named['return_binary'] === true && (named['output_type'] ?? 'file') === 'file') named['output_type'] = 'file';
   delete named['return_binary'];
+  if (Object.hasOwn(named, 'image')) {
+    const { image } = named;
+    delete named['image'];
+    if ((named['images'] ?? null) !== null) throw fault('image', 'image and images say the same: send images');
+    named['images'] = Array.isArray(image) ? image : [image];
+  }
   for (const name of Object.keys(named))
     if (COUNT_NAMES.has(name)) throw fault(name, `${name} is not known here: the number of images is n`);
   return named;
 }
 
 /** Reads a checked body. Throws GatewayError `invalid_request` and `unprocessable`. */
-export function toImageAsk(body: ImageBody, account: string): ImageAsk {
+export function toImageAsk(body: ImageBody, account: string, edit: EditInputs | null): ImageAsk {
   refuseStream(body);
   refuseLongMetadata(body.metadata ?? null);
   const more: Record<string, unknown> = {};
@@ -122,6 +133,7 @@ export function toImageAsk(body: ImageBody, account: string): ImageAsk {
   const quality = text(body['quality']);
   const seed = body['seed'];
   return {
+    edit,
     prompt: body.prompt,
     n: typeof body['n'] === 'number' ? body['n'] : 1,
     size,
@@ -172,10 +184,12 @@ const NOTHING: Readonly<Record<string, readonly unknown[]>> = {
   lora_strength: [0],
   moderation: ['auto'],
   negative_prompt: [''],
+  prompt_extend: [false],
   safe_mode: [false],
   style: [''],
   style_preset: [''],
   user: [''],
+  watermark: [false],
 };
 
 const saysNothing = (name: string, value: unknown): boolean =>

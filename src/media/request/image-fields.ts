@@ -1,4 +1,5 @@
 import { MUST_BE, nameSchema, numberField, objectField, routingFields } from '#gateway';
+import { INPUT_IMAGES_MAX } from './input-images.ts';
 
 /* The fields of requests for images. A field that is null counts as absent, as clients send both. */
 
@@ -62,6 +63,7 @@ const promptField = {
   [MUST_BE]: `a string of 1 to ${PROMPT_MAX} characters`,
 };
 const countField = integerField(1, IMAGES_MAX, 'Number of images. Default 1.');
+const EDITED_MAX = 6;
 export const formatField = oneOf(FORMATS, 'File format of the images.');
 const seedField = integerField(-1, SEED_MAX, 'The same seed gives the same images. -1 for a new one each time.');
 const userField = textField(
@@ -142,10 +144,58 @@ export const generationsFields = {
   partial_images: integerField(0, 0, 'Images are not streamed: only 0 is taken.'),
 } as const;
 
+const IMAGE_RIGHT = 'an object with b64 (base64 or a data URL) or url (an https URL)';
+const addressed = (about: string) => ({
+  type: ['object', 'string', 'null'],
+  description: about,
+  [MUST_BE]: IMAGE_RIGHT,
+  properties: {
+    b64: { type: ['string', 'null'], description: 'The file in base64, or as a data URL.' },
+    url: { type: ['string', 'null'], description: 'An https URL, which the gateway fetches, or a data URL.' },
+    image_url: { description: 'The same as `url`.' },
+  },
+});
+
+/** Fields of an edit beside those of a generation. */
+const EDIT = {
+  images: {
+    type: 'array',
+    minItems: 1,
+    maxItems: INPUT_IMAGES_MAX,
+    items: {
+      ...addressed('An image: PNG, JPEG or WebP, at most 20 MiB and 50 megapixels.'),
+      type: ['object', 'string'],
+    },
+    description: `The images to edit, 1 to ${INPUT_IMAGES_MAX}. The first one is the base.`,
+    [MUST_BE]: `a list of 1 to ${INPUT_IMAGES_MAX} images`,
+  },
+  mask: addressed('The part to edit is transparent in it.'),
+} as const;
+
+const { quality: qualityField, stream: streamField, ...ofGenerate } = generateFields;
+
+/** The fields of `POST /image/edit`. */
+export const editFields = {
+  ...ofGenerate,
+  ...EDIT,
+  n: integerField(1, EDITED_MAX, 'Number of images. Default 1.'),
+  quality: qualityField,
+  prompt_extend: flagField('Extend the prompt.'),
+  watermark: flagField('Add a watermark.'),
+  stream: streamField,
+} as const;
+
+/** The fields of `POST /images/edits`. */
+export const editsFields = {
+  ...generationsFields,
+  ...EDIT,
+  input_fidelity: oneOf(['high', 'low'], 'How closely the images are kept.'),
+} as const;
+
 /** The JSON schema of a body with these fields. */
-export const bodySchema = (fields: Readonly<Record<string, object>>) => ({
+export const bodySchema = (fields: Readonly<Record<string, object>>, required: readonly string[] = ['prompt']) => ({
   type: 'object',
-  required: ['prompt'],
+  required,
   anyOf: [
     { required: ['model'], properties: { model: { [MUST_BE]: MODEL_RIGHT } } },
     { required: ['models'], properties: { models: { type: 'array', minItems: 1, [MUST_BE]: MODEL_RIGHT } } },

@@ -1,6 +1,8 @@
 import type { Offer } from '#gateway';
 import { pricedQualities, tierAt, unprocessable } from '../image-price.ts';
 import { edgeOfTier, type ImageAsk, sizeIn } from '../request/image-ask.ts';
+import { formBody, jsonBody } from './edit-body.ts';
+import type { ImageWire } from './image-wire.ts';
 
 /** Fields of an image API that calls itself compatible with OpenAI's, by our names, with the names it has. */
 const WIRE_NAMES: Readonly<Record<string, string>> = { guide_scale: 'guidance_scale', steps: 'num_inference_steps' };
@@ -9,6 +11,7 @@ const WIRE_NAMES: Readonly<Record<string, string>> = { guide_scale: 'guidance_sc
 const USUAL: ReadonlySet<string> = new Set([
   'background',
   'guide_scale',
+  'input_fidelity',
   'moderation',
   'negative_prompt',
   'output_compression',
@@ -19,17 +22,30 @@ const USUAL: ReadonlySet<string> = new Set([
 /** Models that always answer base64 and refuse the field that asks for it. */
 const ALWAYS_BASE64 = /^(?:chatgpt-image|gpt-image)/;
 
-/**
- * The body of `POST /images/generations` for an offer. Throws GatewayError `unprocessable` that names the first field
- * that the offer does not take. `asksForBase64`: false leaves `response_format` out.
- */
-export function openaiImageBody(ask: ImageAsk, offer: Offer, asksForBase64: boolean): Record<string, unknown> {
+/** OpenAI's API, as SGLang, vLLM-Omni and others serve it. */
+export const openaiImages: ImageWire = {
+  fields: openaiFields,
+  request(ask, offer, asksForBase64) {
+    const fields = openaiFields(ask, offer, asksForBase64);
+    const { edit } = ask;
+    if (edit === null)
+      return { path: '/images/generations', contentType: 'application/json', body: JSON.stringify(fields) };
+    const inJson = offer.media!.imageApi?.body === 'json';
+    return { path: '/images/edits', ...(inJson ? jsonBody(fields, edit, IN_JSON) : formBody(fields, edit)) };
+  },
+};
+
+const IN_JSON = { list: 'images', mask: 'mask', before: '{"image_url":"', after: '"}' };
+
+function openaiFields(ask: ImageAsk, offer: Offer, asksForBase64: boolean): Record<string, unknown> {
   const facts = offer.media!;
   const takes = takenBy(offer);
+  if (ask.edit !== null && !facts.imageApi?.edits)
+    throw unprocessable('images', `${offer.service} of ${offer.provider.name} edits no images`);
   const body: Record<string, unknown> = { model: facts.upstreamModel, prompt: ask.prompt, n: ask.n };
   Object.assign(body, sizeFields(ask, offer, takes));
   if (ask.quality !== null) {
-    if (pricedQualities(offer).length === 0) takes.must('quality');
+    if (pricedQualities(ask, offer).length === 0) takes.must('quality');
     body['quality'] = ask.quality;
   }
   if (ask.format !== null) Object.assign(body, formatField(ask.format, offer, takes));
@@ -85,7 +101,8 @@ function sizeFields(ask: ImageAsk, offer: Offer, { lists }: Takes): Record<strin
   if (tier !== null && (edge === null || lists('resolution'))) fields['resolution'] = tier;
   if (size !== null) fields['size'] = `${size.width}x${size.height}`;
   else if (edge !== null || (tier === null && aspectRatio !== null)) {
-    const { width, height } = sizeIn(edge ?? 1024, aspectRatio);
+    // An edit keeps the shape of its base, where nothing else is asked for.
+    const { width, height } = sizeIn(edge ?? 1024, aspectRatio ?? ask.edit?.ratio ?? null);
     fields['size'] = `${width}x${height}`;
   }
   return fields;

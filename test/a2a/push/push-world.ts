@@ -29,6 +29,7 @@ const LIMITS: LimitsConfig = {
   anonymousRequestsPerMinute: 1_000_000,
   tokensPerMinute: 1,
   chatBodyBytesMax: 1_000_000,
+  mediaBodyBytesMax: 1_000_000,
   bodyBytesMax: 1_000_000,
   messagesMax: 1,
   jsonDepthMax: 64,

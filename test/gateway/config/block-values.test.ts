@@ -3,65 +3,10 @@ import { BLOCKS } from '../../../src/config/blocks/blocks.ts';
 import type { ServiceConfig } from '../../../src/config/config.ts';
 import { loadProviderFile } from '../../../src/provide/provider-file.ts';
 import { ConfigError, type ConfigProblem } from '../../../src/config/problem.ts';
-import { block, type BlockTable, type Changes } from './load.ts';
+import { base, type Case, key, list, model, names } from './block-case.ts';
+import { IMAGE_CASES } from './image-cases.ts';
+import { block, type BlockTable } from './load.ts';
 
-interface Case {
-  /** As the file has it, and values that it must refuse. */
-  readonly toml: string;
-  readonly wrong: readonly string[];
-  readonly of: (config: ServiceConfig) => unknown;
-  readonly is: unknown;
-  /** Absent where the option must be given. */
-  readonly fallback?: unknown;
-  /** What else the block needs, or must not have, for it. */
-  readonly with?: Changes;
-}
-
-const media = ({ service }: ServiceConfig) =>
-  service.primitive === 'image' || service.primitive === 'video' ? service.media : null;
-const text = { wrong: ['3', '""', 'true'] };
-const names: Readonly<Record<string, Case>> = {
-  name: { ...text, toml: '"b"', of: ({ service }) => service.name, is: 'b' },
-  display_name: { ...text, toml: '"B"', of: ({ service }) => service.displayName, is: 'B', fallback: 'acme/small' },
-  provider_name: { ...text, toml: '"B"', of: ({ service }) => service.providerName, is: 'B', fallback: 'acme' },
-  description: {
-    toml: '"a\\nb"',
-    wrong: ['3', `"${'x'.repeat(2_001)}"`, '"a\\u202eb"', '"a\\tb"'],
-    of: ({ service }) => service.description,
-    is: 'a\nb',
-    fallback: '',
-  },
-};
-const model: Case = {
-  toml: '"m"',
-  wrong: ['3', '""', `"${'x'.repeat(257)}"`],
-  of: (c) => media(c)?.upstreamModel,
-  is: 'm',
-};
-const base: Case = {
-  toml: '"https://x.example/"',
-  wrong: ['3', '"ftp://x"'],
-  of: ({ target }) => target.kind === 'http' && target.url,
-  is: 'https://x.example/v1',
-};
-const key: Case = {
-  toml: '"std::env::KEY"',
-  wrong: ['3', '"a b"', '"$KEY"'],
-  of: ({ target }) => target.kind === 'http' && target.apiKey,
-  is: 'secret-1',
-  fallback: null,
-};
-const list = (
-  field: 'supportedParams' | 'aspectRatios' | 'formats' | 'resolutions' | 'durations',
-  good: string,
-  bad: string,
-): Case => ({
-  toml: `["${good}", "${good}"]`,
-  wrong: ['"x"', '[3]', `["${bad}"]`, `[${'"x",'.repeat(200)}]`],
-  of: (c) => media(c)?.[field],
-  is: [good],
-  fallback: [],
-});
 const command = { with: { endpoint: null, command: '"run"' } };
 const ran = ({ target }: ServiceConfig) => (target.kind === 'command' ? target : null);
 
@@ -348,36 +293,7 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
     },
     api_key: key,
   },
-  images: {
-    ...names,
-    supported_params: list('supportedParams', 'seed', 'Not this'),
-    aspect_ratios: list('aspectRatios', '16:9', '16x9'),
-    formats: list('formats', 'png', 'bmp'),
-    resolutions: list('resolutions', '1K', '../1K'),
-    'pricing.generation': {
-      toml: '1',
-      wrong: ['-1', '101', '0.000001'],
-      of: ({ service }) => service.rates.image,
-      is: 1_000_000_000_000n,
-    },
-    'pricing.resolutions': {
-      toml: '{ 1K = 0.5 }',
-      wrong: ['3', '{ 1K = -1 }', '{ "1 K" = 1 }', '{ constructor = 1 }'],
-      of: ({ service }) => service.variants,
-      is: { '1K': { image: 500_000_000_000n } },
-      fallback: {},
-    },
-    'pricing.variants': {
-      toml: '{ "1K/high" = 0.5 }',
-      wrong: ['3', '{ "1K/high" = -1 }', '{ "1K" = 1 }', '{ "1K/best" = 1 }', '{ "constructor/high" = 1 }'],
-      of: ({ service }) => service.variants,
-      is: { '1K/high': { image: 500_000_000_000n } },
-      fallback: {},
-    },
-    'params.model': model,
-    'params.api_base': base,
-    'params.api_key': key,
-  },
+  images: IMAGE_CASES,
   videos: {
     ...names,
     supported_params: list('supportedParams', 'seed', 'Not this'),

@@ -1,19 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Config } from '../../../src/config/config.ts';
 import type { Option } from '../../../src/config/option.ts';
 import { SECTIONS, type OptionKey } from '../../../src/config/options.ts';
+import { LIMIT_CASES } from './limit-cases.ts';
 import { load, problemsOf } from './load.ts';
-
-interface Case {
-  /** As the file has it, and a value that it must refuse. */
-  readonly toml: string;
-  readonly wrong: string;
-  /** As a variable has it, where that is not the same without quotes. */
-  readonly text?: string;
-  readonly of: (config: Config) => unknown;
-  readonly is: unknown;
-  readonly fallback: unknown;
-}
+import type { Case } from './option-case.ts';
 
 const seed = '0123456789abcdef'.repeat(4);
 
@@ -205,75 +195,7 @@ const CASES = {
     is: 'http://otel:4318',
     fallback: null,
   },
-  'limits.requests_per_minute': { toml: '7', wrong: '0', of: (c) => c.limits.requestsPerMinute, is: 7, fallback: 60 },
-  'limits.burst': { toml: '7', wrong: '-1', of: (c) => c.limits.burst, is: 7, fallback: 20 },
-  'limits.development_requests_per_minute': {
-    toml: '7',
-    wrong: '0',
-    of: (c) => c.limits.developmentRequestsPerMinute,
-    is: 7,
-    fallback: 6000,
-  },
-  'limits.anonymous_requests_per_minute': {
-    toml: '7',
-    wrong: '0',
-    of: (c) => c.limits.anonymousRequestsPerMinute,
-    is: 7,
-    fallback: 30,
-  },
-  'limits.tokens_per_minute': {
-    toml: '7',
-    wrong: '1.5',
-    of: (c) => c.limits.tokensPerMinute,
-    is: 7,
-    fallback: 10_000_000,
-  },
-  'limits.chat_body_bytes_max': {
-    toml: '5000',
-    wrong: '5',
-    of: (c) => c.limits.chatBodyBytesMax,
-    is: 5000,
-    fallback: 10 * 1024 * 1024,
-  },
-  'limits.body_bytes_max': {
-    toml: '5000',
-    wrong: '"5000"',
-    of: (c) => c.limits.bodyBytesMax,
-    is: 5000,
-    fallback: 1024 * 1024,
-  },
-  'limits.messages_max': { toml: '9', wrong: 'true', of: (c) => c.limits.messagesMax, is: 9, fallback: 2048 },
-  'limits.json_depth_max': { toml: '9', wrong: '1', of: (c) => c.limits.jsonDepthMax, is: 9, fallback: 64 },
-  'limits.json_keys_max': { toml: '900', wrong: 'nan', of: (c) => c.limits.jsonKeysMax, is: 900, fallback: 10_000 },
-  'limits.listens_max': { toml: '7', wrong: '-1', of: (c) => c.limits.listensMax, is: 7, fallback: 128 },
-  'limits.kept_replies_bytes_max': {
-    toml: '4_000_000',
-    wrong: '1000',
-    of: (c) => c.limits.keptRepliesBytesMax,
-    is: 4_000_000,
-    fallback: 32 * 1024 * 1024,
-  },
-  'limits.request_timeout_ms': {
-    toml: '900',
-    wrong: '0',
-    of: (c) => c.limits.requestTimeoutMs,
-    is: 900,
-    fallback: 60_000,
-  },
-  'limits.client_stall_ms': {
-    toml: '1_500',
-    wrong: '5',
-    of: (c) => c.limits.clientStallMs,
-    is: 1_500,
-    fallback: 60_000,
-  },
-  'limits.drain_on_shutdown_ms': {
-    toml: '0',
-    wrong: '99_999_999',
-    of: (c) => c.limits.drainOnShutdownMs,
-    is: 0,
-    fallback: 30_000,
-  },
+  ...LIMIT_CASES,
   'billing.fee_bps': { toml: '250', wrong: '10_001', of: (c) => c.billing.feeBps, is: 250, fallback: 0 },
   'billing.drain_ms': { toml: '10', wrong: '-5', of: (c) => c.billing.drainMs, is: 10, fallback: 30_000 },
   'billing.drain_bytes': {

@@ -218,6 +218,7 @@ const LIMITS = {
   anonymousRequestsPerMinute: 1_000_000,
   tokensPerMinute: 1_000_000,
   chatBodyBytesMax: 10_000,
+  mediaBodyBytesMax: 10_000,
   bodyBytesMax: 10_000,
   messagesMax: 10,
   jsonDepthMax: 64,

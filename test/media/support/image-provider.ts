@@ -11,6 +11,8 @@ export interface ImageRequest {
   readonly path: string;
   readonly headers: IncomingMessage['headers'];
   readonly body: Record<string, unknown>;
+  /** The form of an edit; null for JSON. */
+  readonly form: FormData | null;
 }
 
 export type Answering = (request: ImageRequest, response: ServerResponse) => void | Promise<void>;
@@ -47,6 +49,8 @@ export const answerWith =
   (_request, response) =>
     json(response, 200, { created: 1_700_000_000, data });
 
+const fieldsOf = (form: FormData) => Object.fromEntries([...form].filter(([, value]) => typeof value === 'string'));
+
 export async function startImageProvider(): Promise<ImageProvider> {
   const requests: ImageRequest[] = [];
   let answering: Answering = paintAsAsked;
@@ -54,9 +58,17 @@ export async function startImageProvider(): Promise<ImageProvider> {
     void (async () => {
       const chunks: Buffer[] = [];
       for await (const chunk of incoming as AsyncIterable<Buffer>) chunks.push(chunk);
-      const text = Buffer.concat(chunks).toString();
-      const body = (text.startsWith('{') ? JSON.parse(text) : {}) as Record<string, unknown>;
-      const request = { path: incoming.url!, headers: incoming.headers, body };
+      const bytes = Buffer.concat(chunks);
+      const text = bytes.toString();
+      const type = incoming.headers['content-type'] ?? '';
+      const form = type.startsWith('multipart/')
+        ? await new Response(bytes, { headers: { 'content-type': type } }).formData()
+        : null;
+      const body = (form !== null ? fieldsOf(form) : text.startsWith('{') ? JSON.parse(text) : {}) as Record<
+        string,
+        unknown
+      >;
+      const request = { path: incoming.url!, headers: incoming.headers, body, form };
       requests.push(request);
       await answering(request, response);
     })();
@@ -89,6 +101,8 @@ interface ImageBlock {
   readonly lines?: string;
   /** More lines of `[images.pricing]`. */
   readonly pricing?: string;
+  /** More lines of `[images.params]`. */
+  readonly params?: string;
 }
 
 /** One `[[images]]` block. */
@@ -105,6 +119,7 @@ ${block.pricing ?? ''}
 model = "${block.model ?? 'upstream-paint'}"
 api_base = "${block.url}"
 api_key = "image-secret-canary"
+${block.params ?? ''}
 `;
 
 export interface Images {
@@ -120,6 +135,7 @@ export interface Images {
     readonly seed: number | null;
     readonly revised_prompt?: string;
   }[];
+  readonly input_images?: readonly { readonly width: number; readonly height: number }[];
   readonly provider_metadata: { readonly provider: string; readonly raw: Record<string, unknown> };
   readonly usage: { readonly images: number; readonly cost: number };
 }

@@ -42,6 +42,7 @@ export const LIMITS: LimitsConfig = {
   anonymousRequestsPerMinute: 1_000_000,
   tokensPerMinute: 1_000_000,
   chatBodyBytesMax: 200_000,
+  mediaBodyBytesMax: 200_000,
   bodyBytesMax: 100_000,
   messagesMax: 2048,
   jsonDepthMax: 64,

@@ -1,0 +1,58 @@
+import type { MicroUsd, Rates } from '#billing';
+import type { ImageService } from '../config.ts';
+import { perUnit, rates } from './rates.ts';
+
+/** Prices of an image block as it writes them, as rates. */
+interface ImagePrices {
+  readonly generation: MicroUsd;
+  readonly resolutions: Readonly<Record<string, MicroUsd>>;
+  /** Tiers in a quality (`2K/high`), and edits of a tier (`edit/2K`, `edit/2K/high`). */
+  readonly variants: Readonly<Record<string, MicroUsd>>;
+  /** null: an edit costs what an image costs. */
+  readonly edit: MicroUsd | null;
+  /** For each image that is edited; null for nothing. */
+  readonly inputImage: MicroUsd | null;
+}
+
+const EDIT = 'edit';
+const isEdit = (name: string) => name === EDIT || name.startsWith(`${EDIT}/`);
+
+/**
+ * The variants of an offer. Where edits have prices of their own, each of their variants is in it, so that a price
+ * is one variant and nothing is added up.
+ */
+export function imageVariants({ generation, resolutions, variants, edit, inputImage }: ImagePrices) {
+  const all = { ...resolutions, ...variants };
+  const made: Record<string, Rates> = {};
+  for (const [name, image] of Object.entries(all)) if (!isEdit(name)) made[name] = { image };
+  const explicit = Object.entries(all).filter(([name]) => isEdit(name));
+  if (edit === null && inputImage === null && explicit.length === 0) return made;
+  const editRates = (image: MicroUsd) => rates({ image, input_image: inputImage });
+  // Without a price for edits, each tier and quality costs as an edit what it costs without one.
+  const derived: [string, MicroUsd][] =
+    edit === null
+      ? Object.entries(all).flatMap(([name, image]) => (isEdit(name) ? [] : [[`${EDIT}/${name}`, image]]))
+      : [];
+  for (const [name, image] of [[EDIT, edit ?? generation] as const, ...derived, ...explicit])
+    made[name] = editRates(image);
+  return made;
+}
+
+/** The prices of a service as its block writes them. */
+export function imagePricing({ rates: { image = 0n }, variants }: Pick<ImageService, 'rates' | 'variants'>) {
+  const priceOf = ({ image: rate = 0n }: Rates) => perUnit(rate);
+  const tableOf = (table: string, of: (name: string) => boolean) => {
+    const named = Object.entries(variants).flatMap(([name, rate]) =>
+      of(name) ? [[name, priceOf(rate)] as const] : [],
+    );
+    return named.length === 0 ? {} : { [table]: Object.fromEntries(named) };
+  };
+  const edit = variants[EDIT];
+  return {
+    generation: perUnit(image),
+    ...tableOf('resolutions', (name) => !name.includes('/') && name !== EDIT),
+    ...tableOf('variants', (name) => name.includes('/')),
+    ...(edit === undefined ? {} : { edit: priceOf(edit) }),
+    ...(edit?.input_image === undefined ? {} : { input_image: perUnit(edit.input_image) }),
+  };
+}

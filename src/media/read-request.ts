@@ -1,0 +1,83 @@
+import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { actedOn, GatewayError, lookAlikeAt } from '#wire';
+import type { Config } from '#config';
+import {
+  type Caller,
+  createCheck,
+  keyedRequest,
+  paidCaller,
+  parseIdempotencyKey,
+  type Payments,
+  type PaymentSlip,
+  readPayment,
+  requestKey,
+  withModel,
+} from '#gateway';
+import type { ImageDoor } from './image-doors.ts';
+import { type ImageBody, withOwnNames } from './request/image-ask.ts';
+import { type EditInputs, editInputs, type FetchInput, inputSource } from './request/input-images.ts';
+import { type ReadBody, readForm, readJsonBody } from './request/read-body.ts';
+
+/** A request as it was read, before anything is looked up. */
+export interface ImageRequest {
+  readonly body: ImageBody;
+  /** The images to edit, not loaded; null for a generation. */
+  readonly edit: EditInputs | null;
+  readonly caller: Caller;
+  readonly payment: PaymentSlip | null;
+  /** The idempotency key; null for none. */
+  readonly key: string | null;
+  /** SHA-256 of the body. */
+  readonly bodyHash: () => string;
+}
+
+interface ReadDeps {
+  readonly payments: Payments;
+  readonly limits: Config['limits'];
+  readonly fetchInput: FetchInput;
+}
+
+type ReadImage = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller) => Promise<ImageRequest>;
+
+const FORM = /^multipart\/form-data\b/i;
+
+/** Reads and checks a request. It throws GatewayError for what is wrong with it. */
+export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door: ImageDoor): ReadImage {
+  const check = createCheck<ImageBody>(door.schema);
+  const { properties } = door.schema;
+  const names = actedOn(Object.keys(properties));
+  const read = async (bytes: Buffer, headers: IncomingHttpHeaders): Promise<ReadBody> => {
+    const type = headers['content-type'] ?? '';
+    return door.edits && FORM.test(type) ? readForm(bytes, type, properties, limits) : readJsonBody(bytes, limits);
+  };
+  return async (bytes, headers, admitted) => {
+    const encoding = headers['content-encoding'] ?? 'identity';
+    if (encoding !== '' && encoding !== 'identity') throw compressed();
+    const content = await read(bytes, headers);
+    const parsed = withModel(withOwnNames(content.value));
+    const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
+    if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
+    const body = check(parsed);
+    door.refuse?.(body);
+    const own = headers['idempotency-key'];
+    const ownKey = own === undefined ? null : parseIdempotencyKey(own);
+    // The same body means another answer at the other door.
+    const bodyHash = () => hash('sha256', `${door.path} ${hash('sha256', bytes)}`);
+    const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
+    const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
+    const edit = door.edits ? inputsOf(body, content, fetchInput) : null;
+    return { body, edit, caller, payment, key: requestKey(caller, payment, ownKey), bodyHash };
+  };
+}
+
+/** Throws GatewayError `invalid_request` for an image that is neither base64 nor an address. */
+function inputsOf({ images, mask }: ImageBody, content: ReadBody, fetchInput: FetchInput): EditInputs {
+  const sources = (images as readonly unknown[]).map((one, index) => inputSource(one, `images[${index}]`, content));
+  return editInputs(sources, mask ? inputSource(mask, 'mask', content) : null, fetchInput);
+}
+
+const compressed = () =>
+  new GatewayError('invalid_request', 'Send the body uncompressed, without content-encoding', {
+    param: 'content-encoding',
+  });

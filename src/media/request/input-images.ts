@@ -1,0 +1,155 @@
+import { GatewayError, isObject, ownTurn } from '#wire';
+import { checkBase64, headOf, isWholeDataUrl, base64Of } from '../reply/found-image.ts';
+import { type ImageHead, readImageHead } from '../reply/image-head.ts';
+
+/** An image that a request brings, checked. */
+export interface InputImage extends ImageHead {
+  bytes(): Buffer;
+  base64(): Buffer;
+}
+
+/** An image of a request, before it is read. `param` is its place in the body. */
+type InputSource = { readonly param: string } & (
+  | { readonly kind: 'base64'; readonly text: Buffer }
+  | { readonly kind: 'file'; readonly bytes: Buffer }
+  | { readonly kind: 'url'; readonly url: string }
+);
+
+/** Fetches a stranger's URL. Rejects with GatewayError `invalid_request` that says why without an address. */
+export type FetchInput = (url: string, bytesMax: number) => Promise<Buffer>;
+
+/** The images of one request for an edit. */
+export interface EditInputs {
+  /** Images to edit, without the mask. */
+  readonly count: number;
+  /** Width to height of the first image, such as `1024:768`; null before `load`. */
+  readonly ratio: string | null;
+  /** Fetches and checks all of them. Rejects with GatewayError `invalid_request` that names the image. */
+  load(): Promise<void>;
+  /** In the order of the request. Call `load` before. */
+  readonly images: readonly InputImage[];
+  readonly mask: InputImage | null;
+}
+
+export const INPUT_IMAGES_MAX = 16;
+const INPUT_BYTES_MAX = 20 * 1024 * 1024;
+/** A file of a few bytes can say that it has more pixels than a provider has memory for. */
+const PIXELS_MAX = 50_000_000;
+
+const fault = (param: string, message: string) => new GatewayError('invalid_request', `${param} ${message}`, { param });
+
+/** Texts of a body that were too long to be parsed with it, and its files. */
+export interface BodyParts {
+  /** The bytes of a text of the parsed body; a long one was taken out of it. */
+  bytesOf(text: string): Buffer;
+  /** The file that a text of the parsed body stands for; null for a text that is one. */
+  fileOf(text: string): Buffer | null;
+}
+
+/** The image at `param`: a text, or an object with `b64`, `url` or `image_url`. */
+export function inputSource(value: unknown, param: string, parts: BodyParts): InputSource {
+  if (typeof value === 'string') return sourceOf(value, param, parts, 'any');
+  const { b64, url, image_url: inOpenai } = value as Readonly<Record<string, unknown>>;
+  const given = [b64, url, inOpenai].filter((one) => one !== undefined && one !== null);
+  if (given.length !== 1) throw fault(param, 'must have one of b64 and url');
+  if (typeof b64 === 'string') return sourceOf(b64, `${param}.b64`, parts, 'base64');
+  const text = isObject(given[0]) ? given[0]['url'] : given[0];
+  if (typeof text !== 'string') throw fault(param, 'must have one of b64 and url');
+  return sourceOf(text, `${param}.${inOpenai === undefined ? 'url' : 'image_url'}`, parts, 'url');
+}
+
+function sourceOf(text: string, param: string, parts: BodyParts, as: 'any' | 'base64' | 'url'): InputSource {
+  const bytes = parts.fileOf(text);
+  if (bytes !== null) return { kind: 'file', bytes, param };
+  const given = parts.bytesOf(text);
+  if (given.toString('latin1', 0, 5) === 'data:') {
+    if (!isWholeDataUrl(given)) throw fault(param, 'must be a data URL in base64, such as data:image/png;base64,…');
+    return { kind: 'base64', text: base64Of(given), param };
+  }
+  const isUrl = /^https?:/i.test(given.toString('latin1', 0, 6));
+  if (as !== 'base64' && isUrl) return { kind: 'url', url: given.toString('utf8'), param };
+  if (as === 'url') throw fault(param, 'must be an https URL or a data URL');
+  if (isUrl) throw fault(param, 'must be base64 or a data URL: an address goes into url');
+  return { kind: 'base64', text: given, param };
+}
+
+/** The images of a request, which nothing is done with before `load`. */
+export function editInputs(
+  sources: readonly InputSource[],
+  maskSource: InputSource | null,
+  fetchInput: FetchInput,
+): EditInputs {
+  let loaded: { readonly images: readonly InputImage[]; readonly mask: InputImage | null } | null = null;
+  const ready = () => {
+    if (loaded === null) throw new Error('the images of the request are not loaded');
+    return loaded;
+  };
+  return {
+    count: sources.length,
+    get ratio() {
+      const first = loaded?.images[0];
+      return first === undefined ? null : `${first.width}:${first.height}`;
+    },
+    async load() {
+      const all = await Promise.all(
+        [...sources, ...(maskSource === null ? [] : [maskSource])].map((source) => read(source, fetchInput)),
+      );
+      loaded = { images: all.slice(0, sources.length), mask: all[sources.length] ?? null };
+    },
+    get images() {
+      return ready().images;
+    },
+    get mask() {
+      return ready().mask;
+    },
+  };
+}
+
+async function read(source: InputSource, fetchInput: FetchInput): Promise<InputImage> {
+  const { param } = source;
+  if (source.kind === 'base64') {
+    const { text } = source;
+    if ((text.byteLength / 4) * 3 > INPUT_BYTES_MAX + 2) throw tooLong(param);
+    if (!(await isBase64(text)))
+      throw fault(param, 'is not valid base64: it has 4 characters for each 3 bytes, and padding');
+    return image(headOf(text), param, {
+      base64: () => text,
+      bytes: () => Buffer.from(text.toString('latin1'), 'base64'),
+    });
+  }
+  const bytes = source.kind === 'file' ? source.bytes : await fetched(source.url, param, fetchInput);
+  if (bytes.byteLength > INPUT_BYTES_MAX) throw tooLong(param);
+  return image(readImageHead(bytes), param, {
+    bytes: () => bytes,
+    base64: () => Buffer.from(bytes.toString('base64'), 'latin1'),
+  });
+}
+
+async function fetched(url: string, param: string, fetchInput: FetchInput): Promise<Buffer> {
+  try {
+    return await fetchInput(url, INPUT_BYTES_MAX);
+  } catch (error) {
+    if (error instanceof GatewayError) throw fault(param, error.message);
+    throw error;
+  }
+}
+
+function image(head: ImageHead | null, param: string, content: Pick<InputImage, 'bytes' | 'base64'>): InputImage {
+  if (head === null) throw fault(param, 'is no PNG, JPEG or WebP file');
+  if (head.width * head.height > PIXELS_MAX)
+    throw fault(param, `has ${head.width}x${head.height} pixels; at most ${PIXELS_MAX} are taken`);
+  return { ...head, ...content };
+}
+
+const tooLong = (param: string) => fault(param, `is larger than ${INPUT_BYTES_MAX} bytes`);
+
+/** A long text is looked at in turns of the event loop. */
+async function isBase64(text: Buffer): Promise<boolean> {
+  const checking = checkBase64(text);
+  for (;;) {
+    const { done, value } = checking.next();
+    if (done) return value;
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    await ownTurn();
+  }
+}

@@ -1,0 +1,96 @@
+import { GatewayError, isObject, type JsonLimits, ownTurn, parseJson, readJson } from '#wire';
+import { UpstreamFailure } from '#wire/replies';
+import { bytesOfString, longStringsIn, withoutLongStrings } from '../reply/long-strings.ts';
+import type { BodyParts } from './input-images.ts';
+import { readParts } from './read-form.ts';
+
+/** A body as it was read. */
+export interface ReadBody extends BodyParts {
+  readonly value: unknown;
+}
+
+/** A longer text of a body is an image: no other field takes one. */
+const LONG_TEXT = 256 * 1024;
+const FILE = '\u0000file ';
+const NO_FILE = () => null;
+const NO_BYTES = (text: string) => Buffer.from(text, 'utf8');
+
+/** Bytes of JSON. Their images are not parsed. Throws GatewayError `invalid_request`, also for another long text. */
+export async function readJsonBody(bytes: Buffer, limits: JsonLimits): Promise<ReadBody> {
+  if (bytes.byteLength <= LONG_TEXT) return { value: parseJson(bytes, limits), bytesOf: NO_BYTES, fileOf: NO_FILE };
+  await ownTurn();
+  let outline: ReturnType<typeof withoutLongStrings>;
+  try {
+    outline = withoutLongStrings(bytes, LONG_TEXT);
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure)) throw error;
+    throw new GatewayError('invalid_request', 'The body is not valid JSON: a string has no end', { cause: error });
+  }
+  const value = await readJson(outline.json, limits);
+  refuseLongTexts(value, outline.strings.length);
+  return { value, bytesOf: (text) => bytesOfString(text, outline), fileOf: NO_FILE };
+}
+
+/** Long texts stand in `images` and `mask` alone: elsewhere a provider would get the mark of one. */
+function refuseLongTexts(value: unknown, taken: number): void {
+  if (!isObject(value) || taken === 0) return;
+  const { images, image, mask, ...rest } = value;
+  const seen = new Set([images, image, mask].flatMap(longStringsIn));
+  const elsewhere = Object.entries(rest).find(([, member]) => longStringsIn(member).length > 0);
+  if (elsewhere === undefined && seen.size === taken) return;
+  const param = elsewhere?.[0];
+  throw new GatewayError('invalid_request', `${param ?? 'The body'} has a text of more than ${LONG_TEXT} bytes`, {
+    param,
+  });
+}
+
+/**
+ * Bytes of a form (`multipart/form-data`). Values become what the schema's properties say. A file stands as a text that
+ * `fileOf` knows. Throws GatewayError `invalid_request`.
+ */
+export function readForm(
+  bytes: Buffer,
+  contentType: string,
+  properties: Readonly<Record<string, object>>,
+  limits: JsonLimits,
+): ReadBody {
+  const files: Buffer[] = [];
+  const images: unknown[] = [];
+  const value: Record<string, unknown> = {};
+  for (const { name: given, isFile, content } of readParts(bytes, contentType)) {
+    const name = given.replace(/\[\]$/, '');
+    const refused = (message: string) => new GatewayError('invalid_request', `${name} ${message}`, { param: name });
+    const isImage = name === 'image' || name === 'images';
+    if (isFile && !isImage && name !== 'mask') throw refused('is a file; files are image, image[] and mask');
+    if (!isFile && content.byteLength > LONG_TEXT) throw refused(`has a text of more than ${LONG_TEXT} bytes`);
+    const text = isFile ? `${FILE}${files.length}` : content.toString('utf8');
+    if (isFile) files.push(content);
+    if (isImage) images.push(text);
+    else if (Object.hasOwn(value, name)) throw refused('is there more than once');
+    else
+      Object.defineProperty(value, name, {
+        value: isFile ? text : fromText(text, properties[name], limits),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+  }
+  if (images.length > 0) value['images'] = images;
+  return {
+    value,
+    bytesOf: NO_BYTES,
+    fileOf: (text) => (text.startsWith(FILE) ? (files[Number(text.slice(FILE.length))] ?? null) : null),
+  };
+}
+
+/** Forms have texts alone. A text that is not of the type of its field stays, and is refused by the schema. */
+function fromText(text: string, schema: object | undefined, limits: JsonLimits): unknown {
+  const { type = 'string' } = (schema ?? {}) as { type?: string | readonly string[] };
+  const types = typeof type === 'string' ? [type] : type;
+  if ((types.includes('integer') || types.includes('number')) && /^-?\d{1,15}(?:\.\d{1,15})?$/.test(text))
+    return Number(text);
+  if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true';
+  if ((types.includes('object') || types.includes('array')) && /^\s*[[{]/.test(text))
+    return parseJson(Buffer.from(text), limits);
+  return text;
+}

@@ -1,0 +1,54 @@
+import { GatewayError } from '#wire';
+
+/** One part of a form. */
+interface FormPart {
+  readonly name: string;
+  readonly isFile: boolean;
+  readonly content: Buffer;
+}
+
+/** More parts than any request has use for. */
+const PARTS_MAX = 128;
+const HEAD_BYTES_MAX = 4 * 1024;
+const HEAD_END = Buffer.from('\r\n\r\n');
+/** The characters that RFC 2046 section 5.1.1 has for it. */
+const BOUNDARY = /;\s*boundary=(?:"([\w'()+,./:=? -]{1,70})"|([\w'()+,./:=?-]{1,70}))/i;
+
+const fault = (message: string, param?: string) => new GatewayError('invalid_request', message, { param });
+const broken = (why: string) => fault(`The body is not a valid form (multipart/form-data): ${why}`);
+
+/** The parts of a form (RFC 7578), whose contents are not copied. Throws GatewayError `invalid_request`. */
+export function readParts(bytes: Buffer, contentType: string): readonly FormPart[] {
+  const found = BOUNDARY.exec(contentType);
+  const boundary = found?.[1] ?? found?.[2];
+  if (boundary === undefined) throw fault('The content-type of a form names its boundary', 'content-type');
+  const parts: FormPart[] = [];
+  const first = Buffer.from(`--${boundary}`, 'latin1');
+  const next = Buffer.from(`\r\n--${boundary}`, 'latin1');
+  // What stands before the first boundary is for nobody.
+  const before = bytes.subarray(0, first.length).equals(first) ? -2 : bytes.indexOf(next);
+  if (before === -1) throw broken('it does not have its boundary');
+  let at = before + next.length;
+  for (;;) {
+    const after = bytes.toString('latin1', at, at + 2);
+    if (after === '--') return parts;
+    if (after !== '\r\n') throw broken('a boundary is followed by something else than a line');
+    if (parts.length === PARTS_MAX) throw fault(`The form has more than ${PARTS_MAX} parts`);
+    // The line break of the boundary may be the end of a head that is empty.
+    const headEnd = bytes.subarray(at, at + HEAD_BYTES_MAX).indexOf(HEAD_END);
+    if (headEnd === -1) throw broken('a part has no head');
+    const start = at + headEnd + HEAD_END.length;
+    const end = bytes.indexOf(next, start);
+    if (end === -1) throw broken('its last boundary is missing');
+    parts.push({ ...readHead(bytes.toString('utf8', at + 2, at + headEnd)), content: bytes.subarray(start, end) });
+    at = end + next.length;
+  }
+}
+
+function readHead(head: string): Omit<FormPart, 'content'> {
+  const disposition = /^content-disposition:\s*form-data\s*;(.*)$/im.exec(head)?.[1];
+  const name = /(?:^|;)\s*name="([^"]{1,256})"/i.exec(disposition ?? '')?.[1];
+  if (disposition === undefined || name === undefined) throw broken('a part does not say its name');
+  if (/^content-transfer-encoding:\s*(?!binary|8bit|7bit)/im.test(head)) throw broken('a part is encoded');
+  return { name, isFile: /;\s*filename\*?=/i.test(disposition) };
+}

@@ -1,0 +1,61 @@
+import type { ServiceConfig } from '../../../src/config/config.ts';
+import type { Changes } from './load.ts';
+
+/** An option of a block, as a file sets it. */
+export interface Case {
+  /** As the file has it, and values that it must refuse. */
+  readonly toml: string;
+  readonly wrong: readonly string[];
+  readonly of: (config: ServiceConfig) => unknown;
+  readonly is: unknown;
+  /** Absent where the option must be given. */
+  readonly fallback?: unknown;
+  /** What else the block needs, or must not have, for it. */
+  readonly with?: Changes;
+}
+
+export const media = ({ service }: ServiceConfig) =>
+  service.primitive === 'image' || service.primitive === 'video' ? service.media : null;
+export const text = { wrong: ['3', '""', 'true'] };
+export const names: Readonly<Record<string, Case>> = {
+  name: { ...text, toml: '"b"', of: ({ service }) => service.name, is: 'b' },
+  display_name: { ...text, toml: '"B"', of: ({ service }) => service.displayName, is: 'B', fallback: 'acme/small' },
+  provider_name: { ...text, toml: '"B"', of: ({ service }) => service.providerName, is: 'B', fallback: 'acme' },
+  description: {
+    toml: '"a\\nb"',
+    wrong: ['3', `"${'x'.repeat(2_001)}"`, '"a\\u202eb"', '"a\\tb"'],
+    of: ({ service }) => service.description,
+    is: 'a\nb',
+    fallback: '',
+  },
+};
+export const model: Case = {
+  toml: '"m"',
+  wrong: ['3', '""', `"${'x'.repeat(257)}"`],
+  of: (c) => media(c)?.upstreamModel,
+  is: 'm',
+};
+export const base: Case = {
+  toml: '"https://x.example/"',
+  wrong: ['3', '"ftp://x"'],
+  of: ({ target }) => target.kind === 'http' && target.url,
+  is: 'https://x.example/v1',
+};
+export const key: Case = {
+  toml: '"std::env::KEY"',
+  wrong: ['3', '"a b"', '"$KEY"'],
+  of: ({ target }) => target.kind === 'http' && target.apiKey,
+  is: 'secret-1',
+  fallback: null,
+};
+export const list = (
+  field: 'supportedParams' | 'aspectRatios' | 'formats' | 'resolutions' | 'durations',
+  good: string,
+  bad: string,
+): Case => ({
+  toml: `["${good}", "${good}"]`,
+  wrong: ['"x"', '[3]', `["${bad}"]`, `[${'"x",'.repeat(200)}]`],
+  of: (c) => media(c)?.[field],
+  is: [good],
+  fallback: [],
+});

@@ -1,0 +1,71 @@
+import { base, type Case, key, list, media, model, names } from './block-case.ts';
+
+/** Options of `[[images]]`. */
+export const IMAGE_CASES: Readonly<Record<string, Case>> = {
+  ...names,
+  supported_params: list('supportedParams', 'seed', 'Not this'),
+  aspect_ratios: list('aspectRatios', '16:9', '16x9'),
+  formats: list('formats', 'png', 'bmp'),
+  resolutions: list('resolutions', '1K', '../1K'),
+  'pricing.generation': {
+    toml: '1',
+    wrong: ['-1', '101', '0.000001'],
+    of: ({ service }) => service.rates.image,
+    is: 1_000_000_000_000n,
+  },
+  'pricing.resolutions': {
+    toml: '{ 1K = 0.5 }',
+    wrong: ['3', '{ 1K = -1 }', '{ "1 K" = 1 }', '{ constructor = 1 }'],
+    of: ({ service }) => service.variants,
+    is: { '1K': { image: 500_000_000_000n } },
+    fallback: {},
+  },
+  'pricing.variants': {
+    toml: '{ "1K/high" = 0.5 }',
+    wrong: [
+      '3',
+      '{ "1K/high" = -1 }',
+      '{ "1K" = 1 }',
+      '{ "edit/high" = 1 }',
+      '{ "1K/best" = 1 }',
+      '{ "constructor/high" = 1 }',
+    ],
+    of: ({ service }) => service.variants,
+    is: { '1K/high': { image: 500_000_000_000n } },
+    fallback: {},
+  },
+  'pricing.edit': {
+    toml: '0.5',
+    with: { 'params.edits': 'true' },
+    wrong: ['-1', '101'],
+    of: ({ service }) => service.variants['edit'],
+    is: { image: 500_000_000_000n },
+    fallback: undefined,
+  },
+  'pricing.input_image': {
+    toml: '0.5',
+    with: { 'params.edits': 'true' },
+    wrong: ['-1', '101'],
+    of: ({ service }) => service.variants['edit'],
+    is: { image: 30_000_000_000n, input_image: 500_000_000_000n },
+    fallback: undefined,
+  },
+  'params.edits': {
+    toml: 'true',
+    wrong: ['1', '"yes"'],
+    of: (one) => media(one)?.imageApi?.edits,
+    is: true,
+    fallback: undefined,
+  },
+  'params.body': {
+    toml: '"json"',
+    with: { 'params.edits': 'true' },
+    wrong: ['"xml"', '1'],
+    of: (one) => media(one)?.imageApi?.body,
+    is: 'json',
+    fallback: 'multipart',
+  },
+  'params.model': model,
+  'params.api_base': base,
+  'params.api_key': key,
+};

@@ -1,0 +1,81 @@
+import type { Case } from './option-case.ts';
+
+/** Options of `[limits]`. */
+export const LIMIT_CASES = {
+  'limits.requests_per_minute': { toml: '7', wrong: '0', of: (c) => c.limits.requestsPerMinute, is: 7, fallback: 60 },
+  'limits.burst': { toml: '7', wrong: '-1', of: (c) => c.limits.burst, is: 7, fallback: 20 },
+  'limits.development_requests_per_minute': {
+    toml: '7',
+    wrong: '0',
+    of: (c) => c.limits.developmentRequestsPerMinute,
+    is: 7,
+    fallback: 6000,
+  },
+  'limits.anonymous_requests_per_minute': {
+    toml: '7',
+    wrong: '0',
+    of: (c) => c.limits.anonymousRequestsPerMinute,
+    is: 7,
+    fallback: 30,
+  },
+  'limits.tokens_per_minute': {
+    toml: '7',
+    wrong: '1.5',
+    of: (c) => c.limits.tokensPerMinute,
+    is: 7,
+    fallback: 10_000_000,
+  },
+  'limits.media_body_bytes_max': {
+    toml: '2048',
+    wrong: '0',
+    of: (c) => c.limits.mediaBodyBytesMax,
+    is: 2048,
+    fallback: 33_554_432,
+  },
+  'limits.chat_body_bytes_max': {
+    toml: '5000',
+    wrong: '5',
+    of: (c) => c.limits.chatBodyBytesMax,
+    is: 5000,
+    fallback: 10 * 1024 * 1024,
+  },
+  'limits.body_bytes_max': {
+    toml: '5000',
+    wrong: '"5000"',
+    of: (c) => c.limits.bodyBytesMax,
+    is: 5000,
+    fallback: 1024 * 1024,
+  },
+  'limits.messages_max': { toml: '9', wrong: 'true', of: (c) => c.limits.messagesMax, is: 9, fallback: 2048 },
+  'limits.json_depth_max': { toml: '9', wrong: '1', of: (c) => c.limits.jsonDepthMax, is: 9, fallback: 64 },
+  'limits.json_keys_max': { toml: '900', wrong: 'nan', of: (c) => c.limits.jsonKeysMax, is: 900, fallback: 10_000 },
+  'limits.listens_max': { toml: '7', wrong: '-1', of: (c) => c.limits.listensMax, is: 7, fallback: 128 },
+  'limits.kept_replies_bytes_max': {
+    toml: '4_000_000',
+    wrong: '1000',
+    of: (c) => c.limits.keptRepliesBytesMax,
+    is: 4_000_000,
+    fallback: 32 * 1024 * 1024,
+  },
+  'limits.request_timeout_ms': {
+    toml: '900',
+    wrong: '0',
+    of: (c) => c.limits.requestTimeoutMs,
+    is: 900,
+    fallback: 60_000,
+  },
+  'limits.client_stall_ms': {
+    toml: '1_500',
+    wrong: '5',
+    of: (c) => c.limits.clientStallMs,
+    is: 1_500,
+    fallback: 60_000,
+  },
+  'limits.drain_on_shutdown_ms': {
+    toml: '0',
+    wrong: '99_999_999',
+    of: (c) => c.limits.drainOnShutdownMs,
+    is: 0,
+    fallback: 30_000,
+  },
+} as const satisfies Record<string, Case>;

@@ -1,0 +1,13 @@
+import type { Config } from '../../../src/config/config.ts';
+
+/** An option of a section, as a file and a variable set it. */
+export interface Case {
+  /** As the file has it, and a value that it must refuse. */
+  readonly toml: string;
+  readonly wrong: string;
+  /** As a variable has it, where that is not the same without quotes. */
+  readonly text?: string;
+  readonly of: (config: Config) => unknown;
+  readonly is: unknown;
+  readonly fallback: unknown;
+}

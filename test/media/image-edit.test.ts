@@ -1,0 +1,300 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import OpenAI, { toFile } from 'openai';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import {
+  imageBlock,
+  type Images,
+  type ImageProvider,
+  paintAsAsked,
+  png,
+  startImageProvider,
+} from './support/image-provider.ts';
+
+// `/image/edit`, and `/images/edits` as OpenAI's own client uses it.
+
+let provider: ImageProvider;
+let spine: Spine;
+let client: OpenAI;
+beforeAll(async () => {
+  provider = await startImageProvider();
+  const { url } = provider;
+  const edits = 'edits = true';
+  spine = await startSpine({
+    toml:
+      `${UNHURRIED}[upstream]\ncooldown_ms = 1\n` +
+      imageBlock({ url, params: edits, lines: 'supported_params = ["watermark", "seed", "background"]' }) +
+      imageBlock({
+        url,
+        name: 'test/json',
+        params: `${edits}\nbody = "json"`,
+        pricing: 'edit = 0.05\ninput_image = 0.003',
+      }) +
+      imageBlock({
+        url,
+        name: 'test/tiers',
+        params: edits,
+        pricing:
+          'resolutions = { "1K" = 0.02, "2K" = 0.08 }\nvariants = { "2K/high" = 0.2, "edit/2K" = 0.1 }\ninput_image = 0.001',
+      }) +
+      imageBlock({ url, name: 'test/never' }),
+  });
+  client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
+});
+afterAll(async () => {
+  await spine.stop();
+  await provider.close();
+});
+beforeEach(() => {
+  provider.answer(paintAsAsked);
+});
+afterEach(async () => expect(await spine.faults()).toEqual([]));
+
+const base = png(96, 64);
+const dataUrl = (file: Buffer) => `data:image/png;base64,${file.toString('base64')}`;
+const ask = (more: object = {}) => ({
+  model: 'test/paint',
+  prompt: 'Lower the bar',
+  images: [{ b64: dataUrl(base) }],
+  ...more,
+});
+const edit = (body: unknown, headers: Record<string, string> = {}) => spine.post('/image/edit', body, headers);
+const last = () => provider.requests.at(-1)!;
+
+async function filesOf(name: string): Promise<Buffer[]> {
+  const files = last().form!.getAll(name) as unknown as File[];
+  return Promise.all(files.map(async (file) => Buffer.from(await file.arrayBuffer())));
+}
+
+async function edited(body: object): Promise<Images> {
+  const response = await edit(body);
+  const text = await response.text();
+  expect(`${response.status} ${text.slice(0, 300)}`).toMatch(/^200 /);
+  return JSON.parse(text) as Images;
+}
+
+async function refusal(body: unknown, headers: Record<string, string> = {}) {
+  const asked = provider.requests.length;
+  const response = await edit(body, headers);
+  const { error } = (await response.json()) as { error: { code: string; message: string; param: string | null } };
+  expect(provider.requests.length).toBe(asked);
+  return { status: response.status, ...error };
+}
+
+test('an image is edited, reaches the provider as a file, and costs its price', async () => {
+  const before = await spine.balance();
+  const answer = await edited(ask({ mask: dataUrl(png(96, 64)), seed: 4, watermark: true, n: 2, size: '96x64' }));
+  expect(answer).toMatchObject({
+    status: 'completed',
+    input_images: [{ width: 96, height: 64 }],
+    usage: { images: 2, cost: 0.08 },
+  });
+  expect(before.available - (await spine.balance()).available).toBe(80_000n);
+  expect(last().path).toBe('/v1/images/edits');
+  expect(last().body).toEqual({
+    model: 'upstream-paint',
+    prompt: 'Lower the bar',
+    n: '2',
+    size: '96x64',
+    seed: '4',
+    watermark: 'true',
+    response_format: 'b64_json',
+  });
+  expect([await filesOf('image'), await filesOf('mask')]).toEqual([[base], [png(96, 64)]]);
+});
+
+test('several images are taken in every form, and an edit keeps the shape of the first', async () => {
+  const { input_images: inputs } = await edited(
+    ask({
+      model: 'test/tiers',
+      images: [{ b64: base.toString('base64') }, { url: dataUrl(png(64, 64)) }, dataUrl(base)],
+    }),
+  );
+  expect(inputs).toEqual([
+    { width: 96, height: 64 },
+    { width: 64, height: 64 },
+    { width: 96, height: 64 },
+  ]);
+  expect(last().body['size']).toBe('1216x832');
+  expect(await filesOf('image[]')).toEqual([base, png(64, 64), base]);
+});
+
+test.each([
+  ['test/json', {}, 0.05 + 2 * 0.003],
+  ['test/json', { n: 3 }, 3 * 0.05 + 2 * 0.003],
+  ['test/tiers', {}, 0.02 + 2 * 0.001],
+  ['test/tiers', { resolution: '2K' }, 0.1 + 2 * 0.001],
+  ['test/tiers', { resolution: '2K', quality: 'high' }, 0.2 + 2 * 0.001],
+])('at %s an edit %j costs its price', async (model, more, cost) => {
+  const answer = await edited(ask({ model, images: [dataUrl(base), dataUrl(base)], ...more }));
+  expect(answer.usage.cost).toBeCloseTo(cost, 9);
+});
+
+test('a provider that takes JSON gets data URLs', async () => {
+  await edited(ask({ model: 'test/json', mask: { b64: base.toString('base64') } }));
+  expect(last().form).toBeNull();
+  expect(last().body).toMatchObject({ images: [{ image_url: dataUrl(base) }], mask: { image_url: dataUrl(base) } });
+});
+
+test('edits that bring no image are not charged for those that they came with', async () => {
+  provider.answer((_request, response) => void response.writeHead(500).end());
+  const before = await spine.balance();
+  expect((await edit(ask({ model: 'test/json' }))).status).toBe(500);
+  expect((await spine.balance()).available).toBe(before.available);
+});
+
+test.each([
+  [{ images: [] }, 'images', /1 to 16 images/],
+  [{ images: undefined }, 'images', /images/],
+  [{ images: Array.from({ length: 17 }, () => 'AAAA') }, 'images', /1 to 16/],
+  [{ images: [{}] }, 'images[0]', /one of b64 and url/],
+  [{ images: [{ b64: 'AAAA', url: 'https://a.example/' }] }, 'images[0]', /one of b64 and url/],
+  [{ images: [{ b64: 'iVBO Rw0K' }] }, 'images[0].b64', /not valid base64/],
+  [{ images: [{ b64: Buffer.from('<svg xmlns="x"/>!!').toString('base64') }] }, 'images[0].b64', /PNG, JPEG or WebP/],
+  [{ images: [{ url: 'ftp://a.example/a.png' }] }, 'images[0].url', /https URL/],
+  [{ images: [{ b64: 'https://a.example/a.png' }] }, 'images[0].b64', /goes into url/],
+  [{ images: ['data:image/png,plain'] }, 'images[0]', /data URL in base64/],
+  [{ images: [{ url: 'https://10.0.0.1/a.png' }] }, 'images[0].url', /could not be fetched/],
+  [{ images: [{ url: 'http://127.0.0.1:8402/a.png' }] }, 'images[0].url', /could not be fetched/],
+  [{ mask: 'AAAA' }, 'mask', /PNG, JPEG or WebP/],
+  [{ n: 7 }, 'n', /from 1 to 6/],
+  [{ image: dataUrl(base) }, 'image', /send images/],
+])('%j is refused with its name', async (more, param, message) => {
+  expect(await refusal(ask(more))).toMatchObject({
+    status: 400,
+    param,
+    message: expect.stringMatching(message) as string,
+  });
+});
+
+test('a file that says it has more pixels than providers can hold is refused', async () => {
+  const bomb = png(64, 64);
+  bomb.writeUInt32BE(100_000, 16);
+  bomb.writeUInt32BE(100_000, 20);
+  expect(await refusal(ask({ images: [{ b64: bomb.toString('base64') }] }))).toMatchObject({
+    status: 400,
+    message: expect.stringContaining('100000x100000 pixels') as string,
+  });
+});
+
+test('a model that edits nothing, and fields that no provider takes, are refused with 422', async () => {
+  expect(await refusal(ask({ model: 'test/never' }))).toMatchObject({ status: 422, param: 'images' });
+  expect(await refusal(ask({ prompt_extend: true }))).toMatchObject({ status: 422, param: 'prompt_extend' });
+});
+
+test('a large image is taken as it is, and a long text elsewhere is refused', async () => {
+  const large = Buffer.concat([base, Buffer.alloc(3 * 1024 * 1024, 7)]);
+  await edited(ask({ images: [{ b64: dataUrl(large) }] }));
+  expect(await filesOf('image')).toEqual([large]);
+  await edited(ask({ model: 'test/json', images: [{ b64: dataUrl(large) }] }));
+  expect(last().body['images']).toEqual([{ image_url: dataUrl(large) }]);
+  expect(await refusal(ask({ style: 'x'.repeat(300_000) }))).toMatchObject({ status: 400, param: 'style' });
+  const tooLarge = Buffer.concat([base, Buffer.alloc(20 * 1024 * 1024)]);
+  expect(await refusal(ask({ images: [{ b64: dataUrl(tooLarge) }] }))).toMatchObject({
+    status: 400,
+    param: 'images[0].b64',
+  });
+});
+
+test('images.edit of the SDK gets its images, and is charged for them', async () => {
+  const before = await spine.balance();
+  const { data, usage } = await client.images.edit({
+    model: 'test/paint',
+    prompt: 'Lower the bar',
+    image: [await toFile(base, 'base.png', { type: 'image/png' }), await toFile(png(64, 64), 'second.png')],
+    mask: await toFile(base, 'mask.png'),
+    n: 2,
+    background: 'opaque',
+    size: '1024x1024',
+  });
+  expect(data!.map(({ b64_json: image }) => Buffer.from(image!, 'base64').equals(png(1024, 1024)))).toEqual([
+    true,
+    true,
+  ]);
+  expect(usage).toMatchObject({ images: 2, cost: 0.08 });
+  expect(before.available - (await spine.balance()).available).toBe(80_000n);
+  expect(last().body).toMatchObject({ n: '2', background: 'opaque', size: '1024x1024' });
+  expect(await filesOf('image[]')).toEqual([base, png(64, 64)]);
+  expect(await filesOf('mask')).toEqual([base]);
+});
+
+test('faults of a form are those that the client knows', async () => {
+  const failure = async (more: object): Promise<unknown> =>
+    client.images
+      .edit({ model: 'test/paint', prompt: 'A', image: await toFile(base, 'a.png'), ...more })
+      .catch((error: unknown) => error);
+  expect(await failure({ n: 11 })).toMatchObject({ status: 400, param: 'n' });
+  expect(await failure({ image: await toFile(Buffer.from('GIF89a'), 'a.gif') })).toMatchObject({
+    status: 400,
+    param: 'images[0]',
+  });
+  const form = (type: string, body: string) => spine.post('/images/edits', body, { 'content-type': type });
+  const broken = await form('multipart/form-data; boundary=x', '--x\r\nnothing');
+  expect([broken.status, await broken.json()]).toMatchObject([
+    400,
+    { error: { message: expect.stringMatching(/not a valid form/) as string } },
+  ]);
+  const many = await form(
+    'multipart/form-data; boundary=x',
+    '--x\r\ncontent-disposition: form-data; name="a"\r\n\r\n1\r\n'.repeat(1000),
+  );
+  expect([many.status, await many.json()]).toMatchObject([
+    400,
+    { error: { message: expect.stringMatching(/more than 128 parts/) as string } },
+  ]);
+});
+
+test('a repeat of an edit is answered again, and not charged', async () => {
+  const before = await spine.balance();
+  const headers = { 'idempotency-key': 'edit-1' };
+  const [first, second] = [await edit(ask(), headers), await edit(ask(), headers)];
+  expect(second.headers.get('idempotent-replayed')).toBe('true');
+  expect(await second.text()).toBe(await first.text());
+  expect(before.available - (await spine.balance()).available).toBe(40_000n);
+});
+
+test('JSON-RPC edits images', async () => {
+  const response = await spine.post('/rpc', { jsonrpc: '2.0', id: 1, method: 'images/edit', params: ask() });
+  expect(await response.json()).toMatchObject({ result: { status: 'completed', input_images: [{ width: 96 }] } });
+});
+
+test('a development gateway fetches an image from this machine, once for each request that is not a repeat', async () => {
+  let asked = 0;
+  const files: Server = createServer((request, response) => {
+    asked++;
+    if (request.url === '/base.png') response.end(base);
+    else if (request.url === '/page') response.end('<html>');
+    else response.writeHead(404).end();
+  });
+  files.listen(0, '127.0.0.1');
+  await once(files, 'listening');
+  const at = `http://127.0.0.1:${(files.address() as AddressInfo).port}`;
+  const development = await startSpine({
+    mode: 'development',
+    toml: UNHURRIED + imageBlock({ url: provider.url, params: 'edits = true' }),
+  });
+  try {
+    const send = (path: string, headers: Record<string, string> = {}) =>
+      development.post('/image/edit', ask({ images: [{ url: at + path }] }), headers);
+    const answer = (await (await send('/base.png', { 'idempotency-key': 'u' })).json()) as Images;
+    expect(answer.input_images).toEqual([{ width: 96, height: 64 }]);
+    expect((await send('/base.png', { 'idempotency-key': 'u' })).status).toBe(200);
+    expect(asked).toBe(1);
+    for (const [path, message] of [
+      ['/gone', /status 404/],
+      ['/page', /PNG, JPEG or WebP/],
+    ] as const) {
+      const refused = await send(path);
+      expect([refused.status, await refused.json()]).toMatchObject([
+        400,
+        { error: { param: 'images[0].url', message: expect.stringMatching(message) as string } },
+      ]);
+    }
+    expect(await development.faults()).toEqual([]);
+  } finally {
+    await development.stop();
+    files.close();
+  }
+});
