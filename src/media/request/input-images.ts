@@ -33,6 +33,8 @@ export interface EditInputs {
 
 export const INPUT_IMAGES_MAX = 16;
 const INPUT_BYTES_MAX = 20 * 1024 * 1024;
+/** Of all images of a request that are fetched: as much as a body may bring. */
+const FETCHED_BYTES_MAX = 32 * 1024 * 1024;
 /** A file of a few bytes can say that it has more pixels than a provider has memory for. */
 const PIXELS_MAX = 50_000_000;
 
@@ -91,9 +93,15 @@ export function editInputs(
       return first === undefined ? null : `${first.width}:${first.height}`;
     },
     async load() {
-      const all = await Promise.all(
-        [...sources, ...(maskSource === null ? [] : [maskSource])].map((source) => read(source, fetchInput)),
-      );
+      const all: InputImage[] = [];
+      let left = FETCHED_BYTES_MAX;
+      const fetchWithin: FetchInput = async (url) => {
+        const bytes = await fetchInput(url, Math.max(1, Math.min(INPUT_BYTES_MAX, left)));
+        left -= bytes.byteLength;
+        return bytes;
+      };
+      // oxlint-disable-next-line no-await-in-loop -- what one brings is not left for the next
+      for (const source of [...sources, maskSource]) if (source !== null) all.push(await read(source, fetchWithin));
       loaded = { images: all.slice(0, sources.length), mask: all[sources.length] ?? null };
     },
     get images() {
