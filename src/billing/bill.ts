@@ -1,5 +1,5 @@
 import { Departure, type Leaving } from './departure.ts';
-import type { Budget, Ledger, LockRequest, LockResult, Settlement, SettleResult } from './ledger.ts';
+import type { Budget, Ledger, LockRequest, LockResult, Settlement, SettleRequest, SettleResult } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
 import { cost, usageToText, type Price, type Usage } from './price.ts';
 
@@ -176,15 +176,17 @@ async function* run<C>(
         tail: end.tail,
       };
     }
-    let settled: Settled;
+    let settlement: Settlement;
+    let before: boolean;
     try {
-      settled = await settle(options, billable, end, gone);
+      const result = await options.ledger.settle(settleOf(options, billable, end, gone));
+      before = !result.ok;
+      settlement = result.ok ? settlementOf(result) : await resolutionOf(options.ledger, billable.id, result);
     } catch (error) {
       // Never release after an attempt to settle: it may have been committed. The lock expires if it was not.
       resolve('unresolved', NOTHING, end, error);
       throw error;
     }
-    const { settlement, before } = settled;
     // What somebody else settled was told by him.
     resolve('settled', before ? NOTHING : settlement, end, null);
     const { usage, provider, tail } = end;
@@ -302,37 +304,34 @@ function lockOf({ id, account, quotes, lendable, parent, lockExpiresAt, lockDeta
 
 const CONTINUED = JSON.stringify({ outcome: 'continued' });
 
-interface Settled {
-  readonly settlement: Settlement;
-  /** Somebody else had settled it. */
-  readonly before: boolean;
-}
-
-async function settle<C>(
+function settleOf<C>(
   options: BillOptions<C>,
-  billable: Billable,
+  { id, quotes, ceiling }: Billable,
   end: EndFrame,
   clientGone: boolean,
-): Promise<Settled> {
-  const quote = billable.quotes.find((candidate) => candidate.price.id === end.price);
-  if (!quote) throw new Error(`call ${billable.id} ended with price ${end.price}, which its lock does not hold`);
-  const charge = chargeOf(quote, end, billable.ceiling);
-  if (charge > 0n && quote.estimate === 0n)
-    throw new Error(`call ${billable.id} has a zero lock under a non-zero price`);
-  const result = await options.ledger.settle({
-    id: billable.id,
+): SettleRequest {
+  const quote = quotes.find((candidate) => candidate.price.id === end.price);
+  if (!quote) throw new Error(`call ${id} ended with price ${end.price}, which its lock does not hold`);
+  const charge = chargeOf(quote, end, ceiling);
+  if (charge > 0n && quote.estimate === 0n) throw new Error(`call ${id} has a zero lock under a non-zero price`);
+  return {
+    id,
     price: end.price,
     provider: end.provider,
     charge,
-    draw: !billable.ceiling,
+    draw: !ceiling,
     feeBps: options.feeBps,
     usage: usageToText(end.usage ?? {}),
     detail: JSON.stringify({ ...end.detail, clientGone }),
-  });
-  if (!result.ok) return { settlement: await resolutionOf(options.ledger, billable.id, result), before: true };
-  const { charged, fee, drawn, shortfall } = result;
-  return { settlement: { charged, fee, drawn, shortfall }, before: false };
+  };
 }
+
+const settlementOf = ({ charged, fee, drawn, shortfall }: Settlement): Settlement => ({
+  charged,
+  fee,
+  drawn,
+  shortfall,
+});
 
 /**
  * The cost of a run that ended: nothing where it failed by its own words or has no usage, the budget where it went
@@ -354,12 +353,10 @@ export async function resolutionOf(
   id: string,
   result: SettleResult,
 ): Promise<Settlement> {
-  if (result.ok) return { charged: result.charged, fee: result.fee, drawn: result.drawn, shortfall: result.shortfall };
+  if (result.ok) return settlementOf(result);
   if (result.reason !== 'already_resolved') throw new Error(`call ${id} could not be settled: ${result.reason}`);
   const record = await ledger.find(id);
-  if (record?.state !== 'settled') return NOTHING;
-  const { charged, fee, drawn, shortfall } = record;
-  return { charged, fee, drawn, shortfall };
+  return record?.state === 'settled' ? settlementOf(record) : NOTHING;
 }
 
 function failureDetail(error: unknown, clientGone: boolean): string {

@@ -38,8 +38,12 @@ export async function createLedger(options: {
   const engine = database.engine === 'sqlite' ? createSqliteEngine(database, now) : createPostgresEngine(database, now);
   const committer = createCommitter(engine, options.onBatch);
 
-  const submit = async (operation: Operation): Promise<OperationResult> => {
-    checkOperation(operation);
+  const submit = (operation: Operation): Promise<OperationResult> => {
+    try {
+      checkOperation(operation);
+    } catch (error) {
+      return Promise.reject(error as RangeError);
+    }
     return committer.submit(operation);
   };
   const read = (statement: Statement, params: readonly Value[]): Promise<readonly Row[]> =>

@@ -39,8 +39,6 @@ export class CallRequests {
     const exchange = upstream.send(offer.endpoint, withHeaders(request, traced), this.#account, last);
     if (replyMemory) exchange.memory = replyMemory.open(this.#account, offer.provider.id);
     this.#sent.push(exchange);
-    // A conversation may send what it does not wait for.
-    exchange.head.catch(() => {});
     return exchange;
   }
 
@@ -74,11 +72,7 @@ export function detachedSend(
   account: string,
   traced: Readonly<Record<string, string>> | null,
 ): Send {
-  return (request) => {
-    const exchange = upstream.send(endpoint, withHeaders(request, traced), account);
-    exchange.head.catch(() => {});
-    return exchange;
-  };
+  return (request) => upstream.send(endpoint, withHeaders(request, traced), account);
 }
 
 const withHeaders = (request: UpstreamRequest, more: Readonly<Record<string, string>> | null): UpstreamRequest =>

@@ -1,6 +1,6 @@
 import { UpstreamFailure } from '#wire';
 import type { Conversation, Cut, Exchange, Offer, ReplyEnd, ReplyReader, Send, Talk } from './call.ts';
-import type { UpstreamReply } from './upstream.ts';
+import type { UpstreamExchange, UpstreamReply } from './upstream.ts';
 
 type Step = IteratorResult<Uint8Array, ReplyEnd>;
 
@@ -31,7 +31,12 @@ class OneRequest implements Talk {
   /** Steps with the bytes of each read, empty where the reader holds them back. */
   async next(): Promise<Step> {
     if (this.#end !== null) return { done: true, value: this.#end };
-    const reply = this.#reply ?? (await this.#begin());
+    let reply = this.#reply;
+    while (reply === null) {
+      const request = this.#send(this.#exchange.request(this.#offer));
+      const begun = await request.head;
+      reply = this.#accept(begun) ? begun : await this.#again(request, begun);
+    }
     const reader = this.#reader!;
     while (!reader.finished) {
       const room = reader.kept === undefined ? null : (reply.memory?.keeps(reader.kept) ?? null);
@@ -59,23 +64,25 @@ class OneRequest implements Talk {
     }
   }
 
-  async #begin(): Promise<UpstreamReply> {
-    for (;;) {
-      const request = this.#send(this.#exchange.request(this.#offer));
-      const reply = await request.head;
-      const reader = (this.#reader = this.#exchange.reader(this.#offer));
-      reader.head(reply.status, reply.headers);
-      if (reply.status < 400) {
-        this.status = reply.status;
-        return (this.#reply = reply);
-      }
-      const body = await readFailure(reply);
-      const failure = reader.failure(reply.status, body);
-      if (!this.#exchange.reform?.(this.#offer, reply.status, body)) throw failure;
-      request.abort(failure);
-      request.memory?.release();
-      this.#reader = null;
-    }
+  /** False for the status of an error. */
+  #accept(reply: UpstreamReply): boolean {
+    const reader = (this.#reader = this.#exchange.reader(this.#offer));
+    reader.head(reply.status, reply.headers);
+    if (reply.status >= 400) return false;
+    this.status = reply.status;
+    this.#reply = reply;
+    return true;
+  }
+
+  /** Resolves where another form of the refused request is to be sent. Rejects with what the refusal means. */
+  async #again(request: UpstreamExchange, reply: UpstreamReply): Promise<null> {
+    const body = await readFailure(reply);
+    const failure = this.#reader!.failure(reply.status, body);
+    if (!this.#exchange.reform?.(this.#offer, reply.status, body)) throw failure;
+    request.abort(failure);
+    request.memory?.release();
+    this.#reader = null;
+    return null;
   }
 }
 

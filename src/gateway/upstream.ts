@@ -29,6 +29,7 @@ export interface UpstreamReply {
 export interface UpstreamExchange {
   /**
    * Resolves with the response head; rejects with UpstreamFailure when no head came, or with the reason of `abort`.
+   * Nobody has to wait for it.
    */
   readonly head: Promise<UpstreamReply>;
   /** The memory of its reply. */

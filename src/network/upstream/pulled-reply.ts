@@ -9,7 +9,6 @@ import { Burst } from './burst.ts';
  */
 export abstract class PulledReply implements UpstreamReply {
   abstract readonly scrub: Scrub;
-  readonly head: Promise<UpstreamReply>;
   memory?: ReplyHold;
   status = 0;
   headers: IncomingHttpHeaders = {};
@@ -20,15 +19,20 @@ export abstract class PulledReply implements UpstreamReply {
   protected complete = false;
   protected error: Error | null = null;
   readonly #burst = new Burst();
-  #resolveHead!: (reply: UpstreamReply) => void;
-  #rejectHead!: (error: Error) => void;
+  #head: Promise<UpstreamReply> | null = null;
+  #resolveHead: ((reply: UpstreamReply) => void) | null = null;
+  #rejectHead: ((error: Error) => void) | null = null;
   #wake: (() => void) | null = null;
 
-  constructor() {
-    this.head = new Promise((resolve, reject) => {
+  /** Made for whoever asks, so that nobody has to take the failure of a head that is not waited for. */
+  get head(): Promise<UpstreamReply> {
+    this.#head ??= new Promise((resolve, reject) => {
+      if (this.status !== 0) resolve(this);
+      else if (this.error !== null) reject(this.error);
       this.#resolveHead = resolve;
       this.#rejectHead = reject;
     });
+    return this.#head;
   }
 
   get ended(): boolean {
@@ -68,12 +72,12 @@ export abstract class PulledReply implements UpstreamReply {
   protected begun(status: number, headers: IncomingHttpHeaders): void {
     this.status = status;
     this.headers = headers;
-    this.#resolveHead(this);
+    this.#resolveHead?.(this);
   }
 
   protected failed(error: Error): void {
     this.error = error;
-    this.#rejectHead(error);
+    this.#rejectHead?.(error);
   }
 
   protected wakeReader(): void {

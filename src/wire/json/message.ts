@@ -1,7 +1,6 @@
-import { membersAlong, type Members } from './raw-json.ts';
+import { isObject, type JsonObject } from './json-object.ts';
+import { type Members, membersOfParsed } from './raw-json.ts';
 import { RawJsonError } from './json-scan.ts';
-
-export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A number beyond 2^53 is not this number to its sender: answer with `idText`. */
 export type RequestId = string | number;
@@ -72,7 +71,7 @@ export function parseRaw(text: string): RawMessage | null | undefined {
   }
   if (!isObject(value)) return null;
   try {
-    return { text, value, members: membersAlong(text, PARAMS_META) };
+    return { text, value, members: membersOfParsed(text, value, PARAMS_META) };
   } catch (error) {
     if (error instanceof RawJsonError) return null;
     throw error;
@@ -107,10 +106,6 @@ const isRequestId = (id: unknown): id is RequestId => typeof id === 'string' || 
 
 function isError(error: unknown): error is JsonRpcError {
   return isObject(error) && typeof error['code'] === 'number' && typeof error['message'] === 'string';
-}
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The reply with a result; both are JSON text. */

@@ -12,6 +12,7 @@ import {
   unexpected,
   valueEnd,
 } from './json-scan.ts';
+import { isObject, type JsonObject } from './json-object.ts';
 
 export { RawJsonError };
 
@@ -81,6 +82,65 @@ function read(
     if (next !== COMMA) throw unexpected(text, i, 'a comma or the end of the object');
     i = skipSpace(text, i + 1);
   }
+}
+
+/**
+ * membersAlong for text that JSON.parse has read as `value`. There is nothing left to check but keys that stand twice,
+ * which the count of keys shows, so the objects along `path` need no places.
+ */
+export function membersOfParsed(text: string, value: JsonObject, path: readonly string[]): Members {
+  const members = new Map<string, Member>();
+  let i = skipSpace(text, skipSpace(text, 0) + 1);
+  let keys = 0;
+  while (text.charCodeAt(i) !== CLOSE_BRACE) {
+    const keyStart = i;
+    const behindKey = keyEnd(text, i);
+    const start = skipSpace(text, skipSpace(text, behindKey) + 1);
+    const key = decodeKey(text, keyStart, behindKey);
+    const inside = key === path[0] && text.charCodeAt(start) === OPEN_BRACE ? value[key] : null;
+    const end = isObject(inside) ? parsedEnd(text, start, inside, path, 1) : valueEnd(text, start);
+    if (end === TWICE) break;
+    members.set(key, { keyStart, start, end });
+    keys++;
+    i = behindComma(text, end);
+  }
+  // Throws what says which key.
+  return members.size === keys && text.charCodeAt(i) === CLOSE_BRACE ? members : membersAlong(text, path);
+}
+
+const TWICE = -1;
+
+/** Behind the object at `at`, which JSON.parse has read as `value`; TWICE where it or one along `path` has a key twice. */
+function parsedEnd(text: string, at: number, value: JsonObject, path: readonly string[], depth: number): number {
+  const next = path[depth];
+  const inside = next === undefined ? null : value[next];
+  let i = skipSpace(text, at + 1);
+  let keys = 0;
+  while (text.charCodeAt(i) !== CLOSE_BRACE) {
+    const behindKey = keyEnd(text, i);
+    const start = skipSpace(text, skipSpace(text, behindKey) + 1);
+    const end =
+      isObject(inside) && text.charCodeAt(start) === OPEN_BRACE && isKey(text, i, behindKey, next!)
+        ? parsedEnd(text, start, inside, path, depth + 1)
+        : valueEnd(text, start);
+    if (end === TWICE) return TWICE;
+    keys++;
+    i = behindComma(text, end);
+  }
+  return keys === Object.keys(value).length ? i + 1 : TWICE;
+}
+
+/** At the next key, or at the brace that closes the object. */
+function behindComma(text: string, end: number): number {
+  const i = skipSpace(text, end);
+  return text.charCodeAt(i) === COMMA ? skipSpace(text, i + 1) : i;
+}
+
+/** An escaped spelling is longer than the key. */
+function isKey(text: string, start: number, end: number, key: string): boolean {
+  const length = end - start - 2;
+  if (length === key.length) return text.startsWith(key, start + 1);
+  return length > key.length && decodeKey(text, start, end) === key;
 }
 
 /**
