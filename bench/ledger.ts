@@ -1,103 +1,104 @@
+/** Lock+settle pairs of the ledger alone, fsync on, beside another checkout's in turns. `--help` tells the rest. */
 import { mkdtempSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createLedger } from '../src/billing/ledger-create.ts';
-import { escrowOf, treasuryOf, type Ledger } from '../src/billing/ledger.ts';
-import { openDatabase } from '../src/store/open.ts';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { bareDatabase } from '../test/support/fresh-database.ts';
 import { startPostgres } from '../test/support/postgres.ts';
+import { openLoaded, percentile, type LedgerCost, type Loaded } from './ledger-load.ts';
 
-/*
- * Lock+settle pairs per second of the ledger, with fsync on: `node bench/ledger.ts [embedded] [postgres]`.
- * PostgreSQL is that of DATABASE_URL (an empty database; it is written to), else one that is started for the run.
- * CPU is of this process, all threads; the server's own is not in it.
- */
-const CONCURRENCY = (process.env['BENCH_CONCURRENT'] ?? '1,32,512').split(',').map(Number);
-const MEASURE_MS = Number(process.env['BENCH_MS'] ?? 4_000);
-const ACCOUNTS = 200;
+const HELP = `node bench/ledger.ts [embedded] [postgres] [--before FOLDER] [--concurrent 1,32,512] [--rounds 5] [--ms 1000]
+  --before  another checkout of tollgate, with its node_modules: measured in turns, in the same process
+PostgreSQL is the server of DATABASE_URL (two databases are made on it and dropped), else one that is started for the run.
+CPU is of this process, all threads; the server's own is not in it. Figures are medians of the rounds.
+`;
+const ENGINES = ['embedded', 'postgres'] as const;
+type Engine = (typeof ENGINES)[number];
 
-const wanted = process.argv.slice(2);
-const engines = wanted.length > 0 ? wanted : ['embedded', 'postgres'];
-
-if (engines.includes('embedded')) {
-  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
-  await measure('embedded', { dataDir });
-  rmSync(dataDir, { recursive: true });
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    before: { type: 'string' },
+    concurrent: { type: 'string', default: '1,32,512' },
+    rounds: { type: 'string', default: '5' },
+    ms: { type: 'string', default: '1000' },
+    help: { type: 'boolean' },
+  },
+});
+if (flags.help) {
+  process.stdout.write(HELP);
+  process.exit();
 }
-if (engines.includes('postgres')) {
-  const url = process.env['DATABASE_URL'];
-  if (url) await measure('postgres', { url, dataDir: '' });
-  else {
-    const postgres = await startPostgres({ settings: { shared_buffers: '512MB', max_wal_size: '8GB' } });
-    await measure('postgres', { url: postgres.url, dataDir: '' });
-    await postgres.stop();
-  }
-}
+const wanted = positionals.length > 0 ? positionals : ENGINES;
+const unknown = wanted.find((name) => !ENGINES.includes(name as Engine));
+if (unknown !== undefined) throw new Error(`There is no engine ${unknown}.\n${HELP}`);
+const trees = [
+  ...(flags.before === undefined ? [] : [{ name: 'before', url: pathToFileURL(`${resolve(flags.before)}/`) }]),
+  { name: 'now', url: new URL('../', import.meta.url) },
+];
 
-async function measure(engine: string, options: Parameters<typeof openDatabase>[0]): Promise<void> {
-  const database = await openDatabase(options);
-  const ledger = await createLedger({ database });
-  const run = Date.now().toString(36);
-  for (let account = 0; account < ACCOUNTS; account += 1)
-    await ledger.transfer({
-      id: `${run}-${account}`,
-      from: treasuryOf('bench'),
-      to: escrowOf(`bench-${account}`),
-      amount: 10n ** 12n,
-      memo: 'bench',
-    });
-  await drive(ledger, 512, 1_000, `${run}-warm`);
-  for (const concurrency of CONCURRENCY) {
-    const { pairs, ms, cpuMicros, lockMs } = await drive(ledger, concurrency, MEASURE_MS, `${run}-${concurrency}`);
-    const sorted = lockMs.toSorted((a, b) => a - b);
-    const percentile = (part: number) => (sorted[Math.floor(sorted.length * part)] ?? 0).toFixed(2);
-    console.log(
-      `${engine.padEnd(9)} ${String(concurrency).padStart(4)} concurrent ${Math.round((pairs / ms) * 1000)
-        .toString()
-        .padStart(
-          7,
-        )} pairs/s ${(cpuMicros / pairs).toFixed(1).padStart(7)} µs CPU/pair   lock p50 ${percentile(0.5)} ms, p99 ${percentile(0.99)} ms`,
-    );
-  }
-  await ledger.close();
-  await database.close();
-}
+console.log('| engine | concurrent | tree | pairs/s | CPU µs a pair | ÷ before | lock p50 ms | p99 ms |');
+console.log('| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |');
+for (const engine of wanted as readonly Engine[]) await measureEngine(engine);
 
-async function drive(ledger: Ledger, concurrency: number, forMs: number, prefix: string) {
-  let pairs = 0;
-  let count = 0;
-  const lockMs: number[] = [];
-  const cpu = process.cpuUsage();
-  const begun = performance.now();
-  const worker = async (index: number) => {
-    for (let turn = 0; performance.now() - begun < forMs; turn += 1) {
-      // As the gateway makes them: a prefix of the process and a counter.
-      const id = `gen-${prefix}-${(count += 1).toString(36).padStart(8, '0')}`;
-      const asked = performance.now();
-      const locked = await ledger.lock({
-        id,
-        account: `bench-${(index + turn) % ACCOUNTS}`,
-        amount: 900n,
-        prices: ['price-0123456789abcdef0123456789abcdef'],
-        expiresAt: Date.now() + 600_000,
-        detail: '{"kind":"chat","service":"demo/model-1","key":"0123456789abcdef","request_id":"0123456789abcdef"}',
-      });
-      if (turn % 16 === 0) lockMs.push(performance.now() - asked);
-      if (!locked.ok) throw new Error(`lock refused: ${locked.reason}`);
-      const settled = await ledger.settle({
-        id,
-        price: 'price-0123456789abcdef0123456789abcdef',
-        provider: `provider-${index % 8}`,
-        charge: 345n,
-        draw: false,
-        feeBps: 100,
-        usage: '{"prompt":1200,"completion":345}',
-        detail: '{"finish_reason":"stop","latency_ms":812,"stream":true}',
-      });
-      if (!settled.ok) throw new Error(`settlement refused: ${settled.reason}`);
-      pairs += 1;
+async function measureEngine(engine: Engine): Promise<void> {
+  const ends: (() => Promise<unknown>)[] = [];
+  const ledgers: Loaded[] = [];
+  try {
+    const serverUrl = engine === 'postgres' ? await server(ends) : '';
+    for (const { name, url } of trees) {
+      const ledger = await openLoaded(await place(serverUrl, ends), `${Date.now().toString(36)}${name}`, url);
+      ends.push(() => ledger.close());
+      ledgers.push(ledger);
+      await ledger.drive(512, 1_000);
     }
-  };
-  await Promise.all(Array.from({ length: concurrency }, (_, index) => worker(index)));
-  const used = process.cpuUsage(cpu);
-  return { pairs, ms: performance.now() - begun, cpuMicros: used.user + used.system, lockMs };
+    for (const concurrency of flags.concurrent.split(',').map(Number)) {
+      const costs: LedgerCost[][] = trees.map(() => []);
+      for (let round = 0; round < Number(flags.rounds); round += 1)
+        for (const [index, ledger] of ledgers.entries())
+          costs[index]!.push(await ledger.drive(concurrency, Number(flags.ms)));
+      print(engine, concurrency, costs);
+    }
+  } finally {
+    for (const end of ends.toReversed()) await end();
+  }
+}
+
+async function server(ends: (() => Promise<unknown>)[]): Promise<string> {
+  const named = process.env['DATABASE_URL'];
+  if (named) return named;
+  const postgres = await startPostgres({ settings: { shared_buffers: '512MB', max_wal_size: '8GB' } });
+  ends.push(() => postgres.stop());
+  return postgres.url;
+}
+
+async function place(serverUrl: string, ends: (() => Promise<unknown>)[]) {
+  if (serverUrl) {
+    const { url, drop } = await bareDatabase(serverUrl);
+    ends.push(drop);
+    return { url, dataDir: '' };
+  }
+  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
+  ends.push(async () => rmSync(dataDir, { recursive: true }));
+  return { dataDir };
+}
+
+function print(engine: Engine, concurrency: number, costs: readonly (readonly LedgerCost[])[]): void {
+  const medianOf = (index: number, value: (cost: LedgerCost) => number) => percentile(costs[index]!.map(value), 0.5);
+  const cpu = ({ cpuMicros, pairs }: LedgerCost) => cpuMicros / pairs;
+  for (const [index, { name }] of trees.entries()) {
+    const own = medianOf(index, cpu);
+    const cells = [
+      engine,
+      concurrency,
+      name,
+      Math.round(medianOf(index, ({ pairs, ms }) => (pairs / ms) * 1_000)).toLocaleString('en'),
+      own.toFixed(1),
+      trees.length > 1 && name === 'now' ? `${(own / medianOf(0, cpu)).toFixed(2)}×` : '–',
+      medianOf(index, ({ lockMs }) => percentile(lockMs, 0.5)).toFixed(2),
+      medianOf(index, ({ lockMs }) => percentile(lockMs, 0.99)).toFixed(2),
+    ];
+    console.log(`| ${cells.join(' | ')} |`);
+  }
 }

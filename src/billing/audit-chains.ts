@@ -1,23 +1,32 @@
 import { GENESIS, loadStatement, type Query, type Row } from '#store';
 import type { JournalRow } from './ledger-changes.ts';
-import { hashBatch } from './ledger-journal.ts';
+import { areMovements, hashBatch, hashGroup } from './ledger-journal.ts';
 
 const BATCHES = loadStatement(import.meta.url, './sql/audit-batches.sql');
 const ROWS = loadStatement(import.meta.url, './sql/audit-rows.sql');
 const ORPHANS = loadStatement(import.meta.url, './sql/audit-orphans.sql');
 
-/** Batches read at a time: at most this many times a thousand journal rows are in memory. */
+/** Batches read at a time: at most this many times a thousand movements are in memory. */
 const PAGE = 50;
 const PROBLEMS_MAX = 20;
+const OTHER_HASH = 'its rows do not have the hash that was recorded';
+
+interface AuditedChains {
+  readonly problems: string[];
+  readonly chains: number;
+  readonly batches: number;
+  readonly operations: number;
+  /** Groups whose movements are no such text, so that nothing can be computed from them. */
+  readonly unreadable: readonly { readonly chain: string; readonly n: bigint }[];
+}
 
 /**
  * Recomputes every hash of every chain. A break is told once per batch: where a chain is broken, and that it goes
  * on from the recorded hash.
  */
-export async function auditChains(
-  query: Query,
-): Promise<{ problems: string[]; chains: number; batches: number; operations: number }> {
+export async function auditChains(query: Query): Promise<AuditedChains> {
   const problems: string[] = [];
+  const unreadable: { chain: string; n: bigint }[] = [];
   let chains = 0;
   let batches = 0;
   let operations = 0;
@@ -29,7 +38,9 @@ export async function auditChains(
     if (page.length === 0) break;
     for (const part of byChain(page)) {
       const name = part[0]!.chain as string;
-      const rows = Map.groupBy(await query(ROWS, [name, part[0]!.n!, part.at(-1)!.n!]), (row) => row.batch);
+      const hasRows = part.some((batch) => batch.movements === null);
+      const found = hasRows ? await query(ROWS, [name, part[0]!.n!, part.at(-1)!.n!]) : [];
+      const rows = Map.groupBy(found, (row) => row.batch);
       for (const batch of part) {
         if (name !== chain) {
           chain = name;
@@ -37,19 +48,20 @@ export async function auditChains(
           prev = GENESIS;
           chains += 1;
         }
-        const journal = rows.get(batch.n) ?? [];
-        const problem = checkBatch({ batch, journal, n: n + 1, prev });
+        const problem = checkBatch({ batch, journal: rows.get(batch.n) ?? [], n: n + 1, prev });
         if (problem && problems.length < PROBLEMS_MAX) problems.push(`chain ${chain}, batch ${batch.n}: ${problem}`);
+        if (problem && batch.movements !== null && !areMovements(batch.movements as string))
+          unreadable.push({ chain, n: batch.n as bigint });
         n = Number(batch.n);
         prev = batch.hash as string;
         batches += 1;
-        operations += journal.length;
+        operations += Number(batch.count);
       }
     }
   }
   for (const row of await query(ORPHANS))
     problems.push(`chain ${row.chain}, batch ${row.batch}: row ${row.position} belongs to no batch`);
-  return { problems, chains, batches, operations };
+  return { problems, chains, batches, operations, unreadable };
 }
 
 function byChain(page: readonly Row[]): readonly (readonly Row[])[] {
@@ -67,12 +79,16 @@ function checkBatch({
   n: number;
   prev: string;
 }): string | null {
+  const { chain, at, count, hash, movements } = batch;
   if (Number(batch.n) !== n) return `batch ${n} is missing before it`;
   if (batch.prev !== prev) return 'it does not follow the hash of the batch before it';
-  if (journal.length !== Number(batch.count)) return `it has ${journal.length} rows instead of ${batch.count}`;
+  if (movements !== null) {
+    const header = { chain: chain as string, n, at: Number(at), count: Number(count) };
+    return hashGroup(prev, header, movements as string) === hash ? null : OTHER_HASH;
+  }
+  if (journal.length !== Number(count)) return `it has ${journal.length} rows instead of ${count}`;
   if (journal.some((row, index) => Number(row.position) !== index)) return 'its rows are not numbered in sequence';
-  const hash = hashBatch(prev, batch.chain as string, n, Number(batch.at), journal.map(toJournalRow));
-  return hash === batch.hash ? null : 'its rows do not have the hash that was recorded';
+  return hashBatch(prev, chain as string, n, Number(at), journal.map(toJournalRow)) === hash ? null : OTHER_HASH;
 }
 
 function toJournalRow(row: Row): JournalRow {

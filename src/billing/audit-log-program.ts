@@ -14,15 +14,12 @@ export interface AuditedLog {
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const POSITION = load('log-position');
 const CHAIN_HEAD = load('chain-head');
-const MAKE_TABLE = load('audit-log-table');
-const MAKE_JOURNAL = load('audit-log-journal');
-const ENTRIES = load('audit-log-entries');
-const INSERT = load('audit-log-insert');
+const INSERT = load('audit-insert-movement');
 const PROBLEMS_MAX = 20;
 
 /**
- * Reads the log up to where the tables have followed it, and recomputes its hashes. From then on `journal` and
- * `entries` have its movements beside those that the tables have from before the log.
+ * Reads the log up to where the tables have followed it, recomputes its hashes, and puts its movements into the
+ * audit's table.
  */
 export function run(prepare: Prepare, _args: unknown, folder: string): AuditedLog {
   const problems: string[] = [];
@@ -32,7 +29,6 @@ export function run(prepare: Prepare, _args: unknown, folder: string): AuditedLo
   const row = prepare(POSITION).get() as { position: bigint; n: bigint; hash: string };
   const before = prepare(CHAIN_HEAD).get(EMBEDDED_CHAIN) as { n: bigint; hash: string } | undefined;
   let head: LogHead = { position: 0, n: Number(before?.n ?? 0n), hash: before?.hash ?? GENESIS };
-  prepare(MAKE_TABLE).run();
   const insert = prepare(INSERT);
   let records = 0;
   let operations = 0;
@@ -47,7 +43,7 @@ export function run(prepare: Prepare, _args: unknown, folder: string): AuditedLo
       const movements = movementsOf(record.payload);
       if (movements === null) say(`log, record ${record.n}: its rows cannot be read`);
       else {
-        movements.forEach((movement, index) => insert.run(record.n, index, ...movement, record.at));
+        movements.forEach((movement, index) => insert.run(EMBEDDED_CHAIN, record.n, index, ...movement, record.at));
         operations += movements.length;
       }
     }
@@ -56,9 +52,6 @@ export function run(prepare: Prepare, _args: unknown, folder: string): AuditedLo
   } catch (error) {
     say((error as Error).message);
   }
-  prepare(MAKE_JOURNAL).run();
-  const { sql } = prepare(ENTRIES).get() as { sql: string };
-  prepare({ name: 'audit entries', text: sql.replace(/^CREATE VIEW/, 'CREATE TEMP VIEW') }).run();
   return { problems, records, operations };
 }
 

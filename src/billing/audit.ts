@@ -2,6 +2,7 @@ import { loadStatement, type Database, type Query, type Row, type Statement } fr
 import { auditChains } from './audit-chains.ts';
 import type { AuditedLog } from './audit-log-program.ts';
 import { auditCharges, auditPrices } from './audit-charges.ts';
+import { texts } from './ledger-postgres-write.ts';
 import type { MicroUsd } from './money.ts';
 
 export interface AuditCheck {
@@ -49,6 +50,9 @@ const OVERDUE_MS = 120_000;
 const LOG_PROGRAM = new URL('./audit-log-program.ts', import.meta.url).href;
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+/** The movements of the journal and of the records of groups, which the other statements read. */
+const TEMPORARY = [load('audit-movements-table'), load('audit-movements'), load('audit-entries')];
+const INSERT_MOVEMENTS = load('pg-audit-insert-movements');
 const SUM = load('audit-sum');
 const TOTALS = load('audit-totals');
 const LOCK_TOTALS = load('audit-lock-totals');
@@ -118,8 +122,12 @@ export function audit(database: Database, options: AuditOptions = {}): Promise<A
   return database.snapshot(async (query, program) => {
     const checks: AuditCheck[] = [];
     const chains = await auditChains(query);
-    // From here on the journal has the movements of the log as well.
     const log = program && ((await program(LOG_PROGRAM, null)) as AuditedLog);
+    if (!log) {
+      const { unreadable } = chains;
+      const numbers = unreadable.map(({ n }) => n).join(',');
+      await query(INSERT_MOVEMENTS, [texts(unreadable, ({ chain }) => chain), `{${numbers}}`]);
+    }
     const { total, legs } = (await query(SUM))[0]!;
     checks.push({
       name: 'zero sum',
@@ -146,7 +154,7 @@ export function audit(database: Database, options: AuditOptions = {}): Promise<A
       checks,
       totals: await totals(query, chains.operations + (log?.operations ?? 0)),
     };
-  });
+  }, TEMPORARY);
 }
 
 const SHOWN = 5;

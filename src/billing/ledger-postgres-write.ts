@@ -1,107 +1,113 @@
-import type { Value } from '#store';
-import { isPlain, type JournalRow } from './ledger-changes.ts';
+import { DatabaseError, loadStatement, type Step, type Value } from '#store';
+import { isPlain, type LockRow } from './ledger-changes.ts';
 import type { Decision } from './ledger-decide.ts';
+import type { GroupHeader } from './ledger-journal.ts';
 
-interface BatchHeader {
-  readonly chain: string;
-  readonly n: number;
-  readonly at: number;
+const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const COMMIT_GROUP = load('pg-commit');
+const CHANGE_LOCKS = load('pg-change-locks');
+const CHANGE_BUDGETS = load('pg-change-budgets');
+const RESOLVE_NEW_LOCKS = load('pg-resolve-new-locks');
+const INSERT_TRANSFERS = load('pg-insert-transfers');
+
+/** A group of the journal as it is written. */
+interface GroupRecord extends GroupHeader {
   readonly prev: string;
   readonly hash: string;
+  readonly movements: string;
 }
 
-/** The parameters of sql/pg-commit.sql: one array literal per column, then the batch. */
-export function commitParams(decision: Decision, { chain, n, at, prev, hash }: BatchHeader): readonly Value[] {
-  const changed = decision.accounts.filter((row) => !row.isNew);
-  const opened = decision.accounts.filter((row) => row.isNew);
-  const { budgets, transfers } = decision;
-  const isNew = new Set(decision.newLocks);
-  const resolved = decision.resolvedLocks.filter((row) => !isNew.has(row));
-  // Opened and resolved in one batch is rare. Those come first, so that the arrays of resolutions can end with
-  // them: SQL fills them up with NULL.
-  const ended = decision.newLocks.filter((row) => row.resolvedAt !== null);
-  const newLocks = [...ended, ...decision.newLocks.filter((row) => row.resolvedAt === null)];
+/**
+ * The statements that write a decision. What is rare has one of its own, which is left out where it has nothing to
+ * write. Throws DatabaseError `check_violation` for a text of a lock that is no JSON.
+ */
+export function writeSteps(decision: Decision, record: GroupRecord): readonly Step[] {
+  const { accounts, newLocks, resolvedLocks, transfers } = decision;
+  const changed = accounts.filter((row) => !row.isNew);
+  const opened = accounts.filter((row) => row.isNew);
+  const ended = newLocks.filter((row) => row.resolvedAt !== null);
+  const isEnded = new Set(ended);
+  const resolved = ended.length === 0 ? resolvedLocks : resolvedLocks.filter((row) => !isEnded.has(row));
   const nested = newLocks.every(isPlain) ? [] : newLocks;
-  const journal: readonly JournalRow[] = decision.journal;
-  return [
-    texts(changed, (row) => row.id),
-    numbers(changed, (row) => row.available - row.availableBefore),
-    numbers(changed, (row) => row.locked - row.lockedBefore),
-    texts(opened, (row) => row.id),
-    numbers(opened, (row) => row.available),
-    numbers(opened, (row) => row.locked),
-    texts(budgets, (row) => row.id),
-    numbers(budgets, (row) => row.spent - row.spentBefore),
-    numbers(budgets, (row) => row.locked - row.lockedBefore),
-    texts(newLocks, (row) => row.id),
-    texts(newLocks, (row) => row.account),
-    numbers(newLocks, (row) => row.amount),
-    texts(newLocks, (row) => JSON.stringify(row.prices)),
-    texts(newLocks, (row) => row.budget),
-    numbers(newLocks, (row) => row.createdAt),
-    numbers(newLocks, (row) => row.expiresAt),
-    texts(newLocks, (row) => row.lockDetail),
-    texts(ended, (row) => row.state),
-    texts(ended, (row) => row.price),
-    texts(ended, (row) => row.provider),
-    numbers(ended, (row) => row.charged),
-    numbers(ended, (row) => row.fee),
-    numbers(ended, (row) => row.feeBps),
-    numbers(ended, (row) => row.drawn),
-    numbers(ended, (row) => row.shortfall),
-    numbers(ended, (row) => row.resolvedAt),
-    texts(ended, (row) => row.usage),
-    texts(ended, (row) => row.detail),
-    texts(nested, (row) => row.parent),
-    numbers(nested, (row) => row.depth),
-    numbers(nested, (row) => row.lendable),
-    numbers(nested, (row) => row.lent),
-    numbers(nested, (row) => (row.kept ? 1 : 0)),
-    texts(resolved, (row) => row.id),
-    texts(resolved, (row) => row.state),
-    texts(resolved, (row) => row.price),
-    texts(resolved, (row) => row.provider),
-    numbers(resolved, (row) => row.charged),
-    numbers(resolved, (row) => row.fee),
-    numbers(resolved, (row) => row.feeBps),
-    numbers(resolved, (row) => row.drawn),
-    numbers(resolved, (row) => row.shortfall),
-    numbers(resolved, (row) => row.resolvedAt),
-    texts(resolved, (row) => row.usage),
-    texts(resolved, (row) => row.detail),
-    texts(transfers, (row) => row.id),
-    texts(transfers, (row) => row.from),
-    texts(transfers, (row) => row.to),
-    numbers(transfers, (row) => row.amount),
-    texts(transfers, (row) => row.memo),
-    texts(journal, (row) => row.kind),
-    texts(journal, (row) => row.id),
-    texts(journal, (row) => row.account),
-    texts(journal, (row) => row.counterparty),
-    numbers(journal, (row) => row.amount),
-    numbers(journal, (row) => row.charged),
-    numbers(journal, (row) => row.fee),
-    numbers(journal, (row) => row.drawn),
-    texts(journal, (row) => row.price),
-    at,
-    chain,
-    n,
-    resolved.length,
-    journal.length,
-    prev,
-    hash,
-  ];
+  const { chain, n, at, count, prev, hash, movements } = record;
+  const commit: Step = {
+    statement: COMMIT_GROUP,
+    params: [
+      texts(changed, (row) => row.id),
+      numbers(changed, (row) => row.available - row.availableBefore),
+      numbers(changed, (row) => row.locked - row.lockedBefore),
+      texts(opened, (row) => row.id),
+      numbers(opened, (row) => row.available),
+      numbers(opened, (row) => row.locked),
+      texts(newLocks, (row) => row.id),
+      texts(newLocks, (row) => row.account),
+      numbers(newLocks, (row) => row.amount),
+      jsons(newLocks, (row) => JSON.stringify(row.prices)),
+      texts(newLocks, (row) => row.budget),
+      numbers(newLocks, (row) => row.expiresAt),
+      jsons(newLocks, (row) => row.lockDetail),
+      texts(nested, (row) => row.parent),
+      numbers(nested, (row) => row.depth),
+      numbers(nested, (row) => row.lendable),
+      numbers(nested, (row) => row.lent),
+      numbers(nested, (row) => (row.kept ? 1 : 0)),
+      ...resolutions(resolved),
+      at,
+      chain,
+      n,
+      resolved.length,
+      count,
+      prev,
+      hash,
+      movements,
+    ],
+  };
+  const steps = [commit];
+  if (ended.length > 0) steps.push({ statement: RESOLVE_NEW_LOCKS, params: [...resolutions(ended), at] });
+  if (decision.budgets.length > 0) steps.push({ statement: CHANGE_BUDGETS, params: budgetParams(decision.budgets) });
+  if (transfers.length > 0) steps.push({ statement: INSERT_TRANSFERS, params: [...transferParams(transfers), at] });
+  return [...steps, ...changeSteps(decision)];
 }
 
-/** The parameters of sql/pg-change-locks.sql. */
-export function changeParams(changed: Decision['changedLocks']): readonly Value[] {
-  return [
+/** Locks of earlier groups of which something else than their resolution changes; empty if nothing changed. */
+export function changeSteps({ changedLocks: changed }: Decision): readonly Step[] {
+  if (changed.length === 0) return [];
+  const params = [
     texts(changed, ({ row }) => row.id),
     numbers(changed, ({ row, lentBefore }) => row.lent - lentBefore),
     numbers(changed, ({ row }) => (row.kept ? 1 : 0)),
     numbers(changed, ({ row }) => row.expiresAt),
   ];
+  return [{ statement: CHANGE_LOCKS, params }];
 }
+
+const budgetParams = (budgets: Decision['budgets']): readonly Value[] => [
+  texts(budgets, (row) => row.id),
+  numbers(budgets, (row) => row.spent - row.spentBefore),
+  numbers(budgets, (row) => row.locked - row.lockedBefore),
+];
+
+const transferParams = (transfers: Decision['transfers']): readonly Value[] => [
+  texts(transfers, (row) => row.id),
+  texts(transfers, (row) => row.from),
+  texts(transfers, (row) => row.to),
+  numbers(transfers, (row) => row.amount),
+  texts(transfers, (row) => row.memo),
+];
+
+const resolutions = (rows: readonly LockRow[]): readonly Value[] => [
+  texts(rows, (row) => row.id),
+  texts(rows, (row) => row.state),
+  texts(rows, (row) => row.price),
+  texts(rows, (row) => row.provider),
+  numbers(rows, (row) => row.charged),
+  numbers(rows, (row) => row.fee),
+  numbers(rows, (row) => row.feeBps),
+  numbers(rows, (row) => row.drawn),
+  numbers(rows, (row) => row.shortfall),
+  jsons(rows, (row) => row.usage),
+  jsons(rows, (row) => row.detail),
+];
 
 const SPECIAL = /["\\]/;
 
@@ -114,6 +120,21 @@ export function texts<T>(rows: readonly T[], text: (row: T) => string | null): s
     else literal += SPECIAL.test(value) ? `,"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"` : `,"${value}"`;
   }
   return `{${literal.slice(1)}}`;
+}
+
+const SEPARATOR = '\u001F';
+const NULL = '\u001E';
+
+/** JSON texts, each after a separator: to escape their quotes for an array would cost more than all the rest. */
+function jsons<T>(rows: readonly T[], text: (row: T) => string | null): string {
+  let joined = '';
+  for (const row of rows) {
+    const value = text(row);
+    if (value !== null && (value === NULL || value.includes(SEPARATOR)))
+      throw new DatabaseError(`${JSON.stringify(value)} is no JSON text`, { code: 'check_violation' });
+    joined += SEPARATOR + (value ?? NULL);
+  }
+  return joined;
 }
 
 function numbers<T>(rows: readonly T[], value: (row: T) => bigint | number | null): string {

@@ -30,9 +30,13 @@ export interface Database {
   batch(steps: readonly Step[]): Promise<readonly (readonly Row[])[]>;
   /**
    * Reads of one moment: every query of `run` sees the same state, while writers go on. `program` runs code beside the
-   * data of that moment; null on PostgreSQL.
+   * data of that moment; null on PostgreSQL. `temporary` makes tables and views that end with the snapshot; only these
+   * can be written.
    */
-  snapshot<T>(run: (query: Query, program: RunProgram | null) => Promise<T>): Promise<T>;
+  snapshot<T>(
+    run: (query: Query, program: RunProgram | null) => Promise<T>,
+    temporary?: readonly Statement[],
+  ): Promise<T>;
   close(): Promise<void>;
 }
 

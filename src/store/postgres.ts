@@ -1,5 +1,13 @@
 import { Pool, types, type Client, type PoolClient, type QueryConfig } from 'pg';
-import { DatabaseError, type Database, type Row, type Statement, type Step, type Value } from './database.ts';
+import {
+  DatabaseError,
+  type Database,
+  type Query,
+  type Row,
+  type Statement,
+  type Step,
+  type Value,
+} from './database.ts';
 import { loadMigrations, MIGRATIONS_TABLE, missingMigrations } from './migrations.ts';
 import { toDatabaseError } from './postgres-error.ts';
 import { openSession, type PostgresSession } from './postgres-session.ts';
@@ -71,12 +79,12 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
     }
   };
 
-  const transaction = <T>(begin: string, run: (client: PoolClient) => Promise<T>): Promise<T> =>
+  const transaction = <T>(begin: string, run: (client: PoolClient) => Promise<T>, end = 'COMMIT'): Promise<T> =>
     withClient(async (client) => {
       await client.query(begin);
       try {
         const value = await run(client);
-        await client.query('COMMIT');
+        await client.query(end);
         return value;
       } catch (error) {
         // A connection that failed is thrown away, and its transaction with it.
@@ -108,12 +116,18 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
         for (const step of steps) results.push(await perform(client, step));
         return results;
       }),
-    snapshot: (run) =>
-      transaction('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', (client) =>
-        run(
-          (statement, params) => perform(client, { statement, params: params ?? [] }, { query_timeout: LONG_MS }),
-          null,
-        ),
+    snapshot: (run, temporary = []) =>
+      transaction(
+        'BEGIN ISOLATION LEVEL REPEATABLE READ',
+        async (client) => {
+          const query: Query = (statement, params = []) =>
+            perform(client, { statement, params }, { query_timeout: LONG_MS });
+          for (const statement of temporary) await query(statement);
+          await client.query('SET TRANSACTION READ ONLY');
+          return run(query, null);
+        },
+        // With it go the temporary tables.
+        'ROLLBACK',
       ),
     session: (setup) =>
       openSession({ connectionString: url, connectionTimeoutMillis: CONNECT_MS, keepAlive: true, types: TYPES }, setup),

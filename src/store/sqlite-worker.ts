@@ -73,7 +73,7 @@ const FULL = 13;
 /** Records gather this many milliseconds before the tables follow: a large transaction costs less for each of them. */
 const GATHER_MS = 100;
 /** Tables that follow the log: whoever names one must see all that the log has. */
-const FOLLOWS = /\b(?:accounts|budgets|locks|transfers|journal|journal_batches|entries|ledger_log)\b/i;
+const FOLLOWS = /\b(?:accounts|budgets|locks|transfers|journal|journal_batches|ledger_log)\b/i;
 
 /** An open file: what performs one piece of work, and of the writer where the log is gone on with. */
 interface Opened {

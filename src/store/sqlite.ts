@@ -57,7 +57,7 @@ export async function openSqlite(dataDir: string): Promise<SqliteDatabase> {
     query: (statement, params = []) => writer.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>,
     batch: (steps: readonly Step[]) => writer.perform({ kind: 'batch', steps }) as Promise<readonly (readonly Row[])[]>,
     program: (module, args) => writer.perform({ kind: 'program', module, args }),
-    async snapshot(run) {
+    async snapshot(run, temporary = []) {
       await follow();
       // A connection of its own: SQLite's readers see the state at their first read and neither wait for the writer
       // nor stop it.
@@ -65,6 +65,7 @@ export async function openSqlite(dataDir: string): Promise<SqliteDatabase> {
       const query: Query = (statement, params = []) =>
         reader.perform({ kind: 'query', statement, params }) as Promise<readonly Row[]>;
       try {
+        for (const statement of temporary) await query(statement);
         return await run(query, (module, args) => reader.perform({ kind: 'program', module, args }));
       } finally {
         await reader.close();

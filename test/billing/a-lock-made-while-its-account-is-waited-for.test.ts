@@ -73,7 +73,7 @@ test('a lock that was made while another account was waited for is resolved only
   expect(await quick.balance(escrowOf('free'))).toEqual({ available: 900n, locked: 100n });
   // Decided right at once: had the database refused the group, each would have been committed alone.
   const batches = adHoc(
-    "SELECT DISTINCT chain, batch FROM journal WHERE id = 'other' OR id = 'parent' AND kind = 'release'",
+    `SELECT chain, n FROM journal_batches WHERE movements LIKE '%["lock","other"%' OR movements LIKE '%["release","parent"%'`,
   );
   expect(await database.query(batches)).toHaveLength(1);
   const report = await audit(database);

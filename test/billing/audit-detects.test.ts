@@ -234,9 +234,9 @@ describe.each(ENGINES)('%s', (name) => {
     });
     if (name === 'postgres') {
       const [row] = await engine.database.query(
-        sql("SELECT chain, batch FROM journal WHERE id = 'drawn' AND kind = 'settle'").statement,
+        sql(`SELECT chain, n FROM journal_batches WHERE movements LIKE '%["settle","drawn"%'`).statement,
       );
-      place = `chain ${row!.chain}, batch ${row!.batch}:`;
+      place = `chain ${row!.chain}, batch ${row!.n}:`;
     }
     const { checks } = await audit(engine.database, { overdueMs: null });
     expect(checks.find((check) => check.name === 'hash chains')?.detail).toContain(place);

@@ -30,7 +30,7 @@ async function oldDirectory(): Promise<{ dataDir: string; hash: string }> {
     `INSERT INTO journal VALUES
        ('main', 1, 0, 'transfer', 'fund', 'treasury:test', 'escrow:a', 10, 0, 0, 0, NULL, 5),
        ('main', 2, 0, 'lock', 'held', 'escrow:a', NULL, 4, 0, 0, 0, NULL, 5)`,
-    `INSERT INTO journal_batches VALUES ('main', 1, 5, 1, '${GENESIS}', '${first}'), ('main', 2, 5, 1, '${first}', '${hash}')`,
+    `INSERT INTO journal_batches (chain, n, at, count, prev, hash) VALUES ('main', 1, 5, 1, '${GENESIS}', '${first}'), ('main', 2, 5, 1, '${first}', '${hash}')`,
     'DROP TABLE ledger_log',
     "DELETE FROM migrations WHERE name = '0022_ledger-log'",
   ];

@@ -1,5 +1,7 @@
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { JournalRow } from '../../src/billing/ledger-changes.ts';
+import { movementsText } from '../../src/billing/ledger-journal.ts';
 import type { Entry } from '../../src/billing/ledger-log-rows.ts';
 import { adHoc } from './ad-hoc.ts';
 import type { OpenedEngine } from './engines.ts';
@@ -64,14 +66,44 @@ const JOURNAL = /\bjournal(?:_batches)?\b/;
 
 /**
  * Tampers with either engine: the journal is in tables on PostgreSQL, and in the log of the embedded database, where
- * `log` does the same as the statements.
+ * `log` does the same as the statements. The statements find the movements of PostgreSQL's groups as rows of `journal`.
  */
 export async function tamper(
   engine: OpenedEngine,
   { statements, log }: { readonly statements: readonly string[]; readonly log?: LogEdit | undefined },
 ): Promise<void> {
-  const isEmbedded = engine.database.engine === 'sqlite';
+  const { database } = engine;
+  const isEmbedded = database.engine === 'sqlite';
+  const touchesJournal = statements.some((text) => JOURNAL.test(text));
   const done = isEmbedded ? statements.filter((text) => !JOURNAL.test(text)) : statements;
-  if (isEmbedded && done.length < statements.length) await editLog(engine, log!);
-  await engine.database.batch(done.map((text) => ({ statement: adHoc(text) })));
+  if (isEmbedded && touchesJournal) await editLog(engine, log!);
+  if (!isEmbedded && touchesJournal) await unpack(database);
+  await database.batch(done.map((text) => ({ statement: adHoc(text) })));
+  if (!isEmbedded && touchesJournal) await pack(database);
+}
+
+/** Makes rows of the movements of all groups. */
+async function unpack(database: OpenedEngine['database']): Promise<void> {
+  await database.batch([
+    {
+      statement:
+        adHoc(`INSERT INTO journal (chain, batch, position, at, kind, id, account, counterparty, amount, charged, fee, drawn, price)
+        SELECT b.chain, b.n, r.position - 1, b.at, r.f ->> 0, r.f ->> 1, r.f ->> 2, r.f ->> 3, (r.f ->> 4)::bigint, COALESCE(r.f ->> 5, '0')::bigint,
+          COALESCE(r.f ->> 6, '0')::bigint, COALESCE(r.f ->> 7, '0')::bigint, r.f ->> 8
+        FROM journal_batches AS b CROSS JOIN LATERAL json_array_elements(b.movements::json) WITH ORDINALITY AS r (f, position)`),
+    },
+  ]);
+}
+
+/** Makes movements of the rows again; rows whose group is gone stay. */
+async function pack(database: OpenedEngine['database']): Promise<void> {
+  const rows = await database.query(adHoc('SELECT * FROM journal ORDER BY chain, batch, position'));
+  for (const { chain, n } of await database.query(adHoc('SELECT chain, n FROM journal_batches'))) {
+    const own = rows.filter((row) => row['chain'] === chain && row['batch'] === n);
+    const text = movementsText(own as unknown as readonly JournalRow[]);
+    const place = 'WHERE chain = $1 AND n = $2';
+    await database.query(adHoc(`UPDATE journal_batches SET movements = $3 ${place}`), [chain!, n!, text]);
+    if (own[0]) await database.query(adHoc(`UPDATE journal_batches SET at = $3 ${place}`), [chain!, n!, own[0]['at']!]);
+    await database.query(adHoc('DELETE FROM journal WHERE chain = $1 AND batch = $2'), [chain!, n!]);
+  }
 }

@@ -11,9 +11,9 @@ FROM (
   FROM locks AS child LEFT JOIN locks AS parent ON parent.id = child.parent
   WHERE child.parent IS NOT NULL
   UNION ALL
-  SELECT id, 0, 1, 0, counterparty, account, amount, 0, NULL, NULL, NULL FROM journal WHERE kind = 'lend'
+  SELECT id, 0, 1, 0, counterparty, account, amount, 0, NULL, NULL, NULL FROM movements WHERE kind = 'lend'
   UNION ALL
-  SELECT id, 0, 0, 1, counterparty, account, NULL, amount, NULL, NULL, NULL FROM journal WHERE kind = 'return'
+  SELECT id, 0, 0, 1, counterparty, account, NULL, amount, NULL, NULL, NULL FROM movements WHERE kind = 'return'
 ) AS told
 GROUP BY id
 HAVING SUM(written) <> 1 OR SUM(drew) <> 1 OR SUM(gave) > 1 OR MAX(misfit) <> 0

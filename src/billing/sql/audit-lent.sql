@@ -6,7 +6,7 @@ FROM (
   UNION ALL
   SELECT parent, -amount, 0 FROM locks WHERE parent IS NOT NULL
   UNION ALL
-  SELECT counterparty, amount, 0 FROM journal WHERE kind = 'return'
+  SELECT counterparty, amount, 0 FROM movements WHERE kind = 'return'
 ) AS both_sides
 GROUP BY id HAVING SUM(lent) <> 0 OR MAX(misfit) <> 0
 ORDER BY id LIMIT 20

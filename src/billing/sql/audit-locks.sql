@@ -8,11 +8,11 @@ FROM (
   FROM locks
   UNION ALL
   SELECT id, 0, NULL, NULL, 1, 0, account, amount, NULL, -charged, -fee, -drawn, NULL, NULL, at, NULL
-  FROM journal WHERE kind = 'lock'
+  FROM movements WHERE kind = 'lock'
   UNION ALL
   SELECT id, 0, NULL, CASE kind WHEN 'settle' THEN 'settled' WHEN 'release' THEN 'released' WHEN 'expire' THEN 'expired' ELSE kind END,
     0, 1, account, NULL, amount, -charged, -fee, -drawn, COALESCE(price, ''), COALESCE(counterparty, ''), NULL, at
-  FROM journal WHERE kind NOT IN ('lock', 'transfer', 'lend', 'return')
+  FROM movements WHERE kind NOT IN ('lock', 'transfer', 'lend', 'return')
 ) AS told
 GROUP BY id
 HAVING SUM(lock_rows) <> 1 OR SUM(opened) <> 1

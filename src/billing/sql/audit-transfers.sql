@@ -3,7 +3,7 @@ SELECT id
 FROM (
   SELECT id, 1 AS written, 0 AS told, from_account, to_account, amount, at FROM transfers
   UNION ALL
-  SELECT id, 0, 1, account, counterparty, amount, at FROM journal WHERE kind = 'transfer'
+  SELECT id, 0, 1, account, counterparty, amount, at FROM movements WHERE kind = 'transfer'
 ) AS both_sides
 GROUP BY id
 HAVING SUM(written) <> 1 OR SUM(told) <> 1

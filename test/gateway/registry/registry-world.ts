@@ -127,7 +127,7 @@ export function severable(database: Database): Severable {
     engine: database.engine,
     query: (...args) => reach(() => database.query(...args)),
     batch: (...args) => reach(() => database.batch(...args)),
-    snapshot: (run) => reach(() => database.snapshot(run)),
+    snapshot: (run, temporary) => reach(() => database.snapshot(run, temporary)),
     close: () => database.close(),
     sever: () => void (severed = true),
     heal: () => void (severed = false),

@@ -83,7 +83,7 @@ export function createMortal(dies: Death | null, proxy: RpcFaultProxy): Mortal {
           return dead ? Promise.reject(new Killed('killed')) : real.query(statement, params);
         },
         batch: (batch) => step('batch', () => real.batch(batch)),
-        snapshot: (run) => (dead ? Promise.reject(new Killed('killed')) : real.snapshot(run)),
+        snapshot: (run, temporary) => (dead ? Promise.reject(new Killed('killed')) : real.snapshot(run, temporary)),
         close: () => Promise.resolve(),
       }),
       ledger: (real) => ({

@@ -1,0 +1,5 @@
+-- What the records of groups tell, row by row.
+CREATE TEMP TABLE group_movements (
+  chain TEXT, batch BIGINT, position BIGINT, kind TEXT, id TEXT, account TEXT, counterparty TEXT,
+  amount BIGINT, charged BIGINT, fee BIGINT, drawn BIGINT, price TEXT, at BIGINT
+)
