@@ -30,6 +30,7 @@ const DEEP_ONLY = [
   'test/mcp/conformance/client-through-the-gateway.test.ts',
   'test/mcp/conformance/fixture-itself.test.ts',
   'test/mcp/faults/soak.test.ts',
+  'test/openai/clients/*.test.ts',
   'test/spine/chains/killed-with-money-under-way.test.ts',
   'test/spine/soak.test.ts',
   'test/support-tests/no-orphans.test.ts',

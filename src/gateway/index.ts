@@ -91,9 +91,9 @@ export {
   type Received,
   refuseOtherAnswer,
 } from './json-rpc/upstream-messages.ts';
-export type { RateLimiter } from './limits/limiter.ts';
+export type { RateLimiter, RatePolicy } from './limits/limiter.ts';
 export { createListenPlaces, LISTEN_MS, type ListenPlace, type ListenPlaces, OVER } from './limits/listen-places.ts';
-export { createRatePolicies, rateHeaders } from './limits/rate-headers.ts';
+export { createRatePolicies, rateHeaders, rateLimitError } from './limits/rate-headers.ts';
 export { createRateLimiter } from './limits/redis-limiter.ts';
 export { spendTokens } from './limits/spend-tokens.ts';
 export { createTally, type Tally } from './limits/tally.ts';

@@ -41,7 +41,7 @@ import { refusePrivateMedia } from './request/media-hosts.ts';
 import { createOpenChat } from './open-chat.ts';
 import type { ToolLoopDeps } from './tool-loop/open-tool-loop.ts';
 
-interface ChatDeps {
+export interface ChatDeps {
   readonly pipeline: Pipeline;
   readonly idempotency: Idempotency;
   /** Default: nothing can be paid in place. */

@@ -1,3 +1,5 @@
 export { chatRoutes } from './chat-routes.ts';
+export { messagesRoutes } from './messages/messages-routes.ts';
+export { createSealedThinking } from './translated/sealed-thinking.ts';
 export { createModelSpeaker } from './model-speaker.ts';
 export { modelsRoutes } from './models/models-routes.ts';

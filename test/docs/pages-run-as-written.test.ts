@@ -15,6 +15,7 @@ const PAGES = [
   'docs/image-calls.md',
   'docs/json-rpc.md',
   'docs/mcp.md',
+  'docs/messages.md',
   'docs/providers.md',
   'docs/sign-in.md',
 ];

@@ -73,6 +73,28 @@ function chatDoor(name: string, primitive: PeerDoor['primitive'], model: string)
   };
 }
 
+/** Anthropic's Messages API, to whatever answers to the name. */
+function messagesDoor(name: string, primitive: PeerDoor['primitive'], model: string): PeerDoor {
+  return {
+    name,
+    primitive,
+    async call(call) {
+      const content = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
+      const { response, raw, json } = await post(
+        call,
+        '/api/v1/messages?beta=true',
+        { model, messages: [{ role: 'user', content }], max_tokens: 5_000 },
+        { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
+      );
+      const id = response.headers.get('x-generation-id');
+      if (response.status !== 200)
+        return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
+      const said = (json as unknown as { content: { text: string }[] }).content.map(({ text }) => text).join('');
+      return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said, raw };
+    },
+  };
+}
+
 /** Five images at most, of which the provider makes as many as it is told to. */
 const imagesOf = (text: string) => ({ model: PEER, prompt: text, n: 5 });
 
@@ -275,6 +297,9 @@ export const DOORS: readonly PeerDoor[] = [
   rpcDoor('JSON-RPC message/send', 'agent', 'message/send', (call) => ({ agent: PEER, ...message(call) })),
   chatDoor('an agent as a chat model', 'agent', `a2a/${PEER}`),
   chatDoor('a tool as a chat model', 'tool', `mcp/${PEER}/do`),
+  messagesDoor('messages', 'model', PEER),
+  messagesDoor('an agent as a model of messages', 'agent', `a2a/${PEER}`),
+  messagesDoor('a tool as a model of messages', 'tool', `mcp/${PEER}/do`),
   mcpDoor('a model as an MCP tool', 'model', `/mcp/model/${PEER}`, 'chat', (text) => ({
     prompt: text,
     max_tokens: 5_000,

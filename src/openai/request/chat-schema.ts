@@ -26,8 +26,12 @@ export interface ChatBody {
   tollgate?: { task_id?: string | null; context_id?: string | null } | null;
   max_cost?: number | string | null;
   max_tool_rounds?: number | null;
+  /** `reasoning` is for models that list it alone: its client asks every model to think. */
+  [REASONING_IF_LISTED]?: true;
   [field: string]: unknown;
 }
+
+export const REASONING_IF_LISTED = Symbol('reasoning if listed');
 
 /** A function of the client's, or with type `mcp` tools of a service. */
 export interface ChatTool {

@@ -1,6 +1,6 @@
 import { type CapField, foldName } from '#wire';
 import type { Offer } from '#gateway';
-import type { ChatBody } from './chat-schema.ts';
+import { type ChatBody, REASONING_IF_LISTED } from './chat-schema.ts';
 import { reasoningEffort } from './reasoning-effort.ts';
 import {
   BY_A_RULE,
@@ -71,6 +71,7 @@ function addReasoning(body: Json, dropped: string[], asked: ChatBody, offer: Off
   // A service that lists all fields, or this one, does not refuse it.
   if (offer.model!.forward === 'all' || listed(offer, 'reasoning'))
     body['reasoning'] = boundedReasoning(reasoning, cap);
+  else if (asked[REASONING_IF_LISTED]) dropped.push('reasoning');
   else {
     const translated = reasoningEffort(asked);
     Object.assign(body, translated.fields);

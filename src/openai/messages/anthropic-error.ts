@@ -1,0 +1,76 @@
+import { type ErrorCode, type GatewayError, HTTP_ERRORS, toHttpError } from '#wire';
+import { contextExceeded } from '../translated/context-exceeded.ts';
+import type { ChatFault } from '../translated/voice.ts';
+
+interface AnthropicError {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** The type of each error in Anthropic's API. */
+const TYPES = {
+  invalid_request: 'invalid_request_error',
+  unauthorized: 'authentication_error',
+  insufficient_balance: 'billing_error',
+  payment_pending: 'billing_error',
+  payment_expired: 'billing_error',
+  payment_verification_failed: 'billing_error',
+  insufficient_payment: 'billing_error',
+  permission_denied: 'permission_error',
+  invalid_model: 'not_found_error',
+  not_found: 'not_found_error',
+  method_not_allowed: 'invalid_request_error',
+  idempotency_conflict: 'invalid_request_error',
+  payload_too_large: 'request_too_large',
+  unprocessable: 'invalid_request_error',
+  escrow_not_setup: 'invalid_request_error',
+  rate_limit_exceeded: 'rate_limit_error',
+  provider_unavailable: 'api_error',
+  reply_cut: 'api_error',
+  no_provider_healthy: 'overloaded_error',
+  service_unavailable: 'overloaded_error',
+  internal: 'api_error',
+} as const satisfies Record<ErrorCode, string>;
+
+/** Its clients repeat these by themselves. */
+const RETRIED: ReadonlySet<number> = new Set([408, 409, 429]);
+
+/** An error as Anthropic's API says it. A client is told where a repeat cannot help. */
+export function toAnthropicError(error: GatewayError, requestId: string): AnthropicError {
+  const { status, headers, body } = toHttpError(error);
+  const { error: chat, ...more } = body;
+  const canHelp = status >= 500 || status < 400 || (RETRIED.has(status) && error.retryAfterS !== undefined);
+  return {
+    status,
+    headers: { ...headers, 'request-id': requestId, ...(canHelp ? {} : { 'x-should-retry': 'false' }) },
+    body: {
+      type: 'error',
+      error: { type: TYPES[error.code], message: status < 429 ? wordsOf(chat.message) : chat.message },
+      request_id: requestId,
+      ...more,
+    },
+  };
+}
+
+/** The error of a reply that has begun. */
+export const toAnthropicFault = ({ message, type, code }: ChatFault) => ({ type: typeOf(type, code), message });
+
+function typeOf(type: string, status: number): string {
+  const found = (Object.keys(TYPES) as ErrorCode[]).find(
+    (code) => HTTP_ERRORS[code].type === type && HTTP_ERRORS[code].status === status,
+  );
+  return found === undefined ? 'api_error' : TYPES[found];
+}
+
+/** Coding agents shorten their conversation, or ask for a shorter answer, when they read one of these two sentences. */
+function wordsOf(message: string): string {
+  const exceeded = contextExceeded(message);
+  if (exceeded === null) return message;
+  const { prompt, answer, maximum } = exceeded;
+  if (maximum === null) return `prompt is too long. ${message}`;
+  if (prompt !== null && answer !== null && prompt <= maximum)
+    return `input length and \`max_tokens\` exceed context limit: ${prompt} + ${answer} > ${maximum}`;
+  // Without a number of its own the prompt is at least longer than the maximum.
+  return `prompt is too long: ${Math.max(prompt ?? 0, maximum + 1)} tokens > ${maximum} maximum`;
+}

@@ -1,0 +1,54 @@
+import { type ChatEnd, isCharged } from '../translated/voice.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
+
+/**
+ * The use of a chat reply as Anthropic counts it: tokens that were read from a cache are not among the input's. Their
+ * sum is what is billed. The cost goes with it.
+ */
+export function anthropicUsage({ usage }: ChatEnd): Json {
+  const {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    prompt_tokens_details: details,
+    total_tokens: _,
+    completion_tokens_details: of,
+    ...more
+  } = usage ?? {};
+  const cached = Math.min(count(prompt), count((details as Json | null | undefined)?.['cached_tokens']));
+  const reasoning = count((of as Json | null | undefined)?.['reasoning_tokens']);
+  return {
+    input_tokens: count(prompt) - cached,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cached,
+    output_tokens: count(completion),
+    ...(reasoning > 0 ? { output_tokens_details: { thinking_tokens: reasoning } } : {}),
+    ...more,
+  };
+}
+
+/** Why a message stopped, in Anthropic's words. */
+export interface Stop {
+  readonly stop_reason: string;
+  readonly stop_sequence: string | null;
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  length: 'max_tokens',
+  tool_calls: 'tool_use',
+  function_call: 'tool_use',
+  content_filter: 'refusal',
+};
+
+/** `sequences`: the ones that the request named. `calls`: the message has calls of tools. */
+export function stopOf(end: ChatEnd, sequences: readonly string[], calls: boolean): Stop {
+  const { finish, stopSequence, fault } = end;
+  // What is charged is given as a message that is not whole, so that no client asks for it again by itself.
+  if (fault !== null && isCharged(end)) return { stop_reason: 'max_tokens', stop_sequence: null };
+  if (finish === 'stop' && stopSequence !== null && sequences.includes(stopSequence))
+    return { stop_reason: 'stop_sequence', stop_sequence: stopSequence };
+  const reason = REASONS[finish ?? ''] ?? 'end_turn';
+  return { stop_reason: reason === 'end_turn' && calls ? 'tool_use' : reason, stop_sequence: null };
+}

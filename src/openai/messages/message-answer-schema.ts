@@ -1,0 +1,47 @@
+/* The answer of `/messages` as the reference describes it. */
+
+const tokens = { type: 'integer', description: 'Tokens.' };
+
+export const messageAnswerSchema = {
+  type: 'object',
+  required: ['id', 'type', 'role', 'model', 'content', 'stop_reason', 'usage'],
+  additionalProperties: true,
+  properties: {
+    id: { type: 'string', description: 'Of the message. The header `x-generation-id` has the id of the call.' },
+    type: { type: 'string', const: 'message' },
+    role: { type: 'string', const: 'assistant' },
+    model: { type: 'string', description: 'The name that was called.' },
+    content: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['type'],
+        properties: { type: { type: 'string', enum: ['thinking', 'text', 'tool_use'] } },
+        additionalProperties: true,
+      },
+    },
+    stop_reason: {
+      type: ['string', 'null'],
+      enum: ['end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'refusal', null],
+    },
+    stop_sequence: { type: ['string', 'null'] },
+    usage: {
+      type: 'object',
+      required: ['input_tokens', 'output_tokens'],
+      additionalProperties: true,
+      properties: {
+        input_tokens: { ...tokens, description: 'Tokens that came from no cache.' },
+        cache_creation_input_tokens: tokens,
+        cache_read_input_tokens: tokens,
+        output_tokens: tokens,
+        cost: { type: 'number', description: 'USD charged.' },
+        cost_details: { type: 'object', additionalProperties: true, description: 'As at `/chat/completions`.' },
+      },
+    },
+    tollgate: {
+      type: 'object',
+      additionalProperties: true,
+      description: 'The task of an agent; why a reply is not whole.',
+    },
+  },
+} as const;

@@ -1,0 +1,147 @@
+import type { SealedThinking, ThinkingOf } from '../translated/sealed-thinking.ts';
+
+interface BlocksOptions {
+  readonly thinking: 'shown' | 'sealed' | 'off';
+  readonly seals: SealedThinking;
+  readonly thinkingOf: ThinkingOf;
+  readonly write: (events: string) => void;
+}
+
+/** The blocks of a streamed message. */
+interface Blocks {
+  /** There was a call of a tool. */
+  readonly called: boolean;
+  text(json: string): void;
+  thinking(json: string): void;
+  call(index: number, id: string, name: string): void;
+  arguments(index: number, json: string): void;
+  /** Ends all of them. */
+  close(): void;
+}
+
+interface Block {
+  readonly kind: 'text' | 'thinking' | 'call';
+  /** The block as the client first sees it. */
+  readonly start: Readonly<Record<string, unknown>>;
+  /** Index of the call; -1 for other blocks. */
+  readonly call: number;
+  /** The inside of a JSON string: what came before the block was open, and all arguments of a call. */
+  held: string;
+  /** Of thinking that is shown. */
+  readonly signing: ReturnType<SealedThinking['signing']> | null;
+}
+
+/** An event of the stream. */
+export const event = (type: string, members: Readonly<Record<string, unknown>>): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+
+/** The member of a delta that has its text. */
+const DELTAS = {
+  text: '{"type":"text_delta","text":"',
+  thinking: '{"type":"thinking_delta","thinking":"',
+  call: '{"type":"input_json_delta","partial_json":"',
+} as const;
+
+/**
+ * Blocks follow each other on this wire, and their indices have no gaps. The first that has not ended is open; those
+ * after it wait, which happens where the calls of a chat stream are mixed.
+ */
+export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: BlocksOptions): Blocks {
+  /** The open block and those that wait for it. */
+  const waiting: Block[] = [];
+  let index = -1;
+  let called = false;
+
+  const delta = (kind: Block['kind'], json: string) =>
+    write(
+      `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":${DELTAS[kind]}${json}"}}\n\n`,
+    );
+  const sealed = (block: Block) => block.kind === 'thinking' && thinks === 'sealed';
+
+  function open(block: Block): void {
+    index++;
+    write(event('content_block_start', { index, content_block: block.start }));
+    if (block.held !== '' && !sealed(block)) delta(block.kind, block.held);
+  }
+
+  function add(block: Omit<Block, 'held' | 'signing'>): Block {
+    const signing = block.kind === 'thinking' && thinks === 'shown' ? seals.signing(thinkingOf) : null;
+    const added: Block = { ...block, held: '', signing };
+    waiting.push(added);
+    if (waiting.length === 1) open(added);
+    else advance();
+    return added;
+  }
+
+  /** Ends what cannot go on any more and opens what comes next. */
+  function advance(): void {
+    while (waiting.length > 1 && (waiting[0]!.kind !== 'call' || isWhole(waiting[0]!.held))) {
+      end(waiting.shift()!);
+      open(waiting[0]!);
+    }
+  }
+
+  function end(block: Block): void {
+    if (block.kind === 'thinking') {
+      const signature = block.signing?.signature() ?? seals.seal(thinkingOf, textOf(block.held));
+      write(event('content_block_delta', { index, delta: { type: 'signature_delta', signature } }));
+    }
+    write(event('content_block_stop', { index }));
+  }
+
+  function say(block: Block, json: string): void {
+    block.signing?.add(textOf(json));
+    const isOpen = block === waiting[0];
+    if (isOpen && !sealed(block)) delta(block.kind, json);
+    // Of what is written out only the arguments of a call are looked at again.
+    if (!isOpen || block.kind === 'call' || sealed(block)) block.held += json;
+  }
+
+  function words(kind: 'text' | 'thinking', json: string): void {
+    const last = waiting.at(-1);
+    if (last?.kind === kind) return say(last, json);
+    say(add({ kind, call: -1, start: kind === 'text' ? TEXT : THINKING }), json);
+  }
+
+  return {
+    get called() {
+      return called;
+    },
+    text: (json) => words('text', json),
+    thinking: (json) => {
+      if (thinks !== 'off') words('thinking', json);
+    },
+    call(call, id, name) {
+      called = true;
+      add({ kind: 'call', call, start: { type: 'tool_use', id, name, input: {} } });
+    },
+    arguments(call, json) {
+      const block = waiting.find((one) => one.kind === 'call' && one.call === call);
+      // The arguments of a call that has ended were whole.
+      if (block) say(block, json);
+    },
+    close() {
+      while (waiting.length > 0) {
+        end(waiting.shift()!);
+        if (waiting.length > 0) open(waiting[0]!);
+      }
+    },
+  };
+}
+
+const TEXT = { type: 'text', text: '' };
+const THINKING = { type: 'thinking', thinking: '', signature: '' };
+
+/** The text of which `json` is the inside. */
+const textOf = (json: string): string => JSON.parse(`"${json}"`) as string;
+
+/** Whether the arguments of a call are a JSON text with nothing missing. */
+function isWhole(held: string): boolean {
+  if (held === '') return false;
+  try {
+    JSON.parse(textOf(held));
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,120 @@
+import type { SealedThinking, ThinkingOf } from '../translated/sealed-thinking.ts';
+import type { ToolNames } from '../translated/tool-names.ts';
+import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type Voice } from '../translated/voice.ts';
+import { toAnthropicFault } from './anthropic-error.ts';
+import { anthropicUsage, stopOf } from './anthropic-usage.ts';
+import { createBlocks, event } from './message-blocks.ts';
+
+interface MessageVoiceOptions {
+  /** Id of the message. */
+  readonly id: string;
+  /** The model as the client named it. */
+  readonly model: string;
+  /** Tokens of the prompt, about: a stream says it before the provider does. */
+  readonly promptTokens: () => number;
+  readonly names: ToolNames;
+  readonly stopSequences: readonly string[];
+  /** `shown` with a signature, `sealed` into the signature alone, or not at all. */
+  readonly thinking: 'shown' | 'sealed' | 'off';
+  readonly seals: SealedThinking;
+  readonly thinkingOf: ThinkingOf;
+  readonly requestId: string;
+}
+
+/** Says a chat reply as a message of Anthropic's API. */
+export function createMessageVoice(options: MessageVoiceOptions): Voice {
+  const { id, model, names, stopSequences, requestId } = options;
+  let out = '';
+  const write = (text: string) => void (out += text);
+  const blocks = createBlocks({ ...options, write });
+
+  return {
+    begin() {
+      const usage = {
+        input_tokens: options.promptTokens(),
+        cache_creation_input_tokens: 0,
+        cache_read_input_tokens: 0,
+        output_tokens: 1,
+      };
+      const start = { id, type: 'message', role: 'assistant', model, content: [], ...UNSTOPPED, usage };
+      write(event('message_start', { message: start }) + PING);
+    },
+    text: blocks.text,
+    thinking: blocks.thinking,
+    call: (index, callId, name) => blocks.call(index, callId, names.long(name)),
+    arguments: blocks.arguments,
+    ping: () => write(PING),
+    end(end) {
+      if (hasFailed(end))
+        return write(event('error', { error: toAnthropicFault(faultOf(end)), request_id: requestId }));
+      blocks.close();
+      const more = moreOf(end);
+      const delta = stopOf(end, stopSequences, blocks.called);
+      write(event('message_delta', { delta, usage: anthropicUsage(end), ...more }) + event('message_stop', {}));
+    },
+    take() {
+      const taken = out;
+      out = '';
+      return taken;
+    },
+    whole(said, end) {
+      if (hasFailed(end)) {
+        const error = toAnthropicFault(faultOf(end));
+        return { status: 500, body: { type: 'error', error, request_id: requestId } };
+      }
+      const stop = stopOf(end, stopSequences, said.calls.length > 0);
+      const content = contentOf(said, options);
+      return {
+        status: 200,
+        body: {
+          id,
+          type: 'message',
+          role: 'assistant',
+          model,
+          content,
+          ...stop,
+          usage: anthropicUsage(end),
+          ...moreOf(end),
+        },
+      };
+    },
+  };
+}
+
+const UNSTOPPED = { stop_reason: null, stop_sequence: null };
+const PING = event('ping', {});
+
+/** The task of an agent, the results of tools that the gateway called, and why a reply is not whole. */
+function moreOf({ tollgate, fault }: ChatEnd): Readonly<Record<string, unknown>> {
+  if (tollgate === undefined && fault === null) return {};
+  return { tollgate: { ...(tollgate as object | undefined), ...(fault === null ? {} : { note: fault }) } };
+}
+
+function contentOf({ thinking, text, calls }: ChatSaid, options: MessageVoiceOptions): readonly object[] {
+  const { thinking: shown, seals, thinkingOf, names } = options;
+  const content: object[] = [];
+  if (thinking !== '' && shown !== 'off') {
+    const signing = seals.signing(thinkingOf);
+    signing.add(thinking);
+    content.push(
+      shown === 'shown'
+        ? { type: 'thinking', thinking, signature: signing.signature() }
+        : { type: 'thinking', thinking: '', signature: seals.seal(thinkingOf, thinking) },
+    );
+  }
+  if (text !== '') content.push({ type: 'text', text });
+  for (const { id, name, arguments: given } of calls)
+    content.push({ type: 'tool_use', id, name: names.long(name), input: inputOf(given) });
+  return content;
+}
+
+/** Arguments are an object on this wire. What a model wrote instead is given as text. */
+function inputOf(given: string): unknown {
+  if (given.trim() === '') return {};
+  try {
+    const parsed: unknown = JSON.parse(given);
+    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed) ? parsed : { arguments: given };
+  } catch {
+    return { arguments: given };
+  }
+}

@@ -1,0 +1,101 @@
+import type { FastifyPluginAsync } from 'fastify';
+import type { RateLimiter } from '#gateway';
+import { requireAdmission } from '#auth';
+import type { ChatDeps } from '../chat-routes.ts';
+import { measurePrompt } from '../request/prompt-size.ts';
+import { tokensOf } from '../caps/tokens-of.ts';
+import { isBridged, withoutAlias } from '../translated/model-alias.ts';
+import type { SealedThinking } from '../translated/sealed-thinking.ts';
+import { createToolNames } from '../translated/tool-names.ts';
+import { addTranslatedDoor, type ChatWire, takeBytes } from '../translated/translated-door.ts';
+import { toAnthropicError } from './anthropic-error.ts';
+import { addCountRoute } from './count-tokens.ts';
+import { messageAnswerSchema } from './message-answer-schema.ts';
+import { createMessageVoice } from './message-voice.ts';
+import { type MessagesBody, messagesSchema } from './messages-schema.ts';
+import { serviceAtAddress } from '../translated/mcp-address.ts';
+import { toChatBody } from './to-chat-body.ts';
+
+export interface MessagesDeps extends ChatDeps {
+  readonly thinking: SealedThinking;
+  /** Counts the requests that count tokens. */
+  readonly limiter: RateLimiter;
+}
+
+/**
+ * `POST /messages` and `POST /messages/count_tokens`, as clients of Anthropic's API send them. Register it under
+ * `/api/v1`.
+ */
+export function messagesRoutes(deps: MessagesDeps): FastifyPluginAsync {
+  const wire = messagesWire(deps);
+  return async (app) => {
+    takeBytes(app, deps.config.limits.chatBodyBytesMax);
+    await app.register(async (paid) => {
+      const admissionOf = requireAdmission(paid, deps.pipeline.admit, true);
+      addTranslatedDoor(paid, deps, admissionOf, wire);
+    });
+    await app.register(async (free) => addCountRoute(free, deps, wire));
+  };
+}
+
+function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody> {
+  return {
+    path: '/messages',
+    schema: messagesSchema(config.limits.messagesMax),
+    noun: 'A message',
+    answerSchema: messageAnswerSchema,
+    described: {
+      summary: 'Create a message',
+      operationId: 'createMessage',
+      description:
+        "Anthropic's Messages API for every model, agent and tool of the gateway. The request is translated to a chat completion, and its reply back: it is routed and billed as one. " +
+        'With `stream` the answer is `text/event-stream` with the events of that API. `x-tollgate-dropped` names what the provider did not get. ' +
+        'Errors have the shape `{"type": "error", "error": {"type", "message"}, "request_id"}`.',
+    },
+    nameOf: (field) => (field.startsWith('reasoning') ? 'thinking' : field === 'stop' ? 'stop_sequences' : field),
+    toError: toAnthropicError,
+    translate(asked, { caller, requestId, headers, host, speakers }) {
+      const model = withoutAlias(asked.model, speakers);
+      const thinkingOf = { account: caller.account, model };
+      const names = createToolNames();
+      const { body, dropped } = toChatBody(
+        { ...asked, model },
+        {
+          names,
+          thought: (shown, signature) => thinking.open(thinkingOf, shown, signature),
+          serviceAt: serviceAtAddress([host, hostOfUrl(config.publicUrl)]),
+          session: sessionIn(headers['x-claude-code-session-id']),
+          bridged: isBridged(model) && !speakers.model?.has(model),
+        },
+      );
+      return {
+        body,
+        dropped,
+        voice: (callId) =>
+          createMessageVoice({
+            id: `msg_${callId.replace(/^gen-/, '')}`,
+            model: asked.model,
+            promptTokens: () => tokensOf(measurePrompt(body).bytes),
+            names,
+            stopSequences: asked.stop_sequences ?? [],
+            thinking: shownAs(asked.thinking),
+            seals: thinking,
+            thinkingOf,
+            requestId,
+          }),
+      };
+    },
+  };
+}
+
+const SESSION_MAX = 256;
+const sessionIn = (header: string | string[] | undefined): string | null =>
+  typeof header === 'string' && header !== '' && header.length <= SESSION_MAX ? header : null;
+
+const hostOfUrl = (url: string | null | undefined): string | null => (url ? (URL.parse(url)?.host ?? null) : null);
+
+/** Clients that ask for no thinking read the first block as the answer. */
+function shownAs(thinking: MessagesBody['thinking']): 'shown' | 'sealed' | 'off' {
+  if (!thinking || thinking.type === 'disabled') return 'off';
+  return thinking['display'] === 'omitted' ? 'sealed' : 'shown';
+}

@@ -1,0 +1,160 @@
+import { MUST_BE, nameSchema, numberField, objectField, tokensField, type ProviderPreferences } from '#gateway';
+import { EXAMPLE_MODEL } from '#pages';
+import { gatewayFields } from '../request/gateway-fields.ts';
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** A request of Anthropic's Messages API as far as its schema goes. `to-chat-body.ts` reads the rest. */
+export interface MessagesBody {
+  readonly model: string;
+  readonly messages: readonly { readonly role: string; readonly content: string | readonly Block[] }[];
+  readonly max_tokens?: number | null;
+  readonly system?: string | readonly Block[] | null;
+  readonly stream?: boolean | null;
+  readonly temperature?: number | null;
+  readonly top_p?: number | null;
+  readonly top_k?: number | null;
+  readonly stop_sequences?: readonly string[] | null;
+  readonly tools?: readonly Json[] | null;
+  readonly tool_choice?: (Json & { readonly type: string }) | null;
+  readonly mcp_servers?: readonly Json[] | null;
+  readonly thinking?: (Json & { readonly type: string }) | null;
+  readonly output_config?: Json | null;
+  readonly output_format?: Json | null;
+  readonly metadata?: Json | null;
+  readonly models?: string[] | null;
+  readonly provider?: ProviderPreferences | null;
+  readonly session_id?: string | null;
+  readonly max_cost?: number | string | null;
+  readonly max_tool_rounds?: number | null;
+  readonly tollgate?: { readonly task_id?: string | null; readonly context_id?: string | null } | null;
+  readonly [field: string]: unknown;
+}
+
+/** A block of content. */
+export interface Block {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}
+
+const block = {
+  type: 'object',
+  required: ['type'],
+  properties: { type: { type: 'string', [MUST_BE]: 'the type of the block, such as "text"' } },
+  additionalProperties: true,
+  [MUST_BE]: 'a block such as {"type": "text", "text": "…"}',
+};
+const content = (about: string) => ({
+  type: ['string', 'array'],
+  items: block,
+  description: about,
+  [MUST_BE]: 'a string or an array of blocks',
+});
+
+/** JSON schema of `POST /messages`. `counted`: of `POST /messages/count_tokens`, which makes no answer. */
+export function messagesSchema(messagesMax: number, counted = false) {
+  return {
+    type: 'object',
+    required: counted ? ['model', 'messages'] : ['model', 'messages', 'max_tokens'],
+    additionalProperties: true,
+    [MUST_BE]: 'a JSON object',
+    examples: [
+      {
+        model: EXAMPLE_MODEL,
+        ...(counted ? {} : { max_tokens: 100 }),
+        messages: [{ role: 'user', content: 'What is a tollgate?' }],
+      },
+    ],
+    properties: {
+      model: {
+        ...nameSchema,
+        description:
+          'As at `/chat/completions`: a model, `a2a/<agent>` or `mcp/<service>/<tool>`. `anthropic/<name>` is another name of `<name>`.',
+        [MUST_BE]: 'the name of a model: 1 to 256 characters without control characters',
+      },
+      messages: {
+        type: 'array',
+        minItems: 1,
+        maxItems: messagesMax,
+        items: {
+          type: 'object',
+          required: ['role', 'content'],
+          properties: {
+            role: {
+              type: 'string',
+              enum: ['user', 'assistant', 'system'],
+              [MUST_BE]: 'one of user, assistant, system',
+            },
+            content: content('Text, or blocks of text, images, documents, thinking, calls of tools and their results.'),
+          },
+          [MUST_BE]: 'an object with role and content',
+        },
+        description: 'The conversation so far.',
+        [MUST_BE]: `an array of 1 to ${messagesMax} messages`,
+      },
+      system: { ...content('What the model is told first.'), type: ['string', 'array', 'null'] },
+      max_tokens: tokensField('Most tokens of the answer. It bounds what the call can cost.'),
+      stream: {
+        type: ['boolean', 'null'],
+        description: 'Answer as server-sent events. Default false.',
+        [MUST_BE]: 'true or false',
+      },
+      temperature: numberField(0, 2, 'Sampling temperature.'),
+      top_p: numberField(0, 1, 'Nucleus sampling.'),
+      top_k: {
+        type: ['integer', 'null'],
+        minimum: 0,
+        description: 'Sample from so many tokens.',
+        [MUST_BE]: 'an integer of at least 0',
+      },
+      stop_sequences: {
+        type: ['array', 'null'],
+        maxItems: 64,
+        items: { type: 'string', [MUST_BE]: 'a string' },
+        description: 'Sequences that end the answer.',
+        [MUST_BE]: 'an array of at most 64 strings',
+      },
+      tools: {
+        type: ['array', 'null'],
+        maxItems: 1024,
+        items: {
+          type: 'object',
+          properties: {
+            name: { type: 'string', minLength: 1, maxLength: 256, [MUST_BE]: 'the name of the tool' },
+            type: { type: ['string', 'null'], [MUST_BE]: 'the type of the tool, such as "custom"' },
+          },
+          additionalProperties: true,
+          [MUST_BE]: 'an object such as {"name": "…", "input_schema": {"type": "object"}}',
+        },
+        description:
+          'Tools that the client runs. A tool of type `mcp` names a service of the gateway, whose tools the gateway calls. Server tools of Anthropic are dropped.',
+        [MUST_BE]: 'an array of at most 1024 tools',
+      },
+      tool_choice: objectField('`auto`, `any`, `none`, or `tool` with a `name`.', {
+        required: ['type'],
+        properties: {
+          type: {
+            type: 'string',
+            enum: ['auto', 'any', 'tool', 'none'],
+            [MUST_BE]: 'one of auto, any, tool, none',
+          },
+          name: { type: 'string', [MUST_BE]: 'the name of a tool' },
+        },
+      }),
+      thinking: objectField('Whether the model thinks, and how much.', {
+        required: ['type'],
+        properties: {
+          type: {
+            type: 'string',
+            enum: ['enabled', 'adaptive', 'disabled'],
+            [MUST_BE]: 'one of enabled, adaptive, disabled',
+          },
+          budget_tokens: tokensField('Tokens for thinking.'),
+        },
+      }),
+      output_config: objectField('`format` with a JSON schema of the answer, and `effort`.'),
+      metadata: objectField('`user_id` names the end user. The provider gets a digest of it.'),
+      ...gatewayFields,
+    },
+  } as const;
+}

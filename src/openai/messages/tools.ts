@@ -1,0 +1,123 @@
+import { GatewayError } from '#wire';
+import type { ChatTool } from '../request/chat-schema.ts';
+import type { ToolNames } from '../translated/tool-names.ts';
+import { CLIENT_TOOLS } from './client-tools.ts';
+import type { Json, MessagesBody } from './messages-schema.ts';
+import { invalid } from './text-of-block.ts';
+
+interface ChatTools {
+  readonly tools: ChatTool[];
+  readonly choice: unknown;
+  readonly parallel: boolean | undefined;
+  /** Names of tools that no provider gets, as they were written. */
+  readonly dropped: readonly string[];
+}
+
+export interface ToolOptions {
+  readonly names: ToolNames;
+  /** The service of this gateway at an address of MCP; null for another address. */
+  readonly serviceAt: (url: string) => string | null;
+}
+
+/** Claude Code's mark for tools that it names later. It says nothing. */
+const PLACEHOLDER = 'DeferredToolPlaceholder';
+
+/**
+ * The tools of a request. Throws GatewayError `invalid_request`, or `unprocessable` for a dropped one that it forces.
+ */
+export function toChatTools(body: MessagesBody, options: ToolOptions): ChatTools {
+  const dropped: string[] = [];
+  const tools: ChatTool[] = [];
+  (body.tools ?? []).forEach((tool, index) => {
+    const read = toChatTool(tool, `tools[${index}]`, body, options);
+    if (read !== null) tools.push(read);
+    else if (tool['name'] !== PLACEHOLDER) dropped.push(String(tool['name'] ?? tool['type']));
+  });
+  const { tool_choice: choice } = body;
+  const forced = choice?.type === 'tool' ? choice['name'] : null;
+  if (typeof forced === 'string' && dropped.includes(forced))
+    throw new GatewayError(
+      'unprocessable',
+      `tool_choice names ${forced}, which runs at Anthropic alone. This gateway calls tools of its own services: {"type": "mcp", "service": "…"}`,
+      { param: 'tool_choice' },
+    );
+  return {
+    tools,
+    choice: choice && tools.length > 0 ? chatChoice(choice, options.names) : undefined,
+    parallel: choice?.['disable_parallel_tool_use'] === true && tools.length > 0 ? false : undefined,
+    dropped,
+  };
+}
+
+function chatChoice({ type, name }: Json, names: ToolNames): unknown {
+  if (type === 'any') return 'required';
+  if (type !== 'tool') return type;
+  if (typeof name !== 'string' || name === '') throw invalid('tool_choice.name', 'the name of a tool');
+  return { type: 'function', function: { name: names.short(name) } };
+}
+
+/** null for a tool that runs at Anthropic. */
+function toChatTool(tool: Json, at: string, body: MessagesBody, options: ToolOptions): ChatTool | null {
+  const { type, name, description, input_schema: schema, strict } = tool;
+  if (type === 'mcp') return ownService(tool, at);
+  if (type === 'mcp_toolset') return ofServer(tool, at, body, options);
+  if (name === PLACEHOLDER) return null;
+  if (schema === undefined && typeof type === 'string' && type !== 'custom') {
+    const family = CLIENT_TOOLS.find(({ prefix }) => type.startsWith(prefix));
+    if (family === undefined) return null;
+    const named = typeof name === 'string' ? name : family.name;
+    return {
+      type: 'function',
+      function: { name: options.names.short(named), description: family.description, parameters: family.parameters },
+    };
+  }
+  if (typeof name !== 'string') throw invalid(`${at}.name`, 'the name of the tool');
+  if (typeof schema !== 'object' || schema === null || Array.isArray(schema))
+    throw invalid(`${at}.input_schema`, 'a JSON schema such as {"type": "object"}');
+  if (description !== undefined && description !== null && typeof description !== 'string')
+    throw invalid(`${at}.description`, 'a string');
+  return {
+    type: 'function',
+    function: {
+      name: options.names.short(name),
+      ...(typeof description === 'string' ? { description } : {}),
+      parameters: schema,
+      ...(typeof strict === 'boolean' ? { strict } : {}),
+    },
+  };
+}
+
+function ownService({ service, allowed_tools: allowed }: Json, at: string): ChatTool {
+  if (typeof service !== 'string' || service === '') throw invalid(`${at}.service`, 'the name of a tool service');
+  return { type: 'mcp', service, ...allowedTools(allowed, `${at}.allowed_tools`) };
+}
+
+/** The tools of a server that the request lists, where it is a service of this gateway. */
+function ofServer(
+  tool: Json,
+  at: string,
+  { mcp_servers: servers }: MessagesBody,
+  { serviceAt }: ToolOptions,
+): ChatTool {
+  const { mcp_server_name: name, configs, default_config: base } = tool;
+  const server = servers?.find((one) => one['name'] === name);
+  if (server === undefined) throw invalid(`${at}.mcp_server_name`, 'the name of one of mcp_servers');
+  const service = typeof server['url'] === 'string' ? serviceAt(server['url']) : null;
+  if (service === null)
+    throw new GatewayError(
+      'unprocessable',
+      `The gateway calls tools of its own services alone: the url of the MCP server ${String(name).slice(0, 64)} must be <this gateway>/mcp/<service>`,
+      { param: 'mcp_servers' },
+    );
+  const enabled = Object.entries((configs ?? {}) as Record<string, Json | null>);
+  const listed = enabled.filter(([, config]) => config?.['enabled'] === true).map(([one]) => one);
+  const closed = (base as Json | null | undefined)?.['enabled'] === false;
+  return { type: 'mcp', service, ...(closed ? { allowed_tools: listed } : {}) };
+}
+
+function allowedTools(allowed: unknown, at: string): { allowed_tools?: string[] } {
+  if (allowed === undefined || allowed === null) return {};
+  if (!Array.isArray(allowed) || allowed.length > 256 || allowed.some((one) => typeof one !== 'string' || one === ''))
+    throw invalid(at, 'an array of at most 256 names of tools');
+  return { allowed_tools: allowed as string[] };
+}

@@ -1,0 +1,141 @@
+import type { ChatMessage, ContentPart } from '../request/chat-schema.ts';
+import type { ToolNames } from '../translated/tool-names.ts';
+import type { Block, Json, MessagesBody } from './messages-schema.ts';
+import { invalid, partOfSource, wordsOfBlock } from './text-of-block.ts';
+
+export interface TurnOptions {
+  readonly names: ToolNames;
+  /** The text of a thinking block that was signed here; null for another one. */
+  readonly thought: (shown: string, signature: string) => string | null;
+}
+
+/** Between two texts that become one. */
+const GAP = '\n\n';
+
+/**
+ * The turns of a conversation as chat messages. Turns of one role that follow each other become one. Results of tools
+ * come directly after their calls. A system message in the middle becomes text of the user's side, after such results:
+ * many chat models take no second system message, and one at the top would change the beginning of every prompt.
+ */
+export function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, options: TurnOptions): ChatMessage[] {
+  const chat: ChatMessage[] = [];
+  let reminders: ContentPart[] = [];
+  messages.forEach(({ role, content }, index) => {
+    const at = `messages[${index}].content`;
+    const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+    if (role === 'system') reminders.push(...reminderOf(blocks));
+    else if (role === 'assistant') {
+      // What was said to the model before its answer stays before it, unless the answer goes on with a call's result.
+      addUser(chat, reminders);
+      reminders = [];
+      addAssistant(chat, blocks, at, options);
+    } else {
+      addUser(chat, [...userParts(chat, blocks, at), ...reminders]);
+      reminders = [];
+    }
+  });
+  addUser(chat, reminders);
+  return chat;
+}
+
+function reminderOf(blocks: readonly Block[]): ContentPart[] {
+  const text = blocks.map(wordsOfBlock).join(GAP);
+  return text === '' ? [] : [{ type: 'text', text: `<system-reminder>\n${text}\n</system-reminder>` }];
+}
+
+function addUser(chat: ChatMessage[], parts: readonly ContentPart[]): void {
+  if (parts.length === 0) return;
+  const last = chat.at(-1);
+  if (last?.role === 'user') (last.content as ContentPart[]).push(...parts);
+  else chat.push({ role: 'user', content: [...parts] });
+}
+
+/** Results that come in two turns stand together, directly after their calls. */
+function addResult(chat: ChatMessage[], result: ChatMessage): void {
+  const parted = chat.at(-1)?.role === 'user' && chat.at(-2)?.role === 'tool';
+  chat.splice(parted ? -1 : chat.length, 0, result);
+}
+
+/** The parts of a user's turn. Its results of tools are added to `chat`. */
+function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string): ContentPart[] {
+  const parts: ContentPart[] = [];
+  const ofResults: ContentPart[] = [];
+  blocks.forEach((block, index) => {
+    const here = `${at}[${index}]`;
+    switch (block.type) {
+      case 'text':
+        if (typeof block['text'] !== 'string') throw invalid(`${here}.text`, 'a string');
+        if (block['text'] !== '') parts.push({ type: 'text', text: block['text'] });
+        break;
+      case 'image':
+      case 'document':
+        parts.push(partOfSource(block, here));
+        break;
+      case 'tool_result':
+        addResult(chat, resultOf(block, here, ofResults));
+        break;
+      default: {
+        const text = wordsOfBlock(block);
+        if (text !== '') parts.push({ type: 'text', text });
+      }
+    }
+  });
+  return [...ofResults, ...parts];
+}
+
+/** A result of a tool. Chat models take no images in it: these are `shown` in the message after it. */
+function resultOf(block: Block, at: string, shown: ContentPart[]): ChatMessage {
+  const { tool_use_id: id, content, is_error: failed } = block;
+  if (typeof id !== 'string' || id === '') throw invalid(`${at}.tool_use_id`, 'the id of a tool_use block');
+  const texts: string[] = [];
+  if (typeof content === 'string') texts.push(content);
+  else if (Array.isArray(content))
+    (content as readonly Block[]).forEach((part, index) => {
+      const here = `${at}.content[${index}]`;
+      if (typeof part !== 'object' || part === null || typeof part.type !== 'string')
+        throw invalid(here, 'a block such as {"type": "text", "text": "…"}');
+      if (part.type !== 'image' && part.type !== 'document') return void texts.push(wordsOfBlock(part));
+      const given = partOfSource(part, here);
+      if (given.type === 'text') return void texts.push(given.text!);
+      texts.push(`[${part.type}: see the next message]`);
+      shown.push({ type: 'text', text: `The ${part.type} of tool result ${id}:` }, given);
+    });
+  else if (content !== undefined && content !== null) throw invalid(`${at}.content`, 'a string or an array of blocks');
+  const text = texts.filter((one) => one !== '').join('\n');
+  return { role: 'tool', tool_call_id: id, content: failed === true ? `Error: ${text}` : text };
+}
+
+function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string, options: TurnOptions): void {
+  const texts: string[] = [];
+  const thoughts: string[] = [];
+  const calls: Json[] = [];
+  blocks.forEach((block, index) => {
+    const here = `${at}[${index}]`;
+    if (block.type === 'tool_use') calls.push(callOf(block, here, options.names));
+    else if (block.type === 'thinking') {
+      const { thinking, signature } = block;
+      const thought =
+        typeof signature === 'string' ? options.thought(typeof thinking === 'string' ? thinking : '', signature) : null;
+      if (thought !== null && thought !== '') thoughts.push(thought);
+    } else {
+      const text = wordsOfBlock(block);
+      if (text !== '') texts.push(text);
+    }
+  });
+  const last = chat.at(-1);
+  const before = last?.role === 'assistant' && last['tool_calls'] === undefined ? chat.pop()! : null;
+  const text = [before?.content as string | undefined, ...texts].filter((one) => one).join(GAP);
+  const message: ChatMessage = { role: 'assistant', content: text === '' && calls.length > 0 ? null : text };
+  const reasoning = [before?.['reasoning_content'] as string | undefined, ...thoughts].filter((one) => one).join(GAP);
+  if (reasoning !== '') message['reasoning_content'] = reasoning;
+  if (calls.length > 0) message['tool_calls'] = calls;
+  chat.push(message);
+}
+
+function callOf({ id, name, input }: Block, at: string, names: ToolNames): Json {
+  if (typeof id !== 'string' || id === '') throw invalid(`${at}.id`, 'the id of the call');
+  if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a tool');
+  if (input !== undefined && (typeof input !== 'object' || input === null))
+    throw invalid(`${at}.input`, 'a JSON object');
+  return { id, type: 'function', function: { name: names.short(name), arguments: JSON.stringify(input ?? {}) } };
+}

@@ -1,0 +1,11 @@
+const PATH = /^(?:\/api\/v1)?\/mcp\/(.+)$/;
+
+/** Finds the service of this gateway at an address of MCP. `hosts`: the names that the gateway has; null for none. */
+export function serviceAtAddress(hosts: readonly (string | null)[]): (url: string) => string | null {
+  return (url) => {
+    const parsed = URL.parse(url);
+    if (parsed === null || !hosts.includes(parsed.host)) return null;
+    const service = PATH.exec(parsed.pathname)?.[1];
+    return service === undefined ? null : decodeURI(service);
+  };
+}

@@ -1,0 +1,27 @@
+import { hash } from 'node:crypto';
+
+/** The longest name of a function that chat models take. */
+const NAME_MAX = 64;
+const DIGEST_CHARS = 8;
+
+/** Names of tools as a chat model takes them, and back. */
+export interface ToolNames {
+  /** The name for the model: a long one is shortened and gets a digest. */
+  short(name: string): string;
+  /** The client's name. */
+  long(name: string): string;
+}
+
+export function createToolNames(): ToolNames {
+  const longs = new Map<string, string>();
+  return {
+    short(name) {
+      if (name.length <= NAME_MAX) return name;
+      const digest = hash('sha256', name).slice(0, DIGEST_CHARS);
+      const short = `${name.slice(0, NAME_MAX - DIGEST_CHARS - 1)}_${digest}`;
+      longs.set(short, name);
+      return short;
+    },
+    long: (name) => longs.get(name) ?? name,
+  };
+}

@@ -1,0 +1,284 @@
+import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { actedOn, createHttpSink, createKeepAlive, GatewayError, lookAlikeAt, printable, readJson } from '#wire';
+import { Departure, formatUsd } from '#billing/amounts';
+import {
+  type Admission,
+  type Asked,
+  type Caller,
+  createCheck,
+  createServe,
+  errorWithTerms,
+  keyedRequest,
+  NO_PAYMENTS,
+  paidCaller,
+  paidSink,
+  parseIdempotencyKey,
+  type PaymentSlip,
+  publicAddress,
+  rateHeaders,
+  readPayment,
+  recordReply,
+  type Refusal,
+  requestKey,
+  type Speakers,
+  tellPayment,
+  toGatewayError,
+  withModel,
+} from '#gateway';
+import type { ChatDeps } from '../chat-routes.ts';
+import { type OpenedChat, writeChatReply } from '../chat-reply.ts';
+import { createOpenChat } from '../open-chat.ts';
+import type { ChatBody } from '../request/chat-schema.ts';
+import { withMaxCost } from '../request/max-cost.ts';
+import { refusePrivateMedia } from '../request/media-hosts.ts';
+import { createTranslatedHeaders } from './translated-headers.ts';
+import { translatingSink } from './translating-sink.ts';
+import type { Voice } from './voice.ts';
+
+/** A request of another wire, as the chat request that it stands for. */
+interface Translation {
+  readonly body: ChatBody;
+  /** Names of what no provider gets. */
+  readonly dropped: readonly string[];
+  /** Says the reply of the call with this id. */
+  voice(callId: string): Voice;
+}
+
+/** The facts of a request beside its body. */
+interface TranslationContext {
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly headers: IncomingHttpHeaders;
+  /** Host of this gateway, as the client called it. */
+  readonly host: string;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly speakers: Partial<Speakers>;
+}
+
+/** Another API for chat models. */
+export interface ChatWire<B> {
+  readonly path: string;
+  readonly schema: { readonly properties: object };
+  /** The thing that a payment is for, such as `A message`. */
+  readonly noun: string;
+  readonly answerSchema: object;
+  readonly described: {
+    readonly summary: string;
+    readonly operationId: string;
+    readonly description: string;
+  };
+  /** Name of the field that a chat field stands for, where it is dropped. */
+  readonly nameOf: (chatField: string) => string;
+  /** Throws GatewayError. */
+  translate(body: B, context: TranslationContext): Translation;
+  toError(
+    error: GatewayError,
+    requestId: string,
+  ): { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: unknown };
+}
+
+interface Read {
+  readonly translation: Translation;
+  readonly caller: Caller;
+  readonly payment: PaymentSlip | null;
+  /** The idempotency key; null for none. */
+  readonly key: string | null;
+  /** Digest of the body and the address. */
+  readonly bodyHash: () => string;
+}
+
+const KEEP_ALIVE_MS = 15_000;
+const EMPTY = Buffer.alloc(0);
+const MODEL_CHARS_MAX = 128;
+const NO_SPEAKERS: Partial<Speakers> = {};
+const PAYABLE =
+  ' What the balance does not reach for is answered with 402 and the terms of x402 (version 2) in `PAYMENT-REQUIRED`: the same request with a payment in `PAYMENT-SIGNATURE` ' +
+  'is answered, from whoever has no account too.';
+
+/** Adds a route to `app` that answers requests of a wire by chat calls: routed, billed and repeated as those are. */
+export function addTranslatedDoor<B>(
+  app: FastifyInstance,
+  deps: ChatDeps,
+  admissionOf: (request: FastifyRequest) => Admission,
+  wire: ChatWire<B>,
+): void {
+  const { pipeline, payments = NO_PAYMENTS, config, speakers = () => NO_SPEAKERS, toolLoop = null, now } = deps;
+  const { limits } = config;
+  const read = createRead(deps, wire);
+  const keepAlive = createKeepAlive(deps.keepAliveMs ?? KEEP_ALIVE_MS);
+  const chooseChat = createOpenChat({ pipeline, config, speakers, toolLoop });
+  const serve = createServe({ idempotency: deps.idempotency, payments });
+  const headersOf = createTranslatedHeaders(wire.nameOf);
+
+  function asked(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { rate }: Admission,
+    { translation, caller, payment, key, bodyHash }: Read,
+  ): Asked<OpenedChat> {
+    const { body, dropped, voice } = translation;
+    const options = { keepAlive, onError: (error: unknown) => deps.onError(error, request) };
+    const gone = new Departure();
+    const client = createHttpSink(
+      reply,
+      limits.clientStallMs,
+      () => gone.abort(),
+      () => ({ ...rateHeaders(rate), 'request-id': request.id }),
+    );
+    const context = {
+      caller,
+      payment,
+      requestId: request.id,
+      headers: request.headers,
+      now: now(),
+      replyBytesMax: config.upstream.replyBytesMax,
+      receipts: config.billing.receipts,
+      asObject: true,
+    };
+    const write = (opened: OpenedChat, sink: typeof client) => {
+      const translated = translatingSink(paidSink(sink, payment), {
+        stream: opened.about.stream,
+        voice: voice(opened.id),
+        headers: (chat) => headersOf(chat, dropped),
+      });
+      return writeChatReply(opened, translated, options);
+    };
+    return {
+      caller,
+      repeats: key === null ? null : { key, bodyHash: bodyHash() },
+      gone,
+      open: chooseChat(body, context, options.onError),
+      async write(opened, kept) {
+        if (!kept) {
+          await write(opened, client);
+          return null;
+        }
+        const { sink, reply: whole, end } = recordReply(client);
+        return { charged: await write(opened, sink), kept: whole, end };
+      },
+      replay({ status, headers, body: bytes }) {
+        client.head(status, { ...headers, 'idempotent-replayed': 'true' });
+        client.end(bytes);
+      },
+      refuse: async (refusal) => {
+        throw await refused(refusal, wire.noun, body.model, publicAddress(request, config.publicUrl ?? null));
+      },
+    };
+  }
+
+  app.post<{ Body: Buffer | undefined }>(
+    wire.path,
+    {
+      bodyLimit: limits.chatBodyBytesMax,
+      schema: {
+        ...wire.described,
+        description: wire.described.description + (payments.open ? PAYABLE : ''),
+        tags: ['Chat'],
+        consumes: ['application/json'],
+        body: wire.schema,
+        response: { 200: wire.answerSchema },
+      },
+      // The body is bytes until the handler parses it, which checks it against the same schema.
+      validatorCompiler: () => () => true,
+      errorHandler: answerError(deps, wire),
+    },
+    async (request, reply) => {
+      const admission = admissionOf(request);
+      const one = await read(request, admission.caller);
+      try {
+        await serve(asked(request, reply, admission, one));
+      } catch (error) {
+        tellPayment(reply, one.payment);
+        throw error;
+      }
+      // The client left before the head: there is nobody to answer.
+      if (!reply.sent) reply.hijack();
+    },
+  );
+}
+
+/** Answers an error as the wire has it. */
+export const answerError =
+  ({ onError }: Pick<ChatDeps, 'onError'>, { toError }: Pick<ChatWire<never>, 'toError'>) =>
+  (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
+    const known = toGatewayError(error);
+    const { status, headers, body } = toError(known, request.id);
+    if (status >= 500 && known.code !== 'provider_unavailable' && known.code !== 'no_provider_healthy')
+      onError(known.code === 'internal' ? error : (known.cause ?? known), request);
+    void reply.code(status).headers(headers).send(body);
+  };
+
+/** Bytes, so that the structure is capped before anything is built. */
+export function takeBytes(app: FastifyInstance, bodyLimit: number): void {
+  app.removeAllContentTypeParsers();
+  const keep = { parseAs: 'buffer', bodyLimit } as const;
+  app.addContentTypeParser('application/json', keep, (_request, body, done) => done(null, body));
+  app.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, keep, (_request, body, done) => done(null, body));
+}
+
+/** Reads a body and checks it. Rejects with GatewayError. */
+export function createReadBody<B>(
+  limits: ChatDeps['config']['limits'],
+  schema: ChatWire<B>['schema'],
+): (bytes: Buffer | undefined, headers: IncomingHttpHeaders) => Promise<B> {
+  const check = createCheck<B>(schema);
+  const names = actedOn(Object.keys(schema.properties));
+  return async (bytes = EMPTY, headers) => {
+    const encoding = headers['content-encoding'] ?? 'identity';
+    if (encoding !== '' && encoding !== 'identity')
+      throw new GatewayError('invalid_request', 'Send the body uncompressed, without content-encoding', {
+        param: 'content-encoding',
+      });
+    const parsed = withModel(await readJson(bytes, limits));
+    const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
+    if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
+    return check(parsed);
+  };
+}
+
+function createRead<B>(deps: ChatDeps, wire: ChatWire<B>) {
+  const { payments = NO_PAYMENTS, config, speakers = () => NO_SPEAKERS, now } = deps;
+  const readBody = createReadBody<B>(config.limits, wire.schema);
+  return async (request: FastifyRequest<{ Body: Buffer | undefined }>, admitted: Caller): Promise<Read> => {
+    const { body: bytes = EMPTY, headers } = request;
+    const asked = await readBody(bytes, headers);
+    const own = headers['idempotency-key'];
+    const ownKey = own === undefined ? null : parseIdempotencyKey(own);
+    // The same body means another answer at another address.
+    const bodyHash = () => hash('sha256', `${wire.path} ${hash('sha256', bytes)}`);
+    const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
+    const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
+    const translation = wire.translate(asked, {
+      caller,
+      requestId: request.id,
+      headers,
+      host: request.host,
+      now: now(),
+      speakers: speakers(),
+    });
+    const body = withMaxCost(translation.body, headers['x-max-cost']);
+    if (config.webhooks?.allowPrivate === false) refusePrivateMedia(body);
+    return {
+      translation: body === translation.body ? translation : { ...translation, body },
+      caller,
+      payment,
+      key: requestKey(caller, payment, ownKey),
+      bodyHash,
+    };
+  };
+}
+
+/** The error of a request that was refused for want of money: with terms where it can be paid. */
+async function refused(
+  { error, payable, amount, terms }: Refusal,
+  noun: string,
+  model: string,
+  url: string,
+): Promise<GatewayError> {
+  if (!payable) return error;
+  const description = `${noun} by ${printable(model, MODEL_CHARS_MAX)}, at most ${formatUsd(amount)} USDC more`;
+  return errorWithTerms(error, await terms({ url, description, mimeType: 'application/json' }));
+}

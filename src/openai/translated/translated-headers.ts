@@ -1,0 +1,23 @@
+type Headers = Readonly<Record<string, string | number>>;
+
+const DROPPED = 'x-tollgate-dropped';
+const NAMES_MAX = 32;
+const NAME_MAX = 96;
+
+/**
+ * The head of a translated reply: that of the chat reply, with the word that it was translated, and what was lost by
+ * that. `nameOf` gives the name that the client wrote for a field of the chat request.
+ */
+export function createTranslatedHeaders(
+  nameOf: (chatField: string) => string,
+): (chat: Headers, lost: readonly string[]) => Headers {
+  return (chat, lost) => {
+    const { [DROPPED]: dropped, ...rest } = chat;
+    const ofChat = typeof dropped === 'string' ? dropped.split(', ').map(nameOf) : [];
+    const names = [...new Set([...lost.map(encoded), ...ofChat])];
+    const shown = names.length > NAMES_MAX ? [...names.slice(0, NAMES_MAX), '...'] : names;
+    return { ...rest, 'x-tollgate-wire': 'translated', ...(shown.length > 0 ? { [DROPPED]: shown.join(', ') } : {}) };
+  };
+}
+
+const encoded = (name: string): string => encodeURIComponent(name.slice(0, NAME_MAX).toWellFormed());

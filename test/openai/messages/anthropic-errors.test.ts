@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { startTranscripts, type TranscriptUpstream } from '../translated/support/transcript-upstream.ts';
+
+// Errors of /messages, in the shape and the words that clients of Anthropic's API act on.
+
+const MODEL = 'acme/small';
+let upstream: TranscriptUpstream;
+let spine: Spine;
+beforeAll(async () => {
+  upstream = await startTranscripts();
+  spine = await startSpine({ toml: UNHURRIED + modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url }) });
+});
+afterAll(async () => {
+  try {
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+    await upstream.stop();
+  }
+});
+
+const body = { model: MODEL, max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] };
+async function fail(asked: unknown, headers: Record<string, string> = {}, path = '/messages') {
+  const response = await spine.post(path, asked, headers);
+  const told = (await response.json()) as {
+    type: string;
+    error: { type: string; message: string };
+    request_id: string;
+  };
+  expect(told).toMatchObject({ type: 'error', request_id: response.headers.get('request-id') });
+  return { status: response.status, ...told.error, retry: response.headers.get('x-should-retry'), response };
+}
+
+describe('before anything is asked', () => {
+  test.each([
+    ['no model', { ...body, model: undefined }, /model is required: the name of a model/],
+    ['no cap', { ...body, max_tokens: undefined }, /max_tokens is required: an integer/],
+    ['no messages', { ...body, messages: [] }, /messages must be an array of 1 to/],
+    ['a role', { ...body, messages: [{ role: 'tool', content: 'x' }] }, /messages\[0\]\.role must be one of user/],
+    [
+      'a text',
+      { ...body, messages: [{ role: 'user', content: [{ type: 'text' }] }] },
+      /messages\[0\]\.content\[0\]\.text must be a string/,
+    ],
+    [
+      'an image',
+      { ...body, messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'file', file_id: 'f' } }] }] },
+      /source\.type must be base64 or url: this gateway stores no files/,
+    ],
+    [
+      'a private address',
+      {
+        ...body,
+        messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url: 'https://127.0.0.1/a' } }] }],
+      },
+      /public internet/,
+    ],
+    ['a tool', { ...body, tools: [{ name: 'x' }] }, /tools\[0\]\.input_schema must be a JSON schema/],
+    ['a cap of money by another name', { ...body, Max_Cost: 1 }, /max_cost/],
+    ['JSON', '{"model":', /JSON/],
+  ])('%s that is wrong is named', async (_what, asked, words) => {
+    const { status, type, message, retry } = await fail(asked);
+    expect([status, type, retry]).toEqual([400, 'invalid_request_error', 'false']);
+    expect(message).toMatch(words);
+  });
+
+  test('a wrong key', async () => {
+    const wrong = { authorization: 'Bearer svc-sk-wrong' };
+    expect(await fail(body, wrong)).toMatchObject({ status: 401, type: 'authentication_error', retry: 'false' });
+    expect(await fail(body, wrong, '/messages/count_tokens')).toMatchObject({
+      status: 401,
+      type: 'authentication_error',
+    });
+  });
+
+  test('an unknown model', async () => {
+    const told = await fail({ ...body, model: 'nobody/has' });
+    expect(told).toMatchObject({ status: 404, type: 'not_found_error', retry: 'false' });
+  });
+
+  test('a body that is no JSON by its type', async () => {
+    expect(await fail('x', { 'content-type': 'text/plain' })).toMatchObject({
+      status: 400,
+      type: 'invalid_request_error',
+    });
+  });
+
+  test('a tool of Anthropic is dropped, and refused where it has to be called', async () => {
+    upstream.answer = () => ({ body: { choices: [{ message: { content: 'ok' }, finish_reason: 'stop' }] } });
+    const tools = [{ type: 'web_search_20250305', name: 'web_search' }];
+    const reply = await spine.post('/messages', { ...body, tools });
+    expect([reply.status, reply.headers.get('x-tollgate-dropped')]).toEqual([200, 'web_search']);
+    expect(upstream.asked.at(-1)).not.toHaveProperty('tools');
+    const told = await fail({ ...body, tools, tool_choice: { type: 'tool', name: 'web_search' } });
+    expect(told).toMatchObject({ status: 422, type: 'invalid_request_error' });
+  });
+});
+
+test('no money: 402 that no client repeats, and nobody is asked', async () => {
+  const { key } = await spine.tenant('poor', '0.000001');
+  const asked = upstream.asked.length;
+  const told = await fail(body, { authorization: `Bearer ${key}` });
+  expect(told).toMatchObject({ status: 402, type: 'billing_error', retry: 'false' });
+  expect(told.message).toMatch(/^Insufficient balance for estimated cost: /);
+  expect(upstream.asked.length).toBe(asked);
+});
+
+describe('of a provider', () => {
+  const refuse = (message: string) => {
+    upstream.answer = () => ({ status: 400, body: { error: { message, type: 'invalid_request_error' } } });
+  };
+  test.each([
+    [
+      "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+      'prompt is too long: 9000 tokens > 8192 maximum',
+    ],
+    ['the request exceeds the available context size (4096 tokens)', 'prompt is too long: 4097 tokens > 4096 maximum'],
+    [
+      "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (7000 in the messages, 2000 in the completion).",
+      'input length and `max_tokens` exceed context limit: 7000 + 2000 > 8192',
+    ],
+  ])('%s', async (given, words) => {
+    refuse(given);
+    expect(await fail(body)).toMatchObject({ status: 400, type: 'invalid_request_error', message: words });
+  });
+
+  test('another refusal keeps its words', async () => {
+    refuse('temperature is too hot');
+    expect((await fail(body)).message).toBe('Provider Acme refused the request: temperature is too hot');
+  });
+
+  test('a failure can be repeated', async () => {
+    upstream.answer = () => ({ status: 500, body: { error: { message: 'boom' } } });
+    expect(await fail(body)).toMatchObject({ status: 500, type: 'api_error', retry: null });
+  });
+});
+
+test('counting has a rate of its own', async () => {
+  const { key } = await spine.tenant('counter', '1');
+  const count = () => spine.post('/messages/count_tokens', body, { authorization: `Bearer ${key}` });
+  const statuses = new Set<number>();
+  for (let i = 0; i < 700 && !statuses.has(429); i++) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other, until the rate is reached
+    const reply = await count();
+    statuses.add(reply.status);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const told = (await reply.json()) as { input_tokens?: number; error?: { type: string } };
+    if (reply.status === 429) expect(told.error!.type).toBe('rate_limit_error');
+    else expect(told.input_tokens).toBeGreaterThan(0);
+  }
+  expect(statuses).toEqual(new Set([200, 429]));
+});

@@ -1,0 +1,264 @@
+import Anthropic from '@anthropic-ai/sdk';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import {
+  call,
+  chunk,
+  completion,
+  startTranscripts,
+  usage,
+  words,
+  type TranscriptUpstream,
+} from '../translated/support/transcript-upstream.ts';
+
+// Anthropic's SDK as it is on npm, with nothing but the address and the key of a gateway.
+
+const MODEL = 'acme/thinker';
+let upstream: TranscriptUpstream;
+let spine: Spine;
+let client: Anthropic;
+beforeAll(async () => {
+  upstream = await startTranscripts();
+  const block = modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url });
+  spine = await startSpine({ toml: UNHURRIED + block });
+  client = new Anthropic({ baseURL: `${spine.origin}/api`, apiKey: spine.key, maxRetries: 0 });
+});
+afterAll(async () => {
+  try {
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+    await upstream.stop();
+  }
+});
+
+const WEATHER: Anthropic.Tool = {
+  name: 'weather',
+  description: 'The weather of a city.',
+  input_schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+};
+const ask = (
+  content: Anthropic.MessageParam['content'],
+  more: object = {},
+): Anthropic.MessageCreateParamsNonStreaming => ({
+  model: MODEL,
+  max_tokens: 50,
+  messages: [{ role: 'user', content }],
+  ...more,
+});
+
+describe('messages.create', () => {
+  test('answers a text, with the use and the cost of it', async () => {
+    upstream.answer = () => ({ body: completion({ content: 'Good morning' }) });
+    const { data, response } = await client.messages.create(ask('Hi')).withResponse();
+    expect(data).toMatchObject({
+      type: 'message',
+      role: 'assistant',
+      model: MODEL,
+      content: [{ type: 'text', text: 'Good morning' }],
+      stop_reason: 'end_turn',
+      stop_sequence: null,
+      // 5 of 20 tokens came from a cache. 20 × 1 + 9 × 2 micro-USD.
+      usage: {
+        input_tokens: 15,
+        cache_read_input_tokens: 5,
+        cache_creation_input_tokens: 0,
+        output_tokens: 9,
+        cost: 0.000038,
+      },
+    });
+    expect(data.id).toMatch(/^msg_/);
+    expect(response.headers.get('x-tollgate-wire')).toBe('translated');
+    expect(response.headers.get('request-id')).toBe(response.headers.get('x-request-id'));
+    const id = response.headers.get('x-generation-id');
+    expect(await spine.generation(id)).toMatchObject({ state: 'settled', cost_micro_usdc: 38 });
+    expect(upstream.asked.at(-1)).toMatchObject({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 50 });
+  });
+
+  test('answers calls of tools, and takes their results', async () => {
+    upstream.answer = ({ messages }) =>
+      (messages as unknown[]).length === 1
+        ? {
+            body: completion(
+              {
+                content: null,
+                tool_calls: [
+                  { id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Oslo"}' } },
+                ],
+              },
+              'tool_calls',
+            ),
+          }
+        : { body: completion({ content: 'It rains.' }) };
+    const asked = ask('Weather in Oslo?', {
+      tools: [WEATHER],
+      tool_choice: { type: 'any', disable_parallel_tool_use: true },
+    });
+    const first = await client.messages.create(asked);
+    expect(first.content).toEqual([{ type: 'tool_use', id: 'call_1', name: 'weather', input: { city: 'Oslo' } }]);
+    expect(first.stop_reason).toBe('tool_use');
+    expect(upstream.asked.at(-1)).toMatchObject({
+      tools: [
+        {
+          type: 'function',
+          function: { name: 'weather', description: WEATHER.description, parameters: WEATHER.input_schema },
+        },
+      ],
+      tool_choice: 'required',
+      parallel_tool_calls: false,
+    });
+    const second = await client.messages.create({
+      ...asked,
+      messages: [
+        ...asked.messages,
+        { role: 'assistant', content: first.content },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'rain', is_error: true }] },
+      ],
+    });
+    expect(second.content).toEqual([{ type: 'text', text: 'It rains.' }]);
+    expect((upstream.asked.at(-1)!['messages'] as unknown[]).slice(1)).toEqual([
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city":"Oslo"}' } }],
+      },
+      { role: 'tool', tool_call_id: 'call_1', content: 'Error: rain' },
+    ]);
+  });
+});
+
+describe('messages.stream', () => {
+  test('joins thinking, text and two calls whose arguments are mixed', async () => {
+    upstream.answer = () => ({
+      chunks: [
+        chunk({ role: 'assistant', content: '' }),
+        chunk({ reasoning_content: 'Two ' }),
+        chunk({ reasoning_content: 'cities.' }),
+        chunk({ content: 'I look ' }),
+        chunk({ content: 'at "both" \\ \n🌍' }),
+        chunk({ content: ' now' }),
+        call(0, { id: 'a', name: 'weather', args: '{"ci' }),
+        call(1, { id: 'b', name: 'weather' }),
+        call(1, { args: '{"city":"Rome"}' }),
+        call(0, { args: 'ty":"Oslo"}' }),
+        chunk({}, 'tool_calls'),
+        usage(),
+      ],
+    });
+    const stream = client.messages.stream({
+      ...ask('Both?', { tools: [WEATHER], thinking: { type: 'enabled', budget_tokens: 1024 } }),
+    });
+    const message = await stream.finalMessage();
+    expect(message.content).toEqual([
+      { type: 'thinking', thinking: 'Two cities.', signature: expect.stringMatching(/^tg1\./) as string },
+      { type: 'text', text: 'I look at "both" \\ \n🌍 now' },
+      { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Oslo' } },
+      { type: 'tool_use', id: 'b', name: 'weather', input: { city: 'Rome' } },
+    ]);
+    expect(message).toMatchObject({ stop_reason: 'tool_use', usage: { input_tokens: 15, output_tokens: 9 } });
+
+    // What it thought goes back to it as it was. What somebody else signed does not.
+    upstream.answer = () => ({ chunks: words('Fine.') });
+    const [thought, ...rest] = message.content as [Anthropic.ThinkingBlock, ...Anthropic.ContentBlock[]];
+    const results = ['a', 'b'].map((id) => ({ type: 'tool_result' as const, tool_use_id: id, content: 'sun' }));
+    const goOn = (first: Anthropic.ThinkingBlock) =>
+      client.messages
+        .stream({
+          ...ask('Both?', { tools: [WEATHER] }),
+          messages: [
+            { role: 'user', content: 'Both?' },
+            { role: 'assistant', content: [first, ...rest] },
+            { role: 'user', content: results },
+          ],
+        })
+        .finalText();
+    expect(await goOn(thought)).toBe('Fine.');
+    expect((upstream.asked.at(-1)!['messages'] as object[])[1]).toMatchObject({ reasoning_content: 'Two cities.' });
+    await goOn({ ...thought, thinking: 'Three cities.' });
+    expect((upstream.asked.at(-1)!['messages'] as object[])[1]).not.toHaveProperty('reasoning_content');
+  });
+
+  test('hides thinking that is to be omitted, and gives it back to the model', async () => {
+    upstream.answer = () => ({
+      chunks: [chunk({ reasoning: 'Secret' }), chunk({ content: 'Yes' }), chunk({}, 'stop'), usage()],
+    });
+    const thinking = { type: 'adaptive', display: 'omitted' } as const;
+    const message = await client.messages.stream(ask('Think', { thinking })).finalMessage();
+    expect(message.content).toMatchObject([
+      { type: 'thinking', thinking: '' },
+      { type: 'text', text: 'Yes' },
+    ]);
+    await client.messages
+      .stream({
+        ...ask('x', { thinking }),
+        messages: [
+          { role: 'user', content: 'Think' },
+          { role: 'assistant', content: message.content },
+          { role: 'user', content: 'Again' },
+        ],
+      })
+      .done();
+    expect((upstream.asked.at(-1)!['messages'] as object[])[1]).toMatchObject({ reasoning_content: 'Secret' });
+  });
+
+  test('says nothing of thinking to who did not ask for it', async () => {
+    upstream.answer = () => ({
+      chunks: [chunk({ reasoning_content: 'Hm' }), chunk({ content: 'Yes' }), chunk({}, 'length'), usage()],
+    });
+    const message = await client.messages.stream(ask('Think')).finalMessage();
+    expect(message).toMatchObject({ content: [{ type: 'text', text: 'Yes' }], stop_reason: 'max_tokens' });
+  });
+
+  test('fails where the stream breaks off after its first words', async () => {
+    upstream.answer = () => ({ cut: `data: ${JSON.stringify(chunk({ content: 'Half' }))}\n\n` });
+    const before = await spine.balance();
+    await expect(client.messages.stream(ask('Hi')).finalMessage()).rejects.toThrow(/Provider Acme failed/);
+    await spine.quiet();
+    expect((await spine.balance()).available).toBe(before.available);
+  });
+});
+
+test('the tool runner of the SDK calls tools until the model answers', async () => {
+  upstream.answer = ({ messages }) =>
+    (messages as { role: string }[]).some(({ role }) => role === 'tool')
+      ? { body: completion({ content: 'Sunny.' }) }
+      : {
+          body: completion(
+            {
+              content: 'Let me see.',
+              tool_calls: [{ id: 'c', type: 'function', function: { name: 'weather', arguments: '{"city":"Rome"}' } }],
+            },
+            'tool_calls',
+          ),
+        };
+  const seen: unknown[] = [];
+  const message = await client.beta.messages.toolRunner({
+    ...ask('Rome?'),
+    tools: [
+      {
+        type: 'custom',
+        name: 'weather',
+        description: 'x',
+        input_schema: { type: 'object' },
+        parse: (input: unknown) => input,
+        run: (input: unknown) => {
+          seen.push(input);
+          return 'sun';
+        },
+      },
+    ],
+  } as never);
+  expect(seen).toEqual([{ city: 'Rome' }]);
+  expect((message as Anthropic.Message).content).toEqual([{ type: 'text', text: 'Sunny.' }]);
+});
+
+test('countTokens is an estimate that costs nothing', async () => {
+  const before = await spine.balance();
+  const { input_tokens } = await client.messages.countTokens({
+    model: MODEL,
+    messages: [{ role: 'user', content: 'x'.repeat(400) }],
+  });
+  expect(input_tokens).toBeGreaterThan(100);
+  expect(input_tokens).toBeLessThan(150);
+  expect(await spine.balance()).toEqual(before);
+});

@@ -1,0 +1,164 @@
+import { expect, test } from 'vitest';
+import { createCheck } from '#gateway';
+import fc from 'fast-check';
+import { chatSchema, type ChatBody } from '../../../src/openai/request/chat-schema.ts';
+import { toChatBody } from '../../../src/openai/messages/to-chat-body.ts';
+import { type MessagesBody, messagesSchema } from '../../../src/openai/messages/messages-schema.ts';
+import { createToolNames } from '../../../src/openai/translated/tool-names.ts';
+import { GatewayError } from '#wire';
+
+// Requests of the Messages API as chat requests.
+
+const options = (bridged = false) => ({
+  names: createToolNames(),
+  thought: () => null,
+  serviceAt: (url: string) => (url === 'https://gateway.example/mcp/demo/toolbox' ? 'demo/toolbox' : null),
+  session: null,
+  bridged,
+});
+const translate = (body: Partial<MessagesBody>, bridged = false) =>
+  toChatBody({ model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'x' }], ...body }, options(bridged));
+
+test('a system prompt is the first message, without the line about the client', () => {
+  const system = [
+    { type: 'text', text: 'x-anthropic-billing-header: cc_version=2' },
+    { type: 'text', text: 'Be kind.', cache_control: { type: 'ephemeral' } },
+    { type: 'text', text: 'Be brief.' },
+  ];
+  expect(translate({ system }).body.messages[0]).toEqual({ role: 'system', content: 'Be kind.\n\nBe brief.' });
+});
+
+test('turns of one role are one; a system message in the middle stands after the results of tools', () => {
+  const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: {} });
+  const result = (id: string, content: unknown) => ({ type: 'tool_result', tool_use_id: id, content });
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } };
+  const { messages } = translate({
+    messages: [
+      { role: 'user', content: 'a' },
+      { role: 'user', content: [{ type: 'text', text: 'b' }] },
+      { role: 'assistant', content: [{ type: 'text', text: 'c' }] },
+      { role: 'assistant', content: [use('1'), use('2')] },
+      { role: 'system', content: 'Mind the gap.' },
+      { role: 'user', content: [{ type: 'text', text: 'see' }, result('1', [{ type: 'text', text: 'one' }, image])] },
+      { role: 'user', content: [result('2', 'two')] },
+    ],
+  }).body;
+  const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } });
+  expect(messages).toEqual([
+    { role: 'user', content: 'a\n\nb' },
+    { role: 'assistant', content: 'c', tool_calls: [call('1'), call('2')] },
+    { role: 'tool', tool_call_id: '1', content: 'one\n[image: see the next message]' },
+    { role: 'tool', tool_call_id: '2', content: 'two' },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'The image of tool result 1:' },
+        { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+        { type: 'text', text: 'see' },
+        { type: 'text', text: '<system-reminder>\nMind the gap.\n</system-reminder>' },
+      ],
+    },
+  ]);
+});
+
+test('long names of tools are short for the model, and whole in the answer', () => {
+  const name = `mcp__${'long'.repeat(20)}`;
+  const names = createToolNames();
+  const { body } = toChatBody(
+    { model: 'm', messages: [{ role: 'user', content: 'x' }], tools: [{ name, input_schema: { type: 'object' } }] },
+    { ...options(), names },
+  );
+  const short = body.tools![0]!.function!.name;
+  expect(short).toHaveLength(64);
+  expect(names.long(short)).toBe(name);
+});
+
+test('servers of this gateway are called by it, others are refused', () => {
+  const of = (url: string) => ({
+    mcp_servers: [{ type: 'url', name: 's', url }],
+    tools: [{ type: 'mcp_toolset', mcp_server_name: 's' }],
+  });
+  expect(translate(of('https://gateway.example/mcp/demo/toolbox')).body.tools).toEqual([
+    { type: 'mcp', service: 'demo/toolbox' },
+  ]);
+  expect(() => translate(of('https://elsewhere.example/mcp/x'))).toThrow(/tools of its own services alone/);
+});
+
+test('an agent gets no tools of the client, and is told so', () => {
+  const { body, dropped } = translate(
+    { tools: [{ name: 'f', input_schema: {} }], tool_choice: { type: 'auto' } },
+    true,
+  );
+  expect([body.tools, body['tool_choice'], dropped]).toEqual([undefined, undefined, ['tools']]);
+});
+
+const block = fc.oneof(
+  fc.record({ type: fc.constant('text'), text: fc.string() }),
+  fc.record({ type: fc.constant('tool_use'), id: fc.string(), name: fc.string(), input: fc.object() }),
+  fc.record({ type: fc.constant('tool_result'), tool_use_id: fc.string(), content: fc.anything() }),
+  fc.record({
+    type: fc.constantFrom('image', 'document'),
+    source: fc.record(
+      {
+        type: fc.constantFrom('base64', 'url', 'text', 'file'),
+        media_type: fc.constantFrom('image/png', 'x'),
+        data: fc.string(),
+        url: fc.constantFrom('https://a.example/b', 'ftp://x'),
+      },
+      { requiredKeys: [] },
+    ),
+  }),
+  fc.record(
+    { type: fc.string(), content: fc.anything(), text: fc.anything(), input: fc.anything(), name: fc.anything() },
+    { requiredKeys: ['type'] },
+  ),
+);
+const fuzzed = fc.record(
+  {
+    model: fc.constant('m'),
+    max_tokens: fc.constant(5),
+    messages: fc.array(
+      fc.record({
+        role: fc.constantFrom('user', 'assistant', 'system'),
+        content: fc.oneof(fc.string(), fc.array(block, { maxLength: 4 })),
+      }),
+      { minLength: 1, maxLength: 4 },
+    ),
+    system: fc.oneof(fc.string(), fc.array(block, { maxLength: 2 })),
+    tools: fc.array(
+      fc.oneof(
+        fc.record({ name: fc.string({ minLength: 1 }), input_schema: fc.anything() }, { requiredKeys: ['name'] }),
+        fc.record({
+          type: fc.constantFrom('bash_20250124', 'mcp', 'web_search_1', 'mcp_toolset'),
+          service: fc.anything(),
+        }),
+      ),
+    ),
+    tool_choice: fc.record({ type: fc.constantFrom('auto', 'any', 'tool', 'none'), name: fc.string() }),
+    thinking: fc.record({
+      type: fc.constantFrom('enabled', 'adaptive', 'disabled'),
+      budget_tokens: fc.constantFrom(1, 2000),
+    }),
+    output_config: fc.record({ effort: fc.anything(), format: fc.anything() }, { requiredKeys: [] }),
+    metadata: fc.record({ user_id: fc.anything() }),
+  },
+  { requiredKeys: ['model', 'max_tokens', 'messages'] },
+);
+const checkOurs = createCheck<MessagesBody>(messagesSchema(100));
+const checkChat = createCheck<ChatBody>(chatSchema(100));
+
+test('whatever is accepted is a request that the chat wire accepts', () => {
+  fc.assert(
+    fc.property(fuzzed, (asked) => {
+      let body: ChatBody;
+      try {
+        ({ body } = toChatBody(checkOurs(asked), options()));
+      } catch (error) {
+        expect(error).toBeInstanceOf(GatewayError);
+        return;
+      }
+      checkChat(body);
+    }),
+    { numRuns: process.env['TOLLGATE_DEEP'] === '1' ? 100_000 : 2_000 },
+  );
+});
