@@ -83,12 +83,14 @@ test.each(SHIFTS)('%s: a provider that failed rests for its cool-down', async (_
 
 test.each(SHIFTS)('%s in the middle of a call: its duration is the time that passed', async (_name, shift) => {
   pass(2 * MINUTE);
-  spine.provider.instruct({ stallAt: 1_000, stallMs: 300, tokens: 40 });
+  const { promise: stallUntil, resolve: goOn } = Promise.withResolvers<void>();
+  spine.provider.instruct({ stallAt: 1_000, stallUntil, tokens: 40 });
   const response = await spine.post('/chat/completions', ask('hello', { stream: true }));
   const chunks = response.body!.values();
   expect((await chunks.next()).done).toBe(false);
   wall += shift;
   pass(2_000);
+  goOn();
   for await (const chunk of chunks) expect(chunk.length).toBeGreaterThan(0);
   const { data } = (await (await spine.get(`/generation?id=${response.headers.get('x-generation-id')}`)).json()) as {
     data: object;

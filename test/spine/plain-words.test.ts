@@ -57,7 +57,8 @@ test('of a body', async () => {
           expect(answer.error.message, `${method} ${path} ${JSON.stringify(body).slice(0, 80)}`).not.toMatch(RAW);
         return answer.error;
       };
-      expect((await send([]))?.type, `${method} ${path} of a list`).toBe('invalid_request');
+      // Anthropic's wire has a name of its own for it.
+      expect((await send([]))?.type, `${method} ${path} of a list`).toMatch(/^invalid_request(?:_error)?$/);
       for (const name of Object.keys(schema.properties)) {
         let named = false;
         for (const value of WRONG) {

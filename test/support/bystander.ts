@@ -39,7 +39,7 @@ export async function bystand({ call, calls = CALLS, everyMs = 20 }: BystanderOp
   return { tried: calls, served, medianMs: waits[calls >> 1]!, worstMs: waits.at(-1)! };
 }
 
-/** Below this, on an idle machine, a wait is noise: a ratio of such waits says nothing. */
+/** Below this, times the load, a wait is noise of the machine: a ratio of such waits says nothing. */
 const NOISE_MS = 25;
 
 /**

@@ -9,6 +9,7 @@ import { readCard } from '../../../src/a2a/cards/read-card.ts';
 import { rewriteCard } from '../../../src/a2a/cards/rewrite-card.ts';
 import { agentOffer, startAgentHost, startGateway, verifierFor } from './support/card-world.ts';
 import { anyCharacter } from '../../support/any-character.ts';
+import { anyWebPath } from '../../support/any-web-url.ts';
 
 const PATH = '/a2a/acme/writer/.well-known/agent-card.json';
 
@@ -136,7 +137,7 @@ test('whatever an agent shows, reading it does not throw, and the card made of i
     ),
   }));
   fc.assert(
-    fc.property(value, fc.option(fc.webPath()), (card, basePath) => {
+    fc.property(value, fc.option(anyWebPath), (card, basePath) => {
       const facts = readCard(card, basePath);
       expect(facts.jsonRpc.length + facts.rest.length).toBeGreaterThan(0);
       const made = rewriteCard(readContent(card), {

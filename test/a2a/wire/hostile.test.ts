@@ -19,6 +19,7 @@ import { translateParams } from '../../../src/a2a/wire/translate-params.ts';
 import { translateEvent, translateResult } from '../../../src/a2a/wire/translate-result.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
 import { anyCharacter } from '../../support/any-character.ts';
+import { anyWebPath } from '../../support/any-web-url.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 200_000 : 1_000;
 
@@ -127,7 +128,7 @@ describe('hostile values', () => {
       fc.property(
         fc.oneof(
           fc.string({ unit: anyCharacter }),
-          fc.webPath(),
+          anyWebPath,
           fc.constantFrom('/tasks/%', '/%/tasks', '//tasks//:cancel'),
         ),
         (path) => {

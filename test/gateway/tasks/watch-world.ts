@@ -5,6 +5,9 @@ import type { Gateway } from './tasks-world.ts';
 
 export const RETENTION_MS = 7 * 24 * 3_600_000;
 
+/** What takes longer hangs: the clock of a watch stands still, so that nothing else comes of waiting. */
+export const HANGS_MS = 60_000;
+
 export interface WatchedLooks {
   /** What was looked at, in this order. */
   readonly looked: string[];

@@ -4,7 +4,7 @@ import type { Sight } from '../../../src/tasks/task.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { alice, completed, keyOf, newTask, PRICE, tasksWorld, working } from './tasks-world.ts';
-import { countLooks, startWatch } from './watch-world.ts';
+import { countLooks, HANGS_MS, startWatch } from './watch-world.ts';
 
 describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
   it('looks at a task 2 s after it began, then ever more rarely, up to the longest pause', async () => {
@@ -37,7 +37,7 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     const given: string[] = [];
     startWatch(one, clock, looks.look, { onGivenUp: ({ taskId }) => given.push(taskId) });
     clock.now += 1_500;
-    await vi.waitFor(() => expect(given).toEqual(['task-2']), { timeout: 10_000 });
+    await vi.waitFor(() => expect(given).toEqual(['task-2']), { timeout: HANGS_MS });
     clock.now += 500;
     await looks.reached(1);
     await released(one, clock);
@@ -50,11 +50,11 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     const looks = countLooks(() => completed);
     startWatch(one, clock, looks.look);
     clock.now += 2_000;
-    await vi.waitFor(() => expect(one.concluded).toHaveLength(1), { timeout: 10_000 });
+    await vi.waitFor(() => expect(one.concluded).toHaveLength(1), { timeout: HANGS_MS });
     await vi.waitFor(
       async () =>
         expect(await one.tasks.find(keyOf('task-1'), alice)).toMatchObject({ live: false, state: 'completed' }),
-      { timeout: 10_000 },
+      { timeout: HANGS_MS },
     );
     expect((await money()).slice(0, 2)).toEqual([1_000_000n - PRICE, 0n]);
     await audited();
@@ -92,7 +92,7 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     startWatch(one, clock, looks.look);
     clock.now += 2_000;
     await looks.reached(2);
-    await vi.waitFor(() => expect(looks.now).toBe(0), { timeout: 8_000 });
+    await vi.waitFor(() => expect(looks.now).toBe(0), { timeout: HANGS_MS });
     await released(one, clock);
     clock.now += 60_000;
     await looks.reached(4);
@@ -112,7 +112,7 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     });
     for (let n = 1; n <= 10; n++) {
       clock.now += 10_000;
-      await vi.waitFor(() => expect(asked).toBe(n), { timeout: 10_000 });
+      await vi.waitFor(() => expect(asked).toBe(n), { timeout: HANGS_MS });
       await released(one, clock);
     }
     expect(looks.looked).toEqual([]);
@@ -139,7 +139,7 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     expect(looks.looked).toHaveLength(16);
     hold = false;
     for (const go of held) go();
-    await vi.waitFor(() => expect(looks.looked).toHaveLength(60), { timeout: 10_000 });
+    await vi.waitFor(() => expect(looks.looked).toHaveLength(60), { timeout: HANGS_MS });
     expect(looks.most).toEqual({ all: 16, offer: 4, task: 1 });
   });
 
@@ -165,10 +165,10 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     });
     const watch = startWatch(one, clock, looks.look, { slowMs: 10 });
     clock.now += 2_000;
-    await vi.waitFor(() => expect(one.ended).toHaveLength(3), { timeout: 8_000 });
+    await vi.waitFor(() => expect(one.ended).toHaveLength(3), { timeout: HANGS_MS });
     expect(looks.most.offer).toBe(4);
     // All hang, each with as many as one offer may have: more than may be slow at once, so that some were ended.
-    await vi.waitFor(() => expect(ended.length).toBeGreaterThanOrEqual(16), { timeout: 8_000 });
+    await vi.waitFor(() => expect(ended.length).toBeGreaterThanOrEqual(16), { timeout: HANGS_MS });
     await watch.close();
   });
 
@@ -186,7 +186,7 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
       const before = looks.looked.length;
       clock.now += pause;
       await looks.reached(before + 80);
-      await vi.waitFor(() => expect(looks.now).toBe(0), { timeout: 8_000 });
+      await vi.waitFor(() => expect(looks.now).toBe(0), { timeout: HANGS_MS });
       await released(one, clock);
       // Each was looked at once.
       expect(new Set(looks.looked.slice(before)).size).toBe(80);
@@ -194,7 +194,7 @@ describe.each(ENGINES)('the watch of tasks on %s', (engine) => {
     }
     ends = true;
     clock.now += 10_000;
-    await vi.waitFor(() => expect(one.ended.length + two.ended.length).toBe(80), { timeout: 8_000 });
+    await vi.waitFor(() => expect(one.ended.length + two.ended.length).toBe(80), { timeout: HANGS_MS });
     expect(looks.most.task).toBe(1);
   });
 
@@ -277,7 +277,7 @@ async function released(
   { now }: { readonly now: number },
 ): Promise<void> {
   await vi.waitFor(async () => expect(await database.query(CLAIMED, [now])).toEqual([{ tasks: 0n }]), {
-    timeout: 10_000,
+    timeout: HANGS_MS,
   });
 }
 

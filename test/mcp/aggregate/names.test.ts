@@ -8,6 +8,7 @@ import { mergeListings } from '../../../src/mcp/catalogue/merge-listings.ts';
 import { toolOffer } from '../catalogue/catalogue-world.ts';
 import { exposeUri, splitUri } from '../../../src/mcp/own/aggregate/uris.ts';
 import { anyCharacter } from '../../support/any-character.ts';
+import { anyWebUrl } from '../../support/any-web-url.ts';
 
 const service = fc.oneof(
   fc.stringMatching(/^[A-Za-z0-9._:-]{1,20}(\/[A-Za-z0-9._:-]{1,40}){0,3}$/),
@@ -170,7 +171,7 @@ test('of services that would share a name the oldest has it, whatever it is call
 
 describe('URIs', () => {
   const uri = fc.oneof(
-    fc.webUrl(),
+    anyWebUrl,
     fc.string({ unit: anyCharacter }),
     fc.stringMatching(/^ui:\/\/[a-z/+]{0,20}$/),
     fc.constantFrom('ui://', 'ui:/x', 'UI://x', '', 'git+https://x', 'file:///{path}', '{+uri}', 'ui://{x}/y'),

@@ -24,6 +24,8 @@ export interface Behaviour {
   /** `!stall:120` says nothing more from there on; `!stall:120:500` goes on after 500 ms. */
   readonly stallAt: number | null;
   readonly stallMs: number;
+  /** Ends the stall, in place of `stallMs`. */
+  readonly stallUntil: Promise<unknown> | null;
   /** `!dribble` sends byte by byte, `!dribble:5` with 5 ms between bytes. */
   readonly dribbleMs: number | null;
   /** `!split:7` cuts the bytes into pieces of random sizes (1 to 48 bytes, blind to events and UTF-8) by this seed. */
@@ -100,6 +102,7 @@ export const HONEST: Behaviour = {
   cutHeadAt: null,
   stallAt: null,
   stallMs: Infinity,
+  stallUntil: null,
   dribbleMs: null,
   splitSeed: null,
   endlessLine: null,

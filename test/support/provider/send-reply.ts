@@ -30,6 +30,7 @@ export async function sendBody(
   const stallAt = behaviour.stallAt ?? Infinity;
   const pieceSize = pieceSizes(behaviour);
   const unhurried = cutAt === Infinity && stallAt === Infinity && pieceSize === null && behaviour.tokenMs === 0;
+  const stall = () => behaviour.stallUntil ?? silence(behaviour.stallMs, left.signal);
   let stalled = false;
 
   try {
@@ -46,7 +47,7 @@ export async function sendBody(
       for (let offset = 0; offset < segment.bytes.length;) {
         if (!stalled && delivery.bytes === stallAt) {
           stalled = true;
-          await silence(behaviour.stallMs, left.signal);
+          await stall();
         }
         if (delivery.bytes === cutAt) return await cut(response, behaviour, left.signal);
         const boundary = Math.min(cutAt, stalled ? Infinity : stallAt) - delivery.bytes;
@@ -61,7 +62,7 @@ export async function sendBody(
       }
       delivery.delivered(segment);
     }
-    if (!stalled && delivery.bytes === stallAt) await silence(behaviour.stallMs, left.signal);
+    if (!stalled && delivery.bytes === stallAt) await stall();
     if (cutAt <= delivery.bytes) return await cut(response, behaviour, left.signal);
     response.end();
     await once(response, 'finish', { signal: left.signal });
