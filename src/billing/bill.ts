@@ -21,6 +21,8 @@ export interface Billable {
   readonly parent: string | null;
   /** Locked on top of the highest estimate, for calls that are made under this one. */
   readonly lendable: MicroUsd;
+  /** Nothing keeps the call's lock, and nobody draws on it. Default false. */
+  readonly endsWithCall?: boolean;
 }
 
 interface Quote {
@@ -127,7 +129,7 @@ const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 /**
  * The one billing middleware: lock, run, then settle or release, whatever becomes of the client.
  *
- * No work is forwarded before its lock is durable, and the frame that ends a reply is not passed on before its
+ * No work is forwarded before its lock is durable, but for what costs nothing; and the frame that ends a reply is not passed on before its
  * settlement is. A consumer that stops reading (abort of `signal`, or return of the iterator) does not end the run:
  * the upstream is read on, within `drainMs` and `drainBytes`, so that what was produced is charged by reported
  * usage.
@@ -143,7 +145,7 @@ async function* run<C>(
   signal: Leaving,
 ): AsyncGenerator<Frame, void, undefined> {
   options.onStarted(asked);
-  const { call, billable } = await lock(options, asked);
+  const { call, billable, isFree } = await lock(options, asked);
 
   const upstream = new Departure();
   let drainTimer: NodeJS.Timeout | undefined;
@@ -163,8 +165,20 @@ async function* run<C>(
     resolved = true;
     options.onResolved(call, { state, settlement, end, error, clientGone: gone });
   };
+  /** A call that costs nothing is locked with its end, in one group: both are one row. */
+  const ended = <R>(end: () => Promise<R>): Promise<R> =>
+    isFree ? Promise.all([options.ledger.lock(lockOf(billable)), end()]).then(([, result]) => result) : end();
+  const lockNow = async (end: EndFrame): Promise<void> => {
+    try {
+      await options.ledger.lock(lockOf(billable));
+    } catch (error) {
+      resolve('unresolved', NOTHING, end, error);
+      throw error;
+    }
+  };
   const finish = async (end: EndFrame): Promise<SettledFrame> => {
     if (end.outcome === 'pending') {
+      if (isFree) await lockNow(end);
       resolve('pending', NOTHING, end, null);
       return {
         type: 'settled',
@@ -179,7 +193,7 @@ async function* run<C>(
     let settlement: Settlement;
     let before: boolean;
     try {
-      const result = await options.ledger.settle(settleOf(options, billable, end, gone));
+      const result = await ended(() => options.ledger.settle(settleOf(options, billable, end, gone)));
       before = !result.ok;
       settlement = result.ok ? settlementOf(result) : await resolutionOf(options.ledger, billable.id, result);
     } catch (error) {
@@ -203,7 +217,7 @@ async function* run<C>(
   };
   const fail = async (error: unknown): Promise<void> => {
     try {
-      await options.ledger.release({ id: billable.id, detail: failureDetail(error, gone) });
+      await ended(() => options.ledger.release({ id: billable.id, detail: failureDetail(error, gone) }));
     } catch (unavailable) {
       resolve('unresolved', NOTHING, null, unavailable);
       return;
@@ -265,8 +279,23 @@ async function runCostOf(
   return record === null ? {} : { runCost: charged + record.lent };
 }
 
+/** No money can move by the call, whatever becomes of it. */
+const costsNothing = ({ quotes, lendable, parent, continues, endsWithCall = false }: Billable): boolean =>
+  endsWithCall &&
+  lendable === 0n &&
+  parent === null &&
+  continues === null &&
+  quotes.every(({ estimate }) => estimate === 0n);
+
+interface Locked<C> {
+  readonly call: C;
+  readonly billable: Billable;
+  /** It costs nothing, and so has no lock before its end. */
+  readonly isFree: boolean;
+}
+
 /** Locks the call as asked, or what of it the account can pay. */
-async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; billable: Billable }> {
+async function lock<C>(options: BillOptions<C>, asked: C): Promise<Locked<C>> {
   try {
     let call = asked;
     const paid = options.prepay?.(asked) ?? null;
@@ -274,11 +303,12 @@ async function lock<C>(options: BillOptions<C>, asked: C): Promise<{ call: C; bi
     // Given to the ledger before the lock that takes its place, and so in one group with it. Where it has ended
     // already, there is nothing to give back.
     let billable = options.billable(asked);
+    if (costsNothing(billable)) return { call, billable, isFree: true };
     const { continues } = billable;
     if (continues !== null) void options.ledger.release({ id: continues, detail: CONTINUED }).catch(() => {});
     for (;;) {
       const result = await options.ledger.lock(lockOf(billable));
-      if (result.ok) return { call, billable };
+      if (result.ok) return { call, billable, isFree: false };
       const refused = await options.refuse(call, result);
       if (refused instanceof Error) throw refused;
       call = refused;

@@ -190,6 +190,11 @@ export interface Conversation<T extends Talk = AsyncGenerator<Uint8Array, ReplyE
    * it ends every exchange by himself.
    */
   converse(offer: Offer, send: Send, signal: AbortSignal, detached: Send): T;
+  /**
+   * The work always ends with its call, or the call ends as `pending`: no task keeps its lock. Where such a call costs
+   * nothing, it has a record alone. Default false.
+   */
+  readonly endsWithCall?: boolean;
   /** The call as it was prepared, before it is run: for what is told to the provider of it. */
   begin?(call: Call): void;
   /** Billing is done with the lock of the call, whoever still reads. Not called for a free one. */

@@ -9,6 +9,7 @@ const NOTHING = new Uint8Array(0);
 
 /** The conversation that sends one request to each offer and reads one reply. */
 export const oneRequest = (exchange: Exchange): Conversation<Talk> => ({
+  endsWithCall: true,
   converse: (offer, send) => new OneRequest(exchange, offer, send),
 });
 

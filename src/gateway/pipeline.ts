@@ -170,6 +170,7 @@ export function toBillable(call: Call, graceMs: number): Billable {
     continues: call.continues,
     parent: call.parent,
     lendable: call.lendable,
+    endsWithCall: call.exchange.endsWithCall ?? false,
   };
 }
 

@@ -1,4 +1,4 @@
-import { destination as fileDestination, pino, type Bindings, type Logger } from 'pino';
+import { destination as fileDestination, pino, symbols, type Bindings, type Logger } from 'pino';
 import { createScrubber, redact, formatLine } from '#wire';
 import type { Config } from '#config';
 
@@ -50,10 +50,21 @@ export function createLogger(
   const style = options.style ?? (config.mode === 'development' ? 'text' : 'json');
   const sink = options.write ? { write: options.write, async flush() {} } : createStdout(style);
   const color = options.color ?? false;
+  const write =
+    style === 'json'
+      ? (line: string) => sink.write(scrub(line))
+      : (line: string) => sink.write(formatLine(scrub(line), color));
   const logger = pino(
     {
       level: config.logLevel,
       base: null,
+      hooks: {
+        logMethod(args, method, level) {
+          const line = lineOf(this.levels.labels[level]!, this, args);
+          if (line === null) method.apply(this, args);
+          else write(line);
+        },
+      },
       formatters: {
         level: (label) => ({ level: label }),
         log: (record) => redact(record) as Record<string, unknown>,
@@ -66,10 +77,7 @@ export function createLogger(
         res: describeReply,
       },
     },
-    {
-      write:
-        style === 'json' ? (line) => sink.write(scrub(line)) : (line) => sink.write(formatLine(scrub(line), color)),
-    },
+    { write },
   );
   // pino writes a child's bindings without any of the formatters above.
   const { child } = logger;
@@ -77,6 +85,21 @@ export function createLogger(
     return child.call(this, redact(bindings) as Bindings, childOptions) as never;
   };
   return { logger, flush: () => sink.flush() };
+}
+
+/**
+ * The line of facts with a message, as pino writes it; null for anything else. JSON.stringify takes half of the time of
+ * pino, which looks at each member by itself.
+ */
+function lineOf(label: string, logger: Logger, args: readonly unknown[]): string | null {
+  const [facts, message] = args;
+  if (args.length !== 2 || typeof message !== 'string' || message.includes('%')) return null;
+  if (typeof facts !== 'object' || facts === null || facts instanceof Error || 'req' in facts || 'res' in facts)
+    return null;
+  const written = JSON.stringify(redact(facts)).slice(1, -1);
+  const bindings = (logger as unknown as Readonly<Record<symbol, string>>)[symbols.chindingsSym] ?? '';
+  const members = written === '' ? '' : `,${written}`;
+  return `{"level":"${label}","time":${Date.now()}${bindings}${members},"msg":${JSON.stringify(message)}}\n`;
 }
 
 function createStdout(style: 'json' | 'text'): { write(line: string): void; flush(): Promise<void> } {

@@ -197,7 +197,7 @@ async function readAll(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
   const all: Uint8Array[] = [];
   let bytes = 0;
   for (;;) {
-    const chunks = await reply.read();
+    const chunks = reply.ended ? null : await reply.read();
     if (chunks === null) return all.length === 1 ? asBuffer(all[0]!) : Buffer.concat(all, bytes);
     for (const chunk of chunks) {
       all.push(chunk);
@@ -208,7 +208,8 @@ async function readAll(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
         status: reply.status,
         received: bytes,
       });
-    await reply.memory?.keeps(bytes);
+    const room = reply.memory?.keeps(bytes) ?? null;
+    if (room !== null) await room;
   }
 }
 

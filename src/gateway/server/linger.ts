@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
 import type { LimitsConfig } from '#config';
 import { endsItsConnection } from './refuse-pipelines.ts';
@@ -15,14 +15,10 @@ const WATCH_MS = 50;
 /**
  * Has clients that are refused while they still send get their answer: a connection that is closed under them loses
  * it. The rest of the body is read and thrown away, within bounds; then the connection goes on, or ends. A body
- * whose length is said to be too large is refused before any of it is read.
+ * whose length is said to be too large is refused before any of it is read: the function that is returned throws its
+ * error.
  */
-export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits): void {
-  server.addHook('preParsing', (request, _reply, payload, done) => {
-    const { bodyLimit } = request.routeOptions;
-    if (Number(request.headers['content-length']) > bodyLimit) return done(tooLarge(bodyLimit, limits));
-    done(null, payload);
-  });
+export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits): (request: FastifyRequest) => void {
   server.addHook('onSend', (request, reply, payload, done) => {
     // Fastify ends the connection of what it cannot read. It is ended below, when its client has had time to read.
     if (!request.raw.complete && !endsItsConnection(request.raw)) reply.removeHeader('connection');
@@ -33,6 +29,10 @@ export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits)
     if (!raw.complete && raw.socket instanceof Socket && !endsItsConnection(raw)) readOn(raw, raw.socket);
     done();
   });
+  return (request) => {
+    const { bodyLimit } = request.routeOptions;
+    if (Number(request.headers['content-length']) > bodyLimit) throw tooLarge(bodyLimit, limits);
+  };
 }
 
 function readOn(body: NodeJS.ReadableStream, socket: Socket): void {

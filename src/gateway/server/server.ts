@@ -106,9 +106,16 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   });
 
   refusePipelines(server);
-  refuseUnknownRoutes(server);
-  answerBeforeTheBody(server, limits);
-  server.addHook('preParsing', (request, _reply, payload, done) => {
+  const refuseUnknown = refuseUnknownRoutes(server);
+  const refuseTooLarge = answerBeforeTheBody(server, limits);
+  // One hook for all that is asked before a body is read: each hook costs every request.
+  server.addHook('preParsing', (request, reply, payload, done) => {
+    try {
+      if (request.is404) return void refuseUnknown(request, reply);
+      refuseTooLarge(request);
+    } catch (error) {
+      return done(error as Error);
+    }
     done(null, request.headers['transfer-encoding'] === undefined ? payload : gatherChunks(payload));
   });
   // A page that its client does not fetch is not kept for ever: its bytes may be the last that hold an old version.
@@ -132,8 +139,11 @@ export function createServer({ trust, limits, onError }: ServerOptions): Fastify
   return server;
 }
 
-/** Answers requests that no route takes, before their bodies are read: nothing would read them. */
-function refuseUnknownRoutes(server: FastifyInstance): void {
+/**
+ * Answers requests to unknown paths. Returns what answers, or throws the error of, a request that no route takes: it is
+ * for before their bodies are read, as nothing would read them, and after what every answer gets in its head.
+ */
+function refuseUnknownRoutes(server: FastifyInstance): (request: FastifyRequest, reply: FastifyReply) => unknown {
   const methodsOf = collectMethods(server);
   const refuse = (request: FastifyRequest, reply: FastifyReply) => {
     const path = request.url.split('?')[0]!;
@@ -153,17 +163,8 @@ function refuseUnknownRoutes(server: FastifyInstance): void {
     const { status, headers, text } = refusal(error);
     return reply.code(status).headers(headers).type('application/json').send(text);
   };
-  // After what every answer gets in its head, which hooks of onRequest set.
-  server.addHook('preParsing', (request, reply, payload, done) => {
-    if (!request.is404) return done(null, payload);
-    try {
-      refuse(request, reply);
-    } catch (error) {
-      done(error as Error);
-    }
-  });
-  // Unknown paths.
   server.setNotFoundHandler(refuse);
+  return refuse;
 }
 
 /** A page up to this fits in what the system keeps for a connection. */

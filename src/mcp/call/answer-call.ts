@@ -62,7 +62,10 @@ export function createAnswerCall({ pipeline, serve, onError }: AnswerCallDeps): 
         repeats: asked.free ? null : repeatsOf(asked),
         gone,
         async open(callId, left) {
-          const call = await openCall(pipeline, await asked.request(callId), callId, left);
+          const asking = asked.request(callId);
+          const request = asking instanceof Promise ? await asking : asking;
+          const opening = openCall(pipeline, request, callId, left);
+          const call = opening instanceof Promise ? await opening : opening;
           opened = true;
           return call;
         },

@@ -8,9 +8,8 @@ import type { StandaloneRun } from './standalone.ts';
  * Answers requests at single services, `subscriptions/listen` in one of the places for that; every other method passes.
  */
 export function boundedListens(toService: StandaloneRun, places: ListenPlaces): StandaloneRun {
-  return async (service, request, context, answer, toClient) => {
-    const { id, idText, method } = request.message;
-    if (method !== 'subscriptions/listen') return toService(service, request, context, answer, toClient);
+  const listen: StandaloneRun = async (service, request, context, answer, toClient) => {
+    const { id, idText } = request.message;
     const place = places.take(context.caller.account);
     if (place === null) {
       const { status, message } = places.refusal();
@@ -38,5 +37,10 @@ export function boundedListens(toService: StandaloneRun, places: ListenPlaces): 
     } finally {
       place.leave();
     }
+  };
+
+  return (...asked) => {
+    const [, { message }] = asked;
+    return message.method === 'subscriptions/listen' ? listen(...asked) : toService(...asked);
   };
 }

@@ -26,7 +26,10 @@ export function turnConversation(
   turn: Turn,
 ): Conversation {
   let call: Call | null = null;
+  const takesTasks =
+    turn.client === 'modern' && turn.message.method === 'tools/call' && declaresTasks(turn.capabilities);
   return {
+    endsWithCall: !takesTasks,
     begin(prepared) {
       call = prepared;
     },
@@ -40,8 +43,7 @@ export function turnConversation(
         );
         if (fault) return refusal(turn, ERROR.headerMismatch, `Header mismatch: ${fault}`);
       }
-      if (client === 'modern' && message.method === 'tools/call' && declaresTasks(turn.capabilities))
-        await keeping.tasks.admit(turn.caller.account);
+      if (takesTasks) await keeping.tasks.admit(turn.caller.account);
       const facts = await servers.facts(offer, send, signal, turn.session?.era);
       let end: ReplyEnd;
       const beganAt = performance.now();
@@ -49,7 +51,7 @@ export function turnConversation(
       try {
         end = yield* legs[client][facts.era](turn, { offer, facts, send, detached, signal, askedAt });
         if (message.method === 'tools/call' && end.finishReason === TASK) {
-          if (client !== 'modern' || facts.era !== 'modern' || !declaresTasks(turn.capabilities))
+          if (!takesTasks || facts.era !== 'modern')
             throw providerFailure('it answered with a task, though the request did not say that tasks are taken', null);
           return await keepTask(keeping, turn, offer, { call: call!, askedAt }, end);
         }

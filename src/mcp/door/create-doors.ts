@@ -109,14 +109,13 @@ export function createDoors(deps: DoorsDeps): Doors {
   };
 
   return {
-    async standalone(service, request, context, answer) {
-      if (isTaskMethod(request.message.method)) await taskDoor(addressOf(service, context), request, context, answer);
-      else if (service === null) await toAll(context.selection, request, context, answer);
-      else if (front.has(service)) await front.standalone(service, request, context, answer);
-      else {
-        await knownAddress(service);
-        await toServiceInPlaces(service, request, context, answer);
-      }
+    standalone(service, request, context, answer) {
+      if (isTaskMethod(request.message.method)) return taskDoor(addressOf(service, context), request, context, answer);
+      if (service === null) return toAll(context.selection, request, context, answer);
+      if (front.has(service)) return front.standalone(service, request, context, answer);
+      const known = knownAddress(service);
+      const run = () => toServiceInPlaces(service, request, context, answer);
+      return known === null ? run() : known.then(run);
     },
     legacy: {
       async post(service, inbound, ...request) {

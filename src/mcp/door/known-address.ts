@@ -11,19 +11,30 @@ interface KnownAddressDeps {
 /** Names of a kind that a wrong name is compared with. */
 const NEAR_MAX = 1_000;
 
-/** Rejects with GatewayError `not_found` and the nearest names where no tool service has the name, at any gateway. */
+/**
+ * null where a tool service has the name; else resolves where one has it at any gateway, and rejects with GatewayError
+ * `not_found` and the nearest names where none has.
+ */
 export function createKnownAddress({
   catalog,
   pipeline,
   speakers,
-}: KnownAddressDeps): (service: string) => Promise<void> {
+}: KnownAddressDeps): (service: string) => Promise<void> | null {
   function* names(): Generator<string> {
     yield* new Set(catalog.offers('tool').map(({ service }) => service));
     for (const kind of SPOKEN)
       for (const { name } of speakers()[kind]?.list(NEAR_MAX) ?? []) yield fullName(kind, name);
   }
 
-  return async (service) => {
+  const isKnown = (service: string): boolean => {
+    try {
+      catalog.resolve(service, 'tool');
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const lookUp = async (service: string): Promise<void> => {
     const known = pipeline.lookUp(service, 'tool');
     if (known !== null) await known;
     try {
@@ -36,4 +47,5 @@ export function createKnownAddress({
       throw new GatewayError('not_found', `${word} not found: ${printable(service)}${hint === '' ? '' : `. ${hint}`}`);
     }
   };
+  return (service) => (isKnown(service) ? null : lookUp(service));
 }

@@ -105,11 +105,32 @@ export type ActedOnAt = readonly (readonly [path: readonly string[], names: Acte
 
 /** The first look-alike in the objects at the paths of `at`; null without one. `path` is that of `object` itself. */
 export function lookAlikeAt(object: object, at: ActedOnAt, path = ''): LookAlikeFault | null {
-  for (const [below, names] of at) {
-    const found = search(object, below, 0, names);
-    if (found !== null) return lookAlikeFault(path + found.path, found);
+  const found = search(object, treeOf(at));
+  return found && lookAlikeFault(path + found.path, found);
+}
+
+/** The paths as a tree, so that what several begin with is gone along once. */
+interface Place {
+  names: ActedOn | null;
+  readonly below: Map<string, Place>;
+  /** Every element of an array. */
+  each: Place | null;
+}
+
+const TREES = new WeakMap<ActedOnAt, Place>();
+const place = (): Place => ({ names: null, below: new Map(), each: null });
+
+function treeOf(at: ActedOnAt): Place {
+  let root = TREES.get(at);
+  if (root) return root;
+  TREES.set(at, (root = place()));
+  for (const [path, names] of at) {
+    let here = root;
+    for (const name of path)
+      here = name === '*' ? (here.each ??= place()) : here.below.getOrInsertComputed(name, place);
+    here.names = names;
   }
-  return null;
+  return root;
 }
 
 /**
@@ -118,18 +139,21 @@ export function lookAlikeAt(object: object, at: ActedOnAt, path = ''): LookAlike
  */
 type Found = LookAlike & { readonly path: string };
 
-function search(value: unknown, below: readonly string[], depth: number, names: ActedOn): Found | null {
+function search(value: unknown, at: Place): Found | null {
   if (typeof value !== 'object' || value === null) return null;
-  const name = below[depth];
-  if (Array.isArray(value)) return name === '*' ? searchEach(value, below, depth + 1, names) : null;
-  if (name === undefined) return lookAlikeIn(value, names);
-  const found = search((value as Readonly<Record<string, unknown>>)[name], below, depth + 1, names);
-  return found && { ...found, path: `${name}${found.path.startsWith('[') ? '' : '.'}${found.path}` };
+  if (Array.isArray(value)) return at.each && searchEach(value, at.each);
+  const found = at.names && lookAlikeIn(value, at.names);
+  if (found !== null) return found;
+  for (const [name, below] of at.below) {
+    const inside = search((value as Readonly<Record<string, unknown>>)[name], below);
+    if (inside !== null) return { ...inside, path: `${name}${inside.path.startsWith('[') ? '' : '.'}${inside.path}` };
+  }
+  return null;
 }
 
-function searchEach(values: readonly unknown[], below: readonly string[], depth: number, names: ActedOn): Found | null {
+function searchEach(values: readonly unknown[], at: Place): Found | null {
   for (let i = 0; i < values.length; i++) {
-    const found = search(values[i], below, depth, names);
+    const found = search(values[i], at);
     if (found !== null) return { ...found, path: `[${i}]${found.path.startsWith('[') ? '' : '.'}${found.path}` };
   }
   return null;
