@@ -17,6 +17,9 @@ const ALONE = [
   'test/spine/{kill-nine,slow-readers,soak}.test.ts',
 ];
 
+/** Files that compare how long calls take with and without a crowd beside them. They run after the others, with a processor for each. */
+const MEASURED = ['test/fairness/**/*.test.ts'];
+
 /** Crowds and long hauls, whose everyday questions other files ask as well: for `npm run test:deep`. */
 const DEEP_ONLY = [
   'test/a2a/contract/across-versions.test.ts',
@@ -39,12 +42,14 @@ const DEEP_ONLY = [
 ];
 const exclude = ['**/node_modules/**', ...(deep ? [] : DEEP_ONLY)];
 
+const LAST = { maxWorkers: 2, sequence: { groupOrder: 1 } };
+
 export default defineConfig({
   test: {
     globalSetup: ['test/support/global-setup.ts'],
     pool: 'forks',
-    // Tests load the machine with real servers and real sockets: more workers than this only make them wait for each other.
-    maxWorkers: 2,
+    // A third of a test's time is waiting for a clock, a process or a disk: on two processors a third worker uses what two leave idle. The large counts of the deep run leave nothing.
+    maxWorkers: deep ? 2 : 3,
     // Long enough for a machine that does something else as well: what hangs fails late, what is slow does not.
     testTimeout: deep ? 3_600_000 : 120_000,
     hookTimeout: 180_000,
@@ -54,14 +59,20 @@ export default defineConfig({
     dangerouslyIgnoreUnhandledErrors: false,
     restoreMocks: true,
     unstubEnvs: true,
-    // AiMo's SDK imports its own files without their endings, as bundlers take it and Node does not.
-    server: { deps: { inline: [/\/@aimo\.network\//] } },
+    // Node loads the sources as it does in production. Vite's loader would turn each use of an import into a property that is looked up; nothing here needs its transforms or mocks.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     projects: [
-      { extends: true, test: { name: 'alone', include: ALONE, exclude } },
       {
         extends: true,
-        test: { name: 'shared', include: ['test/**/*.test.ts'], exclude: [...exclude, ...ALONE], isolate: false },
+        test: {
+          name: 'shared',
+          include: ['test/**/*.test.ts'],
+          exclude: [...exclude, ...ALONE, ...MEASURED],
+          isolate: false,
+        },
       },
+      { extends: true, test: { name: 'alone', include: ALONE, exclude, ...LAST } },
+      { extends: true, test: { name: 'measured', include: MEASURED, exclude, isolate: false, ...LAST } },
     ],
   },
 });

@@ -62,11 +62,20 @@ function ownTemporaryDirectory(): string {
   for (const folder of [tmpdir(), MEMORY].filter((each) => existsSync(each)))
     for (const name of readdirSync(folder)) {
       const pid = name.startsWith(PREFIX) ? Number.parseInt(name.slice(PREFIX.length), 10) : NaN;
-      if (pid > 0 && !isAlive(pid)) rmSync(join(folder, name), { recursive: true, force: true });
+      if (pid > 0 && !isAlive(pid)) removeIfPossible(join(folder, name));
     }
   const directory = mkdtempSync(join(tmpdir(), ownPrefix()));
   process.env['TMPDIR'] = directory;
   return directory;
+}
+
+/** What another user left, or a test that mounted a disk there, stays. */
+function removeIfPossible(directory: string): void {
+  try {
+    rmSync(directory, { recursive: true, force: true });
+  } catch (error) {
+    say(`${directory} is left of an aborted run and cannot be removed: ${(error as Error).message}`);
+  }
 }
 
 function isAlive(pid: number): boolean {

@@ -9,8 +9,9 @@ afterEach(() => scene.end());
 const PIECE = Buffer.alloc(16 * 1024, 'x');
 /** Windows and buffers of two hops and four processes in one. Without backpressure it would be all that is offered. */
 const HELD_MAX = 1024 * 1024;
-const OFFERED = 64 * 1024 * 1024;
-const STALLED = 500;
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
+const OFFERED = (DEEP ? 64 : 16) * 1024 * 1024;
+const STALLED = DEEP ? 500 : 200;
 const BUSY = 30;
 
 /** Writes until nobody takes any more, or all is written; resolves with the bytes that were taken. */

@@ -3,11 +3,13 @@ import { describe, expect, it, vi } from 'vitest';
 import { countLiveTasks } from '../../../src/tasks/create-tasks.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { completed, newTask, PRICE, tasksWorld } from './tasks-world.ts';
-import { countLooks, startWatch } from './watch-world.ts';
+import { countLooks, HANGS_MS, startWatch } from './watch-world.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const TASKS = DEEP ? 1_000 : 400;
+/** As many as there are connections, so that none waits for one. */
+const AT_ONCE = 10;
 /** A tick that took no more than a few tasks would need minutes. */
 const LOOKED_AT_MS_MAX = 30_000;
 
@@ -16,10 +18,10 @@ describe.each(ENGINES)('after a restart on %s', (engine) => {
     const { one, two, clock, lock, money, audited } = await tasksWorld(engine);
     // Of one busy offer half of them: it is not asked for all at once, and the others do not wait for it.
     const offerOf = (n: number) => (n % 2 === 0 ? 'offer-0' : `offer-${n % 20}`);
-    for (let from = 0; from < TASKS; from += 50) {
+    for (let from = 0; from < TASKS; from += AT_ONCE) {
       const begin = async (n: number) =>
         one.tasks.begin(newTask(`task-${n}`, { offerId: offerOf(n) }), await lock(`call-${n}`));
-      await Promise.all(Array.from({ length: 50 }, (_, index) => begin(from + index)));
+      await Promise.all(Array.from({ length: AT_ONCE }, (_, index) => begin(from + index)));
     }
     expect(await countLiveTasks(two.database)).toBe(TASKS);
     // The gateway that began them is gone; they have all been due for long.
@@ -31,7 +33,7 @@ describe.each(ENGINES)('after a restart on %s', (engine) => {
     expect(performance.now() - started).toBeLessThan(atThisLoad(LOOKED_AT_MS_MAX));
     expect(looks.most).toEqual({ all: expect.any(Number), offer: 4, task: 1 });
     expect(looks.most.all).toBeLessThanOrEqual(16);
-    await vi.waitFor(() => expect(two.concluded).toHaveLength(TASKS), { timeout: 20_000 });
+    await vi.waitFor(() => expect(two.concluded).toHaveLength(TASKS), { timeout: HANGS_MS });
     expect(new Set(two.concluded.map(({ call }) => call.callId)).size).toBe(TASKS);
     expect(await countLiveTasks(two.database)).toBe(0);
     expect((await money()).slice(0, 2)).toEqual([1_000_000n - BigInt(TASKS) * PRICE, 0n]);

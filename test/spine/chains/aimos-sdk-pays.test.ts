@@ -1,12 +1,10 @@
-import { AimoClient } from '@aimo.network/client';
-import { EvmClientSigner } from '@aimo.network/evm';
-import { SvmClientSigner } from '@aimo.network/svm';
 import { createKeyPairSignerFromBytes } from '@solana/kit';
 import { toHex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { ask, events, modelBlock } from '../../support/spine.ts';
 import { DOMAIN, evmWallet, solanaWallet } from '../../support/wallets.ts';
+import { AimoClient, EvmClientSigner, SvmClientSigner } from './support/aimos-sdk.ts';
 import { type ChainsSpine, LEAST, startChainsSpine } from './support/chains-spine.ts';
 
 // AiMo's own SDK as it is published. It signs in for every request, and pays the 402 that it gets.
