@@ -5,7 +5,14 @@ import { createCardKey, type CardKey } from '#auth';
 import { createSessionStore } from '#tasks';
 import { createA2a, createCardOrigin, type A2a } from '#a2a';
 import { createMcp, oldTransport, type Mcp } from '#mcp';
-import { chatRoutes, createModelSpeaker, createSealedThinking, messagesRoutes } from '#openai';
+import {
+  chatRoutes,
+  createModelSpeaker,
+  createSealedThinking,
+  embeddingsRoutes,
+  messagesRoutes,
+  responsesRoutes,
+} from '#openai';
 import { imageRoutes } from '#media';
 import { createFetchInput } from './fetch-input.ts';
 import { rpcRoutes } from '#rpc';
@@ -134,7 +141,9 @@ async function mountDoors(doors: Doors, mcp: Mcp, a2a: A2a): Promise<void> {
   const chat = { pipeline, idempotency, payments, config, speakers, toolLoop, now, onError, ...keepAlive };
   const thinking = createSealedThinking(doors.identity.secret('thinking of models'));
   await server.register(chatRoutes(chat), { prefix });
+  await server.register(embeddingsRoutes(chat), { prefix });
   await server.register(messagesRoutes({ ...chat, thinking, limiter: doors.limiter }), { prefix });
+  await server.register(responsesRoutes({ ...chat, thinking }), { prefix });
   await server.register(
     imageRoutes({ pipeline, idempotency, payments, config, fetchInput: createFetchInput(config.mode), onError }),
     { prefix },

@@ -103,6 +103,15 @@ function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly Servi
         apiKey: null,
       }),
     ),
+    localModel({
+      name: 'demo/compass',
+      displayName: 'Demo: Compass',
+      providerName: 'Demo',
+      rates: parseRates({ prompt: '0.02', completion: '0' }),
+      facts: { upstreamModel: 'demo/compass', contextLength: 8192, outputModalities: ['embeddings'] },
+      url,
+      apiKey: null,
+    }),
     {
       service: {
         primitive: 'image',

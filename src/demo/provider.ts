@@ -11,11 +11,15 @@ import { croupierCard } from './croupier-card.ts';
 import { complete, deltaOf, messageOf, usageOf } from './completion.ts';
 import { paintImages } from './easel.ts';
 import { retouchImages } from './retouch.ts';
+import { embed } from './embedder.ts';
 import { parseChatRequest, RequestError, type ChatRequest } from './request.ts';
 import type { Toolbox } from './toolbox.ts';
 
 /** The demo's models: `echo` says what you say, `sage` answers a few things by rule. */
 const DEMO_MODELS = ['demo/echo', 'demo/sage'] as const;
+
+/** Makes embeddings. */
+const EMBEDDER = 'demo/compass';
 
 export interface DemoProvider {
   /** Base URL up to and with `/v1`. */
@@ -47,8 +51,8 @@ const MCP_PATH = '/mcp';
 const AGENT_PATH = '/croupier';
 
 /**
- * Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, the list of models, images, an
- * MCP server, an A2A agent, and a health check.
+ * Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, embeddings, the list of models,
+ * images, an MCP server, an A2A agent, and a health check.
  */
 export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoProvider> {
   const around = { now: options.now ?? Date.now, roll: options.roll ?? ((sides: number) => randomInt(1, sides + 1)) };
@@ -90,13 +94,19 @@ async function handle(request: IncomingMessage, response: ServerResponse, paceMs
   if (route === 'GET /v1/models') {
     return sendJson(response, 200, {
       object: 'list',
-      data: DEMO_MODELS.map((id) => ({ id, object: 'model', created: 1_760_000_000, owned_by: 'tollgate-demo' })),
+      data: [...DEMO_MODELS, EMBEDDER].map((id) => ({
+        id,
+        object: 'model',
+        created: 1_760_000_000,
+        owned_by: 'tollgate-demo',
+      })),
     });
   }
   if (route === 'POST /v1/images/generations')
     return sendJson(response, 200, paintImages(await readJson(request), Math.floor(Date.now() / 1000)));
   if (route === 'POST /v1/images/edits')
     return sendJson(response, 200, await retouchImages(await readForm(request), Math.floor(Date.now() / 1000)));
+  if (route === 'POST /v1/embeddings') return sendJson(response, 200, embed(await readJson(request)));
   if (route !== 'POST /v1/chat/completions')
     return sendError(response, 404, 'not_found', `There is no ${route} here.`, null);
   const chat = parseChatRequest(await readJson(request));

@@ -135,7 +135,7 @@ describe('tollgate start', () => {
     const { data } = (await (await fetch(`${(await dev()).base_url}/api/v1/models`)).json()) as {
       data: { id: string }[];
     };
-    expect(data.map(({ id }) => id).sort()).toEqual(['demo/echo', 'demo/sage', 'mine/one']);
+    expect(data.map(({ id }) => id).sort()).toEqual(['demo/compass', 'demo/echo', 'demo/sage', 'mine/one']);
     expect(gateway.output()).not.toContain('the-key-of-mine');
   });
 

@@ -12,11 +12,13 @@ const PAGES = [
   'README.md',
   'docs/a2a.md',
   'docs/configuration.md',
+  'docs/embeddings.md',
   'docs/image-calls.md',
   'docs/json-rpc.md',
   'docs/mcp.md',
   'docs/messages.md',
   'docs/providers.md',
+  'docs/responses.md',
   'docs/sign-in.md',
 ];
 

@@ -95,6 +95,29 @@ function messagesDoor(name: string, primitive: PeerDoor['primitive'], model: str
   };
 }
 
+/** OpenAI's Responses API, to whatever answers to the name. */
+function responsesDoor(name: string, primitive: PeerDoor['primitive'], model: string): PeerDoor {
+  return {
+    name,
+    primitive,
+    async call(call) {
+      const content = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
+      const { response, raw, json } = await post(
+        call,
+        '/api/v1/responses',
+        { model, input: content, ...(primitive === 'model' ? { max_output_tokens: 5_000 } : {}) },
+        { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
+      );
+      const id = response.headers.get('x-generation-id');
+      if (response.status !== 200)
+        return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
+      const { output } = json as unknown as { output: { content: { text: string }[] }[] };
+      const said = output.flatMap((item) => item.content.map(({ text }) => text)).join('');
+      return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said, raw };
+    },
+  };
+}
+
 /** Five images at most, of which the provider makes as many as it is told to. */
 const imagesOf = (text: string) => ({ model: PEER, prompt: text, n: 5 });
 
@@ -298,6 +321,9 @@ export const DOORS: readonly PeerDoor[] = [
   chatDoor('an agent as a chat model', 'agent', `a2a/${PEER}`),
   chatDoor('a tool as a chat model', 'tool', `mcp/${PEER}/do`),
   messagesDoor('messages', 'model', PEER),
+  responsesDoor('responses', 'model', PEER),
+  responsesDoor('an agent as a model of responses', 'agent', `a2a/${PEER}`),
+  responsesDoor('a tool as a model of responses', 'tool', `mcp/${PEER}/do`),
   messagesDoor('an agent as a model of messages', 'agent', `a2a/${PEER}`),
   messagesDoor('a tool as a model of messages', 'tool', `mcp/${PEER}/do`),
   mcpDoor('a model as an MCP tool', 'model', `/mcp/model/${PEER}`, 'chat', (text) => ({

@@ -73,10 +73,6 @@ test.each([
     '/register',
     /^This gateway registers no OAuth clients\. Give the client an API key, as the header "Authorization: Bearer <key>"$/,
   ],
-  [
-    '/api/v1/responses',
-    /^No such endpoint: POST \/api\/v1\/responses\. This gateway answers chat at POST \/api\/v1\/chat\/completions\. See \/docs$/,
-  ],
   ['/api/v1/completions', /answers chat at POST \/api\/v1\/chat\/completions/],
   ['/api/v1/modles', /^No such endpoint: POST \/api\/v1\/modles\. See \/docs$/],
 ])('the words of a 404 say what to do, for what clients ask by themselves: POST %s', async (path, words) => {

@@ -8,7 +8,7 @@ import { defineBlock } from './block.ts';
 import { COMPLETION_PRICE, INPUT_IMAGE_PRICE, optionalPrice, price, PROMPT_PRICE } from './price-option.ts';
 import { perUnit, rates } from './rates.ts';
 
-const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embedding'];
+const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding'];
 const TOKENS_MAX = 100_000_000;
 const FIELDS_MAX = 64;
 const FIELD = /^[A-Za-z_][\w.-]{0,63}$/;

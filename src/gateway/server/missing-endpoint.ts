@@ -1,6 +1,6 @@
 const NO_OAUTH =
   'This gateway registers no OAuth clients. Give the client an API key, as the header "Authorization: Bearer <key>"';
-const OTHER_CHAT = /^\/api\/v1\/(?:responses|completions)$/;
+const OTHER_CHAT = /^\/api\/v1\/completions$/;
 
 /**
  * The words of a 404 for an address that does not exist. `path` is without its query. Clients show them to people

@@ -4,6 +4,7 @@ import type { Offer } from '#gateway';
 import type { ChatBody } from '../request/chat-schema.ts';
 import type { UnseenTokens } from '../reply/chat-usage.ts';
 import { promptTokensMax, type PromptSize } from '../request/prompt-size.ts';
+import { isEmbedder } from '../embeddings/is-embedder.ts';
 import { takenCap } from './taken-cap.ts';
 import { tokensOf } from './tokens-of.ts';
 
@@ -71,7 +72,11 @@ function contextLeft(size: PromptSize, contextLength: number): number {
 
 /** Throws GatewayError `unprocessable` when this model cannot do what the request asks for. */
 export function checkFits(size: PromptSize, offer: Offer): void {
-  const { inputModalities } = offer.model!;
+  const { inputModalities, outputModalities } = offer.model!;
+  if (outputModalities[0] !== 'text' && isEmbedder(offer.model!))
+    throw new GatewayError('unprocessable', `${offer.service} makes embeddings: ask it at /embeddings`, {
+      param: 'model',
+    });
   const { images, audio, video } = size;
   if (images === 0 && !audio && !video) return;
   const missing = Object.entries({ image: images > 0, audio, video }).find(

@@ -13,7 +13,7 @@ import { addCountRoute } from './count-tokens.ts';
 import { messageAnswerSchema } from './message-answer-schema.ts';
 import { createMessageVoice } from './message-voice.ts';
 import { type MessagesBody, messagesSchema } from './messages-schema.ts';
-import { serviceAtAddress } from '../translated/mcp-address.ts';
+import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
 import { toChatBody } from './to-chat-body.ts';
 
 export interface MessagesDeps extends ChatDeps {
@@ -91,8 +91,6 @@ function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody
 const SESSION_MAX = 256;
 const sessionIn = (header: string | string[] | undefined): string | null =>
   typeof header === 'string' && header !== '' && header.length <= SESSION_MAX ? header : null;
-
-const hostOfUrl = (url: string | null | undefined): string | null => (url ? (URL.parse(url)?.host ?? null) : null);
 
 /** Clients that ask for no thinking read the first block as the answer. */
 function shownAs(thinking: MessagesBody['thinking']): 'shown' | 'sealed' | 'off' {

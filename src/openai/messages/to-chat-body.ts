@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { type ChatBody, type ChatMessage, REASONING_IF_LISTED } from '../request/chat-schema.ts';
+import { type ChatBody, REASONING_IF_LISTED } from '../request/chat-schema.ts';
+import { inOneText } from '../translated/chat-turns.ts';
 import type { Json, MessagesBody } from './messages-schema.ts';
 import { invalid, wordsOfBlock } from './text-of-block.ts';
 import { toChatTools, type ToolOptions } from './tools.ts';
@@ -68,13 +69,6 @@ function systemOf(system: MessagesBody['system']): string {
     .map(wordsOfBlock)
     .filter((text) => text !== '' && !text.startsWith(BILLING_LINE))
     .join('\n\n');
-}
-
-/** Texts alone as one text, since many servers take no parts. */
-function inOneText(message: ChatMessage): ChatMessage {
-  const { content } = message;
-  if (!Array.isArray(content) || content.some((part) => part.type !== 'text')) return message;
-  return { ...message, content: content.map(({ text }) => text).join('\n\n') };
 }
 
 function addTools(body: ChatBody, asked: MessagesBody, options: ChatBodyOptions, dropped: string[]): void {

@@ -1,4 +1,5 @@
 import type { ChatMessage, ContentPart } from '../request/chat-schema.ts';
+import { addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
 import type { ToolNames } from '../translated/tool-names.ts';
 import type { Block, Json, MessagesBody } from './messages-schema.ts';
 import { invalid, partOfSource, wordsOfBlock } from './text-of-block.ts';
@@ -9,13 +10,9 @@ export interface TurnOptions {
   readonly thought: (shown: string, signature: string) => string | null;
 }
 
-/** Between two texts that become one. */
-const GAP = '\n\n';
-
 /**
  * The turns of a conversation as chat messages. Turns of one role that follow each other become one. Results of tools
- * come directly after their calls. A system message in the middle becomes text of the user's side, after such results:
- * many chat models take no second system message, and one at the top would change the beginning of every prompt.
+ * come directly after their calls. A system message in the middle becomes text of the user's side, after such results.
  */
 export function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, options: TurnOptions): ChatMessage[] {
   const chat: ChatMessage[] = [];
@@ -23,7 +20,7 @@ export function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, opt
   messages.forEach(({ role, content }, index) => {
     const at = `messages[${index}].content`;
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
-    if (role === 'system') reminders.push(...reminderOf(blocks));
+    if (role === 'system') reminders.push(...reminderOf(blocks.map(wordsOfBlock).join(GAP)));
     else if (role === 'assistant') {
       // What was said to the model before its answer stays before it, unless the answer goes on with a call's result.
       addUser(chat, reminders);
@@ -36,24 +33,6 @@ export function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, opt
   });
   addUser(chat, reminders);
   return chat;
-}
-
-function reminderOf(blocks: readonly Block[]): ContentPart[] {
-  const text = blocks.map(wordsOfBlock).join(GAP);
-  return text === '' ? [] : [{ type: 'text', text: `<system-reminder>\n${text}\n</system-reminder>` }];
-}
-
-function addUser(chat: ChatMessage[], parts: readonly ContentPart[]): void {
-  if (parts.length === 0) return;
-  const last = chat.at(-1);
-  if (last?.role === 'user') (last.content as ContentPart[]).push(...parts);
-  else chat.push({ role: 'user', content: [...parts] });
-}
-
-/** Results that come in two turns stand together, directly after their calls. */
-function addResult(chat: ChatMessage[], result: ChatMessage): void {
-  const parted = chat.at(-1)?.role === 'user' && chat.at(-2)?.role === 'tool';
-  chat.splice(parted ? -1 : chat.length, 0, result);
 }
 
 /** The parts of a user's turn. Its results of tools are added to `chat`. */

@@ -9,3 +9,7 @@ export function serviceAtAddress(hosts: readonly (string | null)[]): (url: strin
     return service === undefined ? null : decodeURI(service);
   };
 }
+
+/** The host of the gateway's own address; null without one. */
+export const hostOfUrl = (url: string | null | undefined): string | null =>
+  url ? (URL.parse(url)?.host ?? null) : null;

@@ -74,9 +74,11 @@ export interface ChatWire<B> {
   readonly nameOf: (chatField: string) => string;
   /** Throws GatewayError. */
   translate(body: B, context: TranslationContext): Translation;
+  /** `headers`: those of the request. */
   toError(
     error: GatewayError,
     requestId: string,
+    headers: IncomingHttpHeaders,
   ): { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: unknown };
 }
 
@@ -164,7 +166,7 @@ export function addTranslatedDoor<B>(
         client.end(bytes);
       },
       refuse: async (refusal) => {
-        throw await refused(refusal, wire.noun, body.model, publicAddress(request, config.publicUrl ?? null));
+        throw await refusedWithTerms(refusal, wire.noun, body.model, publicAddress(request, config.publicUrl ?? null));
       },
     };
   }
@@ -205,7 +207,7 @@ export const answerError =
   ({ onError }: Pick<ChatDeps, 'onError'>, { toError }: Pick<ChatWire<never>, 'toError'>) =>
   (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
     const known = toGatewayError(error);
-    const { status, headers, body } = toError(known, request.id);
+    const { status, headers, body } = toError(known, request.id, request.headers);
     if (status >= 500 && known.code !== 'provider_unavailable' && known.code !== 'no_provider_healthy')
       onError(known.code === 'internal' ? error : (known.cause ?? known), request);
     void reply.code(status).headers(headers).send(body);
@@ -272,7 +274,7 @@ function createRead<B>(deps: ChatDeps, wire: ChatWire<B>) {
 }
 
 /** The error of a request that was refused for want of money: with terms where it can be paid. */
-async function refused(
+export async function refusedWithTerms(
   { error, payable, amount, terms }: Refusal,
   noun: string,
   model: string,

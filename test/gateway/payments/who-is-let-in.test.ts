@@ -33,7 +33,9 @@ const PUBLIC: readonly RegExp[] = [
 /** Where calls are made, or money is brought: for those who pay. */
 const PAID: readonly string[] = [
   'POST /api/v1/chat/completions',
+  'POST /api/v1/embeddings',
   'POST /api/v1/messages',
+  'POST /api/v1/responses',
   'POST /api/v1/image/generate',
   'POST /api/v1/images/generations',
   'POST /api/v1/image/edit',

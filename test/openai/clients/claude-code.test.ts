@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { agentBlock, startAgent, type Agent } from '../../support/a2a-agent/index.ts';
 import { createKeeper } from '../../support/server-process.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { installStranger } from '../../support/stranger.ts';
@@ -20,14 +21,17 @@ const MODEL = 'acme/coder';
 const INSTALL_MS = 300_000;
 const RUN_MS = 120_000;
 let upstream: TranscriptUpstream;
+const AGENT = 'fixture/agent';
+let agent: Agent;
 let spine: Spine;
 let folder: string;
 beforeAll(async () => {
   folder = installStranger('claude-code');
   upstream = await startTranscripts();
-  spine = await startSpine({
-    toml: UNHURRIED + modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url, contextLength: 200_000 }),
-  });
+  agent = await startAgent({ version: 'both' });
+  const block = modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url, contextLength: 200_000 });
+  const offer = agentBlock({ name: AGENT, endpoint: agent.url, pricing: 'per_call = 0.003' });
+  spine = await startSpine({ toml: UNHURRIED + block + offer });
 }, INSTALL_MS);
 afterAll(async () => {
   try {
@@ -35,6 +39,7 @@ afterAll(async () => {
   } finally {
     await spine.stop();
     await upstream.stop();
+    await agent.close();
   }
 });
 
@@ -82,7 +87,7 @@ async function claude(prompt: string, { key = spine.key, model = MODEL } = {}): 
   }
 }
 
-/** What a tool said last, in a chat request. */
+/** The last result of a tool in a chat request. */
 const lastResult = ({ messages }: Record<string, unknown>): string | undefined =>
   (messages as { role: string; content: string }[]).findLast(({ role }) => role === 'tool')?.content;
 
@@ -169,6 +174,20 @@ test(
     const { said } = await claude('Hi', { key });
     expect(said).toMatch(/402 .*Insufficient balance/s);
     expect(upstream.asked.length).toBe(before);
+  },
+  RUN_MS,
+);
+
+test(
+  'talks to an agent as its model, and each answer is billed as one of the agent',
+  async () => {
+    const before = await spine.balance();
+    const { code, said } = await claude('Good morning', { model: `a2a/${AGENT}` });
+    expect(code, said).toBe(0);
+    // The agent says what it was asked, which Claude Code puts reminders of its own before.
+    expect(said).toContain('system-reminder');
+    await spine.quiet();
+    expect(before.available - (await spine.balance()).available).toBe(3_000n);
   },
   RUN_MS,
 );

@@ -1,51 +1,37 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createChatStreamReader } from '../../../src/openai/stream/chat-stream-reader.ts';
 import { createMessageVoice } from '../../../src/openai/messages/message-voice.ts';
-import { createChatPieces } from '../../../src/openai/translated/chat-pieces.ts';
 import { createSealedThinking } from '../../../src/openai/translated/sealed-thinking.ts';
 import { createToolNames } from '../../../src/openai/translated/tool-names.ts';
-import type { ChatTail } from '../../../src/openai/reply/chat-end.ts';
-import { CONTEXT } from '../support/replies.ts';
-import { call, chunk, eventsOf, usage } from '../translated/support/transcript-upstream.ts';
+import {
+  cutAt,
+  deltas,
+  GOLDEN,
+  lengths,
+  sayingOf,
+  transcriptOf,
+  translated,
+} from '../translated/support/transcripts.ts';
 
 // Transcripts of chat streams as the events of a message, wherever the network cuts them.
 
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 1_000;
 const seals = createSealedThinking(Buffer.alloc(32, 7));
-const newVoice = () =>
-  createMessageVoice({
-    id: 'msg_1',
-    model: 'acme/small',
-    promptTokens: () => 3,
-    names: createToolNames(),
-    stopSequences: [],
-    thinking: 'shown',
-    seals,
-    thinkingOf: { account: 'a', model: 'm' },
-    requestId: 'r',
-  });
-
-/** The events of a message for these reads of a provider's stream. */
-function translated(reads: readonly Buffer[]): string {
-  const reader = createChatStreamReader(CONTEXT);
-  const voice = newVoice();
-  const pieces = createChatPieces();
-  reader.head(200, { 'content-type': 'text/event-stream' });
-  voice.begin();
-  let out = voice.take();
-  for (const read of reads) {
-    const bytes = reader.data([read]);
-    if (bytes === null) continue;
-    pieces.read(bytes, voice);
-    out += voice.take();
-  }
-  const { before, body, usage: used } = reader.end().tail as ChatTail;
-  if (before !== null) pieces.read(before, voice);
-  const end = pieces.read(Buffer.from(`data: ${JSON.stringify({ ...body, usage: { ...used, cost: 1 } })}\n\n`), voice);
-  voice.end(end!);
-  return out + voice.take();
-}
+const eventsFor = (reads: readonly Buffer[]) =>
+  translated(
+    createMessageVoice({
+      id: 'msg_1',
+      model: 'acme/small',
+      promptTokens: () => 3,
+      names: createToolNames(),
+      stopSequences: [],
+      thinking: 'shown',
+      seals,
+      thinkingOf: { account: 'a', model: 'm' },
+      requestId: 'r',
+    }),
+    reads,
+  );
 
 interface Event {
   readonly type: string;
@@ -91,75 +77,26 @@ function blocksOf(events: string): readonly Joined[] {
   return blocks;
 }
 
-const text = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 12 }),
-  fc.constantFrom('"', '\\', '\n\n', 'data: {', '","x":"', '🌍', '\u2028', '\u0000'),
-);
-type Said = { readonly thinking?: string; readonly text?: string; readonly call?: number; readonly args?: string };
-const said: fc.Arbitrary<Said> = fc.oneof(
-  text.map((one) => ({ text: one })),
-  text.map((one) => ({ text: one })),
-  text.map((one) => ({ thinking: one })),
-  fc.record({ call: fc.nat({ max: 2 }), args: text }),
-);
-const wellFormed = (value: string) => value.toWellFormed();
-
-function transcriptOf(steps: readonly Said[]): string {
-  const opened = new Set<number>();
-  const chunks = steps.flatMap((step) => {
-    if (step.text !== undefined) return [chunk({ content: wellFormed(step.text) })];
-    if (step.thinking !== undefined) return [chunk({ reasoning_content: wellFormed(step.thinking) })];
-    const index = step.call!;
-    const first = !opened.has(index);
-    opened.add(index);
-    return [call(index, { ...(first ? { id: `id${index}`, name: 'f' } : {}), args: wellFormed(step.args!) })];
-  });
-  return eventsOf([chunk({ role: 'assistant', content: '' }), ...chunks, chunk({}, 'stop'), usage()]);
-}
-
 test('what is said comes whole and in blocks that follow each other, wherever it is cut', () => {
   fc.assert(
-    fc.property(fc.array(said, { maxLength: 12 }), fc.array(fc.nat({ max: 400 }), { maxLength: 12 }), (steps, cuts) => {
-      const bytes = Buffer.from(transcriptOf(steps));
-      const reads: Buffer[] = [];
-      let at = 0;
-      for (const length of cuts) {
-        reads.push(bytes.subarray(at, at + length));
-        at = Math.min(bytes.length, at + length);
-      }
-      reads.push(bytes.subarray(at));
-      const whole = blocksOf(translated([bytes]));
-      const cut = blocksOf(translated(reads));
-      expect(cut).toEqual(whole);
+    fc.property(deltas, lengths, (steps, cuts) => {
+      const bytes = transcriptOf(steps);
+      const whole = blocksOf(eventsFor([bytes]));
+      expect(blocksOf(eventsFor(cutAt(bytes, cuts)))).toEqual(whole);
       const all = (type: string) =>
         whole
           .filter((block) => block.type === type)
           .map((block) => block.text)
           .join('');
-      const of = (pick: (step: Said) => string | undefined) =>
-        steps.map((step) => wellFormed(pick(step) ?? '')).join('');
-      expect(all('text')).toBe(of((step) => step.text));
-      expect(all('thinking')).toBe(of((step) => step.thinking));
+      expect(all('text')).toBe(sayingOf(steps, (step) => step.text));
+      expect(all('thinking')).toBe(sayingOf(steps, (step) => step.thinking));
     }),
     { numRuns: RUNS },
   );
 });
 
-const GOLDEN = eventsOf([
-  chunk({ role: 'assistant', content: '' }),
-  chunk({ reasoning_content: 'Hm, ' }),
-  chunk({ reasoning_content: 'well.' }),
-  ...['I ', 'say "x" 🌍', ' and \\ more'].map((content) => chunk({ content })),
-  call(0, { id: 'a', name: 'f', args: '{"q"' }),
-  call(0, { args: ':1}' }),
-  call(1, { id: 'b', name: 'g', args: '{}' }),
-  chunk({}, 'tool_calls'),
-  usage(),
-]);
-
 test('a transcript is the same message after a cut at every byte', () => {
-  const bytes = Buffer.from(GOLDEN);
-  const whole = translated([bytes]);
+  const whole = eventsFor([GOLDEN]);
   expect(whole.replaceAll(/tg1\.[\w-]+/g, 'tg1.…')).toMatchInlineSnapshot(`
     "event: message_start
     data: {"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"acme/small","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":3,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":1}}}
@@ -226,6 +163,6 @@ test('a transcript is the same message after a cut at every byte', () => {
 
     "
   `);
-  for (let at = 1; at < bytes.length; at++)
-    expect(blocksOf(translated([bytes.subarray(0, at), bytes.subarray(at)]))).toEqual(blocksOf(whole));
+  for (let at = 1; at < GOLDEN.length; at++)
+    expect(blocksOf(eventsFor([GOLDEN.subarray(0, at), GOLDEN.subarray(at)]))).toEqual(blocksOf(whole));
 });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What a chat service answers: the text of a stream, or a JSON body. */
+/** The answer of a chat service: the chunks of a stream, or a JSON body. */
 export interface Transcript {
   readonly status?: number;
   /** Chunks of a stream, each as the object of its event; `[DONE]` follows them. */
@@ -18,7 +18,7 @@ export interface TranscriptUpstream {
   readonly url: string;
   /** Bodies of the requests, in order of arrival. */
   readonly asked: Record<string, unknown>[];
-  /** Who answers from now on. */
+  /** Answers every request from now on. */
   answer: (body: Record<string, unknown>) => Transcript;
   stop(): Promise<void>;
 }

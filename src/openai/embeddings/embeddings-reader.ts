@@ -1,0 +1,146 @@
+import {
+  checkHead,
+  contentTypeOf,
+  failedByItsOwnWords,
+  malformed,
+  retryAfterOf,
+  toFailure,
+  tooLarge,
+} from '#wire/replies';
+import type { ProviderFlag, ReplyReader } from '#gateway';
+import { tokensOf } from '../caps/tokens-of.ts';
+import type { InputSize } from './input-size.ts';
+
+/** A reply whose settlement is known is written from this. */
+export interface EmbeddingsTail {
+  readonly bytes: Buffer;
+  /** Places of the members that the gateway writes anew, in their order. */
+  readonly members: readonly Member[];
+  /** The `usage` for the client, without its cost. */
+  readonly usage: Readonly<Record<string, unknown>>;
+}
+
+/** The value of a member at the top of the reply. */
+interface Member {
+  readonly name: 'usage' | 'model';
+  readonly start: number;
+  readonly end: number;
+}
+
+interface ReaderContext {
+  readonly size: InputSize;
+  /** Tokens that were locked. */
+  readonly tokensMax: number;
+  readonly replyBytesMax: number;
+}
+
+/** The members beside the embeddings stand before or behind them, in as many bytes. */
+const EDGE_BYTES = 4096;
+const USAGE = /"usage"\s*:\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})/g;
+const MODEL = /"model"\s*:\s*("(?:[^"\\]|\\.)*")/g;
+
+/**
+ * Reads a reply with embeddings. They pass as they came: only the edges of the reply are looked at, for its usage and
+ * the name of its model. A parsed reply of thousands of embeddings would hold up every stream of the process.
+ */
+export function createEmbeddingsReader({ size, tokensMax, replyBytesMax }: ReaderContext): ReplyReader {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  let retryAfterS: number | undefined;
+  return {
+    head(status, headers) {
+      retryAfterS = retryAfterOf(headers['retry-after']);
+      checkHead(status, headers);
+      if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
+        throw malformed('it streamed a reply that was asked for in one piece');
+    },
+    failure: (status, body) => toFailure(status, body, retryAfterS),
+    data(arrived) {
+      for (const chunk of arrived) length += chunk.byteLength;
+      chunks.push(...arrived);
+      if (length > replyBytesMax) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
+      return null;
+    },
+    get kept() {
+      return length;
+    },
+    end() {
+      const bytes = Buffer.concat(chunks);
+      checkReply(bytes);
+      const members = membersOf(bytes);
+      const place = members.find(({ name }) => name === 'usage');
+      const claim = place === undefined ? null : parsed(bytes.toString('utf8', place.start, place.end));
+      const { prompt, flags } = billedTokens(claim, size, tokensMax);
+      const shown = { ...claim, prompt_tokens: prompt, total_tokens: prompt };
+      const estimated = flags.includes('usage_missing');
+      return {
+        usage: { prompt: BigInt(prompt) },
+        outcome: 'complete',
+        estimated,
+        finishReason: 'stop',
+        flags,
+        tail: { bytes, members, usage: estimated ? { ...shown, estimated } : shown } satisfies EmbeddingsTail,
+      };
+    },
+    // An embedding that is not whole is of no use.
+    cut: ({ reason }) => ({
+      usage: null,
+      outcome: 'free',
+      estimated: false,
+      finishReason: reason,
+      flags: [],
+      tail: null,
+    }),
+  };
+}
+
+/** Throws UpstreamFailure for what is no list of embeddings. */
+function checkReply(bytes: Buffer): void {
+  const text = (start: number, end: number) => bytes.toString('latin1', start, end).trim();
+  if (!text(0, EDGE_BYTES).startsWith('{') || !text(bytes.length - 64, bytes.length).endsWith('}'))
+    throw malformed('its reply is no JSON object');
+  if (bytes.length <= EDGE_BYTES) {
+    const reply = parsed(bytes.toString());
+    if (reply === null) throw malformed('its reply is not valid JSON');
+    if (reply['error']) throw failedByItsOwnWords(reply['error']);
+    if (!Array.isArray(reply['data'])) throw malformed('its reply has no data');
+  } else if (!/"data"\s*:\s*\[/.test(text(0, EDGE_BYTES))) throw malformed('its reply has no data');
+}
+
+function parsed(text: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}
+
+function membersOf(bytes: Buffer): readonly Member[] {
+  const tailAt = Math.max(0, bytes.length - EDGE_BYTES);
+  const find = (name: Member['name'], pattern: RegExp): Member[] => {
+    for (const from of tailAt === 0 ? [0] : [tailAt, 0]) {
+      // A character for each byte, so that places in the text are places in the bytes.
+      const found = [...bytes.toString('latin1', from, from + EDGE_BYTES).matchAll(pattern)].at(-1);
+      if (found === undefined) continue;
+      const end = from + found.index + found[0].length;
+      return [{ name, start: end - found[1]!.length, end }];
+    }
+    return [];
+  };
+  return [...find('usage', USAGE), ...find('model', MODEL)].toSorted((one, other) => one.start - other.start);
+}
+
+/** The claim, at most what was locked. Without one the tokens are counted, or measured by bytes. */
+function billedTokens(
+  claim: Readonly<Record<string, unknown>> | null,
+  { each, counted }: InputSize,
+  tokensMax: number,
+): { readonly prompt: number; readonly flags: readonly ProviderFlag[] } {
+  const { prompt_tokens: prompt, total_tokens: total } = claim ?? {};
+  const claimed = prompt ?? total;
+  if (typeof claimed === 'number' && Number.isSafeInteger(claimed) && claimed >= 0)
+    return claimed > tokensMax ? { prompt: tokensMax, flags: ['usage_implausible'] } : { prompt: claimed, flags: [] };
+  const sum = each.reduce((all, one) => all + one, 0);
+  return { prompt: Math.min(counted ? sum : tokensOf(sum), tokensMax), flags: ['usage_missing'] };
+}

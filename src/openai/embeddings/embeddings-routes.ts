@@ -1,0 +1,133 @@
+import { hash } from 'node:crypto';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { createHttpSink } from '#wire';
+import { Departure } from '#billing/amounts';
+import {
+  type Admission,
+  type Asked,
+  createServe,
+  keyedRequest,
+  NO_PAYMENTS,
+  openCall,
+  type OpenedCall,
+  paidCaller,
+  paidSink,
+  parseIdempotencyKey,
+  publicAddress,
+  rateHeaders,
+  readPayment,
+  recordReply,
+  requestKey,
+  tellPayment,
+} from '#gateway';
+import { requireAdmission } from '#auth';
+import type { ChatDeps } from '../chat-routes.ts';
+import { createReadBody, refusedWithTerms, takeBytes } from '../translated/translated-door.ts';
+import { checkInput, embeddingsAnswerSchema, type EmbeddingsBody, embeddingsSchema } from './embeddings-schema.ts';
+import { embeddingsToCall } from './embeddings-to-call.ts';
+import { writeEmbeddings } from './write-embeddings.ts';
+
+const PATH = '/embeddings';
+const EMPTY = Buffer.alloc(0);
+
+/** `POST /embeddings`. Register it under `/api/v1`. */
+export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
+  const { pipeline, payments = NO_PAYMENTS, config } = deps;
+  const { limits, upstream, billing } = config;
+  const readBody = createReadBody<EmbeddingsBody>(limits, embeddingsSchema);
+  const serve = createServe({ idempotency: deps.idempotency, payments });
+
+  /** A request as it was read and checked. Rejects with GatewayError. */
+  async function read({ body: bytes = EMPTY, headers }: FastifyRequest<{ Body: Buffer | undefined }>, by: Admission) {
+    const body = await readBody(bytes, headers);
+    checkInput(body);
+    const own = headers['idempotency-key'];
+    const ownKey = own === undefined ? null : parseIdempotencyKey(own);
+    const bodyHash = () => hash('sha256', `${PATH} ${hash('sha256', bytes)}`);
+    const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
+    const caller = payment === null ? by.caller : await paidCaller(payments, by.caller, payment);
+    return { body, caller, payment, key: requestKey(caller, payment, ownKey), bodyHash };
+  }
+
+  function asked(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { rate }: Admission,
+    { body, caller, payment, key, bodyHash }: Awaited<ReturnType<typeof read>>,
+  ): Asked<OpenedCall> {
+    const gone = new Departure();
+    const client = createHttpSink(
+      reply,
+      limits.clientStallMs,
+      () => gone.abort(),
+      () => rateHeaders(rate),
+    );
+    const onError = (error: unknown) => deps.onError(error, request);
+    const { request: call, dropped } = embeddingsToCall(body, {
+      caller,
+      payment,
+      requestId: request.id,
+      headers: request.headers,
+      replyBytesMax: upstream.replyBytesMax,
+      receipts: billing.receipts,
+    });
+    return {
+      caller,
+      repeats: key === null ? null : { key, bodyHash: bodyHash() },
+      gone,
+      open: (callId, left) => openCall(pipeline, call, callId, left),
+      async write(opened, kept) {
+        if (!kept) {
+          await writeEmbeddings(opened, dropped, paidSink(client, payment), onError);
+          return null;
+        }
+        const { sink, reply: whole, end } = recordReply(client);
+        const charged = await writeEmbeddings(opened, dropped, paidSink(sink, payment), onError);
+        return { kept: whole, charged, end };
+      },
+      replay({ status, headers, body: bytes }) {
+        client.head(status, { ...headers, 'idempotent-replayed': 'true' });
+        client.end(bytes);
+      },
+      refuse: async (refusal) => {
+        const url = publicAddress(request, config.publicUrl ?? null);
+        throw await refusedWithTerms(refusal, 'Embeddings', body.model, url);
+      },
+    };
+  }
+
+  return async (app) => {
+    const admissionOf = requireAdmission(app, pipeline.admit, true);
+    takeBytes(app, limits.chatBodyBytesMax);
+    app.post<{ Body: Buffer | undefined }>(
+      PATH,
+      {
+        bodyLimit: limits.chatBodyBytesMax,
+        schema: {
+          summary: 'Create embeddings',
+          operationId: 'createEmbeddings',
+          description:
+            'Embeddings of texts or tokens by a model whose output is embeddings. The price is per input token. Fields that are not listed here go to providers that list them.',
+          tags: ['Chat'],
+          consumes: ['application/json'],
+          body: embeddingsSchema,
+          response: { 200: embeddingsAnswerSchema },
+        },
+        // The body is bytes until the handler parses it, which checks it against the same schema.
+        validatorCompiler: () => () => true,
+      },
+      async (request, reply) => {
+        const admission = admissionOf(request);
+        const one = await read(request, admission);
+        try {
+          await serve(asked(request, reply, admission, one));
+        } catch (error) {
+          tellPayment(reply, one.payment);
+          throw error;
+        }
+        // The client left before the head: there is nobody to answer.
+        if (!reply.sent) reply.hijack();
+      },
+    );
+  };
+}

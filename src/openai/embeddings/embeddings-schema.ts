@@ -1,0 +1,124 @@
+import { GatewayError } from '#wire';
+import { MUST_BE, nameSchema, objectField, type ProviderPreferences, routingFields } from '#gateway';
+
+const INPUTS_MAX = 2_048;
+/** The right form of `input`. */
+const INPUT_RIGHT = `a string, an array of 1 to ${INPUTS_MAX} strings, an array of tokens, or an array of arrays of tokens`;
+
+type Tokens = readonly number[];
+
+/** A checked request for embeddings. */
+export interface EmbeddingsBody {
+  readonly model: string;
+  readonly input: string | readonly string[] | Tokens | readonly Tokens[];
+  readonly provider?: ProviderPreferences | null;
+  readonly session_id?: string | null;
+  readonly max_cost?: number | string | null;
+  readonly metadata?: Record<string, unknown> | null;
+  readonly [field: string]: unknown;
+}
+
+const { provider, session_id: session, max_cost: maxCost } = routingFields;
+
+/** JSON schema of `POST /embeddings`. */
+export const embeddingsSchema = {
+  type: 'object',
+  required: ['model', 'input'],
+  additionalProperties: true,
+  [MUST_BE]: 'a JSON object',
+  examples: [{ model: 'demo/compass', input: 'What is a tollgate?' }],
+  properties: {
+    model: {
+      ...nameSchema,
+      description: 'A model whose output is embeddings.',
+      [MUST_BE]: 'the name of a model: 1 to 256 characters without control characters',
+    },
+    input: {
+      type: ['string', 'array'],
+      minItems: 1,
+      items: {
+        type: ['string', 'integer', 'array'],
+        minimum: 0,
+        minItems: 1,
+        items: { type: 'integer', minimum: 0, [MUST_BE]: 'a token' },
+        [MUST_BE]: 'a string, a token, or an array of tokens',
+      },
+      description: 'Texts, or tokens of texts.',
+      [MUST_BE]: INPUT_RIGHT,
+    },
+    dimensions: {
+      type: ['integer', 'null'],
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'Numbers of each embedding, for models that have a choice.',
+      [MUST_BE]: 'an integer from 1 to 1000000',
+    },
+    encoding_format: {
+      enum: ['float', 'base64', null],
+      description: 'How each embedding is written. Default `float`.',
+      [MUST_BE]: 'float or base64',
+    },
+    user: {
+      type: ['string', 'null'],
+      maxLength: 1024,
+      description: 'Your identifier of the end user; forwarded.',
+      [MUST_BE]: 'a string of at most 1024 characters',
+    },
+    metadata: objectField('Key and value pairs for the logs. Not forwarded to the provider.'),
+    provider,
+    session_id: session,
+    max_cost: maxCost,
+  },
+} as const;
+
+/**
+ * Throws GatewayError `invalid_request` for inputs that are not all of one kind, or too many. Tokens of one text may be
+ * more.
+ */
+export function checkInput({ input }: EmbeddingsBody): void {
+  if (typeof input === 'string') return;
+  const [first] = input;
+  const kind = typeof first;
+  const alike = (input as readonly unknown[]).every((one) => typeof one === kind);
+  if (alike && (kind === 'number' || input.length <= INPUTS_MAX)) return;
+  throw new GatewayError('invalid_request', `input must be ${INPUT_RIGHT}`, { param: 'input' });
+}
+
+/** The answer of `/embeddings` as the reference describes it. */
+export const embeddingsAnswerSchema = {
+  type: 'object',
+  required: ['object', 'data', 'model', 'usage'],
+  additionalProperties: true,
+  properties: {
+    object: { type: 'string', const: 'list' },
+    data: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['index', 'embedding'],
+        properties: {
+          object: { type: 'string', const: 'embedding' },
+          index: { type: 'integer' },
+          embedding: {
+            type: ['array', 'string'],
+            items: { type: 'number' },
+            description: 'Numbers, or the base64 of their 32-bit floats.',
+          },
+        },
+        additionalProperties: true,
+      },
+    },
+    model: { type: 'string', description: 'The name that was called.' },
+    usage: {
+      type: 'object',
+      required: ['prompt_tokens', 'total_tokens'],
+      additionalProperties: true,
+      properties: {
+        prompt_tokens: { type: 'integer', description: 'Tokens.' },
+        total_tokens: { type: 'integer', description: 'Tokens.' },
+        estimated: { type: 'boolean', description: 'The gateway counted, as the provider did not.' },
+        cost: { type: 'number', description: 'USD charged.' },
+      },
+    },
+  },
+} as const;

@@ -1,0 +1,113 @@
+import { GatewayError } from '#wire';
+import {
+  type Caller,
+  capCost,
+  type CallRequest,
+  type Exchange,
+  lowestCap,
+  MAX_COST_HEADER,
+  NO_PREFERENCES,
+  type Offer,
+  oneRequest,
+  type PaymentSlip,
+  sessionAsked,
+  toPreferences,
+  wantsReceipt,
+} from '#gateway';
+import type { ChatBody } from '../request/chat-schema.ts';
+import { PUBLISHED as OF_CHAT } from '../request/field-names.ts';
+import { forwardedBody } from '../request/forwarded-body.ts';
+import { isEmbedder } from './is-embedder.ts';
+import type { EmbeddingsBody } from './embeddings-schema.ts';
+import { createEmbeddingsReader } from './embeddings-reader.ts';
+import { measureInput, tokensMax } from './input-size.ts';
+
+interface EmbeddingsContext {
+  readonly caller: Caller;
+  readonly payment: PaymentSlip | null;
+  readonly requestId: string;
+  /** Request headers, lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly replyBytesMax: number;
+  readonly receipts: 'always' | 'on-request';
+}
+
+/** A request for embeddings as the pipeline takes it. */
+interface EmbeddingsCall {
+  readonly request: CallRequest;
+  /** Names of the fields that the offer which was asked last did not get. */
+  readonly dropped: () => readonly string[];
+}
+
+/** Published fields: every provider gets them. */
+const SENT: ReadonlySet<string> = new Set(['input', 'dimensions', 'encoding_format', 'user']);
+
+/** A checked body as what the pipeline needs of it. Throws GatewayError `invalid_request`. */
+export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContext): EmbeddingsCall {
+  const { caller, headers, requestId, replyBytesMax, payment } = context;
+  const size = measureInput(body);
+  let dropped: readonly string[] = [];
+  const exchange: Exchange = {
+    request(offer) {
+      const forwarded = bodyFor(body, offer);
+      dropped = forwarded.dropped;
+      return {
+        method: 'POST',
+        path: '/embeddings',
+        headers: { 'content-type': 'application/json', accept: 'application/json', 'x-request-id': requestId },
+        body: JSON.stringify(forwarded.body),
+      };
+    },
+    reader: (offer) =>
+      createEmbeddingsReader({ size, tokensMax: tokensMax(size, offer.model!.contextLength), replyBytesMax }),
+  };
+  const traceparent = headers['traceparent'];
+  const request: CallRequest = {
+    primitive: 'model',
+    caller,
+    requestId,
+    targets: [body.model],
+    preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
+    // Builds of one model differ a little from provider to provider: embeddings that are compared should be of one.
+    stickyKey: `${caller.account} ${sessionAsked(body, headers) ?? `embeddings ${body.model}`}`,
+    images: 0,
+    stream: false,
+    exchange: oneRequest(exchange),
+    estimate(offer) {
+      if (!isEmbedder(offer.model!))
+        throw new GatewayError('unprocessable', `${offer.service} makes no embeddings: ask it at /chat/completions`, {
+          param: 'model',
+        });
+      return { prompt: BigInt(tokensMax(size, offer.model!.contextLength)) };
+    },
+    metadata: body.metadata ?? null,
+    traceparent: typeof traceparent === 'string' ? traceparent : null,
+    wantsReceipt: wantsReceipt(false, context),
+    ...(payment ? { payment } : {}),
+  };
+  const cap = lowestCap([
+    ['max_cost', body.max_cost],
+    [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
+  ]);
+  return { request: capCost(request, cap), dropped: () => dropped };
+}
+
+/**
+ * Other fields go to providers that list them, as those of a chat request do. Fields that chat alone has go nowhere:
+ * a server that embeds `messages` would embed what is not priced.
+ */
+function bodyFor(body: EmbeddingsBody, offer: Offer): ReturnType<typeof forwardedBody> {
+  const others: Record<string, unknown> = {};
+  const lost: string[] = [];
+  for (const field of Object.keys(body)) {
+    if (SENT.has(field)) continue;
+    if (field === 'model' || !OF_CHAT.has(field)) others[field] = body[field];
+    else lost.push(field);
+  }
+  const { body: forwarded, dropped } = forwardedBody(others as ChatBody, offer, { tokens: Infinity, field: null });
+  for (const field of SENT) {
+    const value = body[field];
+    if (value !== undefined && value !== null) forwarded[field] = value;
+  }
+  return { body: forwarded, dropped: [...lost, ...dropped] };
+}

@@ -1,0 +1,73 @@
+import { GatewayError, type ReplySink } from '#wire';
+import { formatUsd, toUsdNumber, type SettledFrame } from '#billing/amounts';
+import { type OpenedCall, wasCharged } from '#gateway';
+import { droppedHeader } from '../reply/altered-headers.ts';
+import type { EmbeddingsTail } from './embeddings-reader.ts';
+
+/**
+ * Writes the embeddings of a call to its client, once they are settled. Resolves with whether anything was charged;
+ * false where the client is gone. Throws what the call throws.
+ */
+export async function writeEmbeddings(
+  { id, call, frames }: OpenedCall,
+  dropped: () => readonly string[],
+  sink: ReplySink,
+  onError: (error: unknown) => void,
+): Promise<boolean> {
+  const iterator = frames[Symbol.asyncIterator]();
+  let provider = '';
+  try {
+    for (;;) {
+      const next = await iterator.next();
+      if (sink.closed) return false;
+      if (next.done) throw new GatewayError('internal', 'Internal error');
+      const { value } = next;
+      if (value.type === 'head') provider = value.provider.name;
+      if (value.type !== 'settled') continue;
+      if (value.tail === null) throw new GatewayError('provider_unavailable', 'The embeddings did not come in time');
+      const pieces = piecesOf(value, call.service);
+      sink.head(200, {
+        'content-type': 'application/json; charset=utf-8',
+        'content-length': pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
+        'x-generation-id': id,
+        'x-provider': provider,
+        'x-cost-usd': formatUsd(value.settlement.charged),
+        ...droppedHeader({ dropped }),
+        ...(value.receipt === null ? {} : { 'x-receipt': value.receipt }),
+      });
+      const last = pieces.pop()!;
+      for (const piece of pieces) sink.write(piece);
+      sink.end(last);
+      return wasCharged(value);
+    }
+  } catch (error) {
+    if (!sink.closed) throw error;
+    return false;
+  } finally {
+    // After the end this is without effect. A call that its client left goes on, and is settled.
+    iterator.return?.().catch(onError);
+  }
+}
+
+/** The provider's bytes, with the name that was called and with the usage that is billed. Not empty. */
+function piecesOf({ tail, settlement }: SettledFrame, service: string): Uint8Array[] {
+  const { bytes, members, usage } = tail as EmbeddingsTail;
+  const { charged, fee } = settlement;
+  const billed = {
+    ...usage,
+    cost: toUsdNumber(charged),
+    cost_details: { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) },
+  };
+  const values = { usage: JSON.stringify(billed), model: JSON.stringify(service) };
+  const pieces: Uint8Array[] = [];
+  let at = 0;
+  for (const { name, start, end } of members) {
+    pieces.push(bytes.subarray(at, start), Buffer.from(values[name]));
+    at = end;
+  }
+  const missing = (['model', 'usage'] as const).filter((name) => !members.some((member) => member.name === name));
+  if (missing.length === 0) return [...pieces, bytes.subarray(at)];
+  const brace = bytes.lastIndexOf('}');
+  const added = missing.map((name) => `,"${name}":${values[name]}`).join('');
+  return [...pieces, bytes.subarray(at, brace), Buffer.from(`${added}}`)];
+}

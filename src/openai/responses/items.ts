@@ -1,0 +1,176 @@
+import { isObject } from '#wire';
+import type { ChatMessage, ContentPart } from '../request/chat-schema.ts';
+import { addResult, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
+import type { Json, ResponsesBody } from './responses-schema.ts';
+import { noItemsKept } from './not-kept.ts';
+import type { ToolRegistry } from './tool-registry.ts';
+import { CONTENT, invalid } from './tools.ts';
+
+interface ItemOptions {
+  readonly registry: ToolRegistry;
+  /** The text of sealed thinking; null where we did not seal it. */
+  readonly thought: (sealed: string) => string | null;
+}
+
+interface Conversation {
+  /** Instructions that come before the first turn. */
+  readonly system: string[];
+  readonly chat: ChatMessage[];
+  /** Tools that an item names. */
+  readonly tools: readonly Json[];
+}
+
+interface State {
+  readonly system: string[];
+  readonly chat: ChatMessage[];
+  readonly options: ItemOptions;
+  readonly tools: Json[];
+  /** Instructions in the middle, for the next turn of the user. */
+  reminders: ContentPart[];
+  /** Thinking before the assistant's next message. */
+  thoughts: string[];
+}
+
+/** The items of a request as a conversation. Throws GatewayError `invalid_request`. */
+export function readItems(input: ResponsesBody['input'], options: ItemOptions): Conversation {
+  const state: State = { system: [], chat: [], options, tools: [], reminders: [], thoughts: [] };
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input ?? []);
+  items.forEach((item, index) => readItem(state, item, `input[${index}]`));
+  addUser(state.chat, state.reminders);
+  return state;
+}
+
+function readItem(state: State, item: Json, at: string): void {
+  const { chat, options } = state;
+  const { type = item['role'] === undefined ? 'item_reference' : 'message' } = item;
+  switch (type) {
+    case 'message':
+      return readMessage(state, item, at);
+    case 'function_call':
+    case 'custom_tool_call':
+      return readCall(state, item, at);
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      return readOutput(state, item, at);
+    case 'reasoning': {
+      const sealed = item['encrypted_content'];
+      const thought = typeof sealed === 'string' ? options.thought(sealed) : null;
+      if (thought !== null && thought !== '') state.thoughts.push(thought);
+      return;
+    }
+    case 'additional_tools':
+      if (Array.isArray(item['tools'])) state.tools.push(...(item['tools'] as Json[]));
+      return;
+    case 'item_reference':
+      throw noItemsKept(at);
+    default: {
+      // Calls of hosted tools, from a conversation that was begun elsewhere. Nothing is lost but their marks.
+      const text = textOf(item['content'] ?? item['output']);
+      if (text !== '') addUser(chat, [{ type: 'text', text }]);
+    }
+  }
+}
+
+function readMessage(state: State, { role, content }: Json, at: string): void {
+  const parts = partsOf(content, `${at}.content`);
+  switch (role) {
+    case 'system':
+    case 'developer': {
+      const text = parts.map((part) => part.text ?? '').join(GAP);
+      if (state.chat.length === 0) state.system.push(text);
+      else state.reminders.push(...reminderOf(text));
+      return;
+    }
+    case 'user':
+      addUser(state.chat, [...parts, ...state.reminders]);
+      state.reminders = [];
+      return;
+    case 'assistant': {
+      const message = assistant(state);
+      const text = parts.map((part) => part.text ?? '').join('');
+      message.content = [message.content, text].filter((one) => one).join(GAP);
+      return;
+    }
+    default:
+      throw invalid(`${at}.role`, 'one of user, assistant, system, developer');
+  }
+}
+
+/** The assistant's message that is not at its end, or a new one. */
+function assistant(state: State): ChatMessage {
+  const { chat, thoughts } = state;
+  const last = chat.at(-1);
+  if (last?.role === 'assistant' && thoughts.length === 0 && state.reminders.length === 0) return last;
+  addUser(chat, state.reminders);
+  state.reminders = [];
+  const message: ChatMessage = { role: 'assistant', content: null };
+  if (thoughts.length > 0) message['reasoning_content'] = thoughts.join(GAP);
+  state.thoughts = [];
+  chat.push(message);
+  return message;
+}
+
+function readCall(state: State, item: Json, at: string): void {
+  const { type, call_id: id, name, namespace, arguments: given, input } = item;
+  if (typeof id !== 'string' || id === '') throw invalid(`${at}.call_id`, 'the id of the call');
+  if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a tool');
+  const custom = type === 'custom_tool_call';
+  const text = custom ? JSON.stringify({ [CONTENT]: input }) : given;
+  if (typeof text !== 'string') throw invalid(`${at}.arguments`, 'a string');
+  const short = state.options.registry.short(name, typeof namespace === 'string' ? namespace : null, custom);
+  const message = assistant(state);
+  const calls = (message['tool_calls'] ??= []) as Json[];
+  calls.push({ id, type: 'function', function: { name: short, arguments: text === '' ? '{}' : text } });
+}
+
+function readOutput(state: State, { call_id: id, output }: Json, at: string): void {
+  if (typeof id !== 'string' || id === '') throw invalid(`${at}.call_id`, 'the id of the call');
+  const parts = partsOf(output ?? '', `${at}.output`);
+  const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text!] : ['[see the next message]']));
+  addResult(state.chat, { role: 'tool', tool_call_id: id, content: texts.join('\n') });
+  // Chat models take no images in the result of a tool.
+  for (const part of parts)
+    if (part.type !== 'text') state.reminders.push({ type: 'text', text: `Of tool result ${id}:` }, part);
+}
+
+/** Content as parts of a chat message. */
+function partsOf(content: unknown, at: string): ContentPart[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+  if (content === undefined || content === null) return [];
+  if (!Array.isArray(content)) throw invalid(at, 'a string or an array of parts');
+  return content.flatMap((part: unknown, index) => partOf(part, `${at}[${index}]`));
+}
+
+const IMAGE = /^(?:https:\/\/\S|data:image\/[a-zA-Z0-9.+-]{1,64};base64,[A-Za-z0-9+/_-])/i;
+
+function partOf(part: unknown, at: string): ContentPart[] {
+  if (!isObject(part)) throw invalid(at, 'a part such as {"type": "input_text", "text": "…"}');
+  const { type, text, refusal, image_url: url, detail, file_data: data, file_url: fileUrl, filename } = part;
+  switch (type) {
+    case 'input_image':
+      if (typeof url !== 'string' || !IMAGE.test(url)) throw invalid(`${at}.image_url`, 'an https URL or a data URL');
+      return [{ type: 'image_url', image_url: { url, ...(typeof detail === 'string' ? { detail } : {}) } }];
+    case 'input_file': {
+      const file = data ?? fileUrl;
+      if (typeof file !== 'string')
+        throw invalid(at, 'a file with file_data or file_url: this gateway stores no files');
+      return [{ type: 'file', file: { filename: typeof filename === 'string' ? filename : 'file', file_data: file } }];
+    }
+    case 'input_audio':
+      return [{ type: 'input_audio', input_audio: part['input_audio'] }];
+    case 'refusal':
+      return typeof refusal === 'string' && refusal !== '' ? [{ type: 'text', text: refusal }] : [];
+    default:
+      if (typeof text !== 'string') throw invalid(`${at}.text`, 'a string');
+      return text === '' ? [] : [{ type: 'text', text }];
+  }
+}
+
+/** All text in the parts of an item. */
+function textOf(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content
+    .map((part: unknown) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : ''))
+    .join(GAP);
+}

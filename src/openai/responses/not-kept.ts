@@ -1,0 +1,20 @@
+import { GatewayError } from '#wire';
+import type { ResponsesBody } from './responses-schema.ts';
+
+/** Fields that stand for what a service has kept. */
+const KEPT = ['previous_response_id', 'conversation', 'prompt'] as const;
+
+export const noItemsKept = (param: string): GatewayError =>
+  new GatewayError(
+    'invalid_request',
+    `${param} is not supported: this gateway keeps no responses, send the whole input`,
+    {
+      param,
+    },
+  );
+
+/** Throws GatewayError `invalid_request` for a request that goes on with what was kept, or wants to be kept. */
+export function refuseKept(body: ResponsesBody): void {
+  for (const field of KEPT) if (body[field] !== undefined && body[field] !== null) throw noItemsKept(field);
+  if (body['background'] === true) throw noItemsKept('background');
+}

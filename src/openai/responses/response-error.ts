@@ -1,0 +1,34 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { type GatewayError, toHttpError } from '#wire';
+
+interface ResponseError {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+/**
+ * An error as the Responses API says it. Codex repeats every status but 400 five times, and no stream that failed for
+ * want of money: so it is told in a stream that the money is short.
+ */
+export function toResponseError(error: GatewayError, requestId: string, asked: IncomingHttpHeaders): ResponseError {
+  const { status, headers, body } = toHttpError(error);
+  if ((status !== 402 && status !== 424) || !isCodex(asked)) return { status, headers, body };
+  const response = { id: `resp_${requestId}`, object: 'response', status: 'in_progress', output: [] };
+  const failed = {
+    ...response,
+    status: 'failed',
+    error: { code: 'insufficient_quota', message: error.message },
+  };
+  return {
+    status: 200,
+    headers: { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
+    body: eventOf('response.created', 0, response) + eventOf('response.failed', 1, failed),
+  };
+}
+
+const isCodex = ({ originator, accept }: IncomingHttpHeaders): boolean =>
+  typeof originator === 'string' && originator.startsWith('codex') && accept?.includes('text/event-stream') === true;
+
+const eventOf = (type: string, sequence: number, response: object): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence, response })}\n\n`;

@@ -1,0 +1,90 @@
+import { type ChatEnd, faultOf, hasFailed, isCharged, type ChatFault } from '../translated/voice.ts';
+import { contextExceeded } from '../translated/context-exceeded.ts';
+import type { Json, ResponsesBody } from './responses-schema.ts';
+
+export interface ResponseFacts {
+  readonly id: string;
+  /** Epoch seconds. */
+  readonly createdAt: number;
+  readonly asked: ResponsesBody;
+}
+
+const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
+
+/** Members of every response object, which tell the request again. */
+export function responseBase({ id, createdAt, asked }: ResponseFacts): Json {
+  return {
+    id,
+    object: 'response',
+    created_at: createdAt,
+    status: 'in_progress',
+    background: false,
+    error: null,
+    incomplete_details: null,
+    instructions: asked.instructions ?? null,
+    max_output_tokens: asked.max_output_tokens ?? null,
+    model: asked.model,
+    output: [],
+    parallel_tool_calls: asked.parallel_tool_calls ?? true,
+    previous_response_id: null,
+    reasoning: { effort: asked.reasoning?.['effort'] ?? null, summary: asked.reasoning?.['summary'] ?? null },
+    store: false,
+    temperature: asked.temperature ?? null,
+    text: asked.text ?? { format: { type: 'text' } },
+    tool_choice: asked.tool_choice ?? 'auto',
+    tools: asked.tools ?? [],
+    top_p: asked.top_p ?? null,
+    truncation: 'disabled',
+    usage: null,
+    metadata: asked.metadata ?? {},
+  };
+}
+
+/** How a response ended: its status, why, and its use. */
+export function endOfResponse(end: ChatEnd): Json & { readonly status: string } {
+  const usage = responseUsage(end);
+  const { tollgate, fault, finish } = end;
+  const more = tollgate === undefined && (fault === null || hasFailed(end)) ? {} : { tollgate: noted(tollgate, fault) };
+  if (hasFailed(end)) return { status: 'failed', error: errorOf(faultOf(end)), usage, ...more };
+  const reason = fault !== null && isCharged(end) ? 'max_output_tokens' : INCOMPLETE[finish ?? ''];
+  return reason === undefined
+    ? { status: 'completed', usage, ...more }
+    : { status: 'incomplete', incomplete_details: { reason }, usage, ...more };
+}
+
+const noted = (tollgate: unknown, fault: ChatFault | null) => ({
+  ...(tollgate as object | undefined),
+  ...(fault === null ? {} : { note: fault }),
+});
+
+const INCOMPLETE: Readonly<Record<string, string>> = {
+  length: 'max_output_tokens',
+  content_filter: 'content_filter',
+};
+
+/** Codes by which clients tell whether a repeat can help. */
+export function errorOf({ message, type, code }: ChatFault): { readonly code: string; readonly message: string } {
+  if (code < 429 && contextExceeded(message) !== null) return { code: 'context_length_exceeded', message };
+  if (code === 402 || code === 424) return { code: 'insufficient_quota', message };
+  return { code: type === 'rate_limit_exceeded' ? type : 'server_error', message };
+}
+
+function responseUsage({ usage }: ChatEnd): Json | null {
+  if (usage === null) return null;
+  const {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: total,
+    prompt_tokens_details: ofPrompt,
+    completion_tokens_details: ofCompletion,
+    ...more
+  } = usage;
+  return {
+    input_tokens: count(prompt),
+    input_tokens_details: { cached_tokens: count((ofPrompt as Json | null | undefined)?.['cached_tokens']) },
+    output_tokens: count(completion),
+    output_tokens_details: { reasoning_tokens: count((ofCompletion as Json | null | undefined)?.['reasoning_tokens']) },
+    total_tokens: count(total),
+    ...more,
+  };
+}

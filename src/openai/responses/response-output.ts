@@ -1,0 +1,154 @@
+import { jsonInside } from '../translated/voice.ts';
+import { callItem, inputOf, messageItem, reasoningItem, type ShownThinking, textOf } from './response-items.ts';
+import type { Json } from './responses-schema.ts';
+import type { ToolRegistry } from './tool-registry.ts';
+
+interface OutputOptions {
+  /** Id of the response. */
+  readonly id: string;
+  readonly registry: ToolRegistry;
+  readonly thinking: ShownThinking | null;
+  /** `members`: JSON of the members beside the type, after a comma. */
+  readonly emit: (type: string, members: string) => void;
+}
+
+/** The output of a streamed response. */
+interface Output {
+  text(json: string): void;
+  thinking(json: string): void;
+  call(index: number, callId: string, name: string): void;
+  arguments(index: number, json: string): void;
+  /** Ends all items. They are in the order in which they began. */
+  close(): readonly Json[];
+}
+
+interface Item {
+  readonly kind: 'message' | 'reasoning' | 'call';
+  readonly id: string;
+  /** Its place in the output. */
+  readonly place: number;
+  readonly callId: string;
+  /** Name of the tool, as the model knows it. */
+  readonly name: string;
+  /** The inside of a JSON string: all that was said in it. */
+  held: string;
+}
+
+/** Calls may be open side by side. A message and thinking end when something else begins. */
+export function createOutput({ id, registry, thinking: shown, emit }: OutputOptions): Output {
+  const done: Json[] = [];
+  const calls = new Map<number, Item>();
+  const tail = id.replace(/^resp_/, '');
+  let count = 0;
+  let said: Item | null = null;
+
+  const at = ({ id: itemId, place }: Item) => `,"item_id":"${itemId}","output_index":${place}`;
+  const added = ({ place }: Item, item: Json) =>
+    emit('response.output_item.added', `,"output_index":${place},"item":${JSON.stringify(item)}`);
+
+  function begin(kind: Item['kind'], prefix: string, callId = '', name = ''): Item {
+    endSaid();
+    const place = count++;
+    return { kind, id: `${prefix}_${tail}_${place}`, place, callId, name, held: '' };
+  }
+
+  function beginMessage(): Item {
+    const item = begin('message', 'msg');
+    added(item, { id: item.id, type: 'message', role: 'assistant', status: 'in_progress', content: [] });
+    emit('response.content_part.added', `${at(item)},"content_index":0,"part":${EMPTY_PART}`);
+    return item;
+  }
+
+  function beginReasoning(summary: boolean): Item {
+    const item = begin('reasoning', 'rs');
+    added(item, { id: item.id, type: 'reasoning', summary: [] });
+    if (summary) emit('response.reasoning_summary_part.added', `${at(item)},"summary_index":0,"part":${EMPTY_SUMMARY}`);
+    return item;
+  }
+
+  function endSaid(): void {
+    if (said === null) return;
+    const item = said;
+    said = null;
+    const text = textOf(item.held);
+    if (item.kind === 'message') {
+      const whole = messageItem(item.id, text);
+      const [part] = whole['content'] as readonly Json[];
+      emit('response.output_text.done', `${at(item)},"content_index":0,"text":"${item.held}","logprobs":[]`);
+      emit('response.content_part.done', `${at(item)},"content_index":0,"part":${JSON.stringify(part)}`);
+      return finish(item, whole);
+    }
+    if (shown!.summary) {
+      emit('response.reasoning_summary_text.done', `${at(item)},"summary_index":0,"text":"${item.held}"`);
+      const part = JSON.stringify({ type: 'summary_text', text });
+      emit('response.reasoning_summary_part.done', `${at(item)},"summary_index":0,"part":${part}`);
+    }
+    finish(item, reasoningItem(item.id, text, shown!));
+  }
+
+  function endCall(item: Item): void {
+    const given = textOf(item.held);
+    if (registry.named(item.name).custom) {
+      // The text for the tool is known when its wrapping is whole.
+      const input = jsonInside(inputOf(given));
+      if (input !== '') emit('response.custom_tool_call_input.delta', `${at(item)},"delta":"${input}"`);
+      emit('response.custom_tool_call_input.done', `${at(item)},"input":"${input}"`);
+    } else {
+      const { name } = registry.named(item.name);
+      const whole = given === '' ? '{}' : item.held;
+      emit(
+        'response.function_call_arguments.done',
+        `${at(item)},"name":${JSON.stringify(name)},"arguments":"${whole}"`,
+      );
+    }
+    finish(item, callItem(item.id, item.callId, item.name, given, registry));
+  }
+
+  function finish({ place }: Item, whole: Json): void {
+    done[place] = whole;
+    emit('response.output_item.done', `,"output_index":${place},"item":${JSON.stringify(whole)}`);
+  }
+
+  return {
+    text(json) {
+      if (said?.kind !== 'message') said = beginMessage();
+      said.held += json;
+      emit('response.output_text.delta', `${at(said)},"content_index":0,"delta":"${json}","logprobs":[]`);
+    },
+    thinking(json) {
+      if (shown === null) return;
+      if (said?.kind !== 'reasoning') said = beginReasoning(shown.summary);
+      said.held += json;
+      if (shown.summary)
+        emit('response.reasoning_summary_text.delta', `${at(said)},"summary_index":0,"delta":"${json}"`);
+    },
+    call(index, callId, name) {
+      const item = begin('call', 'fc', callId, name);
+      calls.set(index, item);
+      const { custom, namespace, name: own } = registry.named(name);
+      const named = { id: item.id, call_id: callId, name: own, ...(namespace === null ? {} : { namespace }) };
+      added(
+        item,
+        custom
+          ? { ...named, type: 'custom_tool_call', status: 'in_progress', input: '' }
+          : { ...named, type: 'function_call', status: 'in_progress', arguments: '' },
+      );
+    },
+    arguments(index, json) {
+      const item = calls.get(index);
+      if (!item) return;
+      item.held += json;
+      if (!registry.named(item.name).custom)
+        emit('response.function_call_arguments.delta', `${at(item)},"delta":"${json}"`);
+    },
+    close() {
+      endSaid();
+      for (const item of calls.values()) endCall(item);
+      calls.clear();
+      return done;
+    },
+  };
+}
+
+const EMPTY_PART = JSON.stringify({ type: 'output_text', text: '', annotations: [], logprobs: [] });
+const EMPTY_SUMMARY = JSON.stringify({ type: 'summary_text', text: '' });

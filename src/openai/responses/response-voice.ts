@@ -1,0 +1,64 @@
+import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type Voice } from '../translated/voice.ts';
+import { createOutput } from './response-output.ts';
+import { callItem, messageItem, reasoningItem, type ShownThinking } from './response-items.ts';
+import { endOfResponse, responseBase, type ResponseFacts } from './response-object.ts';
+import type { Json } from './responses-schema.ts';
+import type { ToolRegistry } from './tool-registry.ts';
+
+interface ResponseVoiceOptions extends ResponseFacts {
+  readonly registry: ToolRegistry;
+  /** null: the client asked for no thinking. */
+  readonly thinking: ShownThinking | null;
+}
+
+/** Says a chat reply as a response of OpenAI's Responses API. */
+export function createResponseVoice(options: ResponseVoiceOptions): Voice {
+  const base = responseBase(options);
+  let out = '';
+  let sequence = 0;
+  /** `members`: JSON of the members beside the type, after a comma. */
+  const emit = (type: string, members: string) => {
+    out += `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequence++}${members}}\n\n`;
+  };
+  const tell = (type: string, response: Json) => emit(type, `,"response":${JSON.stringify(response)}`);
+  const output = createOutput({ ...options, emit });
+
+  return {
+    begin() {
+      tell('response.created', base);
+      tell('response.in_progress', base);
+    },
+    text: output.text,
+    thinking: output.thinking,
+    call: output.call,
+    arguments: output.arguments,
+    ping: () => void (out += ': keep-alive\n\n'),
+    end(end) {
+      const items = output.close();
+      const ended = endOfResponse(end);
+      tell(`response.${ended.status}`, { ...base, output: items, ...ended });
+    },
+    take() {
+      const taken = out;
+      out = '';
+      return taken;
+    },
+    whole: (said, end) => wholeResponse(base, said, end, options),
+  };
+}
+
+function wholeResponse(base: Json, said: ChatSaid, end: ChatEnd, options: ResponseVoiceOptions) {
+  if (hasFailed(end)) {
+    const { message, type, code } = faultOf(end);
+    return { status: 500, body: { error: { message, type, code, param: null } } };
+  }
+  const { thinking, text, calls } = said;
+  const { id, registry, thinking: shown } = options;
+  const items: Json[] = [];
+  const next = (prefix: string) => `${prefix}_${id.replace(/^resp_/, '')}_${items.length}`;
+  if (thinking !== '' && shown !== null) items.push(reasoningItem(next('rs'), thinking, shown));
+  if (text !== '') items.push(messageItem(next('msg'), text));
+  for (const { id: callId, name, arguments: given } of calls)
+    items.push(callItem(next('fc'), callId, name, given, registry));
+  return { status: 200, body: { ...base, output: items, ...endOfResponse(end) } };
+}

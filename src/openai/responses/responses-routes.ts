@@ -1,0 +1,86 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { requireAdmission } from '#auth';
+import type { ChatDeps } from '../chat-routes.ts';
+import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
+import { isBridged, withoutAlias } from '../translated/model-alias.ts';
+import type { SealedThinking } from '../translated/sealed-thinking.ts';
+import { addTranslatedDoor, type ChatWire, takeBytes } from '../translated/translated-door.ts';
+import type { ShownThinking } from './response-items.ts';
+import { toResponseError } from './response-error.ts';
+import { createResponseVoice } from './response-voice.ts';
+import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './responses-schema.ts';
+import { toChatBody } from './to-chat-body.ts';
+import { createToolRegistry } from './tool-registry.ts';
+
+interface ResponsesDeps extends ChatDeps {
+  readonly thinking: SealedThinking;
+}
+
+/** `POST /responses`, as clients of OpenAI's Responses API send it. Register it under `/api/v1`. */
+export function responsesRoutes(deps: ResponsesDeps): FastifyPluginAsync {
+  const wire = responsesWire(deps);
+  return async (app) => {
+    const admissionOf = requireAdmission(app, deps.pipeline.admit, true);
+    takeBytes(app, deps.config.limits.chatBodyBytesMax);
+    addTranslatedDoor(app, deps, admissionOf, wire);
+  };
+}
+
+const SESSION_MAX = 256;
+const NAMES: Readonly<Record<string, string>> = {
+  max_completion_tokens: 'max_output_tokens',
+  response_format: 'text',
+  verbosity: 'text',
+};
+
+function responsesWire({ config, thinking }: ResponsesDeps): ChatWire<ResponsesBody> {
+  return {
+    path: '/responses',
+    schema: responsesSchema(config.limits.messagesMax),
+    noun: 'A response',
+    answerSchema: responseAnswerSchema,
+    described: {
+      summary: 'Create a response',
+      operationId: 'createResponse',
+      description:
+        "OpenAI's Responses API for every model, agent and tool of the gateway. The request is translated to a chat completion, and its reply back: it is routed and billed as one. " +
+        'With `stream` the answer is `text/event-stream` with the events of that API. Nothing is kept: send the whole input. `x-tollgate-dropped` names what the provider did not get.',
+    },
+    nameOf: (field) => NAMES[field] ?? field,
+    toError: toResponseError,
+    translate(asked, { caller, headers, host, now, speakers }) {
+      const model = withoutAlias(asked.model, speakers);
+      const thinkingOf = { account: caller.account, model };
+      const registry = createToolRegistry();
+      const session = headers['session-id'];
+      const { body, dropped } = toChatBody(
+        { ...asked, model },
+        {
+          registry,
+          thought: (sealed) => thinking.open(thinkingOf, '', sealed),
+          serviceAt: serviceAtAddress([host, hostOfUrl(config.publicUrl)]),
+          session: typeof session === 'string' && session !== '' && session.length <= SESSION_MAX ? session : null,
+          bridged: isBridged(model) && !speakers.model?.has(model),
+        },
+      );
+      return {
+        body,
+        dropped,
+        voice: (callId) =>
+          createResponseVoice({
+            id: `resp_${callId.replace(/^gen-/, '')}`,
+            createdAt: Math.floor(now / 1000),
+            asked,
+            registry,
+            thinking: shownThinking(asked, (text) => thinking.seal(thinkingOf, text)),
+          }),
+      };
+    },
+  };
+}
+
+function shownThinking({ reasoning, include }: ResponsesBody, seal: (text: string) => string): ShownThinking | null {
+  const summary = reasoning?.['summary'] !== undefined && reasoning['summary'] !== null;
+  const sealed = include?.includes('reasoning.encrypted_content') === true;
+  return summary || sealed ? { summary, seal: sealed ? seal : null } : null;
+}

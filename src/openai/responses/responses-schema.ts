@@ -1,0 +1,139 @@
+import { MUST_BE, nameSchema, numberField, objectField, tokensField, type ProviderPreferences } from '#gateway';
+import { EXAMPLE_MODEL } from '#pages';
+import { gatewayFields } from '../request/gateway-fields.ts';
+
+export type Json = Readonly<Record<string, unknown>>;
+
+/** A request of OpenAI's Responses API as far as its schema goes. `to-chat-body.ts` reads the rest. */
+export interface ResponsesBody {
+  readonly model: string;
+  readonly input?: string | readonly Json[] | null;
+  readonly instructions?: string | null;
+  readonly stream?: boolean | null;
+  readonly max_output_tokens?: number | null;
+  readonly temperature?: number | null;
+  readonly top_p?: number | null;
+  readonly tools?: readonly Json[] | null;
+  readonly tool_choice?: string | Json | null;
+  readonly parallel_tool_calls?: boolean | null;
+  readonly text?: Json | null;
+  readonly reasoning?: Json | null;
+  readonly include?: readonly string[] | null;
+  readonly metadata?: Record<string, unknown> | null;
+  readonly prompt_cache_key?: string | null;
+  readonly models?: string[] | null;
+  readonly provider?: ProviderPreferences | null;
+  readonly session_id?: string | null;
+  readonly max_cost?: number | string | null;
+  readonly max_tool_rounds?: number | null;
+  readonly tollgate?: { readonly task_id?: string | null; readonly context_id?: string | null } | null;
+  readonly [field: string]: unknown;
+}
+
+/** JSON schema of `POST /responses`. */
+export function responsesSchema(itemsMax: number) {
+  return {
+    type: 'object',
+    required: ['model', 'input'],
+    additionalProperties: true,
+    [MUST_BE]: 'a JSON object',
+    examples: [{ model: EXAMPLE_MODEL, input: 'What is a tollgate?' }],
+    properties: {
+      model: {
+        ...nameSchema,
+        description: 'As at `/chat/completions`: a model, `a2a/<agent>` or `mcp/<service>/<tool>`.',
+        [MUST_BE]: 'the name of a model: 1 to 256 characters without control characters',
+      },
+      input: {
+        type: ['string', 'array'],
+        minItems: 1,
+        maxItems: itemsMax,
+        items: { type: 'object', additionalProperties: true, [MUST_BE]: 'an item such as a message' },
+        description: 'A text, or the whole conversation as items: the gateway keeps no responses.',
+        [MUST_BE]: `a string or an array of 1 to ${itemsMax} items`,
+      },
+      instructions: { type: ['string', 'null'], description: 'The model is told it first.', [MUST_BE]: 'a string' },
+      stream: {
+        type: ['boolean', 'null'],
+        description: 'Answer as server-sent events. Default false.',
+        [MUST_BE]: 'true or false',
+      },
+      max_output_tokens: tokensField('Most tokens of the answer. It bounds what the call can cost.'),
+      temperature: numberField(0, 2, 'Sampling temperature.'),
+      top_p: numberField(0, 1, 'Nucleus sampling.'),
+      tools: {
+        type: ['array', 'null'],
+        maxItems: 1024,
+        items: {
+          type: 'object',
+          required: ['type'],
+          properties: { type: { type: 'string', [MUST_BE]: 'the type of the tool, such as "function"' } },
+          additionalProperties: true,
+          [MUST_BE]: 'an object with a type',
+        },
+        description:
+          'Functions, custom tools and namespaces of them, which the client runs. A tool of type `mcp` is a service of the gateway, which the gateway calls. Hosted tools are dropped.',
+        [MUST_BE]: 'an array of at most 1024 tools',
+      },
+      tool_choice: {
+        type: ['string', 'object', 'null'],
+        description: 'Which tool to use, or `auto`, `none`, `required`.',
+        [MUST_BE]: 'a string or an object',
+      },
+      parallel_tool_calls: {
+        type: ['boolean', 'null'],
+        description: 'Whether the model may ask for several tools at once.',
+        [MUST_BE]: 'true or false',
+      },
+      text: objectField('`format` of the answer, and `verbosity`.'),
+      reasoning: objectField('`effort`, and `summary` to be shown what the model thinks.'),
+      include: {
+        type: ['array', 'null'],
+        items: { type: 'string' },
+        description: '`reasoning.encrypted_content` asks for the thinking, sealed.',
+        [MUST_BE]: 'an array of strings',
+      },
+      metadata: objectField('Key and value pairs for the logs. Not forwarded to the provider.'),
+      prompt_cache_key: {
+        type: ['string', 'null'],
+        maxLength: 256,
+        description: 'Calls with the same one prefer the same provider.',
+        [MUST_BE]: 'a string of at most 256 characters',
+      },
+      ...gatewayFields,
+    },
+  } as const;
+}
+
+/** The answer of `/responses` as the reference describes it. */
+export const responseAnswerSchema = {
+  type: 'object',
+  required: ['id', 'object', 'status', 'model', 'output', 'usage'],
+  additionalProperties: true,
+  properties: {
+    id: { type: 'string', description: 'Of the response. The header `x-generation-id` has the id of the call.' },
+    object: { type: 'string', const: 'response' },
+    created_at: { type: 'integer', description: 'Epoch seconds.' },
+    status: { type: 'string', enum: ['completed', 'incomplete', 'failed', 'in_progress'] },
+    model: { type: 'string', description: 'The name that was called.' },
+    output: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['type'],
+        properties: { type: { type: 'string', enum: ['reasoning', 'message', 'function_call', 'custom_tool_call'] } },
+        additionalProperties: true,
+      },
+    },
+    usage: {
+      type: ['object', 'null'],
+      additionalProperties: true,
+      properties: {
+        input_tokens: { type: 'integer', description: 'Tokens.' },
+        output_tokens: { type: 'integer', description: 'Tokens.' },
+        total_tokens: { type: 'integer', description: 'Tokens.' },
+        cost: { type: 'number', description: 'USD charged.' },
+      },
+    },
+  },
+} as const;

@@ -1,0 +1,129 @@
+import { GatewayError } from '#wire';
+import type { ChatTool } from '../request/chat-schema.ts';
+import type { Json, ResponsesBody } from './responses-schema.ts';
+import type { ToolRegistry } from './tool-registry.ts';
+
+export const invalid = (param: string, right: string): GatewayError =>
+  new GatewayError('invalid_request', `${param} must be ${right}`, { param });
+
+export interface ToolOptions {
+  readonly registry: ToolRegistry;
+  /** The service of this gateway at an address of MCP; null for another address. */
+  readonly serviceAt: (url: string) => string | null;
+}
+
+interface ChatTools {
+  readonly tools: ChatTool[];
+  readonly choice: unknown;
+  /** Types of tools that no provider gets. */
+  readonly dropped: readonly string[];
+}
+
+/** The one argument of a custom tool. */
+export const CONTENT = 'content';
+const NESTED_MAX = 4;
+
+/** `tools`: those of the request and of its items. Throws GatewayError. */
+export function toChatTools(
+  given: readonly Json[],
+  { tool_choice: choice }: ResponsesBody,
+  options: ToolOptions,
+): ChatTools {
+  const dropped: string[] = [];
+  const tools: ChatTool[] = [];
+  const add = (tool: Json, at: string, namespace: string | null, depth: number): void => {
+    if (tool['type'] === 'namespace') {
+      const { name, tools: inner } = tool;
+      if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of the namespace');
+      if (!Array.isArray(inner) || depth > NESTED_MAX) throw invalid(`${at}.tools`, 'an array of tools');
+      const full = namespace === null ? name : `${namespace}__${name}`;
+      (inner as readonly Json[]).forEach((one, index) => add(one, `${at}.tools[${index}]`, full, depth + 1));
+      return;
+    }
+    const read = toChatTool(tool, at, namespace, options);
+    if (read === null) dropped.push(String(tool['type']));
+    else tools.push(read);
+  };
+  given.forEach((tool, index) => add(tool, `tools[${index}]`, null, 0));
+  const { tools: allowed, choice: chosen } = chatChoice(choice, tools, dropped, options.registry);
+  return { tools: allowed, choice: allowed.length > 0 ? chosen : undefined, dropped };
+}
+
+/** null for a tool that runs at OpenAI. */
+function toChatTool(tool: Json, at: string, namespace: string | null, options: ToolOptions): ChatTool | null {
+  if (typeof tool !== 'object' || tool === null) throw invalid(at, 'an object with a type');
+  const { type, name, description, parameters, strict, format } = tool;
+  if (type === 'mcp') return ofService(tool, at, options);
+  if (type !== 'function' && type !== 'custom') return null;
+  if (typeof name !== 'string' || name === '' || name.length > 256) throw invalid(`${at}.name`, 'the name of the tool');
+  const custom = type === 'custom';
+  const told = custom ? freeform(description, format as Json | null | undefined) : description;
+  return {
+    type: 'function',
+    function: {
+      name: options.registry.short(name, namespace, custom),
+      ...(typeof told === 'string' ? { description: told } : {}),
+      parameters: custom
+        ? { type: 'object', properties: { [CONTENT]: { type: 'string' } }, required: [CONTENT] }
+        : (parameters ?? { type: 'object', properties: {} }),
+      ...(typeof strict === 'boolean' && !custom ? { strict } : {}),
+    },
+  };
+}
+
+/** A tool that takes a text of a grammar, as a function with that text. */
+function freeform(description: unknown, format: Json | null | undefined): string {
+  const grammar = format?.['definition'];
+  const rules =
+    typeof grammar === 'string' ? `\n\n${CONTENT} follows this ${String(format?.['syntax'])} grammar:\n${grammar}` : '';
+  return `${typeof description === 'string' ? description : ''}\n\nPut the whole input into ${CONTENT}.${rules}`.trim();
+}
+
+function ofService(tool: Json, at: string, { serviceAt }: ToolOptions): ChatTool {
+  const { service: own, server_url: url, allowed_tools: allowed } = tool;
+  const service = typeof own === 'string' ? own : typeof url === 'string' ? serviceAt(url) : null;
+  if (service === null || service === '')
+    throw new GatewayError(
+      'unprocessable',
+      `The gateway calls tools of its own services alone: ${at}.server_url must be <this gateway>/mcp/<service>`,
+      { param: `${at}.server_url` },
+    );
+  if (allowed === undefined || allowed === null) return { type: 'mcp', service };
+  const names = Array.isArray(allowed) ? (allowed as unknown[]) : (allowed as Json)['tool_names'];
+  if (!Array.isArray(names) || names.length > 256 || names.some((one) => typeof one !== 'string' || one === ''))
+    throw invalid(`${at}.allowed_tools`, 'an array of at most 256 names of tools');
+  return { type: 'mcp', service, allowed_tools: names as string[] };
+}
+
+function chatChoice(
+  choice: ResponsesBody['tool_choice'],
+  tools: ChatTool[],
+  dropped: readonly string[],
+  registry: ToolRegistry,
+): { readonly tools: ChatTool[]; readonly choice: unknown } {
+  if (choice === undefined || choice === null) return { tools, choice: undefined };
+  if (typeof choice === 'string') {
+    if (!['auto', 'none', 'required'].includes(choice))
+      throw invalid('tool_choice', 'auto, none, required or an object');
+    return { tools, choice };
+  }
+  const { type, name, namespace, mode, tools: allowed } = choice;
+  const short = (one: Json) =>
+    registry.short(String(one['name']), typeof one['namespace'] === 'string' ? one['namespace'] : null);
+  if (type === 'allowed_tools') {
+    if (!Array.isArray(allowed)) throw invalid('tool_choice.tools', 'an array of tools');
+    const named = new Set((allowed as readonly Json[]).map(short));
+    const left = tools.filter((tool) => tool.type === 'mcp' || named.has(tool.function!.name));
+    return { tools: left, choice: mode === 'required' ? 'required' : 'auto' };
+  }
+  if ((type === 'function' || type === 'custom') && typeof name === 'string')
+    return { tools, choice: { type: 'function', function: { name: short({ name, namespace }) } } };
+  if (type === 'mcp') return { tools, choice: 'required' };
+  throw new GatewayError(
+    'unprocessable',
+    dropped.includes(String(type))
+      ? `tool_choice names ${String(type)}, which runs at OpenAI alone`
+      : 'tool_choice.type must be function, custom, allowed_tools or mcp',
+    { param: 'tool_choice' },
+  );
+}

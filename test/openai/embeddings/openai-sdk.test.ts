@@ -1,0 +1,172 @@
+import OpenAI from 'openai';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { embed } from '../../../src/demo/embedder.ts';
+import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { startTranscripts, type TranscriptUpstream } from '../translated/support/transcript-upstream.ts';
+
+// Embeddings by OpenAI's SDK as it is on npm, and what each reply costs.
+
+const MODEL = 'acme/vectors';
+let upstream: TranscriptUpstream;
+let spine: Spine;
+let client: OpenAI;
+beforeAll(async () => {
+  upstream = await startTranscripts();
+  spine = await startSpine({
+    toml: `${UNHURRIED}
+[[models]]
+name = "${MODEL}"
+display_name = "Acme: Vectors"
+provider_name = "Acme"
+context_length = 1000
+output_modalities = ["embeddings"]
+[models.pricing]
+prompt = 1
+completion = 0
+[models.params]
+model = "upstream-vectors"
+api_base = "${upstream.url}"
+api_key = "k"
+`,
+  });
+  client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
+});
+afterAll(async () => {
+  try {
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+    await upstream.stop();
+  }
+});
+
+const near = (one: readonly number[], other: readonly number[]) =>
+  one.reduce((sum, value, at) => sum + value * other[at]!, 0);
+const asked = () => upstream.asked.at(-1)!;
+
+test('texts become vectors, by base64 that the SDK asks for by itself', async () => {
+  upstream.answer = (body) => ({ body: embed(body) });
+  const { data: reply, response } = await client.embeddings
+    .create({ model: MODEL, input: ['the red road', 'a road so red', 'fish'] })
+    .withResponse();
+  expect(asked()).toEqual({
+    model: 'upstream-vectors',
+    input: ['the red road', 'a road so red', 'fish'],
+    encoding_format: 'base64',
+  });
+  const [first, second, third] = reply.data.map(({ embedding }) => embedding) as [number[], number[], number[]];
+  expect(first).toHaveLength(64);
+  expect(near(first, second)).toBeGreaterThan(near(first, third));
+  expect(reply).toMatchObject({ model: MODEL, usage: { prompt_tokens: 8, total_tokens: 8, cost: 0.000008 } });
+  expect(response.headers.get('x-cost-usd')).toBe('0.000008');
+  expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({
+    state: 'settled',
+    cost_micro_usdc: 8,
+    tokens_prompt: 8,
+  });
+});
+
+test('numbers, though base64 was asked for, are read as well', async () => {
+  upstream.answer = (body) => ({ body: embed({ ...body, encoding_format: 'float', dimensions: 3 }) });
+  const { data } = await client.embeddings.create({ model: MODEL, input: 'x' });
+  expect(data[0]!.embedding).toHaveLength(3);
+});
+
+test.each([
+  [[1, 2, 3], 2],
+  [[[1, 2, 3], [4]], 3],
+])('tokens %j are taken', async (input, cost) => {
+  upstream.answer = (body) => ({ body: embed(body) });
+  const { usage } = await client.embeddings.create({
+    model: MODEL,
+    input,
+    encoding_format: 'float',
+  });
+  expect(usage.prompt_tokens).toBe(cost);
+});
+
+test('a large reply passes byte for byte, but for its model and usage', async () => {
+  const inputs = Array.from({ length: 500 }, (_, index) => `text ${index}`);
+  upstream.answer = (body) => ({ body: embed(body) });
+  const { data, usage } = await client.embeddings.create({ model: MODEL, input: inputs, encoding_format: 'float' });
+  const expected = embed({ input: inputs }) as { data: object[]; usage: object };
+  expect(data).toEqual(expected.data);
+  expect(usage).toMatchObject(expected.usage);
+});
+
+test('a reply without usage is charged by measure, and says so', async () => {
+  upstream.answer = (body) => ({ body: { ...embed(body), usage: undefined, model: undefined } });
+  const reply = await client.embeddings.create({ model: MODEL, input: 'x'.repeat(40) });
+  expect(reply).toMatchObject({ model: MODEL, usage: { prompt_tokens: 10, estimated: true, cost: 0.00001 } });
+});
+
+test('a claim beyond what can be is cut to the lock', async () => {
+  upstream.answer = (body) => ({ body: { ...embed(body), usage: { prompt_tokens: 1e6, total_tokens: 1e6 } } });
+  const { usage } = await client.embeddings.create({ model: MODEL, input: 'abcd' });
+  expect(usage.prompt_tokens).toBe(20);
+});
+
+test.each([
+  ['an error in place of a reply', { body: { error: { message: 'no' } } }],
+  ['no data', { body: { object: 'list' } }],
+  ['half a reply', { cut: '{"object":"list","data":[{"index":0,"embedding":[1,' }],
+  ['a failure', { status: 500, body: { error: { message: 'boom' } } }],
+])('%s is free', async (_what, transcript) => {
+  upstream.answer = () => transcript;
+  const before = await spine.balance();
+  await expect(client.embeddings.create({ model: MODEL, input: 'x' })).rejects.toThrow(/Provider Acme failed/);
+  await spine.quiet();
+  expect(await spine.balance()).toEqual(before);
+});
+
+test('each door names the other where the model is for that one', async () => {
+  await expect(client.embeddings.create({ model: 'test/model', input: 'x' })).rejects.toThrow(
+    /422 test\/model makes no embeddings: ask it at \/chat\/completions/,
+  );
+  await expect(
+    client.chat.completions.create({ model: MODEL, messages: [{ role: 'user', content: 'x' }] }),
+  ).rejects.toThrow(/422 acme\/vectors makes embeddings: ask it at \/embeddings/);
+});
+
+test.each([
+  [{ input: [] }, /input must be a string, an array of 1 to 2048 strings/],
+  [{ input: Array(2049).fill('x') }, /input must be a string, an array of 1 to 2048 strings/],
+  [{ input: ['x', 1] }, /input must be/],
+  [{ input: [null] }, /input\[0\] must be a string, a token/],
+  [{ input: 'x', encoding_format: 'int8' }, /encoding_format must be float or base64/],
+  [{}, /input is required/],
+])('a request that is wrong is refused by name', async (body, words) => {
+  const reply = await spine.post('/embeddings', { model: MODEL, ...body });
+  expect(reply.status).toBe(400);
+  expect(((await reply.json()) as { error: { message: string } }).error.message).toMatch(words);
+});
+
+test('fields of a chat request are not embedded', async () => {
+  upstream.answer = (body) => ({ body: embed(body) });
+  const messages = [{ role: 'user', content: 'unpriced' }];
+  const reply = await spine.post('/embeddings', { model: MODEL, input: 'x', messages, input_type: 'query' });
+  expect(reply.headers.get('x-tollgate-dropped')).toBe('messages');
+  expect(asked()).toEqual({ model: 'upstream-vectors', input: 'x', input_type: 'query' });
+});
+
+test('a request that comes again with its key is answered the same and charged once', async () => {
+  upstream.answer = (body) => ({ body: embed(body) });
+  const before = await spine.balance();
+  const send = () => spine.post('/embeddings', { model: MODEL, input: 'again' }, { 'idempotency-key': 'one' });
+  const [first, second] = [await (await send()).text(), await (await send()).text()];
+  expect(second).toBe(first);
+  await spine.quiet();
+  expect(before.available - (await spine.balance()).available).toBe(2n);
+});
+
+test('without money nobody is asked', async () => {
+  const { key } = await spine.tenant('poor-vectors', '0.000001');
+  const count = upstream.asked.length;
+  const reply = await spine.post(
+    '/embeddings',
+    { model: MODEL, input: 'some text' },
+    { authorization: `Bearer ${key}` },
+  );
+  expect(reply.status).toBe(402);
+  expect(upstream.asked.length).toBe(count);
+});

@@ -1,0 +1,233 @@
+import OpenAI from 'openai';
+import { zodTextFormat } from 'openai/helpers/zod';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import {
+  call,
+  chunk,
+  completion,
+  startTranscripts,
+  usage,
+  words,
+  type TranscriptUpstream,
+} from '../translated/support/transcript-upstream.ts';
+
+// The Responses API by OpenAI's SDK as it is on npm. Its stream joins the events, and fails where their order is wrong.
+
+const MODEL = 'acme/thinker';
+let upstream: TranscriptUpstream;
+let spine: Spine;
+let client: OpenAI;
+beforeAll(async () => {
+  upstream = await startTranscripts();
+  spine = await startSpine({ toml: UNHURRIED + modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url }) });
+  client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
+});
+afterAll(async () => {
+  try {
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+    await upstream.stop();
+  }
+});
+
+const asked = () => upstream.asked.at(-1)!;
+const TOOLS = [
+  { type: 'function', name: 'weather', parameters: { type: 'object' }, strict: false },
+  {
+    type: 'custom',
+    name: 'apply_patch',
+    description: 'Patch files',
+    format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' },
+  },
+  {
+    type: 'namespace',
+    name: 'files',
+    description: 'Files',
+    tools: [{ type: 'function', name: 'read', parameters: { type: 'object' } }],
+  },
+  { type: 'web_search' },
+] as unknown as OpenAI.Responses.Tool[];
+
+test('responses.create answers a text, with the use and the cost of it', async () => {
+  upstream.answer = () => ({ body: completion({ content: 'Good morning' }) });
+  const { data, response } = await client.responses
+    .create({ model: MODEL, input: 'Hi', instructions: 'Be kind.', max_output_tokens: 60 })
+    .withResponse();
+  expect(data).toMatchObject({
+    object: 'response',
+    status: 'completed',
+    model: MODEL,
+    output_text: 'Good morning',
+    store: false,
+    usage: {
+      input_tokens: 20,
+      input_tokens_details: { cached_tokens: 5 },
+      output_tokens: 9,
+      total_tokens: 29,
+      cost: 0.000038,
+    },
+  });
+  expect(response.headers.get('x-tollgate-wire')).toBe('translated');
+  expect(await spine.generation(response.headers.get('x-generation-id'))).toMatchObject({ cost_micro_usdc: 38 });
+  expect(asked()).toMatchObject({
+    messages: [
+      { role: 'system', content: 'Be kind.' },
+      { role: 'user', content: 'Hi' },
+    ],
+    max_completion_tokens: 60,
+  });
+});
+
+test('responses.parse reads an answer of a schema', async () => {
+  upstream.answer = () => ({ body: completion({ content: '{"city":"Oslo"}' }) });
+  const format = zodTextFormat(z.object({ city: z.string() }), 'place');
+  const { output_parsed: parsed } = await client.responses.parse({ model: MODEL, input: 'Where?', text: { format } });
+  expect(parsed).toEqual({ city: 'Oslo' });
+  expect(asked()['response_format']).toMatchObject({
+    type: 'json_schema',
+    json_schema: { name: 'place', strict: true },
+  });
+});
+
+test('a reply that reached its cap is incomplete', async () => {
+  upstream.answer = () => ({ body: completion({ content: 'Good' }, 'length') });
+  const reply = await client.responses.create({ model: MODEL, input: 'Hi' });
+  expect(reply).toMatchObject({ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } });
+});
+
+describe('responses.stream', () => {
+  const ask = (input: unknown) => ({
+    model: MODEL,
+    input: input as OpenAI.Responses.ResponseInput,
+    include: ['reasoning.encrypted_content' as const],
+    reasoning: { summary: 'auto' as const, effort: 'low' as const },
+    tools: TOOLS,
+  });
+
+  test('joins thinking, text and calls that are mixed, and all of it can be sent back', async () => {
+    upstream.answer = () => ({
+      chunks: [
+        chunk({ reasoning_content: 'Hm, ' }),
+        chunk({ reasoning_content: 'well.' }),
+        ...['I "see" ', '🌍 it', ' all'].map((content) => chunk({ content })),
+        call(0, { id: 'a', name: 'weather', args: '{"c":' }),
+        call(1, { id: 'b', name: 'apply_patch', args: '{"content":"*** Begin' }),
+        call(0, { args: '1}' }),
+        call(1, { args: '\\n\\"x\\""}' }),
+        call(2, { id: 'c', name: 'files__read', args: '{}' }),
+        chunk({}, 'tool_calls'),
+        usage(),
+      ],
+    });
+    const stream = client.responses.stream(
+      ask([
+        { role: 'developer', content: 'Be brief.' },
+        { role: 'user', content: 'Look' },
+      ]),
+    );
+    const sequence: number[] = [];
+    stream.on('event', (event) => sequence.push(event.sequence_number));
+    const { output, status, usage: used } = await stream.finalResponse();
+    expect(sequence).toEqual(sequence.map((_, index) => index));
+    expect([status, used!.total_tokens]).toEqual(['completed', 29]);
+    expect(output).toMatchObject([
+      {
+        type: 'reasoning',
+        summary: [{ type: 'summary_text', text: 'Hm, well.' }],
+        encrypted_content: expect.stringMatching(/^tg2\./) as string,
+      },
+      { type: 'message', content: [{ type: 'output_text', text: 'I "see" 🌍 it all' }] },
+      { type: 'function_call', call_id: 'a', name: 'weather', arguments: '{"c":1}' },
+      { type: 'custom_tool_call', call_id: 'b', name: 'apply_patch', input: '*** Begin\n"x"' },
+      { type: 'function_call', call_id: 'c', name: 'read', namespace: 'files', arguments: '{}' },
+    ]);
+    expect(asked()).toMatchObject({
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Look' },
+      ],
+      tools: [
+        { function: { name: 'weather' } },
+        {
+          function: {
+            name: 'apply_patch',
+            description: expect.stringMatching(/Patch files.*lark grammar:\nstart: "x"/s) as string,
+            parameters: { required: ['content'] },
+          },
+        },
+        { function: { name: 'files__read' } },
+      ],
+    });
+    expect(asked()).not.toHaveProperty('reasoning_effort');
+
+    upstream.answer = () => ({ chunks: words('Fine.') });
+    const outputs = [
+      { type: 'function_call_output', call_id: 'a', output: 'sun' },
+      { type: 'custom_tool_call_output', call_id: 'b', output: [{ type: 'input_text', text: 'patched' }] },
+      { type: 'function_call_output', call_id: 'c', output: 'content' },
+    ];
+    const next = await client.responses
+      .stream(ask([{ role: 'user', content: 'Look' }, ...output, ...outputs]))
+      .finalResponse();
+    expect(next.output).toMatchObject([{ type: 'message', content: [{ text: 'Fine.' }] }]);
+    const named = (id: string, name: string, args: string) => ({
+      id,
+      type: 'function',
+      function: { name, arguments: args },
+    });
+    expect(asked()['messages']).toEqual([
+      { role: 'user', content: 'Look' },
+      {
+        role: 'assistant',
+        content: 'I "see" 🌍 it all',
+        reasoning_content: 'Hm, well.',
+        tool_calls: [
+          named('a', 'weather', '{"c":1}'),
+          named('b', 'apply_patch', '{"content":"*** Begin\\n\\"x\\""}'),
+          named('c', 'files__read', '{}'),
+        ],
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'sun' },
+      { role: 'tool', tool_call_id: 'b', content: 'patched' },
+      { role: 'tool', tool_call_id: 'c', content: 'content' },
+    ]);
+  });
+
+  test('ends with response.failed where the provider breaks off, and costs nothing', async () => {
+    upstream.answer = () => ({ cut: `data: ${JSON.stringify(chunk({ content: 'Half' }))}\n\n` });
+    const before = await spine.balance();
+    const types: string[] = [];
+    const stream = await client.responses.create({ model: MODEL, input: 'x', stream: true });
+    for await (const event of stream) {
+      types.push(event.type);
+      if (event.type === 'response.failed') expect(event.response.error!.code).toBe('server_error');
+    }
+    expect([types[0], types.at(-1)]).toEqual(['response.created', 'response.failed']);
+    await spine.quiet();
+    expect(await spine.balance()).toEqual(before);
+  });
+});
+
+describe('a request that cannot be answered', () => {
+  test.each([
+    [{ previous_response_id: 'r' }, 400, /previous_response_id is not supported: this gateway keeps no responses/],
+    [{ background: true }, 400, /background is not supported/],
+    [{ input: [{ type: 'item_reference', id: 'x' }] }, 400, /input\[0\] is not supported/],
+    [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] }, 400, /image_url must be/],
+    [{ tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }, 422, /runs at OpenAI alone/],
+    [
+      { tools: [{ type: 'mcp', server_label: 'x', server_url: 'https://elsewhere.example' }] },
+      422,
+      /own services alone/,
+    ],
+    [{ model: 'nobody/has' }, 404, /Model not found/],
+    [{ input: [] }, 400, /input must be/],
+  ])('%j', async (more, status, message) => {
+    const reply = await spine.post('/responses', { model: MODEL, input: 'x', ...more });
+    expect(reply.status).toBe(status);
+    expect(((await reply.json()) as { error: { message: string } }).error.message).toMatch(message);
+  });
+});

@@ -1,0 +1,122 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createResponseVoice } from '../../../src/openai/responses/response-voice.ts';
+import { createToolRegistry } from '../../../src/openai/responses/tool-registry.ts';
+import {
+  cutAt,
+  deltas,
+  GOLDEN,
+  lengths,
+  sayingOf,
+  transcriptOf,
+  translated,
+} from '../translated/support/transcripts.ts';
+
+// Transcripts of chat streams as the events of a response, wherever the network cuts them.
+
+const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 1_000;
+/** The second tool is one that takes text. */
+function eventsFor(reads: readonly Buffer[]): string {
+  const registry = createToolRegistry();
+  registry.short('f1', null, true);
+  return translated(
+    createResponseVoice({
+      id: 'resp_1',
+      createdAt: 5,
+      asked: { model: 'acme/small' },
+      registry,
+      thinking: { summary: true, seal: () => 'sealed' },
+    }),
+    reads,
+  );
+}
+
+interface Item {
+  readonly type: string;
+  readonly id: string;
+  readonly summary?: readonly { readonly text: string }[];
+  readonly content?: readonly { readonly text: string }[];
+  readonly arguments?: string;
+  readonly input?: string;
+}
+interface Event {
+  readonly type: string;
+  readonly sequence_number: number;
+  readonly output_index?: number;
+  readonly item_id?: string;
+  readonly delta?: string;
+  readonly item?: Item;
+  readonly response?: { readonly status: string; readonly output: readonly Item[] };
+}
+
+const textOf = (item: Item): string =>
+  item.input ?? item.arguments ?? (item.content ?? item.summary ?? []).map(({ text }) => text).join('');
+
+/** The output of a response, by the rules that clients hold its events to. */
+function outputOf(events: string): readonly Item[] {
+  const parsed = events
+    .split('\n\n')
+    .filter((one) => one !== '')
+    .map((one) => {
+      const [name, data] = one.split('\n') as [string, string];
+      const event = JSON.parse(data.slice('data: '.length)) as Event;
+      expect(name).toBe(`event: ${event.type}`);
+      return event;
+    });
+  expect(parsed.map((event) => event.sequence_number)).toEqual(parsed.map((_, index) => index));
+  expect(parsed.slice(0, 2).map(({ type }) => type)).toEqual(['response.created', 'response.in_progress']);
+  const { type, response } = parsed.at(-1)!;
+  expect(type).toBe(`response.${response!.status}`);
+  const open = new Map<number, { readonly id: string; said: string }>();
+  let begun = 0;
+  for (const event of parsed.slice(2, -1)) {
+    const place = event.output_index!;
+    if (event.type === 'response.output_item.added') {
+      expect(place).toBe(begun++);
+      open.set(place, { id: event.item!.id, said: '' });
+      continue;
+    }
+    const item = open.get(place)!;
+    if (event.type === 'response.output_item.done') {
+      expect(event.item).toEqual(response!.output[place]);
+      // Arguments that are nothing are an empty object at the end.
+      expect(item.said || textOf(event.item!)).toBe(textOf(event.item!));
+      open.delete(place);
+      continue;
+    }
+    expect(event.item_id).toBe(item.id);
+    if (event.type.endsWith('.delta')) item.said += event.delta!;
+  }
+  expect([open.size, begun]).toEqual([0, response!.output.length]);
+  return response!.output;
+}
+
+test('what is said comes whole and in its order, wherever it is cut', () => {
+  fc.assert(
+    fc.property(deltas, lengths, (steps, cuts) => {
+      const bytes = transcriptOf(steps);
+      const whole = outputOf(eventsFor([bytes]));
+      expect(outputOf(eventsFor(cutAt(bytes, cuts)))).toEqual(whole);
+      const all = (type: string) =>
+        whole
+          .filter((item) => item.type === type)
+          .map(textOf)
+          .join('');
+      expect(all('message')).toBe(sayingOf(steps, (step) => step.text));
+      expect(all('reasoning')).toBe(sayingOf(steps, (step) => step.thinking));
+    }),
+    { numRuns: RUNS },
+  );
+});
+
+test('a transcript is the same response after a cut at every byte', () => {
+  const whole = outputOf(eventsFor([GOLDEN]));
+  expect(whole.map((item) => [item.type, textOf(item)])).toEqual([
+    ['reasoning', 'Hm, well.'],
+    ['message', 'I say "x" 🌍 and \\ more'],
+    ['function_call', '{"q":1}'],
+    ['function_call', '{}'],
+  ]);
+  for (let at = 1; at < GOLDEN.length; at++)
+    expect(outputOf(eventsFor([GOLDEN.subarray(0, at), GOLDEN.subarray(at)]))).toEqual(whole);
+});

@@ -1,0 +1,98 @@
+import fc from 'fast-check';
+import type { ChatTail } from '../../../../src/openai/reply/chat-end.ts';
+import { createChatStreamReader } from '../../../../src/openai/stream/chat-stream-reader.ts';
+import { createChatPieces } from '../../../../src/openai/translated/chat-pieces.ts';
+import type { Voice } from '../../../../src/openai/translated/voice.ts';
+import { CONTEXT } from '../../support/replies.ts';
+import { call, chunk, eventsOf, usage } from './transcript-upstream.ts';
+
+/** The events of another wire for these reads of a provider's chat stream. */
+export function translated(voice: Voice, reads: readonly Buffer[]): string {
+  const reader = createChatStreamReader(CONTEXT);
+  const pieces = createChatPieces();
+  reader.head(200, { 'content-type': 'text/event-stream' });
+  voice.begin();
+  let out = voice.take();
+  for (const read of reads) {
+    const bytes = reader.data([read]);
+    if (bytes === null) continue;
+    pieces.read(bytes, voice);
+    out += voice.take();
+  }
+  const { before, body, usage: used } = reader.end().tail as ChatTail;
+  if (before !== null) pieces.read(before, voice);
+  const end = pieces.read(Buffer.from(`data: ${JSON.stringify({ ...body, usage: { ...used, cost: 1 } })}\n\n`), voice);
+  voice.end(end!);
+  return out + voice.take();
+}
+
+/** One delta of a stream. */
+export interface Said {
+  readonly thinking?: string;
+  readonly text?: string;
+  readonly call?: number;
+  readonly args?: string;
+}
+
+const text = fc
+  .oneof(
+    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.constantFrom('"', '\\', '\n\n', 'data: {', '","x":"', '🌍', '\u2028', '\u0000'),
+  )
+  .map((one) => one.toWellFormed());
+
+/** Deltas of every kind, mixed. */
+export const deltas: fc.Arbitrary<readonly Said[]> = fc.array(
+  fc.oneof(
+    text.map((one) => ({ text: one })),
+    text.map((one) => ({ text: one })),
+    text.map((one) => ({ thinking: one })),
+    fc.record({ call: fc.nat({ max: 2 }), args: text }),
+  ),
+  { maxLength: 12 },
+);
+
+/** Lengths of reads. */
+export const lengths = fc.array(fc.nat({ max: 400 }), { maxLength: 12 });
+
+export function cutAt(bytes: Buffer, cuts: readonly number[]): readonly Buffer[] {
+  const reads: Buffer[] = [];
+  let at = 0;
+  for (const length of cuts) {
+    reads.push(bytes.subarray(at, at + length));
+    at = Math.min(bytes.length, at + length);
+  }
+  return [...reads, bytes.subarray(at)];
+}
+
+/** The stream of a provider that says these deltas. */
+export function transcriptOf(steps: readonly Said[]): Buffer {
+  const opened = new Set<number>();
+  const chunks = steps.map((step) => {
+    if (step.text !== undefined) return chunk({ content: step.text });
+    if (step.thinking !== undefined) return chunk({ reasoning_content: step.thinking });
+    const index = step.call!;
+    const first = !opened.has(index);
+    opened.add(index);
+    return call(index, { ...(first ? { id: `id${index}`, name: `f${index}` } : {}), args: step.args! });
+  });
+  return Buffer.from(eventsOf([chunk({ role: 'assistant', content: '' }), ...chunks, chunk({}, 'stop'), usage()]));
+}
+
+/** All that the steps say of one kind. */
+export const sayingOf = (steps: readonly Said[], pick: (step: Said) => string | undefined): string =>
+  steps.map((step) => pick(step) ?? '').join('');
+
+export const GOLDEN = Buffer.from(
+  eventsOf([
+    chunk({ role: 'assistant', content: '' }),
+    chunk({ reasoning_content: 'Hm, ' }),
+    chunk({ reasoning_content: 'well.' }),
+    ...['I ', 'say "x" 🌍', ' and \\ more'].map((content) => chunk({ content })),
+    call(0, { id: 'a', name: 'f', args: '{"q"' }),
+    call(0, { args: ':1}' }),
+    call(1, { id: 'b', name: 'g', args: '{}' }),
+    chunk({}, 'tool_calls'),
+    usage(),
+  ]),
+);
