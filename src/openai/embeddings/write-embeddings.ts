@@ -1,7 +1,7 @@
 import { GatewayError, type ReplySink } from '#wire';
 import { formatUsd, toUsdNumber, type SettledFrame } from '#billing/amounts';
 import { type OpenedCall, wasCharged } from '#gateway';
-import { droppedHeader } from '../reply/altered-headers.ts';
+import { addAlteredHeaders } from '../reply/altered-headers.ts';
 import type { EmbeddingsTail } from './embeddings-reader.ts';
 
 /**
@@ -26,15 +26,16 @@ export async function writeEmbeddings(
       if (value.type !== 'settled') continue;
       if (value.tail === null) throw new GatewayError('provider_unavailable', 'The embeddings did not come in time');
       const pieces = piecesOf(value, call.service);
-      sink.head(200, {
+      const headers: Record<string, string | number> = {
         'content-type': 'application/json; charset=utf-8',
         'content-length': pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
         'x-generation-id': id,
         'x-provider': provider,
         'x-cost-usd': formatUsd(value.settlement.charged),
-        ...droppedHeader({ dropped }),
-        ...(value.receipt === null ? {} : { 'x-receipt': value.receipt }),
-      });
+      };
+      addAlteredHeaders(headers, { dropped: dropped(), maxTokens: null });
+      if (value.receipt !== null) headers['x-receipt'] = value.receipt;
+      sink.head(200, headers);
       const last = pieces.pop()!;
       for (const piece of pieces) sink.write(piece);
       sink.end(last);

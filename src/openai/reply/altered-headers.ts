@@ -19,7 +19,10 @@ export interface SentRequest {
  * Adds the header that names the fields which the provider did not get, and the one that tells the cap which the
  * completion was kept to, each where there is something to tell. Names are written as in a URL: they are the client's.
  */
-export function addAlteredHeaders(headers: Record<string, string | number>, { dropped, maxTokens }: SentRequest): void {
+export function addAlteredHeaders(
+  headers: Record<string, string | number>,
+  { dropped, maxTokens }: Pick<SentRequest, 'dropped' | 'maxTokens'>,
+): void {
   if (dropped.length > 0) {
     const shown = dropped.slice(0, NAMES_MAX).map((name) => encodeURIComponent(name.slice(0, NAME_MAX).toWellFormed()));
     if (dropped.length > NAMES_MAX) shown.push('...');
