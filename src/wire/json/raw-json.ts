@@ -110,7 +110,9 @@ export function membersOfParsed(text: string, value: JsonObject, path: readonly 
 
 const TWICE = -1;
 
-/** Behind the object at `at`, which JSON.parse has read as `value`; TWICE where it or one along `path` has a key twice. */
+/**
+ * Behind the object at `at`, which JSON.parse has read as `value`; TWICE where it or one along `path` has a key twice.
+ */
 function parsedEnd(text: string, at: number, value: JsonObject, path: readonly string[], depth: number): number {
   const next = path[depth];
   const inside = next === undefined ? null : value[next];
