@@ -129,10 +129,10 @@ const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
 /**
  * The one billing middleware: lock, run, then settle or release, whatever becomes of the client.
  *
- * No work is forwarded before its lock is durable, but for what costs nothing; and the frame that ends a reply is not passed on before its
- * settlement is. A consumer that stops reading (abort of `signal`, or return of the iterator) does not end the run:
- * the upstream is read on, within `drainMs` and `drainBytes`, so that what was produced is charged by reported
- * usage.
+ * No work is forwarded before its lock is durable, but for what can cost nothing. The frame that ends a reply is not
+ * passed on before its settlement is. A consumer that stops reading (abort of `signal`, or return of the iterator) does
+ * not end the run: the upstream is read on, within `drainMs` and `drainBytes`, so that what was produced is charged by
+ * reported usage.
  */
 export function createBill<C>(options: BillOptions<C>): (next: BilledHandler<C>) => BilledHandler<C> {
   return (next) => (call, signal) => run(options, next, call, signal);
@@ -145,7 +145,8 @@ async function* run<C>(
   signal: Leaving,
 ): AsyncGenerator<Frame, void, undefined> {
   options.onStarted(asked);
-  const { call, billable, isFree } = await lock(options, asked);
+  const locked = await lock(options, asked);
+  const { call, billable, isFree } = locked;
 
   const upstream = new Departure();
   let drainTimer: NodeJS.Timeout | undefined;
@@ -165,36 +166,21 @@ async function* run<C>(
     resolved = true;
     options.onResolved(call, { state, settlement, end, error, clientGone: gone });
   };
-  /** A call that costs nothing is locked with its end, in one group: both are one row. */
-  const ended = <R>(end: () => Promise<R>): Promise<R> =>
-    isFree ? Promise.all([options.ledger.lock(lockOf(billable)), end()]).then(([, result]) => result) : end();
-  const lockNow = async (end: EndFrame): Promise<void> => {
-    try {
-      await options.ledger.lock(lockOf(billable));
-    } catch (error) {
-      resolve('unresolved', NOTHING, end, error);
-      throw error;
-    }
-  };
   const finish = async (end: EndFrame): Promise<SettledFrame> => {
     if (end.outcome === 'pending') {
-      if (isFree) await lockNow(end);
+      try {
+        if (isFree) await options.ledger.lock(lockOf(billable));
+      } catch (error) {
+        resolve('unresolved', NOTHING, end, error);
+        throw error;
+      }
       resolve('pending', NOTHING, end, null);
-      return {
-        type: 'settled',
-        settlement: NOTHING,
-        pending: true,
-        usage: end.usage,
-        provider: end.provider,
-        receipt: null,
-        tail: end.tail,
-      };
+      return pendingFrame(end);
     }
+    let result: SettleResult;
     let settlement: Settlement;
-    let before: boolean;
     try {
-      const result = await ended(() => options.ledger.settle(settleOf(options, billable, end, gone)));
-      before = !result.ok;
+      result = await ended(options.ledger, locked, () => options.ledger.settle(settleOf(options, billable, end, gone)));
       settlement = result.ok ? settlementOf(result) : await resolutionOf(options.ledger, billable.id, result);
     } catch (error) {
       // Never release after an attempt to settle: it may have been committed. The lock expires if it was not.
@@ -202,7 +188,7 @@ async function* run<C>(
       throw error;
     }
     // What somebody else settled was told by him.
-    resolve('settled', before ? NOTHING : settlement, end, null);
+    resolve('settled', result.ok ? settlement : NOTHING, end, null);
     const { usage, provider, tail } = end;
     const runCost = billable.lendable > 0n ? await runCostOf(options.ledger, billable.id, settlement) : {};
     return {
@@ -217,7 +203,9 @@ async function* run<C>(
   };
   const fail = async (error: unknown): Promise<void> => {
     try {
-      await ended(() => options.ledger.release({ id: billable.id, detail: failureDetail(error, gone) }));
+      await ended(options.ledger, locked, () =>
+        options.ledger.release({ id: billable.id, detail: failureDetail(error, gone) }),
+      );
     } catch (unavailable) {
       resolve('unresolved', NOTHING, null, unavailable);
       return;
@@ -268,6 +256,20 @@ async function* run<C>(
     await frames.return?.();
   }
 }
+
+/** A call that costs nothing is locked with its end, in one group: both are one row. */
+const ended = <R>(ledger: Ledger, { billable, isFree }: Locked<unknown>, end: () => Promise<R>): Promise<R> =>
+  isFree ? Promise.all([ledger.lock(lockOf(billable)), end()]).then(([, result]) => result) : end();
+
+const pendingFrame = ({ usage, provider, tail }: EndFrame): SettledFrame => ({
+  type: 'settled',
+  settlement: NOTHING,
+  pending: true,
+  usage,
+  provider,
+  receipt: null,
+  tail,
+});
 
 /** Nothing where the database is away: what is charged is settled, and shown with the call's record. */
 async function runCostOf(

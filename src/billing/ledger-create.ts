@@ -42,7 +42,7 @@ export async function createLedger(options: {
     try {
       checkOperation(operation);
     } catch (error) {
-      return Promise.reject(error as RangeError);
+      return Promise.reject(error);
     }
     return committer.submit(operation);
   };
