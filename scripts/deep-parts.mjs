@@ -5,7 +5,7 @@ import { join, sep } from 'node:path';
 /** Words of paths by the name of their part, in the order in which the parts run. */
 const PARTS = {
   soak: ['/soak.test.ts', 'killed', 'flapping', 'five-hundred', 'two-hundred', 'freezes', 'vanish', 'races'],
-  clients: ['test/mcp/clients/', 'test/mcp/conformance/', 'in-a-browser', '-sdk.test.ts'],
+  clients: ['test/mcp/clients/', 'test/openai/clients/', 'test/mcp/conformance/', 'in-a-browser', '-sdk.test.ts'],
   money: ['test/billing/', 'test/cost-caps/', 'test/store/'],
   chat: ['test/openai/', 'test/spine/', 'test/fairness/', 'test/bridges/'],
   mcp: ['test/mcp/'],

@@ -22,7 +22,8 @@ export async function openServer(money: Money) {
   await referenceRoutes(server, {
     version: VERSION,
     payable: payments.open,
-    exampleModel: () => catalog.offers('model')[0]?.service ?? null,
+    exampleModel: () =>
+      catalog.offers('model').find(({ model }) => model?.outputModalities.includes('text'))?.service ?? null,
     publicUrl: config.publicUrl,
   });
   return { ...money, catalog, trust, server };

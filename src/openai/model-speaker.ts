@@ -3,6 +3,7 @@ import { byService, type Catalog, oneRequest, type Speaker } from '#gateway';
 import { toChatBody } from './bridge/ask-body.ts';
 import { createPartsReader } from './bridge/parts-reader.ts';
 import { toCall } from './chat-to-call.ts';
+import { isEmbedder } from './embeddings/is-embedder.ts';
 
 interface ModelSpeakerOptions {
   readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
@@ -21,7 +22,7 @@ export function createModelSpeaker({ catalog, config, now }: ModelSpeakerOptions
     primitive: 'model',
     has: (name) => catalog.knows(name, 'model'),
     list: (limit) =>
-      byService(catalog.offers('model'))
+      byService(catalog.offers('model').filter(({ model }) => !isEmbedder(model!)))
         .slice(0, limit)
         .map(([first, ...others]) => ({
           name: first!.service,

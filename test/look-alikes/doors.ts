@@ -201,9 +201,21 @@ const OLD_PLACES = sendPlaces(['kind', 'text', 'file', 'data', 'metadata'], true
 const rpc = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, method, params });
 const ofVersion = (version: string) => ({ 'a2a-version': version });
 
+const OF_EVERY_MODEL = 'model stream tools tool_choice temperature top_p metadata models provider session_id max_cost';
+const MESSAGES_BODY = { model: MODEL, max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] };
+const MESSAGES_PLACES: Places = [
+  [[], `${OF_EVERY_MODEL} messages max_tokens system stop_sequences thinking output_config tollgate`.split(' ')],
+];
+const RESPONSES_BODY = { model: MODEL, input: 'hi', max_output_tokens: 5 };
+const RESPONSES_PLACES: Places = [
+  [[], `${OF_EVERY_MODEL} input max_output_tokens instructions text reasoning prompt_cache_key tollgate`.split(' ')],
+];
+
 /** Every door that leads to a provider. */
 export const DOORS: readonly Door[] = [
   { name: 'chat', path: '/api/v1/chat/completions', body: CHAT_BODY, places: CHAT_PLACES, wire: 'chat' },
+  { name: 'messages', path: '/api/v1/messages', body: MESSAGES_BODY, places: MESSAGES_PLACES, wire: 'chat' },
+  { name: 'responses', path: '/api/v1/responses', body: RESPONSES_BODY, places: RESPONSES_PLACES, wire: 'chat' },
   {
     name: 'chat by JSON-RPC',
     path: '/api/v1/rpc',

@@ -93,7 +93,9 @@ test('every route that is not public refuses without a credential, before it loo
     }
     const error = /\/mcp(\/|$)/.test(route.path)
       ? { code: -32010, data: { type: 'unauthorized' } }
-      : { type: 'unauthorized', code: /\/image\//.test(route.path) ? 'unauthorized' : 401 };
+      : route.path.startsWith('/api/v1/messages')
+        ? { type: 'authentication_error' }
+        : { type: 'unauthorized', code: /\/image\//.test(route.path) ? 'unauthorized' : 401 };
     expect(JSON.parse(answer.text), route.path).toMatchObject({ error });
   }
 });

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { limitedAs, rateLimitError, type RatePolicy } from '#gateway';
+import { type Caller, limitedAs, rateLimitError, type RatePolicy } from '#gateway';
 import { refuseRepeatedCredentials } from '#auth';
 import { tokensOf } from '../caps/tokens-of.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
@@ -23,15 +23,17 @@ export function addCountRoute(
   const schema = messagesSchema(config.limits.messagesMax, true);
   const readBody = createReadBody<MessagesBody>(config.limits, schema);
   const speakers = deps.speakers ?? (() => ({}));
+  const callers = new WeakMap<FastifyRequest, Caller>();
 
-  async function admit(request: FastifyRequest) {
+  /** Before the body is read, as at every address. Throws GatewayError. */
+  async function admit(request: FastifyRequest): Promise<void> {
     refuseRepeatedCredentials(request.raw.rawHeaders);
     const caller = await pipeline.visitor(request.headers, request.ip);
     // Who has no credential, or a wrong one, is told so as at every other address.
-    if (caller.anonymous) return (await pipeline.admit(request.headers, request.ip)).caller;
+    if (caller.anonymous) return void callers.set(request, (await pipeline.admit(request.headers, request.ip)).caller);
     const rate = await limiter.take(`count:${limitedAs(caller)}`, POLICY, { requests: 1, tokens: 0 });
     if (!rate.allowed) throw rateLimitError(rate);
-    return caller;
+    callers.set(request, caller);
   }
 
   app.post<{ Body: Buffer | undefined }>(
@@ -55,13 +57,13 @@ export function addCountRoute(
         },
       },
       validatorCompiler: () => () => true,
+      onRequest: admit,
       errorHandler: answerError({ onError }, wire),
     },
     async (request, reply) => {
-      const caller = await admit(request);
       const asked = await readBody(request.body, request.headers);
       const { body } = wire.translate(asked, {
-        caller,
+        caller: callers.get(request)!,
         requestId: request.id,
         headers: request.headers,
         host: request.host,

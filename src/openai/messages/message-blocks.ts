@@ -52,16 +52,16 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
   let index = -1;
   let called = false;
 
-  const delta = (kind: Block['kind'], json: string) =>
-    write(
-      `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":${DELTAS[kind]}${json}"}}\n\n`,
-    );
+  /** A delta of the open block up to its text. */
+  let before = '';
+  const delta = (json: string) => write(`${before}${json}"}}\n\n`);
   const sealed = (block: Block) => block.kind === 'thinking' && thinks === 'sealed';
 
   function open(block: Block): void {
     index++;
+    before = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":${DELTAS[block.kind]}`;
     write(event('content_block_start', { index, content_block: block.start }));
-    if (block.held !== '' && !sealed(block)) delta(block.kind, block.held);
+    if (block.held !== '' && !sealed(block)) delta(block.held);
   }
 
   function add(block: Omit<Block, 'held' | 'signing'>): Block {
@@ -92,7 +92,7 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
   function say(block: Block, json: string): void {
     block.signing?.add(textOf(json));
     const isOpen = block === waiting[0];
-    if (isOpen && !sealed(block)) delta(block.kind, json);
+    if (isOpen && !sealed(block)) delta(json);
     // Of what is written out only the arguments of a call are looked at again.
     if (!isOpen || block.kind === 'call' || sealed(block)) block.held += json;
   }

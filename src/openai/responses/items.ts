@@ -156,8 +156,12 @@ function partOf(part: unknown, at: string): ContentPart[] {
         throw invalid(at, 'a file with file_data or file_url: this gateway stores no files');
       return [{ type: 'file', file: { filename: typeof filename === 'string' ? filename : 'file', file_data: file } }];
     }
-    case 'input_audio':
-      return [{ type: 'input_audio', input_audio: part['input_audio'] }];
+    case 'input_audio': {
+      const audio = part['input_audio'];
+      if (!isObject(audio) || typeof audio['data'] !== 'string' || typeof audio['format'] !== 'string')
+        throw invalid(`${at}.input_audio`, 'an object such as {"data": "<base64>", "format": "wav"}');
+      return [{ type: 'input_audio', input_audio: { data: audio['data'], format: audio['format'] } }];
+    }
     case 'refusal':
       return typeof refusal === 'string' && refusal !== '' ? [{ type: 'text', text: refusal }] : [];
     default:

@@ -23,16 +23,25 @@ export function createChatPieces(): ChatPieces {
 
   /** The text of an event in the form of an earlier one; null for another event. */
   function knownText(event: string): string | null {
-    if (form === null || !event.startsWith(form.before) || !event.endsWith(form.after)) return null;
-    const inside = event.slice(form.before.length, event.length - form.after.length);
-    return INSIDE.test(inside) ? inside : null;
+    if (form === null) return null;
+    const { before, after } = form;
+    const from = before.length;
+    const to = event.length - after.length;
+    // A slice is compared at once, where startsWith goes by characters.
+    if (to < from || event.slice(0, from) !== before || event.slice(to) !== after) return null;
+    const inside = event.slice(from, to);
+    // Nearly all texts have no quotation mark, and then there is nothing to look for.
+    return !inside.includes('"') || INSIDE.test(inside) ? inside : null;
   }
 
   return {
     read(bytes, voice) {
       let end: ChatEnd | null = null;
       const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
-      for (const event of text.split('\n\n')) {
+      for (let at = 0; at < text.length;) {
+        const stop = text.indexOf('\n\n', at);
+        const event = stop === -1 ? text.slice(at) : text.slice(at, stop);
+        at = stop === -1 ? text.length : stop + 2;
         const known = knownText(event);
         if (known !== null) voice.text(known);
         else if (event.startsWith(':')) voice.ping();

@@ -100,6 +100,14 @@ const PAYABLE =
   ' What the balance does not reach for is answered with 402 and the terms of x402 (version 2) in `PAYMENT-REQUIRED`: the same request with a payment in `PAYMENT-SIGNATURE` ' +
   'is answered, from whoever has no account too.';
 
+/** One event of a stream. Its other members depend on its type. */
+const EVENT_SCHEMA = {
+  type: 'object',
+  required: ['type'],
+  properties: { type: { type: 'string', description: 'The same as the name of the event.' } },
+  additionalProperties: true,
+};
+
 /** Adds a route to `app` that answers requests of a wire by chat calls: routed, billed and repeated as those are. */
 export function addTranslatedDoor<B>(
   app: FastifyInstance,
@@ -181,7 +189,15 @@ export function addTranslatedDoor<B>(
         tags: ['Chat'],
         consumes: ['application/json'],
         body: wire.schema,
-        response: { 200: wire.answerSchema },
+        response: {
+          200: {
+            description: 'The answer; with `stream`, its events.',
+            content: {
+              'application/json': { schema: wire.answerSchema },
+              'text/event-stream': { schema: EVENT_SCHEMA },
+            },
+          },
+        },
       },
       // The body is bytes until the handler parses it, which checks it against the same schema.
       validatorCompiler: () => () => true,

@@ -1,0 +1,54 @@
+import Anthropic from '@anthropic-ai/sdk';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createPaperChain, fromHeader, PAPER_LEAST, payWith, toHeader } from '../../support/paper-chain.ts';
+import { MODEL, startSpine, type Spine } from '../../support/spine.ts';
+
+// A message that is paid for with the request itself. The chain is one on paper.
+
+const chain = createPaperChain();
+let spine: Spine;
+beforeAll(async () => {
+  const toml = '[limits]\nrequests_per_minute = 1000000\nanonymous_requests_per_minute = 1000000\n';
+  spine = await startSpine({ toml, payments: chain.payments });
+  chain.credit(spine.app.ledger);
+});
+afterAll(async () => {
+  try {
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+  }
+});
+
+const body = { model: MODEL, max_tokens: 20, messages: [{ role: 'user' as const, content: 'hello' }] };
+
+test.each([
+  ['messages', '/messages', body, 'A message'],
+  ['responses', '/responses', { model: MODEL, max_output_tokens: 20, input: 'hello' }, 'A response'],
+])('%s tell a wallet without an account the terms, and answer when it pays', async (_name, path, asked, noun) => {
+  const headers = { 'content-type': 'application/json' };
+  const post = (more: object) =>
+    fetch(`${spine.url}${path}`, { method: 'POST', headers: { ...headers, ...more }, body: JSON.stringify(asked) });
+  const refused = await post({});
+  expect(refused.status).toBe(402);
+  const terms = fromHeader(refused.headers.get('payment-required')) as {
+    accepts: { amount: string }[];
+    resource: { url: string; description: string };
+  };
+  expect(terms.accepts.map(({ amount }) => amount)).toEqual([String(PAPER_LEAST)]);
+  expect(terms.resource.url).toBe(`${spine.url}${path}`);
+  expect(terms.resource.description).toMatch(new RegExp(`^${noun} by ${MODEL}`));
+  expect(await refused.json()).toMatchObject({ x402Version: 2, accepts: terms.accepts });
+
+  const paid = await post({ 'payment-signature': toHeader(payWith({ wallet: `alice-of${path.slice(1)}` })) });
+  expect(paid.status, await paid.clone().text()).toBe(200);
+  expect(paid.headers.get('payment-response')).not.toBeNull();
+});
+
+test('a client that is refused for want of money does not ask again', async () => {
+  const { key } = await spine.tenant('poor', '0.000001');
+  const client = new Anthropic({ baseURL: `${spine.origin}/api`, apiKey: key, maxRetries: 3 });
+  const before = spine.logs.length;
+  await expect(client.messages.create(body)).rejects.toMatchObject({ status: 402, type: 'billing_error' });
+  expect(spine.logs.slice(before).filter((line) => line.includes('"status":402'))).toHaveLength(1);
+});
