@@ -1,9 +1,13 @@
 import { Command } from 'commander';
+import type { OpenDatabase } from '#store';
 import { withTargetOptions } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
 import type { TargetFlags } from './target.ts';
 import { say } from './target-words.ts';
 import { painter } from './terminal.ts';
+
+/** The books of tables without a log differ. */
+const DIFFERENCES_EXIT = 1;
 
 interface RestoredFlags extends TargetFlags {
   readonly accept?: boolean;
@@ -13,6 +17,9 @@ const HELP = `
 A gateway remembers in journal-head.json of its data directory how far its journal went, and does not start on a database
 that has less: calls and credits that it acknowledged would be missing. After a backup was restored on purpose, this
 command says what is missing, and with --accept lets the gateway go on without it. Stop the gateway first.
+
+If the folder ledger is lost, the tables of the embedded database still have all balances and calls that they had followed.
+--accept then begins a new log with them, audits it and says what differs. What proved the old books is lost with the log.
 
 Exit codes: 0 nothing is missing, or it was accepted · 1 something is missing
 
@@ -39,7 +46,7 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
   const paint = painter();
   // Loaded here: other commands need none of it.
   const [
-    { openDatabase },
+    { DatabaseError, openDatabase },
     { EMBEDDED_CHAIN, journalHead },
     { lossOf },
     { JournalLost, openJournalFile, refuseMissingDatabase },
@@ -64,8 +71,19 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
   } catch (error) {
     loss = told(error);
   }
-  const database =
-    loss === null || accept ? await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir }) : null;
+  const place = { url: config.databaseUrl, dataDir: config.dataDir };
+  let isLogGone = false;
+  let database: OpenDatabase | null = null;
+  try {
+    if (loss === null || accept) database = await openDatabase(place);
+  } catch (error) {
+    if (!(error instanceof DatabaseError && error.code === 'log_gone')) throw error;
+    isLogGone = true;
+    const remembered = file.read();
+    const known = remembered ? `journal-head.json knows of record ${remembered.n}, written at ${remembered.at}.` : '';
+    loss = `${error.message}\n${known} Records of the log after the last one that the tables follow are missing.`;
+    if (accept) database = await openDatabase({ ...place, withoutLog: true });
+  }
   try {
     loss ??= await missing();
     if (loss === null) {
@@ -76,8 +94,18 @@ async function restored({ accept = false, ...flags }: RestoredFlags): Promise<vo
     // The embedded database has one chain; on PostgreSQL the next gateway begins one of its own.
     if (database!.engine === 'sqlite') await file.write(await journalHead(database!, EMBEDDED_CHAIN), Date.now());
     else await file.remove();
+    const found = isLogGone ? await differences(database!) : [];
+    for (const each of found) process.stdout.write(`${paint('red', '✗')} ${each}\n`);
     process.stdout.write(`${loss}\n${paint('green', '✓')} Accepted: the gateway goes on with the database as it is.\n`);
+    if (found.length > 0) process.exitCode = DIFFERENCES_EXIT;
   } finally {
     await database?.close();
   }
+}
+
+/** The checks of the audit that fail. */
+async function differences(database: OpenDatabase): Promise<readonly string[]> {
+  const { audit } = await import('#billing');
+  const { checks } = await audit(database, { overdueMs: null });
+  return checks.filter(({ ok }) => !ok).map(({ name, detail }) => `${name}: ${detail}`);
 }

@@ -7,14 +7,16 @@ export type OpenDatabase = SqliteDatabase | PostgresDatabase;
 /**
  * Opens the database, with its schema brought up to date: PostgreSQL when `url` is given (`postgres://…`), else the
  * embedded one in `dataDir`. Throws DatabaseError whose message says what to do: the directory is in use
- * (`in_use`), cannot be used (`unusable`), the server is unreachable.
+ * (`in_use`), cannot be used (`unusable`), the log of its ledger is gone (`log_gone`; `withoutLog` begins a new one), the
+ * server is unreachable.
  */
 export async function openDatabase(options: {
   readonly url?: string | null | undefined;
   readonly dataDir: string;
+  readonly withoutLog?: boolean;
 }): Promise<OpenDatabase> {
-  const { url, dataDir } = options;
-  if (!url) return openSqlite(dataDir);
+  const { url, dataDir, withoutLog = false } = options;
+  if (!url) return openSqlite(dataDir, { withoutLog });
   // Imported when wanted: the embedded engine starts without the driver of the other.
   if (/^postgres(ql)?:\/\//.test(url)) return (await import('./postgres.ts')).openPostgres(url);
   throw new DatabaseError(

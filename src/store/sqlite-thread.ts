@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { DatabaseError } from './database.ts';
 import type { LogStart } from './log/writer.ts';
 import { toDatabaseError } from './sqlite-codes.ts';
-import type { Answer, ConnectionSetup, Reply, Request, Work } from './sqlite-worker.ts';
+import type { Answer, ConnectionSetup, Refusal, Reply, Request, Work } from './sqlite-worker.ts';
 
 /** One connection to an SQLite file, in a thread. */
 export interface Connection {
@@ -35,7 +35,7 @@ const IDLE_MS = 10_000;
 /** Rejects with DatabaseError: `refused` makes it of the reason why the file cannot be opened. */
 export async function connect(
   setup: ConnectionSetup,
-  refused: (reason: { readonly message: string; readonly busy: boolean }) => DatabaseError,
+  refused: (reason: Refusal) => DatabaseError,
 ): Promise<Connection> {
   const thread = takeThread();
   const log = await new Promise<LogStart | null>((resolve, reject) => {

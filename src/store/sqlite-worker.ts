@@ -3,6 +3,7 @@ import { parentPort } from 'node:worker_threads';
 import type { Row, Statement, Step, Value } from './database.ts';
 import { compressClosed } from './log/compress.ts';
 import { followLog, type Follower } from './log/follow.ts';
+import { LogGone } from './log/reader.ts';
 import { shareProgress } from './log/shared-progress.ts';
 import type { LogStart } from './log/writer.ts';
 import { UNAVAILABLE } from './sqlite-codes.ts';
@@ -24,6 +25,8 @@ interface WriterSetup {
   readonly now: number;
   /** URL of the module that follows the log, see Follower. */
   readonly follower: string;
+  /** URL of a Program that makes the tables' own journal where the log is gone; null refuses to open them then. */
+  readonly rebuild: string | null;
   /** Memory of a SharedProgress. */
   readonly progress: SharedArrayBuffer;
 }
@@ -50,10 +53,19 @@ export type Reply =
 /** To the thread. It has one connection at a time; the work that closes it makes room for the next. */
 export type Order = { readonly open: ConnectionSetup } | { readonly requests: readonly Request[] };
 
+/** Why the file cannot be opened. */
+export interface Refusal {
+  readonly message: string;
+  /** Another process has it open. */
+  readonly busy: boolean;
+  /** The log of its tables is gone. */
+  readonly logGone: boolean;
+}
+
 /** From the thread: to `open`, and to `requests`. */
 export type Answer =
   | { readonly opened: true; readonly log: LogStart | null }
-  | { readonly refused: { readonly message: string; readonly busy: boolean } }
+  | { readonly refused: Refusal }
   | { readonly replies: readonly Reply[] };
 
 export type Prepare = (statement: Statement) => StatementSync;
@@ -112,7 +124,8 @@ async function use(setup: ConnectionSetup, database: DatabaseSync, guard: Databa
     );
     migrate(database, writer);
   } else database.exec('BEGIN');
-  database.exec('PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY');
+  // Temporary tables of a reader may be as large as the books: they go to files.
+  database.exec(`PRAGMA cache_size = -65536; PRAGMA temp_store = ${writer ? 'MEMORY' : 'FILE'}`);
 
   const prepared = new Map<string, Prepared>();
   const find = ({ name, text }: Statement): Prepared => {
@@ -124,6 +137,10 @@ async function use(setup: ConnectionSetup, database: DatabaseSync, guard: Databa
     return found;
   };
   const prepare: Prepare = (statement) => find(statement).statement;
+  if (writer?.rebuild) {
+    const { run } = (await import(writer.rebuild)) as Program;
+    transaction(database, () => run(prepare, null, setup.log));
+  }
   const following = writer && (await startFollowing(setup.log, writer, database, prepare));
   const query = ({ statement, params }: Step): readonly Row[] => prepare(statement).all(...(params ?? []));
 
@@ -285,7 +302,7 @@ parentPort!.on('message', (order: Order) => {
       say({ opened: true, log: opened.log });
     } catch (error) {
       const { message, code } = describe(error);
-      say({ refused: { message, busy: code === BUSY } });
+      say({ refused: { message, busy: code === BUSY, logGone: error instanceof LogGone } });
       // The thread ends, and with it whatever it has opened.
       parentPort!.close();
     }

@@ -2,10 +2,11 @@ import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseError, type Database, type Query, type Row, type RunProgram, type Step } from './database.ts';
 import { openLedgerLog, type LedgerLog } from './log/ledger-log.ts';
-import { LOG_FOLDER } from './log/segments.ts';
+import { hasLog, LOG_FOLDER } from './log/segments.ts';
 import { shareProgress } from './log/shared-progress.ts';
 import { loadMigrations } from './migrations.ts';
 import { connect } from './sqlite-thread.ts';
+import type { Refusal } from './sqlite-worker.ts';
 
 export interface SqliteDatabase extends Database {
   readonly engine: 'sqlite';
@@ -20,20 +21,26 @@ export interface SqliteDatabase extends Database {
 
 /** Follows the log with the tables; started by its file, so that nobody can open tables that stay behind. */
 const FOLLOWER = new URL('../billing/ledger-follower.ts', import.meta.url).href;
+/** Makes the journal anew of tables whose log is gone. */
+const REBUILD = new URL('../billing/rebuild-log-program.ts', import.meta.url).href;
 
 /**
  * Opens the embedded database of a data directory (made when missing) in a worker thread, so that no fsync blocks
  * the event loop. One process at a time: a second opener fails with code `in_use` and a message that says what to
- * do.
+ * do. Tables whose log is gone are refused with `log_gone`; `withoutLog` begins a new log for these.
  */
-export async function openSqlite(dataDir: string): Promise<SqliteDatabase> {
+export async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise<SqliteDatabase> {
   const folder = resolve(dataDir);
   const path = join(folder, 'tollgate.db');
   const place = { path, log: join(folder, LOG_FOLDER) };
   prepareFolder(folder, path);
   const progress = shareProgress();
-  const refused = ({ message, busy }: { readonly message: string; readonly busy: boolean }) =>
-    busy ? inUse(folder) : new DatabaseError(`${path} cannot be opened: ${message}`, { code: 'unusable' });
+  const refused = ({ message, busy, logGone }: Refusal) =>
+    busy
+      ? inUse(folder)
+      : new DatabaseError(`${path} cannot be opened: ${message}`, { code: logGone ? 'log_gone' : 'unusable' });
+  if (withoutLog && hasLog(place.log))
+    throw new DatabaseError(`The log in ${place.log} is there: nothing has to be begun anew`, { code: 'unusable' });
   const writer = await connect(
     {
       ...place,
@@ -42,6 +49,7 @@ export async function openSqlite(dataDir: string): Promise<SqliteDatabase> {
         migrations: loadMigrations(),
         now: Date.now(),
         follower: FOLLOWER,
+        rebuild: withoutLog ? REBUILD : null,
         progress: progress.memory,
       },
     },

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,12 +26,15 @@ export async function runKilled(options: {
   readonly acknowledgements: number;
   /** File that the child writes to. */
   readonly log: string;
+  /** Told of the process, to end it otherwise. */
+  readonly onStart?: (child: ChildProcess) => void;
 }): Promise<{ readonly told: ReadonlyMap<string, Told>; readonly count: number; readonly signal: string | null }> {
   const { child: program = CRASH_CHILD, dataDir, round, acknowledgements, log } = options;
   const file = openSync(log, 'w');
   const child = spawn(process.execPath, [program, dataDir, round, `${acknowledgements}`], {
     stdio: ['ignore', file, 'inherit'],
   });
+  options.onStart?.(child);
   const [, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   closeSync(file);
   const lines = readFileSync(log, 'utf8').split('\n').slice(0, -1);

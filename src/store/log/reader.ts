@@ -7,6 +7,9 @@ export class LogCorrupt extends Error {
   override readonly name = 'LogCorrupt';
 }
 
+/** The tables follow a log, and nothing of it is there. */
+export class LogGone extends LogCorrupt {}
+
 const RESTORE =
   'Restore the data directory from a backup: tollgate.db and the folder ledger together, from one backup.';
 
@@ -45,7 +48,11 @@ export function* readToEnd(folder: string, from: LogHead): Generator<LogRecord, 
     if (head.position < end && (!piece.isLast || hasRecordAfter(piece, head.position))) throw corrupt(piece, head);
     last = piece;
   }
-  if (last === null && from.position > 0) throw missing(folder, 0, from.position);
+  if (last === null && from.position > 0)
+    throw new LogGone(
+      `The log of the ledger is gone: ${folder} has no file of it, and tollgate.db follows it up to record ${from.n}. ` +
+        `Restore the folder from a backup. Without one: tollgate restored --accept begins a new log with what tollgate.db has.`,
+    );
   return head;
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
 
@@ -38,6 +38,9 @@ export function listSegments(folder: string): readonly Segment[] {
   }
   return [...byStart.values()].sort((a, b) => a.start - b.start);
 }
+
+/** True where the folder has a file of the log. */
+export const hasLog = (folder: string): boolean => existsSync(folder) && listSegments(folder).length > 0;
 
 /** All bytes of a segment, as they were before it was compressed. */
 export function readSegment({ path, isCompressed }: Segment): Buffer {

@@ -1,0 +1,17 @@
+/*
+ * The ledger of one gateway, in a process of its own: `node bench/ledger-gateway.ts <database url> <name>`. It warms up
+ * and says {"ready":true}. Then each line of standard input, {"concurrency":n,"ms":n}, is driven and answered with what
+ * it cost.
+ */
+import { createInterface } from 'node:readline';
+import { openLoaded } from './ledger-load.ts';
+
+const [url, name] = process.argv.slice(2) as [string, string];
+const ledger = await openLoaded({ url, dataDir: '' }, name);
+await ledger.drive(64, 1_000);
+console.log(JSON.stringify({ ready: true }));
+for await (const line of createInterface({ input: process.stdin })) {
+  const { concurrency, ms } = JSON.parse(line) as { concurrency: number; ms: number };
+  console.log(JSON.stringify(await ledger.drive(concurrency, ms)));
+}
+await ledger.close();

@@ -1,0 +1,93 @@
+import { GENESIS, loadStatement, type Prepare } from '#store';
+import type { JournalRow } from './ledger-changes.ts';
+import { hashBatch } from './ledger-journal.ts';
+import { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
+
+const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const TOLD_TABLE = load('rebuild-told-table');
+const TOLD_INDEX = load('rebuild-told-index');
+const MOVEMENTS = load('rebuild-movements');
+const RETURNS = load('rebuild-returns');
+const POSITION = load('rebuild-position');
+const CHAIN_HEAD = load('chain-head');
+const INSERT_JOURNAL = load('insert-journal');
+const INSERT_BATCH = load('insert-batch');
+
+const BATCH_ROWS = 1_000;
+
+/** A lock that ended under its parent. `given`: 1 the parent got the rest, -1 it had ended before, 0 both at once. */
+interface Returned {
+  readonly id: string;
+  readonly account: string;
+  readonly parent: string;
+  readonly rest: bigint;
+  readonly at: bigint;
+  readonly lent: bigint;
+  readonly drawn_from: bigint;
+  readonly given: bigint;
+  readonly is_told: bigint;
+}
+
+/**
+ * For tables whose log is gone: writes the movements that they tell into the journal, as if the log had never begun.
+ * The next record of the log follows its last batch. What the tables contradict themselves in stays, for the audit.
+ */
+export function run(prepare: Prepare): null {
+  prepare(TOLD_TABLE).run();
+  prepare(TOLD_INDEX).run();
+  const last = prepare(CHAIN_HEAD).get(EMBEDDED_CHAIN) as { n: bigint; hash: string } | undefined;
+  let n = Number(last?.n ?? 0n);
+  let hash = last?.hash ?? GENESIS;
+  let rows: JournalRow[] = [];
+  const flush = () => {
+    if (rows.length === 0) return;
+    n += 1;
+    const prev = hash;
+    const { at } = rows.at(-1)!;
+    hash = hashBatch(prev, EMBEDDED_CHAIN, n, at, rows);
+    for (const [position, row] of rows.entries()) {
+      const { kind, id, account, counterparty, amount, charged, fee, drawn, price } = row;
+      const values = [kind, id, account, counterparty, amount, charged, fee, drawn, price, row.at] as const;
+      prepare(INSERT_JOURNAL).run(EMBEDDED_CHAIN, n, position, ...values);
+    }
+    prepare(INSERT_BATCH).run(EMBEDDED_CHAIN, n, at, rows.length, prev, hash);
+    rows = [];
+  };
+  const tell = (row: JournalRow) => {
+    if (rows.push(row) === BATCH_ROWS) flush();
+  };
+  for (const row of prepare(MOVEMENTS).iterate() as IterableIterator<JournalRow>) tell({ ...row, at: Number(row.at) });
+  for (const { id, account, parent, rest, at } of returnsOf(prepare))
+    tell({
+      kind: 'return',
+      id,
+      account: account as JournalRow['account'],
+      counterparty: parent,
+      amount: rest,
+      charged: 0n,
+      fee: 0n,
+      drawn: 0n,
+      price: null,
+      at: Number(at),
+    });
+  flush();
+  prepare(POSITION).run(n, hash);
+  return null;
+}
+
+/** The locks that gave a rest back to their parents, and the journal does not tell it. */
+function* returnsOf(prepare: Prepare): Generator<Returned> {
+  let parent = '';
+  /** Of the parent: what it got back and is not told of yet. */
+  let left = 0n;
+  for (const row of prepare(RETURNS).iterate() as IterableIterator<Returned>) {
+    if (row.parent !== parent) {
+      ({ parent } = row);
+      left = row.drawn_from - row.lent;
+    }
+    const isGiven = row.is_told === 1n || row.given === 1n || (row.given === 0n && row.rest <= left);
+    if (!isGiven) continue;
+    left -= row.rest;
+    if (row.is_told === 0n) yield row;
+  }
+}

@@ -1,0 +1,1 @@
+CREATE INDEX temp.told_key ON told (id, kind)

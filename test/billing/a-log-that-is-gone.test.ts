@@ -1,0 +1,96 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { audit, createLedger, createPriceBook, type Ledger } from '#billing';
+import { openDatabase, type OpenDatabase } from '#store';
+import { adHoc } from '../support/ad-hoc.ts';
+import { CRASH_PRICE } from '../support/crash-price.ts';
+import { newDataDirectory } from '../support/data-directory.ts';
+import { loadLedger } from '../support/ledger-load.ts';
+
+let dataDir: string;
+let database: OpenDatabase;
+let ledger: Ledger;
+beforeEach(async () => {
+  dataDir = newDataDirectory();
+  await open();
+  await createPriceBook(database).remember([CRASH_PRICE]);
+});
+afterEach(async () => {
+  await close();
+  rmSync(dataDir, { recursive: true });
+});
+
+async function open(options = {}, now = Date.now): Promise<void> {
+  database = await openDatabase({ dataDir, ...options });
+  ledger = await createLedger({ database, now });
+}
+async function close(): Promise<void> {
+  await ledger.close();
+  await database.close();
+}
+/** The log is lost, and a new one is begun with the tables. */
+async function loseLog(): Promise<void> {
+  await close();
+  rmSync(join(dataDir, 'ledger'), { recursive: true });
+  await expect(openDatabase({ dataDir })).rejects.toMatchObject({
+    code: 'log_gone',
+    message: expect.stringMatching(
+      /follows it up to record \d+\. Restore .* tollgate restored --accept begins a new log/,
+    ),
+  });
+  await open({ withoutLog: true });
+}
+const differences = async () => (await audit(database, { overdueMs: null })).checks.filter(({ ok }) => !ok);
+const lock = (id: string, more = {}) =>
+  ledger.lock({ id, account: 'a', amount: 100n, prices: [CRASH_PRICE.id], expiresAt: 9e12, detail: '{}', ...more });
+
+test('is begun anew with the tables, whose books are right and go on', async () => {
+  let pairs = 0;
+  const { surprises } = await loadLedger(ledger, {
+    width: 8,
+    prefix: 'load',
+    done: () => pairs > 300,
+    onPair: () => (pairs += 1),
+  });
+  expect(surprises).toEqual([]);
+  const before = await ledger.balance('escrow:load');
+  const { totals } = await audit(database, { overdueMs: null });
+  await loseLog();
+  expect(await differences()).toEqual([]);
+  expect((await audit(database, { overdueMs: null })).totals).toEqual(totals);
+  expect(await ledger.balance('escrow:load')).toEqual(before);
+
+  expect(await ledger.transfer({ id: 'fund', from: 'treasury:test', to: 'escrow:a', amount: 900n, memo: '' })).toEqual({
+    ok: true,
+  });
+  expect(await lock('load-0-0')).toMatchObject({ reason: 'duplicate' });
+  expect(await lock('after')).toEqual({ ok: true, available: 800n });
+  await close();
+  await expect(openDatabase({ dataDir, withoutLog: true })).rejects.toThrow('is there: nothing has to be begun anew');
+  await open();
+  expect(await differences()).toEqual([]);
+  // Once more: what the journal has already is not told twice.
+  await loseLog();
+  expect(await differences()).toEqual([]);
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 800n, locked: 100n });
+});
+
+test('also of locks that gave back to their parent in the millisecond in which it ended', async () => {
+  await close();
+  await open({}, () => 1_000);
+  await ledger.transfer({ id: 'fund', from: 'treasury:test', to: 'escrow:a', amount: 900n, memo: '' });
+  await lock('run', { amount: 500n, lendable: 400n });
+  for (const id of ['before', 'after']) await lock(id, { parent: 'run' });
+  for (const id of ['before', 'run', 'after']) await ledger.release({ id, detail: '{}' });
+  await loseLog();
+  expect(await differences()).toEqual([]);
+  expect(await ledger.balance('escrow:a')).toEqual({ available: 900n, locked: 0n });
+});
+
+test('shows what the tables contradict themselves in', async () => {
+  await ledger.transfer({ id: 'fund', from: 'treasury:test', to: 'escrow:a', amount: 900n, memo: '' });
+  await database.query(adHoc("UPDATE accounts SET available = 901 WHERE id = 'escrow:a'"));
+  await loseLog();
+  expect((await differences()).map(({ name }) => name)).toEqual(['balances']);
+});
