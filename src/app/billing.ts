@@ -1,13 +1,21 @@
 import { createBill, type BilledHandler } from '#billing';
-import { limitedAs, spendTokens, toBillable, type Call, type Candidate } from '#gateway';
+import { limitedAs, type Quotes, spendTokens, toBillable, type Call, type Candidate } from '#gateway';
 import { receiptOfCall } from '#pages';
 import type { Routed } from './routing.ts';
 
 /** The billing middleware, with what hears of the ends of calls. */
-export function openBilling(routed: Routed): (next: BilledHandler<Call>) => BilledHandler<Call> {
+export function openBilling(
+  routed: Routed,
+  quotes: Pick<Quotes, 'free'>,
+): (next: BilledHandler<Call>) => BilledHandler<Call> {
   const { config, ledger, prices, lockPayments, receipts, observer, health, limiter, policies, logger } = routed;
   const { networks, graceMs, now } = routed;
   const isKept = ({ price }: Candidate) => prices.has(price.id);
+  // A quote that could not be freed is looked up by its call when it is used again.
+  const free = ({ id, quote }: Call) => {
+    if (quote !== undefined)
+      quotes.free(quote, id).catch((error: unknown) => logger.debug({ err: error }, 'a quote could not be freed'));
+  };
   return createBill<Call>({
     ledger,
     billable: (call) => toBillable(call, graceMs),
@@ -30,12 +38,19 @@ export function openBilling(routed: Routed): (next: BilledHandler<Call>) => Bill
       call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now(), networks)) : null,
     onStarted: observer.started,
     onRefused: (call, error) => {
+      free(call);
       observer.failed(call, error);
       for (const { offer } of call.candidates) health.notProbed(offer, call.caller.account);
     },
     onResolved: (call, resolution) => {
       observer.resolved(call, resolution);
       call.exchange.resolved?.(resolution.state);
+      const { state, settlement } = resolution;
+      if (
+        state === 'released' ||
+        (state === 'settled' && settlement.charged === 0n && resolution.end?.outcome === 'free')
+      )
+        free(call);
       const used = resolution.end?.usage;
       // What strangers of one network use is paid for by each of them.
       if (used && !call.caller.paying)

@@ -1,10 +1,12 @@
 import {
   createExecute,
   createFree,
+  createQuotes,
   createIdempotency,
   createPipeline,
   createReplyMemory,
   createRetryBudget,
+  type Quotes,
 } from '#gateway';
 import { openAccess } from './access.ts';
 import type { Opened } from './foundation.ts';
@@ -27,10 +29,12 @@ export async function openMiddle(money: Money) {
     runningTtlMs: config.upstream.callTimeoutMs + graceMs + 60_000,
   });
   if (database.engine === 'sqlite') await idempotency.endRunning();
-  return { ...routed, pipeline: openPipeline(routed), idempotency };
+  const { prices, ledger } = routed;
+  const quotes = createQuotes({ database, prices, ledger, validMs: config.quotes.validMs, now });
+  return { ...routed, quotes, pipeline: openPipeline(routed, quotes), idempotency };
 }
 
-function openPipeline(routed: Routed) {
+function openPipeline(routed: Routed, quotes: Quotes) {
   const { config, drain, limiter, policies, metrics, catalog, router, health, observer, now, elapsed } = routed;
   const execute = createExecute({
     replyMemory: createReplyMemory(config.upstream),
@@ -50,10 +54,11 @@ function openPipeline(routed: Routed) {
     router,
     health,
     arrivals: routed.arrivals,
+    quotes,
     catchUp: routed.registry.catchUp,
     attemptsMax: config.upstream.attemptsMax,
     callTimeoutMs: config.upstream.callTimeoutMs,
-    billed: openBilling(routed)(execute),
+    billed: openBilling(routed, quotes)(execute),
     unbilled: createFree(observer)(execute),
     observer,
     now,

@@ -29,7 +29,7 @@ export async function openOperator(protocols: Protocols): Promise<void> {
   await mountHealth(protocols);
   const { server, opened, receipts, cardKey, idempotency, nonces, keptFigures, config } = protocols;
   addKeySetRoute(server, [...receipts.jwks().keys, cardKey.jwk]);
-  const sweeper = openSweeper(protocols, [idempotency, nonces, keptFigures], config.billing.sweepMs);
+  const sweeper = openSweeper(protocols, [idempotency, nonces, keptFigures, protocols.quotes], config.billing.sweepMs);
   opened.defer(() => sweeper.close());
 }
 

@@ -1,6 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import { createOriginGuard } from '#wire';
-import { createRuns, createTally, createToolPins, type Speakers, type Tally } from '#gateway';
+import {
+  type CallRequest,
+  createRuns,
+  createTally,
+  createToolPins,
+  quoteCall,
+  type Speakers,
+  type Tally,
+} from '#gateway';
 import { createCardKey, type CardKey } from '#auth';
 import { createSessionStore } from '#tasks';
 import { createA2a, createCardOrigin, type A2a } from '#a2a';
@@ -13,8 +21,10 @@ import {
   messagesRoutes,
   responsesRoutes,
 } from '#openai';
-import { imageRoutes } from '#media';
+import { createImageSpeaker, imageRoutes } from '#media';
 import { createFetchInput } from './fetch-input.ts';
+import { quotables } from './quotables.ts';
+import { quoteRoutes } from '#pages';
 import { rpcRoutes } from '#rpc';
 import { VERSION } from '../version.ts';
 import type { Opened } from './foundation.ts';
@@ -51,7 +61,9 @@ export async function openProtocols(middle: Middle) {
   speaking.mcp = mcp.speaker;
   speaking.a2a = a2a.speaker;
   speaking.model = createModelSpeaker({ catalog, config, now });
-  await mountDoors(doors, mcp, a2a);
+  const fetchInput = createFetchInput(config.mode);
+  speaking.image = createImageSpeaker({ catalog, config, fetchInput });
+  await mountDoors(doors, mcp, a2a, fetchInput);
   late.mcp = mcp;
   opened.defer(() => mcp.close());
   late.lookAtAgent = a2a.look;
@@ -132,8 +144,13 @@ function openA2a(doors: Doors, cardKey: CardKey) {
   });
 }
 
-async function mountDoors(doors: Doors, mcp: Mcp, a2a: A2a): Promise<void> {
-  const { config, pipeline, idempotency, payments, catalog, ledger, lockPayments, server } = doors;
+async function mountDoors(
+  doors: Doors,
+  mcp: Mcp,
+  a2a: A2a,
+  fetchInput: ReturnType<typeof createFetchInput>,
+): Promise<void> {
+  const { config, pipeline, idempotency, payments, quotes, catalog, ledger, lockPayments, server } = doors;
   const { speakers, keepAlive, push, oauth, graceMs, now, onError } = doors;
   const prefix = '/api/v1';
   const runs = createRuns({ ledger, now, graceMs, payments: lockPayments });
@@ -144,10 +161,13 @@ async function mountDoors(doors: Doors, mcp: Mcp, a2a: A2a): Promise<void> {
   await server.register(embeddingsRoutes(chat), { prefix });
   await server.register(messagesRoutes({ ...chat, thinking, limiter: doors.limiter }), { prefix });
   await server.register(responsesRoutes({ ...chat, thinking }), { prefix });
-  await server.register(
-    imageRoutes({ pipeline, idempotency, payments, config, fetchInput: createFetchInput(config.mode), onError }),
-    { prefix },
-  );
+  const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: doors.health }, request);
+  await server.register(imageRoutes({ pipeline, idempotency, payments, quotes, quote, config, fetchInput, onError }), {
+    prefix,
+  });
+  await server.register(quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }), {
+    prefix,
+  });
   await server.register(oauth.routes);
   await server.register(oldTransport);
   await server.register(oldTransport, { prefix });

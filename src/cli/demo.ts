@@ -128,7 +128,7 @@ function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly Servi
           formats: ['png'],
           resolutions: ['1K', '2K'],
           durations: [],
-          imageApi: { edits: true, body: 'multipart' },
+          imageApi: { wire: 'openai', edits: true, body: 'multipart' },
         },
       },
       target: { kind: 'http', url, apiKey: null },

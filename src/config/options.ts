@@ -5,6 +5,7 @@ import { BILLING } from './options/billing.ts';
 import { LIMITS } from './options/limits.ts';
 import { PAYMENTS } from './options/payments.ts';
 import { MCP, TASKS, WEBHOOKS } from './options/protocols.ts';
+import { QUOTES } from './options/quotes.ts';
 import { SERVER } from './options/server.ts';
 import { CLUSTER, DATABASE, REDIS, TELEMETRY } from './options/stores.ts';
 import { TUNNEL } from './options/tunnel.ts';
@@ -27,6 +28,7 @@ export const SECTIONS = {
   webhooks: WEBHOOKS,
   upstream: UPSTREAM,
   payments: PAYMENTS,
+  quotes: QUOTES,
 } satisfies Record<string, Readonly<Record<string, Option<unknown>>>>;
 
 type Sections = typeof SECTIONS;

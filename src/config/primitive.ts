@@ -19,6 +19,8 @@ export interface AgentFacts {
 
 /** How the API of an image service is asked. */
 interface ImageApi {
+  /** The API that it speaks: OpenAI's, a gateway's own as tollgate has it, or OpenRouter's. */
+  readonly wire: 'openai' | 'tollgate' | 'openrouter';
   /** It edits images, too. */
   readonly edits: boolean;
   /** The form that an edit is sent in. */

@@ -2,6 +2,8 @@ import type { MicroUsd, Price, Usage } from '#billing';
 import type { Primitive } from '#config';
 import type { Caller, Conversation, Offer, Talk } from './call.ts';
 import type { PaymentSlip } from './payments/payments.ts';
+import type { QuoteAsked } from './quotes/quote-asked.ts';
+import type { PricedFacts } from './quotes/quotes.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
 
 /** A request as a protocol hands it to the pipeline: neutral facts and the native conversation. */
@@ -22,6 +24,13 @@ export interface CallRequest {
   readonly operation?: string | null;
   /** The price of this call at `offer`; default the offer's own. */
   readonly price?: (offer: Offer) => Price;
+  /**
+   * Members of the request that its cost at `offer` follows from. A call can use a quote of the same. Absent: a quote
+   * says the most that a call may cost.
+   */
+  readonly priced?: (offer: Offer) => PricedFacts;
+  /** The quote that it is charged by; default none. */
+  readonly quote?: QuoteAsked | null;
   /** The method that is free by its protocol's table; default null, a billed call. */
   readonly free?: string | null;
   /** Id of the caller's own pending call that this one goes on with; default none. */

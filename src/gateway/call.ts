@@ -2,6 +2,7 @@ import type { UpstreamFailure } from '#wire';
 import type { Budget, Frame, Leaving, MicroUsd, Price, Usage } from '#billing';
 import type { ModelFacts, Primitive, AgentFacts, MediaFacts } from '#config';
 import type { PaymentSlip } from './payments/payments.ts';
+import type { PricedFacts } from './quotes/quotes.ts';
 import type { UpstreamExchange } from './upstream.ts';
 
 /** The caller: one account, and the credential it came with. With neither key nor wallet it is an access token. */
@@ -352,6 +353,10 @@ export interface Call {
   /** Wall-clock limit of the whole call in milliseconds. */
   readonly timeoutMs: number;
   readonly wantsReceipt: boolean;
+  /** Id of the quote that it uses; absent for none. */
+  readonly quote?: string;
+  /** See CallRequest. */
+  readonly priced?: ((offer: Offer) => PricedFacts) | undefined;
   /** The payment that came with the request; null or absent for none. */
   readonly payment?: PaymentSlip | null;
   /**

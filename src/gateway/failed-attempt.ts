@@ -7,6 +7,10 @@ import type { Offer } from './call.ts';
  */
 export function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }: Offer): GatewayError {
   const detail = failure.detail ? `: ${failure.detail}` : '';
+  if (failure.policy)
+    return new GatewayError('content_policy', `Provider ${name} refused the content of the request${detail}`, {
+      cause: failure,
+    });
   if (failure.blame === 'request') {
     const code =
       failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';

@@ -5,6 +5,9 @@ import type { CallRequest, ChargeCap } from './call-request.ts';
 import type { Catalog, Resolved } from './catalog/catalog.ts';
 import { resolveAny } from './catalog/resolve-any.ts';
 import { newCallId } from './new-call-id.ts';
+import { atQuote, refuseDearer } from './quotes/quoted-request.ts';
+import type { QuoteAsked } from './quotes/quote-asked.ts';
+import type { Quotes } from './quotes/quotes.ts';
 import type { Arrivals } from './routing/arrivals.ts';
 import { refuseRaise } from './routing/refuse-raise.ts';
 import type { Health, Router } from './routing/router.ts';
@@ -16,6 +19,8 @@ export interface PrepareOptions {
   readonly arrivals: Arrivals;
   /** Registry.catchUp. Default: this gateway is alone. */
   readonly catchUp?: () => Promise<void> | null;
+  /** Default: this gateway gives no quotes. */
+  readonly quotes?: Quotes;
   readonly attemptsMax: number;
   readonly callTimeoutMs: number;
   readonly now: () => number;
@@ -25,12 +30,41 @@ export interface PrepareOptions {
 
 /** See Pipeline.prepare. */
 export function createPrepare(options: PrepareOptions): (request: CallRequest, id?: string) => Call | Promise<Call> {
-  return (request, id = newCallId()) => {
+  const prepare = (request: CallRequest, id: string): Call | Promise<Call> => {
     const targets = resolve(options, request);
     return targets instanceof Promise
       ? targets.then((found) => prepared(options, request, id, found))
       : prepared(options, request, id, targets);
   };
+  return (request, id = newCallId()) =>
+    request.quote && !request.free ? byQuote(options, prepare, request, request.quote, id) : prepare(request, id);
+}
+
+/** A call that uses a quote. Rejects with GatewayError `not_found`, `quote_expired`, `quote_used`, `quote_mismatch`. */
+async function byQuote(
+  { quotes, health }: PrepareOptions,
+  prepare: (request: CallRequest, id: string) => Call | Promise<Call>,
+  request: CallRequest,
+  asked: QuoteAsked,
+  id: string,
+): Promise<Call> {
+  try {
+    if (quotes === undefined)
+      throw new GatewayError('not_found', 'This gateway gives no quotes', { param: 'quote_id' });
+    const quote = await quotes.find(asked.id, request.caller);
+    const call = await prepare(atQuote(request, quote), id);
+    try {
+      refuseDearer(call, quote);
+      await quotes.claim(quote.id, id);
+    } catch (error) {
+      for (const { offer } of call.candidates) health.notProbed(offer, request.caller.account);
+      throw error;
+    }
+    return { ...call, quote: quote.id };
+  } catch (error) {
+    if (asked.implied && error instanceof GatewayError) return prepare(request, id);
+    throw error;
+  }
 }
 
 function prepared(options: PrepareOptions, request: CallRequest, id: string, targets: readonly Resolved[]): Call {
@@ -151,6 +185,7 @@ function toCall(
     wantsReceipt: request.wantsReceipt,
     payment: request.payment ?? null,
     outlivesClient: request.outlivesClient ?? false,
+    priced: request.priced,
   };
 }
 

@@ -14,6 +14,7 @@ import { asksForMoney, PaymentNeeded } from './payments/payment-needed.ts';
 import { NO_PAYMENTS, type PaidResource, type PaymentRequired, type Payments } from './payments/payments.ts';
 import { newCallId } from './new-call-id.ts';
 import type { Pipeline } from './pipeline.ts';
+import type { Quotes } from './quotes/quotes.ts';
 import { toGatewayError } from './server/server.ts';
 
 /** The call that answers a request, or the run of several calls. */
@@ -90,6 +91,8 @@ export interface Asked<O extends Opened> {
 interface ServeDeps {
   readonly idempotency: Pick<Idempotency, 'begin' | 'finish' | 'abandon'>;
   readonly payments: Payments;
+  /** The terms of a call whose cost is known bind the gateway: they have the id of a quote. Default: they do not. */
+  readonly quotes?: Pick<Quotes, 'give'>;
 }
 
 /**
@@ -99,7 +102,7 @@ interface ServeDeps {
  */
 export type Serve = <O extends Opened>(asked: Asked<O>) => Promise<void>;
 
-export function createServe({ idempotency, payments }: ServeDeps): Serve {
+export function createServe({ idempotency, payments, quotes }: ServeDeps): Serve {
   async function run<O extends Opened>(
     asked: Asked<O>,
     callId: string,
@@ -112,7 +115,7 @@ export function createServe({ idempotency, payments }: ServeDeps): Serve {
       opened = opening instanceof Promise ? await opening : opening;
       return await asked.write(opened, kept);
     } catch (error) {
-      const refusal = refusalOf(payments, asked.caller, opened?.call ?? null, error);
+      const refusal = refusalOf(payments, quotes, asked.caller, opened?.call ?? null, error);
       if (refusal !== null) return asked.refuse(refusal);
       // A free call has no record that could be looked up.
       if (opened === null || opened.call?.free || asked.isOwnError?.(error)) throw error;
@@ -164,7 +167,13 @@ export function createServe({ idempotency, payments }: ServeDeps): Serve {
 }
 
 /** null for an error that money would not help against. */
-function refusalOf(payments: Payments, caller: Caller, call: Call | null, error: unknown): Refusal | null {
+function refusalOf(
+  payments: Payments,
+  quotes: ServeDeps['quotes'],
+  caller: Caller,
+  call: Call | null,
+  error: unknown,
+): Refusal | null {
   const payable = error instanceof PaymentNeeded;
   if (!payable && (call === null || call.free !== null || !asksForMoney(error))) return null;
   const amount = payable ? error.missing : leastOf(call!);
@@ -173,9 +182,34 @@ function refusalOf(payments: Payments, caller: Caller, call: Call | null, error:
     error: known,
     payable,
     amount,
-    terms: (resource) =>
-      (payable ? payments : NO_PAYMENTS).required({ caller, error: known.message, resource, amount }),
+    async terms(resource) {
+      const required = await (payable ? payments : NO_PAYMENTS).required({
+        caller,
+        error: known.message,
+        resource,
+        amount,
+      });
+      return call?.priced && quotes && required.accepts.length > 0 ? withQuote(required, call, quotes) : required;
+    },
   };
+}
+
+/** Terms that hold until the quote is over, also where the price rises: clients echo `extra` with their payment. */
+async function withQuote(
+  required: PaymentRequired,
+  call: Call,
+  quotes: Pick<Quotes, 'give'>,
+): Promise<PaymentRequired> {
+  const least = leastOf(call) - call.lendable;
+  const cheapest = call.candidates.filter(({ estimate }) => estimate === least);
+  // Terms without a quote are still terms.
+  const id = call.quote ?? (await quotes.give(call, cheapest).catch(() => null))?.id;
+  if (id === undefined) return required;
+  const accepts = required.accepts.map((way) => ({
+    ...way,
+    extra: { ...(way['extra'] as object | undefined), quoteId: id },
+  }));
+  return { ...required, accepts };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { GatewayError } from '#wire';
 import { type Answer, dataUrlAnswer, fileAnswer, openaiAnswer } from './image-answer.ts';
 import { editAnswerSchema, generateAnswerSchema, generationsAnswerSchema } from './image-schema.ts';
-import type { ImageBody } from './request/image-ask.ts';
+import type { EventForm, ImageBody } from './request/image-ask.ts';
 import { bodySchema, editFields, editsFields, generateFields, generationsFields } from './request/image-fields.ts';
 
 /** One way to ask for images. */
@@ -14,6 +14,7 @@ export interface ImageDoor {
   readonly edits?: true;
   /** Its errors have a word as their `code`. Default: those of chat. */
   readonly ownErrors?: true;
+  readonly events: EventForm;
   answerOf(body: ImageBody): Answer;
   /** Throws GatewayError for a checked body whose fields contradict each other. */
   refuse?(body: ImageBody): void;
@@ -23,8 +24,9 @@ const BILLED =
   'The price is known before the call: a price per image, by resolution tier and quality. It is locked, and the images that come are charged. ';
 
 /** The doors of the gateway's own API. */
-const OWN: Pick<ImageDoor, 'ownErrors' | 'answerOf' | 'refuse'> = {
+const OWN: Pick<ImageDoor, 'ownErrors' | 'events' | 'answerOf' | 'refuse'> = {
   ownErrors: true,
+  events: { prefix: 'image_generation', partialImages: 2 },
   answerOf: ({ output_type: type }) => (type === 'file' ? fileAnswer : dataUrlAnswer),
   refuse({ output_type: type, n }) {
     if (type === 'file' && typeof n === 'number' && n > 1)
@@ -35,7 +37,8 @@ const OWN: Pick<ImageDoor, 'ownErrors' | 'answerOf' | 'refuse'> = {
 };
 
 /** The doors that answer as OpenAI's API does. */
-const OPENAI: Pick<ImageDoor, 'answerOf'> = {
+const OPENAI: Pick<ImageDoor, 'events' | 'answerOf'> = {
+  events: { prefix: 'image_generation', partialImages: 0 },
   answerOf: ({ response_format: format }) => openaiAnswer(format === 'url' ? 'url' : 'b64_json'),
 };
 
@@ -91,5 +94,6 @@ export const IMAGE_DOORS: readonly ImageDoor[] = [
     },
     edits: true,
     ...OPENAI,
+    events: { prefix: 'image_edit', partialImages: 0 },
   },
 ];

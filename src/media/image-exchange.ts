@@ -1,5 +1,6 @@
 import type { Exchange, Offer } from '#gateway';
 import { createImageReader } from './reply/image-reader.ts';
+import { createImageStreamReader } from './reply/image-stream-reader.ts';
 import type { ImageAsk } from './request/image-ask.ts';
 import { wireOf } from './wires/wire-of.ts';
 
@@ -15,15 +16,20 @@ const REFUSED: ReadonlySet<number> = new Set([400, 422]);
 
 /** The native side of a call for images: one request to each offer that is tried. */
 export function createImageExchange({ ask, requestId, replyBytesMax }: ImageExchangeOptions): Exchange {
+  const context = { n: ask.n, inputs: ask.edit?.count ?? 0, replyBytesMax };
+  const accept = ask.stream === null ? 'application/json' : 'text/event-stream, application/json';
   /** Offers that refused the field. */
   const plain = new Set<Offer>();
   return {
     request(offer) {
       const { path, contentType, body } = wireOf(offer).request(ask, offer, !plain.has(offer));
-      const headers = { 'content-type': contentType, accept: 'application/json', 'x-request-id': requestId };
+      const headers = { 'content-type': contentType, accept, 'x-request-id': requestId };
       return { method: 'POST', path, headers, body };
     },
-    reader: () => createImageReader({ n: ask.n, inputs: ask.edit?.count ?? 0, replyBytesMax }),
+    reader() {
+      const whole = createImageReader(context);
+      return ask.stream === null ? whole : createImageStreamReader(context, ask.stream, whole);
+    },
     reform(offer, status, body) {
       if (plain.has(offer) || !REFUSED.has(status) || !Buffer.from(body).includes(BASE64_FIELD)) return false;
       if (!Object.hasOwn(wireOf(offer).fields(ask, offer, true), BASE64_FIELD)) return false;

@@ -1,9 +1,10 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { createHttpSink, type GatewayError, printable } from '#wire';
+import { createHttpSink, type GatewayError, printable, type ReplySink, toHttpError } from '#wire';
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import {
   type Asked,
+  type CallRequest,
   createServe,
   errorWithTerms,
   type Idempotency,
@@ -14,6 +15,8 @@ import {
   type Payments,
   type Pipeline,
   publicAddress,
+  type Quotes,
+  type QuoteView,
   recordReply,
   type Refusal,
   tellPayment,
@@ -21,15 +24,20 @@ import {
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import { type ImageCall, imageToCall } from './image-to-call.ts';
+import { addImageQuotes } from './image-quotes.ts';
 import { type ImageDoor, IMAGE_DOORS } from './image-doors.ts';
 import { toMediaError } from './media-error.ts';
 import { createReadImage, type ImageRequest } from './read-request.ts';
 import type { FetchInput } from './request/input-images.ts';
 import { writeImages } from './write-images.ts';
+import { writeStream } from './write-stream.ts';
 
 interface ImageDeps {
   readonly pipeline: Pipeline;
   readonly idempotency: Idempotency;
+  readonly quotes: Quotes;
+  /** See quoteCall of the gateway. */
+  readonly quote: (request: CallRequest) => Promise<QuoteView>;
   /** Default: nothing can be paid in place. */
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'publicUrl'>;
@@ -49,7 +57,7 @@ interface ImageDeps {
 export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config } = deps;
   const { limits, upstream, billing } = config;
-  const serve = createServe({ idempotency: deps.idempotency, payments });
+  const serve = createServe({ idempotency: deps.idempotency, payments, quotes: deps.quotes });
 
   /** A request as `serve` answers it. */
   function asked(
@@ -62,6 +70,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     const gone = new AbortController();
     const client = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
     const answer = door.answerOf(body);
+    const errorBody = (error: GatewayError) => (door.ownErrors ? toMediaError(error) : toHttpError(error)).body;
     const onError = (error: unknown) => deps.onError(error, request);
     return {
       caller,
@@ -73,12 +82,17 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
         return openCall(pipeline, callRequest, callId, left);
       },
       async write(opened, kept) {
+        const { stream } = ask;
+        const write = (to: ReplySink) =>
+          stream === null
+            ? writeImages(opened, ask, answer, paidSink(to, payment), onError)
+            : writeStream(opened, { stream, errorBody, onError }, paidSink(to, payment));
         if (!kept) {
-          await writeImages(opened, ask, answer, paidSink(client, payment), onError);
+          await write(client);
           return null;
         }
         const { sink, reply: whole, end } = recordReply(client);
-        const charged = await writeImages(opened, ask, answer, paidSink(sink, payment), onError);
+        const charged = await write(sink);
         return { kept: whole, charged, end };
       },
       replay({ status, headers, body: bytes }) {
@@ -99,7 +113,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     app.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, keep, (_request, body, done) => done(null, body));
 
     app.addContentTypeParser(/^multipart\/form-data(?:;|$)/i, keep, (_request, body, done) => done(null, body));
-
+    addImageQuotes(app, deps, (request) => admissionOf(request).caller, answerError(deps.onError));
     for (const door of IMAGE_DOORS) {
       const read = createReadImage({ payments, limits, fetchInput: deps.fetchInput }, door);
       app.post<{ Body: Buffer | undefined }>(
@@ -123,6 +137,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
           try {
             const call = imageToCall(image.body, {
               ...image,
+              events: door.events,
               requestId: request.id,
               headers: request.headers,
               replyBytesMax: upstream.imagesReplyBytesMax,
@@ -163,7 +178,7 @@ async function refused(
 /** Answers an error with a word as its `code`. */
 const answerError =
   (onError: ImageDeps['onError']) =>
-  (error: Error, request: FastifyRequest, reply: FastifyReply): void => {
+  (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const known = toGatewayError(error);
     const { status, headers, body } = toMediaError(known);
     if (status >= 500 && known.code !== 'provider_unavailable' && known.code !== 'no_provider_healthy')

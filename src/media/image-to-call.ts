@@ -7,15 +7,16 @@ import {
   modelsAsked,
   NO_PREFERENCES,
   oneRequest,
+  quoteAsked,
   type PaymentSlip,
   sessionAsked,
   toPreferences,
   wantsReceipt,
 } from '#gateway';
 import { createImageExchange } from './image-exchange.ts';
-import { imagePrice, unprocessable } from './image-price.ts';
+import { imagePrice, pricedQualities, tierAt, unprocessable } from './image-price.ts';
 import { imagesUsed } from './reply/image-reader.ts';
-import { type ImageAsk, type ImageBody, toImageAsk } from './request/image-ask.ts';
+import { type EventForm, type ImageAsk, type ImageBody, toImageAsk } from './request/image-ask.ts';
 import type { EditInputs } from './request/input-images.ts';
 import { wireOf } from './wires/wire-of.ts';
 
@@ -23,6 +24,7 @@ interface ImageContext {
   readonly caller: Caller;
   /** null for a generation. */
   readonly edit: EditInputs | null;
+  readonly events: EventForm;
   readonly payment: PaymentSlip | null;
   readonly requestId: string;
   /** Request headers, lower case. */
@@ -43,7 +45,7 @@ export interface ImageCall {
  */
 export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
   const { caller, headers, requestId, replyBytesMax, payment } = context;
-  const ask = toImageAsk(body, caller.account, context.edit);
+  const ask = toImageAsk(body, caller.account, context);
   const session = sessionAsked(body, headers);
   const preferences = body.provider ? toPreferences(body.provider) : NO_PREFERENCES;
   const traceparent = headers['traceparent'];
@@ -55,7 +57,7 @@ export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
     preferences,
     stickyKey: session === null ? null : `${caller.account} ${session}`,
     images: 0,
-    stream: false,
+    stream: ask.stream !== null,
     exchange: oneRequest(createImageExchange({ ask, requestId, replyBytesMax })),
     price(offer) {
       const price = imagePrice(ask, offer);
@@ -64,6 +66,13 @@ export function imageToCall(body: ImageBody, context: ImageContext): ImageCall {
         throw unprocessable('provider.max_price.image', `${offer.provider.name} asks more for such an image`);
       return price;
     },
+    priced: (offer) => ({
+      n: ask.n,
+      images: ask.edit?.count ?? null,
+      resolution: tierAt(ask, offer),
+      quality: pricedQualities(ask, offer).length > 0 ? ask.quality : null,
+    }),
+    quote: quoteAsked(body['quote_id'], headers, payment),
     estimate(offer) {
       wireOf(offer).fields(ask, offer, true);
       return imagesUsed(ask.n, ask.edit?.count ?? 0);

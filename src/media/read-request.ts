@@ -16,7 +16,7 @@ import {
 } from '#gateway';
 import type { ImageDoor } from './image-doors.ts';
 import { type ImageBody, withOwnNames } from './request/image-ask.ts';
-import { type EditInputs, editInputs, type FetchInput, inputSource } from './request/input-images.ts';
+import { type EditInputs, editInputs, countedInputs, type FetchInput, inputSource } from './request/input-images.ts';
 import { type ReadBody, readForm, readJsonBody } from './request/read-body.ts';
 
 /** A request as it was read, before anything is looked up. */
@@ -32,6 +32,9 @@ export interface ImageRequest {
   readonly bodyHash: () => string;
 }
 
+/** The part of a door that reading needs. `quotes`: the images themselves are not needed. */
+export type ReadDoor = Pick<ImageDoor, 'path' | 'schema' | 'edits' | 'refuse'> & { readonly quotes?: true };
+
 interface ReadDeps {
   readonly payments: Payments;
   readonly limits: Config['limits'];
@@ -43,7 +46,7 @@ type ReadImage = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller)
 const FORM = /^multipart\/form-data\b/i;
 
 /** Reads and checks a request. It throws GatewayError for what is wrong with it. */
-export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door: ImageDoor): ReadImage {
+export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door: ReadDoor): ReadImage {
   const check = createCheck<ImageBody>(door.schema);
   const { properties } = door.schema;
   const names = actedOn(Object.keys(properties));
@@ -66,7 +69,8 @@ export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door
     const bodyHash = () => hash('sha256', `${door.path} ${hash('sha256', bytes)}`);
     const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
     const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
-    const edit = door.edits ? inputsOf(body, content, fetchInput) : null;
+    const inputs = door.quotes ? countOf : inputsOf;
+    const edit = door.edits ? inputs(body, content, fetchInput) : null;
     return { body, edit, caller, payment, key: requestKey(caller, payment, ownKey), bodyHash };
   };
 }
@@ -75,6 +79,16 @@ export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door
 function inputsOf({ images, mask }: ImageBody, content: ReadBody, fetchInput: FetchInput): EditInputs {
   const sources = (images as readonly unknown[]).map((one, index) => inputSource(one, `images[${index}]`, content));
   return editInputs(sources, mask ? inputSource(mask, 'mask', content) : null, fetchInput);
+}
+
+/** Of a request for a quote, which needs to know how many there are. */
+function countOf({ images, image_count: count }: ImageBody): EditInputs {
+  const given = Array.isArray(images) ? images.length : null;
+  if (given !== null && typeof count === 'number' && count !== given)
+    throw new GatewayError('invalid_request', `image_count is ${count}, and images has ${given}`, {
+      param: 'image_count',
+    });
+  return countedInputs(given ?? (typeof count === 'number' ? count : 1));
 }
 
 const compressed = () =>

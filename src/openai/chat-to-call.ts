@@ -6,6 +6,7 @@ import {
   type Caller,
   type CallRequest,
   type PaymentSlip,
+  quoteAsked,
   sessionAsked,
   toPreferences,
   wantsReceipt,
@@ -72,6 +73,7 @@ export function toCall(
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(stream, context),
     payment: context.payment ?? null,
+    quote: quoteAsked(null, context.headers, null),
   };
   return { request: capCost(request, maxCostOf(body)), exchange };
 }

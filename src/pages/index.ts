@@ -15,6 +15,7 @@ export { createEarnings } from './market/earnings.ts';
 export { marketRoutes } from './market/market-routes.ts';
 export { pricingSchema } from './market/market-schema.ts';
 export { ownPages } from './market/own-pages.ts';
+export { quoteRoutes } from './market/quote-routes.ts';
 export { slugOf } from './market/providers-view.ts';
 export { JSON_RPC_ERROR } from './reference/json-rpc-error.ts';
 export { addKeySetRoute } from './reference/key-set-route.ts';

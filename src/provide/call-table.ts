@@ -10,7 +10,7 @@ import { refuse } from './own-reply.ts';
  */
 const OFFERED: Readonly<Record<Primitive, RegExp | null>> = {
   model: /^\/(?:chat\/completions|completions|embeddings|messages|responses)$/,
-  image: /^\/images\/(?:generations|edits)$/,
+  image: /^\/(?:images(?:\/(?:generations|edits))?|image\/(?:generate|edit))$/,
   video: /^\/videos(?:\/[\w-]{1,128}(?:\/content)?)?$/,
   tool: null,
   agent: null,

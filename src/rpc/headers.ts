@@ -1,5 +1,5 @@
 import { SIGN_IN_HEADERS } from '#wire';
-import { MAX_COST_HEADER, PAYMENT_HEADERS } from '#gateway';
+import { MAX_COST_HEADER, PAYMENT_HEADERS, QUOTE_HEADER } from '#gateway';
 
 /** Headers that say who calls. */
 const CREDENTIALS: readonly string[] = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS];
@@ -19,6 +19,7 @@ const INWARD: ReadonlySet<string> = new Set([
   'x-session-id',
   'x-receipt',
   MAX_COST_HEADER,
+  QUOTE_HEADER,
 ]);
 
 /** Headers of a door's reply that the reply to a single request carries on. */

@@ -28,6 +28,7 @@ const METHODS: readonly Method[] = [
   post({ name: 'embeddings/create', summary: 'Create embeddings' }, '/embeddings'),
   post({ name: 'images/generate', summary: 'Generate images' }, '/image/generate'),
   post({ name: 'images/edit', summary: 'Edit images' }, '/image/edit'),
+  post({ name: 'quotes/create', summary: 'Say what a call costs' }, '/quotes'),
   post({ name: 'video/queue', summary: 'Queue a video' }, '/video/queue'),
   post({ name: 'video/retrieve', summary: 'Ask for a video' }, '/video/retrieve'),
 

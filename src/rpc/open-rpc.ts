@@ -53,7 +53,7 @@ const MEANINGS: Readonly<Record<number, readonly [name: string, meaning: string]
   [RPC_ERRORS.not_found.code]: ['notFound', 'There is no such model, agent or call'],
   [RPC_ERRORS.idempotency_conflict.code]: [
     'idempotencyConflict',
-    'The idempotency key was used for something else, or its call still runs',
+    'The idempotency key was used for something else, or its call still runs; or a quote cannot be used',
   ],
   [RPC_ERRORS.payload_too_large.code]: ['payloadTooLarge', 'The request, or what the batch answers, is too large'],
   [RPC_ERRORS.rate_limit_exceeded.code]: [

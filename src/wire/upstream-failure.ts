@@ -18,6 +18,8 @@ export class UpstreamFailure extends Error {
   readonly unreachable: boolean;
   readonly absent: boolean;
   readonly tooLarge: boolean;
+  /** The content of the request is against the provider's rules. */
+  readonly policy: boolean;
   readonly timedOut: boolean;
   readonly received: number;
   constructor(
@@ -32,6 +34,7 @@ export class UpstreamFailure extends Error {
       unreachable?: boolean;
       absent?: boolean;
       tooLarge?: boolean;
+      policy?: boolean;
       timedOut?: boolean;
       received?: number;
       cause?: unknown;
@@ -47,6 +50,7 @@ export class UpstreamFailure extends Error {
     this.unreachable = options.unreachable ?? false;
     this.absent = options.absent ?? false;
     this.tooLarge = options.tooLarge ?? false;
+    this.policy = options.policy ?? false;
     this.timedOut = options.timedOut ?? false;
     this.received = options.received ?? 0;
   }

@@ -14,6 +14,7 @@ const PAGES = [
   'docs/configuration.md',
   'docs/embeddings.md',
   'docs/image-calls.md',
+  'docs/quotes.md',
   'docs/json-rpc.md',
   'docs/mcp.md',
   'docs/messages.md',

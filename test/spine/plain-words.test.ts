@@ -27,6 +27,8 @@ const NEEDED: Readonly<Record<string, object>> = {
   '/api/v1/image/generate': { model: 'demo/none', prompt: 'x' },
   '/api/v1/images/generations': { model: 'demo/none', prompt: 'x' },
   '/api/v1/image/edit': { model: 'demo/none', prompt: 'x', images: [SMALLEST_PNG] },
+  '/api/v1/image/generate/quote': { model: 'demo/none' },
+  '/api/v1/image/edit/quote': { model: 'demo/none' },
   '/api/v1/images/edits': { model: 'demo/none', prompt: 'x', images: [SMALLEST_PNG] },
 };
 

@@ -10,6 +10,7 @@ import {
   type Admission,
   type Payments,
   type PaymentSlip,
+  quoteAsked,
 } from '#gateway';
 import { readAddress, type Address } from './address.ts';
 import type { Ask } from './ask.ts';
@@ -109,6 +110,7 @@ export function createAnswerRequest(
         traceparent: single(headers['traceparent']),
         wantsReceipt: deps.receipts === 'always' || headers['x-receipt'] === '1' || headers['x-receipt'] === 'true',
         maxCost: headers[MAX_COST_HEADER] ?? null,
+        quote: sends(operation) ? quoteAsked(null, headers, null) : null,
         extensions: extensions.forAgent,
         origin: deps.origin(request),
       };

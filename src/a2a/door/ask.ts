@@ -1,5 +1,5 @@
 import type { JsonObject } from '#wire';
-import type { Caller, PaymentSlip } from '#gateway';
+import type { Caller, PaymentSlip, QuoteAsked } from '#gateway';
 import type { CardOrigin } from '../cards/card-pages.ts';
 import type { Operation } from '../wire/methods.ts';
 import type { A2aVersion } from '../wire/version.ts';
@@ -23,6 +23,8 @@ export interface Ask {
   readonly wantsReceipt: boolean;
   /** The header that says what the whole run of the call may cost, as it came; null without one. */
   readonly maxCost: string | readonly string[] | null;
+  /** The quote that the call is charged by; null or absent for none. */
+  readonly quote?: QuoteAsked | null;
   /** Extensions that the client activates, as the header said; null for none. */
   readonly extensions: string | null;
   /** The address for cards in the answer; null where the request's Host is not valid. */

@@ -252,6 +252,7 @@ function toCallRequest(
     traceparent: ask.traceparent,
     wantsReceipt: ask.wantsReceipt,
     ...(ask.payment ? { payment: ask.payment } : {}),
+    ...(ask.quote ? { quote: ask.quote } : {}),
   };
   // What is covered costs nothing more.
   return covered ? request : capCost(request, cap);

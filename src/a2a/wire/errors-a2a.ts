@@ -72,6 +72,9 @@ export const A2A_GATEWAY_ERRORS = {
     canonical: 'ABORTED',
     reason: 'IDEMPOTENCY_CONFLICT',
   },
+  quote_expired: { code: -32014, rpcStatus: 200, status: 409, canonical: 'ABORTED', reason: 'QUOTE_EXPIRED' },
+  quote_used: { code: -32014, rpcStatus: 200, status: 409, canonical: 'ABORTED', reason: 'QUOTE_USED' },
+  quote_mismatch: { code: -32014, rpcStatus: 200, status: 409, canonical: 'ABORTED', reason: 'QUOTE_MISMATCH' },
   payload_too_large: {
     code: -32015,
     rpcStatus: 413,
@@ -80,6 +83,7 @@ export const A2A_GATEWAY_ERRORS = {
     reason: 'PAYLOAD_TOO_LARGE',
   },
   unprocessable: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200, status: 422 },
+  content_policy: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200, status: 422 },
   rate_limit_exceeded: {
     code: -32016,
     rpcStatus: 429,

@@ -67,14 +67,21 @@ const offer = {
     ...optionalPrice(EDITED_IMAGE_PRICE),
     meaning: 'Price per image that is edited, on top of the images that are made. A mask is free.',
   },
+  'params.wire': choice({
+    of: ['openai', 'tollgate', 'openrouter'],
+    default: 'openai',
+    meaning:
+      "The API of the service: OpenAI's, that of another gateway (`/image/generate`), or OpenRouter's (`/images`).",
+  }),
   'params.edits': trueOrFalse({
     optional: { text: 'false', fallback: false },
-    meaning: 'The service edits images, too: it answers `/images/edits`.',
+    meaning: 'The service edits images, too.',
   }),
   'params.body': choice({
     of: ['multipart', 'json'],
     default: 'multipart',
-    meaning: "The form of an edit: `multipart` with files, or `json` with data URLs, as OpenAI's API takes both.",
+    meaning:
+      'The form of an edit on the wire `openai`: `multipart` with files, or `json` with data URLs. The others are JSON.',
   }),
   'params.model': UPSTREAM_MODEL,
 };
@@ -98,7 +105,7 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
           'is not in resolutions',
           `one of ${resolutions.join(', ')}, or add it there`,
         );
-    const { 'params.edits': edits, 'params.body': body } = values;
+    const { 'params.wire': wire, 'params.edits': edits, 'params.body': body } = values;
     const ofEdits = withQuality.find((name) => name.startsWith(`${EDIT}/`));
     for (const [key, given] of [
       ['pricing.edit', values['pricing.edit'] !== null],
@@ -123,7 +130,7 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
         formats: values.formats,
         resolutions: resolutions.length > 0 ? resolutions : tiers,
         durations: [],
-        ...(edits ? { imageApi: { edits, body } } : {}),
+        ...(edits || wire !== 'openai' ? { imageApi: { wire, edits, body } } : {}),
       },
     };
   },
@@ -136,7 +143,7 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
     pricing: imagePricing({ rates, variants }),
     params: {
       model: media.upstreamModel,
-      ...(media.imageApi === undefined ? {} : { edits: media.imageApi.edits, body: media.imageApi.body }),
+      ...media.imageApi,
     },
   }),
 });

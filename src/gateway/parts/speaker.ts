@@ -68,6 +68,7 @@ export interface Speakers {
   readonly a2a: Speaker;
   readonly mcp: Speaker;
   readonly model: Speaker;
+  readonly image: Speaker;
 }
 
 /** `a2a/weather` → the agents' speaker and `weather`; null for a name without a prefix that is known. */

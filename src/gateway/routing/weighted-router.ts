@@ -171,7 +171,10 @@ function accepts({ order, only, ignore, maxPrice, allowFallbacks }: RoutePrefere
   const within = (meter: Meter, limit: bigint | undefined) =>
     limit === undefined || (offer.price.rates[meter] ?? 0n) <= limit;
   return (
-    within('prompt', maxPrice.prompt) && within('completion', maxPrice.completion) && within('image', maxPrice.image)
+    within('prompt', maxPrice.prompt) &&
+    within('completion', maxPrice.completion) &&
+    // Images that are made cost by tier and quality: their own price is compared where it is known.
+    (offer.primitive === 'image' || within('image', maxPrice.image))
   );
 }
 

@@ -19,6 +19,8 @@ import {
   MAX_COST_META,
   parseIdempotencyKey,
   refuseCapBeside,
+  type QuoteAsked,
+  quoteAsked,
 } from '#gateway';
 import { OURS } from '../wire/acted-on.ts';
 import { withoutMeta } from '../wire/meta.ts';
@@ -108,6 +110,7 @@ export function createStandalone({ runTurn, readPaid, seals, receipts }: Standal
         traceparent: traceOf(headers, asked),
         wantsReceipt: own.wantsReceipt,
         cap: own.cap,
+        quote: own.quote,
         idempotencyKey: own.idempotencyKey,
         payment,
         target: service,
@@ -128,6 +131,8 @@ function ruleOf(client: Standalone['client'], method: string): MethodRule {
 
 /** The members of a request that are for the gateway itself. */
 interface OwnMeta extends Pick<TurnRequest, 'wantsReceipt' | 'idempotencyKey'> {
+  /** null for none, and for what is free. */
+  readonly quote: QuoteAsked | null;
   /** The most that a call of a tool may cost; null without a bound, and for what is free. */
   readonly cap: CostCap | null;
   readonly message: RequestMessage;
@@ -151,6 +156,7 @@ export function ownMeta(
   return {
     message,
     cap: asked.method === 'tools/call' ? capOf(asked, meta, headers) : null,
+    quote: asked.method === 'tools/call' ? quoteAsked(null, headers, null) : null,
     wantsReceipt: receipts === 'always' || receipt === '1' || receipt === 'true' || meta?.['tollgate/receipt'] === true,
     idempotencyKey: key === undefined ? null : parseIdempotencyKey(key),
     payment: meta?.[X402.payment],

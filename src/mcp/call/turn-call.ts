@@ -9,6 +9,7 @@ import {
   NO_PREFERENCES,
   type Offer,
   type PaymentSlip,
+  type QuoteAsked,
 } from '#gateway';
 import { MODERN, type MethodRule } from '../wire/revisions.ts';
 import { hasOwnPrice, priceOfTool } from '../turn/tool-price.ts';
@@ -28,6 +29,8 @@ export interface TurnCall {
   readonly wantsReceipt: boolean;
   /** The most that a billed call may cost; default no bound. */
   readonly cap?: CostCap | null;
+  /** The quote that a billed call is charged by; default none. */
+  readonly quote?: QuoteAsked | null;
   /** The payment that came with it; default none. */
   readonly payment?: PaymentSlip | null;
   /** Names that `prepare` resolves; the pinned form of a session's or a continuation's offer. */
@@ -68,6 +71,8 @@ export function turnCall(deps: TurnCallDeps, request: TurnCall, turn: Turn): Cal
     traceparent: request.traceparent,
     wantsReceipt: request.wantsReceipt,
     payment: request.payment ?? null,
+    // Another round of a call has the price of its first.
+    quote: continued === null ? (request.quote ?? null) : null,
     ...(message.method === 'subscriptions/listen' ? { timeoutMs: LISTEN_CALL_MS } : {}),
   };
   return capCost(asked, request.cap ?? null);

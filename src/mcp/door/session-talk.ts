@@ -136,6 +136,7 @@ export function createSessionTalk(deps: SessionTalkDeps): SessionTalk {
           traceparent: traceOf(context.headers, asked),
           wantsReceipt: own.wantsReceipt,
           cap: own.cap,
+          quote: own.quote,
           idempotencyKey: own.idempotencyKey,
           payment,
           target,

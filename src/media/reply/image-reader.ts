@@ -22,7 +22,7 @@ export interface ImageTail {
   readonly raw: Readonly<Record<string, unknown>>;
 }
 
-interface ReaderContext {
+export interface ReaderContext {
   /** Images that were asked for and paid for; further ones are not given out. */
   readonly n: number;
   /** Images that were edited. They are charged once an image came. */
@@ -103,7 +103,9 @@ function* readReply(chunks: Uint8Array[], n: number, inputs: number): Generator<
   const outline = withoutLongStrings(bytes);
   yield;
   const reply = parseReply(outline.json);
-  const { data, error } = reply;
+  const { error } = reply;
+  // Another gateway has them under its own names.
+  const data = reply['data'] ?? reply['images'];
   if (!Array.isArray(data)) {
     if (error) throw failedByItsOwnWords(error);
     throw malformed('its reply has no data');
@@ -113,8 +115,8 @@ function* readReply(chunks: Uint8Array[], n: number, inputs: number): Generator<
   let elsewhere = 0;
   for (const item of data as readonly unknown[]) {
     if (images.length === n) break;
-    const { b64_json: inBase64, url, seed, revised_prompt: revised } = isObject(item) ? item : {};
-    const value = typeof inBase64 === 'string' ? inBase64 : url;
+    const { b64_json: inBase64, data_url: dataUrl, url, seed, revised_prompt: revised } = isObject(item) ? item : {};
+    const value = [inBase64, dataUrl, url].find((one) => typeof one === 'string');
     const base64 = typeof value === 'string' ? base64Of(bytesOfString(value, outline)) : null;
     if (base64 !== null && value === url && base64.toString('latin1', 0, 4) === 'http') elsewhere++;
     const head = base64 === null ? null : headOf(base64);
@@ -145,7 +147,8 @@ function* readReply(chunks: Uint8Array[], n: number, inputs: number): Generator<
   };
 }
 
-function parseReply(json: Buffer): Record<string, unknown> {
+/** Throws UpstreamFailure for what is no JSON object. */
+export function parseReply(json: Buffer): Record<string, unknown> {
   let parsed: unknown;
   try {
     parsed = parseJson(json, LIMITS);
@@ -161,7 +164,7 @@ const RAW = ['created', 'size', 'quality', 'background', 'output_format'];
 const COUNTS = ['input_tokens', 'output_tokens', 'total_tokens'];
 
 /** The members of a reply that clients know, as far as they are what clients expect. */
-function rawOf(reply: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function rawOf(reply: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const raw: Record<string, unknown> = {};
   for (const name of RAW) {
     const value = reply[name];

@@ -1,19 +1,28 @@
 import { hash } from 'node:crypto';
 import { GatewayError } from '#wire';
 import type { ProviderPreferences } from '#gateway';
+import type { EventPrefix } from '../reply/stream-events.ts';
 import type { EditInputs } from './input-images.ts';
 import { EDGE_MAX, EDGE_MIN, type ImageFormat, METADATA_BYTES_MAX } from './image-fields.ts';
 
 /** A checked body of either door. */
 export interface ImageBody {
   readonly model: string;
-  readonly prompt: string;
+  /** Absent from a request for a quote alone. */
+  readonly prompt?: string;
   readonly models?: readonly string[] | null;
   readonly provider?: ProviderPreferences | null;
   readonly session_id?: string | null;
   readonly max_cost?: number | string | null;
   readonly metadata?: Readonly<Record<string, unknown>> | null;
   readonly [field: string]: unknown;
+}
+
+/** A stream that is asked for. */
+export interface ImageStream {
+  /** Partial images, 0 to 3. */
+  readonly partialImages: number;
+  readonly eventPrefix: EventPrefix;
 }
 
 /** Images that are asked for, whichever door they are asked at. */
@@ -30,6 +39,8 @@ export interface ImageAsk {
   /** null for none, and for `auto`. */
   readonly quality: string | null;
   readonly format: ImageFormat | null;
+  /** null for an answer in one piece. */
+  readonly stream: ImageStream | null;
   /** null for a new one each time. */
   readonly seed: number | null;
   /** All other fields that say something, by the names of the first door. */
@@ -81,6 +92,8 @@ const READ: ReadonlySet<string> = new Set([
   'max_cost',
   'images',
   'mask',
+  'image_count',
+  'quote_id',
 ]);
 
 const fault = (param: string, message: string) => new GatewayError('invalid_request', message, { param });
@@ -115,8 +128,11 @@ export function withOwnNames(body: unknown): unknown {
 }
 
 /** Reads a checked body. Throws GatewayError `invalid_request` and `unprocessable`. */
-export function toImageAsk(body: ImageBody, account: string, edit: EditInputs | null): ImageAsk {
-  refuseStream(body);
+export function toImageAsk(
+  body: ImageBody,
+  account: string,
+  { edit, events }: { readonly edit: EditInputs | null; readonly events: EventForm },
+): ImageAsk {
   refuseLongMetadata(body.metadata ?? null);
   const more: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(body))
@@ -134,13 +150,14 @@ export function toImageAsk(body: ImageBody, account: string, edit: EditInputs | 
   const seed = body['seed'];
   return {
     edit,
-    prompt: body.prompt,
+    prompt: body.prompt ?? '',
     n: typeof body['n'] === 'number' ? body['n'] : 1,
     size,
     resolution,
     aspectRatio: aspectRatioOf(body),
     quality: quality === 'auto' ? null : quality,
     format: text(body['output_format']) as ImageFormat | null,
+    stream: streamOf(body, events),
     seed: typeof seed === 'number' && seed >= 0 ? seed : null,
     more,
   };
@@ -237,9 +254,21 @@ function aspectRatioOf(body: ImageBody): string | null {
   return ratio;
 }
 
-function refuseStream(body: ImageBody): void {
-  if (body['stream'] === true)
-    throw new GatewayError('unprocessable', 'stream: images are not streamed here; leave it out', { param: 'stream' });
+/** How a door streams. */
+export interface EventForm {
+  readonly prefix: EventPrefix;
+  /** Partial images of a request that does not say how many. */
+  readonly partialImages: number;
+}
+
+function streamOf({ stream, partial_images: said, n, output_type: type }: ImageBody, events: EventForm) {
+  if (stream !== true) {
+    if (typeof said === 'number' && said > 0) throw fault('partial_images', 'partial_images goes with stream: true');
+    return null;
+  }
+  if (typeof n === 'number' && n > 1) throw fault('n', `a stream is of one image: n must be 1, not ${n}`);
+  if (type === 'file') throw fault('output_type', 'output_type file is no stream: leave out one of the two');
+  return { partialImages: typeof said === 'number' ? said : events.partialImages, eventPrefix: events.prefix };
 }
 
 function refuseLongMetadata(metadata: ImageBody['metadata'] | null): void {

@@ -101,7 +101,18 @@ const COMMON = {
   seed: seedField,
   user: userField,
   metadata: metadataField,
+  quote_id: {
+    type: ['string', 'null'],
+    maxLength: 64,
+    description: 'A quote of this call: it costs what the quote says. Also the header `x-quote-id`.',
+    [MUST_BE]: 'the id of a quote',
+  },
   ...routingFields,
+} as const;
+
+const STREAM = {
+  stream: flagField('Answer events with partial images, and then the image. It is for one image.'),
+  partial_images: integerField(0, 3, 'Partial images of a stream at most.'),
 } as const;
 
 const QUALITIES = ['low', 'medium', 'high', 'auto'];
@@ -121,7 +132,7 @@ export const generateFields = {
     '`data_url` answers JSON with the images as data URLs, `file` the bytes of the one image. Default `data_url`.',
   ),
   ...COMMON,
-  stream: flagField('Images are not streamed: only false is taken.'),
+  ...STREAM,
 } as const;
 
 /** The fields of `POST /images/generations`. */
@@ -140,8 +151,7 @@ export const generationsFields = {
   moderation: oneOf(['low', 'auto'], 'How strictly the content is judged.'),
   output_compression: integerField(0, 100, 'Compression of JPEG and WebP in percent.'),
   ...COMMON,
-  stream: flagField('Images are not streamed: only false is taken.'),
-  partial_images: integerField(0, 0, 'Images are not streamed: only 0 is taken.'),
+  ...STREAM,
 } as const;
 
 const IMAGE_RIGHT = 'an object with b64 (base64 or a data URL) or url (an https URL)';
@@ -172,17 +182,13 @@ const EDIT = {
   mask: addressed('The part to edit is transparent in it.'),
 } as const;
 
-const { quality: qualityField, stream: streamField, ...ofGenerate } = generateFields;
-
 /** The fields of `POST /image/edit`. */
 export const editFields = {
-  ...ofGenerate,
+  ...generateFields,
   ...EDIT,
   n: integerField(1, EDITED_MAX, 'Number of images. Default 1.'),
-  quality: qualityField,
   prompt_extend: flagField('Extend the prompt.'),
   watermark: flagField('Add a watermark.'),
-  stream: streamField,
 } as const;
 
 /** The fields of `POST /images/edits`. */
@@ -190,6 +196,16 @@ export const editsFields = {
   ...generationsFields,
   ...EDIT,
   input_fidelity: oneOf(['high', 'low'], 'How closely the images are kept.'),
+} as const;
+
+/** The fields of `POST /image/generate/quote`: those of the call. */
+export const generateQuoteFields = { ...generateFields, prompt: { ...promptField, minLength: 0 } } as const;
+
+/** The fields of `POST /image/edit/quote`: those of the call, with the number of images in the place of the images. */
+export const editQuoteFields = {
+  ...editFields,
+  prompt: { ...promptField, minLength: 0 },
+  image_count: integerField(1, INPUT_IMAGES_MAX, 'Number of images to edit. Default that of `images`, or 1.'),
 } as const;
 
 /** The JSON schema of a body with these fields. */

@@ -9,7 +9,7 @@ export interface InputImage extends ImageHead {
 }
 
 /** An image of a request, before it is read. `param` is its place in the body. */
-type InputSource = { readonly param: string } & (
+export type InputSource = { readonly param: string } & (
   | { readonly kind: 'base64'; readonly text: Buffer }
   | { readonly kind: 'file'; readonly bytes: Buffer }
   | { readonly kind: 'url'; readonly url: string }
@@ -22,6 +22,7 @@ export type FetchInput = (url: string, bytesMax: number) => Promise<Buffer>;
 export interface EditInputs {
   /** Images to edit, without the mask. */
   readonly count: number;
+  readonly hasMask: boolean;
   /** Width to height of the first image, such as `1024:768`; null before `load`. */
   readonly ratio: string | null;
   /** Fetches and checks all of them. Rejects with GatewayError `invalid_request` that names the image. */
@@ -88,6 +89,7 @@ export function editInputs(
   };
   return {
     count: sources.length,
+    hasMask: maskSource !== null,
     get ratio() {
       const first = loaded?.images[0];
       return first === undefined ? null : `${first.width}:${first.height}`;
@@ -112,6 +114,16 @@ export function editInputs(
     },
   };
 }
+
+/** So many images that never come: of a request for a quote. */
+export const countedInputs = (count: number): EditInputs => ({
+  count,
+  hasMask: false,
+  ratio: null,
+  load: () => Promise.resolve(),
+  images: [],
+  mask: null,
+});
 
 async function read(source: InputSource, fetchInput: FetchInput): Promise<InputImage> {
   const { param } = source;

@@ -37,7 +37,8 @@ export const openaiImages: ImageWire = {
 
 const IN_JSON = { list: 'images', mask: 'mask', before: '{"image_url":"', after: '"}' };
 
-function openaiFields(ask: ImageAsk, offer: Offer, asksForBase64: boolean): Record<string, unknown> {
+/** The fields of a request, which other wires begin with. */
+export function openaiFields(ask: ImageAsk, offer: Offer, asksForBase64: boolean): Record<string, unknown> {
   const facts = offer.media!;
   const takes = takenBy(offer);
   if (ask.edit !== null && !facts.imageApi?.edits)
@@ -49,6 +50,11 @@ function openaiFields(ask: ImageAsk, offer: Offer, asksForBase64: boolean): Reco
     body['quality'] = ask.quality;
   }
   if (ask.format !== null) Object.assign(body, formatField(ask.format, offer, takes));
+  if (ask.stream !== null) {
+    if (!takes.lists('stream'))
+      throw unprocessable('stream', `${offer.service} of ${offer.provider.name} streams no images`);
+    Object.assign(body, { stream: true, partial_images: ask.stream.partialImages });
+  }
   if (ask.seed !== null) {
     takes.must('seed');
     body['seed'] = ask.seed;

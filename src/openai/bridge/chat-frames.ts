@@ -1,6 +1,6 @@
 import { GatewayError, toHttpError, oneLine } from '#wire';
 import type { Frame, SettledFrame } from '#billing/amounts';
-import { type Call, decodePartsEvents, type PartsEnd, type Provider } from '#gateway';
+import { type Call, decodePartsEvents, type Part, type PartsEnd, type Provider } from '#gateway';
 import type { ChatTail } from '../reply/chat-end.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import { createPartsText } from './parts-text.ts';
@@ -22,6 +22,7 @@ export async function* chatFrames(
 ): AsyncGenerator<Frame> {
   const text = createPartsText();
   const said: string[] = [];
+  const images: object[] = [];
   let length = 0;
   let begun = false;
   const head = (): Frame => ({ type: 'head', status: 200, provider: provider() });
@@ -43,13 +44,19 @@ export async function* chatFrames(
     }
     if (frame.type === 'settled') {
       const why = length > replyBytesMax ? `The reply was cut: it is longer than ${replyBytesMax} characters` : null;
-      yield toSettled(frame, about, chunk({}), said.join(''), why);
+      yield toSettled(frame, about, chunk({}), messageOf(said.join(''), images), why);
       return;
     }
     let out = '';
     for (const event of decodePartsEvents(frame.bytes)) {
       if (event.type === 'progress') {
         out += commentOf(event.text);
+        continue;
+      }
+      const image = call.primitive === 'image' ? imageOf(event.part) : null;
+      if (image !== null) {
+        if (about.stream) out += `data: ${JSON.stringify(chunk({ images: [image] }))}\n\n`;
+        else images.push(image);
         continue;
       }
       const piece = text.push(event.part);
@@ -62,6 +69,18 @@ export async function* chatFrames(
     if (about.stream && out !== '') yield { type: 'data', bytes: Buffer.from(out) };
   }
 }
+
+/** An image as chat models answer it, in `message.images`. */
+const imageOf = (part: Part) =>
+  part.kind === 'file' && part.bytes !== null
+    ? { type: 'image_url', image_url: { url: `data:${part.mediaType};base64,${part.bytes}` } }
+    : null;
+
+const messageOf = (content: string, images: readonly object[]) => ({
+  role: 'assistant',
+  content,
+  ...(images.length === 0 ? {} : { images }),
+});
 
 const eventOf = (chunk: unknown) => Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
 
@@ -92,7 +111,7 @@ function toSettled(
   frame: SettledFrame,
   about: ReplyAbout,
   chunk: Record<string, unknown>,
-  said: string,
+  message: object,
   tooLong: string | null,
 ): SettledFrame {
   const end = frame.tail as PartsEnd;
@@ -104,7 +123,7 @@ function toSettled(
         ...chunk,
         object: 'chat.completion',
         system_fingerprint: null,
-        choices: [{ index: 0, message: { role: 'assistant', content: said }, finish_reason }],
+        choices: [{ index: 0, message, finish_reason }],
       };
   if (end.finish === 'failed') {
     const message = `${about.model} failed: ${end.error ?? 'no reason given'}`;

@@ -10,6 +10,7 @@ import {
   openCall,
   type Pipeline,
   type Provider,
+  quoteAsked,
   sessionAsked,
   type Speaker,
   type Talk,
@@ -64,6 +65,7 @@ export function openBridged(
     const request: CallRequest = {
       ...asked,
       exchange: watched(asked.exchange, (offer) => (serving = offer)),
+      quote: quoteAsked(null, context.headers, null),
       ...(payment ? { payment } : {}),
       ...(body.metadata ? { metadata: body.metadata } : {}),
       ...(body.provider ? { preferences: toPreferences(body.provider) } : {}),

@@ -204,6 +204,8 @@ async function* nextTurn(
   const call: Call = await options.pipeline.prepare(
     {
       ...request,
+      // A quote is for one call, and a run is several.
+      quote: null,
       capped: state.capped,
       parent: run.id,
       stickyKey: request.stickyKey ?? `${context.caller.account} ${run.id}`,

@@ -4,6 +4,11 @@ import { UpstreamFailure } from '../upstream-failure.ts';
 /** Statuses that refuse the request itself: another provider would refuse it too, and the consumer should see why. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 413, 422, 451]);
 
+/** Statuses of a refusal for what the request asks for. */
+const POLICY_STATUSES: ReadonlySet<number> = new Set([400, 403, 422, 451]);
+/** As OpenAI, Azure, OpenRouter and other APIs name it. */
+const POLICY = /^(?:content_policy(?:_violation)?|content_filter|moderation(?:_blocked|_error)?|safety)$/i;
+
 const DETAIL_CHARACTERS_MAX = 300;
 
 /**
@@ -12,12 +17,15 @@ const DETAIL_CHARACTERS_MAX = 300;
  * operator.
  */
 export function toFailure(status: number, body: Uint8Array, retryAfterS: number | undefined): UpstreamFailure {
-  const words = providerWords(body);
-  const refusal = REFUSALS.has(status);
+  const parsed = parsedBody(body);
+  const words = wordsOf(errorIn(parsed)) ?? wordsOf(parsed);
+  const policy = POLICY_STATUSES.has(status) && isPolicy(errorIn(parsed) ?? parsed);
+  const refusal = policy || REFUSALS.has(status);
   return new UpstreamFailure(`it answered with status ${status}`, {
     status,
     retryable: !refusal,
     blame: refusal ? 'request' : 'provider',
+    policy,
     detail: refusal ? words : null,
     retryAfterS,
     cause: words === null ? undefined : new Error(words),
@@ -62,14 +70,21 @@ export function contentTypeOf(headers: Readonly<Record<string, string | string[]
   return typeof type === 'string' ? type.toLowerCase() : '';
 }
 
-function providerWords(body: Uint8Array): string | null {
+function parsedBody(body: Uint8Array): unknown {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
   try {
-    const parsed = JSON.parse(text) as { readonly error?: unknown } | null;
-    return wordsOf(parsed?.error) ?? wordsOf(parsed);
+    return JSON.parse(text) as unknown;
   } catch {
     return null;
   }
+}
+
+const errorIn = (parsed: unknown): unknown => (parsed as { readonly error?: unknown } | null)?.error;
+
+function isPolicy(error: unknown): boolean {
+  if (typeof error !== 'object' || error === null) return false;
+  const { code, type } = error as { readonly code?: unknown; readonly type?: unknown };
+  return [code, type].some((word) => typeof word === 'string' && POLICY.test(word));
 }
 
 function wordsOf(value: unknown): string | null {

@@ -50,6 +50,13 @@ export const IMAGE_CASES: Readonly<Record<string, Case>> = {
     is: { image: 30_000_000_000n, input_image: 500_000_000_000n },
     fallback: undefined,
   },
+  'params.wire': {
+    toml: '"tollgate"',
+    wrong: ['"smtp"', '1'],
+    of: (one) => media(one)?.imageApi?.wire,
+    is: 'tollgate',
+    fallback: undefined,
+  },
   'params.edits': {
     toml: 'true',
     wrong: ['1', '"yes"'],

@@ -314,6 +314,7 @@ const CASES = {
     is: 1_000,
     fallback: 300_000,
   },
+  'quotes.valid_ms': { toml: '60_000', wrong: '59_999', of: (c) => c.quotes.validMs, is: 60_000, fallback: 300_000 },
 } as const satisfies Record<OptionKey, Case>;
 
 const OPTIONS = new Map(

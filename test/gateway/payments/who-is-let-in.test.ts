@@ -40,6 +40,9 @@ const PAID: readonly string[] = [
   'POST /api/v1/images/generations',
   'POST /api/v1/image/edit',
   'POST /api/v1/images/edits',
+  'POST /api/v1/image/generate/quote',
+  'POST /api/v1/image/edit/quote',
+  'POST /api/v1/quotes',
   'POST /api/v1/topup',
   ...['/mcp', '/mcp/*', '/api/v1/mcp', '/api/v1/mcp/*'].flatMap((path) => [
     `POST ${path}`,

@@ -85,7 +85,7 @@ export function createAnswerAsk({ answerCall, readPaid, speakers, receipts, char
           if (!speaker || !there()) throw new GatewayError('invalid_model', unknown());
           const context = { caller, requestId, traceparent: traceOf(headers, message), wantsReceipt: own.wantsReceipt };
           const request = capCost(await speaker.toCall(name, { ...read.ask, stream: parts.heard }, context), own.cap);
-          return payment ? { ...request, payment } : request;
+          return { ...request, quote: own.quote, ...(payment ? { payment } : {}) };
         },
         events: parts.events,
         response: parts.response,

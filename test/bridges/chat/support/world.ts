@@ -213,6 +213,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     a2a: options.agents ?? NOBODY,
     mcp: mcp.speaker,
     model: createModelSpeaker({ catalog, config, now }),
+    image: NOBODY,
   };
   const server = createServer({ limits: config.limits, onError });
   await server.register(

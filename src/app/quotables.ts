@@ -1,0 +1,40 @@
+import { GatewayError, isObject } from '#wire';
+import type { PartsAsk, Quotable, Speaker, Speakers } from '#gateway';
+import { quotableImages } from '#media';
+import { quotableChat } from '#openai';
+import type { Middle } from './middle.ts';
+
+const SILENT: Omit<PartsAsk, 'turns' | 'arguments'> = {
+  contextId: null,
+  taskId: null,
+  maxTokens: null,
+  stream: false,
+};
+
+/** Readers of calls that can be quoted, by the name of the primitive. */
+export function quotables({ config, now }: Pick<Middle, 'config' | 'now'>, speakers: () => Partial<Speakers>) {
+  return {
+    model: quotableChat({ config, now }),
+    image: quotableImages(config),
+    tool: spoken('tool', () => speakers().mcp),
+    agent: spoken('agent', () => speakers().a2a),
+  } satisfies Record<string, Quotable>;
+}
+
+/** A tool or an agent: its price does not follow from what it is told. */
+function spoken(member: 'tool' | 'agent', speakerOf: () => Speaker | undefined): Quotable {
+  return async (body, { caller, requestId }) => {
+    const name = body[member];
+    if (typeof name !== 'string' || name === '')
+      throw new GatewayError('invalid_request', `${member} must be the name of the ${member}`, { param: member });
+    const speaker = speakerOf();
+    if (speaker === undefined) throw new GatewayError('not_found', `There are no ${member}s here`, { param: member });
+    const given = body['arguments'];
+    const ask: PartsAsk = {
+      ...SILENT,
+      turns: [{ role: 'user', parts: [{ kind: 'text', text: 'A quote' }] }],
+      arguments: member === 'tool' ? (isObject(given) ? given : {}) : null,
+    };
+    return speaker.toCall(name, ask, { caller, requestId, traceparent: null, wantsReceipt: false });
+  };
+}

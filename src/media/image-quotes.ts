@@ -1,0 +1,88 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Config } from '#config';
+import { type Caller, type CallRequest, NO_PAYMENTS, quoteSchema, type QuoteView } from '#gateway';
+import type { ImageDoor } from './image-doors.ts';
+import { imageToCall } from './image-to-call.ts';
+import { createReadImage, type ReadDoor } from './read-request.ts';
+import { bodySchema, editQuoteFields, generateQuoteFields } from './request/image-fields.ts';
+
+interface QuoteDeps {
+  readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
+  /** See quoteCall of the gateway. */
+  readonly quote: (request: CallRequest) => Promise<QuoteView>;
+}
+
+interface QuoteDoor extends ReadDoor {
+  readonly described: ImageDoor['described'];
+}
+
+const BINDING =
+  ' The quote binds: a call that names it as `quote_id` costs `price_usd`, also where the price has risen. It is for one call of this account. The body is that of the call, where a prompt and images may be left out.';
+
+export const QUOTE_DOORS: readonly QuoteDoor[] = [
+  {
+    path: '/image/generate/quote',
+    schema: bodySchema(generateQuoteFields, []),
+    described: {
+      summary: 'Say what images cost',
+      operationId: 'quoteGenerateImages',
+      description: `What a call of \`/image/generate\` costs.${BINDING}`,
+    },
+    quotes: true,
+  },
+  {
+    path: '/image/edit/quote',
+    schema: bodySchema(editQuoteFields, []),
+    described: {
+      summary: 'Say what an edit of images costs',
+      operationId: 'quoteEditImages',
+      description: `What a call of \`/image/edit\` costs.${BINDING}`,
+    },
+    edits: true,
+    quotes: true,
+  },
+];
+
+const EMPTY = Buffer.alloc(0);
+
+/** Adds the requests for quotes to the plugin of the image routes, whose parsers leave bodies as bytes. */
+export function addImageQuotes(
+  app: FastifyInstance,
+  { config, quote }: QuoteDeps,
+  callerOf: (request: FastifyRequest) => Caller,
+  errorHandler: NonNullable<Parameters<typeof app.setErrorHandler>[0]>,
+): void {
+  const { limits, upstream, billing } = config;
+  const fetchInput = () => Promise.reject(new Error('nothing is fetched for a quote'));
+  for (const door of QUOTE_DOORS) {
+    const read = createReadImage({ payments: NO_PAYMENTS, limits, fetchInput }, door);
+    app.post<{ Body: Buffer | undefined }>(
+      door.path,
+      {
+        bodyLimit: door.edits ? limits.mediaBodyBytesMax : limits.bodyBytesMax,
+        schema: {
+          ...door.described,
+          tags: ['Images'],
+          consumes: ['application/json'],
+          body: door.schema,
+          response: { 200: quoteSchema },
+        },
+        // The body is bytes until the handler parses it, which checks it against the same schema.
+        validatorCompiler: () => () => true,
+        errorHandler,
+      },
+      async (request, reply) => {
+        const image = await read(request.body ?? EMPTY, request.headers, callerOf(request));
+        const { request: call } = imageToCall(image.body, {
+          ...image,
+          events: { prefix: 'image_generation', partialImages: 2 },
+          requestId: request.id,
+          headers: request.headers,
+          replyBytesMax: upstream.imagesReplyBytesMax,
+          receipts: billing.receipts,
+        });
+        return reply.send(await quote({ ...call, quote: null }));
+      },
+    );
+  }
+}

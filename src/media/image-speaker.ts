@@ -1,0 +1,135 @@
+import type { Config } from '#config';
+import {
+  byService,
+  type Catalog,
+  encodePartsEvent,
+  type FilePart,
+  oneRequest,
+  type Part,
+  type PartsEnd,
+  type PartsTurn,
+  type ReplyEnd,
+  type ReplyReader,
+  type Speaker,
+} from '#gateway';
+import { createImageExchange } from './image-exchange.ts';
+import { imageToCall } from './image-to-call.ts';
+import { unprocessable } from './image-price.ts';
+import type { ImageTail } from './reply/image-reader.ts';
+import { editInputs, type FetchInput, type InputSource } from './request/input-images.ts';
+
+interface ImageSpeakerOptions {
+  readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
+  readonly config: Pick<Config, 'upstream'>;
+  readonly fetchInput: FetchInput;
+}
+
+/**
+ * Image models, spoken to in parts: for the doors of other protocols. The text of the last turn is the prompt. Its
+ * images are edited; the answer is an image as a file.
+ */
+export function createImageSpeaker({ catalog, config, fetchInput }: ImageSpeakerOptions): Speaker {
+  const replyBytesMax = config.upstream.imagesReplyBytesMax;
+  return {
+    primitive: 'image',
+    has: (name) => catalog.knows(name, 'image'),
+    list: (limit) =>
+      byService(catalog.offers('image'))
+        .slice(0, limit)
+        .map(([first, ...others]) => ({
+          name: first!.service,
+          displayName: first!.displayName,
+          description: [first!, ...others].find(({ description }) => description !== '')?.description ?? '',
+        })),
+    async about(name) {
+      const { offers } = catalog.resolve(name, 'image');
+      const [first] = offers;
+      if (first === undefined) return null;
+      const edits = offers.some(({ media }) => media?.imageApi?.edits === true);
+      return {
+        displayName: first.displayName,
+        description: offers.find(({ description }) => description !== '')?.description ?? '',
+        offers,
+        inputModes: ['text/plain', ...(edits ? ['image/*'] : [])],
+        outputModes: ['image/png', 'image/jpeg', 'image/webp'],
+      };
+    },
+    async toCall(name, { turns, stream }, { caller, requestId, traceparent, wantsReceipt }) {
+      catalog.resolve(name, 'image');
+      const { prompt, files } = lastOf(turns);
+      if (prompt === '') throw unprocessable('messages', `${name} needs a text to make an image of`);
+      const edit = files.length === 0 ? null : editInputs(files.map(sourceOf), null, fetchInput);
+      if (edit !== null && !caller.anonymous) await edit.load();
+      const { request, ask } = imageToCall(
+        { model: name, prompt },
+        {
+          caller,
+          edit,
+          events: { prefix: 'image_generation', partialImages: 0 },
+          payment: null,
+          requestId,
+          headers: {},
+          replyBytesMax,
+          receipts: 'on-request',
+        },
+      );
+      const exchange = createImageExchange({ ask, requestId, replyBytesMax });
+      const spoken = oneRequest({ ...exchange, reader: (offer) => inParts(exchange.reader(offer)) });
+      return { ...request, exchange: spoken, stream, traceparent, wantsReceipt };
+    },
+  };
+}
+
+function lastOf(turns: readonly PartsTurn[]): { readonly prompt: string; readonly files: readonly FilePart[] } {
+  const parts: readonly Part[] = turns.at(-1)?.parts ?? [];
+  const texts = parts.flatMap((part) => (part.kind === 'file' ? [] : [textOf(part)]));
+  return { prompt: texts.join('\n').trim(), files: parts.filter((part) => part.kind === 'file') };
+}
+
+const textOf = (part: Exclude<Part, FilePart>) => (part.kind === 'text' ? part.text : JSON.stringify(part.data));
+
+function sourceOf({ url, bytes }: FilePart, index: number): InputSource {
+  const param = `images[${index}]`;
+  return url === null
+    ? { kind: 'base64', text: Buffer.from(bytes ?? '', 'latin1'), param }
+    : { kind: 'url', url, param };
+}
+
+/** The reader with its images as parts. */
+function inParts(native: ReplyReader): ReplyReader {
+  const spoken = (end: ReplyEnd): ReplyEnd => {
+    const { images } = end.tail as ImageTail;
+    const events = images.map(({ format, base64 }, index) => {
+      const name = `image_${index}.${format === 'jpeg' ? 'jpg' : format}`;
+      const part: Part = {
+        kind: 'file',
+        mediaType: `image/${format}`,
+        name,
+        url: null,
+        bytes: base64.toString('latin1'),
+      };
+      return encodePartsEvent({ type: 'part', part });
+    });
+    return { ...end, tail: STOPPED, rest: events.length === 0 ? null : Buffer.concat(events) };
+  };
+  return {
+    head: (status, headers) => native.head(status, headers),
+    failure: (status, body) => native.failure(status, body),
+    data: (chunks) => native.data(chunks),
+    end: () => spoken(native.end()),
+    endElsewhere: () => native.endElsewhere?.()?.then(spoken) ?? null,
+    get kept() {
+      return native.kept;
+    },
+    cut: (cut) => ({ ...native.cut(cut), tail: { ...STOPPED, finish: 'cut', error: cut.message } satisfies PartsEnd }),
+  };
+}
+
+const STOPPED: PartsEnd = {
+  finish: 'stop',
+  error: null,
+  taskId: null,
+  contextId: null,
+  promptTokens: 0,
+  completionTokens: 0,
+};

@@ -1,0 +1,31 @@
+import type { Config } from '#config';
+import { NO_PAYMENTS, type Quotable } from '#gateway';
+import { QUOTE_DOORS } from './image-quotes.ts';
+import { imageToCall } from './image-to-call.ts';
+import { createReadImage } from './read-request.ts';
+
+/** Images, as a request for a quote of any primitive has them: an edit has `images` or `image_count`. */
+export function quotableImages({
+  limits,
+  upstream,
+  billing,
+}: Pick<Config, 'limits' | 'upstream' | 'billing'>): Quotable {
+  const fetchInput = () => Promise.reject(new Error('nothing is fetched for a quote'));
+  const [generate, edit] = QUOTE_DOORS.map((door) => ({
+    door,
+    read: createReadImage({ payments: NO_PAYMENTS, limits, fetchInput }, door),
+  }));
+  return async (body, { caller, requestId, headers }) => {
+    const edits = ['images', 'image', 'image_count'].some((name) => Object.hasOwn(body, name));
+    const { read } = edits ? edit! : generate!;
+    const image = await read(Buffer.from(JSON.stringify(body)), {}, caller);
+    return imageToCall(image.body, {
+      ...image,
+      events: { prefix: 'image_generation', partialImages: 2 },
+      requestId,
+      headers,
+      replyBytesMax: upstream.imagesReplyBytesMax,
+      receipts: billing.receipts,
+    }).request;
+  };
+}

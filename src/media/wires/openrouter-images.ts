@@ -1,0 +1,28 @@
+import { unprocessable } from '../image-price.ts';
+import { jsonBody } from './edit-body.ts';
+import type { ImageWire } from './image-wire.ts';
+import { openaiFields } from './openai-images.ts';
+
+/** OpenRouter's API: one path, where images of the request make it an edit. It has no masks. */
+export const openrouterImages: ImageWire = {
+  fields(ask, offer) {
+    if (ask.edit?.hasMask)
+      throw unprocessable('mask', `mask is not taken by ${offer.service} of ${offer.provider.name}`);
+    return openaiFields(ask, offer, false);
+  },
+  request(ask, offer, asksForBase64) {
+    const fields = this.fields(ask, offer, asksForBase64);
+    const made =
+      ask.edit === null
+        ? { contentType: 'application/json', body: JSON.stringify(fields) }
+        : jsonBody(fields, ask.edit, IN_JSON);
+    return { path: '/images', ...made };
+  },
+};
+
+const IN_JSON = {
+  list: 'input_references',
+  mask: 'mask',
+  before: '{"type":"image_url","image_url":{"url":"',
+  after: '"}}',
+};

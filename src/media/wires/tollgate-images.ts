@@ -1,0 +1,19 @@
+import { jsonBody } from './edit-body.ts';
+import type { ImageWire } from './image-wire.ts';
+import { openaiFields } from './openai-images.ts';
+
+/** The API of another gateway: its fields are ours. */
+export const tollgateImages: ImageWire = {
+  fields(ask, offer) {
+    const { num_inference_steps: steps, ...fields } = openaiFields(ask, offer, false);
+    return steps === undefined ? fields : { ...fields, steps };
+  },
+  request(ask, offer, asksForBase64) {
+    const fields = this.fields(ask, offer, asksForBase64);
+    return ask.edit === null
+      ? { path: '/image/generate', contentType: 'application/json', body: JSON.stringify(fields) }
+      : { path: '/image/edit', ...jsonBody(fields, ask.edit, IN_JSON) };
+  },
+};
+
+const IN_JSON = { list: 'images', mask: 'mask', before: '{"b64":"', after: '"}' };

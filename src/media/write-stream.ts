@@ -1,0 +1,80 @@
+import type { ReplySink } from '#wire';
+import { GatewayError } from '#wire';
+import { formatUsd, toUsdNumber } from '#billing/amounts';
+import { type OpenedCall, toGatewayError, wasCharged } from '#gateway';
+import type { ImageTail } from './reply/image-reader.ts';
+import { completedEvent, errorEvent } from './reply/stream-events.ts';
+import type { ImageStream } from './request/image-ask.ts';
+
+interface StreamOptions {
+  readonly stream: ImageStream;
+  /** The body of an error, as the door has it. */
+  readonly errorBody: (error: GatewayError) => object;
+  readonly onError: (error: unknown) => void;
+}
+
+const HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
+
+/**
+ * Writes a call as a stream: partial images as they come, the image once it is settled. Resolves with whether anything
+ * was charged; false where the client is gone. Throws what the call throws before the first event.
+ */
+export async function writeStream(
+  { id, call, frames }: OpenedCall,
+  { stream, errorBody, onError }: StreamOptions,
+  sink: ReplySink,
+): Promise<boolean> {
+  const iterator = frames[Symbol.asyncIterator]();
+  let provider = '';
+  let begun = false;
+  const begin = () => {
+    if (!begun) sink.head(200, { ...HEADERS, 'x-generation-id': id, 'x-provider': provider });
+    begun = true;
+  };
+  const write = async (bytes: Uint8Array) => {
+    if (!sink.write(bytes)) await sink.drained();
+  };
+  try {
+    for (;;) {
+      const next = await iterator.next();
+      if (sink.closed) return false;
+      if (next.done) throw new GatewayError('internal', 'Internal error');
+      const { value } = next;
+      if (value.type === 'head') provider = value.provider.name;
+      if (value.type === 'data' && value.bytes.byteLength > 0) {
+        begin();
+        await write(value.bytes);
+      }
+      if (value.type !== 'settled') continue;
+      begin();
+      const { images, raw } = value.tail as ImageTail;
+      const { created: _theirs, usage: counts, output_format: _named, ...rest } = raw;
+      const { charged, fee } = value.settlement;
+      const [before, base64, after] = completedEvent(stream.eventPrefix, images[0]!, {
+        created_at: Math.floor(call.startedAt / 1000),
+        ...rest,
+        usage: {
+          ...(counts as object | undefined),
+          images: 1,
+          cost: toUsdNumber(charged),
+          cost_details: { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) },
+        },
+        ...(value.receipt === null ? {} : { receipt: value.receipt }),
+      });
+      await write(before!);
+      await write(base64!);
+      if (!sink.closed) sink.end(after!);
+      return wasCharged(value);
+    }
+  } catch (error) {
+    if (sink.closed) return false;
+    if (!begun) throw error;
+    const known = toGatewayError(error);
+    if (known.code === 'internal') onError(error);
+    sink.fail(errorEvent(errorBody(known)));
+    return false;
+  } finally {
+    // After the end this is without effect. A call that its client left goes on, and is settled.
+    iterator.return?.().catch(onError);
+  }
+}

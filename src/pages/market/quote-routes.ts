@@ -1,0 +1,55 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { GatewayError } from '#wire';
+import { type CallRequest, MUST_BE, type Pipeline, type Quotable, quoteSchema, type QuoteView } from '#gateway';
+import { requireAdmission } from '#auth';
+
+interface QuoteRoutesDeps {
+  readonly admit: Pipeline['admit'];
+  /** By the name of the primitive. */
+  readonly quotables: Readonly<Record<string, Quotable>>;
+  /** See quoteCall of the gateway. */
+  readonly quote: (request: CallRequest) => Promise<QuoteView>;
+}
+
+const DESCRIPTION =
+  'What a call costs, whatever it is of. The body is that of the call with `primitive`: `model` (of a chat completion), `image`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
+  'The quote binds: a call with the header `x-quote-id` costs what it says, also where the price has risen. Where `exact` is false it costs at most that.';
+
+/** `POST /quotes`. Register it under `/api/v1`. */
+export function quoteRoutes({ admit, quotables, quote }: QuoteRoutesDeps): FastifyPluginAsync {
+  const names = Object.keys(quotables);
+  const schema = {
+    summary: 'Say what a call costs',
+    operationId: 'quoteCall',
+    description: DESCRIPTION,
+    tags: ['Account'],
+    body: {
+      type: 'object',
+      required: ['primitive'],
+      additionalProperties: true,
+      [MUST_BE]: 'a JSON object',
+      properties: {
+        primitive: { enum: names, description: 'What is called.', [MUST_BE]: `one of ${names.join(', ')}` },
+      },
+    },
+    response: { 200: quoteSchema },
+  };
+  return async (app) => {
+    const admissionOf = requireAdmission(app, admit, true);
+    app.post<{ Body: { readonly primitive: string } & Record<string, unknown> }>(
+      '/quotes',
+      { schema },
+      async (request, reply) => {
+        const { primitive, ...body } = request.body;
+        const quotable = quotables[primitive];
+        if (quotable === undefined)
+          throw new GatewayError('invalid_request', `primitive must be one of ${names.join(', ')}`, {
+            param: 'primitive',
+          });
+        const { caller } = admissionOf(request);
+        const call = await quotable(body, { caller, requestId: request.id, headers: request.headers });
+        return reply.send(await quote({ ...call, quote: null }));
+      },
+    );
+  };
+}
