@@ -6,11 +6,12 @@ import { createSessionStore } from '#tasks';
 import { createA2a, createCardOrigin, type A2a } from '#a2a';
 import { createMcp, oldTransport, type Mcp } from '#mcp';
 import { chatRoutes, createModelSpeaker } from '#openai';
-import { imageRoutes } from '#media';
+import { imageRoutes, videoRoutes } from '#media';
 import { rpcRoutes } from '#rpc';
 import { VERSION } from '../version.ts';
 import type { Opened } from './foundation.ts';
 import type { Middle } from './middle.ts';
+import { openMedia } from './media.ts';
 import { openTasks, watchTasks } from './tasks.ts';
 
 export type Protocols = Opened<typeof openProtocols>;
@@ -30,9 +31,11 @@ export async function openProtocols(middle: Middle) {
   const { catalog, config, options, opened, late, now } = middle;
   // Every door can be asked for what the others have, so they are made before they know of each other.
   const speaking: { -readonly [name in keyof Speakers]?: Speakers[name] } = {};
+  const longWork = openTasks(middle);
+  const media = await openMedia(middle, longWork);
   const doors: Doors = {
     ...middle,
-    ...openTasks(middle),
+    ...longWork,
     listeners: createTally(),
     speakers: () => speaking,
     keepAlive: options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {},
@@ -43,12 +46,12 @@ export async function openProtocols(middle: Middle) {
   speaking.mcp = mcp.speaker;
   speaking.a2a = a2a.speaker;
   speaking.model = createModelSpeaker({ catalog, config, now });
-  await mountDoors(doors, mcp, a2a);
+  await mountDoors(doors, media, mcp, a2a);
   late.mcp = mcp;
   opened.defer(() => mcp.close());
   late.lookAtAgent = a2a.look;
-  watchTasks(middle, doors, { agent: a2a.look, tool: mcp.lookAtTask });
-  return { ...middle, cardKey, mcp, a2a };
+  watchTasks(middle, doors, { agent: a2a.look, tool: mcp.lookAtTask, video: media.videos.look });
+  return { ...middle, cardKey, mcp, a2a, blobs: media.blobs };
 }
 
 function openMcp(doors: Doors) {
@@ -124,7 +127,12 @@ function openA2a(doors: Doors, cardKey: CardKey) {
   });
 }
 
-async function mountDoors(doors: Doors, mcp: Mcp, a2a: A2a): Promise<void> {
+async function mountDoors(
+  doors: Doors,
+  { videoDoors }: Awaited<ReturnType<typeof openMedia>>,
+  mcp: Mcp,
+  a2a: A2a,
+): Promise<void> {
   const { config, pipeline, idempotency, payments, catalog, ledger, lockPayments, server } = doors;
   const { speakers, keepAlive, push, oauth, graceMs, now, onError } = doors;
   const prefix = '/api/v1';
@@ -135,6 +143,7 @@ async function mountDoors(doors: Doors, mcp: Mcp, a2a: A2a): Promise<void> {
     { prefix },
   );
   await server.register(imageRoutes({ pipeline, idempotency, payments, config, onError }), { prefix });
+  await server.register(videoRoutes({ ...videoDoors, idempotency, payments }), { prefix });
   await server.register(oauth.routes);
   await server.register(oldTransport);
   await server.register(oldTransport, { prefix });

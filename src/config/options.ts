@@ -3,6 +3,7 @@ import type { Option, ValuesOf } from './option.ts';
 import { OAUTH, SIGN_IN } from './options/access.ts';
 import { BILLING } from './options/billing.ts';
 import { LIMITS } from './options/limits.ts';
+import { MEDIA } from './options/media.ts';
 import { PAYMENTS } from './options/payments.ts';
 import { MCP, TASKS, WEBHOOKS } from './options/protocols.ts';
 import { SERVER } from './options/server.ts';
@@ -26,6 +27,7 @@ export const SECTIONS = {
   tasks: TASKS,
   webhooks: WEBHOOKS,
   upstream: UPSTREAM,
+  media: MEDIA,
   payments: PAYMENTS,
 } satisfies Record<string, Readonly<Record<string, Option<unknown>>>>;
 

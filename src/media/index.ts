@@ -1,1 +1,4 @@
 export { imageRoutes } from './image-routes.ts';
+export { createVideos, type Videos } from './video/create-videos.ts';
+export { createCallbacks } from './video/run/callback.ts';
+export { videoRoutes } from './video/video-routes.ts';

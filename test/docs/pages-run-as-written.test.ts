@@ -13,6 +13,7 @@ const PAGES = [
   'docs/a2a.md',
   'docs/configuration.md',
   'docs/image-calls.md',
+  'docs/video-calls.md',
   'docs/json-rpc.md',
   'docs/mcp.md',
   'docs/providers.md',

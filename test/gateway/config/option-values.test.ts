@@ -1,19 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Config } from '../../../src/config/config.ts';
 import type { Option } from '../../../src/config/option.ts';
 import { SECTIONS, type OptionKey } from '../../../src/config/options.ts';
 import { load, problemsOf } from './load.ts';
-
-interface Case {
-  /** As the file has it, and a value that it must refuse. */
-  readonly toml: string;
-  readonly wrong: string;
-  /** As a variable has it, where that is not the same without quotes. */
-  readonly text?: string;
-  readonly of: (config: Config) => unknown;
-  readonly is: unknown;
-  readonly fallback: unknown;
-}
+import { MEDIA_CASES, type OptionCase as Case } from './media-option-cases.ts';
 
 const seed = '0123456789abcdef'.repeat(4);
 
@@ -330,6 +319,7 @@ const CASES = {
     is: true,
     fallback: false,
   },
+  ...MEDIA_CASES,
   'upstream.head_timeout_ms': {
     toml: '500',
     wrong: '9',
