@@ -181,8 +181,8 @@ test('a file that is shorter than it said, or no MP4, is never given out and nev
   const { id } = await queued(ask());
   const job = provider.last();
   const tries = () => provider.requests.filter(({ path }) => path === `/v1/videos/${job.id}/content`).length;
-  const looked = async (count: number) =>
-    expect
+  const looked = async (count: number) => {
+    await expect
       .poll(
         async () => {
           expect(await (await retrieve(id)).json()).toMatchObject({
@@ -193,6 +193,7 @@ test('a file that is shorter than it said, or no MP4, is never given out and nev
         { timeout: 20_000, interval: 300 },
       )
       .toBeGreaterThanOrEqual(count);
+  };
   await looked(1);
   job.serve = (_request, response) =>
     response.writeHead(200, { 'content-type': 'video/mp4' }).end('<html><script>alert(1)</script></html>');

@@ -31,7 +31,7 @@ async function finished(id: string) {
 test('videos.create, retrieve and downloadContent', async () => {
   const before = await spine.balance();
   const video = await client.videos.create({
-    model: 'test/film' as 'sora-2',
+    model: 'test/film',
     prompt: 'A tollgate',
     seconds: '4',
     size: '1280x720',
@@ -60,7 +60,7 @@ test('a file as input_reference reaches the provider as a file', async () => {
     'base64',
   );
   const video = await client.videos.create({
-    model: 'test/film' as 'sora-2',
+    model: 'test/film',
     prompt: 'A tollgate',
     input_reference: new File([png], 'a.png', { type: 'image/png' }),
   });
@@ -73,7 +73,7 @@ test('videos.list shows the own ones, page by page', async () => {
   const own = new OpenAI({ baseURL: spine.url, apiKey: other.key, maxRetries: 0 });
   const made = new Set<string>();
   for (let count = 0; count < 3; count += 1)
-    made.add((await own.videos.create({ model: 'test/film' as 'sora-2', prompt: `Tollgate ${count}` })).id);
+    made.add((await own.videos.create({ model: 'test/film', prompt: `Tollgate ${count}` })).id);
   const listed = new Set<string>();
   for await (const { id } of own.videos.list({ limit: 2 })) listed.add(id);
   expect(listed).toEqual(made);
@@ -84,11 +84,11 @@ test('videos.list shows the own ones, page by page', async () => {
 test('videos.delete cancels one that goes on, and takes the file of a finished one', async () => {
   const before = await spine.balance();
   provider.begin(() => ({ status: 'in_progress' }));
-  const running = await client.videos.create({ model: 'test/film' as 'sora-2', prompt: 'A tollgate' });
+  const running = await client.videos.create({ model: 'test/film', prompt: 'A tollgate' });
   expect(await client.videos.delete(running.id)).toEqual({ id: running.id, object: 'video.deleted', deleted: true });
   expect(await spine.balance()).toEqual(before);
   provider.begin(() => ({}));
-  const { id } = await client.videos.create({ model: 'test/film' as 'sora-2', prompt: 'A tollgate' });
+  const { id } = await client.videos.create({ model: 'test/film', prompt: 'A tollgate' });
   await finished(id);
   await client.videos.delete(id);
   await expect(client.videos.downloadContent(id)).rejects.toMatchObject({ status: 404, type: 'expired' });
@@ -96,14 +96,14 @@ test('videos.delete cancels one that goes on, and takes the file of a finished o
 
 test('a failed video says why, and its content is not found', async () => {
   provider.begin(() => ({ status: 'failed', error: { code: 'moderation', message: 'No' } }));
-  const { id } = await client.videos.create({ model: 'test/film' as 'sora-2', prompt: 'A tollgate' });
+  const { id } = await client.videos.create({ model: 'test/film', prompt: 'A tollgate' });
   await expect.poll(async () => (await client.videos.retrieve(id)).status, { timeout: 15_000 }).toBe('failed');
   expect((await client.videos.retrieve(id)).error).toEqual({ code: 'moderation', message: 'No' });
   await expect(client.videos.downloadContent(id)).rejects.toMatchObject({ status: 404 });
 });
 
 test('an unknown model is 404 in the shape of this API', async () => {
-  await expect(client.videos.create({ model: 'test/none' as 'sora-2', prompt: 'A' })).rejects.toMatchObject({
+  await expect(client.videos.create({ model: 'test/none', prompt: 'A' })).rejects.toMatchObject({
     status: 404,
     type: 'invalid_model',
   });

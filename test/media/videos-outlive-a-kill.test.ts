@@ -59,8 +59,9 @@ test(
         ? Buffer.from(await response.arrayBuffer())
         : await response.text();
     };
-    const eventually = (at: Gateway, id: string) =>
-      expect.poll(() => fileAt(at, id), { timeout: 60_000, interval: 200 });
+    const eventually = async (at: Gateway, id: string, file: Buffer) => {
+      await expect.poll(() => fileAt(at, id), { timeout: 60_000, interval: 200 }).toEqual(file);
+    };
     const charges = async () => {
       const { rows } = await database.query<{ n: string; charged: string }>(CHARGED);
       return [Number(rows[0]!.n), Number(rows[0]!.charged)];
@@ -74,7 +75,7 @@ test(
     await first.kill9();
     const [jobOne] = [provider.last()];
     jobOne.status = 'completed';
-    await eventually(second, one).toEqual(jobOne.file);
+    await eventually(second, one, jobOne.file);
     expect(await charges()).toEqual([1, 450_000]);
     await first.restart();
     expect(await fileAt(first, one)).toEqual(jobOne.file);
@@ -96,19 +97,19 @@ test(
     await expect.poll(() => asked, { timeout: 20_000 }).toBe(1);
     const writing = await database.query<{ holder: string }>("SELECT holder FROM blobs WHERE state = 'writing'");
     const [writer, other] = writing.rows[0]!.holder === holder(first) ? [first, second] : [second, first];
-    await writer!.kill9();
+    await writer.kill9();
     jobTwo.serve = null;
-    await eventually(other!, two).toEqual(file);
+    await eventually(other, two, file);
     expect(await charges()).toEqual([2, 900_000]);
 
     // After it was stored: the other gateway asks for it, and waits for its return while it is gone.
-    await writer!.restart();
-    expect(await fileAt(writer!, two)).toEqual(file);
-    await other!.kill9();
-    const gone = await retrieve(writer!, two, false);
+    await writer.restart();
+    expect(await fileAt(writer, two)).toEqual(file);
+    await other.kill9();
+    const gone = await retrieve(writer, two, false);
     expect([gone.status, gone.headers.get('retry-after')]).toEqual([503, '5']);
-    await other!.restart();
-    await eventually(writer!, two).toEqual(file);
+    await other.restart();
+    await eventually(writer, two, file);
 
     expect(await charges()).toEqual([2, 900_000]);
     expect((await database.query<{ n: string }>(HELD)).rows[0]!.n).toBe('0');

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError, UpstreamFailure } from '#wire';
-import { type Caller, type Pipeline, pinned, type ReplyEnd, runFree, type Send } from '#gateway';
+import type { Caller, Pipeline } from '#gateway';
 import { type Blobs, type Look, ownerOf, type Task, type Tasks } from '#tasks';
-import { createFetchVideos, FREE, OWN_CALLER } from './run/fetch-video.ts';
+import { askProvider } from './run/ask-provider.ts';
+import { createFetchVideos } from './run/fetch-video.ts';
 import { createLookAtVideos } from './run/look-at-videos.ts';
 import { createProgressNotes } from './run/progress.ts';
 import { askForJson } from './run/read-json.ts';
@@ -117,7 +118,11 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
   return {
     look,
     refresh,
-    view: (task) => viewVideo({ blobs, progress, now }, task),
+    async view(task) {
+      // Somebody else may have noted the end a moment ago: nothing is given out before it is charged.
+      if (!task.live) await tasks.saw(task, { state: null, end: 'complete' });
+      return viewVideo({ blobs, progress, now }, task);
+    },
 
     async find(id, caller) {
       const named = fromVideoId(id);
@@ -170,24 +175,12 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
 
 /** Rejects where the provider does not confirm that its jobs are over. */
 async function cancelJobs(pipeline: Pick<Pipeline, 'prepare' | 'run'>, task: Task, signal: AbortSignal): Promise<void> {
-  const requestId = `cancel-${task.taskId}`;
-  async function* converse(_offer: unknown, send: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-    for (const job of notesOf(task).jobs) await askForJson(send, cancelJob(job, requestId));
-    return { ...FREE, tail: true };
-  }
   try {
-    await runFree(
-      pipeline,
-      {
-        primitive: 'video',
-        caller: OWN_CALLER,
-        requestId,
-        target: pinned(task.offerId),
-        method: 'video/cancel',
-        converse,
-        timeoutMs: CANCEL_MS,
+    await askProvider(
+      { pipeline, task, method: 'video/cancel', timeoutMs: CANCEL_MS, signal },
+      async (send, requestId) => {
+        for (const job of notesOf(task).jobs) await askForJson(send, cancelJob(job, requestId));
       },
-      signal,
     );
   } catch (cause) {
     if (cause instanceof GatewayError || cause instanceof UpstreamFailure)

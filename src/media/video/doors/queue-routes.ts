@@ -178,7 +178,7 @@ function createReadVideo(payments: Payments, limits: QueueDeps['config']['limits
     const type = headers['content-type'] ?? '';
     const isForm = type.startsWith(FORM);
     if (isForm && !door.forms) throw new GatewayError('invalid_request', 'Send the body as application/json');
-    const read = isForm ? await readForm(bytes, type, door.fields) : await readJson(bytes, limits);
+    const read = isForm ? readForm(bytes, type, door.fields) : await readJson(bytes, limits);
     const parsed = withModel(withOwnVideoNames(read, known));
     const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });

@@ -1,30 +1,22 @@
 import { GatewayError } from '#wire';
+import { formParts } from './form-parts.ts';
 
 const MEMBER = /^([a-z_]{1,64})\[(?:image_url|url|file_id)\]$/;
 
 /**
  * The fields of a form as the same request would have them in JSON: files as data URLs, numbers and flags as such where
- * `schema` says so. Rejects with GatewayError `invalid_request` for what is no form.
+ * `schema` says so. Throws GatewayError `invalid_request` for what is no form.
  */
-export async function readForm(
+export function readForm(
   bytes: Buffer,
   contentType: string,
   schema: Readonly<Record<string, object>>,
-): Promise<Record<string, unknown>> {
+): Record<string, unknown> {
   const body: Record<string, unknown> = {};
-  let form: FormData;
-  try {
-    form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': contentType } }).formData();
-  } catch (cause) {
-    throw new GatewayError('invalid_request', 'The body is not the form that its content-type says', { cause });
-  }
-  for (const [written, value] of form) {
+  for (const { name: written, isFile, bytes: value } of formParts(bytes, contentType)) {
     const name = MEMBER.exec(written)?.[1] ?? written;
     if (Object.hasOwn(body, name)) throw new GatewayError('invalid_request', `${name} is there twice`, { param: name });
-    body[name] =
-      typeof value === 'string'
-        ? valueOf(value, schema[name])
-        : `data:;base64,${Buffer.from(await value.arrayBuffer()).toString('base64')}`;
+    body[name] = isFile ? `data:;base64,${value.toString('base64')}` : valueOf(value.toString('utf8'), schema[name]);
   }
   return body;
 }

@@ -14,9 +14,10 @@ export async function writeBegun(
   let provider = '';
   try {
     for (;;) {
-      const { done, value } = await iterator.next();
+      const next = await iterator.next();
       if (sink.closed) return true;
-      if (done) throw new GatewayError('internal', 'Internal error');
+      if (next.done) throw new GatewayError('internal', 'Internal error');
+      const { value } = next;
       if (value.type === 'head') provider = value.provider.name;
       if (value.type !== 'settled') continue;
       const begun = value.tail as BegunVideo;

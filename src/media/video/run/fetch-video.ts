@@ -1,14 +1,11 @@
 import { UpstreamFailure } from '#wire';
 import { checkHead, malformed, toFailure } from '#wire/replies';
-import { OWN_ACCOUNT, type Pipeline, pinned, type ReplyEnd, runFree, type Send } from '#gateway';
+import type { Pipeline, Send } from '#gateway';
 import { type Blobs, type BlobWriter, FileTooLarge, type Task } from '#tasks';
 import { createMp4Scan, NotMp4 } from '../files/mp4.ts';
 import { fileOf } from '../video-task.ts';
 import { contentOfJob } from '../wires/openai-videos.ts';
-
-/** The end of a call that the gateway makes for itself: it costs nothing. */
-export const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
-export const OWN_CALLER = { account: OWN_ACCOUNT, key: null, wallet: null } as const;
+import { askProvider } from './ask-provider.ts';
 
 interface FetchVideosOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
@@ -72,30 +69,16 @@ export function createFetchVideos({
 /** Resolves with the seconds that the video plays; null where it does not say. */
 async function download(
   { pipeline, timeoutMs }: Pick<FetchVideosOptions, 'pipeline' | 'timeoutMs'>,
-  { offerId, taskId }: Task,
+  task: Task,
   job: string,
   file: BlobWriter,
   signal: AbortSignal,
 ): Promise<number | null> {
-  const requestId = `video-${taskId}`;
-  async function* converse(_offer: unknown, send: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-    return { ...FREE, tail: { seconds: await passOn(send, requestId, job, file, signal) } };
-  }
-  const tail = await runFree(
-    pipeline,
-    {
-      primitive: 'video',
-      caller: OWN_CALLER,
-      requestId,
-      target: pinned(offerId),
-      method: 'video/content',
-      converse,
-      timeoutMs,
-    },
-    signal,
+  const seconds = await askProvider({ pipeline, task, method: 'video/content', timeoutMs, signal }, (send, requestId) =>
+    passOn(send, requestId, job, file, signal),
   );
   signal.throwIfAborted();
-  return (tail as { readonly seconds: number | null }).seconds;
+  return seconds;
 }
 
 async function passOn(

@@ -1,9 +1,10 @@
 import { UpstreamFailure } from '#wire';
-import { type Pipeline, pinned, type ReplyEnd, runFree, type Send } from '#gateway';
+import type { Pipeline } from '#gateway';
 import type { Blob, Blobs, Look, Sight, Task } from '#tasks';
 import { filesOf, notesOf, resultToText, secondsIn, type VideoNotes, type VideoResult } from '../video-task.ts';
 import { lookAtJob, type SeenJob, seenJob } from '../wires/openai-videos.ts';
-import { type FetchVideos, FREE, OWN_CALLER } from './fetch-video.ts';
+import { askProvider } from './ask-provider.ts';
+import type { FetchVideos } from './fetch-video.ts';
 import { askForJson } from './read-json.ts';
 
 interface LookAtVideosOptions {
@@ -69,41 +70,28 @@ export function createLookAtVideos(options: LookAtVideosOptions): Look {
 
 async function lookAtJobs(
   { pipeline, now }: Pick<LookAtVideosOptions, 'pipeline' | 'now'>,
-  { offerId, taskId, createdAt }: Task,
+  task: Task,
   { jobs }: VideoNotes,
   places: readonly number[],
   signal: AbortSignal,
 ): Promise<readonly SeenJob[]> {
   if (places.length === 0) return [];
-  const requestId = `look-${taskId}`;
-  async function* converse(_offer: unknown, send: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-    const seen: SeenJob[] = [];
-    for (const place of places) seen.push(await lookAt(send, jobs[place]!));
-    return { ...FREE, tail: seen };
-  }
-  const lookAt = async (send: Send, job: string): Promise<SeenJob> => {
-    try {
-      return seenJob(await askForJson(send, lookAtJob(job, requestId)));
-    } catch (error) {
-      if (error instanceof UpstreamFailure && error.status === 404 && now() - createdAt > LOST_MS) return LOST;
-      throw error;
-    }
-  };
-  const tail = await runFree(
-    pipeline,
-    {
-      primitive: 'video',
-      caller: OWN_CALLER,
-      requestId,
-      target: pinned(offerId),
-      method: 'video/retrieve',
-      converse,
-      timeoutMs: LOOK_MS,
+  return askProvider(
+    { pipeline, task, method: 'video/retrieve', timeoutMs: LOOK_MS, signal },
+    async (send, requestId) => {
+      const seen: SeenJob[] = [];
+      for (const place of places) {
+        try {
+          seen.push(seenJob(await askForJson(send, lookAtJob(jobs[place]!, requestId))));
+        } catch (error) {
+          const isUnknown = error instanceof UpstreamFailure && error.status === 404;
+          if (!isUnknown || now() - task.createdAt <= LOST_MS) throw error;
+          seen.push(LOST);
+        }
+      }
+      return seen;
     },
-    signal,
   );
-  if (tail === null) throw new Error('the look was broken off');
-  return tail as readonly SeenJob[];
 }
 
 const LOST: SeenJob = {
