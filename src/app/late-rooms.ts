@@ -1,5 +1,6 @@
+import type { ServerHttp2Stream } from 'node:http2';
 import type { Tunnels } from '#network';
-import type { Look } from '#tasks';
+import type { Look, Task } from '#tasks';
 import type { Mcp } from '#mcp';
 import { NO_FUNDS, type OpenPayments } from './payments.ts';
 
@@ -12,6 +13,8 @@ export interface LateRooms {
   mcp: Pick<Mcp, 'counts' | 'hasTool'>;
   funds: Pick<OpenPayments, 'figures'>;
   lookAtAgent: Look;
+  giveFile: (stream: ServerHttp2Stream, asked: string) => void;
+  gaveUpVideo: (task: Task) => void;
 }
 
 export const createLateRooms = (): LateRooms => ({
@@ -19,4 +22,6 @@ export const createLateRooms = (): LateRooms => ({
   mcp: { counts: () => ({ sessions: 0, heldCalls: 0, listens: 0 }), hasTool: () => false },
   funds: NO_FUNDS,
   lookAtAgent: async () => null,
+  gaveUpVideo: () => {},
+  giveFile: (stream) => stream.respond({ ':status': 404 }, { endStream: true }),
 });

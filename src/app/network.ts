@@ -52,6 +52,7 @@ export async function openNetwork(access: Access) {
     ...access,
     registry,
     upstream,
+    cluster,
     closeTunnels: (drainMs: number) => Promise.all([tunnels.close(drainMs), cluster.listener?.close(drainMs)]),
   };
 }
@@ -67,6 +68,7 @@ async function openCluster({ config: { cluster }, opened, database, identity, lo
     port: cluster.port,
     url,
     tunnels: { session: (connection) => late.tunnels.session(connection) },
+    giveFile: (stream, asked) => late.giveFile(stream, asked),
   });
   await listener.listen();
   opened.defer(() => listener.close(0));

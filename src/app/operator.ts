@@ -27,9 +27,13 @@ export async function openOperator(protocols: Protocols): Promise<void> {
   await mountAccounts(protocols);
   await mountAdministration(protocols);
   await mountHealth(protocols);
-  const { server, opened, receipts, cardKey, idempotency, nonces, keptFigures, config } = protocols;
+  const { server, opened, receipts, cardKey, idempotency, nonces, keptFigures, blobs, config } = protocols;
   addKeySetRoute(server, [...receipts.jwks().keys, cardKey.jwk]);
-  const sweeper = openSweeper(protocols, [idempotency, nonces, keptFigures, protocols.quotes], config.billing.sweepMs);
+  const sweeper = openSweeper(
+    protocols,
+    [idempotency, nonces, keptFigures, protocols.quotes, blobs],
+    config.billing.sweepMs,
+  );
   opened.defer(() => sweeper.close());
 }
 

@@ -21,7 +21,7 @@ import {
   messagesRoutes,
   responsesRoutes,
 } from '#openai';
-import { createImageSpeaker, imageRoutes } from '#media';
+import { createImageSpeaker, imageRoutes, videoRoutes } from '#media';
 import { createFetchInput } from './fetch-input.ts';
 import { quotables } from './quotables.ts';
 import { quoteRoutes } from '#pages';
@@ -29,6 +29,7 @@ import { rpcRoutes } from '#rpc';
 import { VERSION } from '../version.ts';
 import type { Opened } from './foundation.ts';
 import type { Middle } from './middle.ts';
+import { openMedia } from './media.ts';
 import { openTasks, watchTasks } from './tasks.ts';
 
 export type Protocols = Opened<typeof openProtocols>;
@@ -48,9 +49,11 @@ export async function openProtocols(middle: Middle) {
   const { catalog, config, options, opened, late, now } = middle;
   // Every door can be asked for what the others have, so they are made before they know of each other.
   const speaking: { -readonly [name in keyof Speakers]?: Speakers[name] } = {};
+  const longWork = openTasks(middle);
+  const media = await openMedia(middle, longWork);
   const doors: Doors = {
     ...middle,
-    ...openTasks(middle),
+    ...longWork,
     listeners: createTally(),
     speakers: () => speaking,
     keepAlive: options.keepAliveMs ? { keepAliveMs: options.keepAliveMs } : {},
@@ -63,12 +66,12 @@ export async function openProtocols(middle: Middle) {
   speaking.model = createModelSpeaker({ catalog, config, now });
   const fetchInput = createFetchInput(config.mode);
   speaking.image = createImageSpeaker({ catalog, config, fetchInput });
-  await mountDoors(doors, mcp, a2a, fetchInput);
+  await mountDoors(doors, media, mcp, a2a, fetchInput);
   late.mcp = mcp;
   opened.defer(() => mcp.close());
   late.lookAtAgent = a2a.look;
-  watchTasks(middle, doors, { agent: a2a.look, tool: mcp.lookAtTask });
-  return { ...middle, cardKey, mcp, a2a };
+  watchTasks(middle, doors, { agent: a2a.look, tool: mcp.lookAtTask, video: media.videos.look });
+  return { ...middle, cardKey, mcp, a2a, blobs: media.blobs };
 }
 
 function openMcp(doors: Doors) {
@@ -146,6 +149,7 @@ function openA2a(doors: Doors, cardKey: CardKey) {
 
 async function mountDoors(
   doors: Doors,
+  { videoDoors }: Awaited<ReturnType<typeof openMedia>>,
   mcp: Mcp,
   a2a: A2a,
   fetchInput: ReturnType<typeof createFetchInput>,
@@ -168,6 +172,7 @@ async function mountDoors(
   await server.register(quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }), {
     prefix,
   });
+  await server.register(videoRoutes({ ...videoDoors, idempotency, payments }), { prefix });
   await server.register(oauth.routes);
   await server.register(oldTransport);
   await server.register(oldTransport, { prefix });

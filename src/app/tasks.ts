@@ -18,7 +18,10 @@ export function openTasks(middle: Middle) {
     conclude: createConclude({ ledger, prices: middle.prices, feeBps: config.billing.feeBps }),
     now,
     onBegun: (task) => sinks.forEach((sink) => sink.begun?.(task)),
-    onEnded: (task, gaveUp) => sinks.forEach((sink) => sink.ended?.(task, gaveUp)),
+    onEnded(task, gaveUp) {
+      sinks.forEach((sink) => sink.ended?.(task, gaveUp));
+      if (gaveUp && task.primitive === 'video') late.gaveUpVideo(task);
+    },
     onConcluded(call) {
       for (const sink of sinks) sink.concluded?.(call);
       const offer = offerOf(call.task.offerId);
@@ -52,7 +55,7 @@ export function openTasks(middle: Middle) {
     now,
     onError,
   });
-  return { tasks, push, offerOf };
+  return { tasks, push, webhooks, offerOf };
 }
 
 /** Looks at the tasks that go on, so that their ends are seen although no client asks. */

@@ -135,6 +135,29 @@ function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly Servi
     },
     {
       service: {
+        primitive: 'video',
+        name: 'demo/projector',
+        displayName: 'Demo: Projector',
+        providerName: 'Demo',
+        description: 'Films a tollgate that opens while the sun rises.',
+        rates: parseRates({ second: '0.002', call: '0.001' }),
+        variants: {
+          '480p': parseRates({ second: '0.001', call: '0.001' }),
+          '720p': parseRates({ second: '0.002', call: '0.001' }),
+        },
+        media: {
+          upstreamModel: 'demo/projector',
+          supportedParams: ['seed'],
+          aspectRatios: ['16:9', '9:16', '1:1'],
+          formats: [],
+          resolutions: ['480p', '720p'],
+          durations: ['2s', '4s', '6s'],
+        },
+      },
+      target: { kind: 'http', url, apiKey: null },
+    },
+    {
+      service: {
         primitive: 'tool',
         name: FIRST_TOOL_CALL.service,
         displayName: 'Demo: Toolbox',

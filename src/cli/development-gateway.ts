@@ -146,6 +146,7 @@ async function welcome(app: App, { baseUrl, key, services, dataDir, hints, paint
     row('Balance', `${formatUsd(balance?.available ?? 0n)} USD of play money`),
     row('Models', namesOf('model')),
     row('Images', namesOf('image')),
+    row('Videos', namesOf('video')),
     row('Tools', `${namesOf('tool')}  ${paint('dim', `all by MCP at ${baseUrl}/mcp`)}`),
     row('Agents', `${namesOf('agent')}  ${paint('dim', `by A2A at ${baseUrl}/a2a`)}`),
     row('Reference', `${baseUrl}/docs`),

@@ -3,6 +3,7 @@ import type { Option, ValuesOf } from './option.ts';
 import { OAUTH, SIGN_IN } from './options/access.ts';
 import { BILLING } from './options/billing.ts';
 import { LIMITS } from './options/limits.ts';
+import { MEDIA } from './options/media.ts';
 import { PAYMENTS } from './options/payments.ts';
 import { MCP, TASKS, WEBHOOKS } from './options/protocols.ts';
 import { QUOTES } from './options/quotes.ts';
@@ -27,6 +28,7 @@ export const SECTIONS = {
   tasks: TASKS,
   webhooks: WEBHOOKS,
   upstream: UPSTREAM,
+  media: MEDIA,
   payments: PAYMENTS,
   quotes: QUOTES,
 } satisfies Record<string, Readonly<Record<string, Option<unknown>>>>;

@@ -12,6 +12,7 @@ import { complete, deltaOf, messageOf, usageOf } from './completion.ts';
 import { paintImages } from './easel.ts';
 import { retouchImages } from './retouch.ts';
 import { embed } from './embedder.ts';
+import { createProjector, type Projector } from './projector.ts';
 import { parseChatRequest, RequestError, type ChatRequest } from './request.ts';
 import type { Toolbox } from './toolbox.ts';
 
@@ -52,7 +53,7 @@ const AGENT_PATH = '/croupier';
 
 /**
  * Starts the demo provider on 127.0.0.1: chat completions with usage on every answer, embeddings, the list of models,
- * images, an MCP server, an A2A agent, and a health check.
+ * images, videos, an MCP server, an A2A agent, and a health check.
  */
 export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoProvider> {
   const around = { now: options.now ?? Date.now, roll: options.roll ?? ((sides: number) => randomInt(1, sides + 1)) };
@@ -60,11 +61,12 @@ export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoPr
   // The SDKs take a while to load: that begins when the server listens, so that its start does not wait for them.
   const toolbox = listening.promise.then(async () => (await import('./toolbox.ts')).createToolbox(around));
   const croupier = listening.promise.then(async () => (await import('./croupier.ts')).createCroupier(around));
+  const projector = createProjector(around.now);
   const route = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = request.url?.split('?')[0] ?? '';
     if (path === MCP_PATH) return useTools(request, response, await toolbox);
     if (path.startsWith(AGENT_PATH)) return askAgent(request, response, await croupier);
-    return handle(request, response, options.paceMs ?? PACE_MS);
+    return handle(request, response, options.paceMs ?? PACE_MS, projector);
   };
   const server = createServer((request, response) => {
     response.on('error', () => {});
@@ -88,7 +90,12 @@ export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoPr
   };
 }
 
-async function handle(request: IncomingMessage, response: ServerResponse, paceMs: number): Promise<void> {
+async function handle(
+  request: IncomingMessage,
+  response: ServerResponse,
+  paceMs: number,
+  projector: Projector,
+): Promise<void> {
   const route = `${request.method} ${request.url?.split('?')[0]}`;
   if (route === 'GET /health') return sendJson(response, 200, { status: 'ok' });
   if (route === 'GET /v1/models') {
@@ -107,6 +114,8 @@ async function handle(request: IncomingMessage, response: ServerResponse, paceMs
   if (route === 'POST /v1/images/edits')
     return sendJson(response, 200, await retouchImages(await readForm(request), Math.floor(Date.now() / 1000)));
   if (route === 'POST /v1/embeddings') return sendJson(response, 200, embed(await readJson(request)));
+  const [method = '', path = ''] = route.split(' ');
+  if (path.startsWith('/v1/videos') && (await projector(method, path, () => readJson(request), response))) return;
   if (route !== 'POST /v1/chat/completions')
     return sendError(response, 404, 'not_found', `There is no ${route} here.`, null);
   const chat = parseChatRequest(await readJson(request));

@@ -20,13 +20,12 @@ import {
   recordReply,
   type Refusal,
   tellPayment,
-  toGatewayError,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import { type ImageCall, imageToCall } from './image-to-call.ts';
 import { addImageQuotes } from './image-quotes.ts';
 import { type ImageDoor, IMAGE_DOORS } from './image-doors.ts';
-import { toMediaError } from './media-error.ts';
+import { answerError, PAYABLE, toMediaError } from './media-error.ts';
 import { createReadImage, type ImageRequest } from './read-request.ts';
 import type { FetchInput } from './request/input-images.ts';
 import { writeImages } from './write-images.ts';
@@ -158,10 +157,6 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
 
 const EMPTY = Buffer.alloc(0);
 const MODEL_CHARS_MAX = 128;
-const PAYABLE =
-  ' What the balance does not reach for is answered with 402 and the terms of x402 (version 2) in `PAYMENT-REQUIRED`: the same request with a payment in `PAYMENT-SIGNATURE` ' +
-  'is answered, from whoever has no account too.';
-
 /** The error of a request that was refused for want of money: with terms where it can be paid. */
 async function refused(
   { error, payable, amount, terms }: Refusal,
@@ -174,14 +169,3 @@ async function refused(
   const description = `${images} by ${printable(model, MODEL_CHARS_MAX)}, at most ${formatUsd(amount)} USDC more`;
   return errorWithTerms(error, await terms({ url, description, mimeType: 'application/json' }));
 }
-
-/** Answers an error with a word as its `code`. */
-const answerError =
-  (onError: ImageDeps['onError']) =>
-  (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const known = toGatewayError(error);
-    const { status, headers, body } = toMediaError(known);
-    if (status >= 500 && known.code !== 'provider_unavailable' && known.code !== 'no_provider_healthy')
-      onError(known.code === 'internal' ? error : (known.cause ?? known), request);
-    void reply.code(status).headers(headers).send(body);
-  };

@@ -1,4 +1,6 @@
-import { type GatewayError, toHttpError } from '#wire';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError, toHttpError } from '#wire';
+import { toGatewayError } from '#gateway';
 
 interface MediaError {
   readonly status: number;
@@ -6,9 +8,35 @@ interface MediaError {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** An error as the doors of images have it: `code` is a word, such as `invalid_model`. */
+/** An error as the doors of images and videos have it: `code` is a word, such as `invalid_model`. */
 export function toMediaError(error: GatewayError): MediaError {
   const { status, headers, body } = toHttpError(error);
   const { message, type, param } = body.error;
   return { status, headers, body: { ...body, error: { code: error.code, message, type, param } } };
 }
+
+/** Words of every door that can be paid in place. */
+export const PAYABLE =
+  ' What the balance does not reach for is answered with 402 and the terms of x402 (version 2) in `PAYMENT-REQUIRED`: the same request with a payment in `PAYMENT-SIGNATURE` ' +
+  'is answered, from whoever has no account too.';
+
+export const compressed = () =>
+  new GatewayError('invalid_request', 'Send the body uncompressed, without content-encoding', {
+    param: 'content-encoding',
+  });
+
+type OnError = (
+  error: unknown,
+  request: { readonly id: string; readonly method: string; readonly url: string },
+) => void;
+
+/** Answers an error with a word as its `code`. */
+export const answerError =
+  (onError: OnError) =>
+  (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const known = toGatewayError(error);
+    const { status, headers, body } = toMediaError(known);
+    if (status >= 500 && known.code !== 'provider_unavailable' && known.code !== 'no_provider_healthy')
+      onError(known.code === 'internal' ? error : (known.cause ?? known), request);
+    void reply.code(status).headers(headers).send(body);
+  };

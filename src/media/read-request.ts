@@ -14,6 +14,7 @@ import {
   requestKey,
   withModel,
 } from '#gateway';
+import { compressed } from './media-error.ts';
 import type { ImageDoor } from './image-doors.ts';
 import { type ImageBody, withOwnNames } from './request/image-ask.ts';
 import { type EditInputs, editInputs, countedInputs, type FetchInput, inputSource } from './request/input-images.ts';
@@ -90,8 +91,3 @@ function countOf({ images, image_count: count }: ImageBody): EditInputs {
     });
   return countedInputs(given ?? (typeof count === 'number' ? count : 1));
 }
-
-const compressed = () =>
-  new GatewayError('invalid_request', 'Send the body uncompressed, without content-encoding', {
-    param: 'content-encoding',
-  });

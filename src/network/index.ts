@@ -6,7 +6,7 @@ export { pricesOf } from './registry/listing.ts';
 export { offerOfTunnel } from './registry/offer-of-tunnel.ts';
 export type { RegisteredService, Registry } from './registry/registry.ts';
 export { createTunnels } from './tunnel/create-tunnels.ts';
-export type { TunnelObserver, Tunnels } from './tunnel/tunnels.ts';
+export { FILE_HEADER, type Peers, type TunnelObserver, type Tunnels } from './tunnel/tunnels.ts';
 export { createConsumerTag } from './upstream/consumer-tag.ts';
 export { createUpstream } from './upstream/create-upstream.ts';
 export { createGuardedFetch, type GuardedFetch } from './upstream/guarded-fetch.ts';

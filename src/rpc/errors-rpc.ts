@@ -36,6 +36,7 @@ export const RPC_ERRORS = {
   permission_denied: { code: -32012, status: 403 },
   invalid_model: { code: -32013, status: 200 },
   not_found: { code: -32013, status: 200 },
+  expired: { code: -32013, status: 200 },
   method_not_allowed: { code: CODE.invalidParams, status: 200 },
   idempotency_conflict: { code: -32014, status: 200 },
   quote_expired: { code: -32014, status: 200 },

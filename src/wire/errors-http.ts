@@ -15,6 +15,7 @@ export const HTTP_ERRORS = {
   permission_denied: { status: 403, type: 'permission_denied' },
   invalid_model: { status: 404, type: 'invalid_model' },
   not_found: { status: 404, type: 'not_found' },
+  expired: { status: 404, type: 'expired' },
   method_not_allowed: { status: 405, type: 'method_not_allowed' },
   idempotency_conflict: { status: 409, type: 'idempotency_conflict' },
   quote_expired: { status: 409, type: 'quote_expired' },

@@ -10,6 +10,7 @@ export const ERROR_CODES = [
   'permission_denied',
   'invalid_model',
   'not_found',
+  'expired',
   'method_not_allowed',
   'idempotency_conflict',
   'quote_expired',

@@ -15,6 +15,7 @@ const PAGES = [
   'docs/embeddings.md',
   'docs/image-calls.md',
   'docs/quotes.md',
+  'docs/video-calls.md',
   'docs/json-rpc.md',
   'docs/mcp.md',
   'docs/messages.md',

@@ -64,6 +64,7 @@ export const A2A_GATEWAY_ERRORS = {
   },
   invalid_model: { code: -32013, rpcStatus: 200, status: 404, canonical: 'NOT_FOUND', reason: 'INVALID_MODEL' },
   not_found: { ...A2A_ERRORS.TaskNotFound, rpcStatus: 200 },
+  expired: { ...A2A_ERRORS.TaskNotFound, rpcStatus: 200 },
   method_not_allowed: { ...A2A_ERRORS.InvalidParams, rpcStatus: 200, status: 405 },
   idempotency_conflict: {
     code: -32014,

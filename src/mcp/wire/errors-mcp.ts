@@ -20,6 +20,7 @@ export const MCP_ERRORS = {
   permission_denied: { code: -32012, status: 403 },
   invalid_model: { code: -32013, status: 404 },
   not_found: { code: -32013, status: 404 },
+  expired: { code: -32013, status: 404 },
   method_not_allowed: { code: ERROR.invalidParams, status: 405 },
   idempotency_conflict: { code: -32014, status: 409 },
   quote_expired: { code: -32014, status: 409 },

@@ -3,34 +3,38 @@ import { INPUT_IMAGES_MAX } from './input-images.ts';
 
 /* The fields of requests for images. A field that is null counts as absent, as clients send both. */
 
-const PROMPT_MAX = 32_000;
+export const PROMPT_MAX = 32_000;
 export const IMAGES_MAX = 10;
 export const EDGE_MIN = 64;
 export const EDGE_MAX = 4096;
-const SEED_MAX = 2_147_483_647;
+export const SEED_MAX = 2_147_483_647;
 export const METADATA_BYTES_MAX = 4096;
 export const FORMATS = ['png', 'jpeg', 'webp'] as const;
 export type ImageFormat = (typeof FORMATS)[number];
 
-const oneOf = (values: readonly string[], about: string) => ({
+export const oneOf = (values: readonly string[], about: string) => ({
   enum: [...values, null],
   description: about,
   [MUST_BE]: `one of ${values.join(', ')}`,
 });
-const integerField = (minimum: number, maximum: number, about: string) => ({
+export const integerField = (minimum: number, maximum: number, about: string) => ({
   type: ['integer', 'null'],
   minimum,
   maximum,
   description: about,
   [MUST_BE]: `an integer from ${minimum} to ${maximum}`,
 });
-const textField = (max: number, about: string) => ({
+export const textField = (max: number, about: string) => ({
   type: ['string', 'null'],
   maxLength: max,
   description: about,
   [MUST_BE]: `a string of at most ${max} characters`,
 });
-const flagField = (about: string) => ({ type: ['boolean', 'null'], description: about, [MUST_BE]: 'true or false' });
+export const flagField = (about: string) => ({
+  type: ['boolean', 'null'],
+  description: about,
+  [MUST_BE]: 'true or false',
+});
 const edgeField = (about: string) => ({
   type: ['integer', 'string', 'null'],
   minimum: EDGE_MIN,
@@ -66,11 +70,11 @@ const countField = integerField(1, IMAGES_MAX, 'Number of images. Default 1.');
 const EDITED_MAX = 6;
 export const formatField = oneOf(FORMATS, 'File format of the images.');
 const seedField = integerField(-1, SEED_MAX, 'The same seed gives the same images. -1 for a new one each time.');
-const userField = textField(
+export const userField = textField(
   1024,
   'Your identifier of the end user. The provider gets a digest of it that is different for each account.',
 );
-const metadataField = objectField(
+export const metadataField = objectField(
   `Key and value pairs for the logs, at most ${METADATA_BYTES_MAX} bytes as JSON. Not forwarded to the provider.`,
 );
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createSecureServer, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
-import { CONNECTION_HEADER, type Tunnels } from '../tunnel/tunnels.ts';
+import { CONNECTION_HEADER, FILE_HEADER, type Tunnels } from '../tunnel/tunnels.ts';
 import { forward, refuse } from './forward.ts';
 import { keepAlive, peerKey, SESSION_OPTIONS, SILENCE_MS, TLS_OPTIONS } from './peer-link.ts';
 
@@ -17,6 +17,8 @@ export interface PeerListenerOptions {
    */
   readonly url?: string;
   readonly tunnels: Pick<Tunnels, 'session'>;
+  /** Gives a file to another gateway: the value of FILE_HEADER says which. Default: it has no files. */
+  readonly giveFile?: (stream: ServerHttp2Stream, asked: string) => void;
   /** Time for a connection to prove that it knows the secret. */
   readonly handshakeMs?: number;
   /** A gateway that answers no pings this long is given up. */
@@ -74,6 +76,8 @@ export function createPeerListener(options: PeerListenerOptions): PeerListener {
   });
 
   server.on('stream', (stream: ServerHttp2Stream, headers, flags, rawHeaders) => {
+    const file = headers[FILE_HEADER];
+    if (typeof file === 'string' && options.giveFile) return options.giveFile(stream, file);
     const connection = headers[CONNECTION_HEADER];
     const session = typeof connection === 'string' ? tunnels.session(connection) : null;
     if (!session || session.closed || session.destroyed) refuse(stream);

@@ -46,6 +46,9 @@ export interface Peers {
 /** On a stream between two gateways: the id of the connection that it is for. */
 export const CONNECTION_HEADER = 'x-tollgate-connection';
 
+/** On a stream between two gateways: the file that is asked for, and which bytes of it. */
+export const FILE_HEADER = 'x-tollgate-file';
+
 /**
  * Value of PROXY_FAILURE_HEADER in the 404 of a gateway that does not hold the connection: it ended, or the gateway
  * was started anew. Nothing was sent on.

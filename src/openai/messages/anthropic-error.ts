@@ -25,6 +25,7 @@ const TYPES = {
   payload_too_large: 'request_too_large',
   unprocessable: 'invalid_request_error',
   content_policy: 'invalid_request_error',
+  expired: 'not_found_error',
   quote_expired: 'invalid_request_error',
   quote_mismatch: 'invalid_request_error',
   quote_used: 'invalid_request_error',

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import type { Row } from '#store';
 import type { SealedTexts } from '#wire';
 import type { Primitive } from '#config';
@@ -44,7 +45,16 @@ export interface SenderOptions {
   readonly texts: SealedTexts;
   readonly timeoutMs: number;
   readonly closed: AbortSignal;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
 }
+
+/** The header that a signed delivery has. */
+const SIGNATURE = 'x-tollgate-signature';
+
+/** `t=<epoch seconds>,v1=<hex>`: HMAC-SHA256 of the time, a full stop and the body. */
+const signatureOf = (key: string, seconds: number, body: string): string =>
+  `t=${seconds},v1=${createHmac('sha256', key).update(`${seconds}.${body}`).digest('hex')}`;
 
 /** Makes the function that sends one delivery. It resolves with `stopped` where `closed` broke it off. */
 export function createSender({
@@ -52,16 +62,23 @@ export function createSender({
   texts,
   timeoutMs,
   closed,
+  now,
 }: SenderOptions): (webhook: Claimed, row: Row) => Promise<Attempt | 'stopped'> {
   return async (webhook, row) => {
     const receiver = openReceiver(texts, webhook.sealOf, row['sealed'] as string);
     if (receiver === null) return { outcome: 'never', reason: 'its secrets were sealed by another identity' };
-    const headers = { ...receiver.headers, 'content-type': row['content_type'] as string };
+    const { headers: own, signingKey } = receiver;
+    const body = row['body'] as string;
+    const headers = {
+      ...own,
+      'content-type': row['content_type'] as string,
+      ...(signingKey === undefined ? {} : { [SIGNATURE]: signatureOf(signingKey, Math.floor(now() / 1000), body) }),
+    };
     try {
       const reply = await fetch(receiver.url, {
         method: 'POST',
         headers,
-        body: row['body'] as string,
+        body,
         timeoutMs,
         bodyBytesMax: 0,
         signal: closed,

@@ -72,7 +72,7 @@ export function createWebhookRelay({
 
   const worker = createDueWorker({ turn: startDue, pauseMs: options.pollMs, onError });
   const { closed } = worker;
-  const send = createSender({ fetch, texts, timeoutMs: limits.timeoutMs, closed });
+  const send = createSender({ fetch, texts, timeoutMs: limits.timeoutMs, closed, now });
 
   async function startDue(): Promise<void> {
     const due = await database.query(DUE, [now(), limits.perAccountMax, CANDIDATES_MAX]);

@@ -23,7 +23,7 @@ interface WebhookStoreOptions {
 }
 
 /** The request that a receiver gets. */
-type Receiver = Pick<Webhook, 'url' | 'headers' | 'notes'>;
+type Receiver = Pick<Webhook, 'url' | 'headers' | 'notes' | 'signingKey'>;
 
 /** Whose a sealed text is: moved to another row, it does not open. */
 export const sealOf = ({ primitive, service, taskId }: TaskKey, { account, run }: TaskOwner, name: string): string =>
@@ -39,8 +39,8 @@ export function createWebhookStore({ database, texts, now }: WebhookStoreOptions
   const keyOf = ({ primitive, service, taskId }: TaskKey) => [primitive, service, taskId];
 
   return {
-    async set(key, owner, { name, form, url, headers, notes }) {
-      const receiver: Receiver = { url, headers, notes };
+    async set(key, owner, { name, form, ...receiver }) {
+      const { url } = receiver;
       const sealed = texts.seal(sealOf(key, owner, name), JSON.stringify(receiver));
       const at = now();
       const rows = await database.query(PUT, [

@@ -9,6 +9,8 @@ export interface Webhook {
   readonly url: string;
   /** Headers of every delivery besides the content type. Secrets among them. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Signs each delivery, see signatureOf; default: deliveries are not signed. */
+  readonly signingKey?: string;
   /** The protocol's own, for who asks for the webhook; JSON text. Secrets among it. */
   readonly notes: string;
 }

@@ -3,6 +3,7 @@ import type { Option } from '../../../src/config/option.ts';
 import { SECTIONS, type OptionKey } from '../../../src/config/options.ts';
 import { LIMIT_CASES } from './limit-cases.ts';
 import { load, problemsOf } from './load.ts';
+import { MEDIA_CASES } from './media-option-cases.ts';
 import type { Case } from './option-case.ts';
 
 const seed = '0123456789abcdef'.repeat(4);
@@ -252,6 +253,7 @@ const CASES = {
     is: true,
     fallback: false,
   },
+  ...MEDIA_CASES,
   'upstream.head_timeout_ms': {
     toml: '500',
     wrong: '9',

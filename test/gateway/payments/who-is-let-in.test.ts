@@ -24,7 +24,7 @@ afterAll(async () => {
 const PUBLIC: readonly RegExp[] = [
   /^GET \/(|docs.*|openapi\.json|llms\.txt|health.*|ready.*|metrics|favicon.*|icon.*|logo.*)$/,
   /^GET \/(api\/v1\/)?(.*\/)?\.well-known\//,
-  /^GET \/api\/v1\/(payments\/chains|models|model|agents|providers|tools|images|videos|images\/models|video\/models|ping|market|auth\/nonce)(\/.*)?$/,
+  /^GET \/api\/v1\/(payments\/chains|models|model|agents|providers|tools|images|images\/models|video\/models|ping|market|auth\/nonce)(\/.*)?$/,
   /^GET \/api\/v1\/provider\/tunnel$/,
   /^(GET|POST) (\/api\/v1)?\/sse$/,
   /^POST \/api\/v1\/(rpc|provider\/.*|auth\/.*|push\/.*)$/,
@@ -43,6 +43,8 @@ const PAID: readonly string[] = [
   'POST /api/v1/image/generate/quote',
   'POST /api/v1/image/edit/quote',
   'POST /api/v1/quotes',
+  'POST /api/v1/video/queue',
+  'POST /api/v1/videos',
   'POST /api/v1/topup',
   ...['/mcp', '/mcp/*', '/api/v1/mcp', '/api/v1/mcp/*'].flatMap((path) => [
     `POST ${path}`,

@@ -1,0 +1,190 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { GatewayError, UpstreamFailure } from '#wire';
+import type { Caller, Pipeline } from '#gateway';
+import { type Blobs, type Look, ownerOf, type Task, type Tasks } from '#tasks';
+import { askProvider } from './run/ask-provider.ts';
+import { createFetchVideos } from './run/fetch-video.ts';
+import { createLookAtVideos } from './run/look-at-videos.ts';
+import { createProgressNotes } from './run/progress.ts';
+import { askForJson } from './run/read-json.ts';
+import { viewVideo, type VideoView } from './run/video-view.ts';
+import { filesOf, fromVideoId, notesOf, resultToText, type VideoResult } from './video-task.ts';
+import { cancelJob } from './wires/openai-videos.ts';
+
+interface VideosOptions {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly tasks: Pick<Tasks, 'find' | 'saw'>;
+  readonly blobs: Blobs;
+  readonly downloadTimeoutMs: number;
+  /** Tells the callback of a task how it ended. The same may be told twice. */
+  readonly tell: (task: Task, result: VideoResult) => Promise<void>;
+  /** Told of a provider that could not be asked, or of a file that could not be fetched. */
+  readonly onUnseen: (error: unknown) => void;
+  readonly now: () => number;
+}
+
+/** Videos that are under way, and those that are finished. */
+export interface Videos {
+  /** For the watch. */
+  readonly look: Look;
+  /** The caller's task of an id. Throws GatewayError `not_found`. */
+  find(id: string, caller: Caller): Promise<Task>;
+  /** The task as its provider has it now, or had it a moment ago. */
+  refresh(task: Task): Promise<Task>;
+  /** Waits for the end of a task, for half a minute at most. */
+  wait(task: Task, gone: AbortSignal): Promise<Task>;
+  view(task: Task): Promise<VideoView>;
+  /** Ends a task that goes on, free. Throws GatewayError `unprocessable` where its provider does not. */
+  cancel(task: Task): Promise<Task>;
+  /** Nobody can fetch its files any more. */
+  remove(task: Task): Promise<void>;
+  /** The time of a task is over: its provider need not go on. */
+  gaveUp(task: Task): void;
+  close(): Promise<void>;
+}
+
+/** A task that was looked at so lately is not looked at again for a client. */
+const FRESH_MS = 2_000;
+const WAIT_MS = 29_000;
+const WAIT_STEP_MS = 500;
+const CANCEL_MS = 10_000;
+const LOOKED_MAX = 10_000;
+const TOO_LATE = { code: 'time_limit', message: 'The video was not here in time' };
+const CANCELLED = { code: 'cancelled', message: 'The video was cancelled' };
+
+export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...options }: VideosOptions): Videos {
+  const progress = createProgressNotes(now);
+  const looked = new Map<string, number>();
+  const closing = new AbortController();
+  /** Clients that wait for the end of a task. */
+  const waiting = new Map<string, PromiseWithResolvers<void>>();
+
+  /** Resolves when the end of a task is noted here, or a moment has passed: another gateway may have noted it. */
+  async function nextNews({ taskId }: Task, signal: AbortSignal): Promise<void> {
+    const news = waiting.getOrInsertComputed(taskId, () => Promise.withResolvers<void>());
+    await Promise.race([news.promise, pause(WAIT_STEP_MS, undefined, { signal }).catch(() => {})]);
+  }
+
+  function wake({ taskId }: Task): void {
+    waiting.get(taskId)?.resolve();
+    waiting.delete(taskId);
+  }
+
+  const unseen = (error: unknown, { taskId, service }: Task) =>
+    onUnseen(new Error(`the video ${taskId} of ${service}`, { cause: error }));
+  const fetching = createFetchVideos({
+    pipeline,
+    blobs,
+    timeoutMs: options.downloadTimeoutMs,
+    onStored: (task) => note(task),
+    onError: unseen,
+  });
+  const lookAtVideos = createLookAtVideos({
+    pipeline,
+    blobs,
+    fetching,
+    async onEnd(task, result) {
+      await tell(task, result);
+      progress.ended(task);
+    },
+    onSeen: progress.seen,
+    onUnseen: unseen,
+    now,
+  });
+  const look: Look = (task, signal) => {
+    if (looked.size >= LOOKED_MAX) looked.clear();
+    looked.set(task.taskId, now());
+    return lookAtVideos(task, signal);
+  };
+
+  /** Looks at a task, and notes what is seen. */
+  async function note(task: Task): Promise<void> {
+    const sight = await look(task, closing.signal);
+    if (sight === null) return;
+    await tasks.saw(task, sight);
+    if (sight.end === null) return;
+    looked.delete(task.taskId);
+    wake(task);
+  }
+
+  const again = async (task: Task): Promise<Task> => (await tasks.find(task, task)) ?? task;
+
+  async function refresh(task: Task): Promise<Task> {
+    if (!task.live || now() - (looked.get(task.taskId) ?? -Infinity) < FRESH_MS) return task;
+    await note(task);
+    return again(task);
+  }
+
+  return {
+    look,
+    refresh,
+    async view(task) {
+      // Somebody else may have noted the end a moment ago: nothing is given out before it is charged.
+      if (!task.live) await tasks.saw(task, { state: null, end: 'complete' });
+      return viewVideo({ blobs, progress, now }, task);
+    },
+
+    async find(id, caller) {
+      const named = fromVideoId(id);
+      const task = named && (await tasks.find(named.key, ownerOf(caller)));
+      if (!task || task.provider !== named.provider)
+        throw new GatewayError('not_found', 'There is no such video', { param: 'task_id' });
+      return task;
+    },
+
+    async wait(task, gone) {
+      const until = performance.now() + WAIT_MS;
+      let seen = await refresh(task);
+      const signal = AbortSignal.any([gone, closing.signal]);
+      while (seen.live && performance.now() < until && !signal.aborted) {
+        await nextNews(seen, signal);
+        seen = await refresh(await again(seen));
+      }
+      waiting.delete(seen.taskId);
+      return seen;
+    },
+
+    async cancel(task) {
+      const seen = await refresh(task);
+      if (!seen.live) return seen;
+      const here = (await blobs.find(filesOf(seen))).length;
+      if (here > 0)
+        throw new GatewayError('unprocessable', 'A video of this task is finished: it cannot be cancelled any more');
+      await cancelJobs(pipeline, seen, closing.signal);
+      const result: VideoResult = { files: [], error: CANCELLED, raw: {} };
+      await tell(seen, result);
+      await tasks.saw(seen, { state: 'failed', end: 'free', snapshot: resultToText(result) });
+      return again(seen);
+    },
+
+    async remove(task) {
+      for (const blob of await blobs.find(filesOf(task))) await blobs.remove(blob);
+    },
+
+    gaveUp(task) {
+      cancelJobs(pipeline, task, closing.signal).catch((error: unknown) => unseen(error, task));
+      tell(task, { files: [], error: TOO_LATE, raw: {} }).catch((error: unknown) => unseen(error, task));
+    },
+
+    async close() {
+      closing.abort(new Error('the gateway stops'));
+      await fetching.close();
+    },
+  };
+}
+
+/** Rejects where the provider does not confirm that its jobs are over. */
+async function cancelJobs(pipeline: Pick<Pipeline, 'prepare' | 'run'>, task: Task, signal: AbortSignal): Promise<void> {
+  try {
+    await askProvider(
+      { pipeline, task, method: 'video/cancel', timeoutMs: CANCEL_MS, signal },
+      async (send, requestId) => {
+        for (const job of notesOf(task).jobs) await askForJson(send, cancelJob(job, requestId));
+      },
+    );
+  } catch (cause) {
+    if (cause instanceof GatewayError || cause instanceof UpstreamFailure)
+      throw new GatewayError('unprocessable', 'The provider does not cancel the video: it goes on', { cause });
+    throw cause;
+  }
+}

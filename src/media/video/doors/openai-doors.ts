@@ -1,0 +1,135 @@
+import type { FastifyInstance } from 'fastify';
+import { GatewayError } from '#wire';
+import { ownerOf } from '#tasks';
+import { toVideoId } from '../video-task.ts';
+import { openaiVideo } from './openai-video.ts';
+import type { SendFiles } from './send-file-reply.ts';
+import { type CallerOf, expired, idField } from './task-of-request.ts';
+import type { TaskRoutesDeps } from './task-routes.ts';
+import { videoSchema } from './video-schema.ts';
+
+const PAGE = 20;
+const PAGE_MAX = 100;
+const deletedSchema = {
+  type: 'object',
+  properties: {
+    id: { type: 'string' },
+    object: { type: 'string', enum: ['video.deleted'] },
+    deleted: { type: 'boolean' },
+  },
+};
+const onlyId = { type: 'object', required: ['id'], properties: { id: idField } };
+
+/** Videos that were asked for, as OpenAI's API has them. */
+export function addOpenaiDoors(
+  app: FastifyInstance,
+  { videos, tasks }: Pick<TaskRoutesDeps, 'videos' | 'tasks'>,
+  send: SendFiles,
+  callerOf: CallerOf,
+): void {
+  const described = (summary: string, operationId: string, description: string) => ({
+    tags: ['Videos'],
+    summary,
+    operationId,
+    description,
+  });
+  app.get<{ Params: { id: string } }>(
+    '/videos/:id',
+    {
+      schema: {
+        ...described('Show a video', 'showVideo', 'How a video stands, in the shape of OpenAI’s API.'),
+        params: onlyId,
+        response: { 200: videoSchema },
+      },
+      serializerCompiler: () => (data) => JSON.stringify(data),
+    },
+    async (request) => {
+      const task = await videos.refresh(await videos.find(request.params.id, callerOf(request)));
+      return openaiVideo(task, await videos.view(task));
+    },
+  );
+  app.get<{ Params: { id: string }; Querystring: { index?: number } }>(
+    '/videos/:id/content',
+    {
+      schema: {
+        ...described(
+          'Fetch a video',
+          'fetchVideo',
+          'The file of a finished video. `index` chooses one of several variants; without it they come as a ZIP archive. `Range` is heeded.',
+        ),
+        params: onlyId,
+        querystring: {
+          type: 'object',
+          properties: {
+            index: { type: 'integer', minimum: 0, maximum: 99, description: 'The place of the variant.' },
+            variant: { type: 'string', enum: ['video'], description: 'Only `video` is there.' },
+          },
+        },
+        response: { 200: { description: 'The file.', content: { 'video/mp4': { schema: { type: 'string' } } } } },
+      },
+    },
+    async (request, reply) => {
+      const task = await videos.refresh(await videos.find(request.params.id, callerOf(request)));
+      const view = await videos.view(task);
+      const { index } = request.query;
+      if (view.status === 'expired') throw expired();
+      const files = view.status === 'completed' ? view.files : [];
+      const chosen = index === undefined ? files : files.slice(index, index + 1);
+      if (chosen.length > 0) return send(request, reply, task, chosen);
+      throw new GatewayError('not_found', `There is no such file: the video is ${view.status}`, { param: 'id' });
+    },
+  );
+  app.delete<{ Params: { id: string } }>(
+    '/videos/:id',
+    {
+      schema: {
+        ...described(
+          'Delete a video',
+          'deleteVideo',
+          'Cancels a video that goes on, free. The files of a finished one can be fetched no more.',
+        ),
+        params: onlyId,
+        response: { 200: deletedSchema },
+      },
+    },
+    async (request) => {
+      const task = await videos.find(request.params.id, callerOf(request));
+      const over = await videos.cancel(task);
+      await videos.remove(over);
+      return { id: toVideoId(over), object: 'video.deleted', deleted: true };
+    },
+  );
+  app.get<{ Querystring: { after?: string; limit?: number } }>(
+    '/videos',
+    {
+      schema: {
+        ...described('List videos', 'listOwnVideos', 'The videos of the account, those changed last first.'),
+        querystring: {
+          type: 'object',
+          properties: {
+            after: { type: 'string', maxLength: 2048, description: '`last_id` of the page before.' },
+            limit: { type: 'integer', minimum: 1, maximum: PAGE_MAX, default: PAGE, description: 'Of one page.' },
+          },
+        },
+        response: {
+          200: {
+            type: 'object',
+            properties: {
+              object: { type: 'string', enum: ['list'] },
+              data: { type: 'array', items: videoSchema },
+              has_more: { type: 'boolean' },
+              last_id: { type: ['string', 'null'], description: 'For `after`; null on the last page.' },
+            },
+          },
+        },
+      },
+      serializerCompiler: () => (data) => JSON.stringify(data),
+    },
+    async (request) => {
+      const { after = null, limit = PAGE } = request.query;
+      const page = await tasks.list(ownerOf(callerOf(request)), { primitive: 'video', service: null, after, limit });
+      const data = await Promise.all(page.tasks.map(async (task) => openaiVideo(task, await videos.view(task))));
+      return { object: 'list', data, has_more: page.next !== null, last_id: page.next };
+    },
+  );
+}

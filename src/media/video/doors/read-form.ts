@@ -1,0 +1,32 @@
+import { GatewayError } from '#wire';
+import { formParts } from './form-parts.ts';
+
+const MEMBER = /^([a-z_]{1,64})\[(?:image_url|url|file_id)\]$/;
+
+/**
+ * The fields of a form as the same request would have them in JSON: files as data URLs, numbers and flags as such where
+ * `schema` says so. Throws GatewayError `invalid_request` for what is no form.
+ */
+export function readForm(
+  bytes: Buffer,
+  contentType: string,
+  schema: Readonly<Record<string, object>>,
+): Record<string, unknown> {
+  const body: Record<string, unknown> = {};
+  for (const { name: written, isFile, bytes: value } of formParts(bytes, contentType)) {
+    const name = MEMBER.exec(written)?.[1] ?? written;
+    if (Object.hasOwn(body, name)) throw new GatewayError('invalid_request', `${name} is there twice`, { param: name });
+    body[name] = isFile ? `data:;base64,${value.toString('base64')}` : valueOf(value.toString('utf8'), schema[name]);
+  }
+  return body;
+}
+
+/** Everything in a form is text. */
+function valueOf(text: string, field: object | undefined): unknown {
+  const { type } = (field ?? {}) as { readonly type?: unknown };
+  const types: readonly unknown[] = Array.isArray(type) ? type : [type];
+  if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true';
+  const isNumber = (types.includes('integer') || types.includes('number')) && !types.includes('string');
+  if (isNumber && /^-?\d{1,12}(?:\.\d{1,6})?$/.test(text)) return Number(text);
+  return text;
+}

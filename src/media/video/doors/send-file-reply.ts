@@ -1,0 +1,39 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { createHttpSink } from '#wire';
+import type { Config } from '#config';
+import type { Blob, Blobs, Task } from '#tasks';
+import { bodyOf, sendBody } from './send-files.ts';
+
+interface SendFilesDeps {
+  readonly blobs: Pick<Blobs, 'read'>;
+  readonly config: Pick<Config, 'limits'>;
+  /** Told of a reply that broke off. */
+  readonly onError: (
+    error: unknown,
+    request: { readonly id: string; readonly method: string; readonly url: string },
+  ) => void;
+}
+
+/** Answers a request with the files of a task. */
+export type SendFiles = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  task: Task,
+  files: readonly Blob[],
+) => Promise<void>;
+
+export function createSendFiles({ blobs, config, onError }: SendFilesDeps): SendFiles {
+  return async (request, reply, task, files) => {
+    const sink = createHttpSink(reply, config.limits.clientStallMs, () => {});
+    const more = { 'x-task-status': 'completed', 'x-generation-id': task.taskId };
+    try {
+      await sendBody(blobs, bodyOf(files, task.taskId), request.headers, more, sink);
+    } catch (error) {
+      if (!reply.sent) throw error;
+      // The head is out: the length shows that bytes are missing.
+      reply.raw.destroy();
+      onError(error, request);
+    }
+    if (!reply.sent) reply.hijack();
+  };
+}

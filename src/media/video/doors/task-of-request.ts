@@ -1,0 +1,18 @@
+import type { FastifyRequest } from 'fastify';
+import { GatewayError } from '#wire';
+import { type Caller, MUST_BE } from '#gateway';
+
+/** The id of a task, as every door describes it. */
+export const idField = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 2048,
+  description: 'The id of the task.',
+  [MUST_BE]: 'the id that /video/queue answered',
+};
+
+/** The caller of a request that was let in. */
+export type CallerOf = (request: FastifyRequest) => Caller;
+
+/** The error of a video whose files are not kept any longer. */
+export const expired = () => new GatewayError('expired', 'The files of this video are not kept any longer');

@@ -1,0 +1,150 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { Config } from '#config';
+import { MUST_BE, objectField, type Pipeline } from '#gateway';
+import { requireAdmission } from '#auth';
+import type { Blobs, Task, Tasks } from '#tasks';
+import { answerError } from '../../media-error.ts';
+import { textField } from '../../request/image-fields.ts';
+import type { Videos } from '../create-videos.ts';
+import type { VideoView } from '../run/video-view.ts';
+import { toVideoId } from '../video-task.ts';
+import { addOpenaiDoors } from './openai-doors.ts';
+import { createSendFiles } from './send-file-reply.ts';
+import { type CallerOf, expired, idField } from './task-of-request.ts';
+import { statusSchema } from './video-schema.ts';
+
+export interface TaskRoutesDeps {
+  readonly pipeline: Pick<Pipeline, 'admit'>;
+  readonly videos: Videos;
+  readonly tasks: Pick<Tasks, 'list'>;
+  readonly blobs: Pick<Blobs, 'read'>;
+  readonly config: Pick<Config, 'limits'>;
+  readonly onError: (
+    error: unknown,
+    request: { readonly id: string; readonly method: string; readonly url: string },
+  ) => void;
+}
+
+const RETRY_S = 2;
+const taskBody = {
+  type: 'object',
+  required: ['task_id'],
+  properties: {
+    task_id: idField,
+    wait_for_final: {
+      type: ['boolean', 'null'],
+      description: 'Waits for the end of the task, for about 30 seconds at most.',
+      [MUST_BE]: 'true or false',
+    },
+    user: textField(1024, 'Your identifier of the end user.'),
+    metadata: objectField('Key and value pairs. They are not kept.'),
+  },
+};
+
+interface TaskBody {
+  readonly task_id: string;
+  readonly wait_for_final?: boolean | null;
+}
+
+/**
+ * Videos that were asked for: `/video/retrieve` and `/video/cancel`, and the same in the shape of OpenAI's API:
+ * `GET` and `DELETE /videos/{id}`, its content, and the list. Register it under `/api/v1`.
+ */
+export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
+  const { videos } = deps;
+  const send = createSendFiles(deps);
+
+  /** Answers with the task as it is now. */
+  async function show(request: FastifyRequest, reply: FastifyReply, task: Task) {
+    const view = await videos.view(task);
+    if (view.status === 'completed' && !wantsJson(request)) return send(request, reply, task, view.files);
+    reply.header('x-task-status', view.status).header('x-generation-id', task.taskId);
+    if (task.live) reply.header('retry-after', String(RETRY_S));
+    return reply.send(statusOf(task, view));
+  }
+
+  function ownDoors(app: FastifyInstance, callerOf: CallerOf) {
+    const errorHandler = answerError(deps.onError);
+    app.post<{ Body: TaskBody }>(
+      '/video/retrieve',
+      {
+        errorHandler,
+        schema: {
+          tags: ['Videos'],
+          summary: 'Ask for a video',
+          operationId: 'retrieveVideo',
+          description:
+            'How a task stands, as JSON. Once it is finished, the file: an MP4, or a ZIP archive of several. `Range` is heeded. With `Accept: application/json` the answer is always JSON, with the addresses of the files. Another account’s task is 404, and so is one whose files are not kept any longer (`expired`).',
+          body: taskBody,
+          response: { 200: statusSchema },
+        },
+        serializerCompiler: () => (data) => JSON.stringify(data),
+      },
+      async (request, reply) => {
+        const { task_id: id, wait_for_final: waits } = request.body;
+        const task = await videos.find(id, callerOf(request));
+        return show(request, reply, waits ? await videos.wait(task, goneOf(reply)) : await videos.refresh(task));
+      },
+    );
+    app.post<{ Body: TaskBody }>(
+      '/video/cancel',
+      {
+        errorHandler,
+        schema: {
+          tags: ['Videos'],
+          summary: 'Cancel a video',
+          operationId: 'cancelVideo',
+          description:
+            'Ends a task that goes on. Nothing is charged for it. 422 where its provider cannot cancel it, or a file of it is finished. A task that has ended is shown.',
+          body: taskBody,
+          response: { 200: statusSchema },
+        },
+        serializerCompiler: () => (data) => JSON.stringify(data),
+      },
+      async (request, reply) => {
+        const task = await videos.cancel(await videos.find(request.body.task_id, callerOf(request)));
+        return reply.send(statusOf(task, await videos.view(task)));
+      },
+    );
+  }
+
+  return async (app) => {
+    const admissionOf = requireAdmission(app, deps.pipeline.admit);
+    const callerOf = (request: FastifyRequest) => admissionOf(request).caller;
+    ownDoors(app, callerOf);
+    addOpenaiDoors(app, deps, send, callerOf);
+  };
+}
+
+/** A task as `/video/retrieve` shows it. Throws GatewayError `expired`. */
+function statusOf(task: Task, view: VideoView): object {
+  if (view.status === 'expired') throw expired();
+  const id = toVideoId(task);
+  const metadata = (raw: object) => ({ provider_metadata: { provider: task.provider, raw } });
+  if (view.status === 'failed')
+    return { id, status: 'failed', progress: 0, estimated_seconds: 0, error: view.error, ...metadata(view.raw) };
+  if (view.status !== 'completed') {
+    const { percent, secondsLeft, raw } = view.progress;
+    return { id, status: view.status, progress: percent, estimated_seconds: secondsLeft, ...metadata(raw) };
+  }
+  const files = view.files.map(({ bytes, sha256, type }, index) => ({
+    index,
+    url: `/api/v1/videos/${id}/content?index=${index}`,
+    bytes,
+    sha256,
+    type,
+  }));
+  return { id, status: 'completed', progress: 100, estimated_seconds: 0, files, ...metadata({}) };
+}
+
+/** A client that takes nothing but JSON gets no file. */
+function wantsJson({ headers: { accept = '' } }: FastifyRequest): boolean {
+  return accept.includes('application/json') && !/\*\/\*|video\/|zip/.test(accept);
+}
+
+/** Aborts when the client leaves. */
+function goneOf(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once('close', () => gone.abort());
+  return gone.signal;
+}

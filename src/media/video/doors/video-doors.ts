@@ -1,0 +1,64 @@
+import type { BegunVideo } from '../run/make-videos.ts';
+import { queueFields, videoBodySchema, videosFields } from '../request/video-fields.ts';
+import { queuedSchema, videoSchema } from './video-schema.ts';
+import { begunVideo } from './openai-video.ts';
+
+/** One way to ask for videos. */
+export interface VideoDoor {
+  readonly path: string;
+  readonly fields: Readonly<Record<string, object>>;
+  readonly schema: ReturnType<typeof videoBodySchema>;
+  readonly answerSchema: object;
+  readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
+  /** Its errors have a word as their `code`. Default: those of chat. */
+  readonly ownErrors?: true;
+  /** It takes forms, too. */
+  readonly forms?: true;
+  answerOf(begun: BegunVideo, created: number): object;
+}
+
+const BILLED =
+  'The price is known before the call: seconds × the price of a second in the resolution, and the base price of each video. It is locked until the videos are here, and those that came are charged. ';
+
+export const VIDEO_DOORS: readonly VideoDoor[] = [
+  {
+    path: '/video/queue',
+    fields: queueFields,
+    schema: videoBodySchema(queueFields, {
+      model: 'demo/projector',
+      prompt: 'A tollgate in the morning',
+      duration: '2s',
+    }),
+    answerSchema: queuedSchema,
+    described: {
+      summary: 'Queue a video',
+      operationId: 'queueVideo',
+      description: `Has videos made of a prompt or a picture. The answer is the id of a task: \`/video/retrieve\` shows how it stands, and gives the file. ${BILLED}A field that no provider of the model takes is refused by its name (422).`,
+    },
+    ownErrors: true,
+    answerOf: ({ id, notes, callbackSecret }, created) => ({
+      id,
+      created,
+      status: 'queued',
+      variants_expected: notes.jobs.length,
+      ...(callbackSecret === undefined ? {} : { callback_secret: callbackSecret }),
+    }),
+  },
+  {
+    path: '/videos',
+    fields: videosFields,
+    schema: videoBodySchema(videosFields, {
+      model: 'demo/projector',
+      prompt: 'A tollgate in the morning',
+      seconds: '2',
+    }),
+    answerSchema: videoSchema,
+    described: {
+      summary: 'Queue a video in the shape of OpenAI’s API',
+      operationId: 'createVideo',
+      description: `The same as \`/video/queue\`, for clients of OpenAI's API. ${BILLED}`,
+    },
+    forms: true,
+    answerOf: (begun, created) => begunVideo(begun, created),
+  },
+];

@@ -1,0 +1,74 @@
+const text = (description: string) => ({ type: 'string', description });
+const textOrNull = (description: string) => ({ type: ['string', 'null'], description });
+const whole = (description: string) => ({ type: ['integer', 'null'], description });
+
+const errorSchema = {
+  type: ['object', 'null'],
+  description: 'Why it failed. Nothing is charged then.',
+  properties: { code: text('A word, such as `content_policy`.'), message: text('The same for people.') },
+};
+
+/** The answer of `POST /video/queue`. */
+export const queuedSchema = {
+  type: 'object',
+  properties: {
+    id: text('The id of the task, for `/video/retrieve`.'),
+    created: { type: 'integer', description: 'Epoch seconds.' },
+    status: { type: 'string', enum: ['queued'] },
+    variants_expected: { type: 'integer', description: 'Videos that are made.' },
+    callback_secret: text('Signs what `callback_url` is told. All videos of an account have the same.'),
+  },
+};
+
+/** The answer of `POST /video/retrieve` that is JSON. */
+export const statusSchema = {
+  type: 'object',
+  properties: {
+    id: text('The id of the task.'),
+    status: { type: 'string', enum: ['queued', 'generating', 'completed', 'failed'] },
+    progress: { type: 'number', description: '0 to 100. An estimate where the provider says nothing.' },
+    estimated_seconds: { type: 'number', description: 'Until the end, by how long others took.' },
+    error: errorSchema,
+    files: {
+      type: 'array',
+      description: 'Of a finished task, where only JSON is accepted.',
+      items: {
+        type: 'object',
+        properties: {
+          index: { type: 'integer' },
+          url: text('Where the file is fetched.'),
+          bytes: { type: 'integer' },
+          sha256: text('Hex digits.'),
+        },
+      },
+    },
+    provider_metadata: {
+      type: 'object',
+      properties: {
+        provider: text('Public key of the provider that makes it.'),
+        raw: { type: 'object', description: 'What the provider said.' },
+      },
+    },
+  },
+};
+
+/** A video as OpenAI's API has it. */
+export const videoSchema = {
+  type: 'object',
+  properties: {
+    id: text('The same id as that of `/video/queue`.'),
+    object: { type: 'string', enum: ['video'] },
+    model: text('The name that was called.'),
+    status: { type: 'string', enum: ['queued', 'in_progress', 'completed', 'failed'] },
+    progress: { type: 'number', description: '0 to 100.' },
+    created_at: whole('Epoch seconds.'),
+    completed_at: whole('Epoch seconds.'),
+    expires_at: whole('Epoch seconds. The file is there until then.'),
+    seconds: text('Length that was asked for.'),
+    size: text('Width and height.'),
+    prompt: textOrNull('Always null: prompts are not kept.'),
+    error: errorSchema,
+    remixed_from_video_id: textOrNull('Always null.'),
+    variants: { type: 'integer', description: 'Number of files, where there are several.' },
+  },
+};

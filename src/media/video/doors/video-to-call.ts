@@ -1,0 +1,67 @@
+import {
+  capCost,
+  type Caller,
+  type CallRequest,
+  type Conversation,
+  lowestCap,
+  MAX_COST_HEADER,
+  modelsAsked,
+  NO_PREFERENCES,
+  type PaymentSlip,
+  sessionAsked,
+  toPreferences,
+  wantsReceipt,
+} from '#gateway';
+import type { VideoAsk, VideoBody } from '../request/video-ask.ts';
+import { planAt, videoPrice } from '../video-price.ts';
+import { jobFields } from '../wires/openai-videos.ts';
+
+interface VideoContext {
+  readonly caller: Caller;
+  readonly payment: PaymentSlip | null;
+  readonly requestId: string;
+  /** Request headers, lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly receipts: 'always' | 'on-request';
+}
+
+/**
+ * A checked body as the pipeline takes it. Offers that cannot do what is asked are passed over, each with the field
+ * that they do not take. Throws GatewayError `invalid_request` and `unprocessable`.
+ */
+export function videoToCall(
+  body: VideoBody,
+  ask: VideoAsk,
+  exchange: Conversation,
+  context: VideoContext,
+): CallRequest {
+  const { caller, headers, requestId, payment } = context;
+  const session = sessionAsked(body, headers);
+  const traceparent = headers['traceparent'];
+  const request: CallRequest = {
+    primitive: 'video',
+    caller,
+    requestId,
+    targets: modelsAsked(body),
+    preferences: body.provider ? toPreferences(body.provider) : NO_PREFERENCES,
+    stickyKey: session === null ? null : `${caller.account} ${session}`,
+    images: 0,
+    stream: false,
+    exchange,
+    price: (offer) => videoPrice(ask, offer),
+    estimate(offer) {
+      jobFields(ask, offer);
+      const { seconds } = planAt(ask, offer);
+      return { second: BigInt(seconds * ask.n), call: BigInt(ask.n) };
+    },
+    metadata: body.metadata ?? null,
+    traceparent: typeof traceparent === 'string' ? traceparent : null,
+    wantsReceipt: wantsReceipt(false, context),
+    ...(payment ? { payment } : {}),
+  };
+  const cap = lowestCap([
+    ['max_cost', body.max_cost],
+    [MAX_COST_HEADER, headers[MAX_COST_HEADER]],
+  ]);
+  return capCost(request, cap);
+}

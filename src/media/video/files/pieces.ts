@@ -1,0 +1,70 @@
+import type { Blob, Blobs, ByteRange } from '#tasks';
+import type { ReplySink } from '#wire';
+
+/** A part of a body: bytes, or a file. */
+export type Piece = Buffer | Blob;
+
+export const lengthOf = (piece: Piece): number => (Buffer.isBuffer(piece) ? piece.byteLength : piece.bytes);
+
+/**
+ * Writes a range of what the pieces are together, as fast as the client takes it. Resolves when all is written, or the
+ * client is gone. `end` of the range is its last byte. Rejects with BlobUnreachable where a file cannot be read: the
+ * reply cannot be completed then, unless nothing of it was written.
+ */
+export async function writePieces(
+  blobs: Pick<Blobs, 'read'>,
+  pieces: readonly Piece[],
+  { start, end }: ByteRange,
+  sink: ReplySink,
+  onHead: () => void,
+): Promise<void> {
+  let at = 0;
+  let begun = false;
+  const begin = () => {
+    if (!begun) onHead();
+    begun = true;
+  };
+  let last: Uint8Array | null = null;
+  const write = async (chunk: Uint8Array) => {
+    if (last !== null && !sink.write(last)) await sink.drained();
+    last = chunk;
+  };
+  for (const piece of pieces) {
+    const length = lengthOf(piece);
+    const from = Math.max(0, start - at);
+    const to = Math.min(length - 1, end - at);
+    at += length;
+    if (from > to) continue;
+    if (Buffer.isBuffer(piece)) {
+      begin();
+      await write(piece.subarray(from, to + 1));
+      continue;
+    }
+    const file = await blobs.read(piece, { start: from, end: to });
+    try {
+      begin();
+      let left = to - from + 1;
+      for await (const chunk of file as AsyncIterable<Buffer>) {
+        if (sink.closed) return;
+        left -= chunk.byteLength;
+        await write(chunk);
+      }
+      if (left !== 0) throw new Error(`the file ${piece.id} is shorter than it was`);
+    } finally {
+      file.destroy();
+    }
+  }
+  begin();
+  sink.end(last ?? Buffer.alloc(0));
+}
+
+/** The range that a request asks for; `whole` for none that is understood, `none` for one that is outside. */
+export function rangeOf(header: string | undefined, length: number): ByteRange | 'whole' | 'none' {
+  const [, first, last] = /^bytes=(\d{0,15})-(\d{0,15})$/.exec(header ?? '') ?? [];
+  if (first === undefined || last === undefined || (first === '' && last === '')) return 'whole';
+  if (first === '') return Number(last) === 0 ? 'none' : { start: Math.max(0, length - Number(last)), end: length - 1 };
+  const start = Number(first);
+  const end = last === '' ? length - 1 : Math.min(Number(last), length - 1);
+  if (last !== '' && Number(last) < start) return 'whole';
+  return start >= length ? 'none' : { start, end };
+}

@@ -1,0 +1,73 @@
+import { GatewayError, isObject, outboundUrlFault } from '#wire';
+
+/** A picture, a video or sound that a request begins with. */
+export interface MediaInput {
+  /** The field, as a path. */
+  readonly param: string;
+  /** An https URL, or a data URL in base64. */
+  readonly url: string;
+  /** Its bytes with their type; null for an address. */
+  readonly file: { readonly type: string; readonly bytes: Buffer } | null;
+}
+
+type Kind = 'image' | 'video' | 'audio';
+
+const FILE_BYTES_MAX = 20 * 1024 * 1024;
+const DATA_URL = /^data:([a-z0-9.+-]{1,64}\/[a-z0-9.+-]{1,64})?(?:;[a-z0-9=._-]{1,64})*;base64,/i;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+const fault = (param: string, message: string) => new GatewayError('invalid_request', `${param} ${message}`, { param });
+
+/**
+ * Reads an input: text, `{url}` or `{b64}`. A data URL is what its bytes say. An address is checked by its text alone:
+ * whoever fetches it is the provider. Throws GatewayError `invalid_request`.
+ */
+export function readInput(value: unknown, param: string, kind: Kind, allowPrivate: boolean): MediaInput | null {
+  if (value === null || value === undefined) return null;
+  const text = isObject(value) ? (value['url'] ?? value['b64'] ?? value['image_url']) : value;
+  if (typeof text !== 'string' || text === '')
+    throw fault(param, 'must be an https URL or a data URL, as text, {"url": …} or {"b64": …}');
+  if (/^https?:/i.test(text)) {
+    const wrong = outboundUrlFault(text, { allowPrivate });
+    if (wrong !== null) throw fault(param, wrong);
+    return { param, url: text, file: null };
+  }
+  const head = DATA_URL.exec(text);
+  if (head === null && (text.startsWith('data:') || !isObject(value)))
+    throw fault(param, 'must be an https URL or a data URL in base64');
+  const base64 = head === null ? text : text.slice(head[0].length);
+  return toInput(param, kind, bytesOf(base64, param));
+}
+
+function bytesOf(base64: string, param: string): Buffer {
+  if (base64.length > Math.ceil(FILE_BYTES_MAX / 3) * 4) throw tooLong(param);
+  if (base64.length % 4 !== 0 || !BASE64.test(base64)) throw fault(param, 'is not base64');
+  return Buffer.from(base64, 'base64');
+}
+
+function toInput(param: string, kind: Kind, bytes: Buffer): MediaInput {
+  if (bytes.byteLength > FILE_BYTES_MAX) throw tooLong(param);
+  const type = typeOf(bytes);
+  if (type === null || !type.startsWith(kind)) throw fault(param, `is not ${EXPECTED[kind]} by its bytes`);
+  return { param, url: `data:${type};base64,${bytes.toString('base64')}`, file: { type, bytes } };
+}
+
+const tooLong = (param: string) => fault(param, `is larger than ${FILE_BYTES_MAX} bytes`);
+
+const EXPECTED: Readonly<Record<Kind, string>> = {
+  image: 'a PNG, JPEG or WebP file',
+  video: 'an MP4 file',
+  audio: 'an MP3 or WAV file',
+};
+
+/** The media type of a file by its first bytes; null for an unknown one. */
+function typeOf(bytes: Buffer): string | null {
+  const ascii = (from: number, to: number) => bytes.toString('latin1', from, to);
+  if (ascii(0, 8) === '\x89PNG\r\n\x1a\n') return 'image/png';
+  if (bytes.length > 3 && bytes.readUIntBE(0, 3) === 0xffd8ff) return 'image/jpeg';
+  if (ascii(0, 4) === 'RIFF')
+    return ascii(8, 12) === 'WEBP' ? 'image/webp' : ascii(8, 12) === 'WAVE' ? 'audio/wav' : null;
+  if (ascii(4, 8) === 'ftyp') return 'video/mp4';
+  if (ascii(0, 3) === 'ID3' || (bytes.length > 1 && (bytes.readUInt16BE(0) & 0xffe6) === 0xffe2)) return 'audio/mpeg';
+  return null;
+}

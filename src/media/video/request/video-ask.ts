@@ -1,0 +1,203 @@
+import { hash } from 'node:crypto';
+import { GatewayError, outboundUrlFault } from '#wire';
+import type { ProviderPreferences } from '#gateway';
+import { METADATA_BYTES_MAX } from '../../request/image-fields.ts';
+import { type MediaInput, readInput } from './media-input.ts';
+
+/** A checked body of either door. */
+export interface VideoBody {
+  readonly model: string;
+  readonly models?: readonly string[] | null;
+  readonly provider?: ProviderPreferences | null;
+  readonly session_id?: string | null;
+  readonly max_cost?: number | string | null;
+  readonly metadata?: Readonly<Record<string, unknown>> | null;
+  readonly [field: string]: unknown;
+}
+
+/** Videos that are asked for, whichever door they are asked at. */
+export interface VideoAsk {
+  /** null where a picture says it all. */
+  readonly prompt: string | null;
+  /** Number of variants. */
+  readonly n: number;
+  /** null: the first length of the model. */
+  readonly seconds: number | null;
+  /** The resolution that the request names, or the one of its size. */
+  readonly resolution: string | null;
+  readonly size: { readonly width: number; readonly height: number } | null;
+  readonly aspectRatio: string | null;
+  readonly audio: boolean;
+  /** null for a new one each time. */
+  readonly seed: number | null;
+  /** By the names of the first door. */
+  readonly inputs: Readonly<Partial<Record<InputName, MediaInput>>>;
+  readonly references: readonly MediaInput[];
+  /** All other fields that say something, by the names of the first door. */
+  readonly more: Readonly<Record<string, unknown>>;
+  readonly callbackUrl: string | null;
+}
+
+const INPUTS = {
+  image_url: 'image',
+  end_image_url: 'image',
+  video_url: 'video',
+  audio_url: 'audio',
+} as const;
+type InputName = keyof typeof INPUTS;
+
+/** Fields that are read here, or that the gateway acts on: no provider gets them as they are. */
+const READ: ReadonlySet<string> = new Set([
+  ...Object.keys(INPUTS),
+  'aspect_ratio',
+  'callback_url',
+  'duration',
+  'generate_audio',
+  'max_cost',
+  'metadata',
+  'model',
+  'models',
+  'n',
+  'prompt',
+  'provider',
+  'reference_image_urls',
+  'resolution',
+  'seed',
+  'session_id',
+  'size',
+]);
+
+/** Fields that ask for nothing with these values, so that it does not matter whether a provider takes them. */
+const NOTHING: Readonly<Record<string, readonly unknown[]>> = {
+  audio_prompt: [''],
+  camera_fixed: [false],
+  negative_prompt: [''],
+  user: [''],
+  watermark: [false],
+};
+
+/** Other names of fields. A name with its field beside it must say the same. */
+const ALIASES: Readonly<Record<string, string>> = {
+  seconds: 'duration',
+  input_reference: 'image_url',
+  variants: 'n',
+  fps: 'frame_rate',
+};
+
+/** Names that some APIs have for the number of videos. They would change what is paid for. */
+const COUNT_NAMES: ReadonlySet<string> = new Set([
+  'batch_size',
+  'num_outputs',
+  'num_videos',
+  'num_videos_per_prompt',
+  'number_results',
+  'sample_count',
+]);
+
+const fault = (param: string, message: string) => new GatewayError('invalid_request', message, { param });
+
+/**
+ * A parsed body with its fields under their own names. Call it before the body is checked. Throws GatewayError
+ * `invalid_request` for two names of one field that say different things.
+ */
+export function withOwnVideoNames(body: unknown, keeps: ReadonlySet<string>): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  const named: Record<string, unknown> = { ...body };
+  for (const [alias, name] of Object.entries(ALIASES)) {
+    if (!Object.hasOwn(named, alias) || keeps.has(alias)) continue;
+    const said = named[alias];
+    delete named[alias];
+    if (said === null) continue;
+    const own = named[name] ?? null;
+    if (own !== null && own !== said) throw fault(alias, `${alias} and ${name} say different things: send ${name}`);
+    named[name] = said;
+  }
+  for (const name of Object.keys(named))
+    if (COUNT_NAMES.has(name)) throw fault(name, `${name} is not known here: the number of videos is n`);
+  return named;
+}
+
+/** Reads a checked body. Throws GatewayError `invalid_request`. */
+export function toVideoAsk(body: VideoBody, account: string, allowPrivate: boolean): VideoAsk {
+  refuseLongMetadata(body.metadata ?? null);
+  const inputs: Partial<Record<InputName, MediaInput>> = {};
+  for (const [name, kind] of Object.entries(INPUTS)) {
+    const input = readInput(body[name], name, kind, allowPrivate);
+    if (input !== null) inputs[name as InputName] = input;
+  }
+  const listed = Array.isArray(body['reference_image_urls']) ? body['reference_image_urls'] : [];
+  const references = listed.flatMap(
+    (one: unknown, at) => readInput(one, `reference_image_urls[${at}]`, 'image', allowPrivate) ?? [],
+  );
+  const prompt = text(body['prompt']);
+  if ((prompt === null || prompt === '') && inputs.image_url === undefined)
+    throw fault('prompt', 'prompt is missing: it may be left out only where image_url is given');
+  const more: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(body))
+    if (!READ.has(name) && value !== null && !(Object.hasOwn(NOTHING, name) && NOTHING[name]!.includes(value)))
+      more[name] = value;
+  // It is personal data: the provider can tell users apart, and no more.
+  if (typeof more['user'] === 'string') more['user'] = hash('sha256', JSON.stringify([account, more['user']]));
+  const seed = body['seed'];
+  return {
+    prompt: prompt === '' ? null : prompt,
+    n: typeof body['n'] === 'number' ? body['n'] : 1,
+    seconds: secondsOf(body['duration']),
+    ...sizeOf(body),
+    aspectRatio: text(body['aspect_ratio']),
+    audio: body['generate_audio'] === true,
+    seed: typeof seed === 'number' && seed >= 0 ? seed : null,
+    inputs,
+    references,
+    more,
+    callbackUrl: callbackOf(body, allowPrivate),
+  };
+}
+
+function callbackOf(body: VideoBody, allowPrivate: boolean): string | null {
+  const url = text(body['callback_url']);
+  const wrong = url === null ? null : outboundUrlFault(url, { allowPrivate });
+  if (wrong !== null) throw fault('callback_url', `callback_url ${wrong}`);
+  return url;
+}
+
+const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
+
+/** `5s`, `"5"` and `5` are the same. */
+function secondsOf(duration: unknown): number | null {
+  if (typeof duration === 'number') return duration;
+  return typeof duration === 'string' ? Number(duration.replace(/s$/, '')) : null;
+}
+
+const EDGE_MAX = 4096;
+/** Pixels of the largest picture of each resolution. */
+const PIXELS = { '480p': 854 * 480, '720p': 1280 * 720, '1080p': 1920 * 1080, '4k': 4096 * 2160 } as const;
+
+function sizeOf(body: VideoBody): Pick<VideoAsk, 'size' | 'resolution'> {
+  const named = text(body['resolution']);
+  const written = text(body['size']);
+  if (written === null) return { size: null, resolution: named };
+  const [width = 0, height = 0] = written.split('x').map(Number);
+  const found = Object.entries(PIXELS).find(([, pixels]) => width * height <= pixels)?.[0];
+  if (found === undefined || Math.max(width, height) > EDGE_MAX)
+    throw fault('size', `size ${written} is larger than 4k`);
+  if (named !== null && named !== found)
+    throw fault('resolution', `resolution ${named} is not that of ${written}: send one of the two`);
+  return { size: { width, height }, resolution: found };
+}
+
+/** The size of a resolution in this ratio: its height is the shorter edge, and it has no more pixels than in 16:9. */
+export function sizeIn(resolution: string, ratio: string | null): { readonly width: number; readonly height: number } {
+  const [across = 16, down = 9] = (ratio ?? '16:9').split(':').map(Number);
+  const edge = resolution === '4k' ? 2160 : Number.parseInt(resolution, 10);
+  const long = Math.max(across, down) / Math.min(across, down);
+  const short = long > 16 / 9 ? edge * Math.sqrt(16 / 9 / long) : edge;
+  const even = (pixels: number) => Math.round(pixels / 2) * 2;
+  const [wide, narrow] = [even(short * long), even(short)];
+  return across >= down ? { width: wide, height: narrow } : { width: narrow, height: wide };
+}
+
+function refuseLongMetadata(metadata: VideoBody['metadata'] | null): void {
+  if (metadata && Buffer.byteLength(JSON.stringify(metadata)) > METADATA_BYTES_MAX)
+    throw fault('metadata', `metadata is longer than ${METADATA_BYTES_MAX} bytes as JSON`);
+}

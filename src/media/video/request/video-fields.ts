@@ -1,0 +1,115 @@
+import { MUST_BE, nameSchema, routingFields } from '#gateway';
+import {
+  flagField,
+  integerField,
+  metadataField,
+  oneOf,
+  PROMPT_MAX,
+  SEED_MAX,
+  textField,
+  userField,
+} from '../../request/image-fields.ts';
+
+/* The fields of requests for videos. A field that is null counts as absent, as clients send both. */
+
+const VIDEOS_MAX = 4;
+const REFERENCES_MAX = 4;
+const SECONDS_MAX = 3600;
+const RESOLUTIONS = ['480p', '720p', '1080p', '4k'] as const;
+const MODEL_RIGHT = 'the name of a video model: 1 to 256 characters without control characters';
+
+const modelField = {
+  ...nameSchema,
+  description:
+    'The name of a video model, optionally with `:floor` (cheapest provider) or `:nitro` (fastest), or the direct form `<provider_pubkey>:<model_name>`.',
+  [MUST_BE]: MODEL_RIGHT,
+};
+
+const oneInput = { type: ['string', 'object', 'null'] };
+const inputField = (about: string) => ({
+  ...oneInput,
+  description: `${about} An https URL or a data URL, as text or as \`{"url": …}\` or \`{"b64": …}\`.`,
+  [MUST_BE]: 'an https URL or a data URL, as text, {"url": …} or {"b64": …}',
+});
+
+const COMMON = {
+  prompt: textField(PROMPT_MAX, 'What the video shows. It may be left out where `image_url` is given.'),
+  n: integerField(1, VIDEOS_MAX, 'Number of variants. Default 1.'),
+  negative_prompt: textField(PROMPT_MAX, 'What the video must not show.'),
+  resolution: oneOf(RESOLUTIONS, 'It decides the price of a second.'),
+  aspect_ratio: {
+    type: ['string', 'null'],
+    pattern: '^[1-9][0-9]{0,3}:[1-9][0-9]{0,3}$',
+    description: 'Width to height, such as `16:9`.',
+    [MUST_BE]: 'a ratio such as 16:9',
+  },
+  size: {
+    type: ['string', 'null'],
+    pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$',
+    description: 'Width and height in pixels, such as `1280x720`. It is of the lowest resolution with as many pixels.',
+    [MUST_BE]: 'a width and a height such as 1280x720',
+  },
+  frame_rate: integerField(1, 240, 'Frames per second.'),
+  generate_audio: flagField('Make sound, too. It may change the price of a second.'),
+  audio_prompt: textField(PROMPT_MAX, 'What is to be heard.'),
+  camera_fixed: flagField('The camera does not move.'),
+  watermark: flagField('Add a watermark.'),
+  seed: integerField(-1, SEED_MAX, 'The same seed gives the same video. -1 for a new one each time.'),
+  callback_url: textField(2048, 'An https address that is told of the end. The message is signed.'),
+  user: userField,
+  metadata: metadataField,
+  ...routingFields,
+} as const;
+
+/** The fields of `POST /video/queue`. */
+export const queueFields = {
+  model: modelField,
+  duration: {
+    type: ['string', 'integer', 'null'],
+    minimum: 1,
+    maximum: SECONDS_MAX,
+    pattern: '^[1-9][0-9]{0,3}s?$',
+    description: 'Length, such as `5s`. Default: the first that the model lists.',
+    [MUST_BE]: 'a length such as 5s',
+  },
+  image_url: inputField('The first frame.'),
+  end_image_url: inputField('The last frame.'),
+  video_url: inputField('A video to begin with.'),
+  audio_url: inputField('Sound to begin with.'),
+  reference_image_urls: {
+    type: ['array', 'null'],
+    maxItems: REFERENCES_MAX,
+    items: { ...oneInput, [MUST_BE]: 'an https URL or a data URL' },
+    description: `Up to ${REFERENCES_MAX} pictures of what is to appear.`,
+    [MUST_BE]: `an array of at most ${REFERENCES_MAX} https URLs or data URLs`,
+  },
+  ...COMMON,
+} as const;
+
+/** The fields of `POST /videos`. */
+export const videosFields = {
+  model: modelField,
+  seconds: {
+    type: ['string', 'integer', 'null'],
+    minimum: 1,
+    maximum: SECONDS_MAX,
+    pattern: '^[1-9][0-9]{0,3}$',
+    description: 'Length in seconds. Default: the first that the model lists.',
+    [MUST_BE]: 'a number of seconds such as "4"',
+  },
+  input_reference: inputField('The first frame; a file, where the request is a form.'),
+  ...COMMON,
+} as const;
+
+/** The JSON schema of a body with these fields. */
+export const videoBodySchema = (fields: Readonly<Record<string, object>>, example: object) => ({
+  type: 'object',
+  anyOf: [
+    { required: ['model'], properties: { model: { [MUST_BE]: MODEL_RIGHT } } },
+    { required: ['models'], properties: { models: { type: 'array', minItems: 1, [MUST_BE]: MODEL_RIGHT } } },
+  ],
+  additionalProperties: true,
+  [MUST_BE]: 'a JSON object',
+  examples: [example],
+  properties: fields,
+});

@@ -1,0 +1,40 @@
+import { OWN_ACCOUNT, type Pipeline, pinned, type ReplyEnd, runFree, type Send } from '#gateway';
+import type { Task } from '#tasks';
+
+interface Asking {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly task: Pick<Task, 'offerId' | 'taskId'>;
+  /** The name of the call in logs. */
+  readonly method: 'video/retrieve' | 'video/content' | 'video/cancel';
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+const OWN_CALLER = { account: OWN_ACCOUNT, key: null, wallet: null } as const;
+const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
+
+/**
+ * Asks the provider of a task for the gateway itself, which costs nothing. `talk` sends its requests under the id that
+ * it is given. Rejects with what it throws, and with GatewayError where the provider cannot be asked.
+ */
+export async function askProvider<T>(
+  { pipeline, task, method, timeoutMs, signal }: Asking,
+  talk: (send: Send, requestId: string) => Promise<T>,
+): Promise<T> {
+  const requestId = `video-${task.taskId}`;
+  let said: { readonly value: T } | null = null;
+  // oxlint-disable-next-line require-yield -- nothing is passed on: the answer is the end
+  async function* converse(_offer: unknown, send: Send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+    said = { value: await talk(send, requestId) };
+    return { ...FREE, tail: null };
+  }
+  const target = pinned(task.offerId);
+  await runFree(
+    pipeline,
+    { primitive: 'video', caller: OWN_CALLER, requestId, target, method, converse, timeoutMs },
+    signal,
+  );
+  const heard = said as { readonly value: T } | null;
+  if (heard === null) throw new Error('the provider was not asked to the end');
+  return heard.value;
+}

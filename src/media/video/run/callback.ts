@@ -1,0 +1,45 @@
+import { createHmac } from 'node:crypto';
+import type { Task, TaskKey, TaskOwner, Webhooks } from '#tasks';
+import { toVideoId, type VideoResult } from '../video-task.ts';
+
+/** The callbacks of videos: who wants to be told of an end, and the telling. */
+export interface Callbacks {
+  /** The key that signs what an account is told. It is the same for all of its videos. */
+  keyOf(account: string): string;
+  /** Notes the address that is told of the end of a task. */
+  note(key: TaskKey, owner: TaskOwner, url: string): Promise<void>;
+  /** Queues the message. The same end is told once. */
+  tell(task: Task, result: VideoResult): Promise<void>;
+}
+
+const FORM = 'video';
+const NAME = 'callback';
+
+/** `secret`: 32 bytes that all gateways of one database share. */
+export function createCallbacks(webhooks: Pick<Webhooks, 'set' | 'has' | 'deliver'>, secret: Uint8Array): Callbacks {
+  const keyOf = (account: string) => `whsec_${createHmac('sha256', secret).update(account).digest('base64url')}`;
+  return {
+    keyOf,
+    async note(key, owner, url) {
+      await webhooks.set(key, owner, {
+        name: NAME,
+        form: FORM,
+        url,
+        headers: {},
+        signingKey: keyOf(owner.account),
+        notes: '{}',
+      });
+    },
+    async tell(task, { files, error }) {
+      if (!(await webhooks.has(task))) return;
+      const id = toVideoId(task);
+      const status = files.length > 0 ? 'completed' : 'failed';
+      const data = { id, status, ...(files.length > 0 ? { variants: files.length } : { error }) };
+      const body = JSON.stringify({ id: `${task.taskId}-${status}`, type: `video.generation.${status}`, data });
+      await webhooks.deliver(task, {
+        identity: `${task.taskId}-${status}`,
+        contentOf: (form) => (form === FORM ? { contentType: 'application/json', body } : null),
+      });
+    },
+  };
+}

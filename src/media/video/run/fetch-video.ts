@@ -1,0 +1,114 @@
+import { UpstreamFailure } from '#wire';
+import { checkHead, malformed, toFailure } from '#wire/replies';
+import type { Pipeline, Send } from '#gateway';
+import { type Blobs, type BlobWriter, FileTooLarge, type Task } from '#tasks';
+import { createMp4Scan, NotMp4 } from '../files/mp4.ts';
+import { fileOf } from '../video-task.ts';
+import { contentOfJob } from '../wires/openai-videos.ts';
+import { askProvider } from './ask-provider.ts';
+
+interface FetchVideosOptions {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly blobs: Pick<Blobs, 'write'>;
+  readonly timeoutMs: number;
+  /** Downloads at once. */
+  readonly max?: number;
+  /** A file is here. */
+  readonly onStored: (task: Task) => Promise<void>;
+  /** A download failed; it is tried again at a later look. */
+  readonly onError: (error: unknown, task: Task) => void;
+}
+
+/** Downloads of finished videos, beside the looks that want them. */
+export interface FetchVideos {
+  /** Begins the download of a job's file, unless it runs, or as many run as may. */
+  want(task: Task, place: number, job: string): void;
+  /** Breaks off all downloads, and resolves when none runs. Another gateway, or the next start, takes them up. */
+  close(): Promise<void>;
+}
+
+const DOWNLOADS_MAX = 8;
+
+export function createFetchVideos({
+  max = DOWNLOADS_MAX,
+  onStored,
+  onError,
+  ...deps
+}: FetchVideosOptions): FetchVideos {
+  const running = new Map<string, Promise<void>>();
+  const closing = new AbortController();
+
+  async function fetchOne(task: Task, source: string, job: string): Promise<void> {
+    try {
+      const stored = await deps.blobs.write({ source, account: task.account }, async (file, lost) => {
+        const seconds = await download(deps, task, job, file, AbortSignal.any([closing.signal, lost]));
+        return { type: 'video/mp4', notes: JSON.stringify({ seconds }) };
+      });
+      if (stored !== null) await onStored(task);
+    } catch (error) {
+      if (!closing.signal.aborted) onError(error, task);
+    }
+  }
+
+  return {
+    want(task, place, job) {
+      const source = fileOf(task, place);
+      if (closing.signal.aborted || running.size >= max || running.has(source)) return;
+      running.set(
+        source,
+        fetchOne(task, source, job).finally(() => running.delete(source)),
+      );
+    },
+    async close() {
+      closing.abort(new Error('the gateway stops'));
+      await Promise.all(running.values());
+    },
+  };
+}
+
+/** Resolves with the seconds that the video plays; null where it does not say. */
+async function download(
+  { pipeline, timeoutMs }: Pick<FetchVideosOptions, 'pipeline' | 'timeoutMs'>,
+  task: Task,
+  job: string,
+  file: BlobWriter,
+  signal: AbortSignal,
+): Promise<number | null> {
+  const seconds = await askProvider({ pipeline, task, method: 'video/content', timeoutMs, signal }, (send, requestId) =>
+    passOn(send, requestId, job, file, signal),
+  );
+  signal.throwIfAborted();
+  return seconds;
+}
+
+async function passOn(
+  send: Send,
+  requestId: string,
+  job: string,
+  file: BlobWriter,
+  signal: AbortSignal,
+): Promise<number | null> {
+  const exchange = send(contentOfJob(job, requestId));
+  const reply = await exchange.head;
+  if (reply.status >= 400) throw toFailure(reply.status, Buffer.alloc(0), undefined);
+  checkHead(reply.status, reply.headers);
+  const scan = createMp4Scan();
+  const length = Number(reply.headers['content-length'] ?? NaN);
+  try {
+    for (let arrived = await reply.read(); arrived !== null; arrived = await reply.read()) {
+      signal.throwIfAborted();
+      for (const chunk of arrived) {
+        scan.push(chunk);
+        // oxlint-disable-next-line no-await-in-loop -- the disk holds the provider back
+        await file.write(chunk);
+      }
+    }
+    if (length >= 0 && length !== file.bytes) throw malformed('its file is shorter than it said');
+    return scan.end();
+  } catch (error) {
+    if (error instanceof NotMp4) throw malformed(`its file is no MP4 file: ${error.message}`, error);
+    if (error instanceof FileTooLarge)
+      throw new UpstreamFailure(`its file: ${error.message}`, { retryable: false, blame: 'nobody', tooLarge: true });
+    throw error;
+  }
+}

@@ -1,0 +1,139 @@
+import { UpstreamFailure } from '#wire';
+import type { Pipeline } from '#gateway';
+import type { Blob, Blobs, Look, Sight, Task } from '#tasks';
+import { filesOf, notesOf, resultToText, secondsIn, type VideoNotes, type VideoResult } from '../video-task.ts';
+import { lookAtJob, type SeenJob, seenJob } from '../wires/openai-videos.ts';
+import { askProvider } from './ask-provider.ts';
+import type { FetchVideos } from './fetch-video.ts';
+import { askForJson } from './read-json.ts';
+
+interface LookAtVideosOptions {
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly blobs: Pick<Blobs, 'find'>;
+  readonly fetching: Pick<FetchVideos, 'want'>;
+  /** Called before the end of a task is noted; it may be called again for the same end. */
+  readonly onEnd: (task: Task, result: VideoResult) => Promise<void>;
+  /** Told of each look that heard something. */
+  readonly onSeen: (task: Task, jobs: readonly SeenJob[]) => void;
+  /** A provider could not be asked. */
+  readonly onUnseen: (error: unknown, task: Task) => void;
+  readonly now: () => number;
+}
+
+const LOOK_MS = 20_000;
+/** A job that its provider does not know so long after it was created is lost. */
+const LOST_MS = 60_000;
+/** So long before its time is over a task ends with the videos that are here. */
+const LAST_MS = 60_000;
+/** A video that is shorter than this part of what was asked for is charged as it is. */
+const SHORT = 0.8;
+
+/**
+ * Looks at the jobs of a task, and has the files of finished ones fetched. The task ends when every job has ended and
+ * every file of a finished one is here: only those are charged.
+ */
+export function createLookAtVideos(options: LookAtVideosOptions): Look {
+  const { blobs, fetching, onEnd, onSeen, onUnseen, now } = options;
+
+  return async (task, signal) => {
+    const notes = notesOf(task);
+    const sources = filesOf(task);
+    const here = new Map(
+      (await blobs.find(sources))
+        .filter(({ state }) => state === 'stored')
+        .map((blob) => [sources.indexOf(blob.source), blob]),
+    );
+    const places = notes.jobs.map((_, place) => place).filter((place) => !here.has(place));
+    let seen: readonly SeenJob[] | null = null;
+    try {
+      seen = await lookAtJobs(options, task, notes, places, signal);
+    } catch (error) {
+      onUnseen(error, task);
+    }
+    if (seen) {
+      onSeen(task, seen);
+      for (const [at, place] of places.entries())
+        if (seen[at]!.state === 'completed') fetching.want(task, place, notes.jobs[place]!);
+    }
+    const isLast = task.expiresAt - now() <= LAST_MS;
+    const isOver = seen?.every(({ state }) => state === 'failed') === true;
+    if (!isOver && !(isLast && here.size > 0)) return seen === null ? null : goesOn(task, seen, here.size);
+    return end(
+      task,
+      notes,
+      [...here].sort(([a], [b]) => a - b),
+      seen ?? [],
+      onEnd,
+    );
+  };
+}
+
+async function lookAtJobs(
+  { pipeline, now }: Pick<LookAtVideosOptions, 'pipeline' | 'now'>,
+  task: Task,
+  { jobs }: VideoNotes,
+  places: readonly number[],
+  signal: AbortSignal,
+): Promise<readonly SeenJob[]> {
+  if (places.length === 0) return [];
+  return askProvider(
+    { pipeline, task, method: 'video/retrieve', timeoutMs: LOOK_MS, signal },
+    async (send, requestId) => {
+      const seen: SeenJob[] = [];
+      for (const place of places) {
+        try {
+          seen.push(seenJob(await askForJson(send, lookAtJob(jobs[place]!, requestId))));
+        } catch (error) {
+          const isUnknown = error instanceof UpstreamFailure && error.status === 404;
+          if (!isUnknown || now() - task.createdAt <= LOST_MS) throw error;
+          seen.push(LOST);
+        }
+      }
+      return seen;
+    },
+  );
+}
+
+const LOST: SeenJob = {
+  state: 'failed',
+  progress: null,
+  error: { code: 'job_lost', message: 'The provider does not know its job any more' },
+  raw: {},
+};
+
+/** States only go forward, whatever a provider says. */
+function goesOn({ state }: Task, seen: readonly SeenJob[], here: number): Sight {
+  const waits = here === 0 && seen.every((job) => job.state === 'queued' || job.state === 'failed');
+  return { state: waits && state === 'queued' ? 'queued' : 'generating', end: null };
+}
+
+async function end(
+  task: Task,
+  notes: VideoNotes,
+  here: readonly (readonly [number, Blob])[],
+  seen: readonly SeenJob[],
+  onEnd: LookAtVideosOptions['onEnd'],
+): Promise<Sight> {
+  const files = here.map(([place]) => place);
+  const failed = seen.find(({ error }) => error !== null);
+  const result = { files, error: failed?.error ?? null, raw: seen[0]?.raw ?? {} };
+  await onEnd(task, result);
+  const snapshot = resultToText(result);
+  if (files.length === 0) return { state: 'failed', end: 'free', snapshot };
+  const billed = here.map(([, blob]) => billedSeconds(notes.seconds, secondsIn(blob.notes)));
+  const seconds = billed.reduce((sum, each) => sum + each, 0);
+  return {
+    state: 'completed',
+    end: 'complete',
+    snapshot,
+    usageOf: () => ({
+      usage: { second: BigInt(seconds), call: BigInt(files.length) },
+      flags: billed.some((each) => each < notes.seconds) ? ['usage_implausible'] : [],
+    }),
+  };
+}
+
+/** Of one video: what was asked for, or what the file plays where that is much less. */
+function billedSeconds(asked: number, plays: number | null): number {
+  return plays !== null && plays < asked * SHORT ? Math.max(1, Math.ceil(plays)) : asked;
+}

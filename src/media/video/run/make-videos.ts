@@ -1,0 +1,135 @@
+import { UpstreamFailure } from '#wire';
+import { type Call, type Conversation, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
+import { ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
+import { sizeIn, type VideoAsk } from '../request/video-ask.ts';
+import { planAt } from '../video-price.ts';
+import { keyOf, notesToText, toVideoId, type VideoNotes } from '../video-task.ts';
+import { createAsForm, createAsJson, createdJob, hasFiles, jobFields } from '../wires/openai-videos.ts';
+import type { Callbacks } from './callback.ts';
+import { askForJson } from './read-json.ts';
+
+export interface MakeVideosDeps {
+  readonly tasks: Pick<Tasks, 'begin'>;
+  readonly ttlMs: number;
+  readonly callbacks: Callbacks;
+}
+
+/** A task that a call has begun: the tail of the call. */
+export interface BegunVideo {
+  readonly id: string;
+  readonly key: TaskKey;
+  readonly owner: TaskOwner;
+  readonly notes: VideoNotes;
+  /** Signs what its callback is told; absent without one. */
+  readonly callbackSecret?: string;
+}
+
+/** Offers that refuse JSON, and take a form. */
+const FORMS_ONLY = new WeakSet<Offer>();
+/** Statuses by which an API may say that it wants a form: FastAPI says that the fields of the form are missing. */
+const WANTS_FORM: ReadonlySet<number> = new Set([400, 415, 422]);
+
+/**
+ * The native side of a call for videos: creates one job for each variant, and notes the task. The call ends `pending`:
+ * its lock is kept until the videos are here.
+ */
+export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, requestId: string): Conversation {
+  let call: Call | null = null;
+  return {
+    begin(prepared) {
+      call = prepared;
+    },
+    // oxlint-disable-next-line require-yield -- nothing is passed on: the answer is the end
+    async *converse(offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+      const jobs = await createJobs(ask, offer, send, requestId);
+      const begun = await begin(deps, ask, offer, call!, jobs);
+      return {
+        usage: null,
+        outcome: 'pending',
+        estimated: false,
+        finishReason: 'queued',
+        flags: [],
+        tail: begun,
+      };
+    },
+  };
+}
+
+/**
+ * One job after the other. Where a later one is refused, those before it are gone on with. A request that broke may
+ * have begun a job all the same, so that it is not repeated at another offer.
+ */
+async function createJobs(ask: VideoAsk, offer: Offer, send: Send, requestId: string): Promise<readonly string[]> {
+  const jobs: string[] = [];
+  while (jobs.length < ask.n) {
+    try {
+      const job = await createJob(ask, offer, send, requestId);
+      if (jobs.includes(job)) break;
+      jobs.push(job);
+    } catch (error) {
+      if (jobs.length > 0 && error instanceof UpstreamFailure) break;
+      throw error instanceof UpstreamFailure && error.status === null ? onceOnly(error) : error;
+    }
+  }
+  return jobs;
+}
+
+async function createJob(ask: VideoAsk, offer: Offer, send: Send, requestId: string): Promise<string> {
+  const fields = jobFields(ask, offer);
+  if (!hasFiles(fields) && !FORMS_ONLY.has(offer)) {
+    try {
+      return createdJob(await askForJson(send, createAsJson(fields, requestId)));
+    } catch (error) {
+      if (!(error instanceof UpstreamFailure) || !WANTS_FORM.has(error.status ?? 0)) throw error;
+      const job = await asForm().catch((second: unknown) => {
+        // It refuses the request itself, and says so best about the first form.
+        throw second instanceof UpstreamFailure && WANTS_FORM.has(second.status ?? 0) ? error : second;
+      });
+      FORMS_ONLY.add(offer);
+      return job;
+    }
+  }
+  return asForm();
+
+  async function asForm(): Promise<string> {
+    return createdJob(await askForJson(send, await createAsForm(fields, requestId)));
+  }
+}
+
+async function begin(
+  { tasks, ttlMs, callbacks }: MakeVideosDeps,
+  ask: VideoAsk,
+  offer: Offer,
+  { id: callId, caller, candidates, startedAt, service: model }: Call,
+  jobs: readonly string[],
+): Promise<BegunVideo> {
+  const plan = planAt(ask, offer);
+  const { width, height } = ask.size ?? sizeIn(plan.resolution, ask.aspectRatio);
+  const notes: VideoNotes = { ...plan, jobs, model, size: `${width}x${height}` };
+  const { price, estimate: most } = candidates.find(({ offer: { id } }) => id === offer.id)!;
+  const key = keyOf(offer.service, callId);
+  const owner = ownerOf(caller);
+  await tasks.begin(
+    {
+      ...key,
+      ...owner,
+      offerId: offer.id,
+      provider: offer.provider.id,
+      contextId: null,
+      state: 'queued',
+      notes: notesToText(notes),
+      askedAt: startedAt,
+      ttlMs,
+    },
+    { callId, price: price.id, most },
+  );
+  const begun: BegunVideo = {
+    id: toVideoId({ ...key, provider: offer.provider.id }),
+    key,
+    owner,
+    notes,
+  };
+  if (ask.callbackUrl === null) return begun;
+  await callbacks.note(key, owner, ask.callbackUrl);
+  return { ...begun, callbackSecret: callbacks.keyOf(owner.account) };
+}

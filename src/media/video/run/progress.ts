@@ -1,0 +1,66 @@
+import type { Task } from '#tasks';
+import type { SeenJob } from '../wires/openai-videos.ts';
+
+/** How far a task is. */
+export interface Progress {
+  /** 0 to 100. */
+  readonly percent: number;
+  readonly secondsLeft: number;
+  readonly raw: Readonly<Record<string, unknown>>;
+}
+
+/** News of tasks from looks, and how long earlier ones took. In memory: lost with the process. */
+export interface ProgressNotes {
+  seen(task: Task, jobs: readonly SeenJob[]): void;
+  ended(task: Task): void;
+  of(task: Task): Progress;
+}
+
+const TASKS_MAX = 10_000;
+const DURATIONS_MAX = 32;
+const OFFERS_MAX = 1_000;
+/** For an offer of which nothing is known. */
+const USUAL_MS = 60_000;
+/** A task that goes on is not at its end. */
+const GUESS_MAX = 95;
+const TOLD_MAX = 99;
+
+export function createProgressNotes(now: () => number): ProgressNotes {
+  const told = new Map<string, { readonly percent: number | null; readonly raw: Progress['raw'] }>();
+  const durations = new Map<string, number[]>();
+
+  /** Most of an offer's videos took at most so long. */
+  const usualMs = (offerId: string): number => {
+    const known = [...(durations.get(offerId) ?? [])].sort((a, b) => a - b);
+    return known.length === 0 ? USUAL_MS : known[Math.min(known.length - 1, Math.floor(known.length * 0.8))]!;
+  };
+
+  return {
+    seen({ taskId }, jobs) {
+      if (jobs.length === 0) return;
+      if (told.size >= TASKS_MAX) told.clear();
+      const percents = jobs.map(({ progress, state }) => (state === 'completed' ? 100 : progress));
+      const known = percents.filter((percent) => percent !== null);
+      const percent = known.length === 0 ? null : known.reduce((sum, each) => sum + each, 0) / jobs.length;
+      told.set(taskId, { percent, raw: jobs[0]!.raw });
+    },
+    ended({ taskId, offerId, createdAt }) {
+      told.delete(taskId);
+      if (durations.size >= OFFERS_MAX) durations.clear();
+      const known = durations.get(offerId) ?? [];
+      known.push(now() - createdAt);
+      durations.set(offerId, known.slice(-DURATIONS_MAX));
+    },
+    of({ taskId, offerId, createdAt }) {
+      const elapsed = now() - createdAt;
+      const usual = usualMs(offerId);
+      const { percent = null, raw = {} } = told.get(taskId) ?? {};
+      const guess = Math.min(GUESS_MAX, Math.floor((100 * elapsed) / usual));
+      return {
+        percent: percent === null ? guess : Math.min(TOLD_MAX, Math.round(percent)),
+        secondsLeft: Math.max(1, Math.ceil((usual - elapsed) / 1000)),
+        raw,
+      };
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import { GatewayError } from '#wire';
+import type { Price } from '#billing/amounts';
+import type { Offer } from '#gateway';
+import type { VideoAsk } from './request/video-ask.ts';
+
+/** The parts of a request that decide its price, as one offer makes it. */
+export interface VideoPlan {
+  /** Of each variant. */
+  readonly seconds: number;
+  readonly resolution: string;
+  readonly audio: boolean;
+}
+
+const WITH_AUDIO = '+audio';
+const USUAL_RESOLUTION = '720p';
+
+/**
+ * The work that an offer is asked for. It is settled before anything is locked, and the provider is told it. Throws
+ * GatewayError `unprocessable` for what the offer does not make.
+ */
+export function planAt(ask: VideoAsk, { service, provider, media }: Offer): VideoPlan {
+  const { durations, resolutions } = media!;
+  const seconds = ask.seconds ?? (durations.length > 0 ? Number.parseInt(durations[0]!, 10) : null);
+  if (seconds === null) throw unprocessable('duration', `${service} of ${provider.name} lists no lengths: send one`);
+  if (durations.length > 0 && !durations.includes(`${seconds}s`))
+    throw unprocessable(
+      'duration',
+      `duration ${seconds}s is not made by ${provider.name}; it makes ${durations.join(', ')}`,
+    );
+  const usual = resolutions.includes(USUAL_RESOLUTION) ? USUAL_RESOLUTION : resolutions[0]!;
+  const resolution = ask.resolution ?? usual;
+  if (!resolutions.includes(resolution)) {
+    const asked = ask.size === null ? '' : ` (size ${ask.size.width}x${ask.size.height})`;
+    throw unprocessable(
+      ask.size === null ? 'resolution' : 'size',
+      `resolution ${resolution}${asked} is not made by ${provider.name}; it makes ${resolutions.join(', ')}`,
+    );
+  }
+  return { seconds, resolution, audio: ask.audio };
+}
+
+/** The price of this request at an offer: of a second in its resolution, with or without sound, and of each video. */
+export function videoPrice(ask: VideoAsk, offer: Offer): Price {
+  const { resolution, audio } = planAt(ask, offer);
+  return offer.variants[audio ? resolution + WITH_AUDIO : resolution] ?? offer.price;
+}
+
+export const unprocessable = (param: string, message: string) => new GatewayError('unprocessable', message, { param });

@@ -1,0 +1,138 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { crc32 } from 'node:zlib';
+import { BlobUnreachable, type BlobWriter, type ByteRange, FileTooLarge } from './blob.ts';
+
+/** The files of one folder: `<folder>/ab/<id>`. Each is there whole, or not at all. */
+export interface BlobFiles {
+  /** Names the folder. Gateways that share a folder have the same. */
+  readonly holder: string;
+  create(id: string, bytesMax: number): Promise<OpenBlobFile>;
+  read(id: string, range: ByteRange): Promise<Readable>;
+  remove(id: string): Promise<void>;
+  removePart(path: string): Promise<void>;
+  /** Free bytes of the disk. */
+  free(): Promise<number>;
+  /** Ids of files, and paths of unfinished ones, that were last changed before this time; epoch milliseconds. */
+  olderThan(time: number): Promise<{ readonly ids: readonly string[]; readonly parts: readonly string[] }>;
+}
+
+export interface OpenBlobFile extends BlobWriter {
+  /** Makes it a file: on the disk with its name when this resolves. */
+  finish(): Promise<{ readonly sha256: string; readonly crc32: number }>;
+  /** Leaves nothing behind. */
+  drop(): Promise<void>;
+}
+
+const ID = /^[0-9a-f]{32}$/;
+const PART = '.part';
+/** Bytes that are read ahead for one client. */
+const READ_BYTES = 256 * 1024;
+
+export async function openBlobFiles(folder: string): Promise<BlobFiles> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const holder = await holderOf(folder);
+  const pathOf = (id: string) => {
+    if (!ID.test(id)) throw new RangeError('The id of a file has 32 hex digits');
+    return join(folder, id.slice(0, 2), id);
+  };
+  return {
+    holder,
+    create: async (id, bytesMax) => {
+      const path = pathOf(id);
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      return createFile(path, bytesMax);
+    },
+    async read(id, { start, end }) {
+      try {
+        const handle = await open(pathOf(id), 'r');
+        return handle.createReadStream({ start, end, highWaterMark: READ_BYTES });
+      } catch (cause) {
+        throw new BlobUnreachable(`the file ${id} cannot be read`, { cause });
+      }
+    },
+    remove: (id) => rm(pathOf(id), { force: true }),
+    removePart: (path) => rm(path, { force: true }),
+    async free() {
+      const { bavail, bsize } = await statfs(folder);
+      return bavail * bsize;
+    },
+    async olderThan(time) {
+      const ids: string[] = [];
+      const parts: string[] = [];
+      for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+        if (!entry.isFile()) continue;
+        const path = join(entry.parentPath, entry.name);
+        const isPart = entry.name.endsWith(PART);
+        if (!isPart && !ID.test(entry.name)) continue;
+        const changed = await stat(path).catch(() => null);
+        if (changed === null || changed.mtimeMs > time) continue;
+        if (isPart) parts.push(path);
+        else ids.push(entry.name);
+      }
+      return { ids, parts };
+    },
+  };
+}
+
+async function createFile(path: string, bytesMax: number): Promise<OpenBlobFile> {
+  const part = path + PART;
+  const handle = await open(part, 'wx', 0o600);
+  const hash = createHash('sha256');
+  let check = 0;
+  let bytes = 0;
+  const drop = async () => {
+    await handle.close().catch(() => {});
+    await rm(part, { force: true });
+  };
+  return {
+    get bytes() {
+      return bytes;
+    },
+    async write(chunk) {
+      bytes += chunk.byteLength;
+      if (bytes > bytesMax) throw new FileTooLarge(`it is larger than ${bytesMax} bytes`);
+      hash.update(chunk);
+      check = crc32(chunk, check);
+      await handle.appendFile(chunk);
+    },
+    async finish() {
+      await handle.sync();
+      await handle.close();
+      await rename(part, path);
+      await syncDirectory(dirname(path));
+      return { sha256: hash.digest('hex'), crc32: check };
+    },
+    drop,
+  };
+}
+
+/** A rename is on the disk when its folder is. */
+async function syncDirectory(path: string): Promise<void> {
+  if (process.platform === 'win32') return;
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** The first gateway that uses the folder names it. */
+async function holderOf(folder: string): Promise<string> {
+  const path = join(folder, 'holder');
+  try {
+    await writeFile(path, randomUUID(), { flag: 'wx', mode: 0o600, flush: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  }
+  // Another gateway may be about to write it.
+  for (let tries = 0; tries < 50; tries += 1) {
+    const name = await readFile(path, 'utf8');
+    if (name.length === randomUUID().length) return name;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`${path} does not hold the name of its folder: remove it if the folder has no files`);
+}

@@ -1,0 +1,81 @@
+import type { Readable } from 'node:stream';
+
+/** A file that outlives its call. */
+export interface Blob {
+  /** 32 hex digits, which name the file. */
+  readonly id: string;
+  /** Digest of what it is the content of, see sourceOf. */
+  readonly source: string;
+  readonly account: string;
+  /** `writing`: somebody writes it until `leaseUntil`, and prolongs that. */
+  readonly state: 'writing' | 'stored';
+  readonly bytes: number;
+  /** Media type. */
+  readonly type: string;
+  /** Hex digits. */
+  readonly sha256: string;
+  readonly crc32: number;
+  /** Of whoever wrote it; JSON text. */
+  readonly notes: string;
+  /** The store that has the file. */
+  readonly holder: string;
+  readonly leaseUntil: number;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
+
+export interface NewBlob {
+  readonly source: string;
+  readonly account: string;
+}
+
+/** Facts of a file that its writer knows once it is written. */
+interface BlobFacts {
+  readonly type: string;
+  readonly notes: string;
+}
+
+/** A file under way. */
+export interface BlobWriter {
+  /** Resolves when the bytes are with the system. Rejects with FileTooLarge, or with what the disk says. */
+  write(chunk: Uint8Array): Promise<void>;
+  readonly bytes: number;
+}
+
+/** Places of the first and the last byte. */
+export interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Files of all gateways of a database. Methods reject with the database's error when it cannot be reached. */
+export interface Blobs {
+  /**
+   * Rejects with GatewayError `service_unavailable` where there is no room for so many more files of the largest
+   * size: before anything is locked for them.
+   */
+  admit(account: string, files: number): Promise<void>;
+  /**
+   * Writes the file of a source, which `fill` does. null where it is stored already, or somebody else writes it.
+   * Rejects with what `fill` throws, and with what the disk says: nothing of the file is left then.
+   */
+  write(file: NewBlob, fill: (writer: BlobWriter, lost: AbortSignal) => Promise<BlobFacts>): Promise<Blob | null>;
+  /** The files of these sources that are there or are written, in the order of the sources. */
+  find(sources: readonly string[]): Promise<readonly Blob[]>;
+  /** Reads a file from wherever it is. Rejects with BlobUnreachable. */
+  read(blob: Blob, range: ByteRange): Promise<Readable>;
+  /** Nobody can read the file any more. It makes room at the next sweep. */
+  remove(blob: Blob): Promise<void>;
+  /** Removes what is past its time; resolves with how many. */
+  sweep(limit: number): Promise<number>;
+}
+
+/** A file that is stored cannot be read now. */
+export class BlobUnreachable extends Error {
+  override readonly name = 'BlobUnreachable';
+}
+
+/** A file is larger than `media.file_bytes_max`. */
+export class FileTooLarge extends Error {
+  override readonly name = 'FileTooLarge';
+}

@@ -1,0 +1,172 @@
+import { hash, randomBytes } from 'node:crypto';
+import { loadStatement, rowReader, type Database } from '#store';
+import { GatewayError } from '#wire';
+import { type Blob, BlobUnreachable, type Blobs, type NewBlob } from './blob.ts';
+import type { BlobFiles, OpenBlobFile } from './blob-files.ts';
+import type { FarBlobs } from './far-blobs.ts';
+
+interface BlobsOptions {
+  readonly database: Pick<Database, 'engine' | 'query'>;
+  readonly files: BlobFiles;
+  /** The files of other gateways; null for a gateway that stands alone. */
+  readonly far: FarBlobs | null;
+  readonly limits: BlobLimits;
+  readonly now: () => number;
+  /** How long a gateway that says nothing any more has the writing of a file. */
+  readonly leaseMs?: number;
+}
+
+interface BlobLimits {
+  readonly keepMs: number;
+  readonly bytesMax: number;
+  readonly accountBytesMax: number;
+  readonly fileBytesMax: number;
+  readonly freeBytesMin: number;
+}
+
+const LEASE_MS = 15_000;
+/** Leases of one write in a row. */
+const RENEWALS = 3;
+const HOUR_MS = 3_600_000;
+const NO_ROOM_RETRY_S = 60;
+const UNWRITTEN = new Error('somebody else writes the file by now');
+
+const CLAIM = loadStatement(import.meta.url, './sql/claim-blob.sql');
+const RENEW = loadStatement(import.meta.url, './sql/renew-blob.sql');
+const STORE = loadStatement(import.meta.url, './sql/store-blob.sql');
+const DROP = loadStatement(import.meta.url, './sql/drop-blob.sql');
+const FIND_ONE = loadStatement(import.meta.url, './sql/find-blob.sql');
+const FIND = {
+  sqlite: loadStatement(import.meta.url, './sql/find-blobs.sql'),
+  postgres: loadStatement(import.meta.url, './sql/pg-find-blobs.sql'),
+} as const;
+const COUNT = loadStatement(import.meta.url, './sql/count-blob-bytes.sql');
+const EXPIRE_NOW = loadStatement(import.meta.url, './sql/expire-blob.sql');
+const EXPIRE = loadStatement(import.meta.url, './sql/expired-blobs.sql');
+
+/** The source of a file, from what names it. */
+export const sourceOf = (...names: readonly (string | number)[]): string => hash('sha256', JSON.stringify(names));
+
+export function createBlobs({ database, files, far, limits, now, leaseMs = LEASE_MS }: BlobsOptions): Blobs {
+  const { keepMs, bytesMax, accountBytesMax, fileBytesMax, freeBytesMin } = limits;
+
+  /** Takes the writing of a file; null where that is not to be had. */
+  async function claim({ source, account }: NewBlob): Promise<string | null> {
+    const at = now();
+    const id = randomBytes(16).toString('hex');
+    const claimed = [id, source, account, files.holder, at + leaseMs, at, at + Math.max(keepMs, HOUR_MS)];
+    return (await database.query(CLAIM, claimed)).length > 0 ? id : null;
+  }
+
+  /** Prolongs the lease while a file is written. Aborts where it was lost. */
+  function holdLease(id: string, file: OpenBlobFile) {
+    const lost = new AbortController();
+    const renew = async () => {
+      try {
+        const kept = await database.query(RENEW, [id, now() + leaseMs, file.bytes]);
+        if (kept.length === 0) lost.abort(UNWRITTEN);
+      } catch {
+        // The lease may last until the database is back.
+      }
+    };
+    const timer = setInterval(() => void renew(), leaseMs / RENEWALS);
+    return { lost: lost.signal, end: () => clearInterval(timer) };
+  }
+
+  return {
+    async admit(account, count) {
+      const [[used], free] = await Promise.all([database.query(COUNT, [account]), files.free()]);
+      const wanted = count * fileBytesMax;
+      if (Number(used!['own']) + wanted > accountBytesMax)
+        throw noRoom('The files of this account take as much room as they may: older ones make room as they expire');
+      if (Number(used!['total']) + wanted > bytesMax || free - wanted < freeBytesMin)
+        throw noRoom('This gateway has no room for another file at the moment');
+    },
+
+    async write(file, fill) {
+      const id = await claim(file);
+      if (id === null) return null;
+      let opened: OpenBlobFile | null = null;
+      try {
+        opened = await files.create(id, fileBytesMax);
+        const lease = holdLease(id, opened);
+        try {
+          const { type, notes } = await fill(opened, lease.lost);
+          const { sha256, crc32 } = await opened.finish();
+          const at = now();
+          const [row] = await database.query(STORE, [id, opened.bytes, type, sha256, crc32, notes, at + keepMs]);
+          if (!row) throw UNWRITTEN;
+          return toBlob(row);
+        } finally {
+          lease.end();
+        }
+      } catch (error) {
+        await opened?.drop();
+        await files.remove(id);
+        await database.query(DROP, [id]).catch(() => {});
+        throw error;
+      }
+    },
+
+    async find(sources) {
+      const found = new Map(
+        (await database.query(FIND[database.engine], [JSON.stringify(sources), now()]))
+          .map(toBlob)
+          .map((blob) => [blob.source, blob]),
+      );
+      return sources.flatMap((source) => found.get(source) ?? []);
+    },
+
+    async read(blob, range) {
+      if (blob.holder === files.holder) return files.read(blob.id, range);
+      if (far === null) throw new BlobUnreachable('the file is at another gateway, which has no cluster.url');
+      return far.read(blob, range);
+    },
+
+    async remove({ id }) {
+      await database.query(EXPIRE_NOW, [id, now()]);
+    },
+
+    async sweep(limit) {
+      const at = now();
+      const gone = await database.query(EXPIRE, [at, files.holder, at - HOUR_MS, limit]);
+      for (const { id, holder } of gone) if (holder === files.holder) await files.remove(id as string);
+      return gone.length;
+    },
+  };
+}
+
+/**
+ * Removes files that no row names, an hour after they were changed last: those that were being written when a process
+ * died, or that expired while it was away.
+ */
+export async function removeOrphans({
+  database,
+  files,
+  now,
+}: Pick<BlobsOptions, 'database' | 'files' | 'now'>): Promise<number> {
+  const { ids, parts } = await files.olderThan(now() - HOUR_MS);
+  let removed = 0;
+  for (const part of parts) {
+    const id = part.slice(-'.part'.length - 32, -'.part'.length);
+    if ((await database.query(FIND_ONE, [id])).length > 0) continue;
+    await files.removePart(part);
+    removed += 1;
+  }
+  for (const id of ids) {
+    if ((await database.query(FIND_ONE, [id])).length > 0) continue;
+    await files.remove(id);
+    removed += 1;
+  }
+  return removed;
+}
+
+const noRoom = (message: string) => new GatewayError('service_unavailable', message, { retryAfterS: NO_ROOM_RETRY_S });
+
+const toBlob = rowReader<Blob>({
+  bytes: Number,
+  crc32: Number,
+  leaseUntil: Number,
+  createdAt: Number,
+  expiresAt: Number,
+});

@@ -1,0 +1,79 @@
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
+import type { Readable } from 'node:stream';
+import { loadStatement, type Database } from '#store';
+import { FILE_HEADER, type Peers } from '#network';
+import { type Blob, BlobUnreachable, type ByteRange } from './blob.ts';
+import type { BlobFiles } from './blob-files.ts';
+
+/** Files on the disks of other gateways. */
+export interface FarBlobs {
+  /** Rejects with BlobUnreachable. */
+  read(blob: Blob, range: ByteRange): Promise<Readable>;
+}
+
+const PUT_HOLDER = loadStatement(import.meta.url, './sql/put-blob-holder.sql');
+const FIND_HOLDER = loadStatement(import.meta.url, './sql/find-blob-holder.sql');
+
+/** Tells the other gateways where this one's files are asked for. */
+export const tellHolder = (database: Pick<Database, 'query'>, holder: string, url: string) =>
+  database.query(PUT_HOLDER, [holder, url]);
+
+export function createFarBlobs(database: Pick<Database, 'query'>, peers: Pick<Peers, 'session'>): FarBlobs {
+  return {
+    async read({ id, holder }, { start, end }) {
+      const [row] = await database.query(FIND_HOLDER, [holder]);
+      if (!row) throw new BlobUnreachable(`the gateway that has the file ${id} is not known`);
+      return ask(peers, { id: holder, url: row['url'] as string }, id, `${start}-${end}`);
+    },
+  };
+}
+
+/** A gateway that says nothing for so long is given up. */
+const HEAD_MS = 10_000;
+
+function ask(
+  peers: Pick<Peers, 'session'>,
+  node: Parameters<Peers['session']>[0],
+  id: string,
+  range: string,
+): Promise<Readable> {
+  const { promise, resolve, reject } = Promise.withResolvers<Readable>();
+  const failed = (cause?: unknown) =>
+    reject(new BlobUnreachable(`the gateway that has the file ${id} does not give it`, { cause }));
+  try {
+    const stream = peers.session(node).request({ ':path': '/', [FILE_HEADER]: `${id} ${range}` }, { endStream: true });
+    stream.setTimeout(HEAD_MS, () => stream.close(constants.NGHTTP2_CANCEL));
+    stream.once('error', failed);
+    stream.once('close', failed);
+    stream.once('response', (headers: IncomingHttpHeaders & { ':status'?: number }) => {
+      if (headers[':status'] === 200) resolve(stream);
+      else stream.close(constants.NGHTTP2_CANCEL);
+    });
+  } catch (error) {
+    failed(error);
+  }
+  return promise;
+}
+
+const ASKED = /^([0-9a-f]{32}) (\d{1,15})-(\d{1,15})$/;
+
+/** Gives a file to another gateway, which asks with FILE_HEADER. */
+export async function giveFile(
+  files: Pick<BlobFiles, 'read'>,
+  stream: ServerHttp2Stream,
+  asked: string,
+): Promise<void> {
+  stream.on('error', () => {});
+  const [, id, start, end] = ASKED.exec(asked) ?? [];
+  try {
+    if (id === undefined) throw new BlobUnreachable('the gateway asks for no file');
+    const file = await files.read(id, { start: Number(start), end: Number(end) });
+    if (stream.destroyed) return void file.destroy();
+    stream.respond({ ':status': 200 });
+    stream.once('close', () => file.destroy());
+    file.once('error', () => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
+    file.pipe(stream);
+  } catch {
+    if (!stream.destroyed) stream.respond({ ':status': 404 }, { endStream: true });
+  }
+}

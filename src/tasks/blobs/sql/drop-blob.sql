@@ -1,0 +1,1 @@
+DELETE FROM blobs WHERE id = $1 RETURNING id

@@ -1,0 +1,1 @@
+SELECT url FROM blob_holders WHERE id = $1

@@ -1,0 +1,132 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type Blobs, createBlobs, openBlobFiles, removeOrphans, sourceOf } from '#tasks';
+import { ENGINES, type OpenedEngine, openEngine } from '../support/engines.ts';
+
+// Files of large results: written whole or not at all, by one at a time, read in ranges, and gone when they expire.
+
+const HOUR_MS = 3_600_000;
+const LEASE_MS = 1_000;
+const LIMITS = {
+  keepMs: 24 * HOUR_MS,
+  bytesMax: 10_000,
+  accountBytesMax: 5_000,
+  fileBytesMax: 1_000,
+  freeBytesMin: 0,
+};
+
+describe.each(ENGINES)('%s', (name) => {
+  let engine: OpenedEngine;
+  beforeAll(async () => {
+    engine = await openEngine(name);
+  });
+  afterAll(() => engine.dispose());
+
+  let made = 0;
+  async function startStore() {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-blobs-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const files = await openBlobFiles(folder);
+    let at = Date.now();
+    const options = { database: engine.database, files, far: null, limits: LIMITS, now: () => at, leaseMs: LEASE_MS };
+    const blobs: Blobs = createBlobs(options);
+    const names = () =>
+      readdirSync(folder, { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && entry.name !== 'holder')
+        .map((entry) => entry.name);
+    return { folder, options, blobs, names, account: `account-${++made}`, pass: (ms: number) => (at += ms) };
+  }
+  const put = (blobs: Blobs, account: string, source: string, text: string) =>
+    blobs.write({ source, account }, async (file) => {
+      await file.write(Buffer.from(text));
+      return { type: 'text/plain', notes: '{}' };
+    });
+  const textOf = async (blobs: Blobs, source: string, start: number, end: number) => {
+    const [blob] = await blobs.find([source]);
+    let text = '';
+    for await (const chunk of await blobs.read(blob!, { start, end })) text += String(chunk);
+    return text;
+  };
+
+  test('a file is there once it is whole, under a name that nobody chose', async () => {
+    const { blobs, names, account } = await startStore();
+    const source = sourceOf(name, made, 'whole');
+    const stored = await put(blobs, account, source, 'a tollgate');
+    expect(stored).toMatchObject({ account, state: 'stored', bytes: 10, type: 'text/plain' });
+    expect(names()).toEqual([stored!.id]);
+    expect(await textOf(blobs, source, 2, 5)).toBe('toll');
+    expect(await put(blobs, account, source, 'another')).toBeNull();
+    expect(await textOf(blobs, source, 0, 9)).toBe('a tollgate');
+  });
+
+  test('a write that fails leaves nothing, and can be tried again', async () => {
+    const { blobs, names, account } = await startStore();
+    const source = sourceOf(name, made, 'fails');
+    await expect(
+      blobs.write({ source, account }, async (file) => {
+        await file.write(Buffer.from('half'));
+        throw new Error('it broke');
+      }),
+    ).rejects.toThrow('it broke');
+    await expect(put(blobs, account, source, 'x'.repeat(1_001))).rejects.toThrow('larger than 1000 bytes');
+    expect([names(), await blobs.find([source])]).toEqual([[], []]);
+    expect(await put(blobs, account, source, 'whole')).toMatchObject({ bytes: 5 });
+  });
+
+  test('one writes at a time; who is silent for too long loses the file, and removes his own', async () => {
+    const { blobs, names, account, pass } = await startStore();
+    const source = sourceOf(name, made, 'lease');
+    const [slow, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const first = blobs.write({ source, account }, async (file) => {
+      await file.write(Buffer.from('slow'));
+      begun.resolve();
+      await slow.promise;
+      return { type: 'text/plain', notes: '{}' };
+    });
+    await begun.promise;
+    expect(await put(blobs, account, source, 'early')).toBeNull();
+    pass(LEASE_MS + 1);
+    const second = await put(blobs, account, source, 'quick');
+    slow.resolve();
+    await expect(first).rejects.toThrow('somebody else writes the file');
+    expect(names()).toEqual([second!.id]);
+    expect(await textOf(blobs, source, 0, 4)).toBe('quick');
+  });
+
+  test('room is checked for an account and for all', async () => {
+    const { blobs, account } = await startStore();
+    await blobs.admit(account, 4);
+    await expect(blobs.admit(account, 6)).rejects.toMatchObject({ code: 'service_unavailable', retryAfterS: 60 });
+    await put(blobs, account, sourceOf(name, made, 'room'), 'x'.repeat(900));
+    await blobs.admit(account, 4);
+    await put(blobs, account, sourceOf(name, made, 'more room'), 'x'.repeat(900));
+    await expect(blobs.admit(account, 4)).rejects.toMatchObject({ code: 'service_unavailable' });
+  });
+
+  test('a file that expires is not found any more, and is swept', async () => {
+    const { blobs, names, account, pass } = await startStore();
+    const source = sourceOf(name, made, 'expires');
+    await put(blobs, account, source, 'for a day');
+    pass(LIMITS.keepMs - 1);
+    expect(await blobs.find([source])).toHaveLength(1);
+    pass(2);
+    expect(await blobs.find([source])).toEqual([]);
+    while ((await blobs.sweep(10)) > 0);
+    expect(names()).toEqual([]);
+  });
+
+  test('files without a row are removed after an hour, and no others', async () => {
+    const { blobs, folder, options, names, account } = await startStore();
+    const stored = await put(blobs, account, sourceOf(name, made, 'orphans'), 'kept');
+    mkdirSync(join(folder, 'aa'), { recursive: true });
+    const [old, young, part] = ['a'.repeat(32), `${'a'.repeat(31)}b`, `${'a'.repeat(31)}c.part`] as const;
+    for (const file of [old, young, part]) writeFileSync(join(folder, 'aa', file), 'x');
+    const long = new Date(Date.now() - 2 * HOUR_MS);
+    for (const file of [join('aa', old), join('aa', part), join(stored!.id.slice(0, 2), stored!.id)])
+      utimesSync(join(folder, file), long, long);
+    expect(await removeOrphans(options)).toBe(2);
+    expect(names().sort()).toEqual([young, stored!.id].sort());
+  });
+});

@@ -1,0 +1,94 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { newDataDirectory } from '../support/data-directory.ts';
+import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { type Queued, startVideoProvider, videoBlock, type VideoProvider } from './support/video-provider.ts';
+
+// Times and room: what ends a video, and what refuses one.
+
+const HOUR_MS = 3_600_000;
+
+interface World {
+  readonly provider: VideoProvider;
+  readonly spine: Spine;
+  readonly dataDir: string;
+  pass(ms: number): void;
+  queue(): Promise<Response>;
+  retrieve(id: string): Promise<Response>;
+}
+
+async function startWorld(media: string): Promise<World> {
+  const provider = await startVideoProvider();
+  onTestFinished(() => provider.close());
+  const dataDir = newDataDirectory();
+  let passed = 0;
+  const spine = await startSpine({
+    dataDir,
+    now: () => Date.now() + passed,
+    elapsed: () => performance.now(),
+    toml: `${UNHURRIED}[billing]\nsweep_ms = 50\n[media]\n${media}\n${videoBlock({ url: provider.url })}`,
+  });
+  onTestFinished(() => spine.stop());
+  return {
+    provider,
+    spine,
+    dataDir,
+    pass(ms) {
+      passed += ms;
+    },
+    queue: () => spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate' }),
+    retrieve: (id) => spine.post('/video/retrieve', { task_id: id, wait_for_final: true }),
+  };
+}
+
+const filesIn = (dataDir: string) =>
+  readdirSync(join(dataDir, 'blobs'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== 'holder')
+    .map(({ name }) => name);
+
+test('a video that takes too long is free, and its provider is told', async () => {
+  const { provider, spine, pass, queue, retrieve } = await startWorld('free_bytes_min = 0');
+  const before = await spine.balance();
+  provider.begin(() => ({ status: 'in_progress' }));
+  const { id } = (await (await queue()).json()) as Queued;
+  pass(3 * HOUR_MS);
+  const answer = (await (await retrieve(id)).json()) as { status: string };
+  expect(answer).toMatchObject({ status: 'failed', error: { code: 'time_limit' } });
+  expect(await spine.balance()).toEqual(before);
+  await expect.poll(() => provider.last().cancelled, { timeout: 10_000 }).toBe(true);
+  expect(await spine.faults()).toEqual([]);
+});
+
+test('files are kept for a day, and nothing of them after that', async () => {
+  const { spine, dataDir, pass, queue, retrieve } = await startWorld('free_bytes_min = 0');
+  const { id } = (await (await queue()).json()) as Queued;
+  expect((await retrieve(id)).status).toBe(200);
+  expect(filesIn(dataDir)).toEqual([expect.stringMatching(/^[0-9a-f]{32}$/) as string]);
+  pass(23 * HOUR_MS);
+  expect((await retrieve(id)).status).toBe(200);
+  pass(2 * HOUR_MS);
+  const late = await retrieve(id);
+  expect([late.status, ((await late.json()) as { error: { code: string } }).error.code]).toEqual([404, 'expired']);
+  await expect.poll(() => filesIn(dataDir), { timeout: 10_000 }).toEqual([]);
+  expect(await spine.faults()).toEqual([]);
+});
+
+test.each([
+  ['of the account', 'free_bytes_min = 0\nfile_bytes_max = 4096\naccount_bytes_max = 4500'],
+  ['of all files', 'free_bytes_min = 0\nfile_bytes_max = 4096\nbytes_max = 4500'],
+])('a video for which the room %s does not reach is refused before anything is locked', async (_what, media) => {
+  const { provider, spine, queue, retrieve } = await startWorld(media);
+  const { id } = (await (await queue()).json()) as Queued;
+  expect((await retrieve(id)).status).toBe(200);
+  const before = await spine.balance();
+  const made = provider.jobs.size;
+  const refused = await queue();
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '60']);
+  expect([await spine.balance(), provider.jobs.size]).toEqual([before, made]);
+});
+
+test('a disk that is nearly full refuses videos', async () => {
+  const { queue } = await startWorld(`free_bytes_min = ${2 ** 49}`);
+  expect((await queue()).status).toBe(503);
+});

@@ -1,0 +1,128 @@
+import OpenAI from 'openai';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { tinyMp4 } from './support/tiny-mp4.ts';
+import { type Queued, startVideoProvider, videoBlock, type VideoProvider } from './support/video-provider.ts';
+
+// Videos as OpenAI's own client uses them, and by JSON-RPC.
+
+let provider: VideoProvider;
+let spine: Spine;
+let client: OpenAI;
+beforeAll(async () => {
+  provider = await startVideoProvider();
+  spine = await startSpine({ toml: `${UNHURRIED}[media]\nfree_bytes_min = 0\n${videoBlock({ url: provider.url })}` });
+  client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
+});
+afterAll(async () => {
+  await spine.stop();
+  await provider.close();
+});
+beforeEach(() => provider.begin(() => ({})));
+afterEach(async () => expect(await spine.faults()).toEqual([]));
+
+const sent = () => provider.requests.findLast(({ method }) => method === 'POST')!.body;
+
+async function finished(id: string) {
+  await expect.poll(async () => (await client.videos.retrieve(id)).status, { timeout: 15_000 }).toBe('completed');
+  return client.videos.retrieve(id);
+}
+
+test('videos.create, retrieve and downloadContent', async () => {
+  const before = await spine.balance();
+  const video = await client.videos.create({
+    model: 'test/film',
+    prompt: 'A tollgate',
+    seconds: '4',
+    size: '1280x720',
+  });
+  expect(video).toMatchObject({
+    object: 'video',
+    status: 'queued',
+    progress: 0,
+    model: 'test/film',
+    seconds: '4',
+    size: '1280x720',
+    error: null,
+  });
+  const done = await finished(video.id);
+  expect(done).toMatchObject({ id: video.id, status: 'completed', progress: 100 });
+  expect(done.expires_at! - done.completed_at!).toBeGreaterThan(86_000);
+  const content = await client.videos.downloadContent(video.id);
+  expect(Buffer.from(await content.arrayBuffer())).toEqual(provider.last().file);
+  expect(before.available - (await spine.balance()).available).toBe(450_000n);
+  expect(sent()).toMatchObject({ seconds: '4', size: '1280x720', prompt: 'A tollgate' });
+});
+
+test('a file as input_reference reaches the provider as a file', async () => {
+  const png = Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+  );
+  const video = await client.videos.create({
+    model: 'test/film',
+    prompt: 'A tollgate',
+    input_reference: new File([png], 'a.png', { type: 'image/png' }),
+  });
+  expect(sent()).toMatchObject({ input_reference: `<image/png, ${png.length}>`, seconds: '4' });
+  await finished(video.id);
+});
+
+test('videos.list shows the own ones, page by page', async () => {
+  const other = await spine.tenant('lists-videos', '10');
+  const own = new OpenAI({ baseURL: spine.url, apiKey: other.key, maxRetries: 0 });
+  const made = new Set<string>();
+  for (let count = 0; count < 3; count += 1)
+    made.add((await own.videos.create({ model: 'test/film', prompt: `Tollgate ${count}` })).id);
+  const listed = new Set<string>();
+  for await (const { id } of own.videos.list({ limit: 2 })) listed.add(id);
+  expect(listed).toEqual(made);
+  for (const id of made)
+    await expect.poll(async () => (await own.videos.retrieve(id)).status, { timeout: 15_000 }).toBe('completed');
+});
+
+test('videos.delete cancels one that goes on, and takes the file of a finished one', async () => {
+  const before = await spine.balance();
+  provider.begin(() => ({ status: 'in_progress' }));
+  const running = await client.videos.create({ model: 'test/film', prompt: 'A tollgate' });
+  expect(await client.videos.delete(running.id)).toEqual({ id: running.id, object: 'video.deleted', deleted: true });
+  expect(await spine.balance()).toEqual(before);
+  provider.begin(() => ({}));
+  const { id } = await client.videos.create({ model: 'test/film', prompt: 'A tollgate' });
+  await finished(id);
+  await client.videos.delete(id);
+  await expect(client.videos.downloadContent(id)).rejects.toMatchObject({ status: 404, type: 'expired' });
+});
+
+test('a failed video says why, and its content is not found', async () => {
+  provider.begin(() => ({ status: 'failed', error: { code: 'moderation', message: 'No' } }));
+  const { id } = await client.videos.create({ model: 'test/film', prompt: 'A tollgate' });
+  await expect.poll(async () => (await client.videos.retrieve(id)).status, { timeout: 15_000 }).toBe('failed');
+  expect((await client.videos.retrieve(id)).error).toEqual({ code: 'moderation', message: 'No' });
+  await expect(client.videos.downloadContent(id)).rejects.toMatchObject({ status: 404 });
+});
+
+test('an unknown model is 404 in the shape of this API', async () => {
+  await expect(client.videos.create({ model: 'test/none', prompt: 'A' })).rejects.toMatchObject({
+    status: 404,
+    type: 'invalid_model',
+  });
+});
+
+test('by JSON-RPC the answers are JSON, with the addresses of the files', async () => {
+  let made = 0;
+  provider.begin((seconds) => ({ file: tinyMp4(seconds, 500, ++made) }));
+  const call = async (method: string, params: object) => {
+    const response = await spine.post('/rpc', { jsonrpc: '2.0', id: 1, method, params });
+    return (await response.json()) as { result: Record<string, unknown> };
+  };
+  const queued = (await call('video/queue', { model: 'test/film', prompt: 'A', n: 2 })).result as unknown as Queued;
+  const { result } = await call('video/retrieve', { task_id: queued.id, wait_for_final: true });
+  expect(result).toMatchObject({ id: queued.id, status: 'completed' });
+  const files = result['files'] as readonly { url: string; bytes: number }[];
+  for (const [index, { url, bytes }] of files.entries()) {
+    const response = await fetch(spine.origin + url, { headers: { authorization: `Bearer ${spine.key}` } });
+    expect(Buffer.from(await response.arrayBuffer())).toEqual(tinyMp4(4, 500, index + 1));
+    expect(bytes).toBe(tinyMp4(4, 500).length);
+  }
+});

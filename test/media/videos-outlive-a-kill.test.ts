@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { expect, inject, onTestFinished, test } from 'vitest';
+import { startProcessCluster } from '../support/cluster.ts';
+import type { Gateway } from '../support/gateway.ts';
+import { tinyMp4 } from './support/tiny-mp4.ts';
+import { type Queued, startVideoProvider, videoBlock } from './support/video-provider.ts';
+
+// Two gateways on one PostgreSQL. Each step of a video's life sees one of them killed; the other goes on.
+
+const TOML = `
+[limits]
+requests_per_minute = 1000000
+burst = 1000000
+[tasks]
+look_ms_max = 1000
+[media]
+free_bytes_min = 0
+`;
+
+const CHARGED = "SELECT count(*) AS n, COALESCE(sum(charged), 0) AS charged FROM journal WHERE kind = 'settle'";
+const HELD = "SELECT count(*) AS n FROM locks WHERE state = 'held'";
+
+test(
+  'a gateway is killed before, while and after a file is fetched: one charge, one file',
+  { timeout: 180_000 },
+  async () => {
+    const provider = await startVideoProvider();
+    onTestFinished(() => provider.close());
+    const cluster = await startProcessCluster({
+      postgresUrl: inject('postgresUrl'),
+      size: 2,
+      toml: TOML + videoBlock({ url: provider.url }),
+    });
+    onTestFinished(() => cluster.stop());
+    const gateways = cluster.gateways as [Gateway, Gateway];
+    const owner = await gateways[0].openAccount('films', 100);
+    const database = new Client({ connectionString: cluster.databaseUrl });
+    await database.connect();
+    onTestFinished(() => database.end());
+
+    const post = ({ baseUrl }: Gateway, path: string, body: object) =>
+      fetch(`${baseUrl}/api/v1${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${owner.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    const queue = async (at: Gateway) => {
+      const response = await post(at, '/video/queue', { model: 'test/film', prompt: 'A tollgate' });
+      expect(response.status).toBe(200);
+      return ((await response.json()) as Queued).id;
+    };
+    const retrieve = (at: Gateway, id: string, waits = true) =>
+      post(at, '/video/retrieve', { task_id: id, wait_for_final: waits });
+    const fileAt = async (at: Gateway, id: string) => {
+      const response = await retrieve(at, id);
+      return response.headers.get('content-type') === 'video/mp4'
+        ? Buffer.from(await response.arrayBuffer())
+        : await response.text();
+    };
+    const eventually = async (at: Gateway, id: string, file: Buffer) => {
+      await expect.poll(() => fileAt(at, id), { timeout: 60_000, interval: 200 }).toEqual(file);
+    };
+    const charges = async () => {
+      const { rows } = await database.query<{ n: string; charged: string }>(CHARGED);
+      return [Number(rows[0]!.n), Number(rows[0]!.charged)];
+    };
+    const holder = ({ dataDir }: Gateway) => readFileSync(join(dataDir, 'blobs', 'holder'), 'utf8');
+    const [first, second] = gateways;
+
+    // After the queue, before anything is fetched.
+    provider.begin(() => ({ status: 'in_progress' }));
+    const one = await queue(first);
+    await first.kill9();
+    const [jobOne] = [provider.last()];
+    jobOne.status = 'completed';
+    await eventually(second, one, jobOne.file);
+    expect(await charges()).toEqual([1, 450_000]);
+    await first.restart();
+    expect(await fileAt(first, one)).toEqual(jobOne.file);
+
+    // While the file is fetched: it stalls in the middle.
+    const file = tinyMp4(4, 100_000, 9);
+    let asked = 0;
+    provider.begin(() => ({
+      file,
+      serve: (_request, response) => {
+        asked += 1;
+        response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': file.length });
+        response.write(file.subarray(0, 50_000));
+      },
+    }));
+    const two = await queue(first);
+    const jobTwo = provider.last();
+    await retrieve(first, two, false);
+    await expect.poll(() => asked, { timeout: 20_000 }).toBe(1);
+    const writing = await database.query<{ holder: string }>("SELECT holder FROM blobs WHERE state = 'writing'");
+    const [writer, other] = writing.rows[0]!.holder === holder(first) ? [first, second] : [second, first];
+    await writer.kill9();
+    jobTwo.serve = null;
+    await eventually(other, two, file);
+    expect(await charges()).toEqual([2, 900_000]);
+
+    // After it was stored: the other gateway asks for it, and waits for its return while it is gone.
+    await writer.restart();
+    expect(await fileAt(writer, two)).toEqual(file);
+    await other.kill9();
+    const gone = await retrieve(writer, two, false);
+    expect([gone.status, gone.headers.get('retry-after')]).toEqual([503, '5']);
+    await other.restart();
+    await eventually(writer, two, file);
+
+    expect(await charges()).toEqual([2, 900_000]);
+    expect((await database.query<{ n: string }>(HELD)).rows[0]!.n).toBe('0');
+    const { rows } = await database.query<{ n: string }>('SELECT count(*) AS n FROM blobs');
+    expect(rows[0]!.n).toBe('2');
+    expect(await first.admin('GET', '/audit')).toMatchObject({ data: { ok: true } });
+  },
+);
