@@ -12,9 +12,20 @@ export function openBilling(
   const { networks, graceMs, now } = routed;
   const isKept = ({ price }: Candidate) => prices.has(price.id);
   // A quote that could not be freed is looked up by its call when it is used again.
-  const free = ({ id, quote }: Call) => {
-    if (quote !== undefined)
-      quotes.free(quote, id).catch((error: unknown) => logger.debug({ err: error }, 'a quote could not be freed'));
+  const free = async ({ id, quote }: Call): Promise<void> => {
+    if (quote === undefined) return;
+    await quotes.free(quote, id).catch((error: unknown) => logger.debug({ err: error }, 'a quote could not be freed'));
+  };
+  /** Frees the quote of a call without a lock before its caller hears of it, who may send it again at once. */
+  const freed = async <R>(call: Call, locking: R | Promise<R>): Promise<R> => {
+    try {
+      const result = await locking;
+      if (result instanceof Error) await free(call);
+      return result;
+    } catch (error) {
+      await free(call);
+      throw error;
+    }
   };
   return createBill<Call>({
     ledger,
@@ -22,7 +33,10 @@ export function openBilling(
     feeBps: config.billing.feeBps,
     drainMs: config.billing.drainMs,
     drainBytes: config.billing.drainBytes,
-    ...lockPayments.ofCalls,
+    refuse(call, refusal) {
+      const refused = lockPayments.ofCalls.refuse(call, refusal);
+      return call.quote === undefined ? refused : freed<Call | Error>(call, refused);
+    },
     // Before anything is paid: what cannot be locked is not paid for. A price is kept with the first call at it, as
     // most prices are never called at.
     prepay(call) {
@@ -38,7 +52,7 @@ export function openBilling(
       call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now(), networks)) : null,
     onStarted: observer.started,
     onRefused: (call, error) => {
-      free(call);
+      void free(call);
       observer.failed(call, error);
       for (const { offer } of call.candidates) health.notProbed(offer, call.caller.account);
     },
@@ -50,7 +64,7 @@ export function openBilling(
         state === 'released' ||
         (state === 'settled' && settlement.charged === 0n && resolution.end?.outcome === 'free')
       )
-        free(call);
+        void free(call);
       const used = resolution.end?.usage;
       // What strangers of one network use is paid for by each of them.
       if (used && !call.caller.paying)

@@ -3,6 +3,7 @@ import { cost, formatUsd, isPriced, type MicroUsd, type Price, type Usage } from
 import type { Call, Caller, Candidate, Offer } from './call.ts';
 import type { CallRequest, ChargeCap } from './call-request.ts';
 import type { Catalog, Resolved } from './catalog/catalog.ts';
+import { nearestHint } from './catalog/nearest-names.ts';
 import { resolveAny } from './catalog/resolve-any.ts';
 import { newCallId } from './new-call-id.ts';
 import { atQuote, refuseDearer } from './quotes/quoted-request.ts';
@@ -84,10 +85,26 @@ function resolve(options: PrepareOptions, request: CallRequest): readonly Resolv
     targets = lookUp(options, request);
   } catch (error) {
     const known = options.catchUp?.() ?? null;
-    if (known === null) throw error;
-    return known.then(() => present(options, request, lookUp(options, request)));
+    if (known === null) throw withNearest(options, request, error);
+    return known.then(() => {
+      try {
+        targets = lookUp(options, request);
+      } catch (still) {
+        throw withNearest(options, request, still);
+      }
+      return present(options, request, targets);
+    });
   }
   return present(options, request, targets);
+}
+
+/** The error of an unknown name, with the names of the primitive that look like it. */
+function withNearest({ catalog }: PrepareOptions, { primitive, targets }: CallRequest, error: unknown): unknown {
+  if (!(error instanceof GatewayError) || error.code !== 'invalid_model') return error;
+  const names = new Set(catalog.offers(primitive).map(({ service }) => service));
+  const hint = nearestHint(targets[0]!, names);
+  const { message, param } = error;
+  return hint === '' ? error : new GatewayError('invalid_model', `${message}. ${hint}`, { param });
 }
 
 const lookUp = ({ catalog }: PrepareOptions, request: CallRequest): readonly Resolved[] =>

@@ -62,7 +62,7 @@ export function addImageQuotes(
         bodyLimit: door.edits ? limits.mediaBodyBytesMax : limits.bodyBytesMax,
         schema: {
           ...door.described,
-          tags: ['Images'],
+          tags: ['Account'],
           consumes: ['application/json'],
           body: door.schema,
           response: { 200: quoteSchema },

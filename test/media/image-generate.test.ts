@@ -222,7 +222,7 @@ test('an unknown model, a wrong key and a wrong body have the errors of the door
   expect(await refusal(ask({ model: 'test/none' }))).toMatchObject({
     status: 404,
     code: 'invalid_model',
-    message: 'Model not found: test/none',
+    message: 'Model not found: test/none. The nearest: test/free, test/listed, test/paint',
   });
   expect(await refusal(ask(), { authorization: 'Bearer svc-sk-v2-x' })).toMatchObject({
     status: 401,

@@ -180,6 +180,7 @@ describe.each(ENGINES)('on %s', (engine) => {
     provider.answer(paintAsAsked);
     const headers = { 'idempotency-key': `quoted-${engine}` };
     const first = await generate(ask({ quote_id: id }), headers);
+    await first.text();
     const second = await generate(ask({ quote_id: id }), headers);
     expect([first.status, second.status, second.headers.get('idempotent-replayed')]).toEqual([200, 200, 'true']);
   });

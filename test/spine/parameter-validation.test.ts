@@ -220,7 +220,8 @@ describe('unknown models: 404 that names them', () => {
     expect(response.status).toBe(404);
     const { error } = (await response.json()) as { error: { message: string } };
     expect(error).toMatchObject({ type: 'invalid_model', code: 404, param: 'model' });
-    expect(error.message).toBe(`Model not found: ${model.slice(0, 128)}`);
+    const [message] = error.message.split('. The nearest: ');
+    expect(message).toBe(`Model not found: ${model.slice(0, 128)}`);
   });
 });
 

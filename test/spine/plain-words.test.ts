@@ -127,6 +127,19 @@ test.each([
   expect(await (await spine.post(path, body)).json()).toMatchObject({ error: { message, code: 400 } });
 });
 
+test('of a model that is misspelt', async () => {
+  const response = await spine.post('/chat/completions', {
+    model: 'test/modle',
+    messages: [{ role: 'user', content: 'x' }],
+  });
+  expect([response.status, await response.json()]).toMatchObject([
+    404,
+    {
+      error: { type: 'invalid_model', message: 'Model not found: test/modle. The nearest: test/model', param: 'model' },
+    },
+  ]);
+});
+
 test('of an address', async () => {
   const say = async (path: string) => {
     const response = await fetch(spine.origin + path, { headers: { authorization: `Bearer ${spine.key}` } });

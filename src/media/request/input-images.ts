@@ -34,7 +34,7 @@ export interface EditInputs {
 
 export const INPUT_IMAGES_MAX = 16;
 const INPUT_BYTES_MAX = 20 * 1024 * 1024;
-/** Of all images of a request that are fetched: as much as a body may bring. */
+/** Of all images of a request that are fetched. Those that it brings are bounded with its body. */
 const FETCHED_BYTES_MAX = 32 * 1024 * 1024;
 /** A file of a few bytes can say that it has more pixels than a provider has memory for. */
 const PIXELS_MAX = 50_000_000;
@@ -95,15 +95,17 @@ export function editInputs(
       return first === undefined ? null : `${first.width}:${first.height}`;
     },
     async load() {
-      const all: InputImage[] = [];
       let left = FETCHED_BYTES_MAX;
-      const fetchWithin: FetchInput = async (url) => {
-        const bytes = await fetchInput(url, Math.max(1, Math.min(INPUT_BYTES_MAX, left)));
+      const fetchWithin: FetchInput = async (url, bytesMax) => {
+        const bytes = await fetchInput(url, Math.max(1, Math.min(bytesMax, left)));
         left -= bytes.byteLength;
         return bytes;
       };
-      // oxlint-disable-next-line no-await-in-loop -- what one brings is not left for the next
-      for (const source of [...sources, maskSource]) if (source !== null) all.push(await read(source, fetchWithin));
+      const all: InputImage[] = [];
+      for (const source of [...sources, ...(maskSource === null ? [] : [maskSource])]) {
+        // oxlint-disable-next-line no-await-in-loop -- one after the other, for a bound of all together
+        all.push(await read(source, fetchWithin));
+      }
       loaded = { images: all.slice(0, sources.length), mask: all[sources.length] ?? null };
     },
     get images() {

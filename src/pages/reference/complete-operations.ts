@@ -9,7 +9,7 @@ export interface CompletionOptions {
 const CREDENTIALS = [{ bearer: [] }, { apiKey: [] }, { wallet: [] }];
 /** Chapters with errors of another wire than HTTP's: their operations describe these themselves. */
 const OTHER_WIRES: ReadonlySet<string | undefined> = new Set(['MCP', 'Agents', 'JSON-RPC']);
-const BILLED: ReadonlySet<string | undefined> = new Set(['Chat', ...OTHER_WIRES]);
+const BILLED: ReadonlySet<string | undefined> = new Set(['Chat', 'Images', ...OTHER_WIRES]);
 
 const header = (name: string, description: string): Parameter => ({
   name,
@@ -26,6 +26,7 @@ const REQUEST_ID = header(
 const BILLED_HEADERS = [
   header('Idempotency-Key', 'Makes a repetition of the call answer the same without a second charge.'),
   header('x-max-cost', 'USD that the call, and all calls made for it, may cost at most.'),
+  header('x-quote-id', 'A quote of this call: it costs what the quote says.'),
   header('x-receipt', '`1` asks for a signed receipt.'),
   header('x-session-id', 'Calls of one session prefer the provider that served the last one.'),
   header('PAYMENT-SIGNATURE', 'An x402 payment (version 2) for the call, in answer to a 402.'),
@@ -56,7 +57,7 @@ const MEANINGS: Readonly<Record<number, string>> = {
   402: 'The money does not reach. Where chains are configured the terms of a payment are in the body and in `PAYMENT-REQUIRED`.',
   403: 'The credential may not do this.',
   404: 'There is no such thing.',
-  409: 'The idempotency key or reference was used for another request.',
+  409: 'The idempotency key or reference was used for another request, or the quote cannot be used.',
   413: 'The body is too large.',
   422: 'The request is valid and cannot be served.',
   424: 'The account was never funded.',
