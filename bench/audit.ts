@@ -1,6 +1,6 @@
 /*
- * Time and memory of an audit of the embedded books: `node bench/audit.ts [pairs]`. A pair is a lock and its settlement.
- * The audit runs in a process of its own.
+ * Time and memory of an audit of the embedded books: `node bench/audit.ts [pairs]`. A pair is a lock and its
+ * settlement. The audit runs in a process of its own.
  */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
