@@ -15,6 +15,9 @@ const INSERT_BATCH = load('insert-batch');
 
 const BATCH_ROWS = 1_000;
 
+/** A movement as the database gives it. */
+type Told = Omit<JournalRow, 'at'> & { readonly at: bigint };
+
 /** A lock that ended under its parent. `given`: 1 the parent got the rest, -1 it had ended before, 0 both at once. */
 interface Returned {
   readonly id: string;
@@ -56,12 +59,12 @@ export function run(prepare: Prepare): null {
   const tell = (row: JournalRow) => {
     if (rows.push(row) === BATCH_ROWS) flush();
   };
-  for (const row of prepare(MOVEMENTS).iterate() as IterableIterator<JournalRow>) tell({ ...row, at: Number(row.at) });
+  for (const row of prepare(MOVEMENTS).iterate() as IterableIterator<Told>) tell({ ...row, at: Number(row.at) });
   for (const { id, account, parent, rest, at } of returnsOf(prepare))
     tell({
       kind: 'return',
       id,
-      account: account as JournalRow['account'],
+      account,
       counterparty: parent,
       amount: rest,
       charged: 0n,

@@ -7,8 +7,8 @@ export type OpenDatabase = SqliteDatabase | PostgresDatabase;
 /**
  * Opens the database, with its schema brought up to date: PostgreSQL when `url` is given (`postgres://…`), else the
  * embedded one in `dataDir`. Throws DatabaseError whose message says what to do: the directory is in use
- * (`in_use`), cannot be used (`unusable`), the log of its ledger is gone (`log_gone`; `withoutLog` begins a new one), the
- * server is unreachable.
+ * (`in_use`), cannot be used (`unusable`), the log of its ledger is gone (`log_gone`), the server is unreachable.
+ * `withoutLog` begins a new log where the log is gone.
  */
 export async function openDatabase(options: {
   readonly url?: string | null | undefined;

@@ -198,13 +198,19 @@ async function startFollowing(log: string, writer: WriterSetup, database: Databa
     }
   };
   let isCompressing = false;
+  let isAskedAgain = false;
   const compress = () => {
+    isAskedAgain = isCompressing;
     if (isCompressing) return;
     isCompressing = true;
     // In the pool of threads. What fails is tried again at the next turn; until then the segment is plain.
     void compressClosed(log, progress.followed)
       .catch(() => {})
-      .finally(() => (isCompressing = false));
+      .finally(() => {
+        isCompressing = false;
+        // A segment may have been closed meanwhile, and nothing more be written for long.
+        if (isAskedAgain) compress();
+      });
   };
   const turn = () => {
     timer = undefined;

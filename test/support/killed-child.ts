@@ -28,6 +28,8 @@ export async function runKilled(options: {
   readonly log: string;
   /** Told of the process, to end it otherwise. */
   readonly onStart?: (child: ChildProcess) => void;
+  /** Bytes of the file that count; default is all of them. */
+  readonly bytes?: () => number;
 }): Promise<{ readonly told: ReadonlyMap<string, Told>; readonly count: number; readonly signal: string | null }> {
   const { child: program = CRASH_CHILD, dataDir, round, acknowledgements, log } = options;
   const file = openSync(log, 'w');
@@ -37,7 +39,8 @@ export async function runKilled(options: {
   options.onStart?.(child);
   const [, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   closeSync(file);
-  const lines = readFileSync(log, 'utf8').split('\n').slice(0, -1);
+  const said = readFileSync(log).subarray(0, options.bytes?.() ?? Number.POSITIVE_INFINITY);
+  const lines = said.toString('utf8').split('\n').slice(0, -1);
   const told = new Map(
     lines.map((line) => {
       const [state, id, charged] = line.split(' ') as [string, string, string];
