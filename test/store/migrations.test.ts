@@ -13,9 +13,10 @@ afterEach(async () => {
   for (const dispose of disposals.splice(0).toReversed()) await dispose();
 });
 
-test('migrations are numbered without gaps', () => {
+test('migrations are numbered in their order, each number once', () => {
   expect(names[0]).toBe('0001_ledger');
-  expect(names.map((name) => Number(name.slice(0, 4)))).toEqual(names.map((_, index) => index + 1));
+  const numbers = names.map((name) => Number(name.slice(0, 4)));
+  expect([...new Set(numbers)].sort((one, other) => one - other)).toEqual(numbers);
 });
 
 test('gateways that start at once migrate one after the other, each migration once', async () => {
