@@ -79,7 +79,7 @@ describe('tollgate start, in one directory again and again', () => {
     });
     expect(answers[3]).toMatch(/2d6: \d \+ \d = \d+".*demo\/sage: /);
     expect(output).toMatch(
-      / Models +demo\/sage .*\n +Images +demo\/easel\n +Tools +demo\/toolbox .*\n +Agents +demo\/croupier /,
+      / Models +demo\/sage .*\n +Images +demo\/easel\n +Videos +demo\/projector\n +Tools +demo\/toolbox .*\n +Agents +demo\/croupier /,
     );
   });
 

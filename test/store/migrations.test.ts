@@ -13,13 +13,9 @@ afterEach(async () => {
   for (const dispose of disposals.splice(0).toReversed()) await dispose();
 });
 
-test('migrations are numbered, each number once', () => {
+test('migrations are numbered without gaps', () => {
   expect(names[0]).toBe('0001_ledger');
-  for (const name of names) expect(name).toMatch(/^\d{4}_[a-z-]+$/);
-  // They are applied by name, so that numbers that were never used do no harm.
-  const numbers = names.map((name) => Number(name.slice(0, 4)));
-  expect(new Set(numbers).size).toBe(numbers.length);
-  expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+  expect(names.map((name) => Number(name.slice(0, 4)))).toEqual(names.map((_, index) => index + 1));
 });
 
 test('gateways that start at once migrate one after the other, each migration once', async () => {

@@ -1,16 +1,18 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
-import { BlobUnreachable, type BlobWriter, type ByteRange, FileTooLarge } from './blob.ts';
+import { type BlobReader, BlobUnreachable, type BlobWriter, type ByteRange, FileTooLarge } from './blob.ts';
 
 /** The files of one folder: `<folder>/ab/<id>`. Each is there whole, or not at all. */
 export interface BlobFiles {
   /** Names the folder. Gateways that share a folder have the same. */
   readonly holder: string;
   create(id: string, bytesMax: number): Promise<OpenBlobFile>;
-  read(id: string, range: ByteRange): Promise<Readable>;
+  read(id: string, range: ByteRange): Promise<BlobReader>;
+  /** The same as a stream. */
+  stream(id: string, range: ByteRange): Promise<Readable>;
   remove(id: string): Promise<void>;
   removePart(path: string): Promise<void>;
   /** Free bytes of the disk. */
@@ -45,14 +47,9 @@ export async function openBlobFiles(folder: string): Promise<BlobFiles> {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 });
       return createFile(path, bytesMax);
     },
-    async read(id, { start, end }) {
-      try {
-        const handle = await open(pathOf(id), 'r');
-        return handle.createReadStream({ start, end, highWaterMark: READ_BYTES });
-      } catch (cause) {
-        throw new BlobUnreachable(`the file ${id} cannot be read`, { cause });
-      }
-    },
+    read: async (id, range) => readChunks(await openToRead(pathOf(id)), range),
+    stream: async (id, { start, end }) =>
+      (await openToRead(pathOf(id))).createReadStream({ start, end, highWaterMark: READ_BYTES }),
     remove: (id) => rm(pathOf(id), { force: true }),
     removePart: (path) => rm(path, { force: true }),
     async free() {
@@ -73,6 +70,50 @@ export async function openBlobFiles(folder: string): Promise<BlobFiles> {
         else ids.push(entry.name);
       }
       return { ids, parts };
+    },
+  };
+}
+
+async function openToRead(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'r');
+  } catch (cause) {
+    throw new BlobUnreachable('the file cannot be read', { cause });
+  }
+}
+
+/**
+ * Reads ahead by one chunk, into two buffers by turns: a stream would take new memory for each chunk, and wait for the
+ * disk between them.
+ */
+function readChunks(handle: FileHandle, { start, end }: ByteRange): BlobReader {
+  const close = () => void handle.close().catch(() => {});
+  async function* chunks(): AsyncGenerator<Uint8Array, void, undefined> {
+    const buffers = [Buffer.allocUnsafeSlow(READ_BYTES), Buffer.allocUnsafeSlow(READ_BYTES)] as const;
+    let at = start;
+    const next = (turn: number) => handle.read(buffers[turn & 1]!, 0, Math.min(READ_BYTES, end + 1 - at), at);
+    let reading = at <= end ? next(0) : null;
+    try {
+      for (let turn = 0; reading !== null; turn += 1) {
+        const { bytesRead, buffer } = await reading;
+        if (bytesRead === 0) return;
+        at += bytesRead;
+        reading = at <= end ? next(turn + 1) : null;
+        yield buffer.subarray(0, bytesRead);
+      }
+    } finally {
+      await reading?.catch(() => {});
+      close();
+    }
+  }
+  let begun = false;
+  return {
+    [Symbol.asyncIterator]() {
+      begun = true;
+      return chunks();
+    },
+    destroy() {
+      if (!begun) close();
     },
   };
 }

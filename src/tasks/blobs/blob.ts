@@ -1,5 +1,3 @@
-import type { Readable } from 'node:stream';
-
 /** A file that outlives its call. */
 export interface Blob {
   /** 32 hex digits, which name the file. */
@@ -42,6 +40,11 @@ export interface BlobWriter {
   readonly bytes: number;
 }
 
+/** A range of a file. A chunk is good until the next one is asked for: its memory is used again. */
+export interface BlobReader extends AsyncIterable<Uint8Array> {
+  destroy(): void;
+}
+
 /** Places of the first and the last byte. */
 export interface ByteRange {
   readonly start: number;
@@ -63,7 +66,7 @@ export interface Blobs {
   /** The files of these sources that are there or are written, in the order of the sources. */
   find(sources: readonly string[]): Promise<readonly Blob[]>;
   /** Reads a file from wherever it is. Rejects with BlobUnreachable. */
-  read(blob: Blob, range: ByteRange): Promise<Readable>;
+  read(blob: Blob, range: ByteRange): Promise<BlobReader>;
   /** Nobody can read the file any more. It makes room at the next sweep. */
   remove(blob: Blob): Promise<void>;
   /** Removes what is past its time; resolves with how many. */

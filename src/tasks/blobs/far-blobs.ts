@@ -59,7 +59,7 @@ const ASKED = /^([0-9a-f]{32}) (\d{1,15})-(\d{1,15})$/;
 
 /** Gives a file to another gateway, which asks with FILE_HEADER. */
 export async function giveFile(
-  files: Pick<BlobFiles, 'read'>,
+  files: Pick<BlobFiles, 'stream'>,
   stream: ServerHttp2Stream,
   asked: string,
 ): Promise<void> {
@@ -67,7 +67,7 @@ export async function giveFile(
   const [, id, start, end] = ASKED.exec(asked) ?? [];
   try {
     if (id === undefined) throw new BlobUnreachable('the gateway asks for no file');
-    const file = await files.read(id, { start: Number(start), end: Number(end) });
+    const file = await files.stream(id, { start: Number(start), end: Number(end) });
     if (stream.destroyed) return void file.destroy();
     stream.respond({ ':status': 200 });
     stream.once('close', () => file.destroy());

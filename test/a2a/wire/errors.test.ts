@@ -57,7 +57,7 @@ describe('errors on the wires of A2A', () => {
 
   it("the gateway's own codes are those of MCP", () => {
     for (const code of ERROR_CODES) {
-      const expected = code === 'not_found' ? -32001 : MCP_ERRORS[code].code;
+      const expected = code === 'not_found' || code === 'expired' ? -32001 : MCP_ERRORS[code].code;
       expect([code, A2A_GATEWAY_ERRORS[code].code]).toEqual([code, expected]);
       expect([200, A2A_GATEWAY_ERRORS[code].status]).toContain(A2A_GATEWAY_ERRORS[code].rpcStatus);
     }

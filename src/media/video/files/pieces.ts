@@ -24,10 +24,9 @@ export async function writePieces(
     if (!begun) onHead();
     begun = true;
   };
-  let last: Uint8Array | null = null;
+  /** Once it resolves, the system has the bytes: their memory may be used again. */
   const write = async (chunk: Uint8Array) => {
-    if (last !== null && !sink.write(last)) await sink.drained();
-    last = chunk;
+    if (!sink.write(chunk)) await sink.drained();
   };
   for (const piece of pieces) {
     const length = lengthOf(piece);
@@ -44,7 +43,7 @@ export async function writePieces(
     try {
       begin();
       let left = to - from + 1;
-      for await (const chunk of file as AsyncIterable<Buffer>) {
+      for await (const chunk of file) {
         if (sink.closed) return;
         left -= chunk.byteLength;
         await write(chunk);
@@ -55,7 +54,7 @@ export async function writePieces(
     }
   }
   begin();
-  sink.end(last ?? Buffer.alloc(0));
+  sink.end('');
 }
 
 /** The range that a request asks for; `whole` for none that is understood, `none` for one that is outside. */
