@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formParts } from '../../src/media/video/doors/form-parts.ts';
+import { formParts } from '../../src/media/request/form-parts.ts';
 
 const TYPE = 'multipart/form-data; boundary=edge';
 const form = (...parts: readonly string[]) =>
@@ -12,7 +12,7 @@ test('fields and files are told apart, and empty ones are there', () => {
     form(field('a', 'one'), field('b', ''), field('c', '\r\n--edg\r\n', '; filename="c.png"')),
     TYPE,
   );
-  expect(parts.map(({ name, isFile, bytes }) => [name, isFile, bytes.toString()])).toEqual([
+  expect(parts.map(({ name, isFile, content }) => [name, isFile, content.toString()])).toEqual([
     ['a', false, 'one'],
     ['b', false, ''],
     ['c', true, '\r\n--edg\r\n'],
@@ -28,7 +28,7 @@ test('it reads what the platform writes', async () => {
   );
   const encoded = new Response(written);
   const parts = formParts(Buffer.from(await encoded.arrayBuffer()), encoded.headers.get('content-type')!);
-  expect(parts.map(({ name, isFile, bytes }) => [name, isFile, [...bytes]])).toEqual([
+  expect(parts.map(({ name, isFile, content }) => [name, isFile, [...content]])).toEqual([
     ['prompt', false, [...Buffer.from('Ein Schlagbaum, früh')]],
     ['input_reference', true, [0, 13, 10, 45, 45]],
   ]);
@@ -40,7 +40,7 @@ test.each([
   ['no end', form(field('a', 'b')).subarray(0, 60), TYPE],
   ['no name', form('Content-Disposition: form-data\r\n\r\nvalue'), TYPE],
   ['a head without an end', form('Content-Disposition: form-data; name="a"'), TYPE],
-  ['too many fields', form(...Array.from({ length: 65 }, (_, at) => field(`f${at}`, ''))), TYPE],
+  ['too many fields', form(...Array.from({ length: 129 }, (_, at) => field(`f${at}`, ''))), TYPE],
 ])('%s is refused', (_what, bytes, type) => {
   expect(() => formParts(bytes, type)).toThrow(expect.objectContaining({ code: 'invalid_request' }) as Error);
 });

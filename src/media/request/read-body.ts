@@ -2,7 +2,7 @@ import { GatewayError, isObject, type JsonLimits, ownTurn, parseJson, readJson }
 import { UpstreamFailure } from '#wire/replies';
 import { bytesOfString, longStringsIn, withoutLongStrings } from '../reply/long-strings.ts';
 import type { BodyParts } from './input-images.ts';
-import { readParts } from './read-form.ts';
+import { formParts } from './form-parts.ts';
 
 /** A body as it was read. */
 export interface ReadBody extends BodyParts {
@@ -57,7 +57,7 @@ export function readForm(
   const files: Buffer[] = [];
   const images: unknown[] = [];
   const value: Record<string, unknown> = {};
-  for (const { name: given, isFile, content } of readParts(bytes, contentType)) {
+  for (const { name: given, isFile, content } of formParts(bytes, contentType)) {
     const name = given.replace(/\[\]$/, '');
     const refused = (message: string) => new GatewayError('invalid_request', `${name} ${message}`, { param: name });
     const isImage = name === 'image' || name === 'images';

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import { formParts } from './form-parts.ts';
+import { formParts } from '../../request/form-parts.ts';
 
 const MEMBER = /^([a-z_]{1,64})\[(?:image_url|url|file_id)\]$/;
 
@@ -13,7 +13,7 @@ export function readForm(
   schema: Readonly<Record<string, object>>,
 ): Record<string, unknown> {
   const body: Record<string, unknown> = {};
-  for (const { name: written, isFile, bytes: value } of formParts(bytes, contentType)) {
+  for (const { name: written, isFile, content: value } of formParts(bytes, contentType)) {
     const name = MEMBER.exec(written)?.[1] ?? written;
     if (Object.hasOwn(body, name)) throw new GatewayError('invalid_request', `${name} is there twice`, { param: name });
     body[name] = isFile ? `data:;base64,${value.toString('base64')}` : valueOf(value.toString('utf8'), schema[name]);

@@ -18,7 +18,7 @@ const fault = (message: string, param?: string) => new GatewayError('invalid_req
 const broken = (why: string) => fault(`The body is not a valid form (multipart/form-data): ${why}`);
 
 /** The parts of a form (RFC 7578), whose contents are not copied. Throws GatewayError `invalid_request`. */
-export function readParts(bytes: Buffer, contentType: string): readonly FormPart[] {
+export function formParts(bytes: Buffer, contentType: string): readonly FormPart[] {
   const found = BOUNDARY.exec(contentType);
   const boundary = found?.[1] ?? found?.[2];
   if (boundary === undefined) throw fault('The content-type of a form names its boundary', 'content-type');
