@@ -19,7 +19,7 @@ look_ms_max = 1000
 free_bytes_min = 0
 `;
 
-const CHARGED = "SELECT count(*) AS n, COALESCE(sum(charged), 0) AS charged FROM journal WHERE kind = 'settle'";
+const CHARGED = "SELECT count(*) AS n, COALESCE(sum(charged), 0) AS charged FROM locks WHERE state = 'settled'";
 const HELD = "SELECT count(*) AS n FROM locks WHERE state = 'held'";
 
 test(

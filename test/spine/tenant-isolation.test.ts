@@ -95,7 +95,7 @@ test('every route that is not public refuses without a credential, before it loo
       ? { code: -32010, data: { type: 'unauthorized' } }
       : route.path.startsWith('/api/v1/messages')
         ? { type: 'authentication_error' }
-        : { type: 'unauthorized', code: /\/image\//.test(route.path) ? 'unauthorized' : 401 };
+        : { type: 'unauthorized', code: /\/(?:image|video)\//.test(route.path) ? 'unauthorized' : 401 };
     expect(JSON.parse(answer.text), route.path).toMatchObject({ error });
   }
 });

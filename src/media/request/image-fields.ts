@@ -212,6 +212,11 @@ export const editQuoteFields = {
   image_count: integerField(1, INPUT_IMAGES_MAX, 'Number of images to edit. Default that of `images`, or 1.'),
 } as const;
 
+/** Blue, 16 x 16 pixels. */
+const SMALL_PNG =
+  'data:image/png;base64,' +
+  'iVBORw0KGgoAAAANSUhEUgAAABAAAAAQCAIAAACQkWg2AAAAFklEQVR42mOI6jlBEmIY1TCqYfhqAAArnq4QbIHYuAAAAABJRU5ErkJggg==';
+
 /** The JSON schema of a body with these fields. */
 export const bodySchema = (fields: Readonly<Record<string, object>>, required: readonly string[] = ['prompt']) => ({
   type: 'object',
@@ -222,6 +227,10 @@ export const bodySchema = (fields: Readonly<Record<string, object>>, required: r
   ],
   additionalProperties: true,
   [MUST_BE]: 'a JSON object',
-  examples: [{ model: 'demo/easel', prompt: 'A tollgate in the morning' }],
+  examples: [
+    required.includes('images')
+      ? { model: 'demo/easel', prompt: 'Lower the bar', images: [{ url: SMALL_PNG }] }
+      : { model: 'demo/easel', prompt: 'A tollgate in the morning' },
+  ],
   properties: fields,
 });

@@ -26,6 +26,7 @@ export function quoteRoutes({ admit, quotables, quote }: QuoteRoutesDeps): Fasti
     body: {
       type: 'object',
       required: ['primitive'],
+      examples: [{ primitive: 'tool', tool: 'demo/toolbox/roll_dice' }],
       additionalProperties: true,
       [MUST_BE]: 'a JSON object',
       properties: {
