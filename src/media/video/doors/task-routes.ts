@@ -29,6 +29,7 @@ const RETRY_S = 2;
 const taskBody = {
   type: 'object',
   required: ['task_id'],
+  examples: [{ task_id: 'video_…', wait_for_final: true }],
   properties: {
     task_id: idField,
     wait_for_final: {
