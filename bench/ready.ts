@@ -3,11 +3,15 @@ import { copyFileSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGateway, type Gateway } from '../test/support/gateway.ts';
 import { startProvider } from '../test/support/provider.ts';
 import { openLoaded, percentile } from './ledger-load.ts';
 import { cpuMicros } from './program.ts';
+
+// Compiled code is kept between starts, as bin/tollgate.mjs keeps it.
+process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('../node_modules/.cache/tollgate', import.meta.url));
 
 const HELP = `node bench/ready.ts [--kills 30] [--load-ms 1000]
   stopped         a start after a clean stop, to compare with
