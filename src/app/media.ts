@@ -5,6 +5,7 @@ import type { Middle } from './middle.ts';
 import type { openTasks } from './tasks.ts';
 
 const FOLDER = 'blobs';
+const ORPHANS_EVERY_MS = 3_600_000;
 
 /** The files of large results, and the videos that become such files. */
 export async function openMedia(
@@ -17,12 +18,16 @@ export async function openMedia(
   if (cluster.listener !== null) await tellHolder(database, files.holder, cluster.listener.url);
   const blobs = createBlobs({ database, files, far, limits: config.media, now });
   late.giveFile = (stream, asked) => void giveFile(files, stream, asked);
-  removeOrphans({ database, files, now }).then(
-    (removed) => {
-      if (removed > 0) logger.info({ files: removed }, 'files that belong to no task were removed');
-    },
-    (error: unknown) => logger.warn({ err: error }, 'the folder of files could not be looked through'),
-  );
+  const clean = () =>
+    void removeOrphans({ database, files, now }).then(
+      (removed) => {
+        if (removed > 0) logger.info({ files: removed }, 'files that belong to no task were removed');
+      },
+      (error: unknown) => logger.warn({ err: error }, 'the folder of files could not be looked through'),
+    );
+  clean();
+  const cleaning = setInterval(clean, ORPHANS_EVERY_MS).unref();
+  opened.defer(() => clearInterval(cleaning));
   const callbacks = createCallbacks(webhooks, identity.secret('callbacks of videos'));
   const videos = createVideos({
     pipeline,

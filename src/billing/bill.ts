@@ -259,7 +259,9 @@ async function* run<C>(
 
 /** A call that costs nothing is locked with its end, in one group: both are one row. */
 const ended = <R>(ledger: Ledger, { billable, isFree }: Locked<unknown>, end: () => Promise<R>): Promise<R> =>
-  isFree ? Promise.all([ledger.lock(lockOf(billable)), end()]).then(([, result]) => result) : end();
+  isFree
+    ? Promise.all([ledger.lock({ ...lockOf(billable), workDone: true }), end()]).then(([, result]) => result)
+    : end();
 
 const pendingFrame = ({ usage, provider, tail }: EndFrame): SettledFrame => ({
   type: 'settled',
@@ -358,12 +360,7 @@ function settleOf<C>(
   };
 }
 
-const settlementOf = ({ charged, fee, drawn, shortfall }: Settlement): Settlement => ({
-  charged,
-  fee,
-  drawn,
-  shortfall,
-});
+const settlementOf = ({ charged, fee, drawn, shortfall }: Settlement) => ({ charged, fee, drawn, shortfall });
 
 /**
  * The cost of a run that ended: nothing where it failed by its own words or has no usage, the budget where it went

@@ -48,10 +48,13 @@ export function rejectOverdue(members: readonly Pending[]): Pending[] {
 /** Ends of calls: work was done for them, or money is held for them. */
 const ENDS: ReadonlySet<Operation['kind']> = new Set(['settle', 'release', 'keep']);
 
+const isEnd = ({ kind, request }: Operation): boolean =>
+  ENDS.has(kind) || (kind === 'lock' && request.workDone === true);
+
 /** Rejects the members that begin something; returns the others. */
 export function rejectNew(members: readonly Pending[], error: LedgerUnavailable): Pending[] {
   return members.filter(({ operation, reject }) => {
-    if (ENDS.has(operation.kind)) return true;
+    if (isEnd(operation)) return true;
     reject(error);
     return false;
   });

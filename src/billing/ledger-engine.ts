@@ -58,7 +58,11 @@ export function createCommitter(engine: Engine, onBatch: ((batch: LedgerBatch) =
     await commit(engine, group, groups);
     onBatch?.({ chain: engine.chain, size: group.length, durationMs: performance.now() - startedAt });
   };
-  return createGroupCommit({ commit: timed, patience: ({ kind }) => PATIENCE_MS[kind], groupMax: GROUP_MAX });
+  return createGroupCommit({
+    commit: timed,
+    patience: ({ kind, request }) => PATIENCE_MS[kind === 'lock' && request.workDone ? 'settle' : kind],
+    groupMax: GROUP_MAX,
+  });
 }
 
 async function commit(engine: Engine, group: readonly Pending[], groups: GroupCommit): Promise<void> {

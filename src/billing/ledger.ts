@@ -43,6 +43,8 @@ export interface LockRequest {
   readonly expiresAt: number;
   /** Ignored for a lock with a parent: its money counts against the parent's budget already. */
   readonly budget?: Budget | null;
+  /** The call has run already: its lock is tried for as long as its end. Default false. */
+  readonly workDone?: boolean;
   /**
    * The part of `amount` that locks made under this one may draw, and that its own settlement cannot charge. 0 when
    * left out.

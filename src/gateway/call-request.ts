@@ -1,3 +1,4 @@
+import type { CostCap } from './cap-cost.ts';
 import type { MicroUsd, Price, Usage } from '#billing';
 import type { Primitive } from '#config';
 import type { Caller, Conversation, Offer, Talk } from './call.ts';
@@ -48,6 +49,8 @@ export interface CallRequest {
    * has a `budget`.
    */
   readonly capped?: boolean;
+  /** The cap of `capCost`, and the request without it. */
+  readonly cap?: CostCap & { readonly of: CallRequest };
   /** Wall-clock limit of the whole call; default the configured one. */
   readonly timeoutMs?: number;
   /**

@@ -67,6 +67,7 @@ export function capCost(request: CallRequest, cap: CostCap | null): CallRequest 
   const capped: CallRequest = {
     ...request,
     capped: true,
+    cap: { ...cap, of: request },
     estimate(offer) {
       const most = request.estimate(offer);
       const { rates } = request.price?.(offer) ?? offer.price;

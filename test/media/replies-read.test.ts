@@ -94,6 +94,8 @@ describe('long strings', () => {
 
   test('without an end are refused', () => {
     expect(() => withoutLongStrings(Buffer.from('{"data":[{"b64_json":"iVBO\\"'))).toThrow(/has no end/);
+    expect(() => withoutLongStrings(Buffer.alloc(1_000_000, '"'))).toThrow(/too many strings/);
+    expect(() => withoutLongStrings(Buffer.alloc(1_000_000, '"\\"'))).toThrow(/too many strings/);
   });
 });
 

@@ -125,6 +125,14 @@ test('a quote is of one primitive, and of one service', async () => {
   expect((await charge('model', larger.quote_id)).text).toContain('may cost more');
 });
 
+test('a cap that is lower than the quote refuses the call, and leaves the quote', async () => {
+  const { quote_id: id } = await quote({ primitive: 'tool', ...CALLS.tool.body });
+  const { path, call } = CALLS.tool;
+  const response = await spine.post(path, call, { 'x-quote-id': id, 'x-max-cost': '0.009' });
+  expect(await response.text()).toContain('x-max-cost is 0.009 USD, and the quote 0.01 USD');
+  expect((await charge('tool', id)).paid).toBe(10_000);
+});
+
 test.each([
   [{ primitive: 'song' }, 400, 'primitive'],
   [{ primitive: 'tool' }, 400, 'tool'],

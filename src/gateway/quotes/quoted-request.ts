@@ -1,4 +1,5 @@
 import { GatewayError } from '#wire';
+import { formatUsd } from '#billing';
 import type { Call, Offer } from '../call.ts';
 import type { CallRequest } from '../call-request.ts';
 import type { PricedFacts, Quote } from './quotes.ts';
@@ -16,6 +17,15 @@ const mismatch = (param: string, message: string) =>
 
 /** The request at the prices of the quote, and at its offers alone. `prepare` throws GatewayError `quote_mismatch`. */
 export function atQuote(request: CallRequest, quote: Quote): CallRequest {
+  const { cap } = request;
+  // The quote is the price: what the call would cost without it does not count.
+  const uncapped = cap?.of ?? request;
+  if (cap && quote.amount > cap.amount)
+    throw new GatewayError(
+      'unprocessable',
+      `${cap.name} is ${formatUsd(cap.amount)} USD, and the quote ${formatUsd(quote.amount)} USD`,
+      { param: cap.name },
+    );
   if (request.primitive !== quote.primitive)
     throw mismatch('quote_id', `it is of the primitive ${quote.primitive}, not ${request.primitive}`);
   const quoted = (offer: Offer) => {
@@ -39,7 +49,7 @@ export function atQuote(request: CallRequest, quote: Quote): CallRequest {
       return price;
     },
     estimate(offer) {
-      const most = request.estimate(offer);
+      const most = uncapped.estimate(offer);
       return 'costMax' in most ? { costMax: quote.amount } : most;
     },
   };

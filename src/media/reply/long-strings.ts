@@ -11,6 +11,8 @@ interface Outline {
 /** Shorter ones stay. */
 const LONG = 2048;
 const TEXT_BYTES_MAX = 64 * 1024;
+/** More quotation marks than any reply or request has. Each is searched for. */
+const QUOTES_MAX = 200_000;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
@@ -27,10 +29,11 @@ export function withoutLongStrings(bytes: Buffer, longerThan = LONG): Outline {
   const parts: Uint8Array[] = [];
   let from = 0;
   let at = 0;
+  const quotes = { left: QUOTES_MAX };
   for (;;) {
     const start = bytes.indexOf(QUOTE, at);
     if (start === -1) break;
-    const end = stringEnd(bytes, start);
+    const end = stringEnd(bytes, start, quotes);
     if (end - start > longerThan) {
       parts.push(bytes.subarray(from, start), Buffer.from(markText(strings.length)));
       strings.push(bytes.subarray(start + 1, end));
@@ -69,11 +72,12 @@ export function textOfString(text: string, outline: Pick<Outline, 'strings'>): s
 }
 
 /** The place of the quote that ends the string whose first quote is at `start`. */
-function stringEnd(bytes: Buffer, start: number): number {
+function stringEnd(bytes: Buffer, start: number, quotes: { left: number }): number {
   let at = start + 1;
   for (;;) {
     const quote = bytes.indexOf(QUOTE, at);
     if (quote === -1) throw malformed('its reply is not valid JSON: a string has no end');
+    if (--quotes.left < 0) throw malformed('its reply has too many strings');
     let before = quote - 1;
     while (before > start && bytes[before] === BACKSLASH) before--;
     if ((quote - 1 - before) % 2 === 0) return quote;

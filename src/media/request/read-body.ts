@@ -24,7 +24,9 @@ export async function readJsonBody(bytes: Buffer, limits: JsonLimits): Promise<R
     outline = withoutLongStrings(bytes, LONG_TEXT);
   } catch (error) {
     if (!(error instanceof UpstreamFailure)) throw error;
-    throw new GatewayError('invalid_request', 'The body is not valid JSON: a string has no end', { cause: error });
+    throw new GatewayError('invalid_request', 'The body has a string without an end, or too many strings', {
+      cause: error,
+    });
   }
   const value = await readJson(outline.json, limits);
   refuseLongTexts(value, outline.strings.length);

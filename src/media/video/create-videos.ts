@@ -8,7 +8,7 @@ import { createLookAtVideos } from './run/look-at-videos.ts';
 import { createProgressNotes } from './run/progress.ts';
 import { askForJson } from './run/read-json.ts';
 import { viewVideo, type VideoView } from './run/video-view.ts';
-import { filesOf, fromVideoId, notesOf, resultToText, type VideoResult } from './video-task.ts';
+import { filesOf, fromVideoId, notesOf, resultOf, resultToText, type VideoResult } from './video-task.ts';
 import { cancelJob } from './wires/openai-videos.ts';
 
 interface VideosOptions {
@@ -50,7 +50,12 @@ const WAIT_STEP_MS = 500;
 const CANCEL_MS = 10_000;
 const LOOKED_MAX = 10_000;
 const TOO_LATE = { code: 'time_limit', message: 'The video was not here in time' };
-const CANCELLED = { code: 'cancelled', message: 'The video was cancelled' };
+/** A task may have ended otherwise while its provider was asked to cancel it: then this is not its result. */
+const CANCELLED: VideoResult = {
+  files: [],
+  error: { code: 'cancelled', message: 'The video was cancelled' },
+  raw: {},
+};
 
 export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...options }: VideosOptions): Videos {
   const progress = createProgressNotes(now);
@@ -76,7 +81,9 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     pipeline,
     blobs,
     timeoutMs: options.downloadTimeoutMs,
-    onStored: (task) => note(task),
+    async onStored(task) {
+      if ((await again(task)).live) await note(task);
+    },
     onError: unseen,
   });
   const lookAtVideos = createLookAtVideos({
@@ -147,14 +154,12 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     async cancel(task) {
       const seen = await refresh(task);
       if (!seen.live) return seen;
-      const here = (await blobs.find(filesOf(seen))).length;
-      if (here > 0)
-        throw new GatewayError('unprocessable', 'A video of this task is finished: it cannot be cancelled any more');
+      await refuseFinished(blobs, seen);
       await cancelJobs(pipeline, seen, closing.signal);
-      const result: VideoResult = { files: [], error: CANCELLED, raw: {} };
-      await tell(seen, result);
-      await tasks.saw(seen, { state: 'failed', end: 'free', snapshot: resultToText(result) });
-      return again(seen);
+      await tasks.saw(seen, { state: 'failed', end: 'free', snapshot: resultToText(CANCELLED) });
+      const ended = await again(seen);
+      if (resultOf(ended)?.error?.code === CANCELLED.error!.code) await tell(ended, CANCELLED);
+      return ended;
     },
 
     async remove(task) {
@@ -171,6 +176,11 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
       await fetching.close();
     },
   };
+}
+
+async function refuseFinished(blobs: Pick<Blobs, 'find'>, task: Task): Promise<void> {
+  if ((await blobs.find(filesOf(task))).length > 0)
+    throw new GatewayError('unprocessable', 'A video of this task is finished: it cannot be cancelled any more');
 }
 
 /** Rejects where the provider does not confirm that its jobs are over. */

@@ -1,4 +1,4 @@
-import { GatewayError } from '#wire';
+import { foldName, GatewayError } from '#wire';
 import {
   type Caller,
   capCost,
@@ -92,6 +92,16 @@ export function embeddingsToCall(body: EmbeddingsBody, context: EmbeddingsContex
   return { request: capCost(request, cap), dropped: () => dropped };
 }
 
+/** Fields of chat, as servers that fold names read them. */
+const OF_CHAT_FOLDED: ReadonlySet<string> = new Set([...OF_CHAT].map((name) => foldName(name)));
+const OPTION_CHARS_MAX = 256;
+
+/** A long text, or more than one, could be embedded, and the price is of `input`. A model may list such a field. */
+function isGiven(field: string, value: unknown, { model }: Offer): boolean {
+  if (Array.isArray(model!.forward) && (model!.forward as readonly string[]).includes(field)) return true;
+  return typeof value === 'string' ? value.length <= OPTION_CHARS_MAX : typeof value !== 'object' || value === null;
+}
+
 /**
  * Other fields go to providers that list them, as those of a chat request do. Fields that chat alone has go nowhere:
  * a server that embeds `messages` would embed what is not priced.
@@ -101,7 +111,8 @@ function bodyFor(body: EmbeddingsBody, offer: Offer): ReturnType<typeof forwarde
   const lost: string[] = [];
   for (const field of Object.keys(body)) {
     if (SENT.has(field)) continue;
-    if (field === 'model' || !OF_CHAT.has(field)) others[field] = body[field];
+    if (field === 'model' || (!OF_CHAT_FOLDED.has(foldName(field)) && isGiven(field, body[field], offer)))
+      others[field] = body[field];
     else lost.push(field);
   }
   const { body: forwarded, dropped } = forwardedBody(others as ChatBody, offer, { tokens: Infinity, field: null });

@@ -1,3 +1,4 @@
+import { isObject } from '#wire';
 import {
   failedByItsOwnWords,
   GatewayError,
@@ -104,7 +105,7 @@ export function asChunk(produced: Produced): Produced {
   const choices = (produced.body['choices'] as Json[]).map(({ message, ...choice }) => {
     const { tool_calls: calls, ...delta } = message as Json;
     const indexed = Array.isArray(calls)
-      ? { tool_calls: (calls as Json[]).map((call, index) => ({ index, ...call })) }
+      ? { tool_calls: calls.filter(isObject).map((call, index) => ({ ...call, index })) }
       : {};
     return { ...choice, delta: { ...delta, ...indexed } };
   });

@@ -84,6 +84,8 @@ function readMessage(state: State, { role, content }: Json, at: string): void {
     case 'user':
       addUser(state.chat, [...parts, ...state.reminders]);
       state.reminders = [];
+      // Thoughts of a turn that was broken off.
+      state.thoughts = [];
       return;
     case 'assistant': {
       const message = assistant(state);
@@ -100,7 +102,15 @@ function readMessage(state: State, { role, content }: Json, at: string): void {
 function assistant(state: State): ChatMessage {
   const { chat, thoughts } = state;
   const last = chat.at(-1);
-  if (last?.role === 'assistant' && thoughts.length === 0 && state.reminders.length === 0) return last;
+  if (last?.role === 'assistant' && state.reminders.length === 0) {
+    if (thoughts.length === 0) return last;
+    // Between two calls of one turn: their results follow together.
+    if (last['tool_calls'] !== undefined) {
+      last['reasoning_content'] = [last['reasoning_content'], ...thoughts].filter((one) => one).join(GAP);
+      state.thoughts = [];
+      return last;
+    }
+  }
   addUser(chat, state.reminders);
   state.reminders = [];
   const message: ChatMessage = { role: 'assistant', content: null };

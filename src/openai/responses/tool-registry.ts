@@ -22,15 +22,19 @@ export interface ToolRegistry {
 export function createToolRegistry(): ToolRegistry {
   const shorts = new Map<string, string>();
   const tools = new Map<string, NamedTool>();
+  /** The number that a name which is taken goes on with. */
+  const numbers = new Map<string, number>();
   return {
     short(name, namespace, custom = false) {
       const id = JSON.stringify([namespace, name]);
       const known = shorts.get(id);
       if (known !== undefined) return known;
       const whole = (namespace === null ? name : `${namespace}__${name}`).replaceAll(OTHER, '_');
-      let short = whole.slice(0, NAME_MAX);
-      for (let number = 2; tools.has(short); number++)
-        short = `${whole.slice(0, NAME_MAX - String(number).length - 1)}_${number}`;
+      const cut = whole.slice(0, NAME_MAX);
+      let short = cut;
+      let number = numbers.get(cut) ?? 2;
+      for (; tools.has(short); number++) short = `${whole.slice(0, NAME_MAX - String(number).length - 1)}_${number}`;
+      numbers.set(cut, number);
       shorts.set(id, short);
       tools.set(short, { name, namespace, custom });
       return short;

@@ -22,6 +22,7 @@ interface ChatTools {
 /** The one argument of a custom tool. */
 export const CONTENT = 'content';
 const NESTED_MAX = 4;
+const TOOLS_MAX = 1024;
 
 /** `tools`: those of the request and of its items. Throws GatewayError. */
 export function toChatTools(
@@ -40,6 +41,7 @@ export function toChatTools(
       (inner as readonly Json[]).forEach((one, index) => add(one, `${at}.tools[${index}]`, full, depth + 1));
       return;
     }
+    if (tools.length + dropped.length === TOOLS_MAX) throw invalid('tools', `at most ${TOOLS_MAX} tools in all`);
     const read = toChatTool(tool, at, namespace, options);
     if (read === null) dropped.push(String(tool['type']));
     else tools.push(read);

@@ -1,3 +1,4 @@
+import { isObject } from '#wire';
 import { type ChatEnd, type ChatFault, type ChatSaid, jsonInside, type Voice } from './voice.ts';
 
 type Json = Record<string, unknown>;
@@ -43,6 +44,7 @@ export function createChatPieces(): ChatPieces {
         const event = stop === -1 ? text.slice(at) : text.slice(at, stop);
         at = stop === -1 ? text.length : stop + 2;
         const known = knownText(event);
+        if (known === '') continue;
         if (known !== null) voice.text(known);
         else if (event.startsWith(':')) voice.ping();
         else if (event.startsWith('data: {')) {
@@ -50,7 +52,8 @@ export function createChatPieces(): ChatPieces {
           const delta = deltaOf(chunk);
           form = (delta && formOf(event, delta)) ?? form;
           if (delta) sayDelta(delta, voice);
-          if (chunk['usage'] !== undefined || chunk['error'] !== undefined) end = endOf(chunk);
+          // Some servers write a null for what there is not.
+          if ((chunk['usage'] ?? null) !== null || (chunk['error'] ?? null) !== null) end = endOf(chunk);
         }
       }
       return end;
@@ -127,15 +130,19 @@ const noteOf = ({ tollgate }: Json): ChatFault | null =>
 /** A chat completion, as it was said and how it ended. */
 export function readCompletion(completion: Json): { readonly said: ChatSaid; readonly end: ChatEnd } {
   const message = (choiceOf(completion)?.['message'] ?? {}) as Json;
-  const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly Json[]) : [];
+  const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly unknown[]) : [];
   return {
     said: {
       thinking: thinkingOf(message),
       text: textOf(message),
-      calls: calls.map((call, index) => {
+      calls: calls.filter(isObject).map((call, index) => {
         const { name, arguments: given } = (call['function'] ?? {}) as Json;
         return {
-          id: typeof call['id'] === 'string' ? call['id'] : `call_${index}`,
+          // Of its own in the whole conversation.
+          id:
+            typeof call['id'] === 'string' && call['id'] !== ''
+              ? call['id']
+              : `call_${String(completion['id'])}_${index}`,
           name: typeof name === 'string' ? name : '',
           arguments: typeof given === 'string' ? given : given === undefined ? '' : JSON.stringify(given),
         };

@@ -18,9 +18,11 @@ export function addUser(chat: ChatMessage[], parts: readonly ContentPart[]): voi
   else chat.push({ role: 'user', content: [...parts] });
 }
 
-/** Adds a result of a tool. Results that come in two turns stand together, directly after their calls. */
+/** Adds a result of a tool: directly after its calls and the results of others, whatever the user said in between. */
 export function addResult(chat: ChatMessage[], result: ChatMessage): void {
-  const parted = chat.at(-1)?.role === 'user' && chat.at(-2)?.role === 'tool';
+  const before = chat.at(-2);
+  const calls = before?.role === 'tool' || (before?.role === 'assistant' && before['tool_calls'] !== undefined);
+  const parted = chat.at(-1)?.role === 'user' && calls;
   chat.splice(parted ? -1 : chat.length, 0, result);
 }
 

@@ -6,7 +6,12 @@ export function serviceAtAddress(hosts: readonly (string | null)[]): (url: strin
     const parsed = URL.parse(url);
     if (parsed === null || !hosts.includes(parsed.host)) return null;
     const service = PATH.exec(parsed.pathname)?.[1];
-    return service === undefined ? null : decodeURI(service);
+    if (service === undefined) return null;
+    try {
+      return decodeURI(service);
+    } catch {
+      return null;
+    }
   };
 }
 

@@ -19,6 +19,8 @@ export interface SealedThinking {
 
 const SIGNED = 'tg1.';
 const SEALED = 'tg2.';
+/** A character outside of the basic plane may come in two halves, which UTF-8 has no bytes for. */
+const UNITS = 'utf16le';
 
 /** `secret`: 32 bytes that all gateways of one database share. */
 export function createSealedThinking(secret: Uint8Array): SealedThinking {
@@ -30,7 +32,7 @@ export function createSealedThinking(secret: Uint8Array): SealedThinking {
     signing(of) {
       const mac = signer(of);
       return {
-        add: (text) => void mac.update(text),
+        add: (text) => void mac.update(text, UNITS),
         signature: () => SIGNED + mac.digest('base64url'),
       };
     },
@@ -39,7 +41,7 @@ export function createSealedThinking(secret: Uint8Array): SealedThinking {
       if (signature.startsWith(SEALED)) return texts.open(named(of), signature.slice(SEALED.length));
       if (!signature.startsWith(SIGNED)) return null;
       const given = Buffer.from(signature.slice(SIGNED.length), 'base64url');
-      const right = signer(of).update(shown).digest();
+      const right = signer(of).update(shown, UNITS).digest();
       return given.length === right.length && timingSafeEqual(given, right) ? shown : null;
     },
   };

@@ -73,17 +73,21 @@ export function createBlobs({ database, files, far, limits, now, leaseMs = LEASE
     return { lost: lost.signal, end: () => clearInterval(timer) };
   }
 
+  async function admit(account: string, count: number): Promise<void> {
+    const [[used], free] = await Promise.all([database.query(COUNT, [account, fileBytesMax]), files.free()]);
+    const wanted = count * fileBytesMax;
+    if (Number(used!['own']) + wanted > accountBytesMax)
+      throw noRoom('The files of this account take as much room as they may: older ones make room as they expire');
+    if (Number(used!['total']) + wanted > bytesMax || free - wanted < freeBytesMin)
+      throw noRoom('This gateway has no room for another file at the moment');
+  }
+
   return {
-    async admit(account, count) {
-      const [[used], free] = await Promise.all([database.query(COUNT, [account]), files.free()]);
-      const wanted = count * fileBytesMax;
-      if (Number(used!['own']) + wanted > accountBytesMax)
-        throw noRoom('The files of this account take as much room as they may: older ones make room as they expire');
-      if (Number(used!['total']) + wanted > bytesMax || free - wanted < freeBytesMin)
-        throw noRoom('This gateway has no room for another file at the moment');
-    },
+    admit,
 
     async write(file, fill) {
+      // Much may have come since the work for it was admitted.
+      await admit(file.account, 1);
       const id = await claim(file);
       if (id === null) return null;
       let opened: OpenBlobFile | null = null;

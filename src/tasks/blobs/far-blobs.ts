@@ -46,8 +46,10 @@ function ask(
     stream.once('error', failed);
     stream.once('close', failed);
     stream.once('response', (headers: IncomingHttpHeaders & { ':status'?: number }) => {
-      if (headers[':status'] === 200) resolve(stream);
-      else stream.close(constants.NGHTTP2_CANCEL);
+      if (headers[':status'] !== 200) return stream.close(constants.NGHTTP2_CANCEL);
+      // A client that pauses holds it back; how long one may is the door's concern.
+      stream.setTimeout(0);
+      resolve(stream);
     });
   } catch (error) {
     failed(error);

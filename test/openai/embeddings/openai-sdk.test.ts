@@ -144,8 +144,9 @@ test.each([
 test('fields of a chat request are not embedded', async () => {
   upstream.answer = (body) => ({ body: embed(body) });
   const messages = [{ role: 'user', content: 'unpriced' }];
-  const reply = await spine.post('/embeddings', { model: MODEL, input: 'x', messages, input_type: 'query' });
-  expect(reply.headers.get('x-tollgate-dropped')).toBe('messages');
+  const unpriced = { messages, MESSAGES: messages, texts: ['unpriced'], instruction: 'unpriced '.repeat(40) };
+  const reply = await spine.post('/embeddings', { model: MODEL, input: 'x', ...unpriced, input_type: 'query' });
+  expect(reply.headers.get('x-tollgate-dropped')).toBe('messages, MESSAGES, texts, instruction');
   expect(asked()).toEqual({ model: 'upstream-vectors', input: 'x', input_type: 'query' });
 });
 

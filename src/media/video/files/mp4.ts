@@ -14,6 +14,8 @@ interface Mp4Scan {
 const HEAD_BYTES = 16;
 /** The movie header stands near the beginning of `moov`. */
 const MOVIE_BYTES_MAX = 64 * 1024;
+/** The boxes that a film is in. */
+const FILM: ReadonlySet<string> = new Set(['moov', 'mdat', 'moof']);
 const BRAND = /^[\x20-\x7e]{4}$/;
 
 export function createMp4Scan(): Mp4Scan {
@@ -42,7 +44,7 @@ export function createMp4Scan(): Mp4Scan {
       if (kept.length < Math.min(size, MOVIE_BYTES_MAX)) return false;
       duration = durationIn(kept.subarray(8, Math.min(size, kept.length)));
     }
-    seen.add(type);
+    if (FILM.has(type)) seen.add(type);
     boxes += 1;
     const over: Buffer = size === null ? kept.subarray(kept.length) : kept.subarray(Math.min(size, kept.length));
     skip = size === null ? null : Math.max(0, size - kept.length);

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { GatewayError } from '#wire';
 import type { Task, TaskKey, TaskOwner, Webhooks } from '#tasks';
 import { toVideoId, type VideoResult } from '../video-task.ts';
 
@@ -6,7 +7,7 @@ import { toVideoId, type VideoResult } from '../video-task.ts';
 export interface Callbacks {
   /** The key that signs what an account is told. It is the same for all of its videos. */
   keyOf(account: string): string;
-  /** Notes the address that is told of the end of a task. */
+  /** Notes the address that is told of the end of a task. Rejects with GatewayError where the account has too many. */
   note(key: TaskKey, owner: TaskOwner, url: string): Promise<void>;
   /** Queues the message. The same end is told once. */
   tell(task: Task, result: VideoResult): Promise<void>;
@@ -21,7 +22,7 @@ export function createCallbacks(webhooks: Pick<Webhooks, 'set' | 'has' | 'delive
   return {
     keyOf,
     async note(key, owner, url) {
-      await webhooks.set(key, owner, {
+      const isNoted = await webhooks.set(key, owner, {
         name: NAME,
         form: FORM,
         url,
@@ -29,6 +30,10 @@ export function createCallbacks(webhooks: Pick<Webhooks, 'set' | 'has' | 'delive
         signingKey: keyOf(owner.account),
         notes: '{}',
       });
+      if (!isNoted)
+        throw new GatewayError('rate_limit_exceeded', 'This account has as many callbacks as it may', {
+          param: 'callback_url',
+        });
     },
     async tell(task, { files, error }) {
       if (!(await webhooks.has(task))) return;

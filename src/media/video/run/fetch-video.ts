@@ -28,6 +28,11 @@ export interface FetchVideos {
 }
 
 const DOWNLOADS_MAX = 8;
+/** Of one provider, so that a slow one leaves room for the others. */
+const OF_PROVIDER_MAX = 2;
+/** A download that failed is not tried again so soon. */
+const PAUSE_MS = 10_000;
+const FAILED_MAX = 10_000;
 
 export function createFetchVideos({
   max = DOWNLOADS_MAX,
@@ -36,6 +41,10 @@ export function createFetchVideos({
   ...deps
 }: FetchVideosOptions): FetchVideos {
   const running = new Map<string, Promise<void>>();
+  /** Downloads that run, by their providers. */
+  const ofProvider = new Map<string, number>();
+  /** When a download failed last, on the clock of performance. */
+  const failedAt = new Map<string, number>();
   const closing = new AbortController();
 
   async function fetchOne(task: Task, source: string, job: string): Promise<void> {
@@ -46,6 +55,8 @@ export function createFetchVideos({
       });
       if (stored !== null) await onStored(task);
     } catch (error) {
+      if (failedAt.size >= FAILED_MAX) failedAt.clear();
+      failedAt.set(source, performance.now());
       if (!closing.signal.aborted) onError(error, task);
     }
   }
@@ -54,9 +65,17 @@ export function createFetchVideos({
     want(task, place, job) {
       const source = fileOf(task, place);
       if (closing.signal.aborted || running.size >= max || running.has(source)) return;
+      const others = ofProvider.get(task.provider) ?? 0;
+      if (others >= OF_PROVIDER_MAX || performance.now() - (failedAt.get(source) ?? -Infinity) < PAUSE_MS) return;
+      ofProvider.set(task.provider, others + 1);
       running.set(
         source,
-        fetchOne(task, source, job).finally(() => running.delete(source)),
+        fetchOne(task, source, job).finally(() => {
+          running.delete(source);
+          const left = ofProvider.get(task.provider)! - 1;
+          if (left === 0) ofProvider.delete(task.provider);
+          else ofProvider.set(task.provider, left);
+        }),
       );
     },
     async close() {

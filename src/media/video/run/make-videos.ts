@@ -41,6 +41,9 @@ export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, requestId:
     },
     // oxlint-disable-next-line require-yield -- nothing is passed on: the answer is the end
     async *converse(offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+      // Before there is work that nobody would be told of.
+      if (ask.callbackUrl !== null)
+        await deps.callbacks.note(keyOf(offer.service, call!.id), ownerOf(call!.caller), ask.callbackUrl);
       const jobs = await createJobs(ask, offer, send, requestId);
       const begun = await begin(deps, ask, offer, call!, jobs);
       return {
@@ -129,7 +132,5 @@ async function begin(
     owner,
     notes,
   };
-  if (ask.callbackUrl === null) return begun;
-  await callbacks.note(key, owner, ask.callbackUrl);
-  return { ...begun, callbackSecret: callbacks.keyOf(owner.account) };
+  return ask.callbackUrl === null ? begun : { ...begun, callbackSecret: callbacks.keyOf(owner.account) };
 }

@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { readItems } from '../../../src/openai/responses/items.ts';
+import { createToolRegistry } from '../../../src/openai/responses/tool-registry.ts';
+import { createChatPieces, readCompletion } from '../../../src/openai/translated/chat-pieces.ts';
+import { addResult } from '../../../src/openai/translated/chat-turns.ts';
+import { serviceAtAddress } from '../../../src/openai/translated/mcp-address.ts';
+import { createSealedThinking } from '../../../src/openai/translated/sealed-thinking.ts';
+import type { Voice } from '../../../src/openai/translated/voice.ts';
+
+const quiet = (texts: string[]) =>
+  new Proxy({} as Voice, {
+    get:
+      (_, name) =>
+      (...said: readonly unknown[]) =>
+        void (name === 'text' && texts.push(said[0] as string)),
+  });
+const event = (chunk: object) => Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
+const choices = (content: string) => [{ index: 0, delta: { content }, finish_reason: null }];
+
+test('an error or a usage of null is none, and a text of nothing is not said', () => {
+  const pieces = createChatPieces();
+  const texts: string[] = [];
+  const voice = quiet(texts);
+  expect(pieces.read(event({ id: 'c', choices: choices('one'), error: null, usage: null }), voice)).toBeNull();
+  expect(pieces.read(event({ id: 'c', choices: choices('two') }), voice)).toBeNull();
+  expect(pieces.read(event({ id: 'c', choices: choices('') }), voice)).toBeNull();
+  expect(texts).toEqual(['one', 'two']);
+  expect(pieces.read(event({ id: 'c', choices: [], usage: { cost: 1 } }), voice)).toMatchObject({ usage: { cost: 1 } });
+});
+
+test('calls of a whole reply that are none are left out, and each call has an id of its own', () => {
+  const calls = [null, 'x', { id: '', function: { name: 'a', arguments: { b: 1 } } }, { id: 'mine', function: {} }];
+  const { said } = readCompletion({ id: 'gen-1', choices: [{ message: { tool_calls: calls } }] });
+  expect(said.calls).toEqual([
+    { id: 'call_gen-1_0', name: 'a', arguments: '{"b":1}' },
+    { id: 'mine', name: '', arguments: '' },
+  ]);
+});
+
+test('the result of a tool stands behind its call, whatever the user said in between', () => {
+  const calls = { role: 'assistant' as const, content: null, tool_calls: [{ id: 'a' }, { id: 'b' }] };
+  const chat: Parameters<typeof addResult>[0] = [calls, { role: 'user', content: [{ type: 'text', text: 'wait' }] }];
+  for (const id of ['a', 'b']) addResult(chat, { role: 'tool', tool_call_id: id, content: id });
+  expect(chat.map(({ role, tool_call_id: id }) => id ?? role)).toEqual(['assistant', 'a', 'b', 'user']);
+});
+
+test('thoughts between two calls of one turn do not part it; those of a turn that was broken off are dropped', () => {
+  const options = { registry: createToolRegistry(), thought: (sealed: string) => sealed };
+  const call = (id: string) => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' });
+  const think = (text: string) => ({ type: 'reasoning', encrypted_content: text });
+  const { chat } = readItems(
+    [
+      { role: 'user', content: 'go' },
+      think('one'),
+      call('a'),
+      think('two'),
+      call('b'),
+      { type: 'function_call_output', call_id: 'a', output: '1' },
+      { type: 'function_call_output', call_id: 'b', output: '2' },
+      think('lost'),
+      { role: 'user', content: 'stop' },
+      { role: 'assistant', content: [{ type: 'output_text', text: 'done' }] },
+    ],
+    options,
+  );
+  expect(chat.map(({ role, reasoning_content: thought }) => [role, thought ?? null])).toEqual([
+    ['user', null],
+    ['assistant', 'one\n\ntwo'],
+    ['tool', null],
+    ['tool', null],
+    ['user', null],
+    ['assistant', null],
+  ]);
+});
+
+test('thousands of tools with one beginning are named in a moment', () => {
+  const registry = createToolRegistry();
+  const names = Array.from({ length: 10_000 }, (_, at) => registry.short(`${'n'.repeat(70)}${at}`, null));
+  expect(new Set(names).size).toBe(10_000);
+  expect(Math.max(...names.map(({ length }) => length))).toBe(64);
+}, 2_000);
+
+test('a character that came in two halves has the signature of the whole', () => {
+  const seals = createSealedThinking(randomBytes(32));
+  const of = { account: 'a', model: 'm' };
+  const signing = seals.signing(of);
+  signing.add('toll \ud83d');
+  signing.add('\ude00');
+  expect(seals.open(of, 'toll \u{1f600}', signing.signature())).toBe('toll \u{1f600}');
+});
+
+test('an address that is no UTF-8 is of no service', () => {
+  const at = serviceAtAddress(['here.example']);
+  expect(at('https://here.example/mcp/%E0%A4%A')).toBeNull();
+  expect(at('https://here.example/mcp/acme/t%C3%B6ols')).toBe('acme/töols');
+});
