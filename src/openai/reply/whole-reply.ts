@@ -100,12 +100,22 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
   };
 }
 
+/** A call of a tool as a stream has it: with its place, an id, and arguments that are text. */
+function asDelta(call: Readonly<Record<string, unknown>>, index: number, completion: unknown): Json {
+  const id = typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${String(completion)}_${index}`;
+  const { function: named } = call;
+  if (!isObject(named)) return { ...call, index, id };
+  const { arguments: given = '' } = named;
+  const text = typeof given === 'string' ? given : JSON.stringify(given);
+  return { ...call, index, id, function: { ...named, arguments: text } };
+}
+
 /** A whole completion as the one chunk of a stream. */
 export function asChunk(produced: Produced): Produced {
   const choices = (produced.body['choices'] as Json[]).map(({ message, ...choice }) => {
     const { tool_calls: calls, ...delta } = message as Json;
     const indexed = Array.isArray(calls)
-      ? { tool_calls: calls.filter(isObject).map((call, index) => ({ ...call, index })) }
+      ? { tool_calls: calls.filter(isObject).map((call, index) => asDelta(call, index, produced.body['id'])) }
       : {};
     return { ...choice, delta: { ...delta, ...indexed } };
   });

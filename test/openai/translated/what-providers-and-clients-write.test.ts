@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { asChunk } from '../../../src/openai/reply/whole-reply.ts';
 import { readItems } from '../../../src/openai/responses/items.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tool-registry.ts';
 import { createChatPieces, readCompletion } from '../../../src/openai/translated/chat-pieces.ts';
@@ -35,6 +36,19 @@ test('calls of a whole reply that are none are left out, and each call has an id
   expect(said.calls).toEqual([
     { id: 'call_gen-1_0', name: 'a', arguments: '{"b":1}' },
     { id: 'mine', name: '', arguments: '' },
+  ]);
+});
+
+test('calls of a whole reply that is given as a stream have a place, an id and arguments that are text', () => {
+  const calls = [null, { id: null, index: null, function: { name: 'a', arguments: { b: 1 } } }];
+  const body = { id: 'gen-1', choices: [{ index: 0, message: { tool_calls: calls }, finish_reason: 'tool_calls' }] };
+  const chunk = asChunk({ body } as unknown as Parameters<typeof asChunk>[0]);
+  expect(chunk.body['choices']).toEqual([
+    {
+      index: 0,
+      delta: { tool_calls: [{ index: 0, id: 'call_gen-1_0', function: { name: 'a', arguments: '{"b":1}' } }] },
+      finish_reason: 'tool_calls',
+    },
   ]);
 });
 
