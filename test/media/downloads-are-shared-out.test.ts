@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Task } from '../../src/tasks/index.ts';
+import { UpstreamFailure } from '../../src/wire/index.ts';
 import { createFetchVideos } from '../../src/media/video/run/fetch-video.ts';
 
 const task = (taskId: string, provider: string) =>
@@ -32,5 +33,29 @@ test('one provider has two downloads at once, and one that failed is not tried a
   fetching.want(slow[2]!, 0, 'job');
   expect(begun).toHaveLength(4);
   for (const { reject } of ends) reject(new Error('over'));
+  await fetching.close();
+});
+
+test('a file that is too large is not fetched again, another failure is tried again after a pause', async () => {
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(1_000_000);
+  const errors = [
+    new UpstreamFailure('too large', { retryable: false, blame: 'nobody', tooLarge: true }),
+    new Error('x'),
+  ];
+  const begun: string[] = [];
+  const fetching = createFetchVideos({
+    pipeline: null as never,
+    timeoutMs: 1_000,
+    blobs: { write: async ({ source }) => Promise.reject(errors[begun.push(source) - 1] ?? new Error('over')) },
+    onStored: async () => {},
+    onError: () => {},
+  });
+  const both = [task('1', 'a'), task('2', 'b')];
+  for (const one of both) fetching.want(one, 0, 'job');
+  await new Promise(setImmediate);
+  clock.mockReturnValue(2_000_000);
+  for (const one of both) fetching.want(one, 0, 'job');
+  expect(begun).toHaveLength(3);
+  expect(begun[2]).toBe(begun[1]);
   await fetching.close();
 });

@@ -56,7 +56,9 @@ export function createFetchVideos({
       if (stored !== null) await onStored(task);
     } catch (error) {
       if (failedAt.size >= FAILED_MAX) failedAt.clear();
-      failedAt.set(source, performance.now());
+      // A file that is too large stays so: its task ends when its time is over.
+      const tooLarge = error instanceof UpstreamFailure && error.tooLarge;
+      failedAt.set(source, tooLarge ? Infinity : performance.now());
       if (!closing.signal.aborted) onError(error, task);
     }
   }
