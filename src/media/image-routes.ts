@@ -3,6 +3,7 @@ import { createHttpSink, type GatewayError, printable, type ReplySink, toHttpErr
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import {
+  type Admission,
   type Asked,
   type CallRequest,
   createServe,
@@ -17,6 +18,7 @@ import {
   publicAddress,
   type Quotes,
   type QuoteView,
+  rateHeaders,
   recordReply,
   type Refusal,
   tellPayment,
@@ -63,11 +65,17 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     request: FastifyRequest,
     reply: FastifyReply,
     door: ImageDoor,
+    { rate }: Admission,
     { body, edit, caller, payment, key, bodyHash }: ImageRequest,
     { request: callRequest, ask }: ImageCall,
   ): Asked<OpenedCall> {
     const gone = new AbortController();
-    const client = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
+    const client = createHttpSink(
+      reply,
+      limits.clientStallMs,
+      () => gone.abort(),
+      () => rateHeaders(rate),
+    );
     const answer = door.answerOf(body);
     const errorBody = (error: GatewayError) => (door.ownErrors ? toMediaError(error) : toHttpError(error)).body;
     const onError = (error: unknown) => deps.onError(error, request);
@@ -132,7 +140,8 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
           ...(door.ownErrors ? { errorHandler: answerError(deps.onError) } : {}),
         },
         async (request, reply) => {
-          const image = await read(request.body ?? EMPTY, request.headers, admissionOf(request).caller);
+          const admission = admissionOf(request);
+          const image = await read(request.body ?? EMPTY, request.headers, admission.caller);
           try {
             const call = imageToCall(image.body, {
               ...image,
@@ -142,7 +151,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
               replyBytesMax: upstream.imagesReplyBytesMax,
               receipts: billing.receipts,
             });
-            await serve(asked(request, reply, door, image, call));
+            await serve(asked(request, reply, door, admission, image, call));
           } catch (error) {
             tellPayment(reply, image.payment);
             throw error;

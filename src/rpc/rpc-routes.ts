@@ -90,7 +90,12 @@ export function rpcRoutes(deps: RpcDeps): FastifyPluginAsync {
       { bodyLimit: limits.chatBodyBytesMax, schema: DESCRIPTION, config: { refusal } },
       async (request, reply) => {
         const gone = new AbortController();
-        const sink = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
+        const sink = createHttpSink(
+          reply,
+          limits.clientStallMs,
+          () => gone.abort(),
+          () => ({}),
+        );
         let hold: ReplyHold | null = null;
         reply.raw.on('close', () => hold?.release());
         const { pieces, status, headers } = await answer(request, gone.signal, (held) => (hold = held));

@@ -79,6 +79,7 @@ test('an image comes as a data URL, with what its file says, and costs its price
   expect(bytesOf(answer.images[0]!.data_url)).toEqual(png(96, 64));
   expect(answer.usage).toMatchObject({ images: 1, cost: 0.04 });
   expect(response.headers.get('x-cost-usd')).toBe('0.04');
+  expect(Number(response.headers.get('x-ratelimit-limit-requests'))).toBeGreaterThan(0);
   expect(response.headers.get('x-generation-id')).toBe(answer.id);
   const { available, locked } = await spine.balance();
   expect([before.available - available, locked]).toEqual([40_000n, 0n]);

@@ -102,7 +102,9 @@ test('states go forward, with the progress that the provider tells', async () =>
     .toMatchObject({ status: 'generating', progress: 40, provider_metadata: { raw: { status: 'in_progress' } } });
   Object.assign(provider.last(), { status: 'queued' });
   Object.assign(provider.last(), { status: 'completed' });
-  expect((await final(id)).headers.get('content-type')).toBe('video/mp4');
+  const { headers } = await final(id);
+  expect(headers.get('content-type')).toBe('video/mp4');
+  expect(Number(headers.get('x-ratelimit-limit-requests'))).toBeGreaterThan(0);
 });
 
 test('a video that fails is free, and says why', async () => {

@@ -35,7 +35,12 @@ test('a door that writes by pieces, waits for what drains, and ends: the whole r
   const seen: string[] = [];
   server.post('/pieces', async (asked, reply) => {
     seen.push(asked.ip);
-    const sink = createHttpSink(reply, 60_000, () => seen.push('gone'));
+    const sink = createHttpSink(
+      reply,
+      60_000,
+      () => seen.push('gone'),
+      () => ({}),
+    );
     sink.head(200, { 'content-type': 'application/json' });
     sink.flush();
     for (let count = 0; count < 160; count += 1) if (!sink.write(piece)) await sink.drained();
@@ -66,7 +71,12 @@ test.each(['POST', 'GET'] as const)(
         method: verb,
         url: '/waits',
         async handler(_request, reply) {
-          const sink = createHttpSink(reply, 60_000, () => resolve('left'));
+          const sink = createHttpSink(
+            reply,
+            60_000,
+            () => resolve('left'),
+            () => ({}),
+          );
           began();
           await left;
           expect(sink.closed).toBe(true);

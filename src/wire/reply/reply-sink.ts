@@ -21,19 +21,18 @@ export interface ReplySink {
 }
 
 type Headers = Readonly<Record<string, string | number>>;
-const NO_HEADERS = (): Headers => ({});
 
 /**
  * Writes past Fastify, straight to the socket. `onGone` is called when the client leaves before the end. One that
  * stays, but takes nothing for `stallMs` while bytes wait for it, is cut off: else it could read all but the end of
  * a reply and hold its settlement up until the lock expires, or leave a reply that has ended in memory. `common`
- * gives headers that the head gets beside its own.
+ * gives headers that the head gets beside its own, such as those of the rate limit: Fastify's hooks do not run.
  */
 export function createHttpSink(
   reply: FastifyReply,
   stallMs: number,
   onGone: () => void,
-  common: () => Headers = NO_HEADERS,
+  common: () => Headers,
 ): ReplySink {
   return new HttpSink(reply, stallMs, onGone, common);
 }

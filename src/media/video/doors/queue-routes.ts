@@ -5,6 +5,7 @@ import { actedOn, createHttpSink, GatewayError, lookAlikeAt, printable, readJson
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import {
+  type Admission,
   type Asked,
   type Caller,
   createCheck,
@@ -22,6 +23,7 @@ import {
   type PaymentSlip,
   type Pipeline,
   publicAddress,
+  rateHeaders,
   readPayment,
   recordReply,
   type Refusal,
@@ -84,10 +86,16 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     request: FastifyRequest,
     reply: FastifyReply,
     door: VideoDoor,
+    { rate }: Admission,
     { body, caller, payment, key, bodyHash }: VideoRequest,
   ): Asked<OpenedCall> {
     const gone = new AbortController();
-    const client = createHttpSink(reply, limits.clientStallMs, () => gone.abort());
+    const client = createHttpSink(
+      reply,
+      limits.clientStallMs,
+      () => gone.abort(),
+      () => rateHeaders(rate),
+    );
     const onError = (error: unknown) => deps.onError(error, request);
     const ask = toVideoAsk(body, caller.account, webhooks.allowPrivate);
     const callRequest = videoToCall(body, ask, createMakeVideos(making, ask, request.id), {
@@ -150,9 +158,10 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
           ...(door.ownErrors ? { errorHandler: answerError(deps.onError) } : {}),
         },
         async (request, reply) => {
-          const video = await read(request.body ?? EMPTY, request.headers, admissionOf(request).caller);
+          const admission = admissionOf(request);
+          const video = await read(request.body ?? EMPTY, request.headers, admission.caller);
           try {
-            await serve(asked(request, reply, door, video));
+            await serve(asked(request, reply, door, admission, video));
           } catch (error) {
             tellPayment(reply, video.payment);
             throw error;

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createHttpSink } from '#wire';
 import type { Config } from '#config';
+import { type Admission, rateHeaders } from '#gateway';
 import type { Blob, Blobs, Task } from '#tasks';
 import { bodyOf, sendBody } from './send-files.ts';
 
@@ -22,9 +23,18 @@ export type SendFiles = (
   files: readonly Blob[],
 ) => Promise<void>;
 
-export function createSendFiles({ blobs, config, onError }: SendFilesDeps): SendFiles {
+/** `admissionOf`: of a request, for the rate headers. */
+export function createSendFiles(
+  { blobs, config, onError }: SendFilesDeps,
+  admissionOf: (request: FastifyRequest) => Admission,
+): SendFiles {
   return async (request, reply, task, files) => {
-    const sink = createHttpSink(reply, config.limits.clientStallMs, () => {});
+    const sink = createHttpSink(
+      reply,
+      config.limits.clientStallMs,
+      () => {},
+      () => rateHeaders(admissionOf(request).rate),
+    );
     const more = { 'x-task-status': 'completed', 'x-generation-id': task.taskId };
     try {
       await sendBody(blobs, bodyOf(files, task.taskId), request.headers, more, sink);

@@ -9,7 +9,7 @@ import type { Videos } from '../create-videos.ts';
 import type { VideoView } from '../run/video-view.ts';
 import { toVideoId } from '../video-task.ts';
 import { addOpenaiDoors } from './openai-doors.ts';
-import { createSendFiles } from './send-file-reply.ts';
+import { createSendFiles, type SendFiles } from './send-file-reply.ts';
 import { type CallerOf, expired, idField } from './task-of-request.ts';
 import { statusSchema } from './video-schema.ts';
 
@@ -53,10 +53,9 @@ interface TaskBody {
  */
 export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
   const { videos } = deps;
-  const send = createSendFiles(deps);
 
   /** Answers with the task as it is now. */
-  async function show(request: FastifyRequest, reply: FastifyReply, task: Task) {
+  async function show(request: FastifyRequest, reply: FastifyReply, task: Task, send: SendFiles) {
     const view = await videos.view(task);
     if (view.status === 'completed' && !wantsJson(request)) return send(request, reply, task, view.files);
     reply.header('x-task-status', view.status).header('x-generation-id', task.taskId);
@@ -64,7 +63,7 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
     return reply.send(statusOf(task, view));
   }
 
-  function ownDoors(app: FastifyInstance, callerOf: CallerOf) {
+  function ownDoors(app: FastifyInstance, callerOf: CallerOf, send: SendFiles) {
     const errorHandler = answerError(deps.onError);
     app.post<{ Body: TaskBody }>(
       '/video/retrieve',
@@ -84,7 +83,8 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
       async (request, reply) => {
         const { task_id: id, wait_for_final: waits } = request.body;
         const task = await videos.find(id, callerOf(request));
-        return show(request, reply, waits ? await videos.wait(task, goneOf(reply)) : await videos.refresh(task));
+        const seen = waits ? await videos.wait(task, goneOf(reply)) : await videos.refresh(task);
+        return show(request, reply, seen, send);
       },
     );
     app.post<{ Body: TaskBody }>(
@@ -112,7 +112,8 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.pipeline.admit);
     const callerOf = (request: FastifyRequest) => admissionOf(request).caller;
-    ownDoors(app, callerOf);
+    const send = createSendFiles(deps, admissionOf);
+    ownDoors(app, callerOf, send);
     addOpenaiDoors(app, deps, send, callerOf);
   };
 }
