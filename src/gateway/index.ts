@@ -133,6 +133,16 @@ export {
   toBillable,
 } from './pipeline.ts';
 export { newCallId } from './new-call-id.ts';
+export {
+  answersOn,
+  onceSettled,
+  PAYABLE,
+  type Payer,
+  payerOf,
+  refusedWithTerms,
+  refuseEncoding,
+  takeBytes,
+} from './paid-door.ts';
 export { authorise } from './prepare.ts';
 export { costOf, type CostOf, wasCharged } from './reply/cost-of.ts';
 export { recordReply } from './reply/recorded-reply.ts';

@@ -1,13 +1,11 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { createHttpSink, type GatewayError, printable, type ReplySink, toHttpError } from '#wire';
-import { formatUsd } from '#billing/amounts';
+import { createHttpSink, type GatewayError, toHttpError } from '#wire';
 import type { Config } from '#config';
 import {
   type Admission,
   type Asked,
   type CallRequest,
   createServe,
-  errorWithTerms,
   type Idempotency,
   NO_PAYMENTS,
   openCall,
@@ -19,15 +17,17 @@ import {
   type Quotes,
   type QuoteView,
   rateHeaders,
-  recordReply,
-  type Refusal,
   tellPayment,
+  answersOn,
+  PAYABLE,
+  refusedWithTerms,
+  takeBytes,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import { type ImageCall, imageToCall } from './image-to-call.ts';
 import { addImageQuotes } from './image-quotes.ts';
 import { type ImageDoor, IMAGE_DOORS } from './image-doors.ts';
-import { answerError, PAYABLE, toMediaError } from './media-error.ts';
+import { answerError, toMediaError } from './media-error.ts';
 import { createReadImage, type ImageRequest } from './read-request.ts';
 import type { FetchInput } from './request/input-images.ts';
 import { writeImages } from './write-images.ts';
@@ -88,38 +88,23 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
         if (edit !== null && !caller.anonymous) await edit.load();
         return openCall(pipeline, callRequest, callId, left);
       },
-      async write(opened, kept) {
+      ...answersOn<OpenedCall>(client, (opened, to) => {
         const { stream } = ask;
-        const write = (to: ReplySink) =>
-          stream === null
-            ? writeImages(opened, ask, answer, paidSink(to, payment), onError)
-            : writeStream(opened, { stream, errorBody, onError }, paidSink(to, payment));
-        if (!kept) {
-          await write(client);
-          return null;
-        }
-        const { sink, reply: whole, end } = recordReply(client);
-        const charged = await write(sink);
-        return { kept: whole, charged, end };
-      },
-      replay({ status, headers, body: bytes }) {
-        client.head(status, { ...headers, 'idempotent-replayed': 'true' });
-        client.end(bytes);
-      },
+        const sink = paidSink(to, payment);
+        return stream === null
+          ? writeImages(opened, ask, answer, sink, onError)
+          : writeStream(opened, { stream, errorBody, onError }, sink);
+      }),
       refuse: async (refusal) => {
-        throw await refused(refusal, ask.n, body.model, publicAddress(request, config.publicUrl));
+        const images = ask.n === 1 ? 'An image' : `${ask.n} images`;
+        throw await refusedWithTerms(refusal, images, body.model, publicAddress(request, config.publicUrl));
       },
     };
   }
 
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
-    app.removeAllContentTypeParsers();
-    const keep = { parseAs: 'buffer', bodyLimit: limits.mediaBodyBytesMax } as const;
-    app.addContentTypeParser('application/json', keep, (_request, body, done) => done(null, body));
-    app.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, keep, (_request, body, done) => done(null, body));
-
-    app.addContentTypeParser(/^multipart\/form-data(?:;|$)/i, keep, (_request, body, done) => done(null, body));
+    takeBytes(app, limits.mediaBodyBytesMax, /^multipart\/form-data(?:;|$)/i);
     addImageQuotes(app, deps, (request) => admissionOf(request).caller, answerError(deps.onError));
     for (const door of IMAGE_DOORS) {
       const read = createReadImage({ payments, limits, fetchInput: deps.fetchInput }, door);
@@ -165,16 +150,3 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
 }
 
 const EMPTY = Buffer.alloc(0);
-const MODEL_CHARS_MAX = 128;
-/** The error of a request that was refused for want of money: with terms where it can be paid. */
-async function refused(
-  { error, payable, amount, terms }: Refusal,
-  n: number,
-  model: string,
-  url: string,
-): Promise<GatewayError> {
-  if (!payable) return error;
-  const images = n === 1 ? 'An image' : `${n} images`;
-  const description = `${images} by ${printable(model, MODEL_CHARS_MAX)}, at most ${formatUsd(amount)} USDC more`;
-  return errorWithTerms(error, await terms({ url, description, mimeType: 'application/json' }));
-}

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError, toHttpError } from '#wire';
+import { type GatewayError, toHttpError } from '#wire';
 import { toGatewayError } from '#gateway';
 
 interface MediaError {
@@ -14,16 +14,6 @@ export function toMediaError(error: GatewayError): MediaError {
   const { message, type, param } = body.error;
   return { status, headers, body: { ...body, error: { code: error.code, message, type, param } } };
 }
-
-/** Words of every door that can be paid in place. */
-export const PAYABLE =
-  ' What the balance does not reach for is answered with 402 and the terms of x402 (version 2) in `PAYMENT-REQUIRED`: the same request with a payment in `PAYMENT-SIGNATURE` ' +
-  'is answered, from whoever has no account too.';
-
-export const compressed = () =>
-  new GatewayError('invalid_request', 'Send the body uncompressed, without content-encoding', {
-    param: 'content-encoding',
-  });
 
 type OnError = (
   error: unknown,

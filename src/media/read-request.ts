@@ -2,35 +2,17 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { actedOn, GatewayError, lookAlikeAt } from '#wire';
 import type { Config } from '#config';
-import {
-  type Caller,
-  createCheck,
-  keyedRequest,
-  paidCaller,
-  parseIdempotencyKey,
-  type Payments,
-  type PaymentSlip,
-  readPayment,
-  requestKey,
-  withModel,
-} from '#gateway';
-import { compressed } from './media-error.ts';
+import { type Caller, createCheck, type Payments, withModel, type Payer, payerOf, refuseEncoding } from '#gateway';
 import type { ImageDoor } from './image-doors.ts';
 import { type ImageBody, withOwnNames } from './request/image-ask.ts';
 import { type EditInputs, editInputs, countedInputs, type FetchInput, inputSource } from './request/input-images.ts';
 import { type ReadBody, readForm, readJsonBody } from './request/read-body.ts';
 
 /** A request as it was read, before anything is looked up. */
-export interface ImageRequest {
+export interface ImageRequest extends Payer {
   readonly body: ImageBody;
   /** The images to edit, not loaded; null for a generation. */
   readonly edit: EditInputs | null;
-  readonly caller: Caller;
-  readonly payment: PaymentSlip | null;
-  /** The idempotency key; null for none. */
-  readonly key: string | null;
-  /** SHA-256 of the body. */
-  readonly bodyHash: () => string;
 }
 
 /** The part of a door that reading needs. `quotes`: the images themselves are not needed. */
@@ -56,23 +38,19 @@ export function createReadImage({ payments, limits, fetchInput }: ReadDeps, door
     return door.edits && FORM.test(type) ? readForm(bytes, type, properties, limits) : readJsonBody(bytes, limits);
   };
   return async (bytes, headers, admitted) => {
-    const encoding = headers['content-encoding'] ?? 'identity';
-    if (encoding !== '' && encoding !== 'identity') throw compressed();
+    refuseEncoding(headers);
     const content = await read(bytes, headers);
     const parsed = withModel(withOwnNames(content.value));
     const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
     const body = check(parsed);
     door.refuse?.(body);
-    const own = headers['idempotency-key'];
-    const ownKey = own === undefined ? null : parseIdempotencyKey(own);
     // The same body means another answer at the other door.
     const bodyHash = () => hash('sha256', `${door.path} ${hash('sha256', bytes)}`);
-    const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
-    const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
+    const payer = await payerOf(payments, headers, admitted, bodyHash);
     const inputs = door.quotes ? countOf : inputsOf;
     const edit = door.edits ? inputs(body, content, fetchInput) : null;
-    return { body, edit, caller, payment, key: requestKey(caller, payment, ownKey), bodyHash };
+    return { body, edit, ...payer };
   };
 }
 

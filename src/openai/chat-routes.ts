@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { GatewayError, printable, readJson, createKeepAlive, createHttpSink } from '#wire';
-import { Departure, formatUsd } from '#billing/amounts';
+import { readJson, createKeepAlive, createHttpSink } from '#wire';
+import { Departure } from '#billing/amounts';
 import type { Config } from '#config';
 import {
   type Admission,
@@ -10,25 +10,23 @@ import {
   type Caller,
   createCheck,
   createServe,
-  errorWithTerms,
   type Idempotency,
-  keyedRequest,
   NO_PAYMENTS,
-  paidCaller,
   paidSink,
-  parseIdempotencyKey,
   type Payments,
-  type PaymentSlip,
   type Pipeline,
   publicAddress,
   rateHeaders,
-  readPayment,
-  recordReply,
-  type Refusal,
-  requestKey,
   type Speakers,
   tellPayment,
   withModel,
+  answersOn,
+  PAYABLE,
+  type Payer,
+  payerOf,
+  refusedWithTerms,
+  refuseEncoding,
+  takeBytes,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import { refuseLookAlikes } from './request/acted-on.ts';
@@ -68,14 +66,8 @@ export interface ChatDeps {
 const KEEP_ALIVE_MS = 15_000;
 
 /** A request as it was read, before anything is looked up. */
-interface ChatRequest {
+interface ChatRequest extends Payer {
   readonly body: ChatBody;
-  readonly caller: Caller;
-  readonly payment: PaymentSlip | null;
-  /** The idempotency key; null for none. */
-  readonly key: string | null;
-  /** SHA-256 of the body. */
-  readonly bodyHash: () => string;
 }
 
 /**
@@ -121,21 +113,10 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       repeats: key === null ? null : { key, bodyHash: bodyHash() },
       gone,
       open: chooseChat(body, context, options.onError),
-      async write(opened, kept) {
-        if (!kept) {
-          await writeChatReply(opened, paidSink(client, payment), options);
-          return null;
-        }
-        const { sink, reply: whole, end } = recordReply(client);
-        const charged = await writeChatReply(opened, paidSink(sink, payment), options);
-        return { kept: whole, charged, end };
-      },
-      replay({ status, headers, body: bytes }) {
-        client.head(status, { ...headers, 'idempotent-replayed': 'true' });
-        client.end(bytes);
-      },
+      ...answersOn(client, (opened, sink) => writeChatReply(opened, paidSink(sink, payment), options)),
       refuse: async (refusal) => {
-        throw await refused(refusal, body, publicAddress(request, config.publicUrl ?? null));
+        const url = publicAddress(request, config.publicUrl ?? null);
+        throw await refusedWithTerms(refusal, 'A chat completion', body.model, url);
       },
     };
   }
@@ -143,13 +124,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
 
-    // Bytes, so that the structure is capped before anything is built, and so that their digest can identify a
-    // repeated request.
-    app.removeAllContentTypeParsers();
-    const keep = { parseAs: 'buffer', bodyLimit: limits.chatBodyBytesMax } as const;
-    app.addContentTypeParser('application/json', keep, (_request, body, done) => done(null, body));
-    app.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, keep, (_request, body, done) => done(null, body));
-
+    takeBytes(app, limits.chatBodyBytesMax);
     app.post<{ Body: Buffer | undefined }>(
       '/chat/completions',
       {
@@ -194,13 +169,10 @@ function createReadChat(
       const body = withMaxCost(check(withModel(parsed)), headers['x-max-cost']);
       refusePlugins(body);
       if (webhooks?.allowPrivate === false) refusePrivateMedia(body);
-      const ownKey = idempotencyKeyIn(headers);
-      const bodyHash = () => hash('sha256', bytes);
-      const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
-      const of = (caller: Caller) => ({ body, caller, payment, key: requestKey(caller, payment, ownKey), bodyHash });
-      return payment === null ? of(admitted) : paidCaller(payments, admitted, payment).then(of);
+      const payer = payerOf(payments, headers, admitted, () => hash('sha256', bytes));
+      return payer instanceof Promise ? payer.then((paying) => ({ body, ...paying })) : { body, ...payer };
     };
-    refuseEncoding(headers['content-encoding']);
+    refuseEncoding(headers);
     const parsed = readJson(bytes, limits);
     return parsed instanceof Promise ? parsed.then(understood) : understood(parsed);
   };
@@ -219,31 +191,5 @@ const DESCRIBED = {
   tags: ['Chat'],
   consumes: ['application/json'],
 };
-const PAYABLE =
-  ' What the balance does not reach for is answered with 402 and the terms of x402 (version 2) in `PAYMENT-REQUIRED`: the same request with a payment in `PAYMENT-SIGNATURE` ' +
-  'is answered, from whoever has no account too.';
 const EMPTY = Buffer.alloc(0);
-const MODEL_CHARS_MAX = 128;
 const NO_SPEAKERS: Partial<Speakers> = {};
-
-/** The error of a request that was refused for want of money: with terms where it can be paid. */
-async function refused(
-  { error, payable, amount, terms }: Refusal,
-  { model }: ChatBody,
-  url: string,
-): Promise<GatewayError> {
-  if (!payable) return error;
-  const description = `A chat completion by ${printable(model, MODEL_CHARS_MAX)}, at most ${formatUsd(amount)} USDC more`;
-  return errorWithTerms(error, await terms({ url, description, mimeType: 'application/json' }));
-}
-
-function idempotencyKeyIn({ 'idempotency-key': header }: IncomingHttpHeaders): string | null {
-  return header === undefined ? null : parseIdempotencyKey(header);
-}
-
-function refuseEncoding(encoding: string | undefined): void {
-  if (encoding === undefined || encoding === '' || encoding === 'identity') return;
-  throw new GatewayError('invalid_request', 'Send the body uncompressed, without content-encoding', {
-    param: 'content-encoding',
-  });
-}

@@ -6,23 +6,21 @@ import {
   type Admission,
   type Asked,
   createServe,
-  keyedRequest,
   NO_PAYMENTS,
   openCall,
   type OpenedCall,
-  paidCaller,
   paidSink,
-  parseIdempotencyKey,
   publicAddress,
   rateHeaders,
-  readPayment,
-  recordReply,
-  requestKey,
   tellPayment,
+  answersOn,
+  payerOf,
+  refusedWithTerms,
+  takeBytes,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { ChatDeps } from '../chat-routes.ts';
-import { createReadBody, refusedWithTerms, takeBytes } from '../translated/translated-door.ts';
+import { createReadBody } from '../translated/translated-door.ts';
 import { checkInput, embeddingsAnswerSchema, type EmbeddingsBody, embeddingsSchema } from './embeddings-schema.ts';
 import { embeddingsToCall } from './embeddings-to-call.ts';
 import { writeEmbeddings } from './write-embeddings.ts';
@@ -41,12 +39,8 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
   async function read({ body: bytes = EMPTY, headers }: FastifyRequest<{ Body: Buffer | undefined }>, by: Admission) {
     const body = await readBody(bytes, headers);
     checkInput(body);
-    const own = headers['idempotency-key'];
-    const ownKey = own === undefined ? null : parseIdempotencyKey(own);
     const bodyHash = () => hash('sha256', `${PATH} ${hash('sha256', bytes)}`);
-    const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
-    const caller = payment === null ? by.caller : await paidCaller(payments, by.caller, payment);
-    return { body, caller, payment, key: requestKey(caller, payment, ownKey), bodyHash };
+    return { body, ...(await payerOf(payments, headers, by.caller, bodyHash)) };
   }
 
   function asked(
@@ -76,19 +70,9 @@ export function embeddingsRoutes(deps: ChatDeps): FastifyPluginAsync {
       repeats: key === null ? null : { key, bodyHash: bodyHash() },
       gone,
       open: (callId, left) => openCall(pipeline, call, callId, left),
-      async write(opened, kept) {
-        if (!kept) {
-          await writeEmbeddings(opened, dropped, paidSink(client, payment), onError);
-          return null;
-        }
-        const { sink, reply: whole, end } = recordReply(client);
-        const charged = await writeEmbeddings(opened, dropped, paidSink(sink, payment), onError);
-        return { kept: whole, charged, end };
-      },
-      replay({ status, headers, body: bytes }) {
-        client.head(status, { ...headers, 'idempotent-replayed': 'true' });
-        client.end(bytes);
-      },
+      ...answersOn<OpenedCall>(client, (opened, sink) =>
+        writeEmbeddings(opened, dropped, paidSink(sink, payment), onError),
+      ),
       refuse: async (refusal) => {
         const url = publicAddress(request, config.publicUrl ?? null);
         throw await refusedWithTerms(refusal, 'Embeddings', body.model, url);

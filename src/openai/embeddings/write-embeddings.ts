@@ -1,6 +1,6 @@
 import { GatewayError, type ReplySink } from '#wire';
 import { formatUsd, toUsdNumber, type SettledFrame } from '#billing/amounts';
-import { type OpenedCall, wasCharged } from '#gateway';
+import { onceSettled, type OpenedCall, wasCharged } from '#gateway';
 import { addAlteredHeaders } from '../reply/altered-headers.ts';
 import type { EmbeddingsTail } from './embeddings-reader.ts';
 
@@ -8,47 +8,30 @@ import type { EmbeddingsTail } from './embeddings-reader.ts';
  * Writes the embeddings of a call to its client, once they are settled. Resolves with whether anything was charged;
  * false where the client is gone. Throws what the call throws.
  */
-export async function writeEmbeddings(
-  { id, call, frames }: OpenedCall,
+export const writeEmbeddings = (
+  opened: OpenedCall,
   dropped: () => readonly string[],
   sink: ReplySink,
   onError: (error: unknown) => void,
-): Promise<boolean> {
-  const iterator = frames[Symbol.asyncIterator]();
-  let provider = '';
-  try {
-    for (;;) {
-      const next = await iterator.next();
-      if (sink.closed) return false;
-      if (next.done) throw new GatewayError('internal', 'Internal error');
-      const { value } = next;
-      if (value.type === 'head') provider = value.provider.name;
-      if (value.type !== 'settled') continue;
-      if (value.tail === null) throw new GatewayError('provider_unavailable', 'The embeddings did not come in time');
-      const pieces = piecesOf(value, call.service);
-      const headers: Record<string, string | number> = {
-        'content-type': 'application/json; charset=utf-8',
-        'content-length': pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
-        'x-generation-id': id,
-        'x-provider': provider,
-        'x-cost-usd': formatUsd(value.settlement.charged),
-      };
-      addAlteredHeaders(headers, { dropped: dropped(), maxTokens: null });
-      if (value.receipt !== null) headers['x-receipt'] = value.receipt;
-      sink.head(200, headers);
-      const last = pieces.pop()!;
-      for (const piece of pieces) sink.write(piece);
-      sink.end(last);
-      return wasCharged(value);
-    }
-  } catch (error) {
-    if (!sink.closed) throw error;
-    return false;
-  } finally {
-    // After the end this is without effect. A call that its client left goes on, and is settled.
-    iterator.return?.().catch(onError);
-  }
-}
+): Promise<boolean> =>
+  onceSettled(opened, sink, onError, (settled, provider) => {
+    if (settled.tail === null) throw new GatewayError('provider_unavailable', 'The embeddings did not come in time');
+    const pieces = piecesOf(settled, opened.call.service);
+    const headers: Record<string, string | number> = {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
+      'x-generation-id': opened.id,
+      'x-provider': provider,
+      'x-cost-usd': formatUsd(settled.settlement.charged),
+    };
+    addAlteredHeaders(headers, { dropped: dropped(), maxTokens: null });
+    if (settled.receipt !== null) headers['x-receipt'] = settled.receipt;
+    sink.head(200, headers);
+    const last = pieces.pop()!;
+    for (const piece of pieces) sink.write(piece);
+    sink.end(last);
+    return wasCharged(settled);
+  });
 
 /** The provider's bytes, with the name that was called and with the usage that is billed. Not empty. */
 function piecesOf({ tail, settlement }: SettledFrame, service: string): Uint8Array[] {

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import type { RateLimiter } from '#gateway';
+import { type RateLimiter, takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { ChatDeps } from '../chat-routes.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
@@ -7,7 +7,7 @@ import { tokensOf } from '../caps/tokens-of.ts';
 import { isBridged, withoutAlias } from '../translated/model-alias.ts';
 import type { SealedThinking } from '../translated/sealed-thinking.ts';
 import { createToolNames } from '../translated/tool-names.ts';
-import { addTranslatedDoor, type ChatWire, takeBytes } from '../translated/translated-door.ts';
+import { addTranslatedDoor, type ChatWire } from '../translated/translated-door.ts';
 import { toAnthropicError } from './anthropic-error.ts';
 import { addCountRoute } from './count-tokens.ts';
 import { messageAnswerSchema } from './message-answer-schema.ts';

@@ -1,10 +1,11 @@
 import type { FastifyPluginAsync } from 'fastify';
+import { takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { ChatDeps } from '../chat-routes.ts';
 import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
 import { isBridged, withoutAlias } from '../translated/model-alias.ts';
 import type { SealedThinking } from '../translated/sealed-thinking.ts';
-import { addTranslatedDoor, type ChatWire, takeBytes } from '../translated/translated-door.ts';
+import { addTranslatedDoor, type ChatWire } from '../translated/translated-door.ts';
 import type { ShownThinking } from './response-items.ts';
 import { toResponseError } from './response-error.ts';
 import { createResponseVoice } from './response-voice.ts';

@@ -1,31 +1,28 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { actedOn, createHttpSink, createKeepAlive, GatewayError, lookAlikeAt, printable, readJson } from '#wire';
-import { Departure, formatUsd } from '#billing/amounts';
+import { actedOn, createHttpSink, createKeepAlive, GatewayError, lookAlikeAt, readJson } from '#wire';
+import { Departure } from '#billing/amounts';
 import {
   type Admission,
   type Asked,
   type Caller,
   createCheck,
   createServe,
-  errorWithTerms,
-  keyedRequest,
   NO_PAYMENTS,
-  paidCaller,
   paidSink,
-  parseIdempotencyKey,
-  type PaymentSlip,
   publicAddress,
   rateHeaders,
-  readPayment,
-  recordReply,
-  type Refusal,
-  requestKey,
   type Speakers,
   tellPayment,
   toGatewayError,
   withModel,
+  answersOn,
+  PAYABLE,
+  type Payer,
+  payerOf,
+  refusedWithTerms,
+  refuseEncoding,
 } from '#gateway';
 import type { ChatDeps } from '../chat-routes.ts';
 import { type OpenedChat, writeChatReply } from '../chat-reply.ts';
@@ -82,24 +79,13 @@ export interface ChatWire<B> {
   ): { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: unknown };
 }
 
-interface Read {
+interface Read extends Payer {
   readonly translation: Translation;
-  readonly caller: Caller;
-  readonly payment: PaymentSlip | null;
-  /** The idempotency key; null for none. */
-  readonly key: string | null;
-  /** Digest of the body and the address. */
-  readonly bodyHash: () => string;
 }
 
 const KEEP_ALIVE_MS = 15_000;
 const EMPTY = Buffer.alloc(0);
-const MODEL_CHARS_MAX = 128;
 const NO_SPEAKERS: Partial<Speakers> = {};
-const PAYABLE =
-  ' What the balance does not reach for is answered with 402 and the terms of x402 (version 2) in `PAYMENT-REQUIRED`: the same request with a payment in `PAYMENT-SIGNATURE` ' +
-  'is answered, from whoever has no account too.';
-
 /** One event of a stream. Its other members depend on its type. */
 const EVENT_SCHEMA = {
   type: 'object',
@@ -161,18 +147,7 @@ export function addTranslatedDoor<B>(
       repeats: key === null ? null : { key, bodyHash: bodyHash() },
       gone,
       open: chooseChat(body, context, options.onError),
-      async write(opened, kept) {
-        if (!kept) {
-          await write(opened, client);
-          return null;
-        }
-        const { sink, reply: whole, end } = recordReply(client);
-        return { charged: await write(opened, sink), kept: whole, end };
-      },
-      replay({ status, headers, body: bytes }) {
-        client.head(status, { ...headers, 'idempotent-replayed': 'true' });
-        client.end(bytes);
-      },
+      ...answersOn(client, write),
       refuse: async (refusal) => {
         throw await refusedWithTerms(refusal, wire.noun, body.model, publicAddress(request, config.publicUrl ?? null));
       },
@@ -229,14 +204,6 @@ export const answerError =
     void reply.code(status).headers(headers).send(body);
   };
 
-/** Bytes, so that the structure is capped before anything is built. */
-export function takeBytes(app: FastifyInstance, bodyLimit: number): void {
-  app.removeAllContentTypeParsers();
-  const keep = { parseAs: 'buffer', bodyLimit } as const;
-  app.addContentTypeParser('application/json', keep, (_request, body, done) => done(null, body));
-  app.addContentTypeParser(/^application\/[\w.-]+\+json(?:;|$)/i, keep, (_request, body, done) => done(null, body));
-}
-
 /** Reads a body and checks it. Rejects with GatewayError. */
 export function createReadBody<B>(
   limits: ChatDeps['config']['limits'],
@@ -245,11 +212,7 @@ export function createReadBody<B>(
   const check = createCheck<B>(schema);
   const names = actedOn(Object.keys(schema.properties));
   return async (bytes = EMPTY, headers) => {
-    const encoding = headers['content-encoding'] ?? 'identity';
-    if (encoding !== '' && encoding !== 'identity')
-      throw new GatewayError('invalid_request', 'Send the body uncompressed, without content-encoding', {
-        param: 'content-encoding',
-      });
+    refuseEncoding(headers);
     const parsed = withModel(await readJson(bytes, limits));
     const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
@@ -263,14 +226,11 @@ function createRead<B>(deps: ChatDeps, wire: ChatWire<B>) {
   return async (request: FastifyRequest<{ Body: Buffer | undefined }>, admitted: Caller): Promise<Read> => {
     const { body: bytes = EMPTY, headers } = request;
     const asked = await readBody(bytes, headers);
-    const own = headers['idempotency-key'];
-    const ownKey = own === undefined ? null : parseIdempotencyKey(own);
     // The same body means another answer at another address.
     const bodyHash = () => hash('sha256', `${wire.path} ${hash('sha256', bytes)}`);
-    const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
-    const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
+    const payer = await payerOf(payments, headers, admitted, bodyHash);
     const translation = wire.translate(asked, {
-      caller,
+      caller: payer.caller,
       requestId: request.id,
       headers,
       host: request.host,
@@ -279,24 +239,6 @@ function createRead<B>(deps: ChatDeps, wire: ChatWire<B>) {
     });
     const body = withMaxCost(translation.body, headers['x-max-cost']);
     if (config.webhooks?.allowPrivate === false) refusePrivateMedia(body);
-    return {
-      translation: body === translation.body ? translation : { ...translation, body },
-      caller,
-      payment,
-      key: requestKey(caller, payment, ownKey),
-      bodyHash,
-    };
+    return { translation: body === translation.body ? translation : { ...translation, body }, ...payer };
   };
-}
-
-/** The error of a request that was refused for want of money: with terms where it can be paid. */
-export async function refusedWithTerms(
-  { error, payable, amount, terms }: Refusal,
-  noun: string,
-  model: string,
-  url: string,
-): Promise<GatewayError> {
-  if (!payable) return error;
-  const description = `${noun} by ${printable(model, MODEL_CHARS_MAX)}, at most ${formatUsd(amount)} USDC more`;
-  return errorWithTerms(error, await terms({ url, description, mimeType: 'application/json' }));
 }

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { actedOn, createHttpSink, GatewayError, lookAlikeAt, printable, readJson } from '#wire';
-import { formatUsd } from '#billing/amounts';
+import { actedOn, createHttpSink, GatewayError, lookAlikeAt, readJson } from '#wire';
 import type { Config } from '#config';
 import {
   type Admission,
@@ -10,30 +9,28 @@ import {
   type Caller,
   createCheck,
   createServe,
-  errorWithTerms,
   type Idempotency,
-  keyedRequest,
   NO_PAYMENTS,
   openCall,
   type OpenedCall,
-  paidCaller,
   paidSink,
-  parseIdempotencyKey,
   type Payments,
-  type PaymentSlip,
   type Pipeline,
   publicAddress,
   rateHeaders,
-  readPayment,
-  recordReply,
-  type Refusal,
-  requestKey,
   tellPayment,
   withModel,
+  answersOn,
+  PAYABLE,
+  type Payer,
+  payerOf,
+  refusedWithTerms,
+  refuseEncoding,
+  takeBytes,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { Blobs, Tasks } from '#tasks';
-import { answerError, compressed, PAYABLE } from '../../media-error.ts';
+import { answerError } from '../../media-error.ts';
 import { toVideoAsk, type VideoBody, withOwnVideoNames } from '../request/video-ask.ts';
 import { createMakeVideos, type MakeVideosDeps } from '../run/make-videos.ts';
 import { readForm } from './read-form.ts';
@@ -58,20 +55,13 @@ export interface QueueDeps {
 }
 
 /** A request as it was read, before anything is looked up. */
-interface VideoRequest {
+interface VideoRequest extends Payer {
   readonly body: VideoBody;
-  readonly caller: Caller;
-  readonly payment: PaymentSlip | null;
-  /** The idempotency key; null for none. */
-  readonly key: string | null;
-  /** SHA-256 of the body. */
-  readonly bodyHash: () => string;
 }
 
 /** Pictures come in base64. */
 const BODY_BYTES_MAX = 32 * 1024 * 1024;
 const EMPTY = Buffer.alloc(0);
-const MODEL_CHARS_MAX = 128;
 const FORM = 'multipart/form-data';
 
 /** `POST /video/queue`, and the same in the shape of OpenAI's API: `POST /videos`. Register it under `/api/v1`. */
@@ -114,32 +104,17 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
         await blobs.admit(caller.account, ask.n);
         return openCall(pipeline, callRequest, callId, left);
       },
-      async write(opened, kept) {
-        if (!kept) {
-          await writeBegun(opened, door, paidSink(client, payment), onError);
-          return null;
-        }
-        const { sink, reply: whole, end } = recordReply(client);
-        const charged = await writeBegun(opened, door, paidSink(sink, payment), onError);
-        return { kept: whole, charged, end };
-      },
-      replay({ status, headers, body: bytes }) {
-        client.head(status, { ...headers, 'idempotent-replayed': 'true' });
-        client.end(bytes);
-      },
+      ...answersOn<OpenedCall>(client, (opened, sink) => writeBegun(opened, door, paidSink(sink, payment), onError)),
       refuse: async (refusal) => {
-        throw await refused(refusal, ask.n, body.model, publicAddress(request, config.publicUrl));
+        const videos = ask.n === 1 ? 'A video' : `${ask.n} videos`;
+        throw await refusedWithTerms(refusal, videos, body.model, publicAddress(request, config.publicUrl));
       },
     };
   }
 
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
-    app.removeAllContentTypeParsers();
-    const keep = { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX } as const;
-    for (const type of ['application/json', /^application\/[\w.-]+\+json(?:;|$)/i, FORM])
-      app.addContentTypeParser(type, keep, (_request, body, done) => done(null, body));
-
+    takeBytes(app, BODY_BYTES_MAX, FORM);
     for (const door of VIDEO_DOORS) {
       const read = createReadVideo(payments, limits, door);
       app.post<{ Body: Buffer | undefined }>(
@@ -182,8 +157,7 @@ function createReadVideo(payments: Payments, limits: QueueDeps['config']['limits
   const names = actedOn(Object.keys(door.fields));
   const known = new Set(Object.keys(door.fields));
   return async (bytes, headers, admitted) => {
-    const encoding = headers['content-encoding'] ?? 'identity';
-    if (encoding !== '' && encoding !== 'identity') throw compressed();
+    refuseEncoding(headers);
     const type = headers['content-type'] ?? '';
     const isForm = type.startsWith(FORM);
     if (isForm && !door.forms) throw new GatewayError('invalid_request', 'Send the body as application/json');
@@ -192,26 +166,9 @@ function createReadVideo(payments: Payments, limits: QueueDeps['config']['limits
     const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
     if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
     const body = withOwnVideoNames(check(parsed), new Set()) as VideoBody;
-    const own = headers['idempotency-key'];
-    const ownKey = own === undefined ? null : parseIdempotencyKey(own);
     // The same body means another answer at the other door. A form is written differently each time.
     const said = () => (isForm ? hash('sha256', JSON.stringify(read)) : hash('sha256', bytes));
     const bodyHash = () => hash('sha256', `${door.path} ${said()}`);
-    const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
-    const caller = payment === null ? admitted : await paidCaller(payments, admitted, payment);
-    return { body, caller, payment, key: requestKey(caller, payment, ownKey), bodyHash };
+    return { body, ...(await payerOf(payments, headers, admitted, bodyHash)) };
   };
-}
-
-/** The error of a request that was refused for want of money: with terms where it can be paid. */
-async function refused(
-  { error, payable, amount, terms }: Refusal,
-  n: number,
-  model: string,
-  url: string,
-): Promise<GatewayError> {
-  if (!payable) return error;
-  const videos = n === 1 ? 'A video' : `${n} videos`;
-  const description = `${videos} by ${printable(model, MODEL_CHARS_MAX)}, at most ${formatUsd(amount)} USDC more`;
-  return errorWithTerms(error, await terms({ url, description, mimeType: 'application/json' }));
 }
