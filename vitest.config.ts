@@ -35,6 +35,7 @@ const DEEP_ONLY = [
   'test/mcp/faults/soak.test.ts',
   'test/openai/clients/*.test.ts',
   'test/spine/chains/killed-with-money-under-way.test.ts',
+  'test/release/package-installs.test.ts',
   'test/spine/soak.test.ts',
   'test/support-tests/no-orphans.test.ts',
   'test/tunnel/five-hundred-streams.test.ts',

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Plain JavaScript that any Node from 20 on can run: it finds a Node that is new enough and hands over to src/main.ts.
+// Plain JavaScript that any Node from 20 on can run: it finds a Node that is new enough and hands over to src/main.ts,
+// or in an installed package to src/main.js.
 import { spawn } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -12,10 +13,12 @@ const NODE_MAJOR_MIN = 24;
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** For a shell, whatever is in the path. */
 const quoted = /^[\w./-]+$/.test(root) ? root : `'${root.replaceAll("'", `'\\''`)}'`;
+const packed = existsSync(join(root, 'src', 'main.js'));
+const install = packed ? 'npm install -g <the file of the package>' : `cd ${quoted} && npm ci`;
 const bundled = join(root, 'node_modules', '.bin', 'node');
 
 if (!existsSync(join(root, 'node_modules', 'commander'))) {
-  fail(`The packages that tollgate needs are not installed.\nRun this once:  cd ${quoted} && npm ci`);
+  fail(`The packages that tollgate needs are not installed.\nRun this once:  ${install}`);
 } else if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR_MIN) {
   // Compiled code is kept between runs: halves the time of a start. Does nothing where the directory cannot be written.
   const { enableCompileCache } = await import('node:module');
@@ -23,12 +26,14 @@ if (!existsSync(join(root, 'node_modules', 'commander'))) {
   enableCompileCache?.(cache);
   // Threads and child processes look here: without it the database's thread compiles all that it loads at every start.
   process.env.NODE_COMPILE_CACHE ??= cache;
-  await import('../src/main.ts');
+  await import(packed ? '../src/main.js' : '../src/main.ts');
 } else if (!existsSync(bundled) || realpathSync(bundled) === realpathSync(process.execPath)) {
   fail(
-    `tollgate needs Node ${NODE_MAJOR_MIN} or newer; this is Node ${process.versions.node}, and there is no newer one in node_modules/.bin.\n` +
-      `Either run:  cd ${quoted} && npm ci --include=optional   (brings one for Linux and macOS)\n` +
-      `or install Node ${NODE_MAJOR_MIN} or newer: https://nodejs.org/en/download`,
+    packed
+      ? `tollgate needs Node ${NODE_MAJOR_MIN} or newer; this is Node ${process.versions.node}.\nInstall a newer one: https://nodejs.org/en/download`
+      : `tollgate needs Node ${NODE_MAJOR_MIN} or newer; this is Node ${process.versions.node}, and there is no newer one in node_modules/.bin.\n` +
+          `Either run:  ${install} --include=optional   (brings one for Linux and macOS)\n` +
+          `or install Node ${NODE_MAJOR_MIN} or newer: https://nodejs.org/en/download`,
   );
 } else handOver();
 
@@ -47,9 +52,7 @@ function handOver() {
   const forward = (signal) => child.kill(signal);
   const signals = ['SIGINT', 'SIGTERM', 'SIGQUIT', 'SIGUSR2'];
   for (const signal of signals) process.on(signal, forward);
-  child.on('error', (error) =>
-    fail(`${bundled} could not be started: ${error.message}\nRun this again:  cd ${quoted} && npm ci`),
-  );
+  child.on('error', (error) => fail(`${bundled} could not be started: ${error.message}\nRun this again:  ${install}`));
   child.on('exit', (code, signal) => {
     for (const name of signals) process.removeListener(name, forward);
     if (!signal) process.exit(code ?? 1);

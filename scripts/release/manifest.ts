@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** What `package.json` of a checkout says, as far as a package is made from it. */
+export interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+  readonly imports: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+  readonly overrides: Readonly<Record<string, unknown>>;
+}
+
+export function readManifest(checkout: string): Manifest {
+  return JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as Manifest;
+}
+
+/** Names of the Node binaries for platforms, which a checkout brings for machines with an older Node. */
+export const nodeBinaries = (manifest: Manifest): readonly string[] =>
+  Object.keys(manifest.optionalDependencies).filter((name) => name.startsWith('node-'));
+
+/**
+ * The `package.json` of a package. All that it needs lies inside it (`bundleDependencies`): an installation fetches
+ * nothing, and has the very versions that were tested. Node binaries stay outside: npm would install 200 MB for
+ * everybody, whatever Node they have.
+ */
+export function packageManifest(manifest: Manifest): Record<string, unknown> {
+  const binaries = nodeBinaries(manifest);
+  const optional = Object.entries(manifest.optionalDependencies).filter(([name]) => !binaries.includes(name));
+  const dependencies = { ...manifest.dependencies, ...Object.fromEntries(optional) };
+  const imports = Object.entries(manifest.imports).map(([name, path]) => [name, path.replace(/\.ts$/, '.js')] as const);
+  return {
+    name: manifest.name,
+    version: manifest.version,
+    description: manifest.description,
+    license: manifest.license,
+    type: 'module',
+    bin: { tollgate: 'bin/tollgate.mjs' },
+    imports: Object.fromEntries(imports),
+    engines: { node: '>=24' },
+    dependencies,
+    bundleDependencies: Object.keys(dependencies),
+  };
+}

@@ -1,0 +1,110 @@
+// `npm run release`: the package, its list of parts (SBOM) and its checksums, from a clean tree, in dist/release.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { nodeBinaries, packageManifest, readManifest } from './manifest.ts';
+import { pruneModules } from './prune-modules.ts';
+import { stripSources } from './strip-sources.ts';
+
+const CHECKOUT = resolve(import.meta.dirname, '..', '..');
+const OUT = join(CHECKOUT, 'dist', 'release');
+const STAGE = join(OUT, 'stage');
+
+const { values } = parseArgs({
+  options: {
+    dirty: { type: 'boolean', default: false },
+    key: { type: 'string' },
+    help: { type: 'boolean', short: 'h' },
+  },
+});
+if (values.help) {
+  console.log(
+    'npm run release -- [--key FILE] [--dirty]\n\n' +
+      '  --key FILE   signs the checksums with this SSH key (ssh-keygen -Y sign)\n' +
+      '  --dirty      builds although the checkout has changes that are not committed',
+  );
+  process.exit(0);
+}
+
+const manifest = readManifest(CHECKOUT);
+if (!values.dirty) requireCleanTree();
+rmSync(OUT, { recursive: true, force: true });
+mkdirSync(STAGE, { recursive: true });
+
+step('sources', () => `${stripSources(join(CHECKOUT, 'src'), join(STAGE, 'src'))} files`);
+step('launcher', copyRest);
+step('packages', () => `${(installPackages() / 1e6).toFixed(0)} MB, without what no program reads`);
+const tarball = step('tarball', pack);
+step('list of parts', () => writeParts(tarball));
+step('checksums', writeChecksums);
+console.log(`\n${OUT}`);
+for (const name of readdirSync(OUT)) if (name !== 'stage') console.log(`  ${name}`);
+
+function step(name: string, work: () => string): string {
+  const begun = performance.now();
+  const told = work();
+  console.log(`${name.padEnd(14)} ${told}  (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
+  return told;
+}
+
+function requireCleanTree(): void {
+  const changed = run('git', ['status', '--porcelain'], CHECKOUT).trim();
+  if (changed === '') return;
+  console.error(`The checkout has changes that are not committed:\n${changed}\nCommit them, or give --dirty.`);
+  process.exit(1);
+}
+
+function copyRest(): string {
+  for (const name of ['LICENSE', 'README.md', 'CHANGELOG.md']) copyFileSync(join(CHECKOUT, name), join(STAGE, name));
+  mkdirSync(join(STAGE, 'bin'));
+  copyFileSync(join(CHECKOUT, 'bin', 'tollgate.mjs'), join(STAGE, 'bin', 'tollgate.mjs'));
+  return 'bin/tollgate.mjs, README.md, LICENSE, CHANGELOG.md';
+}
+
+/** Production packages by the lock file, without the Node binary. */
+function installPackages(): number {
+  for (const name of ['package.json', 'package-lock.json', '.npmrc'])
+    copyFileSync(join(CHECKOUT, name), join(STAGE, name));
+  run('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund'], STAGE);
+  const modules = join(STAGE, 'node_modules');
+  for (const name of nodeBinaries(manifest)) rmSync(join(modules, name), { recursive: true, force: true });
+  const bytes = pruneModules(modules);
+  rmSync(join(STAGE, 'package-lock.json'));
+  rmSync(join(STAGE, '.npmrc'));
+  writeFileSync(join(STAGE, 'package.json'), `${JSON.stringify(packageManifest(manifest), null, 2)}\n`);
+  return bytes;
+}
+
+function pack(): string {
+  run('npm', ['pack', '--pack-destination', OUT], STAGE);
+  return `${manifest.name}-${manifest.version}.tgz`;
+}
+
+function writeParts(name: string): string {
+  const parts = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--omit', 'dev', '--package-lock-only'], CHECKOUT);
+  const file = name.replace(/\.tgz$/, '.cdx.json');
+  writeFileSync(join(OUT, file), parts);
+  return `${(JSON.parse(parts) as { components: unknown[] }).components.length} packages in ${file}`;
+}
+
+function writeChecksums(): string {
+  const files = readdirSync(OUT).filter((name) => name !== 'stage');
+  const lines = files.map((name) => `${sha256(join(OUT, name))}  ${name}\n`);
+  writeFileSync(join(OUT, 'SHA256SUMS'), lines.join(''));
+  if (values.key === undefined) return 'SHA256SUMS, not signed: give --key to sign it';
+  run('ssh-keygen', ['-Y', 'sign', '-f', resolve(values.key), '-n', 'tollgate-release', join(OUT, 'SHA256SUMS')], OUT);
+  return 'SHA256SUMS and its signature SHA256SUMS.sig';
+}
+
+function sha256(path: string): string {
+  return createHash('sha256').update(readFileSync(path)).digest('hex');
+}
+
+function run(program: string, args: readonly string[], cwd: string): string {
+  const ended = spawnSync(program, args, { cwd, encoding: 'utf8', maxBuffer: 1 << 28 });
+  if (ended.status === 0) return ended.stdout;
+  console.error(`${program} ${args.join(' ')} failed:\n${ended.error?.message ?? ended.stderr}`);
+  return process.exit(1);
+}

@@ -1,0 +1,35 @@
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+import { dirname, join } from 'node:path';
+
+/** A module named by a relative path: `'./money.ts'`, in imports, in `import()`, and in `new URL()` of workers. */
+const SPECIFIER = /(['"])(\.{1,2}\/[^'"\n]*)\.ts\1/g;
+
+/**
+ * Copies a folder of sources for a package. Node does not strip types of files below `node_modules`, so each
+ * `.ts` file becomes the `.js` file that Node would have run: types are blanked, lines and columns stay. Other
+ * files (SQL, Lua) are copied as they are. `wanted` says which paths, relative to the folder, are taken.
+ */
+export function stripSources(from: string, to: string, wanted: (path: string) => boolean = () => true): number {
+  let written = 0;
+  for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
+    const source = join(entry.parentPath, entry.name);
+    const path = source.slice(from.length + 1);
+    if (!entry.isFile() || !wanted(path)) continue;
+    const target = join(to, path);
+    mkdirSync(dirname(target), { recursive: true });
+    if (path.endsWith('.ts')) writeFileSync(target.replace(/\.ts$/, '.js'), stripped(readFileSync(source, 'utf8')));
+    else cpSync(source, target);
+    written += 1;
+  }
+  return written;
+}
+
+/** One TypeScript source as the JavaScript of a package. */
+export function stripped(source: string): string {
+  const lines = stripTypeScriptTypes(source, { mode: 'strip' }).split('\n');
+  return lines
+    .map((line) => line.trimEnd())
+    .join('\n')
+    .replaceAll(SPECIFIER, '$1$2.js$1');
+}
