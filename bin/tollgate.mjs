@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Plain JavaScript that any Node from 20 on can run: it finds a Node that is new enough and hands over to src/main.ts,
-// or in an installed package to src/main.js.
+// Plain JavaScript that any Node from 20 on can run: it finds a Node that is new enough and hands over to src/main.ts.
+// An installed package has JavaScript in its place.
 import { spawn } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
 import { constants } from 'node:os';

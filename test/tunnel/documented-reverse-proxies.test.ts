@@ -8,7 +8,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { snippetsOf } from '../docs/snippets.ts';
 import { dialIn, offeredModel } from '../support/dial-in.ts';
-import { findWebServer } from '../support/find-web-server.ts';
+import { findProgram } from '../support/find-program.ts';
 import { createKeeper, findFreePort, type Keeper } from '../support/server-process.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
@@ -60,7 +60,7 @@ async function startCaddy(): Promise<void> {
   const ours = `{\n  admin off\n  local_certs\n  skip_install_trust\n  auto_https disable_redirects\n  storage file_system ${store}\n}\n`;
   const file = join(home, 'Caddyfile');
   writeFileSync(file, ours + example('caddyfile', { [`${NAME} {`]: `${sites} {` }));
-  const { file: program, env } = findWebServer('caddy');
+  const { file: program, env } = findProgram('caddy');
   const keeper = createKeeper([home]);
   keepers.push(keeper);
   const caddy = keeper.start({
@@ -90,7 +90,7 @@ async function startNginx(): Promise<void> {
   const user = process.getuid?.() === 0 ? 'user root;\n' : '';
   const main = `${user}daemon off;\npid ${home}/pid;\nerror_log stderr notice;\nevents {}\n`;
   writeFileSync(join(home, 'nginx.conf'), `${main}http {\naccess_log off;\n${temporary}\n${server}}\n`);
-  const { file, env } = findWebServer('nginx');
+  const { file, env } = findProgram('nginx');
   const keeper = createKeeper([home]);
   keepers.push(keeper);
   const nginx = keeper.start({

@@ -3,17 +3,24 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { hasDebianPackages, unpackedAt, unpackedEnvironment, unpackPackage } from './debian-packages.ts';
 
-/** A web server that people put before the gateway, and what its process needs in its environment. */
-export interface WebServerProgram {
+/** A program that people run beside the gateway, and what its process needs in its environment. */
+export interface Program {
   readonly file: string;
   readonly env: NodeJS.ProcessEnv;
 }
 
-export type WebServerName = keyof typeof SERVERS;
+export type ProgramName = keyof typeof PROGRAMS;
 
-const SERVERS = {
-  nginx: { chosenBy: 'TOLLGATE_TEST_NGINX_BIN', unpacked: 'usr/sbin/nginx', version: '-v' },
-  caddy: { chosenBy: 'TOLLGATE_TEST_CADDY_BIN', unpacked: 'usr/bin/caddy', version: 'version' },
+/** By name: the package of Debian that has it, and what shows that it runs. */
+const PROGRAMS = {
+  nginx: { from: 'nginx', chosenBy: 'TOLLGATE_TEST_NGINX_BIN', unpacked: 'usr/sbin/nginx', version: '-v' },
+  caddy: { from: 'caddy', chosenBy: 'TOLLGATE_TEST_CADDY_BIN', unpacked: 'usr/bin/caddy', version: 'version' },
+  promtool: {
+    from: 'prometheus',
+    chosenBy: 'TOLLGATE_TEST_PROMTOOL_BIN',
+    unpacked: 'usr/bin/promtool',
+    version: '--version',
+  },
 } as const;
 
 /** Where Debian keeps servers, which is not on everybody's PATH. */
@@ -23,9 +30,9 @@ const SERVERS_OF_THE_SYSTEM = '/usr/sbin';
  * Finds it: the file that its variable names, the one on PATH, `.cache/<name>`. On Debian and its kin it is
  * downloaded there when missing: nothing is installed on the system. Throws what helps.
  */
-export function findWebServer(name: WebServerName): WebServerProgram {
-  const { chosenBy, unpacked, version } = SERVERS[name];
-  const runs = (file: string, env: NodeJS.ProcessEnv): WebServerProgram | null =>
+export function findProgram(name: ProgramName): Program {
+  const { from, chosenBy, unpacked, version } = PROGRAMS[name];
+  const runs = (file: string, env: NodeJS.ProcessEnv): Program | null =>
     existsSync(file) && spawnSync(file, [version], { env }).status === 0 ? { file, env } : null;
   const chosen = process.env[chosenBy];
   if (chosen !== undefined) {
@@ -40,11 +47,11 @@ export function findWebServer(name: WebServerName): WebServerProgram {
   const inCache = () => runs(join(unpackedAt(name), unpacked), unpackedEnvironment(name));
   const cached = inCache();
   if (cached) return cached;
-  const help = `Install it (Debian: apt-get install ${name}; macOS: brew install ${name}), or set ${chosenBy} to its file.`;
+  const help = `Install it (Debian: apt-get install ${from}; macOS: brew install ${from}), or set ${chosenBy} to its file.`;
   if (!hasDebianPackages()) throw new Error(`No ${name} to test with. ${help}`);
   process.stderr.write(`  downloading ${name} into .cache/${name} (once)\n`);
-  unpackPackage(name, name);
+  unpackPackage(name, from);
   const downloaded = inCache();
   if (downloaded) return downloaded;
-  throw new Error(`The package ${name} was downloaded, but does not run here. ${help}`);
+  throw new Error(`The package ${from} was downloaded, but does not run here. ${help}`);
 }

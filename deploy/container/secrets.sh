@@ -1,0 +1,18 @@
+#!/bin/sh
+# Makes the secrets of compose.yaml in ./secrets. Never overwrites one.
+set -eu
+cd "$(dirname "$0")"
+umask 077
+[ ! -e secrets ] || { echo "secrets/ is there already: nothing was changed" >&2; exit 1; }
+mkdir secrets
+random() { head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
+password=$(random)
+admin=$(random)
+printf 'POSTGRES_USER=tollgate\nPOSTGRES_DB=tollgate\nPOSTGRES_PASSWORD=%s\n' "$password" > secrets/postgres.env
+printf 'DATABASE_URL=postgres://tollgate:%s@postgres:5432/tollgate\nTOLLGATE_IDENTITY_SEED=%s\nTOLLGATE_ADMIN_KEY=%s\n' \
+  "$password" "$(random)" "$admin" > secrets/gateway.env
+# Prometheus runs as another user, and reads this one.
+printf '%s' "$admin" > secrets/admin-key
+chmod 0444 secrets/admin-key
+chmod 0711 secrets
+echo "Made secrets/. Keep a copy of secrets/gateway.env: without the identity seed nobody can check old receipts."
