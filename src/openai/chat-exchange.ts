@@ -1,3 +1,4 @@
+import { pricesCache } from '#billing/amounts';
 import { type CapField, type CapName, readCapRefusal } from '#wire';
 import type { Exchange, Offer, ReplyReader, UpstreamRequest } from '#gateway';
 import { askedCap, chatBudget, unseenTokens, withPrompt, type ChatBudget } from './caps/chat-budget.ts';
@@ -119,7 +120,8 @@ export class ChatExchange implements Exchange, SentRequest {
       callId: this.callId,
       service: offer.service,
       provider: offer.provider.name,
-      completionRate: offer.price.rates.completion ?? 0n,
+      rates: offer.price.rates,
+      pricesCache: pricesCache(offer.price.rates),
       budget,
       size: received,
       created,

@@ -5,7 +5,15 @@ import { show, WrongValue } from '../problem.ts';
 import type { ModelService } from '../config.ts';
 import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL, words } from './block-options.ts';
 import { defineBlock } from './block.ts';
-import { COMPLETION_PRICE, INPUT_IMAGE_PRICE, optionalPrice, price, PROMPT_PRICE } from './price-option.ts';
+import {
+  CACHE_READ_PRICE,
+  CACHE_WRITE_PRICE,
+  COMPLETION_PRICE,
+  INPUT_IMAGE_PRICE,
+  optionalPrice,
+  price,
+  PROMPT_PRICE,
+} from './price-option.ts';
 import { perUnit, rates } from './rates.ts';
 
 const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding'];
@@ -31,6 +39,8 @@ const offer = {
   'pricing.prompt': price(PROMPT_PRICE),
   'pricing.completion': price(COMPLETION_PRICE),
   'pricing.image': optionalPrice(INPUT_IMAGE_PRICE),
+  'pricing.input_cache_read': optionalPrice(CACHE_READ_PRICE, 'that of `pricing.prompt`'),
+  'pricing.input_cache_write': optionalPrice(CACHE_WRITE_PRICE, 'that of `pricing.prompt`'),
   'params.model': UPSTREAM_MODEL,
   'params.cap': option<CapName | null>({
     takes: 'one of `max_tokens`, `max_completion_tokens`, `none`',
@@ -132,6 +142,8 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
         prompt: values['pricing.prompt'],
         completion: values['pricing.completion'],
         image: values['pricing.image'],
+        input_cache_read: values['pricing.input_cache_read'],
+        input_cache_write: values['pricing.input_cache_write'],
       }),
       variants: {},
       model: {
@@ -147,7 +159,7 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
     };
   },
   toTarget: apiTarget,
-  toBlock: ({ rates: { prompt, completion, image }, model }) => ({
+  toBlock: ({ rates: { prompt, completion, image, input_cache_read: read, input_cache_write: written }, model }) => ({
     context_length: model.contextLength,
     input_modalities: model.inputModalities,
     output_modalities: model.outputModalities,
@@ -155,6 +167,8 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
       prompt: formatUsd(prompt ?? 0n),
       completion: formatUsd(completion ?? 0n),
       ...(image === undefined ? {} : { image: perUnit(image) }),
+      ...(read === undefined ? {} : { input_cache_read: formatUsd(read) }),
+      ...(written === undefined ? {} : { input_cache_write: formatUsd(written) }),
     },
     params: {
       model: model.upstreamModel,

@@ -1,5 +1,5 @@
 import { dropOldest } from '#wire';
-import type { Meter, Price } from '#billing';
+import { dearestPrompt, type Meter, type Price, rateOf } from '#billing';
 import type { Offer } from '../call.ts';
 import type { RoutePreferences } from './preferences.ts';
 import type { Health, Router, Standing } from './router.ts';
@@ -169,9 +169,11 @@ function accepts({ order, only, ignore, maxPrice, allowFallbacks }: RoutePrefere
   if (!allowFallbacks && order.length > 0 && !order.some(isThis)) return false;
   if (maxPrice === null) return true;
   const within = (meter: Meter, limit: bigint | undefined) =>
-    limit === undefined || (offer.price.rates[meter] ?? 0n) <= limit;
+    limit === undefined || rateOf(offer.price.rates, meter) <= limit;
   return (
     within('prompt', maxPrice.prompt) &&
+    within('input_cache_read', maxPrice.prompt) &&
+    within('input_cache_write', maxPrice.prompt) &&
     within('completion', maxPrice.completion) &&
     // Images that are made cost by tier and quality: their own price is compared where it is known.
     (offer.primitive === 'image' || within('image', maxPrice.image))
@@ -247,7 +249,7 @@ function blendedPrice(offer: Offer): number {
   return price;
 }
 
-const tokenPrice = ({ rates: { prompt = 0n, completion = 0n } }: Price): number => Number(prompt + completion);
+const tokenPrice = ({ rates }: Price): number => Number(dearestPrompt(rates) + rateOf(rates, 'completion'));
 
 const ratesTogether = ({
   rates: { prompt = 0n, completion = 0n, image = 0n, second = 0n, call = 0n },

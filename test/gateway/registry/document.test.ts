@@ -20,6 +20,8 @@ const FULL = [
     'pricing.prompt': '0.001',
     'pricing.completion': '10_000',
     'pricing.image': '0.000001',
+    'pricing.input_cache_read': '0.1',
+    'pricing.input_cache_write': '1.25',
     'params.forward': '["top_n_sigma"]',
     'params.hidden_reasoning_max': '9',
     'params.hidden_reasoning_usual': '3',
