@@ -86,6 +86,8 @@ export interface DirectEndpoint {
   /** Base URL without a trailing slash, up to but without the path of the primitive (`…/v1`). */
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** In place of `headers` for requests of a path, where these differ. */
+  readonly headersAt?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 export interface TunnelEndpoint {

@@ -158,7 +158,7 @@ function choose(
     const quotes = request.price !== undefined && !free ? new Map(offers.map((offer) => [offer, quote(offer)])) : null;
     const fit = quotes ? offers.filter((offer) => quotes.get(offer) !== null) : offers;
     const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
-    for (const offer of router.choose(fit, preferences, stickyKey, images, costOf, caller.account)) {
+    for (const offer of router.choose(fit, preferences, stickyKey, images, costOf, caller.account, request.prefers)) {
       if (candidates.length >= attemptsMax) break;
       const candidate = quotes ? quotes.get(offer)! : quote(offer);
       if (candidate) candidates.push(candidate);

@@ -40,8 +40,10 @@ interface Entry {
   readonly draw: number;
 }
 
-const ORDERED = -2;
+const ORDERED = -4;
 const STICKY = -1;
+/** Added to the tier of an offer that can do more of the call than others. */
+const PREFERRED = -2;
 const TIERS: Readonly<Record<Standing, number>> = { good: 0, probe: 0, recent: 1, resting: 2, open: 3 };
 
 /**
@@ -75,6 +77,7 @@ export function createRouter(options: RouterOptions): Router {
     preferred: string | null,
     weigh: Weigh,
     account?: string,
+    prefers?: (offer: Offer) => boolean,
   ): Entry[] => {
     const entries: Entry[] = [];
     for (const offer of offers) {
@@ -86,7 +89,7 @@ export function createRouter(options: RouterOptions): Router {
       entries.push({
         offer,
         standing,
-        tier: ordered ? ORDERED : first && offer.id === preferred ? STICKY : TIERS[standing],
+        tier: ordered ? ORDERED : tierOf(standing, offer.id === preferred, prefers?.(offer) ?? false),
         key: ordered ? place : sortKey(offer, preferences.sort, health, weigh),
         draw: drawOf(weigh(offer), random(), health.compliance(offer)),
       });
@@ -106,7 +109,7 @@ export function createRouter(options: RouterOptions): Router {
   };
 
   return {
-    choose(offers, preferences, stickyKey, images = 0, costOf, account) {
+    choose(offers, preferences, stickyKey, images = 0, costOf, account, prefers) {
       const [only] = offers;
       if (only && offers.length === 1) {
         if (!accepts(preferences, only)) return [];
@@ -125,6 +128,7 @@ export function createRouter(options: RouterOptions): Router {
         stickyKey === null ? null : stickyOffer(stickyKey, first.service),
         weigh,
         account,
+        prefers,
       );
       const [best, ...others] = entries;
       if (!best) return [];
@@ -147,6 +151,11 @@ export function createRouter(options: RouterOptions): Router {
       sticky.set(key, { offer: offer.id, until: now() + stickyTtlMs });
     },
   };
+}
+
+function tierOf(standing: Standing, isSticky: boolean, isPreferred: boolean): number {
+  const tier = isSticky && standing !== 'resting' ? STICKY : TIERS[standing];
+  return isPreferred && (tier === STICKY || standing === 'good') ? PREFERRED + tier : tier;
 }
 
 /** The offers that the preferences accept, whatever their health. */

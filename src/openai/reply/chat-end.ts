@@ -48,6 +48,8 @@ export interface ChatTail {
   readonly costDetails?: Readonly<Record<string, unknown>>;
   /** Why the reply is not whole, though what came of it is charged; default it is. */
   readonly cut?: GatewayError;
+  /** In place of `body`: the end of a reply in another wire, with its cost (`cost`, `cost_details`). */
+  readonly native?: (cost: Readonly<Record<string, unknown>>, cut: GatewayError | null) => string;
 }
 
 export interface Produced extends Output {
@@ -133,7 +135,8 @@ function toEnd(
   return { usage: usage.usage, outcome, estimated, finishReason, flags, tail, details: usage.details };
 }
 
-const partOf = (rates: Rates, usage: Usage | null, meter: keyof Usage): MicroUsd =>
+/** The part of a charge that is for one meter. */
+export const partOf = (rates: Rates, usage: Usage | null, meter: keyof Usage): MicroUsd =>
   (rateOf(rates, meter) * (usage?.[meter] ?? 0n)) / 1_000_000n;
 
 /** The part of a charge that is for tokens of a cache, where they have a price. */

@@ -90,6 +90,13 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       is: 98,
       fallback: null,
     },
+    'params.wires': {
+      toml: '["chat", "messages"]',
+      wrong: ['"messages"', '["mcp"]', '[1]'],
+      of: ({ service }) => service.primitive === 'model' && service.model.wires,
+      is: ['messages'],
+      fallback: undefined,
+    },
     'params.forward': {
       toml: '["top_n_sigma", "top_n_sigma"]',
       wrong: [
