@@ -9,7 +9,7 @@ const context: ReplyContext = {
   callId: 'gen-0123456789abcdef000001',
   service: 'bench/model',
   provider: 'Bench',
-  completionRate: 0n,
+  rates: {},
   budget: { promptTokensMax: 1_000, completionCap: 1e9, completionTokensMax: 1e9, keptBy: 'provider' },
   size: { bytes: 100, messages: 1, images: 0, audio: false, video: false, tools: false },
   created: 1_800_000_000,

@@ -2,7 +2,7 @@ import { createLocalJWKSet, compactVerify, type JSONWebKeySet } from 'jose';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { escrowOf } from '#billing';
 import type { Balance } from '../src/billing/ledger.ts';
-import { DOORS, PEER, type PeerDoor, type PeerOutcome } from './peers/doors.ts';
+import { DOORS, NATIVE_PEER, PEER, type PeerDoor, type PeerOutcome } from './peers/doors.ts';
 import { HUGE_BYTES, startPeerProvider, USED, type Deed, type PeerProvider } from './peers/peer-provider.ts';
 import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
 
@@ -33,6 +33,21 @@ prompt = 0
 completion = 1
 [models.params]
 model = "peer"
+api_base = "${modelUrl}"
+api_key = "k"
+
+[[models]]
+name = "${NATIVE_PEER}"
+display_name = "Peer: Native"
+provider_name = "Peer"
+context_length = 100000
+max_output_tokens = 5000
+[models.pricing]
+prompt = 0
+completion = 1
+[models.params]
+model = "peer"
+wires = ["messages", "responses"]
 api_base = "${modelUrl}"
 api_key = "k"
 
@@ -195,7 +210,7 @@ describe.each(DOORS)('$name', (door) => {
     // The aggregate shows such a key no tool that would ask the service.
     expect(refused.kind).not.toBe('answered');
     expect(refused.raw).not.toContain('did complete');
-    expect(await call(await limitedTo(PEER))).toMatchObject({
+    expect(await call(await limitedTo(door.service ?? PEER))).toMatchObject({
       kind: 'answered',
       said: expect.stringContaining('did complete') as string,
     });

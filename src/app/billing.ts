@@ -1,4 +1,4 @@
-import { createBill, type BilledHandler } from '#billing';
+import { createBill, type BilledHandler, promptTokens } from '#billing';
 import { limitedAs, type Quotes, spendTokens, toBillable, type Call, type Candidate } from '#gateway';
 import { receiptOfCall } from '#pages';
 import type { Routed } from './routing.ts';
@@ -72,7 +72,7 @@ export function openBilling(
           limiter,
           limitedAs(call.caller),
           policies.of(call.caller),
-          Number((used.prompt ?? 0n) + (used.completion ?? 0n)),
+          Number(promptTokens(used) + (used.completion ?? 0n)),
         );
       if (resolution.state === 'unresolved')
         logger.error({ err: resolution.error, generation_id: call.id }, 'a lock could not be resolved; it will expire');

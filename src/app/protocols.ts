@@ -159,7 +159,7 @@ async function mountDoors(
   const prefix = '/api/v1';
   const runs = createRuns({ ledger, now, graceMs, payments: lockPayments });
   const toolLoop = { catalog, runs, toolsOf: mcp.toolsOf, budgetMax: config.billing.runCostMax };
-  const chat = { pipeline, idempotency, payments, config, speakers, toolLoop, now, onError, ...keepAlive };
+  const chat = { pipeline, idempotency, payments, config, speakers, toolLoop, catalog, now, onError, ...keepAlive };
   const thinking = createSealedThinking(doors.identity.secret('thinking of models'));
   await server.register(chatRoutes(chat), { prefix });
   await server.register(embeddingsRoutes(chat), { prefix });

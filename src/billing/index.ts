@@ -45,12 +45,16 @@ export { formatUsd, MICRO_PER_USD, MICRO_USD_MAX, type MicroUsd, MoneyError, par
 export { createPriceBook, type PriceBook, type PriceVersion } from './price-book.ts';
 export {
   cost,
+  costAtMost,
+  dearestPrompt,
   isPriced,
   type Meter,
   METERS,
   parseRates,
   type Price,
   priceId,
+  promptTokens,
+  rateOf,
   type Rates,
   ratesFromJson,
   ratesToJson,
@@ -59,5 +63,5 @@ export {
   type Usage,
   usageToText,
 } from './price.ts';
-export { JUMP, ratesAbove } from './rates-above.ts';
+export { JUMP, jumpedMeters, ratesAbove } from './rates-above.ts';
 export { createReceiptSigner, type Receipt, type ReceiptSigner } from './receipt.ts';

@@ -5,7 +5,16 @@ import { MoneyError, parseUsd, toUsdNumber, type MicroUsd } from './money.ts';
  * The meters that a provider can charge for. A protocol maps what it counts onto these; billing never learns which
  * protocol it was.
  */
-export const METERS = ['prompt', 'completion', 'image', 'second', 'call', 'input_image'] as const;
+export const METERS = [
+  'prompt',
+  'completion',
+  'image',
+  'second',
+  'call',
+  'input_image',
+  'input_cache_read',
+  'input_cache_write',
+] as const;
 export type Meter = (typeof METERS)[number];
 
 /**
@@ -13,6 +22,17 @@ export type Meter = (typeof METERS)[number];
  * division.
  */
 export type Rates = Readonly<Partial<Record<Meter, MicroUsd>>>;
+
+/** Meters of prompt tokens that a provider read from a cache, or wrote to one. They cost what `prompt` does by default. */
+const CACHE_METERS = ['input_cache_read', 'input_cache_write'] as const;
+const ofCache = (meter: Meter): boolean => (CACHE_METERS as readonly Meter[]).includes(meter);
+
+/** The rate of a meter; 0 where it has no price. */
+export const rateOf = (rates: Rates, meter: Meter): MicroUsd =>
+  rates[meter] ?? (ofCache(meter) ? rates.prompt : undefined) ?? 0n;
+
+/** Whether tokens of a cache have a price of their own. */
+export const pricesCache = (rates: Rates): boolean => CACHE_METERS.some((meter) => rates[meter] !== undefined);
 
 /** Units used, each a non-negative integer. A meter that is absent counts 0. */
 export type Usage = Readonly<Partial<Record<Meter, bigint>>>;
@@ -32,12 +52,33 @@ const UNITS = 1_000_000n;
 export function cost(rates: Rates, usage: Usage): MicroUsd {
   let sum = 0n;
   for (const meter of METERS) {
-    const rate = rates[meter];
     const units = usage[meter];
-    if (rate && units) sum += rate * units;
+    if (units) sum += rateOf(rates, meter) * units;
   }
   return (sum + UNITS - 1n) / UNITS;
 }
+
+/**
+ * The most that `usage` can cost at `rates`: any token of a prompt may turn out to be read from a cache, or written to
+ * one.
+ */
+export function costAtMost(rates: Rates, usage: Usage): MicroUsd {
+  return pricesCache(rates) ? cost({ ...rates, prompt: dearestPrompt(rates) }, usage) : cost(rates, usage);
+}
+
+/** The most that a token of a prompt can cost, for 1M of them. */
+export function dearestPrompt(rates: Rates): MicroUsd {
+  let dearest = rateOf(rates, 'prompt');
+  for (const meter of CACHE_METERS) if (rateOf(rates, meter) > dearest) dearest = rateOf(rates, meter);
+  return dearest;
+}
+
+/** All tokens of the prompt, those of caches among them. */
+export const promptTokens = ({
+  prompt = 0n,
+  input_cache_read: read = 0n,
+  input_cache_write: written = 0n,
+}: Usage): bigint => prompt + read + written;
 
 /** True when any meter has a non-zero rate. */
 export function isPriced(rates: Rates): boolean {
@@ -45,10 +86,10 @@ export function isPriced(rates: Rates): boolean {
 }
 
 /** Meters whose price is written per 1M units; the others are written per single unit. */
-const PER_MILLION: ReadonlySet<Meter> = new Set(['prompt', 'completion']);
+const PER_MILLION: ReadonlySet<Meter> = new Set(['prompt', 'completion', ...CACHE_METERS]);
 
 /**
- * Parses prices as providers write them: USD per 1M for `prompt` and `completion`, USD per unit for the others.
+ * Parses prices as providers write them: USD per 1M for tokens, USD per unit for the others.
  * Throws MoneyError that names the meter. Unknown meters are refused.
  */
 export function parseRates(pricing: Readonly<Record<string, unknown>>): Rates {
@@ -65,7 +106,7 @@ export function parseRates(pricing: Readonly<Record<string, unknown>>): Rates {
 }
 
 /**
- * The inverse of parseRates, for display: USD per 1M for `prompt` and `completion`, USD per unit for the others.
+ * The inverse of parseRates, for display: USD per 1M for tokens, USD per unit for the others.
  */
 export function ratesToUsd(rates: Rates): Partial<Record<Meter, number>> {
   const usd: Partial<Record<Meter, number>> = {};
@@ -91,13 +132,14 @@ const FIRST_METERS = 5;
 
 /**
  * The id of a price version: a digest of who charges what for which service, so that every gateway derives the same
- * id.
+ * id. A cache that is free is another price than one that costs what the prompt does.
  */
 export function priceId(provider: string, service: string, rates: Rates): string {
   const first = METERS.slice(0, FIRST_METERS).map((meter) => (rates[meter] ?? 0n).toString());
-  const later = METERS.slice(FIRST_METERS).flatMap((meter) =>
-    rates[meter] ? [[meter, rates[meter].toString()] as const] : [],
-  );
+  const later = METERS.slice(FIRST_METERS).flatMap((meter) => {
+    const rate = rates[meter];
+    return rate || (rate !== undefined && ofCache(meter)) ? [[meter, rate.toString()] as const] : [];
+  });
   const canonical = JSON.stringify([provider, service, first, ...later]);
   return `price-${createHash('sha256').update(canonical).digest('hex').slice(0, 32)}`;
 }

@@ -17,9 +17,10 @@ export type {
 export { domainFault } from './domain.ts';
 export { loadConfig } from './file.ts';
 export { freeze } from './freeze.ts';
+export { keyHeaders, MESSAGES_PATH } from './key-headers.ts';
 export { isKey, keypairFileOption, privateKeyOption } from './key-options.ts';
 export { indexLines } from './lines.ts';
-export type { ModelFacts } from './model-facts.ts';
+export type { ModelFacts, NativeWireName } from './model-facts.ts';
 export { serviceNameFault, SORT_SUFFIXES } from './names.ts';
 export { option } from './option.ts';
 export type { AgentFacts, MediaFacts, Primitive } from './primitive.ts';

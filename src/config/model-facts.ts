@@ -1,5 +1,9 @@
 import type { CapName } from '#wire';
 
+/** Wires that a model's API may speak beside chat completions. */
+export const NATIVE_WIRES = ['messages', 'responses'] as const;
+export type NativeWireName = (typeof NATIVE_WIRES)[number];
+
 export interface ModelFacts {
   /** The model's name at the upstream API. */
   readonly upstreamModel: string;
@@ -13,6 +17,8 @@ export interface ModelFacts {
    * provider says nothing of it.
    */
   readonly cap?: CapName;
+  /** Wires beside chat that the upstream API speaks itself. Absent where it speaks none. */
+  readonly wires?: readonly NativeWireName[];
   /**
    * Request fields beyond the published ones that the upstream API gets. Absent where the provider says nothing of it.
    */

@@ -155,7 +155,7 @@ export class Attempts {
 
   #endFrame(end: ReplyEnd, at: number): EndFrame {
     const { offer, price } = this.#candidate;
-    const { usage, outcome, estimated, finishReason, flags, tail } = end;
+    const { usage, outcome, estimated, finishReason, flags, tail, details } = end;
     return {
       type: 'end',
       price: price.id,
@@ -170,6 +170,7 @@ export class Attempts {
         estimated,
         finishReason,
         flags,
+        ...toldOf(details),
         attempts: this.#count,
         firstByteMs: this.#firstByteAt === NEVER ? 0 : Math.round(this.#firstByteAt - this.#startedAt),
         durationMs: Math.round(at - this.#call.begunAt),
@@ -178,6 +179,10 @@ export class Attempts {
     };
   }
 }
+
+/** The parts that are not 0. */
+const toldOf = (details: ReplyEnd['details']): object =>
+  details === undefined ? {} : Object.fromEntries(Object.entries(details).filter(([, count]) => count > 0));
 
 /** Whether an attempt ended because the gateway ended it, and why; null where it failed. */
 function cutOf(left: boolean, stopped: Error | null, error: unknown): Cut | null {

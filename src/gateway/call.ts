@@ -86,6 +86,8 @@ export interface DirectEndpoint {
   /** Base URL without a trailing slash, up to but without the path of the primitive (`…/v1`). */
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** In place of `headers` for requests of a path, where these differ. */
+  readonly headersAt?: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
 export interface TunnelEndpoint {
@@ -280,6 +282,8 @@ export interface ReplyEnd {
   readonly finishReason: string | null;
   /** Faults of the reply or its usage, for the provider's flags. */
   readonly flags: readonly ProviderFlag[];
+  /** Parts of the tokens that the provider claims, for the record of the call. */
+  readonly details?: Readonly<{ cached: number; cacheWritten: number; reasoning: number }>;
   /** The protocol's own rest of the reply, handed back to it after settlement. */
   readonly tail: unknown;
   /** Of a ReplyReader: bytes for the client that came to light with the end; given out ahead of the settlement. */

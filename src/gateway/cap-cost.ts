@@ -1,5 +1,5 @@
 import { GatewayError, type JsonObject, foldName } from '#wire';
-import { cost, formatUsd, MoneyError, parseUsd, type MicroUsd } from '#billing';
+import { costAtMost, formatUsd, MoneyError, parseUsd, type MicroUsd } from '#billing';
 import type { CallRequest } from './call-request.ts';
 
 /** The most that a call may cost with all calls under it, as its request says. */
@@ -71,7 +71,7 @@ export function capCost(request: CallRequest, cap: CostCap | null): CallRequest 
     estimate(offer) {
       const most = request.estimate(offer);
       const { rates } = request.price?.(offer) ?? offer.price;
-      const amount = 'costMax' in most ? most.costMax : cost(rates, most);
+      const amount = 'costMax' in most ? most.costMax : costAtMost(rates, most);
       if (amount <= maxCost) return most;
       throw new GatewayError(
         'unprocessable',

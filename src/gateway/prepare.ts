@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import { cost, formatUsd, isPriced, type MicroUsd, type Price, type Usage } from '#billing';
+import { costAtMost, formatUsd, isPriced, type MicroUsd, type Price, type Usage } from '#billing';
 import type { Call, Caller, Candidate, Offer } from './call.ts';
 import type { CallRequest, ChargeCap } from './call-request.ts';
 import type { Catalog, Resolved } from './catalog/catalog.ts';
@@ -158,7 +158,7 @@ function choose(
     const quotes = request.price !== undefined && !free ? new Map(offers.map((offer) => [offer, quote(offer)])) : null;
     const fit = quotes ? offers.filter((offer) => quotes.get(offer) !== null) : offers;
     const costOf = quotes ? (offer: Offer) => quotes.get(offer)!.estimate : undefined;
-    for (const offer of router.choose(fit, preferences, stickyKey, images, costOf, caller.account)) {
+    for (const offer of router.choose(fit, preferences, stickyKey, images, costOf, caller.account, request.prefers)) {
       if (candidates.length >= attemptsMax) break;
       const candidate = quotes ? quotes.get(offer)! : quote(offer);
       if (candidate) candidates.push(candidate);
@@ -208,7 +208,7 @@ function toCall(
 
 /** The most a call can cost at a price; never 0 where anything is priced, so that no work is free by rounding. */
 function estimate({ rates }: Price, most: Usage | ChargeCap): MicroUsd {
-  const amount = 'costMax' in most ? most.costMax : cost(rates, most);
+  const amount = 'costMax' in most ? most.costMax : costAtMost(rates, most);
   return amount === 0n && isPriced(rates) ? 1n : amount;
 }
 

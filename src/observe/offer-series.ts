@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import type { Settlement, Usage } from '#billing';
+import { promptTokens, type Settlement, type Usage } from '#billing';
 import type { Primitive } from '#config';
 import type { Offer } from '#gateway';
 import { counters, histograms } from './metric-table.ts';
@@ -131,7 +131,7 @@ export function createOfferSeries(registry: Registry, isOwn: (offerId: string) =
       for (const flag of raised) flags.inc({ ...of(offer).labels, flag });
     },
     settled(one, usage, { charged: cost, fee, shortfall: lost }, money = one) {
-      if (usage?.prompt !== undefined) one.input.observe(Number(usage.prompt));
+      if (usage?.prompt !== undefined) one.input.observe(Number(promptTokens(usage)));
       if (usage?.completion !== undefined) one.output.observe(Number(usage.completion));
       if (cost > 0n) money.charged.inc(Number(cost));
       if (fee > 0n) money.fee.inc(Number(fee));

@@ -1,4 +1,5 @@
 import type { Context, Span, SpanStatusCode } from '@opentelemetry/api';
+import { promptTokens } from '#billing';
 import type { Config } from '#config';
 import { OWN_ACCOUNT, type Call } from '#gateway';
 import { labelOfFailure } from './answer-error.ts';
@@ -162,7 +163,7 @@ function finishSpans(traced: Traced, call: Call, outcome: CallOutcome): void {
   if (resolution) {
     const { settlement } = resolution;
     const usage = resolution.end?.usage;
-    if (usage?.prompt !== undefined) span.setAttribute('gen_ai.usage.input_tokens', Number(usage.prompt));
+    if (usage?.prompt !== undefined) span.setAttribute('gen_ai.usage.input_tokens', Number(promptTokens(usage)));
     if (usage?.completion !== undefined) span.setAttribute('gen_ai.usage.output_tokens', Number(usage.completion));
     span.setAttribute('tollgate.cost_micro_usd', Number(settlement.charged));
     span.setAttribute('tollgate.lock', resolution.state);

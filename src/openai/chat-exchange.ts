@@ -1,3 +1,4 @@
+import { pricesCache } from '#billing/amounts';
 import { type CapField, type CapName, readCapRefusal } from '#wire';
 import type { Exchange, Offer, ReplyReader, UpstreamRequest } from '#gateway';
 import { askedCap, chatBudget, unseenTokens, withPrompt, type ChatBudget } from './caps/chat-budget.ts';
@@ -8,7 +9,7 @@ import { createChatStreamReader } from './stream/chat-stream-reader.ts';
 import type { SentRequest } from './reply/altered-headers.ts';
 import { forwardedBody, type ForwardedCap } from './request/forwarded-body.ts';
 import { measurePrompt, type PromptSize } from './request/prompt-size.ts';
-import { learnCap, takenCap } from './caps/taken-cap.ts';
+import { learnCap, speaksOfCap, takenCap } from './caps/taken-cap.ts';
 
 interface ChatExchangeOptions {
   readonly body: ChatBody;
@@ -45,16 +46,6 @@ interface Refused {
 
 /** A name, the other name, and a bound under one of them. */
 const REFUSALS_MAX = 3;
-
-/** The names of a cap in refusals. */
-const CAP_WORDS = /max_?(?:completion_?|output_?)?tokens/gi;
-
-/**
- * Whether a request speaks of the cap beside the one field that it is sent in. A service may repeat a name or a
- * text of the consumer at the very beginning of its error, so what such a request is refused for counts for it
- * alone.
- */
-const speaksOfCap = (text: string): boolean => (text.match(CAP_WORDS)?.length ?? 0) > 1;
 
 interface LockedBudget {
   readonly offer: Offer;
@@ -108,6 +99,15 @@ export class ChatExchange implements Exchange, SentRequest {
     return budget;
   }
 
+  /** Whether the offer speaks the client's wire, where that is another one than chat. */
+  speaks(_offer: Offer): boolean {
+    return false;
+  }
+
+  sizeAt(_offer: Offer, size: PromptSize): PromptSize {
+    return size;
+  }
+
   request(offer: Offer): UpstreamRequest {
     return { method: 'POST', path: '/chat/completions', headers: this.#headers, body: this.#formFor(offer).text };
   }
@@ -119,7 +119,8 @@ export class ChatExchange implements Exchange, SentRequest {
       callId: this.callId,
       service: offer.service,
       provider: offer.provider.name,
-      completionRate: offer.price.rates.completion ?? 0n,
+      rates: offer.price.rates,
+      pricesCache: pricesCache(offer.price.rates),
       budget,
       size: received,
       created,

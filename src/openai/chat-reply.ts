@@ -79,8 +79,12 @@ async function writeWhole(
     const { value } = next;
     if (value.type === 'head') provider = value.provider.name;
     if (value.type !== 'settled') continue;
-    const { written } = value.tail as ChatTail;
-    const rest = written ? restWithUsage(value, false) : JSON.stringify(withUsage(value, false));
+    const { written, native, cut = null } = value.tail as ChatTail;
+    const rest = native
+      ? native(costOf(value, false), cut)
+      : written
+        ? restWithUsage(value, false)
+        : JSON.stringify(withUsage(value, false));
     const headers: Record<string, string | number> = {
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(rest) + (written?.byteLength ?? 0),
@@ -175,9 +179,15 @@ function withUsage(settled: SettledFrame, stream: boolean): Record<string, unkno
 const restWithUsage = (settled: SettledFrame, stream: boolean): string =>
   `,"usage":${JSON.stringify(usageWithCost(settled, stream))}}`;
 
-function usageWithCost(settled: SettledFrame, stream: boolean): Record<string, unknown> {
-  const { usage, costDetails, completionCost = 0n } = settled.tail as ChatTail;
-  if (settled.pending) return { ...usage };
+const usageWithCost = (settled: SettledFrame, stream: boolean): Record<string, unknown> => ({
+  ...(settled.tail as ChatTail).usage,
+  ...costOf(settled, stream),
+});
+
+/** Empty where it is not known yet. */
+function costOf(settled: SettledFrame, stream: boolean): Record<string, unknown> {
+  const { costDetails, completionCost = 0n } = settled.tail as ChatTail;
+  if (settled.pending) return {};
   const { charged, fee } = settled.settlement;
   const forCompletion = completionCost < charged ? completionCost : charged;
   const details: Record<string, unknown> = {
@@ -192,14 +202,16 @@ function usageWithCost(settled: SettledFrame, stream: boolean): Record<string, u
   if (settled.runCost !== undefined) details['run_cost_usd'] = formatUsd(settled.runCost);
   // A stream's headers are long gone, so its receipt comes with its last chunk.
   if (stream && settled.receipt !== null) details['receipt'] = settled.receipt;
-  return { ...usage, cost: toUsdNumber(charged), cost_details: details };
+  return { cost: toUsdNumber(charged), cost_details: details };
 }
 
 function lastBytes(settled: SettledFrame): Buffer {
-  const { before, written, cut } = settled.tail as ChatTail;
-  const last = written
-    ? Buffer.concat([DATA, written, Buffer.from(`${restWithUsage(settled, true)}${DONE}`)])
-    : Buffer.from(`data: ${JSON.stringify(withUsage(settled, true))}${cut ? '\n\n' : DONE}`);
+  const { before, written, native, cut } = settled.tail as ChatTail;
+  const last = native
+    ? Buffer.from(native(costOf(settled, true), cut ?? null))
+    : written
+      ? Buffer.concat([DATA, written, Buffer.from(`${restWithUsage(settled, true)}${DONE}`)])
+      : Buffer.from(`data: ${JSON.stringify(withUsage(settled, true))}${cut ? '\n\n' : DONE}`);
   return before ? Buffer.concat([before, last]) : last;
 }
 

@@ -8,6 +8,7 @@ import {
   type Admission,
   type Asked,
   type Caller,
+  type Catalog,
   createCheck,
   createServe,
   type Idempotency,
@@ -52,6 +53,8 @@ export interface ChatDeps {
   readonly speakers?: () => Partial<Speakers>;
   /** For tools that the gateway calls for a model. Default: it calls none. */
   readonly toolLoop?: ToolLoopDeps;
+  /** Tells which models speak other wires than chat themselves. Default: none does. */
+  readonly catalog?: Pick<Catalog, 'resolve' | 'knows'>;
   /** Epoch milliseconds. */
   readonly now: () => number;
   /** Told of errors inside streams that have begun, and of runs that fail after their client left. */

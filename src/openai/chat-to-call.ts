@@ -13,6 +13,8 @@ import {
 } from '#gateway';
 import { checkFits, toUsage } from './caps/chat-budget.ts';
 import { ChatExchange } from './chat-exchange.ts';
+import { NativeExchange } from './native/native-exchange.ts';
+import type { NativeAsked } from './native/native-wire.ts';
 import type { ChatBody } from './request/chat-schema.ts';
 import { maxCostOf } from './request/max-cost.ts';
 import { measurePrompt } from './request/prompt-size.ts';
@@ -33,6 +35,8 @@ export interface ChatContext {
    * than 2 MiB.
    */
   readonly asObject?: boolean;
+  /** The request as its client wrote it, for providers that speak its wire; null or absent where it is chat. */
+  readonly native?: NativeAsked | null;
 }
 
 /**
@@ -41,10 +45,10 @@ export interface ChatContext {
 export function toCall(
   body: ChatBody,
   context: ChatContext,
-): { readonly request: CallRequest; readonly exchange: ChatExchange } {
+): { readonly request: CallRequest; readonly exchange: ChatExchange | NativeExchange } {
   const size = measurePrompt(body);
   const stream = body.stream === true;
-  const exchange = new ChatExchange({
+  const chat = new ChatExchange({
     body,
     size,
     requestId: context.requestId,
@@ -52,6 +56,7 @@ export function toCall(
     replyBytesMax: context.replyBytesMax,
     readFor: context.asObject ? undefined : context.caller.account,
   });
+  const exchange = context.native ? nativeExchange(context.native, chat, stream, context) : chat;
   const session = sessionAsked(body, context.headers);
   const traceparent = context.headers['traceparent'];
   const request: CallRequest = {
@@ -65,9 +70,11 @@ export function toCall(
     images: size.images,
     stream,
     exchange: oneRequest(exchange),
+    ...(context.native?.isLossy ? { prefers: (offer) => exchange.speaks(offer) } : {}),
     estimate(offer) {
-      checkFits(size, offer);
-      return toUsage(exchange.budgetAt(offer), size);
+      const sent = exchange.sizeAt(offer, size);
+      checkFits(sent, offer);
+      return toUsage(exchange.budgetAt(offer), sent);
     },
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
@@ -77,3 +84,11 @@ export function toCall(
   };
   return { request: capCost(request, maxCostOf(body)), exchange };
 }
+
+const nativeExchange = (
+  native: NativeAsked,
+  chat: ChatExchange,
+  stream: boolean,
+  { requestId, now, replyBytesMax }: ChatContext,
+): NativeExchange =>
+  new NativeExchange({ native, chat, stream, requestId, created: Math.floor(now / 1000), replyBytesMax });

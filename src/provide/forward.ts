@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders as Http1Headers } from 'node:http';
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { HttpTarget } from '#config';
+import { type HttpTarget, keyHeaders } from '#config';
 import type { ProxyFailure } from '#network/tunnel';
 import { breakOff, refuse } from './own-reply.ts';
 import { takeBody } from './request-body.ts';
@@ -25,7 +25,6 @@ interface ForwardOptions {
 export function createForward({ target, dispatcher, failed }: ForwardOptions): Forward {
   const url = new URL(target.url);
   const base = url.pathname.replace(/\/$/, '');
-  const credential = target.apiKey === null ? [] : ['authorization', `Bearer ${target.apiKey}`];
 
   return (stream, headers, rest) => {
     const method = headers[':method'] ?? '';
@@ -34,7 +33,7 @@ export function createForward({ target, dispatcher, failed }: ForwardOptions): F
     const path = `${base}${rest}${query}`;
     takeBody(stream, (body) => {
       const exchange = new Exchange(stream, body, failed);
-      const sent = requestHeaders(headers, body, credential);
+      const sent = requestHeaders(headers, body, Object.entries(keyHeaders(target.apiKey, rest)).flat());
       dispatcher.dispatch(
         { origin: url.origin, path: path.startsWith('/') ? path : `/${path}`, method, headers: sent, body },
         exchange,

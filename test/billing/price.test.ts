@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
   cost,
+  costAtMost,
   isPriced,
   METERS,
   MoneyError,
@@ -32,6 +33,9 @@ describe('the cost of a call', () => {
     [{ prompt: 400_000n, completion: 600_000n }, { prompt: 1n, completion: 1n }, 1n],
     [{ prompt: 400_000n, completion: 600_001n }, { prompt: 1n, completion: 1n }, 2n],
     [{ call: 5_000_000n }, { call: 3n, prompt: 99n }, 15n],
+    // Tokens of a cache cost what the prompt does, unless they have a price.
+    [{ prompt: 1_000_000n }, { prompt: 1n, input_cache_read: 3n, input_cache_write: 5n }, 9n],
+    [{ prompt: 1_000_000n, input_cache_read: 0n }, { prompt: 1n, input_cache_read: 3n, input_cache_write: 5n }, 6n],
     [{}, { prompt: 5n }, 0n],
     [{ prompt: 5n }, {}, 0n],
   ])('at %o for %o is %s', (at, used, expected) => {
@@ -41,7 +45,12 @@ describe('the cost of a call', () => {
   test('is the exact sum, rounded up once, and never 0 for something that has a price', () => {
     fc.assert(
       fc.property(rates, usage, (at, used) => {
-        const exact = METERS.reduce((sum, meter) => sum + (at[meter] ?? 0n) * (used[meter] ?? 0n), 0n);
+        const whole = {
+          ...at,
+          input_cache_read: at.input_cache_read ?? at.prompt,
+          input_cache_write: at.input_cache_write ?? at.prompt,
+        };
+        const exact = METERS.reduce((sum, meter) => sum + (whole[meter] ?? 0n) * (used[meter] ?? 0n), 0n);
         const charged = cost(at, used) * 1_000_000n;
         expect(charged).toBeGreaterThanOrEqual(exact);
         expect(charged - exact).toBeLessThan(1_000_000n);
@@ -49,6 +58,19 @@ describe('the cost of a call', () => {
       }),
     );
   });
+});
+
+test('the most that a call can cost is not exceeded wherever the tokens of its prompt come from', () => {
+  fc.assert(
+    fc.property(rates, usage, fc.nat({ max: 100 }), fc.nat({ max: 100 }), (at, most, read, written) => {
+      const { prompt = 0n } = most;
+      const cached = (prompt * BigInt(read)) / 200n;
+      const kept = (prompt * BigInt(written)) / 200n;
+      const parts = { prompt: prompt - cached - kept, input_cache_read: cached, input_cache_write: kept };
+      const { input_cache_read: _read, input_cache_write: _written, ...rest } = most;
+      expect(cost(at, { ...rest, ...parts })).toBeLessThanOrEqual(costAtMost(at, rest));
+    }),
+  );
 });
 
 describe('rates', () => {
@@ -91,6 +113,10 @@ test('a price version is named by all that it says', () => {
     priceId('p', 's', { prompt: 2n }),
     priceId('p', 's', { completion: 1n }),
     priceId('p', 's', { prompt: 1n, input_image: 1n }),
+    priceId('p', 's', { prompt: 1n, input_cache_read: 1n }),
+    priceId('p', 's', { prompt: 1n, input_cache_write: 1n }),
+    // A cache that is free, and one that costs what the prompt does.
+    priceId('p', 's', { prompt: 1n, input_cache_read: 0n }),
   ];
   expect(new Set(ids).size).toBe(ids.length);
   expect(priceId('p', 's', { completion: 0n, prompt: 1n })).toBe(ids[0]);

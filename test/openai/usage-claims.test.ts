@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { promptTokens } from '#billing';
 import { measureUsage, readUsage, type UnseenTokens } from '../../src/openai/reply/chat-usage.ts';
+import { NO_DETAILS } from '../../src/openai/reply/token-details.ts';
 import { CONTEXT, USAGE } from './support/replies.ts';
 
 const of = (outputBytes: number) => ({ outputBytes, otherBytes: 0 });
@@ -26,15 +28,22 @@ describe('a claim of usage', () => {
       usage: null,
       flags: [flag],
       shown: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20, estimated: true },
+      details: NO_DETAILS,
     });
   });
 
   it('is taken as it is when it is plausible', () => {
-    expect(read(USAGE)).toEqual({ usage: { prompt: 12n, completion: 5n }, flags: [], shown: USAGE });
+    expect(read(USAGE)).toEqual({
+      usage: { prompt: 12n, completion: 5n },
+      flags: [],
+      shown: USAGE,
+      details: NO_DETAILS,
+    });
     expect(read({ prompt_tokens: 0, completion_tokens: 0 })).toEqual({
       usage: { prompt: 0n, completion: 0n },
       flags: [],
       shown: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+      details: NO_DETAILS,
     });
     expect(read({ ...USAGE, total_tokens: null }).flags).toEqual([]);
   });
@@ -44,6 +53,7 @@ describe('a claim of usage', () => {
       usage: { prompt: 12n, completion: 5n },
       flags: ['usage_implausible'],
       shown: USAGE,
+      details: NO_DETAILS,
     });
   });
 
@@ -54,6 +64,28 @@ describe('a claim of usage', () => {
       completion_tokens_details: { reasoning_tokens: 4 },
     };
     expect(read(claim).shown).toEqual(claim);
+  });
+
+  it.each([
+    ["as OpenAI's API has them", { prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 6 } }],
+    ["by Anthropic's names", { cache_read_input_tokens: 4, cache_creation_input_tokens: 6 }],
+    ['by names of routers', { prompt_tokens_details: { cached_tokens: 4, cache_creation_tokens: 6 } }],
+  ])('is metered by the tokens of a cache where these have a price, %s', (_name, more) => {
+    const claim = { ...USAGE, ...more };
+    const priced = { ...CONTEXT, pricesCache: true };
+    expect(readUsage(claim, priced, of(40))).toMatchObject({
+      usage: { prompt: 2n, completion: 5n, input_cache_read: 4n, input_cache_write: 6n },
+      details: { cached: 4, cacheWritten: 6, reasoning: 0 },
+      flags: [],
+    });
+    expect(read(claim)).toMatchObject({ usage: { prompt: 12n, completion: 5n }, details: { cached: 4 } });
+    // A cache holds no more than the prompt.
+    const beyond = { ...claim, prompt_tokens: 7, total_tokens: 12 };
+    expect(readUsage(beyond, priced, of(40)).usage).toMatchObject({
+      prompt: 0n,
+      input_cache_read: 4n,
+      input_cache_write: 3n,
+    });
   });
 
   it('is cut to the budget when it is beyond it, and flagged', () => {
@@ -105,12 +137,19 @@ describe('a claim of usage', () => {
           fc.anything(),
           fc.record({ prompt_tokens: fc.anything(), completion_tokens: fc.anything(), total_tokens: fc.anything() }),
           fc.record({ prompt_tokens: fc.maxSafeNat(), completion_tokens: fc.maxSafeNat() }),
+          fc.record({
+            prompt_tokens: fc.nat({ max: 600 }),
+            completion_tokens: fc.nat({ max: 40 }),
+            prompt_tokens_details: fc.oneof(fc.anything(), fc.record({ cached_tokens: fc.nat({ max: 900 }) })),
+            cache_creation_input_tokens: fc.oneof(fc.anything(), fc.nat({ max: 900 })),
+          }),
         ),
         (claim) => {
-          const { usage, flags } = read(claim);
+          const { usage, flags } = readUsage(claim, { ...CONTEXT, pricesCache: true }, of(40));
+          const parts = [usage?.prompt, usage?.input_cache_read, usage?.input_cache_write];
+          expect(parts.every((units = 0n) => units >= 0n)).toBe(true);
           expect(
-            usage === null ||
-              (usage.prompt! >= 0n && usage.prompt! <= 500n && usage.completion! >= 0n && usage.completion! <= 1000n),
+            usage === null || (promptTokens(usage) <= 500n && usage.completion! >= 0n && usage.completion! <= 1000n),
           ).toBe(true);
           expect(usage === null ? flags.length : 1).toBe(1);
         },

@@ -28,6 +28,8 @@ export interface PeerOutcome {
 export interface PeerDoor {
   readonly name: string;
   readonly primitive: 'model' | 'tool' | 'agent' | 'image';
+  /** Default PEER. */
+  readonly service?: string;
   call(call: PeerCall): Promise<PeerOutcome>;
 }
 
@@ -46,7 +48,8 @@ async function post(
     ...(signal ? { signal } : {}),
   });
   const raw = await response.text();
-  return { response, raw, json: JSON.parse(raw) as Json };
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
+  return { response, raw, json: (isStream ? {} : JSON.parse(raw)) as Json };
 }
 
 const REFUSED: ReadonlySet<number> = new Set([401, 402, 403, 424, 429]);
@@ -78,6 +81,7 @@ function messagesDoor(name: string, primitive: PeerDoor['primitive'], model: str
   return {
     name,
     primitive,
+    ...(primitive === 'model' ? { service: model } : {}),
     async call(call) {
       const content = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
       const { response, raw, json } = await post(
@@ -100,6 +104,7 @@ function responsesDoor(name: string, primitive: PeerDoor['primitive'], model: st
   return {
     name,
     primitive,
+    ...(primitive === 'model' ? { service: model } : {}),
     async call(call) {
       const content = primitive === 'tool' ? JSON.stringify({ text: call.text }) : call.text;
       const { response, raw, json } = await post(
@@ -294,7 +299,52 @@ function rpcDoor(
   };
 }
 
+/** The same in a stream. */
+function streamDoor(
+  name: string,
+  path: string,
+  model: string,
+  bodyOf: (text: string) => object,
+  saidOf: (event: EventJson) => string,
+): PeerDoor {
+  return {
+    name,
+    primitive: 'model',
+    service: model,
+    async call(call) {
+      const { response, raw } = await post(
+        call,
+        path,
+        { model, stream: true, ...bodyOf(call.text) },
+        { ...(call.once ? { 'idempotency-key': call.once } : {}), ...(call.receipt ? { 'x-receipt': '1' } : {}) },
+      );
+      const id = response.headers.get('x-generation-id');
+      if (response.status !== 200)
+        return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
+      const events = raw
+        .split('\n')
+        .filter((line) => line.startsWith('data: '))
+        .map((line) => JSON.parse(line.slice('data: '.length)) as EventJson);
+      const last = events.find((event) => event['usage'] ?? (event['response'] as EventJson | undefined)?.['usage']);
+      const usage = (last?.['usage'] ?? (last?.['response'] as EventJson | undefined)?.['usage']) as
+        | EventJson
+        | undefined;
+      const receipt = (usage?.['cost_details'] as { readonly receipt?: string } | undefined)?.receipt ?? null;
+      const failed = events.some(({ type }) => type === 'error' || type === 'response.failed');
+      return { kind: failed ? 'failed' : 'answered', id, receipt, said: events.map(saidOf).join(''), raw };
+    },
+  };
+}
+type EventJson = Readonly<Record<string, unknown>>;
+
+const askedOfMessages = (text: string) => ({ max_tokens: 5_000, messages: [{ role: 'user', content: text }] });
+const askedOfResponses = (text: string) => ({ max_output_tokens: 5_000, input: text });
+const saidInMessages = ({ delta }: EventJson) => (delta as { readonly text?: string } | undefined)?.text ?? '';
+const saidInResponses = ({ delta }: EventJson) => (typeof delta === 'string' ? delta : '');
+
 export const PEER = 'peer/all';
+/** Its provider speaks the wires of the doors itself. */
+export const NATIVE_PEER = 'peer/native';
 
 /** Every way to each primitive. */
 export const DOORS: readonly PeerDoor[] = [
@@ -321,6 +371,24 @@ export const DOORS: readonly PeerDoor[] = [
   chatDoor('an agent as a chat model', 'agent', `a2a/${PEER}`),
   chatDoor('a tool as a chat model', 'tool', `mcp/${PEER}/do`),
   messagesDoor('messages', 'model', PEER),
+  messagesDoor('messages of a provider that speaks them', 'model', NATIVE_PEER),
+  streamDoor('messages in a stream', '/api/v1/messages', PEER, askedOfMessages, saidInMessages),
+  streamDoor(
+    'messages in a stream of a provider that speaks them',
+    '/api/v1/messages',
+    NATIVE_PEER,
+    askedOfMessages,
+    saidInMessages,
+  ),
+  responsesDoor('responses of a provider that speaks them', 'model', NATIVE_PEER),
+  streamDoor('responses in a stream', '/api/v1/responses', PEER, askedOfResponses, saidInResponses),
+  streamDoor(
+    'responses in a stream of a provider that speaks them',
+    '/api/v1/responses',
+    NATIVE_PEER,
+    askedOfResponses,
+    saidInResponses,
+  ),
   responsesDoor('responses', 'model', PEER),
   responsesDoor('an agent as a model of responses', 'agent', `a2a/${PEER}`),
   responsesDoor('a tool as a model of responses', 'tool', `mcp/${PEER}/do`),

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
+import { messagesReply, responsesReply } from './native-replies.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 
 /**
@@ -67,6 +68,8 @@ async function answer(request: IncomingMessage, response: ServerResponse, came: 
   const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
   if (request.url?.startsWith('/v1/images/')) return images(body, response, json, came);
   if (request.url === '/v1/chat/completions') return model(body, response, json, came);
+  if (request.url === '/v1/messages') return native(body, messagesReply, response, came);
+  if (request.url === '/v1/responses') return native(body, responsesReply, response, came);
   const { id, method, params } = body as { id: unknown; method: string; params: Record<string, unknown> };
   const result = (value: unknown) => void json(200, { jsonrpc: '2.0', id, result: value });
   if (method === 'tools/list')
@@ -226,6 +229,34 @@ async function model(
   begin();
   chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }], ...(usage ? { usage } : {}) });
   response.end('data: [DONE]\n\n');
+}
+
+/** A model that speaks the client's wire itself. */
+async function native(
+  body: Record<string, unknown>,
+  replyOf: typeof messagesReply,
+  response: ServerResponse,
+  came: (text: string) => void,
+): Promise<void> {
+  const {
+    input,
+    messages,
+    stream = false,
+  } = body as {
+    readonly input?: string;
+    readonly messages?: readonly { readonly content: string }[];
+    readonly stream?: boolean;
+  };
+  const text = input ?? messages!.at(-1)!.content;
+  const reply = replyOf(`did ${text}`, stream);
+  const begin = () => {
+    response.writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' }).write(reply.begun);
+    return stream ? 'events' : 'json';
+  };
+  const done = await perform(text, response, came, begin);
+  if (done === null) return;
+  begin();
+  response.end(done.padding ? reply.padded(done.padding) : reply.end(done.used));
 }
 
 const CARD = {

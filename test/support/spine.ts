@@ -78,6 +78,8 @@ export interface ModelBlock {
   readonly completion?: number;
   readonly contextLength?: number;
   readonly maxOutputTokens?: number;
+  /** More lines of `[models.pricing]`. */
+  readonly pricing?: string;
   /** More lines of `[models.params]`. */
   readonly params?: string;
 }
@@ -93,6 +95,7 @@ max_output_tokens = ${block.maxOutputTokens ?? 4096}
 [models.pricing]
 prompt = ${block.prompt ?? 1}
 completion = ${block.completion ?? 2}
+${block.pricing ?? ''}
 [models.params]
 model = "upstream-of-${block.provider}"
 api_base = "${block.url}"

@@ -5,8 +5,17 @@ import { show, WrongValue } from '../problem.ts';
 import type { ModelService } from '../config.ts';
 import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL, words } from './block-options.ts';
 import { defineBlock } from './block.ts';
-import { COMPLETION_PRICE, INPUT_IMAGE_PRICE, optionalPrice, price, PROMPT_PRICE } from './price-option.ts';
+import {
+  CACHE_READ_PRICE,
+  CACHE_WRITE_PRICE,
+  COMPLETION_PRICE,
+  INPUT_IMAGE_PRICE,
+  optionalPrice,
+  price,
+  PROMPT_PRICE,
+} from './price-option.ts';
 import { perUnit, rates } from './rates.ts';
+import { NATIVE_WIRES, type NativeWireName } from '../model-facts.ts';
 
 const MODALITIES = ['text', 'image', 'audio', 'video', 'file', 'embeddings', 'embedding'];
 const TOKENS_MAX = 100_000_000;
@@ -31,6 +40,8 @@ const offer = {
   'pricing.prompt': price(PROMPT_PRICE),
   'pricing.completion': price(COMPLETION_PRICE),
   'pricing.image': optionalPrice(INPUT_IMAGE_PRICE),
+  'pricing.input_cache_read': optionalPrice(CACHE_READ_PRICE, 'that of `pricing.prompt`'),
+  'pricing.input_cache_write': optionalPrice(CACHE_WRITE_PRICE, 'that of `pricing.prompt`'),
   'params.model': UPSTREAM_MODEL,
   'params.cap': option<CapName | null>({
     takes: 'one of `max_tokens`, `max_completion_tokens`, `none`',
@@ -51,6 +62,7 @@ const offer = {
     'Most tokens of one answer that the upstream API allows. A call that asks for more is cut to it. A call that asks for nothing is sent with it, and locks its price.',
     'what the upstream API says when it refuses more; nothing is sent until then',
   ),
+  'params.wires': wires(),
   'params.forward': forwardedFields(),
   'params.hidden_reasoning_max': optionalTokens(
     'Most tokens of one answer that its usage may claim beyond what was shown, for a model that reasons and does not show it.',
@@ -65,6 +77,29 @@ const offer = {
 function outputBound(meaning: string, absent: string): Option<number | null> {
   return optionalWhole({ min: 1, max: TOKENS_MAX, takes: 'whole number, 1 to context_length', meaning, absent });
 }
+
+function wires(): Option<readonly NativeWireName[]> {
+  const right = 'a list of wires, such as ["messages"]';
+  const { read } = textList({
+    takes: right,
+    meaning: '',
+    max: 8,
+    fault: (wire) => (wire === 'chat' || isNative(wire) ? null : 'is not one of chat, messages, responses'),
+  });
+  return option<readonly NativeWireName[]>({
+    takes: 'list of `chat`, `messages`, `responses`',
+    meaning:
+      "APIs that the upstream has beside chat completions: `messages` is Anthropic's Messages API, `responses` OpenAI's Responses API. " +
+      'A request of such an API goes there as it came, and is not translated.',
+    optional: { text: '`["chat"]`', fallback: [] },
+    read: (value) => {
+      if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, right);
+      return read(value).filter(isNative);
+    },
+  });
+}
+
+const isNative = (wire: string): wire is NativeWireName => (NATIVE_WIRES as readonly string[]).includes(wire);
 
 function forwardedFields(): Option<'all' | readonly string[] | null> {
   const right = 'a list of names of request fields, such as ["top_n_sigma", "chat_template_kwargs"], or "all"';
@@ -117,6 +152,7 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
         'at most context_length',
       );
     const {
+      'params.wires': spoken,
       'params.forward': forward,
       'params.hidden_reasoning_max': hiddenMax,
       'params.hidden_reasoning_usual': hiddenUsual,
@@ -132,6 +168,8 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
         prompt: values['pricing.prompt'],
         completion: values['pricing.completion'],
         image: values['pricing.image'],
+        input_cache_read: values['pricing.input_cache_read'],
+        input_cache_write: values['pricing.input_cache_write'],
       }),
       variants: {},
       model: {
@@ -141,13 +179,14 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
         inputModalities: values.input_modalities,
         outputModalities: values.output_modalities,
         ...(cap === null ? {} : { cap }),
+        ...(spoken.length === 0 ? {} : { wires: spoken }),
         ...(forward === null ? {} : { forward }),
         ...(hiddenMax === null ? {} : { hiddenReasoning: { max: hiddenMax, usual: hiddenUsual ?? 0 } }),
       },
     };
   },
   toTarget: apiTarget,
-  toBlock: ({ rates: { prompt, completion, image }, model }) => ({
+  toBlock: ({ rates: { prompt, completion, image, input_cache_read: read, input_cache_write: written }, model }) => ({
     context_length: model.contextLength,
     input_modalities: model.inputModalities,
     output_modalities: model.outputModalities,
@@ -155,11 +194,14 @@ export const MODEL_BLOCK = defineBlock<ModelService, typeof offer, typeof target
       prompt: formatUsd(prompt ?? 0n),
       completion: formatUsd(completion ?? 0n),
       ...(image === undefined ? {} : { image: perUnit(image) }),
+      ...(read === undefined ? {} : { input_cache_read: formatUsd(read) }),
+      ...(written === undefined ? {} : { input_cache_write: formatUsd(written) }),
     },
     params: {
       model: model.upstreamModel,
       ...(model.cap === undefined ? {} : { cap: model.cap }),
       ...(model.maxOutputTokens === null ? {} : { max_output_tokens: model.maxOutputTokens }),
+      ...(model.wires === undefined ? {} : { wires: model.wires }),
       ...(model.forward === undefined ? {} : { forward: model.forward }),
       ...(model.hiddenReasoning === undefined
         ? {}

@@ -32,6 +32,18 @@ export const COMPLETION_PRICE = {
   least: 0.001,
   most: 10_000,
 } as const;
+export const CACHE_READ_PRICE = {
+  meter: 'input_cache_read',
+  unit: '1M prompt tokens read from a cache',
+  least: 0.001,
+  most: 10_000,
+} as const;
+export const CACHE_WRITE_PRICE = {
+  meter: 'input_cache_write',
+  unit: '1M prompt tokens written to a cache',
+  least: 0.001,
+  most: 10_000,
+} as const;
 export const INPUT_IMAGE_PRICE = { meter: 'image', unit: 'input image', least: 0.000001, most: 100 } as const;
 export const CALL_PRICE = { meter: 'call', unit: 'call', least: 0.000001, most: 1_000 } as const;
 export const IMAGE_PRICE = { meter: 'image', unit: 'image', least: 0.00001, most: 100 } as const;
@@ -48,12 +60,12 @@ export function price(bounds: PriceBounds): Option<MicroUsd> {
   });
 }
 
-/** A price that may be left out; then the meter is not charged, and the value is null. */
-export function optionalPrice(bounds: PriceBounds): Option<MicroUsd | null> {
+/** A price that may be left out; then the value is null, and the meter is not charged, or as `absent` says. */
+export function optionalPrice(bounds: PriceBounds, absent = 'not charged'): Option<MicroUsd | null> {
   return option<MicroUsd | null>({
     takes: takes(bounds),
     meaning: `Price per ${bounds.unit}, as number or text; read exactly.`,
-    optional: { text: 'not charged', fallback: null },
+    optional: { text: absent, fallback: null },
     read: (value) => readPrice(value, bounds),
   });
 }
@@ -74,7 +86,7 @@ function readPrice(value: unknown, { meter, unit, least, most }: PriceBounds): M
   if (near > most) throw refused(`is more than ${most} USD per ${unit}`);
   if (near > 0 && near < least) {
     const perMillion = Number((near * 1e6).toPrecision(12));
-    const perToken = (meter === 'prompt' || meter === 'completion') && perMillion >= least && perMillion <= most;
+    const perToken = unit.startsWith('1M ') && perMillion >= least && perMillion <= most;
     throw refused(
       perToken
         ? `looks like a price per token: per 1M tokens that is ${perMillion}`

@@ -1,5 +1,5 @@
 import { priceId, type Price, type Rates } from '#billing';
-import type { Service, ServiceConfig } from '#config';
+import { keyHeaders, MESSAGES_PATH, type Service, type ServiceConfig } from '#config';
 import type { Endpoint, Offer, Provider } from '../call.ts';
 
 interface OffersFromConfigOptions {
@@ -21,7 +21,10 @@ export function offersFromConfig(
       endpoint: {
         kind: 'direct',
         baseUrl: target.url,
-        headers: target.apiKey === null ? {} : { authorization: `Bearer ${target.apiKey}` },
+        headers: keyHeaders(target.apiKey, ''),
+        ...(service.primitive === 'model' && service.model.wires?.includes('messages')
+          ? { headersAt: { [MESSAGES_PATH]: keyHeaders(target.apiKey, MESSAGES_PATH) } }
+          : {}),
       },
       createdAt,
     });

@@ -5,11 +5,16 @@ import type { Offer, PricedOffer } from '../call.ts';
 /** Prices as the catalogue shows them: JSON numbers of USD, named as in a provider's file. */
 export type PriceView = ModelPrice | ToolPrice | AgentPrice | ImagePrice | VideoPrice;
 
-/** USD per 1M tokens, and per input image; null where images have no price of their own. */
+/**
+ * USD per 1M tokens, and per input image; null where images have no price of their own. Tokens that are read from a
+ * cache or written to one, only where they have a price of their own.
+ */
 export interface ModelPrice {
   readonly prompt: number;
   readonly completion: number;
   readonly image: number | null;
+  readonly input_cache_read?: number;
+  readonly input_cache_write?: number;
 }
 
 /**
@@ -90,8 +95,14 @@ export function viewRaise({ primitive, raised }: Offer): RaiseView | null {
 }
 
 export function viewModelPrice({ price }: Priced): ModelPrice {
-  const { prompt = 0, completion = 0, image = null } = ratesToUsd(price.rates);
-  return { prompt, completion, image };
+  const { prompt = 0, completion = 0, image = null, input_cache_read, input_cache_write } = ratesToUsd(price.rates);
+  return {
+    prompt,
+    completion,
+    image,
+    ...(input_cache_read === undefined ? {} : { input_cache_read }),
+    ...(input_cache_write === undefined ? {} : { input_cache_write }),
+  };
 }
 
 function viewToolPrice({ price, variants, priceCap }: Priced): ToolPrice {

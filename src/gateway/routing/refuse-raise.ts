@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import { formatUsd, METERS, type Meter, ratesToUsd, type Rates, ratesAbove } from '#billing';
+import { formatUsd, jumpedMeters, type Meter, ratesToUsd, rateOf, type Rates } from '#billing';
 import type { Offer } from '../call.ts';
 import type { CallRequest } from '../call-request.ts';
 import type { RoutePreferences } from './preferences.ts';
@@ -21,8 +21,8 @@ export function refuseRaise(offer: Offer, call: RaisedCall, rates: Rates, now: (
   const own = operation !== null && Object.hasOwn(was.variants, operation);
   const before = own ? was.variants[operation]!.rates : was.price.rates;
   const words: string[] = [];
-  if (ratesAbove(rates, before)) {
-    const meters = METERS.filter((meter) => ratesAbove({ [meter]: rates[meter] ?? 0n }, before));
+  const meters = jumpedMeters(rates, before);
+  if (meters.length > 0) {
     if (maxPrice === null || !meters.every((meter) => isBounded(maxPrice, meter)))
       for (const meter of meters)
         words.push(`${meter} from ${usdOf(before, meter)} to ${usdOf(rates, meter)} USD${UNITS[meter] ?? ''}`);
@@ -47,10 +47,17 @@ function variantOf({ price, variants }: Offer, rates: Rates): string | null {
   return Object.keys(variants).find((name) => variants[name]!.rates === rates) ?? null;
 }
 
-const UNITS: Readonly<Partial<Record<Meter, string>>> = { prompt: ' per 1M tokens', completion: ' per 1M tokens' };
+const PER_TOKENS = ' per 1M tokens';
+const UNITS: Readonly<Partial<Record<Meter, string>>> = {
+  prompt: PER_TOKENS,
+  completion: PER_TOKENS,
+  input_cache_read: PER_TOKENS,
+  input_cache_write: PER_TOKENS,
+};
 
-const usdOf = (rates: Rates, meter: Meter): number => ratesToUsd(rates)[meter] ?? 0;
+const usdOf = (rates: Rates, meter: Meter): number => ratesToUsd({ [meter]: rateOf(rates, meter) })[meter] ?? 0;
 
 function isBounded(maxPrice: NonNullable<RoutePreferences['maxPrice']>, meter: Meter): boolean {
-  return (meter === 'prompt' || meter === 'completion' || meter === 'image') && maxPrice[meter] !== undefined;
+  const named = meter === 'input_cache_read' || meter === 'input_cache_write' ? 'prompt' : meter;
+  return (named === 'prompt' || named === 'completion' || named === 'image') && maxPrice[named] !== undefined;
 }

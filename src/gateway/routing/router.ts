@@ -75,7 +75,7 @@ export interface Router {
    * Orders offers for attempts: at most `attemptsMax`, the best first. Empty when no offer is acceptable and
    * healthy. `images`: the number of images in the prompt, which count in the price that an offer is weighed by.
    * `costOf`: the most that this call costs at an offer, which replaces its price. `account`: the caller's; some
-   * offers may rest for this account alone.
+   * offers may rest for this account alone. `prefers`: those that are healthy come before others, but for `order`.
    */
   choose(
     offers: readonly Offer[],
@@ -84,6 +84,7 @@ export interface Router {
     images?: number,
     costOf?: (offer: Offer) => MicroUsd,
     account?: string,
+    prefers?: (offer: Offer) => boolean,
   ): readonly Offer[];
   /** Remembers who served a sticky key. */
   served(stickyKey: string, offer: Offer): void;

@@ -1,5 +1,5 @@
 import { dropOldest } from '#wire';
-import type { Meter, Price } from '#billing';
+import { dearestPrompt, type Meter, type Price, rateOf } from '#billing';
 import type { Offer } from '../call.ts';
 import type { RoutePreferences } from './preferences.ts';
 import type { Health, Router, Standing } from './router.ts';
@@ -40,8 +40,10 @@ interface Entry {
   readonly draw: number;
 }
 
-const ORDERED = -2;
+const ORDERED = -4;
 const STICKY = -1;
+/** Added to the tier of an offer that can do more of the call than others. */
+const PREFERRED = -2;
 const TIERS: Readonly<Record<Standing, number>> = { good: 0, probe: 0, recent: 1, resting: 2, open: 3 };
 
 /**
@@ -75,6 +77,7 @@ export function createRouter(options: RouterOptions): Router {
     preferred: string | null,
     weigh: Weigh,
     account?: string,
+    prefers?: (offer: Offer) => boolean,
   ): Entry[] => {
     const entries: Entry[] = [];
     for (const offer of offers) {
@@ -86,7 +89,7 @@ export function createRouter(options: RouterOptions): Router {
       entries.push({
         offer,
         standing,
-        tier: ordered ? ORDERED : first && offer.id === preferred ? STICKY : TIERS[standing],
+        tier: ordered ? ORDERED : tierOf(standing, offer.id === preferred, prefers?.(offer) ?? false),
         key: ordered ? place : sortKey(offer, preferences.sort, health, weigh),
         draw: drawOf(weigh(offer), random(), health.compliance(offer)),
       });
@@ -106,7 +109,7 @@ export function createRouter(options: RouterOptions): Router {
   };
 
   return {
-    choose(offers, preferences, stickyKey, images = 0, costOf, account) {
+    choose(offers, preferences, stickyKey, images = 0, costOf, account, prefers) {
       const [only] = offers;
       if (only && offers.length === 1) {
         if (!accepts(preferences, only)) return [];
@@ -125,6 +128,7 @@ export function createRouter(options: RouterOptions): Router {
         stickyKey === null ? null : stickyOffer(stickyKey, first.service),
         weigh,
         account,
+        prefers,
       );
       const [best, ...others] = entries;
       if (!best) return [];
@@ -149,6 +153,11 @@ export function createRouter(options: RouterOptions): Router {
   };
 }
 
+function tierOf(standing: Standing, isSticky: boolean, isPreferred: boolean): number {
+  const tier = isSticky && standing !== 'resting' ? STICKY : TIERS[standing];
+  return isPreferred && (tier === STICKY || standing === 'good') ? PREFERRED + tier : tier;
+}
+
 /** The offers that the preferences accept, whatever their health. */
 function narrow(offers: readonly Offer[], preferences: RoutePreferences): readonly Offer[] {
   const { order, only, ignore, maxPrice, allowFallbacks } = preferences;
@@ -169,9 +178,11 @@ function accepts({ order, only, ignore, maxPrice, allowFallbacks }: RoutePrefere
   if (!allowFallbacks && order.length > 0 && !order.some(isThis)) return false;
   if (maxPrice === null) return true;
   const within = (meter: Meter, limit: bigint | undefined) =>
-    limit === undefined || (offer.price.rates[meter] ?? 0n) <= limit;
+    limit === undefined || rateOf(offer.price.rates, meter) <= limit;
   return (
     within('prompt', maxPrice.prompt) &&
+    within('input_cache_read', maxPrice.prompt) &&
+    within('input_cache_write', maxPrice.prompt) &&
     within('completion', maxPrice.completion) &&
     // Images that are made cost by tier and quality: their own price is compared where it is known.
     (offer.primitive === 'image' || within('image', maxPrice.image))
@@ -247,7 +258,7 @@ function blendedPrice(offer: Offer): number {
   return price;
 }
 
-const tokenPrice = ({ rates: { prompt = 0n, completion = 0n } }: Price): number => Number(prompt + completion);
+const tokenPrice = ({ rates }: Price): number => Number(dearestPrompt(rates) + rateOf(rates, 'completion'));
 
 const ratesTogether = ({
   rates: { prompt = 0n, completion = 0n, image = 0n, second = 0n, call = 0n },

@@ -1,4 +1,4 @@
-import { METERS, ratesFromJson, ratesToJson, type MicroUsd, type Rates, JUMP, ratesAbove } from '#billing';
+import { METERS, rateOf, ratesFromJson, ratesToJson, type MicroUsd, type Rates, JUMP, ratesAbove } from '#billing';
 import type { Service } from '#config';
 import { RegistrationError } from './document.ts';
 import type { RegisteredService } from './registry.ts';
@@ -141,7 +141,7 @@ function leastRates(one: Rates, other: Rates): Rates {
   return Object.fromEntries(
     METERS.filter((meter) => one[meter] !== undefined || other[meter] !== undefined).map((meter) => [
       meter,
-      min(one[meter] ?? 0n, other[meter] ?? 0n),
+      min(rateOf(one, meter), rateOf(other, meter)),
     ]),
   );
 }

@@ -68,7 +68,8 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
     send(endpoint, request, account) {
       const { calls, listens, basePath } = route(endpoint.baseUrl);
       const { pool, shares } = request.listens ? listens : calls;
-      const headers = { ...request.headers, ...endpoint.headers };
+      const secrets = endpoint.headersAt?.[request.path] ?? endpoint.headers;
+      const headers = { ...request.headers, ...secrets };
       const patience = request.listens || request.patient ? { headersTimeout: 0, bodyTimeout: 0 } : {};
       const sent = {
         method: request.method,
@@ -77,7 +78,7 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
         body: request.body,
         ...patience,
       };
-      return new HttpExchange(pool, sent, shares, account, endpoint.headers);
+      return new HttpExchange(pool, sent, shares, account, secrets);
     },
     async close() {
       const lines = [...origins.values()].flatMap(({ calls, listens }) => [calls, listens]);

@@ -27,3 +27,13 @@ export function takenCap(offer: Offer): TakenCap {
 export function learnCap(offer: Offer, shown: Partial<TakenCap>): void {
   learnt.set(offer, { ...learnt.get(offer), ...shown });
 }
+
+/** The names of a cap in refusals. */
+const CAP_WORDS = /max_?(?:completion_?|output_?)?tokens/gi;
+
+/**
+ * Whether a request speaks of the cap beside the one field that it is sent in. A service may repeat a name or a
+ * text of the consumer at the very beginning of its error, so what such a request is refused for counts for it
+ * alone.
+ */
+export const speaksOfCap = (text: string): boolean => (text.match(CAP_WORDS)?.length ?? 0) > 1;

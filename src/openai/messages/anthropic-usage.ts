@@ -1,3 +1,4 @@
+import { tokenDetails } from '../reply/token-details.ts';
 import { type ChatEnd, isCharged } from '../translated/voice.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -5,23 +6,26 @@ type Json = Readonly<Record<string, unknown>>;
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 /**
- * The use of a chat reply as Anthropic counts it: tokens that were read from a cache are not among the input's. Their
+ * The use of a chat reply as Anthropic counts it: tokens that were read from a cache, or written to one, are not among the input's. Their
  * sum is what is billed. The cost goes with it.
  */
 export function anthropicUsage({ usage }: ChatEnd): Json {
   const {
     prompt_tokens: prompt,
     completion_tokens: completion,
-    prompt_tokens_details: details,
-    total_tokens: _,
-    completion_tokens_details: of,
+    prompt_tokens_details: _details,
+    total_tokens: _total,
+    completion_tokens_details: _of,
+    cache_read_input_tokens: _read,
+    cache_creation_input_tokens: _written,
+    prompt_cache_hit_tokens: _hit,
+    prompt_cache_miss_tokens: _miss,
     ...more
   } = usage ?? {};
-  const cached = Math.min(count(prompt), count((details as Json | null | undefined)?.['cached_tokens']));
-  const reasoning = count((of as Json | null | undefined)?.['reasoning_tokens']);
+  const { cached, cacheWritten, reasoning } = tokenDetails(usage ?? {}, count(prompt), count(completion));
   return {
-    input_tokens: count(prompt) - cached,
-    cache_creation_input_tokens: 0,
+    input_tokens: count(prompt) - cached - cacheWritten,
+    cache_creation_input_tokens: cacheWritten,
     cache_read_input_tokens: cached,
     output_tokens: count(completion),
     ...(reasoning > 0 ? { output_tokens_details: { thinking_tokens: reasoning } } : {}),

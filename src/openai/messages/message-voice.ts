@@ -52,6 +52,7 @@ export function createMessageVoice(options: MessageVoiceOptions): Voice {
       const delta = stopOf(end, stopSequences, blocks.called);
       write(event('message_delta', { delta, usage: anthropicUsage(end), ...more }) + event('message_stop', {}));
     },
+    failNative: (fault) => write(event('error', { error: toAnthropicFault(fault), request_id: requestId })),
     take() {
       const taken = out;
       out = '';

@@ -14,6 +14,7 @@ import { messageAnswerSchema } from './message-answer-schema.ts';
 import { createMessageVoice } from './message-voice.ts';
 import { type MessagesBody, messagesSchema } from './messages-schema.ts';
 import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
+import { MESSAGES_WIRE } from './messages-wire.ts';
 import { toChatBody } from './to-chat-body.ts';
 
 export interface MessagesDeps extends ChatDeps {
@@ -54,6 +55,7 @@ function messagesWire({ config, thinking }: MessagesDeps): ChatWire<MessagesBody
     },
     nameOf: (field) => (field.startsWith('reasoning') ? 'thinking' : field === 'stop' ? 'stop_sequences' : field),
     toError: toAnthropicError,
+    native: MESSAGES_WIRE,
     translate(asked, { caller, requestId, headers, host, speakers }) {
       const model = withoutAlias(asked.model, speakers);
       const thinkingOf = { account: caller.account, model };

@@ -17,7 +17,13 @@ const unitPricingSchema = {
   type: 'object',
   description: 'USD as decimal texts: per token, and per input image.',
   required: ['prompt', 'completion', 'image'],
-  properties: { prompt: text, completion: text, image: text },
+  properties: {
+    prompt: text,
+    completion: text,
+    image: text,
+    input_cache_read: { type: 'string', description: 'Where prompt tokens read from a cache have their own price.' },
+    input_cache_write: { type: 'string', description: 'Where prompt tokens written to a cache have their own price.' },
+  },
 } as const;
 
 const modelProperties = {

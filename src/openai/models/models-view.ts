@@ -30,7 +30,14 @@ interface ModelItem {
   readonly context_length: number;
   readonly architecture: Architecture;
   /** USD per token and per image of the cheapest provider, as decimal texts. */
-  readonly pricing: { readonly prompt: string; readonly completion: string; readonly image: string };
+  readonly pricing: {
+    readonly prompt: string;
+    readonly completion: string;
+    readonly image: string;
+    /** Only where it has a price of its own. */
+    readonly input_cache_read?: string;
+    readonly input_cache_write?: string;
+  };
   readonly supported_parameters: readonly string[];
   /** Of the cheapest provider. */
   readonly top_provider: {
@@ -249,6 +256,8 @@ function viewUnitPricing(rates: Rates): ModelItem['pricing'] {
     prompt: unitUsd(rates.prompt ?? 0n),
     completion: unitUsd(rates.completion ?? 0n),
     image: unitUsd(rates.image ?? 0n),
+    ...(rates.input_cache_read === undefined ? {} : { input_cache_read: unitUsd(rates.input_cache_read) }),
+    ...(rates.input_cache_write === undefined ? {} : { input_cache_write: unitUsd(rates.input_cache_write) }),
   };
 }
 

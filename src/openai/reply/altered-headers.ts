@@ -13,6 +13,8 @@ export interface SentRequest {
   readonly dropped: readonly string[];
   /** The cap that the completion is kept to; null where it is what the client asked for. */
   readonly maxTokens: number | null;
+  /** The provider that was asked last speaks the client's wire: its reply is not chat. Default false. */
+  readonly isNative?: boolean;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire/replies';
-import type { MicroUsd } from '#billing/amounts';
+import { formatUsd, type MicroUsd, type Rates, rateOf, type Usage } from '#billing/amounts';
 import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
 import {
   claimedCompletion,
@@ -18,8 +18,8 @@ export interface ReplyContext extends UsageBounds {
   readonly service: string;
   /** Name of the provider that serves, which replies carry as `provider`. */
   readonly provider: string;
-  /** Micro-USD for 1,000,000 completion tokens. */
-  readonly completionRate: MicroUsd;
+  /** Those of the offer. */
+  readonly rates: Rates;
   /** Epoch seconds, for replies that do not say when they were made. */
   readonly created: number;
   readonly replyBytesMax: number;
@@ -48,6 +48,8 @@ export interface ChatTail {
   readonly costDetails?: Readonly<Record<string, unknown>>;
   /** Why the reply is not whole, though what came of it is charged; default it is. */
   readonly cut?: GatewayError;
+  /** In place of `body`: the end of a reply in another wire, with its cost (`cost`, `cost_details`). */
+  readonly native?: (cost: Readonly<Record<string, unknown>>, cut: GatewayError | null) => string;
 }
 
 export interface Produced extends Output {
@@ -115,15 +117,35 @@ export function overCapEnd(context: ReplyContext, produced: Produced): ReplyEnd 
 const FINISH_REASON_MAX = 64;
 
 function toEnd(
-  { completionRate }: ReplyContext,
+  { rates }: ReplyContext,
   produced: Produced,
   usage: ChatUsage,
   outcome: ReplyEnd['outcome'],
   estimated: boolean,
   flags: readonly ProviderFlag[],
 ): ReplyEnd {
-  const completionCost = (completionRate * (usage.usage?.completion ?? 0n)) / 1_000_000n;
-  const tail: ChatTail = { before: produced.before, body: produced.body, usage: usage.shown, completionCost };
+  const tail: ChatTail = {
+    before: produced.before,
+    body: produced.body,
+    usage: usage.shown,
+    completionCost: partOf(rates, usage.usage, 'completion'),
+    ...costOfCache(rates, usage.usage),
+  };
   const finishReason = produced.finishReasons[0]?.slice(0, FINISH_REASON_MAX) ?? null;
-  return { usage: usage.usage, outcome, estimated, finishReason, flags, tail };
+  return { usage: usage.usage, outcome, estimated, finishReason, flags, tail, details: usage.details };
+}
+
+/** The part of a charge that is for one meter. */
+export const partOf = (rates: Rates, usage: Usage | null, meter: keyof Usage): MicroUsd =>
+  (rateOf(rates, meter) * (usage?.[meter] ?? 0n)) / 1_000_000n;
+
+/** The part of a charge that is for tokens of a cache, where they have a price. */
+export function costOfCache(rates: Rates, usage: Usage | null): Pick<ChatTail, 'costDetails'> {
+  if (usage?.input_cache_read === undefined) return {};
+  return {
+    costDetails: {
+      input_cache_read_usd: formatUsd(partOf(rates, usage, 'input_cache_read')),
+      input_cache_write_usd: formatUsd(partOf(rates, usage, 'input_cache_write')),
+    },
+  };
 }

@@ -1,8 +1,9 @@
-import type { Usage } from '#billing/amounts';
+import { promptTokens, type Usage } from '#billing/amounts';
 import type { ProviderFlag } from '#gateway';
 import type { ChatBudget } from '../caps/chat-budget.ts';
 import type { PromptSize } from '../request/prompt-size.ts';
 import { tokensOf } from '../caps/tokens-of.ts';
+import { NO_DETAILS, type TokenDetails, tokenDetails } from './token-details.ts';
 
 /** A provider's claim of usage, held against the budget of the call. */
 export interface ChatUsage {
@@ -11,6 +12,8 @@ export interface ChatUsage {
   readonly flags: readonly ProviderFlag[];
   /** The usage object for the client: the provider's with the numbers that are billed, or measured ones. */
   readonly shown: Readonly<Record<string, unknown>>;
+  /** As claimed. */
+  readonly details: TokenDetails;
 }
 
 const NO_FLAGS: readonly ProviderFlag[] = [];
@@ -22,6 +25,8 @@ const IMPLAUSIBLE: readonly ProviderFlag[] = ['usage_implausible'];
 export interface UsageBounds {
   readonly budget: ChatBudget;
   readonly size: PromptSize;
+  /** Tokens of a cache have a price of their own. Default false. */
+  readonly pricesCache?: boolean;
   /** Absent: the operator's own model, which declares none. */
   readonly unseen?: UnseenTokens;
 }
@@ -63,8 +68,10 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   // A provider that was sent no cap cannot keep to it.
   const claimed = budget.keptBy === 'provider' ? counts.completion : within;
   const plausible = prompt === counts.prompt && completion === claimed && completion <= explained && counts.adds;
+  const details = tokenDetails(claim as Record<string, unknown>, prompt, completion);
   return {
-    usage: toUsage(prompt, completion, bounds.size),
+    usage: toUsage(prompt, completion, bounds, details),
+    details,
     flags: plausible ? NO_FLAGS : IMPLAUSIBLE,
     shown: {
       ...(claim as Record<string, unknown>),
@@ -98,7 +105,8 @@ function reasoningOf(claim: object): number {
 export function measureUsage(bounds: UsageBounds, output: Output): ChatUsage {
   const { prompt, completion } = measured(bounds, output);
   return {
-    usage: output.outputBytes > 0 ? toUsage(prompt, completion, bounds.size) : null,
+    usage: output.outputBytes > 0 ? toUsage(prompt, completion, bounds) : null,
+    details: NO_DETAILS,
     flags: NO_FLAGS,
     shown: shownMeasured(prompt, completion),
   };
@@ -124,17 +132,19 @@ export function cutUsage(
   const claimed = readUsage(claim, bounds, output);
   const measuredUsage = measureUsage(bounds, output);
   if (claimed.usage === null) return { ...measuredUsage, estimated: true };
-  const { prompt: saidPrompt = 0n, completion: said = 0n } = claimed.usage;
+  const { completion: said = 0n } = claimed.usage;
+  const saidPrompt = promptTokens(claimed.usage);
   const { prompt, completion } = measured(bounds, output);
   if (BigInt(completion) <= said * BigInt(CLAIM_BEHIND_MAX)) return { ...claimed, estimated: false };
-  const promptTokens = saidPrompt > 0n ? Number(saidPrompt) : prompt;
+  const ofPrompt = saidPrompt > 0n ? Number(saidPrompt) : prompt;
   const tokens = Math.max(Number(said), completion);
   // A request has a prompt, whatever came of it.
   const flags = saidPrompt === 0n && said === 0n && !left ? IMPLAUSIBLE : claimed.flags;
   return {
-    usage: toUsage(promptTokens, tokens, bounds.size),
+    usage: toUsage(ofPrompt, tokens, bounds, claimed.details),
+    details: claimed.details,
     flags,
-    shown: shownMeasured(promptTokens, tokens),
+    shown: shownMeasured(ofPrompt, tokens),
     estimated: true,
   };
 }
@@ -165,7 +175,7 @@ function isCount(value: unknown): value is number {
 
 function unclaimed(flags: readonly ProviderFlag[], bounds: UsageBounds, output: Output): ChatUsage {
   const { prompt, completion } = measured(bounds, output);
-  return { usage: null, flags, shown: shownMeasured(prompt, completion) };
+  return { usage: null, details: NO_DETAILS, flags, shown: shownMeasured(prompt, completion) };
 }
 
 function measured(
@@ -183,8 +193,20 @@ function shownMeasured(prompt: number, completion: number): Record<string, unkno
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, estimated: true };
 }
 
-function toUsage(prompt: number, completion: number, size: PromptSize): Usage {
-  return size.images > 0
-    ? { prompt: BigInt(prompt), completion: BigInt(completion), image: BigInt(size.images) }
-    : { prompt: BigInt(prompt), completion: BigInt(completion) };
+function toUsage(
+  prompt: number,
+  completion: number,
+  { size, pricesCache = false }: UsageBounds,
+  { cached, cacheWritten }: TokenDetails = NO_DETAILS,
+): Usage {
+  const tokens =
+    pricesCache && cached + cacheWritten > 0
+      ? {
+          prompt: BigInt(prompt - cached - cacheWritten),
+          completion: BigInt(completion),
+          input_cache_read: BigInt(cached),
+          input_cache_write: BigInt(cacheWritten),
+        }
+      : { prompt: BigInt(prompt), completion: BigInt(completion) };
+  return size.images > 0 ? { ...tokens, image: BigInt(size.images) } : tokens;
 }

@@ -1,11 +1,25 @@
 import type { Produced, ReplyContext } from './chat-end.ts';
 import { outputBytesMax } from '../caps/output-bound.ts';
 
+const keysOf = (keys: readonly string[]) => keys.map((key) => ({ key, bytes: Buffer.from(`"${key}":`) }));
+
 /** The keys of a model's words. */
-const KEYS = ['content', 'reasoning', 'reasoning_content', 'refusal', 'arguments'].map((key) => ({
-  key,
-  bytes: Buffer.from(`"${key}":`),
-}));
+const KEYS = keysOf(['content', 'reasoning', 'reasoning_content', 'refusal', 'arguments']);
+/** The same on other wires. */
+const NATIVE_KEYS = keysOf(['text', 'thinking', 'refusal', 'arguments']);
+
+/** The texts of a native reply in one piece that was cut, as far as they came, and how long all words of it are. */
+export function partialTexts(bytes: Buffer): { readonly said: string; readonly outputBytes: number } {
+  let said = '';
+  let outputBytes = 0;
+  for (const { key, bytes: needle } of NATIVE_KEYS)
+    for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {
+      const text = textAt(bytes, at + needle.length);
+      outputBytes += Buffer.byteLength(text);
+      if (key === 'text') said += text;
+    }
+  return { said, outputBytes };
+}
 
 const USAGE = Buffer.from('"usage":');
 const USAGE_BYTES_MAX = 4096;

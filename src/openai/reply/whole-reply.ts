@@ -37,7 +37,7 @@ export function endHere(
 /**
  * Parses a provider's JSON. Throws UpstreamFailure on anything but an object, and on an object that reports an error.
  */
-function parseReply(bytes: Uint8Array, limits: JsonLimits): Json {
+export function parseReply(bytes: Uint8Array, limits: JsonLimits = HERE): Json {
   let parsed: unknown;
   try {
     parsed = parseJson(bytes, limits);

@@ -1,4 +1,4 @@
-import { GatewayError, namesPrivateHost } from '#wire';
+import { GatewayError, isObject, namesPrivateHost } from '#wire';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
 
 /** The path to the address of each type of part that may have one. */
@@ -39,4 +39,19 @@ function privatePlace(part: ContentPart): string | null {
     }
   }
   return null;
+}
+
+/** Names of members with an address, at wires whose requests pass as they came. */
+const ADDRESSES: ReadonlySet<string> = new Set(['url', 'image_url', 'file_url', 'file_data', 'server_url']);
+
+/** The same for a request that a provider gets as it came: wherever an address stands in it. */
+export function refusePrivateUrls(value: unknown, path = ''): void {
+  if (Array.isArray(value)) (value as unknown[]).forEach((element, i) => refusePrivateUrls(element, `${path}[${i}]`));
+  else if (isObject(value))
+    for (const [name, member] of Object.entries(value)) {
+      const param = path === '' ? name : `${path}.${name}`;
+      if (typeof member !== 'string') refusePrivateUrls(member, param);
+      else if (ADDRESSES.has(name) && namesPrivateHost(member))
+        throw new GatewayError('invalid_request', `${param} must name a host of the public internet`, { param });
+    }
 }

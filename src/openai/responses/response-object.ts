@@ -1,5 +1,6 @@
 import { type ChatEnd, faultOf, hasFailed, isCharged, type ChatFault } from '../translated/voice.ts';
 import { contextExceeded } from '../translated/context-exceeded.ts';
+import { tokenDetails } from '../reply/token-details.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 
 export interface ResponseFacts {
@@ -75,15 +76,16 @@ function responseUsage({ usage }: ChatEnd): Json | null {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: total,
-    prompt_tokens_details: ofPrompt,
-    completion_tokens_details: ofCompletion,
+    prompt_tokens_details: _details,
+    completion_tokens_details: _of,
     ...more
   } = usage;
+  const { cached, reasoning } = tokenDetails(usage, count(prompt), count(completion));
   return {
     input_tokens: count(prompt),
-    input_tokens_details: { cached_tokens: count((ofPrompt as Json | null | undefined)?.['cached_tokens']) },
+    input_tokens_details: { cached_tokens: cached },
     output_tokens: count(completion),
-    output_tokens_details: { reasoning_tokens: count((ofCompletion as Json | null | undefined)?.['reasoning_tokens']) },
+    output_tokens_details: { reasoning_tokens: reasoning },
     total_tokens: count(total),
     ...more,
   };

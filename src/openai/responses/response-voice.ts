@@ -1,7 +1,7 @@
 import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type Voice } from '../translated/voice.ts';
 import { createOutput } from './response-output.ts';
 import { callItem, messageItem, reasoningItem, type ShownThinking } from './response-items.ts';
-import { endOfResponse, responseBase, type ResponseFacts } from './response-object.ts';
+import { endOfResponse, errorOf, responseBase, type ResponseFacts } from './response-object.ts';
 import type { Json } from './responses-schema.ts';
 import type { ToolRegistry } from './tool-registry.ts';
 
@@ -10,6 +10,9 @@ interface ResponseVoiceOptions extends ResponseFacts {
   /** null: the client asked for no thinking. */
   readonly thinking: ShownThinking | null;
 }
+
+/** Higher than the number of any event before. */
+const NATIVE_SEQUENCE = 1_000_000_000;
 
 /** Says a chat reply as a response of OpenAI's Responses API. */
 export function createResponseVoice(options: ResponseVoiceOptions): Voice {
@@ -37,6 +40,11 @@ export function createResponseVoice(options: ResponseVoiceOptions): Voice {
       const items = output.close();
       const ended = endOfResponse(end);
       tell(`response.${ended.status}`, { ...base, output: items, ...ended });
+    },
+    failNative(fault) {
+      // Its events were numbered by the provider.
+      sequence = NATIVE_SEQUENCE;
+      tell('response.failed', { ...base, status: 'failed', error: errorOf(fault) });
     },
     take() {
       const taken = out;

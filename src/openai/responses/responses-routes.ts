@@ -10,6 +10,7 @@ import type { ShownThinking } from './response-items.ts';
 import { toResponseError } from './response-error.ts';
 import { createResponseVoice } from './response-voice.ts';
 import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './responses-schema.ts';
+import { RESPONSES_WIRE } from './responses-wire.ts';
 import { toChatBody } from './to-chat-body.ts';
 import { createToolRegistry } from './tool-registry.ts';
 
@@ -49,6 +50,7 @@ function responsesWire({ config, thinking }: ResponsesDeps): ChatWire<ResponsesB
     },
     nameOf: (field) => NAMES[field] ?? field,
     toError: toResponseError,
+    native: RESPONSES_WIRE,
     translate(asked, { caller, headers, host, now, speakers }) {
       const model = withoutAlias(asked.model, speakers);
       const thinkingOf = { account: caller.account, model };

@@ -7,6 +7,7 @@ import { Collector } from '../reply/chat-reply-collector.ts';
 import { createChunkRewriter } from './chunk-rewriter.ts';
 import { createOutputTally } from './output-tally.ts';
 import { partialReply } from '../reply/partial-reply.ts';
+import { joined } from './joined.ts';
 import { createSseScanner, SseError } from './sse.ts';
 import { asChunk, endHere } from '../reply/whole-reply.ts';
 import { endInWorker } from '../reply/whole-reply-elsewhere.ts';
@@ -98,25 +99,3 @@ export function createChatStreamReader(
     },
   };
 }
-
-/**
- * All of what arrived together, so that events which came in a piece each are read in one go. It is valid until the
- * next call.
- */
-function joined(chunks: readonly Uint8Array[]): Buffer {
-  const only = chunks[0];
-  if (chunks.length === 1 && only) return asBuffer(only);
-  let length = 0;
-  for (const chunk of chunks) {
-    if (length + chunk.byteLength > together.length) return Buffer.concat(chunks);
-    together.set(chunk, length);
-    length += chunk.byteLength;
-  }
-  return together.subarray(0, length);
-}
-
-/** One for all streams, as nothing of it is kept. Most of what arrives in one turn of the event loop is smaller. */
-const together = Buffer.allocUnsafeSlow(128 * 1024);
-
-const asBuffer = (bytes: Uint8Array) =>
-  Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -2,7 +2,7 @@ import { GatewayError } from '#wire';
 import type { MicroUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import { modelsAsked, type Catalog, type Pipeline, resolveAny, type Runs, type Speaker } from '#gateway';
-import type { ChatExchange } from '../chat-exchange.ts';
+import type { SentRequest } from '../reply/altered-headers.ts';
 import type { OpenChat, ReplyAbout } from '../chat-reply.ts';
 import type { ChatBody, ChatTool } from '../request/chat-schema.ts';
 import { TOOL_ROUNDS_DEFAULT } from '../request/gateway-fields.ts';
@@ -60,7 +60,7 @@ export function openToolLoop(
       costMax: deps.budgetMax,
     });
     const { service } = resolveAny(deps.catalog, modelsAsked(body), 'model')[0]!;
-    let turn: ChatExchange | null = null;
+    let turn: SentRequest | null = null;
     const about: ReplyAbout = {
       id: callId,
       model: service,
@@ -78,7 +78,7 @@ export function openToolLoop(
         },
       },
     };
-    const onTurn = (exchange: ChatExchange) => void (turn = exchange);
+    const onTurn = (exchange: SentRequest) => void (turn = exchange);
     const frames = runFrames(
       { pipeline, config, runs: deps.runs, mcp, tools: resolved, rounds, budget, about, onTurn, onError },
       body,

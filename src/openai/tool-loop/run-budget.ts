@@ -1,5 +1,5 @@
 import { GatewayError } from '#wire';
-import { cost, type MicroUsd } from '#billing/amounts';
+import { cost, costAtMost, type MicroUsd } from '#billing/amounts';
 import { modelsAsked, type Catalog, type Offer, resolveAny } from '#gateway';
 import { chatBudget, checkFits, toUsage } from '../caps/chat-budget.ts';
 import type { ChatBody } from '../request/chat-schema.ts';
@@ -39,7 +39,7 @@ function turnCost(body: ChatBody, catalog: RunBudgetOptions['catalog']): MicroUs
     for (const offer of offers) {
       try {
         checkFits(size, offer);
-        most = max(most ?? 0n, cost(offer.price.rates, toUsage(chatBudget(body, size, offer), size)));
+        most = max(most ?? 0n, costAtMost(offer.price.rates, toUsage(chatBudget(body, size, offer), size)));
       } catch (error) {
         if (!(error instanceof GatewayError)) throw error;
         unfit ??= error;

@@ -13,7 +13,7 @@ import {
   wantsReceipt,
 } from '#gateway';
 import type { ChatTail } from '../reply/chat-end.ts';
-import type { ChatExchange } from '../chat-exchange.ts';
+import type { SentRequest } from '../reply/altered-headers.ts';
 import type { ReplyAbout } from '../chat-reply.ts';
 import type { ChatBody, ChatMessage } from '../request/chat-schema.ts';
 import { maxCostOf } from '../request/max-cost.ts';
@@ -36,7 +36,7 @@ interface RunFramesOptions {
   readonly budget: MicroUsd;
   readonly about: ReplyAbout;
   /** Told of each turn of the model before it is run. */
-  readonly onTurn: (exchange: ChatExchange) => void;
+  readonly onTurn: (exchange: SentRequest) => void;
   /** Told of what should not have happened. */
   readonly onError: (error: unknown) => void;
 }

@@ -19,6 +19,10 @@ export interface SealedThinking {
 
 const SIGNED = 'tg1.';
 const SEALED = 'tg2.';
+/** Whether a signature is of this gateway's kind: no other service reads it. */
+export const isSealedHere = (signature: unknown): boolean =>
+  typeof signature === 'string' && (signature.startsWith(SIGNED) || signature.startsWith(SEALED));
+
 /** A character outside of the basic plane may come in two halves, which UTF-8 has no bytes for. */
 const UNITS = 'utf16le';
 

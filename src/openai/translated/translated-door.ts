@@ -29,13 +29,16 @@ import { type OpenedChat, writeChatReply } from '../chat-reply.ts';
 import { createOpenChat } from '../open-chat.ts';
 import type { ChatBody } from '../request/chat-schema.ts';
 import { withMaxCost } from '../request/max-cost.ts';
-import { refusePrivateMedia } from '../request/media-hosts.ts';
+import { refusePrivateMedia, refusePrivateUrls } from '../request/media-hosts.ts';
+import { asNative, createSpeaks, type RoutedBody } from '../native/ask-native.ts';
+import type { NativeAsked, NativeWire } from '../native/native-wire.ts';
+import { withoutAlias } from './model-alias.ts';
 import { createTranslatedHeaders } from './translated-headers.ts';
 import { translatingSink } from './translating-sink.ts';
 import type { Voice } from './voice.ts';
 
 /** A request of another wire, as the chat request that it stands for. */
-interface Translation {
+export interface Translation {
   readonly body: ChatBody;
   /** Names of what no provider gets. */
   readonly dropped: readonly string[];
@@ -44,7 +47,7 @@ interface Translation {
 }
 
 /** The facts of a request beside its body. */
-interface TranslationContext {
+export interface TranslationContext {
   readonly caller: Caller;
   readonly requestId: string;
   readonly headers: IncomingHttpHeaders;
@@ -69,6 +72,8 @@ export interface ChatWire<B> {
   };
   /** Name of the field that a chat field stands for, where it is dropped. */
   readonly nameOf: (chatField: string) => string;
+  /** The wire as providers speak it. */
+  readonly native: NativeWire;
   /** Throws GatewayError. */
   translate(body: B, context: TranslationContext): Translation;
   /** `headers`: those of the request. */
@@ -81,6 +86,8 @@ export interface ChatWire<B> {
 
 interface Read extends Payer {
   readonly translation: Translation;
+  /** The request as it came, where a provider of the model speaks its wire; else null. */
+  readonly native: NativeAsked | null;
 }
 
 const KEEP_ALIVE_MS = 15_000;
@@ -95,7 +102,7 @@ const EVENT_SCHEMA = {
 };
 
 /** Adds a route to `app` that answers requests of a wire by chat calls: routed, billed and repeated as those are. */
-export function addTranslatedDoor<B>(
+export function addTranslatedDoor<B extends RoutedBody>(
   app: FastifyInstance,
   deps: ChatDeps,
   admissionOf: (request: FastifyRequest) => Admission,
@@ -113,7 +120,7 @@ export function addTranslatedDoor<B>(
     request: FastifyRequest,
     reply: FastifyReply,
     { rate }: Admission,
-    { translation, caller, payment, key, bodyHash }: Read,
+    { translation, native, caller, payment, key, bodyHash }: Read,
   ): Asked<OpenedChat> {
     const { body, dropped, voice } = translation;
     const options = { keepAlive, onError: (error: unknown) => deps.onError(error, request) };
@@ -133,12 +140,14 @@ export function addTranslatedDoor<B>(
       replyBytesMax: config.upstream.replyBytesMax,
       receipts: config.billing.receipts,
       asObject: true,
+      native,
     };
     const write = (opened: OpenedChat, sink: typeof client) => {
       const translated = translatingSink(paidSink(sink, payment), {
         stream: opened.about.stream,
         voice: voice(opened.id),
-        headers: (chat) => headersOf(chat, dropped),
+        sent: opened.about.sent,
+        headers: (chat, isNative) => headersOf(chat, dropped, isNative),
       });
       return writeChatReply(opened, translated, options);
     };
@@ -220,25 +229,32 @@ export function createReadBody<B>(
   };
 }
 
-function createRead<B>(deps: ChatDeps, wire: ChatWire<B>) {
+function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
   const { payments = NO_PAYMENTS, config, speakers = () => NO_SPEAKERS, now } = deps;
   const readBody = createReadBody<B>(config.limits, wire.schema);
+  const isNative = createSpeaks(deps.catalog ?? null, wire.native.name);
   return async (request: FastifyRequest<{ Body: Buffer | undefined }>, admitted: Caller): Promise<Read> => {
     const { body: bytes = EMPTY, headers } = request;
     const asked = await readBody(bytes, headers);
     // The same body means another answer at another address.
     const bodyHash = () => hash('sha256', `${wire.path} ${hash('sha256', bytes)}`);
     const payer = await payerOf(payments, headers, admitted, bodyHash);
-    const translation = wire.translate(asked, {
+    const context = {
       caller: payer.caller,
       requestId: request.id,
       headers,
       host: request.host,
       now: now(),
       speakers: speakers(),
-    });
+    };
+    const publicOnly = config.webhooks?.allowPrivate === false;
+    const model = withoutAlias(asked.model, context.speakers);
+    const { translation, native } = isNative([model, ...(asked.models ?? [])])
+      ? asNative(wire, asked, bytes, context)
+      : { translation: wire.translate(asked, context), native: null };
     const body = withMaxCost(translation.body, headers['x-max-cost']);
-    if (config.webhooks?.allowPrivate === false) refusePrivateMedia(body);
-    return { translation: body === translation.body ? translation : { ...translation, body }, ...payer };
+    if (publicOnly) refusePrivateMedia(body);
+    if (publicOnly && native !== null) refusePrivateUrls(asked);
+    return { translation: body === translation.body ? translation : { ...translation, body }, native, ...payer };
   };
 }

@@ -5,13 +5,14 @@ const NAMES_MAX = 32;
 const NAME_MAX = 96;
 
 /**
- * The head of a translated reply: that of the chat reply, with the word that it was translated, and what was lost by
+ * The head of a reply: that of the chat reply, with the word whether it was translated, and what was lost by
  * that. `nameOf` gives the name that the client wrote for a field of the chat request.
  */
 export function createTranslatedHeaders(
   nameOf: (chatField: string) => string,
-): (chat: Headers, lost: readonly string[]) => Headers {
-  return (chat, lost) => {
+): (chat: Headers, lost: readonly string[], isNative: boolean) => Headers {
+  return (chat, lost, isNative) => {
+    if (isNative) return { ...chat, 'x-tollgate-wire': 'native' };
     const { [DROPPED]: dropped, ...rest } = chat;
     const ofChat = typeof dropped === 'string' ? dropped.split(', ').map(nameOf) : [];
     const names = [...new Set([...lost.map(encoded), ...ofChat])];

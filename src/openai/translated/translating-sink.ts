@@ -1,29 +1,50 @@
 import type { ReplySink } from '#wire';
+import type { SentRequest } from '../reply/altered-headers.ts';
 import { createChatPieces, readCompletion } from './chat-pieces.ts';
-import type { Voice } from './voice.ts';
+import { faultOf, type Voice } from './voice.ts';
 
 interface TranslationOptions {
   readonly stream: boolean;
   readonly voice: Voice;
+  /** Tells whether the provider that answers speaks the wire: its reply passes. */
+  readonly sent: Pick<SentRequest, 'isNative'>;
   /** Changes the head of the chat reply into that of the wire. */
-  readonly headers: (chat: Headers) => Headers;
+  readonly headers: (chat: Headers, isNative: boolean) => Headers;
 }
 
 type Headers = Readonly<Record<string, string | number>>;
 
+const COLON = 0x3a;
+
 /**
  * A sink that takes a chat reply and gives `client` the same in another wire. The head, the keep-alive and the end
- * come when the chat wire has them: whatever holds for its replies holds for the translated ones.
+ * come when the chat wire has them: whatever holds for its replies holds for the translated ones. A reply of a provider
+ * that speaks the wire passes as it is.
  */
 export function translatingSink(client: ReplySink, options: TranslationOptions): ReplySink {
   return options.stream ? streamed(client, options) : whole(client, options);
 }
 
-function streamed(client: ReplySink, { voice, headers }: TranslationOptions): ReplySink {
+function streamed(client: ReplySink, { voice, headers, sent }: TranslationOptions): ReplySink {
   const pieces = createChatPieces();
+  /** A provider has said something, so that no other one is asked. */
+  let isSettled = false;
+  let begun = false;
   const said = (bytes: Uint8Array): Buffer => {
+    // Beside a native provider the one that answers is known with its first words.
+    if (!begun) voice.begin();
+    begun = true;
     const end = pieces.read(bytes, voice);
     if (end !== null) voice.end(end);
+    return Buffer.from(voice.take());
+  };
+  const pinged = (): Buffer => {
+    voice.ping();
+    return Buffer.from(voice.take());
+  };
+  const failed = (bytes: Uint8Array): Buffer => {
+    const end = pieces.read(bytes, voice);
+    voice.failNative(faultOf(end!));
     return Buffer.from(voice.take());
   };
   return {
@@ -31,32 +52,42 @@ function streamed(client: ReplySink, { voice, headers }: TranslationOptions): Re
       return client.closed;
     },
     head(status, chat) {
-      client.head(status, headers(chat));
-      voice.begin();
+      client.head(status, headers(chat, sent.isNative === true));
+      if (sent.isNative === undefined) {
+        voice.begin();
+        begun = true;
+      }
     },
     flush: () => client.flush(),
     write(bytes) {
-      const out = said(bytes);
+      const isComment = bytes[0] === COLON;
+      if (!isComment) isSettled = true;
+      const out =
+        isComment && !begun ? pinged() : isComment && sent.isNative ? pinged() : sent.isNative ? bytes : said(bytes);
       return out.byteLength === 0 || client.write(out);
     },
     drained: () => client.drained(),
-    end: (bytes) => client.end(said(asBytes(bytes))),
-    fail: (bytes) => client.fail(said(bytes)),
+    end: (bytes) => client.end(sent.isNative ? bytes : said(asBytes(bytes))),
+    fail: (bytes) => client.fail(sent.isNative && isSettled ? failed(bytes) : said(bytes)),
   };
 }
 
 /** The head waits for the end, as the translated reply has another length. */
-function whole(client: ReplySink, { voice, headers }: TranslationOptions): ReplySink {
+function whole(client: ReplySink, { voice, headers, sent }: TranslationOptions): ReplySink {
   let head: Headers = {};
   const chunks: Uint8Array[] = [];
   const end = (bytes: Uint8Array | string) => {
+    if (sent.isNative) {
+      client.head(200, headers(head, true));
+      return client.end(bytes);
+    }
     chunks.push(asBytes(bytes));
     const { said, end: ended } = readCompletion(
       JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>,
     );
     const { status, body } = voice.whole(said, ended);
     const text = JSON.stringify(body);
-    client.head(status, { ...headers(head), 'content-length': Buffer.byteLength(text) });
+    client.head(status, { ...headers(head, false), 'content-length': Buffer.byteLength(text) });
     client.end(text);
   };
   return {

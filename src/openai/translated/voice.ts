@@ -44,6 +44,8 @@ export interface Voice {
   ping(): void;
   /** The last events of a stream. */
   end(end: ChatEnd): void;
+  /** The last event of a stream of a provider that speaks the wire, which has failed. */
+  failNative(fault: ChatFault): void;
   take(): string;
   /** A reply in one piece. */
   whole(said: ChatSaid, end: ChatEnd): { readonly status: number; readonly body: Json };

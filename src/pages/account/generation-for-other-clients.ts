@@ -16,9 +16,7 @@ const CONSTANT = {
   external_user: null,
   http_referer: null,
   moderation_latency: null,
-  native_tokens_cached: null,
   native_tokens_completion_images: null,
-  native_tokens_reasoning: null,
   num_fetches: null,
   num_input_audio_prompt: null,
   num_media_completion: null,
@@ -36,17 +34,25 @@ const CONSTANT = {
   workspace_id: null,
 } as const;
 
-/** `usage`: units by meter. */
-export function viewForOtherClients(
-  primitive: string | null,
-  usage: Readonly<Record<string, number>>,
-  finishReason: string | null,
-) {
+/** A call as its record shows it. */
+interface ShownCall {
+  readonly primitive: string | null;
+  /** Units by meter. */
+  readonly usage_details: Readonly<Record<string, number>>;
+  readonly tokens_prompt: number;
+  readonly tokens_cached: number | null;
+  readonly tokens_reasoning: number | null;
+  readonly finish_reason: string | null;
+}
+
+export function viewForOtherClients({ primitive, usage_details: usage, ...call }: ShownCall) {
   return {
     ...CONSTANT,
     api_type: primitive === null ? null : (API_TYPES[primitive] ?? null),
-    native_finish_reason: finishReason,
-    native_tokens_prompt: usage['prompt'] ?? null,
+    native_finish_reason: call.finish_reason,
+    native_tokens_prompt: usage['prompt'] === undefined ? null : call.tokens_prompt,
+    native_tokens_cached: call.tokens_cached,
+    native_tokens_reasoning: call.tokens_reasoning,
     native_tokens_completion: usage['completion'] ?? null,
     num_media_prompt: usage['image'] ?? null,
   };
@@ -66,5 +72,7 @@ export const otherClientsSchema = {
   native_finish_reason: { type: ['string', 'null'], description: 'The same as `finish_reason`.' },
   native_tokens_prompt: tokens,
   native_tokens_completion: tokens,
+  native_tokens_cached: tokens,
+  native_tokens_reasoning: tokens,
   num_media_prompt: { type: ['integer', 'null'], description: 'Images in the prompt.' },
 };

@@ -38,8 +38,17 @@ const callProperties = {
     additionalProperties: { type: 'integer' },
     description: 'Units that were metered, by meter.',
   },
-  tokens_prompt: { type: 'integer' },
+  tokens_prompt: { type: 'integer', description: 'With those that were read from a cache or written to one.' },
   tokens_completion: { type: 'integer' },
+  tokens_cached: {
+    type: ['integer', 'null'],
+    description: 'Of the prompt, read from a cache, as the provider claims.',
+  },
+  tokens_cache_written: {
+    type: ['integer', 'null'],
+    description: 'Of the prompt, written to a cache, as the provider claims.',
+  },
+  tokens_reasoning: { type: ['integer', 'null'], description: 'Of the completion, as the provider claims.' },
   total_cost: { type: 'number', description: 'USD charged.' },
   cost_micro_usdc: money,
   fee_micro_usdc: { ...money, description: "The operator's part of the cost." },
@@ -136,6 +145,10 @@ export function accountOfRecord(
 const accountOfCall = (account: string, call: Readonly<Record<string, unknown>>, networks: readonly string[]): string =>
   text(call['caip10']) ?? toCaip10(account, networks);
 
+/** Those of caches are among them. */
+const tokensOfPrompt = (usage: Readonly<Record<string, number>>): number =>
+  (usage['prompt'] ?? 0) + (usage['input_cache_read'] ?? 0) + (usage['input_cache_write'] ?? 0);
+
 /** One call's record as a list shows it. */
 export function viewCall(record: LockRecord, networks: readonly string[]) {
   const call = readFields(record.lockDetail);
@@ -159,8 +172,11 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
     streamed: typeof call['stream'] === 'boolean' ? call['stream'] : null,
     usage: toUsdNumber(record.charged),
     usage_details: usage,
-    tokens_prompt: usage['prompt'] ?? 0,
+    tokens_prompt: tokensOfPrompt(usage),
     tokens_completion: usage['completion'] ?? 0,
+    tokens_cached: whole(run['cached']),
+    tokens_cache_written: whole(run['cacheWritten']),
+    tokens_reasoning: whole(run['reasoning']),
     total_cost: toUsdNumber(record.charged),
     cost_micro_usdc: Number(record.charged),
     fee_micro_usdc: Number(record.fee),
@@ -193,7 +209,7 @@ export function viewGeneration(
   const call = viewCall(record, networks);
   return {
     ...call,
-    ...viewForOtherClients(call.primitive, call.usage_details, call.finish_reason),
+    ...viewForOtherClients(call),
     entries: entriesOf(record),
     receipt,
     run_cost: toUsdNumber(runCost),

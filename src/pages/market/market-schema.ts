@@ -29,10 +29,12 @@ const named = (description: string) =>
 export const pricingSchema = {
   type: 'object',
   description:
-    'Models: `prompt`, `completion`, `image`. Tools: `per_call`, `per_second`, `prompt`, `completion`, `per_call_max`, `tools`. Agents: `per_call` or `per_task`, `per_second`, `prompt`, `completion`, `per_call_max`, `nested_max`. Images: `generation`, `resolutions`, `variants`. Videos: `per_second`, `base`, `audio_multiplier`',
+    'Models: `prompt`, `completion`, `image`, `input_cache_read`, `input_cache_write`. Tools: `per_call`, `per_second`, `prompt`, `completion`, `per_call_max`, `tools`. Agents: `per_call` or `per_task`, `per_second`, `prompt`, `completion`, `per_call_max`, `nested_max`. Images: `generation`, `resolutions`, `variants`. Videos: `per_second`, `base`, `audio_multiplier`',
   properties: {
     ...modelPricing,
     image: usd('USD per input image'),
+    input_cache_read: usd('USD per 1M prompt tokens read from a cache, where they have their own price'),
+    input_cache_write: usd('USD per 1M prompt tokens written to a cache, where they have their own price'),
     per_call: usd('USD per call, of agents per message'),
     per_task: usd('USD per task, whatever the number of its messages'),
     per_call_max: { type: 'number', description: 'The most USD that a call costs which is charged by use' },

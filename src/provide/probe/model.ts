@@ -2,6 +2,7 @@ import type { JsonObject } from '#wire';
 import type { HttpTarget, Service } from '#config';
 import { ask, eventData, jsonObject, mustSucceed } from './ask.ts';
 import { ProbeFailure, type Check } from './check.ts';
+import { wireChecks } from './model-wire.ts';
 import { adviceOnCap, firstAnswer, type Chat, type FirstAnswer } from './model-cap.ts';
 
 type ModelService = Extract<Service, { primitive: 'model' }>;
@@ -43,6 +44,7 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
         return `streams, ${usageOf(lastChunk(text), 'streaming: the last chunk before [DONE]')}`;
       },
     },
+    ...(service.model.wires ?? []).flatMap((wire) => wireChecks(service, target, wire)),
   ];
 }
 

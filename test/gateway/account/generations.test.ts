@@ -45,12 +45,20 @@ describe('the record of a call', () => {
         finishReason: 'stop',
         flags: ['slow'],
         estimated: false,
+        cached: 7,
       }),
     });
     const { status, body } = await world.call<Generation>(key, 'GET', '/api/v1/generation?id=gen-1');
     expect(status).toBe(200);
     expect(body.data).toEqual({
-      ...viewForOtherClients('model', { prompt: 12, completion: 34 }, 'stop'),
+      ...viewForOtherClients({
+        primitive: 'model',
+        usage_details: { prompt: 12, completion: 34 },
+        tokens_prompt: 12,
+        tokens_cached: 7,
+        tokens_reasoning: null,
+        finish_reason: 'stop',
+      }),
       id: 'gen-1',
       object: 'generation',
       state: 'settled',
@@ -70,6 +78,9 @@ describe('the record of a call', () => {
       usage_details: { prompt: 12, completion: 34 },
       tokens_prompt: 12,
       tokens_completion: 34,
+      tokens_cached: 7,
+      tokens_cache_written: null,
+      tokens_reasoning: null,
       total_cost: 0.0003,
       cost_micro_usdc: 300,
       fee_micro_usdc: 30,

@@ -54,6 +54,20 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       of: ({ service }) => service.rates.completion,
       is: 1_000_000n,
     },
+    'pricing.input_cache_read': {
+      toml: '0',
+      wrong: ['-1', '10_001', '0.0000002'],
+      of: ({ service }) => service.rates.input_cache_read,
+      is: 0n,
+      fallback: undefined,
+    },
+    'pricing.input_cache_write': {
+      toml: '2.5',
+      wrong: ['-1', '10_001', '"much"'],
+      of: ({ service }) => service.rates.input_cache_write,
+      is: 2_500_000n,
+      fallback: undefined,
+    },
     'pricing.image': {
       toml: '1',
       wrong: ['-1', '101'],
@@ -75,6 +89,13 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       of: ({ service }) => service.primitive === 'model' && service.model.maxOutputTokens,
       is: 98,
       fallback: null,
+    },
+    'params.wires': {
+      toml: '["chat", "messages"]',
+      wrong: ['"messages"', '["mcp"]', '[1]'],
+      of: ({ service }) => service.primitive === 'model' && service.model.wires,
+      is: ['messages'],
+      fallback: undefined,
     },
     'params.forward': {
       toml: '["top_n_sigma", "top_n_sigma"]',

@@ -140,14 +140,16 @@ test('counting has a rate of its own', async () => {
   const { key } = await spine.tenant('counter', '1');
   const count = () => spine.post('/messages/count_tokens', body, { authorization: `Bearer ${key}` });
   const statuses = new Set<number>();
-  for (let i = 0; i < 700 && !statuses.has(429); i++) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other, until the rate is reached
+  const check = async () => {
     const reply = await count();
     statuses.add(reply.status);
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const told = (await reply.json()) as { input_tokens?: number; error?: { type: string } };
     if (reply.status === 429) expect(told.error!.type).toBe('rate_limit_error');
     else expect(told.input_tokens).toBeGreaterThan(0);
-  }
+  };
+  // Many at a time: ten a second are given back meanwhile.
+  for (let i = 0; i < 100 && !statuses.has(429); i++)
+    // oxlint-disable-next-line no-await-in-loop -- until the rate is reached
+    await Promise.all(Array.from({ length: 50 }, check));
   expect(statuses).toEqual(new Set([200, 429]));
 });

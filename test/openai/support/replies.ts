@@ -6,7 +6,7 @@ export const CONTEXT: ReplyContext = {
   callId: 'gen-1',
   service: 'acme/small',
   provider: 'Acme',
-  completionRate: 2_000_000n,
+  rates: { completion: 2_000_000n },
   budget: { promptTokensMax: 500, completionCap: 1000, completionTokensMax: 1000, keptBy: 'provider' },
   size: { bytes: 40, messages: 1, images: 0, audio: false, video: false, tools: false },
   created: 1_800_000_000,

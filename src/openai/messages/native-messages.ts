@@ -1,0 +1,168 @@
+import { isObject, type GatewayError, replaceAt, toHttpError } from '#wire';
+import { failedByItsOwnWords, malformed } from '#wire/replies';
+import {
+  eventText,
+  type EventSize,
+  type NativeEnd,
+  type NativeSpeech,
+  withMembersAt,
+} from '../native/native-speech.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0);
+const jsonBytes = (value: unknown): number => (value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)));
+const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+
+/** Understands the replies of Anthropic's Messages API. `model` is the name that they carry. */
+export function createMessagesSpeech(model: string): NativeSpeech {
+  /** The latest number of each kind: a stream tells some at its beginning, and all at its end. */
+  let usage: Json = {};
+  let held: Json | null = null;
+  let finish: string | null = null;
+  let open: unknown = null;
+  let isOver = false;
+
+  const take = (given: unknown): void => {
+    if (isObject(given))
+      usage = { ...usage, ...Object.fromEntries(Object.entries(given).filter(([, one]) => one !== null)) };
+  };
+  const stopped = (reason: unknown): void => {
+    if (typeof reason === 'string' && reason !== '') finish = reason;
+  };
+
+  /** The end of a reply that was cut. */
+  const endOfCut = (end: NativeEnd): string => {
+    const delta = { stop_reason: 'max_tokens', stop_sequence: null };
+    const stop = open === null ? '' : event('content_block_stop', { index: open });
+    return stop + event('message_delta', { delta, usage: shown(usage, end), ...noteOf(end.cut) }) + STOP;
+  };
+
+  return {
+    get claim() {
+      return claimOf(usage);
+    },
+    get finish() {
+      return finish;
+    },
+    get isOver() {
+      return isOver;
+    },
+    take(type, given, text) {
+      switch (type) {
+        case 'message_start': {
+          const { message } = given;
+          if (!isObject(message)) throw malformed('its stream began without a message');
+          take(message['usage']);
+          return replaceAt(text, ['message', 'model'], JSON.stringify(model));
+        }
+        case 'content_block_start':
+          open = given['index'] ?? null;
+          return text;
+        case 'content_block_stop':
+          open = null;
+          return text;
+        case 'message_delta':
+          take(given['usage']);
+          stopped((given['delta'] as Json | null | undefined)?.['stop_reason']);
+          held = given;
+          return null;
+        case 'message_stop':
+          isOver = true;
+          return null;
+        case 'error':
+          throw failedByItsOwnWords(given['error']);
+        default:
+          return text;
+      }
+    },
+    sizeOf(type, { delta, content_block: block }) {
+      if (type === 'content_block_start' && isObject(block)) return sizeOfBlock(block);
+      if (type !== 'content_block_delta' || !isObject(delta)) return NOTHING;
+      const { text, thinking, partial_json: json } = delta;
+      const said = bytesOf(text) + bytesOf(thinking) + bytesOf(json);
+      return { text: said, other: said > 0 ? 0 : jsonBytes(delta) };
+    },
+    last(end) {
+      if (end.isBroken || held === null) return endOfCut(end);
+      const { usage: given, ...rest } = held;
+      return (
+        eventText('message_delta', JSON.stringify({ ...rest, usage: shown(isObject(given) ? given : {}, end) })) + STOP
+      );
+    },
+    takeWhole(reply) {
+      const { content, usage: given, stop_reason: reason } = reply;
+      if (!Array.isArray(content)) throw malformed('its reply has no content');
+      take(given);
+      stopped(reason);
+      return (content as unknown[]).reduce<EventSize>((sum, block) => {
+        const { text, other } = isObject(block) ? sizeOfBlock(block) : NOTHING;
+        return { text: sum.text + text, other: sum.other + other };
+      }, NOTHING);
+    },
+    whole(text, reply, end) {
+      const given = reply['usage'];
+      const used = shown(isObject(given) ? given : {}, end);
+      return withMembersAt(text.trim(), [], { model: JSON.stringify(model), usage: JSON.stringify(used) });
+    },
+    cutWhole(said, end) {
+      const message = { id: 'msg_cut', type: 'message', role: 'assistant', model };
+      const content = said === '' ? [] : [{ type: 'text', text: said }];
+      const stop = { stop_reason: 'max_tokens', stop_sequence: null };
+      return JSON.stringify({ ...message, content, ...stop, usage: shown(usage, end), ...noteOf(end.cut) });
+    },
+  };
+}
+
+const NOTHING: EventSize = { text: 0, other: 0 };
+const event = (type: string, members: object): string => eventText(type, JSON.stringify({ type, ...members }));
+const STOP = event('message_stop', {});
+
+/** Results of tools that ran at the provider are no words of the model, and what is encrypted is not readable. */
+function sizeOfBlock(block: Json): EventSize {
+  const { type, text, thinking, name, input } = block;
+  if (type === 'text') return { text: bytesOf(text), other: 0 };
+  if (type === 'thinking') return { text: bytesOf(thinking), other: bytesOf(block['signature']) };
+  if (type !== 'tool_use') return { text: 0, other: jsonBytes(block) };
+  const given = isObject(input) && Object.keys(input).length > 0 ? jsonBytes(input) : 0;
+  return { text: bytesOf(name) + given, other: FRAME_BYTES };
+}
+
+/** Marks around a call of a tool. */
+const FRAME_BYTES = 32;
+
+/** The claim as chat has it. Anthropic counts tokens of a cache beside the input's. */
+function claimOf(usage: Json): Json | null {
+  const { input_tokens: input, output_tokens: output, output_tokens_details: details } = usage;
+  if (input === undefined && output === undefined) return null;
+  const { cache_read_input_tokens: read = 0, cache_creation_input_tokens: written = 0 } = usage;
+  const prompt = isCount(input) && isCount(read) && isCount(written) ? input + read + written : null;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: output,
+    prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
+    completion_tokens_details: { reasoning_tokens: (details as Json | null | undefined)?.['thinking_tokens'] },
+  };
+}
+
+/** The usage of a reply with its cost, and with what is billed where that is not what was claimed. */
+function shown(claimed: Json, { usage, cost, isCorrected }: NativeEnd): Json {
+  if (!isCorrected) return { ...claimed, ...cost };
+  const { prompt_tokens: prompt, completion_tokens: completion, estimated } = usage;
+  const count = (value: unknown) => (isCount(value) ? value : 0);
+  const read = Math.min(count(claimed['cache_read_input_tokens']), count(prompt));
+  const written = Math.min(count(claimed['cache_creation_input_tokens']), count(prompt) - read);
+  return {
+    ...claimed,
+    input_tokens: count(prompt) - read - written,
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: read,
+    output_tokens: completion,
+    ...(estimated === undefined ? {} : { estimated }),
+    ...cost,
+  };
+}
+
+const noteOf = (cut: GatewayError | null): object =>
+  cut === null ? {} : { tollgate: { note: toHttpError(cut).body.error } };

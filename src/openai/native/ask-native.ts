@@ -1,0 +1,72 @@
+import { GatewayError } from '#wire';
+import type { NativeWireName } from '#config';
+import type { Catalog, ProviderPreferences } from '#gateway';
+import type { ChatBody } from '../request/chat-schema.ts';
+import type { ChatWire, Translation, TranslationContext } from '../translated/translated-door.ts';
+import type { NativeAsked } from './native-wire.ts';
+
+/** The fields that every wire has for the gateway. */
+export interface RoutedBody {
+  readonly model: string;
+  readonly stream?: boolean | null;
+  readonly models?: string[] | null;
+  readonly provider?: ProviderPreferences | null;
+  readonly session_id?: string | null;
+  readonly max_cost?: number | string | null;
+}
+
+/** Whether any provider of these models speaks a wire itself. `catalog`: null where none does. */
+export function createSpeaks(
+  catalog: Pick<Catalog, 'resolve' | 'knows'> | null,
+  wire: NativeWireName,
+): (models: readonly string[]) => boolean {
+  if (catalog === null) return () => false;
+  const speaks = (model: string): boolean => {
+    if (!catalog.knows(model, 'model')) return false;
+    try {
+      return catalog.resolve(model, 'model').offers.some((offer) => offer.model!.wires?.includes(wire));
+    } catch (error) {
+      // Its providers went away a moment ago: preparing the call says so.
+      if (error instanceof GatewayError) return false;
+      throw error;
+    }
+  };
+  return (models) => models.some(speaks);
+}
+
+/**
+ * A request as it came, and its translation for providers that do not speak its wire. What cannot be translated is an
+ * error at those alone.
+ */
+export function asNative<B extends RoutedBody>(
+  wire: ChatWire<B>,
+  asked: B,
+  bytes: Buffer,
+  context: TranslationContext,
+): { readonly translation: Translation; readonly native: NativeAsked } {
+  const { native } = wire;
+  const text = bytes.toString('utf8');
+  const fields = asked as unknown as NativeAsked['asked'];
+  let untranslatable: GatewayError | null = null;
+  let translation: Translation;
+  try {
+    translation = wire.translate(asked, context);
+  } catch (error) {
+    // What is wrong is wrong at every provider.
+    if (!(error instanceof GatewayError) || error.code !== 'unprocessable') throw error;
+    untranslatable = error;
+    translation = wire.translate({ ...asked, tools: null, tool_choice: null, mcp_servers: null }, context);
+  }
+  return {
+    translation,
+    native: {
+      wire: native,
+      text,
+      asked: fields,
+      model: asked.model,
+      headers: native.headers(context.headers),
+      isLossy: untranslatable !== null || translation.dropped.length > 0 || native.loses(fields, text),
+      untranslatable,
+    },
+  };
+}

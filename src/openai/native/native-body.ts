@@ -1,0 +1,69 @@
+import { foldName, GatewayError, isObject, RawJsonError, splice, withMembers } from '#wire';
+import type { Offer } from '#gateway';
+import {
+  CAPS,
+  COSTLY,
+  FOR_ANOTHER_ROUTER,
+  FOR_THE_GATEWAY,
+  MORE_COMPLETIONS,
+  REASONING_BOUNDS,
+  REDIRECTING,
+} from '../request/field-names.ts';
+import type { NativeAsked } from './native-wire.ts';
+
+interface NativeBody {
+  readonly text: string;
+  /** Names of the fields that the provider does not get, but for those that speak to the gateway. */
+  readonly dropped: readonly string[];
+}
+
+/**
+ * The client's body for `offer`: its bytes, with the name of the model. `cap`: the most tokens of the answer, where it
+ * is not the client's; null where the client's stays.
+ */
+export function nativeBody({ wire, text, asked }: NativeAsked, offer: Offer, cap: number | null): NativeBody {
+  const changes: Record<string, string | null> = {};
+  const dropped: string[] = [];
+  for (const field of Object.keys(asked)) {
+    if (FOR_THE_GATEWAY.has(field) && field !== 'metadata') changes[field] = null;
+    else if (field !== wire.cap && !goes(field, offer)) {
+      changes[field] = null;
+      dropped.push(field);
+    }
+  }
+  Object.assign(changes, wire.changed(asked, text));
+  changes['model'] = JSON.stringify(offer.model!.upstreamModel);
+  if (cap !== null) {
+    changes[wire.cap] = String(cap);
+    bound(asked, cap, changes);
+  }
+  const whole = text.trim();
+  try {
+    return { text: splice(whole, [withMembers(whole, { start: 0, end: whole.length }, changes)]), dropped };
+  } catch (error) {
+    if (!(error instanceof RawJsonError)) throw error;
+    throw new GatewayError('invalid_request', `The body cannot be forwarded: ${error.message}`, { cause: error });
+  }
+}
+
+/** What a provider is asked for beyond the cap, the price and itself goes to none. */
+function goes(field: string, { model, endpoint }: Offer): boolean {
+  const name = foldName(field);
+  if (field.includes('\0') || CAPS.has(name) || MORE_COMPLETIONS.has(name)) return false;
+  const forward = model!.forward;
+  if (Array.isArray(forward) && (forward as readonly string[]).includes(field)) return true;
+  if (FOR_ANOTHER_ROUTER.has(field) || REDIRECTING.has(name)) return false;
+  return endpoint.kind === 'direct' || !COSTLY.has(name);
+}
+
+/** How much a model thinks is within the cap. */
+function bound({ thinking }: NativeAsked['asked'], cap: number, changes: Record<string, string | null>): void {
+  if (!isObject(thinking)) return;
+  const above = Object.entries(thinking).filter(
+    ([name, tokens]) => REASONING_BOUNDS.has(foldName(name)) && typeof tokens === 'number' && tokens >= cap,
+  );
+  if (above.length === 0) return;
+  // A bound of the thinking has to be below that of the answer.
+  const below = Math.max(1, cap - 1);
+  changes['thinking'] = JSON.stringify({ ...thinking, ...Object.fromEntries(above.map(([name]) => [name, below])) });
+}

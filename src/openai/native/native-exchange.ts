@@ -1,0 +1,166 @@
+import { readCapRefusal } from '#wire';
+import { pricesCache } from '#billing/amounts';
+import type { Exchange, Offer, ReplyReader, UpstreamRequest } from '#gateway';
+import { chatBudget, unseenTokens, type ChatBudget } from '../caps/chat-budget.ts';
+import { learnCap, speaksOfCap, takenCap } from '../caps/taken-cap.ts';
+import type { ChatExchange } from '../chat-exchange.ts';
+import type { SentRequest } from '../reply/altered-headers.ts';
+import type { ReplyContext } from '../reply/chat-end.ts';
+import type { PromptSize } from '../request/prompt-size.ts';
+import { nativeBody } from './native-body.ts';
+import { NativeReplyReader } from './native-reply-reader.ts';
+import { measureNative } from './native-size.ts';
+import { createNativeStreamReader } from './native-stream-reader.ts';
+import type { NativeAsked } from './native-wire.ts';
+
+interface NativeExchangeOptions {
+  readonly native: NativeAsked;
+  /** The same request for providers that do not speak the wire. */
+  readonly chat: ChatExchange;
+  readonly stream: boolean;
+  readonly requestId: string;
+  /** Epoch seconds. */
+  readonly created: number;
+  readonly replyBytesMax: number;
+}
+
+/** A bound is refused once, and named by the refusal. */
+const REFUSALS_MAX = 1;
+
+/**
+ * The native side of a call whose client speaks a wire that some providers speak too: they get the request as it came,
+ * the others a chat request.
+ */
+export class NativeExchange implements Exchange, SentRequest {
+  readonly #options: NativeExchangeOptions;
+  readonly #headers: UpstreamRequest['headers'];
+  readonly #budgets = new Map<Offer, ChatBudget>();
+  #size: PromptSize | null = null;
+  #asked: Offer | null = null;
+  #dropped: readonly string[] = [];
+  #callId = '';
+  #refusals = 0;
+
+  constructor(options: NativeExchangeOptions) {
+    this.#options = options;
+    this.#headers = {
+      'content-type': 'application/json',
+      accept: options.stream ? 'text/event-stream' : 'application/json',
+      'x-request-id': options.requestId,
+      ...options.native.headers,
+    };
+  }
+
+  set callId(id: string) {
+    this.#callId = id;
+    this.#options.chat.callId = id;
+  }
+
+  get asked(): boolean {
+    return this.#asked !== null;
+  }
+
+  get isNative(): boolean {
+    return this.#asked !== null && this.speaks(this.#asked);
+  }
+
+  get dropped(): readonly string[] {
+    return this.isNative ? this.#dropped : this.#options.chat.dropped;
+  }
+
+  get maxTokens(): number | null {
+    if (this.#asked === null || !this.speaks(this.#asked)) return this.#options.chat.maxTokens;
+    const { completionCap } = this.budgetAt(this.#asked);
+    const cap = this.#cap;
+    return cap === null || completionCap >= cap ? null : completionCap;
+  }
+
+  /** Of the prompt as it came. */
+  get size(): PromptSize {
+    return (this.#size ??= measureNative(this.#options.native));
+  }
+
+  speaks({ model }: Offer): boolean {
+    return model!.wires?.includes(this.#options.native.wire.name) ?? false;
+  }
+
+  sizeAt(offer: Offer, translated: PromptSize): PromptSize {
+    return this.speaks(offer) ? this.size : translated;
+  }
+
+  /** Throws why the request cannot be translated for an offer that does not speak its wire. */
+  budgetAt(offer: Offer): ChatBudget {
+    const { native, chat } = this.#options;
+    if (!this.speaks(offer)) {
+      if (native.untranslatable !== null) throw native.untranslatable;
+      return chat.budgetAt(offer);
+    }
+    let budget = this.#budgets.get(offer);
+    if (budget === undefined) this.#budgets.set(offer, (budget = this.#nativeBudget(offer)));
+    return budget;
+  }
+
+  request(offer: Offer): UpstreamRequest {
+    const { native, chat } = this.#options;
+    this.#asked = offer;
+    if (!this.speaks(offer)) return chat.request(offer);
+    const { completionCap, keptBy } = this.budgetAt(offer);
+    const isOwn = this.#cap !== null && completionCap >= this.#cap;
+    const { text, dropped } = nativeBody(native, offer, isOwn || keptBy === 'model' ? null : completionCap);
+    this.#dropped = dropped;
+    return { method: 'POST', path: native.wire.path, headers: this.#headers, body: text };
+  }
+
+  reader(offer: Offer): ReplyReader {
+    const { native, chat, stream, created, replyBytesMax } = this.#options;
+    if (!this.speaks(offer)) return chat.reader(offer);
+    const context: ReplyContext = {
+      callId: this.#callId,
+      service: offer.service,
+      provider: offer.provider.name,
+      rates: offer.price.rates,
+      pricesCache: pricesCache(offer.price.rates),
+      budget: this.budgetAt(offer),
+      size: this.size,
+      created,
+      replyBytesMax,
+      unseen: unseenTokens(offer),
+    };
+    const speech = native.wire.speech(native.model);
+    return stream ? createNativeStreamReader(context, speech) : new NativeReplyReader(context, speech);
+  }
+
+  reform(offer: Offer, status: number, answer: Uint8Array): boolean {
+    const { native, chat } = this.#options;
+    if (!this.speaks(offer)) return chat.reform(offer, status, answer);
+    const budget = this.budgetAt(offer);
+    if (this.#cap === null || this.#refusals >= REFUSALS_MAX) return false;
+    const refusal = readCapRefusal(status, answer, 'max_tokens', budget.completionCap);
+    if (refusal?.of !== 'bound' || refusal.tokens >= budget.completionCap) return false;
+    this.#refusals++;
+    if (refusal.lasting && !speaksOfCap(native.text)) learnCap(offer, { bound: refusal.tokens });
+    this.#budgets.set(offer, { ...budget, completionCap: refusal.tokens, completionTokensMax: refusal.tokens });
+    return true;
+  }
+
+  /** The client's. */
+  get #cap(): number | null {
+    const { asked, wire } = this.#options.native;
+    const cap = asked[wire.cap];
+    return typeof cap === 'number' ? cap : null;
+  }
+
+  #nativeBudget(offer: Offer): ChatBudget {
+    const { asked, wire } = this.#options.native;
+    const { contextLength } = offer.model!;
+    const cap = this.#cap;
+    const budget = chatBudget({ model: '', messages: [], max_tokens: cap }, this.size, offer);
+    const { bound } = takenCap(offer);
+    const fits = bound !== null && budget.promptTokensMax + budget.completionCap <= contextLength;
+    return {
+      ...budget,
+      promptTokensMax: wire.runsTools(asked) ? contextLength : budget.promptTokensMax,
+      keptBy: cap !== null || fits ? 'provider' : 'model',
+    };
+  }
+}

@@ -1,0 +1,65 @@
+import type { UpstreamFailure } from '#wire';
+import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
+import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
+import { outputBytesMax } from '../caps/output-bound.ts';
+import type { ReplyContext } from '../reply/chat-end.ts';
+import { Collector } from '../reply/chat-reply-collector.ts';
+import { partialTexts } from '../reply/partial-reply.ts';
+import { parseReply } from '../reply/whole-reply.ts';
+import { nativeCut, nativeEnd, nativeOverCap } from './native-end.ts';
+import type { NativeSpeech } from './native-speech.ts';
+
+/** Reads a reply in one piece of a wire that the client speaks too. It is kept until its end. */
+export class NativeReplyReader implements ReplyReader {
+  readonly #context: ReplyContext;
+  readonly #speech: NativeSpeech;
+  readonly #collected: Collector;
+  #retryAfterS: number | undefined;
+
+  constructor(context: ReplyContext, speech: NativeSpeech) {
+    this.#context = context;
+    this.#speech = speech;
+    this.#collected = new Collector(context);
+  }
+
+  head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {
+    this.#retryAfterS = retryAfterOf(headers['retry-after']);
+    checkHead(status, headers);
+    if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
+      throw malformed('it streamed a reply that was asked for in one piece');
+  }
+
+  failure(status: number, body: Uint8Array): UpstreamFailure {
+    return toFailure(status, body, this.#retryAfterS);
+  }
+
+  data(chunks: readonly Uint8Array[]): null {
+    for (const chunk of chunks) this.#collected.push(chunk);
+    return null;
+  }
+
+  get kept(): number {
+    return this.#collected.bytes;
+  }
+
+  end(): ReplyEnd {
+    const bytes = this.#collected.take();
+    const reply = parseReply(bytes);
+    const { text, other } = this.#speech.takeWhole(reply);
+    const speech = this.#speech;
+    const size = { outputBytes: text, otherBytes: other, before: null, speech };
+    const { budget } = this.#context;
+    if (text > outputBytesMax(budget)) {
+      const said = partialTexts(bytes).said.slice(0, outputBytesMax(budget));
+      return nativeOverCap(this.#context, { ...size, write: (end) => speech.cutWhole(said, end) });
+    }
+    return nativeEnd(this.#context, { ...size, write: (end) => speech.whole(bytes.toString('utf8'), reply, end) });
+  }
+
+  cut(cut: Cut): ReplyEnd {
+    const { said, outputBytes } = partialTexts(this.#collected.take());
+    const speech = this.#speech;
+    const write: Parameters<typeof nativeCut>[1]['write'] = (end) => speech.cutWhole(said, end);
+    return nativeCut(this.#context, { speech, before: null, outputBytes, otherBytes: 0, write }, cut);
+  }
+}

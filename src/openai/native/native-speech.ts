@@ -1,0 +1,72 @@
+import { type GatewayError, RawJsonError, spanAt, splice, withMembers } from '#wire';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The end of a native reply, once it is settled. */
+export interface NativeEnd {
+  /** `cost` and `cost_details`; empty where nothing is known of it. */
+  readonly cost: Json;
+  /** The use that is billed, as chat has it: `prompt_tokens` and `completion_tokens`. */
+  readonly usage: Json;
+  /** The billed use is not the claimed one. */
+  readonly isCorrected: boolean;
+  /** Why the reply is not whole, though what came is charged; null where it is. */
+  readonly cut: GatewayError | null;
+  /** The reply ran past its budget, or was cut: its own end is missing. */
+  readonly isBroken: boolean;
+}
+
+/** The output in an event or a reply. */
+export interface EventSize {
+  /** Bytes of text. */
+  readonly text: number;
+  /** Bytes of other output. */
+  readonly other: number;
+}
+
+/** Understands the replies of one wire, as far as they are billed and ended by it. One for each attempt. */
+export interface NativeSpeech {
+  /** The provider's claim so far, as chat has it; null before one. */
+  readonly claim: Json | null;
+  /** Why the reply ended, in the provider's words. */
+  readonly finish: string | null;
+  /** Nothing follows any more. */
+  readonly isOver: boolean;
+  /**
+   * Takes an event of a stream. Returns what goes out in its place, as JSON text, which mostly is `text` itself; null
+   * for one that is held for the end. Throws UpstreamFailure for an error, and for what is no event of the wire.
+   */
+  take(type: string, event: Json, text: string): string | null;
+  /** The output in an event that passed. */
+  sizeOf(type: string, event: Json): EventSize;
+  /** The last events of a stream. */
+  last(end: NativeEnd): string;
+  /** Takes a reply in one piece. Throws UpstreamFailure for what is no reply of the wire. Returns its output. */
+  takeWhole(reply: Json): EventSize;
+  /** The reply in one piece, with its cost. `text` is what the provider wrote. */
+  whole(text: string, reply: Json, end: NativeEnd): string;
+  /** A reply in one piece that was cut, with the texts that came of it. */
+  cutWhole(said: string, end: NativeEnd): string;
+}
+
+/** An event on the wire. */
+export const eventText = (type: string, data: string): string => `event: ${type}\ndata: ${data}\n\n`;
+
+/**
+ * The text with members (JSON text) of the object at `path` set; the same text where there is no such object, or one
+ * with a key that stands twice.
+ */
+export function withMembersAt(
+  text: string,
+  path: readonly string[],
+  members: Readonly<Record<string, string>>,
+): string {
+  const span = spanAt(text, path);
+  if (span === null || text[span.start] !== '{') return text;
+  try {
+    return splice(text, [withMembers(text, span, members)]);
+  } catch (error) {
+    if (error instanceof RawJsonError) return text;
+    throw error;
+  }
+}

@@ -1,0 +1,141 @@
+import { isObject, tooLarge, UpstreamFailure } from '#wire';
+import { checkHead, contentTypeOf, GatewayError, malformed, parseJson, retryAfterOf, toFailure } from '#wire/replies';
+import type { ReplyReader } from '#gateway';
+import { createByteOutput } from '../stream/byte-output.ts';
+import { runDiscount } from '../caps/output-bound.ts';
+import { createOutputTally, roomOf } from '../stream/output-tally.ts';
+import { joined } from '../stream/joined.ts';
+import { createSseScanner, SseError } from '../stream/sse.ts';
+import type { ReplyContext } from '../reply/chat-end.ts';
+import { createEventForms } from './event-forms.ts';
+import { nativeCut, nativeEnd, nativeOverCap, type NativeProduced } from './native-end.ts';
+import { eventText, type NativeSpeech } from './native-speech.ts';
+
+/** The last event of a response repeats the whole of it, with what was asked. */
+const EVENT_BYTES_MAX = 8 * 1024 * 1024;
+/** As for chat: beside each byte that is said. */
+const WIRE_BYTES_PER_OUTPUT_BYTE = 4096;
+const LIMITS = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElementsMax: 1_000_000 };
+const BETWEEN = Buffer.from('\n\n');
+
+/**
+ * Reads a stream of a wire that the client speaks too. Events go out as they came, but for the name of the model. The
+ * last ones are held: `end` gives them back, with the cost.
+ */
+export function createNativeStreamReader(context: ReplyContext, speech: NativeSpeech): ReplyReader {
+  const output = createByteOutput();
+  const tally = createOutputTally(context.budget);
+  const forms = createEventForms();
+  const scanner = createSseScanner(readEvent, EVENT_BYTES_MAX);
+  let received = 0;
+  let events = 0;
+  let failed = false;
+  let overCap = false;
+  let retryAfterS: number | undefined;
+
+  /** Returns false after the last event. */
+  function readEvent(bytes: Buffer, start: number, end: number): boolean {
+    const head = forms.match(bytes, start, end);
+    if (head === null) return parsed(bytes, start, end);
+    const room = roomOf(tally);
+    tally.bytes += forms.text;
+    tally.discount += forms.discount;
+    if (room < forms.text - forms.discount) return (overCap = true) && false;
+    output.write(head);
+    output.write(bytes.subarray(start, end));
+    output.write(BETWEEN);
+    return true;
+  }
+
+  function parsed(bytes: Buffer, start: number, end: number): boolean {
+    const text = bytes.toString('utf8', start, end);
+    // Some servers end every stream as chat does.
+    if (text.trim() === '[DONE]') return true;
+    const event = parseEvent(bytes.subarray(start, end));
+    const { type } = event;
+    if (typeof type !== 'string' || !TYPE.test(type)) throw malformed('its stream has an event without a type');
+    const given = speech.take(type, event, text);
+    events++;
+    const size = speech.sizeOf(type, event);
+    tally.bytes += size.text;
+    tally.otherBytes += size.other;
+    if (size.text > 0) tally.discount += runDiscount(bytes, start, end, size.text);
+    if (roomOf(tally) < 0) return (overCap = true) && false;
+    if (given === null) return !speech.isOver;
+    output.writeText(eventText(type, oneLine(given)));
+    if (size.text > 0) forms.learn(type, given);
+    return true;
+  }
+
+  /** Runs `read`; a stream that breaks off throws UpstreamFailure. */
+  function reading(read: () => void): void {
+    try {
+      read();
+    } catch (error) {
+      const failure = error instanceof SseError ? tooLarge(error.message, { cause: error }) : error;
+      failed = !(failure instanceof UpstreamFailure && failure.tooLarge);
+      throw failure;
+    }
+  }
+
+  const produced = (): NativeProduced => ({
+    speech,
+    before: output.take(),
+    outputBytes: tally.bytes,
+    otherBytes: tally.otherBytes,
+    write: (end) => speech.last(end),
+  });
+
+  return {
+    get finished() {
+      return overCap || speech.isOver;
+    },
+    head(status, headers) {
+      retryAfterS = retryAfterOf(headers['retry-after']);
+      checkHead(status, headers);
+      if (status < 400 && contentTypeOf(headers).includes('json'))
+        throw malformed('it answered in one piece where a stream was asked for');
+    },
+    failure: (status, body) => toFailure(status, body, retryAfterS),
+    data(chunks) {
+      if (overCap || speech.isOver) return null;
+      const arrived = joined(chunks);
+      received += arrived.length;
+      output.expected = arrived.length + 64;
+      reading(() => scanner.push(arrived));
+      if (received > context.replyBytesMax + tally.bytes * WIRE_BYTES_PER_OUTPUT_BYTE)
+        throw tooLarge(`its stream is longer than ${context.replyBytesMax} bytes beside what it says`);
+      return output.take();
+    },
+    end() {
+      if (!overCap && !speech.isOver) reading(() => scanner.end());
+      if (overCap) return nativeOverCap(context, produced());
+      if (events === 0) throw malformed('it ended the stream without a reply');
+      if (!speech.isOver && speech.finish === null)
+        throw malformed('it ended the stream before the reply was complete');
+      return nativeEnd(context, produced());
+    },
+    cut(cut) {
+      if (failed) throw malformed('its stream was broken before it was cut');
+      return overCap ? nativeOverCap(context, produced()) : nativeCut(context, produced(), cut);
+    },
+  };
+}
+
+/** A name of an event is written into a line. */
+const TYPE = /^[\w.-]{1,128}$/;
+
+/** Data in several lines would need a field for each. */
+const oneLine = (json: string): string => (/[\n\r]/.test(json) ? JSON.stringify(JSON.parse(json)) : json);
+
+function parseEvent(bytes: Uint8Array): Readonly<Record<string, unknown>> {
+  let event: unknown;
+  try {
+    event = parseJson(bytes, LIMITS);
+  } catch (error) {
+    if (error instanceof GatewayError) throw malformed('an event of its stream is not valid JSON', error);
+    throw error;
+  }
+  if (!isObject(event)) throw malformed('an event of its stream is no JSON object');
+  return event;
+}

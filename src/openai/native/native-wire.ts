@@ -1,0 +1,41 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { NativeWireName } from '#config';
+import type { NativeSpeech } from './native-speech.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The request of a wire that some providers speak themselves, as far as the gateway acts on it. */
+export interface NativeWire {
+  readonly name: NativeWireName;
+  /** Path below the base address of a provider. */
+  readonly path: string;
+  /** Field with the most tokens of the answer. */
+  readonly cap: string;
+  /** Field with the conversation. */
+  readonly prompt: string;
+  /** Headers of the client that the provider gets. */
+  headers(client: IncomingHttpHeaders): Readonly<Record<string, string>>;
+  /** Fields of the request that the provider gets otherwise, as JSON text; null for those that it does not get. */
+  changed(asked: Json, text: string): Readonly<Record<string, string | null>>;
+  /** The provider runs tools for the model: what these answer becomes part of the prompt, and no request shows it. */
+  runsTools(asked: Json): boolean;
+  /** The request has parts that a translation loses without a name for them. */
+  loses(asked: Json, text: string): boolean;
+  /** Reads the replies of one call. `model` is the name that they carry. */
+  speech(model: string): NativeSpeech;
+}
+
+/** A request that goes to providers of its own wire as it came. */
+export interface NativeAsked {
+  readonly wire: NativeWire;
+  /** The client's body, which JSON.parse accepts. */
+  readonly text: string;
+  readonly asked: Json;
+  /** The model as the client named it. */
+  readonly model: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** A translation loses something: providers that speak the wire are asked first. */
+  readonly isLossy: boolean;
+  /** Why it cannot be translated; null where it can be. Throws where a provider does not speak the wire. */
+  readonly untranslatable: Error | null;
+}

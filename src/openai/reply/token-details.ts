@@ -1,0 +1,49 @@
+type Json = Readonly<Record<string, unknown>>;
+
+/** Parts of the tokens that a provider claims. */
+export interface TokenDetails {
+  /** Of the prompt, read from a cache. */
+  readonly cached: number;
+  /** Of the prompt, written to a cache. */
+  readonly cacheWritten: number;
+  /** Of the completion. */
+  readonly reasoning: number;
+}
+
+export const NO_DETAILS: TokenDetails = { cached: 0, cacheWritten: 0, reasoning: 0 };
+
+/**
+ * The parts that a claim tells, as OpenAI's API has them, and by the names that other servers use beside it. Together
+ * the parts of the prompt are at most `prompt`, that of the completion at most `completion`.
+ */
+export function tokenDetails(claim: Json, prompt: number, completion: number): TokenDetails {
+  const ofPrompt = claim['prompt_tokens_details'];
+  const ofCompletion = claim['completion_tokens_details'];
+  const read = first(
+    member(ofPrompt, 'cached_tokens'),
+    claim['cache_read_input_tokens'],
+    claim['prompt_cache_hit_tokens'],
+  );
+  const written = first(
+    member(ofPrompt, 'cache_write_tokens'),
+    member(ofPrompt, 'cache_creation_tokens'),
+    claim['cache_creation_input_tokens'],
+  );
+  const reasoning = first(member(ofCompletion, 'reasoning_tokens'));
+  if (read === 0 && written === 0 && reasoning === 0) return NO_DETAILS;
+  const cached = Math.min(read, prompt);
+  return {
+    cached,
+    cacheWritten: Math.min(written, prompt - cached),
+    reasoning: Math.min(reasoning, completion),
+  };
+}
+
+const member = (of: unknown, name: string): unknown =>
+  typeof of === 'object' && of !== null ? (of as Json)[name] : undefined;
+
+/** The first that is a count. */
+function first(...counts: readonly unknown[]): number {
+  for (const count of counts) if (typeof count === 'number' && Number.isSafeInteger(count) && count >= 0) return count;
+  return 0;
+}

@@ -1,0 +1,148 @@
+import { isObject, type JsonObject, replaceAt, toHttpError } from '#wire';
+import { failedByItsOwnWords, malformed } from '#wire/replies';
+import {
+  eventText,
+  type EventSize,
+  type NativeEnd,
+  type NativeSpeech,
+  withMembersAt,
+} from '../native/native-speech.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
+const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0);
+const jsonBytes = (value: unknown): number => (value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)));
+
+/** Understands the replies of OpenAI's Responses API. `model` is the name that they carry. */
+export function createResponsesSpeech(model: string): NativeSpeech {
+  let usage: JsonObject | null = null;
+  let held: { readonly type: string; readonly text: string } | null = null;
+  let finish: string | null = null;
+  let sequence = 0;
+  /** The response as it began, and the items that are whole: what a cut reply is told by. */
+  let begun: JsonObject = {};
+  const items: unknown[] = [];
+
+  const take = (response: JsonObject): void => {
+    if (isObject(response['usage'])) usage = response['usage'];
+    const { status, incomplete_details: details, error } = response;
+    if (isObject(error)) throw failedByItsOwnWords(error);
+    if (status === 'failed' || status === 'cancelled')
+      throw failedByItsOwnWords({ message: `the response is ${status}` });
+    const reason = isObject(details) ? details['reason'] : null;
+    if (typeof reason === 'string') finish = reason;
+    else if (typeof status === 'string') finish = status;
+  };
+
+  const told = (end: NativeEnd) => ({ model: JSON.stringify(model), usage: JSON.stringify(shown(usage ?? {}, end)) });
+
+  const cutResponse = (output: readonly unknown[], end: NativeEnd): Json => ({
+    ...begun,
+    object: 'response',
+    model,
+    status: 'incomplete',
+    incomplete_details: { reason: 'max_output_tokens' },
+    output,
+    usage: shown(usage ?? {}, end),
+    ...(end.cut === null ? {} : { tollgate: { note: toHttpError(end.cut).body.error } }),
+  });
+
+  return {
+    get claim() {
+      return usage === null ? null : claimOf(usage);
+    },
+    get finish() {
+      return finish;
+    },
+    get isOver() {
+      return held !== null;
+    },
+    take(type, event, text) {
+      if (typeof event['sequence_number'] === 'number') sequence = event['sequence_number'] + 1;
+      if (type === 'error') throw failedByItsOwnWords(isObject(event['error']) ? event['error'] : event);
+      const { response } = event;
+      if (ENDS.has(type)) {
+        if (!isObject(response)) throw malformed('its last event has no response');
+        take(response);
+        held = { type, text };
+        return null;
+      }
+      if (type === 'response.output_item.done') items.push(event['item']);
+      if (!isObject(response)) return text;
+      begun = response;
+      return replaceAt(text, ['response', 'model'], JSON.stringify(model));
+    },
+    sizeOf(type, { delta, item }) {
+      if (type.endsWith('.delta')) return { text: bytesOf(delta), other: 0 };
+      if (type !== 'response.output_item.done' || !isObject(item)) return NOTHING;
+      // Of other items no delta told the words.
+      return {
+        text: 0,
+        other: TOLD_BY_DELTAS.has(item['type']) ? FRAME_BYTES + bytesOf(item['encrypted_content']) : jsonBytes(item),
+      };
+    },
+    last(end) {
+      if (end.isBroken || held === null) {
+        const data = { type: 'response.incomplete', sequence_number: sequence, response: cutResponse(items, end) };
+        return eventText(data.type, JSON.stringify(data));
+      }
+      return eventText(held.type, withMembersAt(held.text, ['response'], told(end)));
+    },
+    takeWhole(reply) {
+      const { output } = reply;
+      if (!Array.isArray(output)) throw malformed('its reply has no output');
+      take(reply as JsonObject);
+      return (output as unknown[]).reduce<EventSize>((sum, item) => {
+        const { text, other } = sizeOfItem(item);
+        return { text: sum.text + text, other: sum.other + other };
+      }, NOTHING);
+    },
+    whole(text, _reply, end) {
+      return withMembersAt(text.trim(), [], told(end));
+    },
+    cutWhole(said, end) {
+      const content = [{ type: 'output_text', text: said, annotations: [] }];
+      const message = { type: 'message', id: 'msg_cut', role: 'assistant', status: 'incomplete', content };
+      return JSON.stringify({ id: 'resp_cut', ...cutResponse(said === '' ? [] : [message], end) });
+    },
+  };
+}
+
+const NOTHING: EventSize = { text: 0, other: 0 };
+const TOLD_BY_DELTAS: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call', 'reasoning']);
+/** Marks around an item. */
+const FRAME_BYTES = 32;
+
+function sizeOfItem(item: unknown): EventSize {
+  if (!isObject(item)) return NOTHING;
+  const { type, content, summary, name, arguments: given, input, encrypted_content: sealed } = item;
+  if (!TOLD_BY_DELTAS.has(type)) return { text: 0, other: jsonBytes(item) };
+  const parts = [content, summary].flatMap((one) => (Array.isArray(one) ? (one as unknown[]) : []));
+  const said = parts.reduce<number>((sum, part) => {
+    const { text, refusal } = isObject(part) ? part : {};
+    return sum + bytesOf(text) + bytesOf(refusal);
+  }, 0);
+  return { text: said + bytesOf(name) + bytesOf(given) + bytesOf(input), other: FRAME_BYTES + bytesOf(sealed) };
+}
+
+/** The claim as chat has it. */
+function claimOf(usage: Json): Json {
+  const { input_tokens: prompt, output_tokens: completion, total_tokens: total } = usage;
+  const { input_tokens_details: ofPrompt, output_tokens_details: ofCompletion } = usage;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: total,
+    prompt_tokens_details: ofPrompt,
+    completion_tokens_details: ofCompletion,
+  };
+}
+
+/** The usage of a reply with its cost, and with what is billed where that is not what was claimed. */
+function shown(claimed: Json, { usage, cost, isCorrected }: NativeEnd): Json {
+  if (!isCorrected) return { ...claimed, ...cost };
+  const { prompt_tokens: input, completion_tokens: output, total_tokens: total, estimated } = usage;
+  const billed = { input_tokens: input, output_tokens: output, total_tokens: total };
+  return { ...claimed, ...billed, ...(estimated === undefined ? {} : { estimated }), ...cost };
+}

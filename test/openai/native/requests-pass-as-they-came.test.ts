@@ -1,0 +1,364 @@
+import { hash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { completion } from '../translated/support/transcript-upstream.ts';
+import { message, messageEvents, MESSAGE_USAGE, response, responseEvents, SIGNATURE } from './support/transcripts.ts';
+import { startWireUpstream, type WireUpstream } from './support/wire-upstream.ts';
+
+const NATIVE = 'acme/native';
+const MIXED = 'acme/mixed';
+let upstream: WireUpstream;
+let cheap: WireUpstream;
+let spine: Spine;
+beforeAll(async () => {
+  upstream = await startWireUpstream();
+  cheap = await startWireUpstream();
+  const wires = 'wires = ["chat", "messages", "responses"]';
+  const pricing = 'input_cache_read = 0.1\ninput_cache_write = 1.25';
+  const native = { provider: 'Acme', url: upstream.url, params: wires, pricing };
+  spine = await startSpine({
+    toml:
+      UNHURRIED +
+      '[upstream]\ncooldown_ms = 1\n' +
+      modelBlock({ name: NATIVE, ...native }) +
+      modelBlock({ name: MIXED, ...native, prompt: 9, completion: 9 }) +
+      modelBlock({ name: MIXED, provider: 'Cheap', url: cheap.url }),
+  });
+  cheap.answer = () => ({ text: JSON.stringify(completion({ content: 'translated' })) });
+});
+afterAll(async () => {
+  try {
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+    await upstream.stop();
+    await cheap.stop();
+  }
+});
+
+const post = (path: string, text: string, headers: Record<string, string> = {}) =>
+  fetch(`${spine.url}${path}`, {
+    method: 'POST',
+    headers: { 'x-api-key': spine.key, 'content-type': 'application/json', ...headers },
+    body: text,
+  });
+
+// White space, escapes, numbers and fields that nobody knows.
+const MESSAGES_BODY = `{ "max_tokens":50,
+  "model" : "${NATIVE}", "temperature":1.0, "future_field":{"a":[1e3,"\\u00e9"]},
+  "system":[{"type":"text","text":"Be brief","cache_control":{"type":"ephemeral"}}],
+  "messages":[{"role":"user","content":"Hi \\ud83c\\udf0d"},{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"${SIGNATURE}"},{"type":"text","text":"a"}]},{"role":"user","content":"on"}],
+  "tools":[{"type":"web_search_20260209","name":"web_search"}] }`;
+const RESPONSES_BODY = `{"model":"${NATIVE}","max_output_tokens": 50,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]},{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAAAB"}],"include":["reasoning.encrypted_content"],"tools":[{"type":"web_search"}],"store":false,"stream":true}`;
+
+describe('the bytes of a request', () => {
+  test.each([
+    ['messages', MESSAGES_BODY, () => ({ text: message() })],
+    ['responses', RESPONSES_BODY, () => ({ text: responseEvents().join('') })],
+  ])('of %s reach the provider with another model alone', async (path, body, answer) => {
+    upstream.answer = answer;
+    const reply = await post(`/${path}`, body);
+    expect(reply.status).toBe(200);
+    expect(reply.headers.get('x-tollgate-wire')).toBe('native');
+    expect(reply.headers.get('x-tollgate-dropped')).toBeNull();
+    await reply.text();
+    const { text, path: asked } = upstream.reached.at(-1)!;
+    expect(asked).toBe(`/v1/${path}`);
+    expect(text).toBe(body.replace(`"${NATIVE}"`, '"upstream-of-Acme"'));
+  });
+
+  test('do not have what speaks to the gateway, what names a user, or another name of the cap', async () => {
+    upstream.answer = () => ({ text: message() });
+    const user = '{"device_id":"d","session_id":"s"}';
+    const asked = {
+      model: NATIVE,
+      max_tokens: 50,
+      messages: [{ role: 'user', content: 'Hi' }],
+      metadata: { user_id: user },
+      provider: { order: ['Acme'] },
+      session_id: 'mine',
+      max_cost: 1,
+      max_new_tokens: 1_000_000,
+      best_of: 9,
+      api_base: 'https://elsewhere.example',
+    };
+    const reply = await post('/messages', JSON.stringify(asked));
+    expect(upstream.reached.at(-1)!.body).toEqual({
+      model: 'upstream-of-Acme',
+      max_tokens: 50,
+      messages: asked.messages,
+      metadata: { user_id: hash('sha256', user).slice(0, 32) },
+    });
+    expect(reply.headers.get('x-tollgate-dropped')).toBe('max_new_tokens, best_of, api_base');
+  });
+
+  test('do not have thinking that this gateway signed', async () => {
+    upstream.answer = () => ({ text: message() });
+    const turn = (content: unknown) => ({ role: 'assistant', content });
+    const thinking = (signature: string) => ({ type: 'thinking', thinking: 'x', signature });
+    const said = { type: 'text', text: 'a' };
+    const user = { role: 'user', content: 'Hi' };
+    const messages = [user, turn([thinking('tg1.aaaa'), said]), user, turn([thinking(SIGNATURE), said]), user];
+    await post('/messages', JSON.stringify({ model: NATIVE, max_tokens: 50, messages }));
+    expect(upstream.reached.at(-1)!.body['messages']).toEqual([
+      user,
+      turn([said]),
+      user,
+      turn([thinking(SIGNATURE), said]),
+      user,
+    ]);
+    upstream.answer = () => ({ text: response() });
+    const sealed = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'tg2.aaaa' };
+    const theirs = { ...sealed, encrypted_content: 'gAAAAB' };
+    const input = [{ role: 'user', content: 'Hi' }, sealed, theirs];
+    await post('/responses', JSON.stringify({ model: NATIVE, input, metadata: { a: 'b' } }));
+    expect(upstream.reached.at(-1)!.body).toMatchObject({ input: [input[0], theirs] });
+    expect(upstream.reached.at(-1)!.body).not.toHaveProperty('metadata');
+  });
+
+  test('have a lower cap where the model gives no more', async () => {
+    upstream.answer = () => ({ text: message() });
+    const body = { model: NATIVE, max_tokens: 64_000, messages: [{ role: 'user', content: 'Hi' }] };
+    const reply = await post(
+      '/messages',
+      JSON.stringify({ ...body, thinking: { type: 'enabled', budget_tokens: 9_000 } }),
+    );
+    expect(upstream.reached.at(-1)!.body).toMatchObject({ max_tokens: 4_096, thinking: { budget_tokens: 4_095 } });
+    expect(reply.headers.get('x-max-tokens')).toBe('4096');
+    upstream.answer = ({ body: { max_tokens: cap } }) =>
+      cap === 1_000
+        ? { text: message() }
+        : {
+            status: 400,
+            text: JSON.stringify({
+              type: 'error',
+              error: {
+                type: 'invalid_request_error',
+                message: `max_tokens: ${String(cap)} > 1000, which is the maximum allowed number of output tokens for m`,
+              },
+            }),
+          };
+    expect((await post('/messages', JSON.stringify(body))).status).toBe(200);
+    upstream.answer = () => ({ text: response() });
+    await post('/responses', JSON.stringify({ model: NATIVE, input: 'Hi' }));
+    // Nobody asked for a cap: the lock is made for this one.
+    expect(upstream.reached.at(-1)!.body).toMatchObject({ max_output_tokens: 1_000 });
+  });
+
+  test('come with the headers of the wire, and the key of the provider', async () => {
+    upstream.answer = () => ({ text: message() });
+    await post('/messages?beta=true', MESSAGES_BODY, {
+      'anthropic-version': '2023-01-01',
+      'anthropic-beta': 'a-2026-01-01,b',
+      'x-claude-code-session-id': 's',
+      'x-stainless-lang': 'js',
+      cookie: 'c=1',
+    });
+    const { headers, path } = upstream.reached.at(-1)!;
+    expect(path).toBe('/v1/messages');
+    expect(headers).toMatchObject({
+      'anthropic-version': '2023-01-01',
+      'anthropic-beta': 'a-2026-01-01,b',
+      'content-type': 'application/json',
+    });
+    expect(headers['x-api-key']).toBe(headers.authorization!.slice('Bearer '.length));
+    expect(headers['x-api-key']).not.toBe(spine.key);
+    for (const name of ['cookie', 'x-claude-code-session-id', 'x-stainless-lang'])
+      expect(headers).not.toHaveProperty(name);
+    await post('/messages', MESSAGES_BODY);
+    expect(upstream.reached.at(-1)!.headers['anthropic-version']).toBe('2023-06-01');
+  });
+
+  test('with a key that stands twice, or something kept elsewhere, reach nobody', async () => {
+    const before = upstream.reached.length;
+    const twice = await post('/messages', MESSAGES_BODY.replace('"max_tokens":50,', '"max_tokens":50,"max_tokens":9,'));
+    expect(twice.status).toBe(400);
+    const kept = await post(
+      '/responses',
+      JSON.stringify({ model: NATIVE, input: 'Hi', previous_response_id: 'resp_1' }),
+    );
+    expect(kept.status).toBe(400);
+    const item = [{ type: 'item_reference', id: 'msg_1' }];
+    expect((await post('/responses', JSON.stringify({ model: NATIVE, input: item }))).status).toBe(400);
+    expect(upstream.reached.length).toBe(before);
+  });
+});
+
+describe('the reply', () => {
+  /** 12 × 1 + 20 × 0.1 + 8 × 1.25 + 9 × 2 micro-USD. */
+  const COST = { cost: 0.000042, cost_details: { charged_usd: '0.000042', input_cache_read_usd: '0.000002' } };
+
+  test('of messages is the provider’s, with the name that was called and the cost', async () => {
+    upstream.answer = () => ({ text: message() });
+    const reply = await post('/messages', MESSAGES_BODY);
+    const { usage, ...rest } = (await reply.json()) as { usage: object };
+    const { usage: _, ...theirs } = JSON.parse(message()) as { usage: object };
+    expect(rest).toEqual({ ...theirs, model: NATIVE });
+    expect(usage).toMatchObject({ ...MESSAGE_USAGE, ...COST });
+    expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({
+      cost_micro_usdc: 42,
+      tokens_prompt: 40,
+      tokens_cached: 20,
+      tokens_cache_written: 8,
+      tokens_completion: 9,
+      finish_reason: 'tool_use',
+      flags: [],
+    });
+  });
+
+  test('of messages in a stream has every event as it came, and the cost in the last but one', async () => {
+    upstream.answer = () => ({ text: messageEvents().join('') });
+    const reply = await post('/messages', MESSAGES_BODY.replace('"max_tokens"', '"stream":true,"max_tokens"'));
+    const came = (await reply.text()).split(/(?<=\n\n)/);
+    const sent = messageEvents();
+    expect(came.length).toBe(sent.length);
+    expect(came[0]).toBe(sent[0]!.replace('upstream-model-2026', NATIVE));
+    expect(came.slice(1, -2)).toEqual(sent.slice(1, -2));
+    const last = JSON.parse(came.at(-2)!.split('data: ')[1]!) as object;
+    expect(last).toMatchObject({
+      type: 'message_delta',
+      delta: { stop_reason: 'tool_use', stop_sequence: null },
+      usage: { output_tokens: 9, server_tool_use: { web_search_requests: 0 }, ...COST },
+    });
+    expect(came.at(-1)).toBe(sent.at(-1));
+    expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ cost_micro_usdc: 42 });
+  });
+
+  test('of responses in a stream has every event as it came, and the cost in the last', async () => {
+    upstream.answer = () => ({ text: responseEvents().join('') });
+    const reply = await post('/responses', RESPONSES_BODY);
+    const came = (await reply.text()).split(/(?<=\n\n)/);
+    const sent = responseEvents();
+    const named = (text: string) => text.replace('upstream-model-2026', NATIVE);
+    expect(came.slice(0, -1)).toEqual(sent.slice(0, -1).map(named));
+    // 20 × 1 + 20 × 0.1 + 9 × 2 micro-USD.
+    expect(JSON.parse(came.at(-1)!.split('data: ')[1]!)).toMatchObject({
+      type: 'response.completed',
+      response: { model: NATIVE, output: [{}, {}, {}], usage: { input_tokens: 40, output_tokens: 9, cost: 0.00004 } },
+    });
+    expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({
+      cost_micro_usdc: 40,
+      tokens_cached: 20,
+      tokens_reasoning: 2,
+    });
+  });
+});
+
+describe('a model that some providers speak the wire of', () => {
+  const PLAIN = { model: MIXED, max_tokens: 50, messages: [{ role: 'user', content: 'Hi' }] };
+  const order = (name: string) => ({ provider: { order: [name] } });
+
+  test('is asked there first where something would be lost', async () => {
+    upstream.answer = () => ({ text: message() });
+    for (const more of [
+      {
+        tools: [{ type: 'web_search_20260209', name: 'web_search' }],
+        tool_choice: { type: 'tool', name: 'web_search' },
+      },
+      { tools: [{ type: 'code_execution_20260101', name: 'code_execution' }] },
+      { system: [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral' } }] },
+    ]) {
+      // oxlint-disable-next-line no-await-in-loop -- one provider answers for all
+      const reply = await post('/messages', JSON.stringify({ ...PLAIN, ...more }));
+      expect([reply.status, reply.headers.get('x-tollgate-wire')]).toEqual([200, 'native']);
+    }
+  });
+
+  test('is translated where the consumer wants another provider, with a word of what was lost', async () => {
+    const tools = [{ type: 'web_search_20260209', name: 'web_search' }];
+    const reply = await post('/messages', JSON.stringify({ ...PLAIN, ...order('Cheap'), tools }));
+    expect(reply.headers.get('x-tollgate-wire')).toBe('translated');
+    expect(reply.headers.get('x-tollgate-dropped')).toBe('web_search');
+    expect(await reply.json()).toMatchObject({ content: [{ type: 'text', text: 'translated' }] });
+    const forced = {
+      ...PLAIN,
+      provider: { only: ['Cheap'] },
+      tools,
+      tool_choice: { type: 'tool', name: 'web_search' },
+    };
+    const refused = await post('/messages', JSON.stringify(forced));
+    expect(refused.status).toBe(422);
+    expect(await refused.text()).toContain('tool_choice names web_search');
+  });
+
+  test.each([
+    ['fails before its first word', () => ({ status: 500, text: '{}' })],
+    ['says something else', () => ({ text: '{"choices":[]}' })],
+  ])('is translated where that one %s, and pays the other alone', async (_name, answer) => {
+    upstream.answer = answer;
+    const reply = await post('/messages', JSON.stringify({ ...PLAIN, ...order('Acme') }));
+    expect([reply.status, reply.headers.get('x-tollgate-wire')]).toEqual([200, 'translated']);
+    // 20 × 1 + 9 × 2 micro-USD.
+    expect(await reply.json()).toMatchObject({ content: [{ text: 'translated' }], usage: { cost: 0.000038 } });
+  });
+
+  test('goes on natively where a translated one fails', async () => {
+    cheap.answer = () => ({ status: 500, text: '{}' });
+    upstream.answer = () => ({ text: messageEvents().join('') });
+    const reply = await post('/messages', JSON.stringify({ ...PLAIN, ...order('Cheap'), stream: true }));
+    expect(reply.headers.get('x-tollgate-wire')).toBe('native');
+    expect((await reply.text()).match(/event: message_start/g)).toHaveLength(1);
+    cheap.answer = () => ({ text: JSON.stringify(completion({ content: 'translated' })) });
+  });
+});
+
+describe('a native provider that fails', () => {
+  const BODY = { model: NATIVE, max_tokens: 50, messages: [{ role: 'user', content: 'Hi' }] };
+
+  test('for a prompt that is too long says so in the words on which agents shorten it', async () => {
+    upstream.answer = () => ({
+      status: 400,
+      text: JSON.stringify({
+        type: 'error',
+        error: { type: 'invalid_request_error', message: 'prompt is too long: 210000 tokens > 200000 maximum' },
+      }),
+    });
+    const reply = await post('/messages', JSON.stringify(BODY));
+    expect(reply.status).toBe(400);
+    expect(await reply.json()).toMatchObject({
+      error: { type: 'invalid_request_error', message: 'prompt is too long: 210000 tokens > 200000 maximum' },
+    });
+  });
+
+  test('by a claim beyond the budget is paid the budget, and shows what was paid', async () => {
+    upstream.answer = () => ({ text: message({ usage: { ...MESSAGE_USAGE, output_tokens: 5_000_000 } }) });
+    const reply = await post('/messages', JSON.stringify(BODY));
+    expect(await reply.json()).toMatchObject({ usage: { output_tokens: 50, input_tokens: 12 } });
+    expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({
+      tokens_completion: 50,
+      flags: ['usage_implausible'],
+    });
+  });
+
+  // Last, as so many failures rest the provider.
+  test('in the middle ends the stream with an error, and costs nothing', async () => {
+    const error = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}\n\n';
+    for (const [path, events, last] of [
+      ['messages', messageEvents(), /event: error\ndata: \{"type":"error","error":\{"type":"api_error"/],
+      ['responses', responseEvents(), /event: response.failed\ndata: .*"code":"server_error"/],
+    ] as const)
+      for (const [tail, breaks] of [
+        [error, false],
+        ['', true],
+        ['', false],
+        ['event: x\ndata: {"type":"x"\n\n', false],
+        ['event: x\ndata: [1]\n\n', false],
+        ['event: x\ndata: {"type":"a\\nb"}\n\n', false],
+      ] as const) {
+        const { promise: rest, resolve: goOn } = Promise.withResolvers<string>();
+        upstream.answer = () => ({ text: events.slice(0, -2).join(''), rest, breaks });
+        const more = path === 'messages' ? {} : { input: 'Hi', max_output_tokens: 50 };
+        // oxlint-disable-next-line no-await-in-loop -- one provider answers for all
+        const reply = await post(`/${path}`, JSON.stringify({ ...BODY, ...more, stream: true }));
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        goOn(tail);
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        const text = await reply.text();
+        expect(text).toMatch(last);
+        expect(text).not.toContain('message_stop');
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        const generation = await spine.generation(reply.headers.get('x-generation-id'));
+        expect(generation).toMatchObject({ state: 'released', cost_micro_usdc: 0 });
+      }
+  });
+});
