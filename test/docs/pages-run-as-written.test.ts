@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,6 +12,7 @@ import { snippetsOf, type Snippet } from './snippets.ts';
 const PAGES = [
   'README.md',
   'docs/a2a.md',
+  ...readdirSync(join(ROOT, 'docs/clients')).map((name) => `docs/clients/${name}`),
   'docs/configuration.md',
   'docs/embeddings.md',
   'docs/image-calls.md',
