@@ -98,7 +98,7 @@ test('TOML keeps comments and other tables, and a name that contradicts is taken
     ...parseToml(CODEX),
     model: 'demo/sage',
     model_provider: 'tollgate',
-    model_context_window: 32_768,
+    model_context_window: 131_072,
     model_providers: {
       other: { name: 'other' },
       tollgate: {

@@ -13,11 +13,19 @@ export const mcpServer = (list: string, { base, key }: Connection, type?: string
   { at: [list, 'tollgate', 'headers', 'Authorization'], value: bearer(key) },
 ];
 
+/** undefined for agents and tools, and where the name has more than that of a model. */
+const contextOf = (model: string, models: Connection['models']): number | undefined =>
+  models.find(({ name }) => name === model)?.contextLength;
+
+/** Claude Code's own prompt and what it keeps free for an answer, in tokens. */
+const LEAST_CONTEXT = 65_536;
+
 const claudeCode: Client = {
   name: 'claude-code',
   title: 'Claude Code',
   speaks: 'messages',
-  models({ base, key, model }, { home, env }) {
+  models({ base, key, model, models }, { home, env }) {
+    const context = contextOf(model, models);
     const variables = {
       ANTHROPIC_BASE_URL: `${base}/api`,
       ANTHROPIC_AUTH_TOKEN: key,
@@ -27,6 +35,8 @@ const claudeCode: Client = {
       ANTHROPIC_DEFAULT_OPUS_MODEL: model,
       ANTHROPIC_DEFAULT_SONNET_MODEL: model,
       ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
+      // Of a model that it does not know it assumes a million.
+      ...(context === undefined ? {} : { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(context) }),
     };
     return {
       files: [
@@ -37,6 +47,9 @@ const claudeCode: Client = {
         },
       ],
       then: 'claude',
+      ...(context !== undefined && context < LEAST_CONTEXT
+        ? { notes: [`Claude Code needs about ${LEAST_CONTEXT} tokens of context, and ${model} has ${context}.`] }
+        : {}),
     };
   },
   tools: (connection, { home, env }) => ({
@@ -57,7 +70,7 @@ const codex: Client = {
   title: 'Codex',
   speaks: 'responses',
   models({ base, key, model, models }, { home, env }) {
-    const context = models.find(({ name }) => name === model)?.contextLength;
+    const context = contextOf(model, models);
     const provider = {
       name: 'tollgate',
       base_url: `${base}/api/v1`,
