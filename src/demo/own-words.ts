@@ -3,7 +3,7 @@ const BLOCKS_MAX = 100;
 const OPENING = /<([a-z][a-z_-]{2,40})>/g;
 
 /**
- * What a person wrote, without the blocks that coding agents put around it, such as `<system-reminder>…` and
+ * The words of a person, without the blocks that coding agents put around it, such as `<system-reminder>…` and
  * `<environment_context>…`. All of the text if nothing else is in it.
  */
 export function ownWords(text: string): string {

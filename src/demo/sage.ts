@@ -14,7 +14,9 @@ export function composeAnswer(request: ChatRequest, choice: number): string {
   const user = request.messages.findLast((message) => message.role === 'user');
   const seen = describePictures(user?.pictures ?? []);
   if (request.model.endsWith('echo')) return [user?.text ?? '', seen].filter((part) => part !== '').join('\n');
-  const said = ownWords(user?.text ?? '').slice(0, HEARD_MAX).trim();
+  const said = ownWords(user?.text ?? '')
+    .slice(0, HEARD_MAX)
+    .trim();
   if (request.answerSchema !== null) return JSON.stringify(exampleFor(request.answerSchema, said) ?? {});
   if (last?.role === 'tool') return `The tool answered: ${last.text.slice(0, 500)}`;
   const answer = seen !== '' && said === '' ? '' : answerTo(said, request, choice);

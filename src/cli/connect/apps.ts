@@ -51,7 +51,7 @@ const librechat: Client = {
         },
         { path: join(cwd, '.env'), format: 'dotenv', settings: [{ at: ['TOLLGATE_API_KEY'], value: key }] },
       ],
-      then: 'docker compose up -d',
+      tryIt: 'docker compose up -d',
       notes: [
         'Run this in the folder of LibreChat. Its docker-compose.override.yml has to mount librechat.yaml.',
         ...(host ? [LISTENS_LOCALLY] : []),
@@ -151,7 +151,7 @@ const inspector: Client = {
   speaks: null,
   tools: ({ base, key }) => ({
     files: [],
-    then: `npx @modelcontextprotocol/inspector --cli ${base}/mcp --transport http --header "Authorization: Bearer ${key}" --method tools/list`,
+    tryIt: `npx @modelcontextprotocol/inspector --cli ${base}/mcp --transport http --header "Authorization: Bearer ${key}" --method tools/list`,
   }),
 };
 

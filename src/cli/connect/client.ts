@@ -1,7 +1,7 @@
 import type { Connection } from './connection.ts';
 import type { Setting } from './settings.ts';
 
-/** Where the settings of clients are kept on this machine. */
+/** The places of this machine where clients keep their settings. */
 export interface Machine {
   readonly home: string;
   /** The folder that the command runs in, for settings of a project. */
@@ -19,14 +19,14 @@ export interface SettingsFile {
   readonly settings: readonly Setting[];
 }
 
-/** What a client needs to use the gateway. */
+/** All that a client needs to use the gateway. */
 export interface Setup {
   /** Written by `--write`. */
   readonly files: readonly SettingsFile[];
   /** To be done by hand, such as fields of a window: printed as it is. */
   readonly byHand?: string;
   /** A command, or a few lines of a program, that use it. */
-  readonly then?: string;
+  readonly tryIt?: string;
   /** Facts that are worth knowing before the first call. */
   readonly notes?: readonly string[];
 }

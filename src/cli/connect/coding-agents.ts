@@ -46,7 +46,7 @@ const claudeCode: Client = {
           settings: Object.entries(variables).map(([name, value]) => ({ at: ['env', name], value })),
         },
       ],
-      then: 'claude',
+      tryIt: 'claude',
       ...(context !== undefined && context < LEAST_CONTEXT
         ? { notes: [`Claude Code needs about ${LEAST_CONTEXT} tokens of context, and ${model} has ${context}.`] }
         : {}),
@@ -60,7 +60,7 @@ const claudeCode: Client = {
         settings: mcpServer('mcpServers', connection, 'http'),
       },
     ],
-    then: 'claude mcp list',
+    tryIt: 'claude mcp list',
     notes: ['Claude Code writes this file too: end it first.'],
   }),
 };
@@ -92,7 +92,7 @@ const codex: Client = {
           ],
         },
       ],
-      then: 'codex',
+      tryIt: 'codex',
     };
   },
   tools: ({ base, key }, { home, env }) => ({
@@ -107,7 +107,7 @@ const codex: Client = {
         ],
       },
     ],
-    then: 'codex mcp list',
+    tryIt: 'codex mcp list',
     notes: [
       'codex exec cannot ask you before it calls a tool. default_tools_approval_mode = "approve" below [mcp_servers.tollgate] allows its tools.',
     ],
@@ -144,7 +144,7 @@ const opencode: Client = {
           ],
         },
       ],
-      then: 'opencode',
+      tryIt: 'opencode',
     };
   },
   tools: (connection, { home, env }) => ({
@@ -155,7 +155,7 @@ const opencode: Client = {
         settings: [...mcpServer('mcp', connection, 'remote'), { at: ['mcp', 'tollgate', 'enabled'], value: true }],
       },
     ],
-    then: 'opencode mcp list',
+    tryIt: 'opencode mcp list',
   }),
 };
 
@@ -192,7 +192,7 @@ const cline: Client = {
       byHand:
         'In the extension for editors: Settings, API Provider "OpenAI Compatible", then\n' +
         `  Base URL  ${base}/api/v1\n  API Key   ${key}\n  Model ID  ${model}`,
-      then: 'cline "Say hello"',
+      tryIt: 'cline "Say hello"',
       notes: ['The file is of the command line. The extension keeps its settings in the editor.'],
     };
   },

@@ -11,7 +11,7 @@ export interface ConnectionFlags {
 }
 
 /** A model that answers in text. */
-export interface TextModel {
+interface TextModel {
   readonly name: string;
   readonly contextLength: number;
   /** The most tokens of one answer; null if only the context bounds it. */
@@ -25,7 +25,7 @@ export interface Connection {
   readonly key: string;
   /** USD, as the gateway writes it; null without a key. */
   readonly balance: string | null;
-  /** What a client calls: a name of `models`, or an agent or tool as `a2a/…` or `mcp/…`. */
+  /** The model that a client calls: a name of `models`, or an agent or tool as `a2a/…` or `mcp/…`. */
   readonly model: string;
   readonly models: readonly TextModel[];
 }

@@ -13,7 +13,7 @@ const library =
         settings: Object.entries(variables(connection)).map(([name, value]) => ({ at: [name], value })),
       },
     ],
-    then: program(connection.model),
+    tryIt: program(connection.model),
     notes: ['node --env-file=.env reads the file, and python-dotenv does.'],
   });
 

@@ -39,7 +39,7 @@ export async function connectClient(name: string, { mcp, write = false, ...flags
   const paint = painter();
   if (write) writeSetup(client, setup, { secret: connection.key, paint });
   else printSetup(client, setup, { again: `${OWN_NAME} connect ${name}${mcp ? ' --mcp' : ''}`, paint });
-  if (setup.then !== undefined) process.stdout.write(`${paint('dim', 'Then:')}\n\n${setup.then}\n\n`);
+  if (setup.tryIt !== undefined) process.stdout.write(`${paint('dim', 'Then:')}\n\n${setup.tryIt}\n\n`);
   for (const note of setup.notes ?? []) process.stdout.write(`${paint('yellow', '•')} ${note}\n`);
   process.stdout.write(`${paint('dim', `More: docs/clients/${client.name}.md`)}\n`);
 }

@@ -1,5 +1,5 @@
 import { parse } from 'smol-toml';
-import type { Format, Setting, Value } from './settings.ts';
+import type { Format, Value } from './settings.ts';
 
 /**
  * TOML, changed line by line, since its parser does not keep comments. The caller compares the values of the text

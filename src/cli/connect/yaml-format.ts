@@ -19,7 +19,7 @@ export const YAML_FORMAT: Format = {
 function read(text: string): Document {
   const document = parseDocument(text);
   const [error] = document.errors;
-  if (error) throw new Error(error.message.split('\n')[0]!);
+  if (error) throw new Error(error.message.split('\n')[0]);
   return document;
 }
 
