@@ -95,7 +95,8 @@ function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly Servi
         rates: parseRates({ prompt, completion, ...(name === 'demo/sage' ? { image: '0.0001' } : {}) }),
         facts: {
           upstreamModel: name,
-          contextLength: 32_768,
+          // Coding agents begin with 20,000 tokens or more.
+          contextLength: 131_072,
           maxOutputTokens: 4096,
           inputModalities: [...inputModalities],
         },

@@ -10,6 +10,7 @@ import { askYesNo } from './ask.ts';
 import { FIRST_MESSAGE, FIRST_TOOL_CALL, startDemo, type Demo } from './demo.ts';
 import { developmentKey } from './development-key.ts';
 import { realPath, writeDevFile } from './discovery.ts';
+import { OWN_NAME } from './own-name.ts';
 import { runGateway } from './gateway-process.ts';
 import { findLocalProviders, type LocalProvider } from './local-providers.ts';
 import type { StartFlags } from './start.ts';
@@ -151,6 +152,7 @@ async function welcome(app: App, { baseUrl, key, services, dataDir, hints, paint
     row('Agents', `${namesOf('agent')}  ${paint('dim', `by A2A at ${baseUrl}/a2a`)}`),
     row('Reference', `${baseUrl}/docs`),
     row('Data', dataDir),
+    row('Clients', `${OWN_NAME} connect --list  ${paint('dim', 'settings for Claude Code, Codex, SDKs, …')}`),
     ...hints.map((hint) => `\n  ${paint('yellow', '•')} ${hint}\n`),
     `\n  ${paint('dim', 'Try it:')}\n\nexport KEY=${key}\n\n${curl(chat, question)}\n\n`,
     `  ${paint('dim', 'Streamed:')}\n\n${curl(chat, { ...question, stream: true })}\n\n`,

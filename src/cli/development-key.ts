@@ -1,11 +1,11 @@
 import { DEVELOPMENT_ACCOUNT, hashKey, parseKey } from '#auth/accounts';
 import type { App } from '#app';
 import { CliError } from './cli-error.ts';
-import { readDevKey } from './discovery.ts';
+import { readDevFile } from './discovery.ts';
 
 /** The key of the last start where it still works on this database, else a new one. */
 export async function developmentKey(app: Pick<App, 'keys'>, dataDir: string): Promise<string> {
-  const stored = readDevKey(dataDir);
+  const stored = readDevFile(dataDir)?.api_key ?? null;
   if (stored !== null && parseKey(stored)?.kind === 'development') {
     const record = await app.keys.find(hashKey(stored));
     const expired = record !== null && record.expiresAt !== null && record.expiresAt <= Date.now();

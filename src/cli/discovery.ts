@@ -80,10 +80,10 @@ export function findGateway(dataDir: string): Discovered {
   return { gateway: { ...file, config: typeof config === 'string' ? config : null }, copiedFrom: null };
 }
 
-/** The development key of an earlier start; null where no start left one. */
-export function readDevKey(dataDir: string): string | null {
-  const key = readFields(dataDir, DEV)?.['api_key'];
-  return typeof key === 'string' ? key : null;
+/** The address and the key of the last start of a development gateway. null if no start left them. */
+export function readDevFile(dataDir: string): Pick<DevFile, 'base_url' | 'api_key'> | null {
+  const { base_url, api_key } = readFields(dataDir, DEV) ?? {};
+  return typeof base_url === 'string' && typeof api_key === 'string' ? { base_url, api_key } : null;
 }
 
 /**

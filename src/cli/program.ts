@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { accountCommand } from './account.ts';
 import { auditCommand } from './audit.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
+import { connectCommand } from './connect.ts';
 import { keyCommand } from './key.ts';
 import { keygenCommand } from './keygen.ts';
 import { OWN_NAME } from './own-name.ts';
@@ -16,6 +17,7 @@ import { VERSION } from '../version.ts';
 const HELP = `
 First steps:
   npm start                                      a gateway to try: a model, a tool and an agent to call, and play money
+  tollgate connect claude-code                   settings for a client: Claude Code, Codex, opencode, SDKs, …
   tollgate serve --config tollgate.toml          a gateway for real
   tollgate account create acme                   then credit it, and make it a key:
   tollgate account credit acme 25
@@ -32,6 +34,7 @@ function createProgram(): Command {
     .version(VERSION, '-V, --version', 'print the version')
     .addHelpText('after', HELP)
     .addCommand(startCommand())
+    .addCommand(connectCommand())
     .addCommand(serveCommand())
     .addCommand(provideCommand())
     .addCommand(accountCommand())

@@ -1,5 +1,6 @@
 import { solve } from './arithmetic.ts';
 import { commentOn } from './dice-odds.ts';
+import { ownWords } from './own-words.ts';
 import type { ChatRequest, Picture } from './request.ts';
 import { exampleFor } from './schema-example.ts';
 import { countTokens } from './tokens.ts';
@@ -13,7 +14,9 @@ export function composeAnswer(request: ChatRequest, choice: number): string {
   const user = request.messages.findLast((message) => message.role === 'user');
   const seen = describePictures(user?.pictures ?? []);
   if (request.model.endsWith('echo')) return [user?.text ?? '', seen].filter((part) => part !== '').join('\n');
-  const said = (user?.text ?? '').slice(0, HEARD_MAX).trim();
+  const said = ownWords(user?.text ?? '')
+    .slice(0, HEARD_MAX)
+    .trim();
   if (request.answerSchema !== null) return JSON.stringify(exampleFor(request.answerSchema, said) ?? {});
   if (last?.role === 'tool') return `The tool answered: ${last.text.slice(0, 500)}`;
   const answer = seen !== '' && said === '' ? '' : answerTo(said, request, choice);

@@ -1,3 +1,4 @@
+import { ownWords } from './own-words.ts';
 import type { ChatRequest, Tool } from './request.ts';
 import { exampleFor } from './schema-example.ts';
 
@@ -14,7 +15,7 @@ export interface ToolCall {
 export function chooseTools(request: ChatRequest): readonly ToolCall[] {
   if (request.tools.length === 0 || request.toolChoice === 'none' || request.messages.at(-1)?.role === 'tool')
     return [];
-  const said = request.messages.findLast((message) => message.role === 'user')?.text.slice(0, 4000) ?? '';
+  const said = ownWords(request.messages.findLast((message) => message.role === 'user')?.text ?? '').slice(0, 4000);
   const { toolChoice } = request;
   const named =
     typeof toolChoice === 'object'

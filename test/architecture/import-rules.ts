@@ -99,7 +99,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   cli: {
     rooms: [...MIDDLE, 'provide', 'provide/wallet', 'version', 'app', 'app/journal', 'app/administration'],
-    packages: ['commander'],
+    packages: ['commander', 'smol-toml', 'jsonc-parser', 'yaml'],
     starts: ['demo'],
   },
   main: { rooms: ['cli'], packages: [] },

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,6 +12,7 @@ import { snippetsOf, type Snippet } from './snippets.ts';
 const PAGES = [
   'README.md',
   'docs/a2a.md',
+  ...readdirSync(join(ROOT, 'docs/clients')).map((name) => `docs/clients/${name}`),
   'docs/configuration.md',
   'docs/embeddings.md',
   'docs/image-calls.md',
@@ -88,6 +90,9 @@ describe.each(PAGES)('%s', (page) => {
           ...keysOf(shown)
             .filter((key) => !output.includes(`"${key}"`))
             .map((key) => `answered without "${key}", which the page shows`),
+          ...linesShown(snippets, snippet)
+            .filter((line) => !output.includes(line.replaceAll('127.0.0.1:8402', host)))
+            .map((line) => `printed no line "${line}", which the page shows`),
         ];
         return problems.length === 0
           ? []
@@ -102,4 +107,12 @@ describe.each(PAGES)('%s', (page) => {
 function answerShown(snippets: readonly Snippet[], snippet: Snippet): string {
   const next = snippets[snippets.indexOf(snippet) + 1];
   return next?.language === 'json' && snippet.language === 'sh' && !next.note.startsWith('no-run') ? next.text : '';
+}
+
+/** Lines of the block without a language that follows at once, which shows what a command prints. */
+function linesShown(snippets: readonly Snippet[], snippet: Snippet): readonly string[] {
+  const next = snippets[snippets.indexOf(snippet) + 1];
+  if (next?.language !== '' || snippet.language !== 'sh' || !snippet.text.includes('bin/tollgate.mjs connect'))
+    return [];
+  return next.text.split('\n').filter((line) => !line.includes('…'));
 }

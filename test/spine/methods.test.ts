@@ -74,6 +74,9 @@ test.each([
     /^This gateway registers no OAuth clients\. Give the client an API key, as the header "Authorization: Bearer <key>"$/,
   ],
   ['/api/v1/completions', /answers chat at POST \/api\/v1\/chat\/completions/],
+  ['/chat/completions', /It is at \/api\/v1\/chat\/completions: check the base URL of the client\. See \/docs$/],
+  ['/api/chat/completions', /It is at \/api\/v1\/chat\/completions: check the base URL/],
+  ['/api/v1/v1/messages', /It is at \/api\/v1\/messages: check the base URL/],
   ['/api/v1/modles', /^No such endpoint: POST \/api\/v1\/modles\. See \/docs$/],
 ])('the words of a 404 say what to do, for what clients ask by themselves: POST %s', async (path, words) => {
   const reply = await ask('POST', path);

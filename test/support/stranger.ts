@@ -10,14 +10,23 @@ const CACHE = resolve(import.meta.dirname, '../../.cache/npm');
  */
 const PACKAGES = {
   'claude-code': ['@anthropic-ai/claude-code@2.1.329'],
+  cline: ['cline@3.0.65'],
   codex: ['@openai/codex@0.169.0'],
   langchain: ['@langchain/openai@1.6.0', '@langchain/core@1.2.13'],
   'mcp-remote': ['mcp-remote@0.15.1'],
   mcporter: ['mcporter@0.12.3'],
+  opencode: ['opencode-ai@1.18.33'],
   'openai-agents': ['@openai/agents@0.20.0', 'openai@7.55.0', 'zod@4.6.7'],
 } as const;
 
 export type Stranger = keyof typeof PACKAGES;
+
+/** The version of each of these packages. */
+export const VERSIONS: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.values(PACKAGES)
+    .flat()
+    .map((each) => [each.slice(0, each.lastIndexOf('@')), each.slice(each.lastIndexOf('@') + 1)]),
+);
 
 /**
  * The folder that holds `node_modules` with this program, installed there by npm from the registry of its own

@@ -1,6 +1,9 @@
 const NO_OAUTH =
   'This gateway registers no OAuth clients. Give the client an API key, as the header "Authorization: Bearer <key>"';
 const OTHER_CHAT = /^\/api\/v1\/completions$/;
+/** Paths that clients append to a base address. */
+const APPENDED =
+  /\/(chat\/completions|messages|messages\/count_tokens|responses|embeddings|models|images\/generations)$/;
 
 /**
  * The words of a 404 for an address that does not exist. `path` is without its query. Clients show them to people
@@ -10,5 +13,7 @@ const OTHER_CHAT = /^\/api\/v1\/completions$/;
 export function missingEndpoint(method: string, path: string): string {
   if (path === '/register') return NO_OAUTH;
   const chat = OTHER_CHAT.test(path) ? ' This gateway answers chat at POST /api/v1/chat/completions.' : '';
-  return `No such endpoint: ${method} ${path.slice(0, 200)}.${chat} See /docs`;
+  const [, appended] = APPENDED.exec(path) ?? [];
+  const base = appended === undefined ? '' : ` It is at /api/v1/${appended}: check the base URL of the client.`;
+  return `No such endpoint: ${method} ${path.slice(0, 200)}.${chat}${base} See /docs`;
 }

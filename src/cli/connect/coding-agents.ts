@@ -1,0 +1,231 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Client } from './client.ts';
+import type { Connection } from './connection.ts';
+import type { Setting } from './settings.ts';
+
+const bearer = (key: string) => `Bearer ${key}`;
+
+/** An MCP server with an address, as most clients write it in JSON. */
+export const mcpServer = (list: string, { base, key }: Connection, type?: string): readonly Setting[] => [
+  ...(type === undefined ? [] : [{ at: [list, 'tollgate', 'type'], value: type }]),
+  { at: [list, 'tollgate', 'url'], value: `${base}/mcp` },
+  { at: [list, 'tollgate', 'headers', 'Authorization'], value: bearer(key) },
+];
+
+/** undefined for agents and tools, and where the name has more than that of a model. */
+const contextOf = (model: string, models: Connection['models']): number | undefined =>
+  models.find(({ name }) => name === model)?.contextLength;
+
+/** Claude Code's own prompt and what it keeps free for an answer, in tokens. */
+const LEAST_CONTEXT = 65_536;
+
+const claudeCode: Client = {
+  name: 'claude-code',
+  title: 'Claude Code',
+  speaks: 'messages',
+  models({ base, key, model, models }, { home, env }) {
+    const context = contextOf(model, models);
+    const variables = {
+      ANTHROPIC_BASE_URL: `${base}/api`,
+      ANTHROPIC_AUTH_TOKEN: key,
+      // A key of Anthropic that is set elsewhere would be sent too.
+      ANTHROPIC_API_KEY: '',
+      ANTHROPIC_MODEL: model,
+      ANTHROPIC_DEFAULT_OPUS_MODEL: model,
+      ANTHROPIC_DEFAULT_SONNET_MODEL: model,
+      ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
+      // Of a model that it does not know it assumes a million.
+      ...(context === undefined ? {} : { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(context) }),
+    };
+    return {
+      files: [
+        {
+          path: join(env['CLAUDE_CONFIG_DIR'] || join(home, '.claude'), 'settings.json'),
+          format: 'json',
+          settings: Object.entries(variables).map(([name, value]) => ({ at: ['env', name], value })),
+        },
+      ],
+      tryIt: 'claude',
+      ...(context !== undefined && context < LEAST_CONTEXT
+        ? { notes: [`Claude Code needs about ${LEAST_CONTEXT} tokens of context, and ${model} has ${context}.`] }
+        : {}),
+    };
+  },
+  tools: (connection, { home, env }) => ({
+    files: [
+      {
+        path: env['CLAUDE_CONFIG_DIR'] ? join(env['CLAUDE_CONFIG_DIR'], '.claude.json') : join(home, '.claude.json'),
+        format: 'json',
+        settings: mcpServer('mcpServers', connection, 'http'),
+      },
+    ],
+    tryIt: 'claude mcp list',
+    notes: ['Claude Code writes this file too: end it first.'],
+  }),
+};
+
+const codex: Client = {
+  name: 'codex',
+  title: 'Codex',
+  speaks: 'responses',
+  models({ base, key, model, models }, { home, env }) {
+    const context = contextOf(model, models);
+    const provider = {
+      name: 'tollgate',
+      base_url: `${base}/api/v1`,
+      wire_api: 'responses',
+      experimental_bearer_token: key,
+    };
+    return {
+      files: [
+        {
+          path: join(env['CODEX_HOME'] || join(home, '.codex'), 'config.toml'),
+          format: 'toml',
+          settings: [
+            { at: ['model'], value: model },
+            { at: ['model_provider'], value: 'tollgate' },
+            ...(context === undefined ? [] : [{ at: ['model_context_window'], value: context }]),
+            ...Object.entries(provider).map(([name, value]) => ({ at: ['model_providers', 'tollgate', name], value })),
+            // With both, Codex asks for the variable.
+            { at: ['model_providers', 'tollgate', 'env_key'], value: undefined },
+          ],
+        },
+      ],
+      tryIt: 'codex',
+    };
+  },
+  tools: ({ base, key }, { home, env }) => ({
+    files: [
+      {
+        path: join(env['CODEX_HOME'] || join(home, '.codex'), 'config.toml'),
+        format: 'toml',
+        settings: [
+          { at: ['mcp_servers', 'tollgate', 'url'], value: `${base}/mcp` },
+          { at: ['mcp_servers', 'tollgate', 'http_headers'], value: { Authorization: bearer(key) } },
+          { at: ['mcp_servers', 'tollgate', 'bearer_token_env_var'], value: undefined },
+        ],
+      },
+    ],
+    tryIt: 'codex mcp list',
+    notes: [
+      'codex exec cannot ask you before it calls a tool. default_tools_approval_mode = "approve" below [mcp_servers.tollgate] allows its tools.',
+    ],
+  }),
+};
+
+/** Used where a model does not name its own. */
+const ANSWER_TOKENS = 8_192;
+
+const opencode: Client = {
+  name: 'opencode',
+  title: 'opencode',
+  speaks: 'chat',
+  models({ base, key, model, models }, { home, env }) {
+    const known = models.some(({ name }) => name === model);
+    const all = known ? models : [...models, { name: model, contextLength: 32_768, maxOutput: null }];
+    const listed = all.map(({ name, contextLength, maxOutput }) => ({
+      at: ['provider', 'tollgate', 'models', name],
+      value: { name, limit: { context: contextLength, output: maxOutput ?? Math.min(ANSWER_TOKENS, contextLength) } },
+      keep: true as const,
+    }));
+    return {
+      files: [
+        {
+          path: opencodeFile(home, env),
+          format: 'json',
+          settings: [
+            { at: ['provider', 'tollgate', 'npm'], value: '@ai-sdk/openai-compatible' },
+            { at: ['provider', 'tollgate', 'name'], value: 'tollgate' },
+            { at: ['provider', 'tollgate', 'options', 'baseURL'], value: `${base}/api/v1` },
+            { at: ['provider', 'tollgate', 'options', 'apiKey'], value: key },
+            ...listed,
+            { at: ['model'], value: `tollgate/${model}` },
+          ],
+        },
+      ],
+      tryIt: 'opencode',
+    };
+  },
+  tools: (connection, { home, env }) => ({
+    files: [
+      {
+        path: opencodeFile(home, env),
+        format: 'json',
+        settings: [...mcpServer('mcp', connection, 'remote'), { at: ['mcp', 'tollgate', 'enabled'], value: true }],
+      },
+    ],
+    tryIt: 'opencode mcp list',
+  }),
+};
+
+/** opencode reads both names: the one that is there is changed. */
+function opencodeFile(home: string, env: Readonly<Record<string, string | undefined>>): string {
+  const path = join(env['XDG_CONFIG_HOME'] || join(home, '.config'), 'opencode', 'opencode.json');
+  return existsSync(`${path}c`) ? `${path}c` : path;
+}
+
+const cline: Client = {
+  name: 'cline',
+  title: 'Cline',
+  speaks: 'chat',
+  models({ base, key, model }, { home }) {
+    const settings = { provider: 'openai-compatible', apiKey: key, model, baseUrl: `${base}/api/v1` };
+    return {
+      files: [
+        {
+          path: join(home, '.cline', 'data', 'settings', 'providers.json'),
+          format: 'json',
+          settings: [
+            { at: ['version'], value: 1, keep: true },
+            { at: ['lastUsedProvider'], value: 'openai-compatible' },
+            { at: ['modes'], value: {}, keep: true },
+            ...Object.entries(settings).map(([name, value]) => ({
+              at: ['providers', 'openai-compatible', 'settings', name],
+              value,
+            })),
+            { at: ['providers', 'openai-compatible', 'updatedAt'], value: '2026-01-01T00:00:00.000Z', keep: true },
+            { at: ['providers', 'openai-compatible', 'tokenSource'], value: 'manual', keep: true },
+          ],
+        },
+      ],
+      byHand:
+        'In the extension for editors: Settings, API Provider "OpenAI Compatible", then\n' +
+        `  Base URL  ${base}/api/v1\n  API Key   ${key}\n  Model ID  ${model}`,
+      tryIt: 'cline "Say hello"',
+      notes: ['The file is of the command line. The extension keeps its settings in the editor.'],
+    };
+  },
+  tools: ({ base, key }, { home }) => ({
+    files: [
+      {
+        path: join(home, '.cline', 'data', 'settings', 'cline_mcp_settings.json'),
+        format: 'json',
+        settings: [
+          { at: ['mcpServers', 'tollgate', 'transport', 'type'], value: 'streamableHttp' },
+          { at: ['mcpServers', 'tollgate', 'transport', 'url'], value: `${base}/mcp` },
+          { at: ['mcpServers', 'tollgate', 'transport', 'headers', 'Authorization'], value: bearer(key) },
+        ],
+      },
+    ],
+  }),
+};
+
+const cursor: Client = {
+  name: 'cursor',
+  title: 'Cursor',
+  speaks: 'chat',
+  models: ({ base, key, model }) => ({
+    files: [],
+    byHand:
+      'In Cursor: Settings, Models, API Keys\n' +
+      `  OpenAI API Key            ${key}\n  Override OpenAI Base URL  ${base}/api/v1\n  Add Custom Model          ${model}`,
+    notes: ["Cursor's servers call the gateway, not your machine: it needs an address that the internet can reach."],
+  }),
+  tools: (connection, { home }) => ({
+    files: [{ path: join(home, '.cursor', 'mcp.json'), format: 'json', settings: mcpServer('mcpServers', connection) }],
+    notes: ['Cursor reads it when it starts. Your machine calls the gateway, so a local address works.'],
+  }),
+};
+
+export const CODING_AGENTS: readonly Client[] = [claudeCode, codex, opencode, cline, cursor];

@@ -1,0 +1,165 @@
+import { nearestHint } from '#gateway';
+import { CliError } from '../cli-error.ts';
+import { findGateway, readDevFile } from '../discovery.ts';
+import { OWN_NAME } from '../own-name.ts';
+
+export interface ConnectionFlags {
+  readonly url?: string;
+  readonly key?: string;
+  readonly model?: string;
+  readonly data?: string;
+}
+
+/** A model that answers in text. */
+interface TextModel {
+  readonly name: string;
+  readonly contextLength: number;
+  /** The most tokens of one answer; null if only the context bounds it. */
+  readonly maxOutput: number | null;
+}
+
+/** A gateway that answered, and took the key. */
+export interface Connection {
+  /** Origin of the gateway, without a slash at its end. */
+  readonly base: string;
+  readonly key: string;
+  /** USD, as the gateway writes it; null without a key. */
+  readonly balance: string | null;
+  /** The model that a client calls: a name of `models`, or an agent or tool as `a2a/…` or `mcp/…`. */
+  readonly model: string;
+  readonly models: readonly TextModel[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const DEFAULT_BASE = 'http://127.0.0.1:8402';
+const ANSWER_MS = 10_000;
+const KEY_VARIABLE = 'TOLLGATE_API_KEY';
+
+/**
+ * Asks the gateway of the flags, else of the environment, else the one that runs on the data directory. Throws a
+ * CliError if it does not answer, is no tollgate, or refuses the key or the model.
+ */
+export async function findConnection(
+  { url, key: keyFlag, model, data }: ConnectionFlags,
+  { env, keyless }: { readonly env: Environment; readonly keyless: boolean },
+): Promise<Connection> {
+  const dataDir = data ?? (env['TOLLGATE_DATA'] || '.tollgate');
+  const development = readDevFile(dataDir);
+  const named = url ?? env['TOLLGATE_URL'];
+  const found = findGateway(dataDir).gateway?.base_url ?? development?.base_url ?? DEFAULT_BASE;
+  const base = named ? readBase(named, url === undefined ? 'TOLLGATE_URL' : '--url') : found;
+  // A key of one gateway is not shown to another.
+  const saved = development?.base_url === base ? development.api_key : undefined;
+  const key = keyFlag ?? (env[KEY_VARIABLE] || saved);
+  await refuseOthers(base);
+  const models = readModels(await ask(base, '/models', null));
+  const chosen = await chosenModel({ base, models }, model);
+  if (keyless) return { base, key: '', balance: null, models, model: chosen };
+  if (!key) throw new CliError(noKey(base));
+  const { balance_usd: balance } = (await ask(base, '/session/balance', key)) as { readonly balance_usd: string };
+  return { base, key, balance, models, model: chosen };
+}
+
+/** An address as people copy it: with or without what clients append. */
+function readBase(text: string, by: string): string {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
+    throw new CliError(`${by} is not the address of a gateway: ${text}\nGive it as ${DEFAULT_BASE}`);
+  const { origin, pathname } = new URL(text);
+  const path = pathname.replace(/\/+$/, '').replace(/\/(?:api(?:\/v1)?|v1|mcp|a2a)$/, '');
+  return `${origin}${path}`;
+}
+
+/** Throws unless a tollgate answers at this address. */
+async function refuseOthers(base: string): Promise<void> {
+  const response = await get(`${base}/api/v1/models/count`, null);
+  const body = await jsonOf(response);
+  if (response.ok && typeof (body as { data?: { count?: unknown } } | null)?.data?.count === 'number') return;
+  throw new CliError(
+    `${base} answered with status ${response.status}, but not as tollgate does.\nCheck the address: ${base}/docs has the reference of a gateway.`,
+  );
+}
+
+async function ask(base: string, path: string, key: string | null): Promise<unknown> {
+  const response = await get(`${base}/api/v1${path}`, key);
+  const body = (await jsonOf(response)) as { readonly error?: { readonly message?: string } } | null;
+  if (response.status === 401) throw new CliError(badKey(base));
+  if (response.ok) return body;
+  throw new CliError(`${base} refused GET /api/v1${path}: ${body?.error?.message ?? `status ${response.status}`}`);
+}
+
+async function get(url: string, key: string | null): Promise<Response> {
+  try {
+    return await fetch(url, {
+      headers: key === null ? {} : { authorization: `Bearer ${key}` },
+      redirect: 'error',
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+  } catch (error) {
+    throw new CliError(
+      `The gateway at ${new URL(url).origin} does not answer.\nStart it (npm start), or name another one: --url https://gateway.example`,
+      { cause: error },
+    );
+  }
+}
+
+async function jsonOf(response: Response): Promise<unknown> {
+  try {
+    return await response.json();
+  } catch {
+    return null;
+  }
+}
+
+const noKey = (base: string) =>
+  `No API key for ${base} is known.\nSet ${KEY_VARIABLE}, or give --key. The operator of a gateway makes keys: ${OWN_NAME} key create <account>`;
+const badKey = (base: string) =>
+  `The gateway at ${base} refuses this API key.\nCheck ${KEY_VARIABLE} or --key. The key of a development gateway is good for that gateway alone.`;
+
+interface ListedModel {
+  readonly id: string;
+  readonly context_length: number;
+  readonly architecture: { readonly output_modalities: readonly string[] };
+  readonly top_provider: { readonly max_completion_tokens: number | null };
+}
+
+const readModels = (body: unknown): readonly TextModel[] =>
+  (body as { readonly data: readonly ListedModel[] }).data
+    .filter(({ architecture }) => architecture.output_modalities.includes('text'))
+    .map(({ id, context_length, top_provider }) => ({
+      name: id,
+      contextLength: context_length,
+      maxOutput: top_provider.max_completion_tokens,
+    }));
+
+/** The wanted model, checked; without one, the model with the largest context, of several the last in the list. */
+async function chosenModel(
+  { base, models }: Pick<Connection, 'base' | 'models'>,
+  wanted: string | undefined,
+): Promise<string> {
+  if (wanted === undefined) {
+    const largest = models.reduce<TextModel | undefined>(
+      (best, one) => (best && best.contextLength > one.contextLength ? best : one),
+      undefined,
+    );
+    if (!largest)
+      throw new CliError(`The gateway at ${base} offers no model that answers in text.\nName one: --model <name>`);
+    return largest.name;
+  }
+  const [, kind, service] = /^(a2a|mcp)\/(.+)$/.exec(wanted) ?? [];
+  if (kind === 'mcp') return wanted;
+  const names =
+    kind === undefined
+      ? models.map(({ name }) => name)
+      : ((await ask(base, '/agents', null)) as { readonly data: readonly { readonly id: string }[] }).data.map(
+          ({ id }) => id,
+        );
+  const plain = (service ?? wanted)
+    .replace(/^[1-9A-HJ-NP-Za-km-z]{32,}:|^0x[\da-f]{40}:/i, '')
+    .replace(/:(?:floor|nitro)$/, '');
+  if (names.includes(plain)) return wanted;
+  const hint = nearestHint(plain, names);
+  throw new CliError(
+    `The gateway at ${base} offers no ${kind === undefined ? 'model' : 'agent'} ${plain}.\n${hint || `It offers ${names.slice(0, 8).join(', ') || 'none'}.`}`,
+  );
+}

@@ -1,0 +1,114 @@
+import { join } from 'node:path';
+import type { Client, Setup } from './client.ts';
+import type { Connection } from './connection.ts';
+
+/** A library whose address and key stand in the environment: written to `.env`, with the first lines to try. */
+const library =
+  (variables: (connection: Connection) => Readonly<Record<string, string>>, program: (model: string) => string) =>
+  (connection: Connection, { cwd }: { readonly cwd: string }): Setup => ({
+    files: [
+      {
+        path: join(cwd, '.env'),
+        format: 'dotenv',
+        settings: Object.entries(variables(connection)).map(([name, value]) => ({ at: [name], value })),
+      },
+    ],
+    tryIt: program(connection.model),
+    notes: ['node --env-file=.env reads the file, and python-dotenv does.'],
+  });
+
+const openaiVariables = ({ base, key }: Connection) => ({ OPENAI_BASE_URL: `${base}/api/v1`, OPENAI_API_KEY: key });
+const tollgateVariables = ({ base, key }: Connection) => ({ TOLLGATE_URL: base, TOLLGATE_API_KEY: key });
+
+export const LIBRARIES: readonly Client[] = [
+  {
+    name: 'openai',
+    title: 'OpenAI SDK (JavaScript, Python)',
+    speaks: 'chat',
+    models: library(
+      openaiVariables,
+      (model) => `import OpenAI from 'openai';
+const client = new OpenAI();
+const { choices } = await client.chat.completions.create({
+  model: '${model}',
+  messages: [{ role: 'user', content: 'Hello' }],
+});`,
+    ),
+  },
+  {
+    name: 'anthropic',
+    title: 'Anthropic SDK (JavaScript, Python)',
+    speaks: 'messages',
+    models: library(
+      ({ base, key }) => ({ ANTHROPIC_BASE_URL: `${base}/api`, ANTHROPIC_API_KEY: key }),
+      (model) => `import Anthropic from '@anthropic-ai/sdk';
+const client = new Anthropic();
+const { content } = await client.messages.create({
+  model: '${model}',
+  max_tokens: 1000,
+  messages: [{ role: 'user', content: 'Hello' }],
+});`,
+    ),
+  },
+  {
+    name: 'langchain',
+    title: 'LangChain (JavaScript, Python)',
+    speaks: 'chat',
+    models: library(
+      openaiVariables,
+      (model) => `import { ChatOpenAI } from '@langchain/openai';
+const model = new ChatOpenAI({ model: '${model}' });
+const { content } = await model.invoke('Hello');`,
+    ),
+  },
+  {
+    name: 'ai-sdk',
+    title: 'AI SDK',
+    speaks: 'chat',
+    models: library(
+      tollgateVariables,
+      (model) => `import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { generateText } from 'ai';
+const { TOLLGATE_URL, TOLLGATE_API_KEY: apiKey } = process.env;
+const tollgate = createOpenAICompatible({ name: 'tollgate', baseURL: \`\${TOLLGATE_URL}/api/v1\`, apiKey });
+const { text } = await generateText({ model: tollgate('${model}'), prompt: 'Hello' });`,
+    ),
+  },
+  {
+    name: 'openrouter-sdk',
+    title: 'OpenRouter SDK',
+    speaks: 'chat',
+    models: library(
+      tollgateVariables,
+      (model) => `import { OpenRouter } from '@openrouter/sdk';
+const { TOLLGATE_URL, TOLLGATE_API_KEY: apiKey } = process.env;
+const client = new OpenRouter({ serverURL: \`\${TOLLGATE_URL}/api/v1\`, apiKey });
+const { choices } = await client.chat.send({
+  chatRequest: { model: '${model}', messages: [{ role: 'user', content: 'Hello' }] },
+});`,
+    ),
+  },
+  {
+    name: 'a2a',
+    title: 'A2A clients',
+    speaks: 'a2a',
+    models: ({ base, key, model }) => {
+      const address = `${base}/a2a/${model.startsWith('a2a/') ? model.slice(4) : `model/${model}`}`;
+      return {
+        files: [],
+        byHand: `Address  ${address}/\nCard     ${address}/.well-known/agent-card.json\nHeader   Authorization: Bearer ${key}`,
+        notes: ['--model a2a/<agent> names an agent. Every model is an agent too.'],
+      };
+    },
+  },
+  {
+    name: 'x402',
+    title: 'x402 clients: @x402/fetch, @aimo.network/client',
+    speaks: 'x402',
+    models: ({ base, model }) => ({
+      files: [],
+      byHand: `A wallet pays each call: no key is needed.\n  Base URL  ${base}/api/v1\n  Model     ${model}`,
+      notes: ['The gateway needs a chain: docs/payments.md tells how.'],
+    }),
+  },
+];

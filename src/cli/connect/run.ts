@@ -1,0 +1,90 @@
+import { homedir } from 'node:os';
+import { CliError } from '../cli-error.ts';
+import { OWN_NAME } from '../own-name.ts';
+import { say } from '../target-words.ts';
+import { painter, table, type Paint } from '../terminal.ts';
+import type { Client, Setup } from './client.ts';
+import { CLIENTS, findClient } from './clients.ts';
+import { findConnection, type ConnectionFlags } from './connection.ts';
+import { changeOf, settingsText, writeChange } from './write-settings.ts';
+
+export interface ConnectFlags extends ConnectionFlags {
+  readonly mcp?: boolean;
+  readonly write?: boolean;
+}
+
+/** Prints the clients, one a line. */
+export function listClients(): void {
+  const rows = CLIENTS.map(({ name, title, speaks, models, tools }) => [
+    name,
+    title,
+    models ? speaks! : '',
+    tools ? (models ? '--mcp' : 'yes') : '',
+    `docs/clients/${name}.md`,
+  ]);
+  process.stdout.write(`${table(['client', 'what it is', 'models by', 'tools by MCP', 'page'], rows, painter())}\n`);
+}
+
+/** Prints what a client needs to use the gateway, and with `write` puts it into the client's files. */
+export async function connectClient(name: string, { mcp, write = false, ...flags }: ConnectFlags): Promise<void> {
+  const client = findClient(name);
+  const recipe = recipeOf(client, mcp);
+  const connection = await findConnection(flags, { env: process.env, keyless: client.speaks === 'x402' });
+  const { base, balance, model } = connection;
+  const tools = recipe === client.tools;
+  say(`At ${base}${balance === null ? '' : `, balance ${balance} USD`}${tools ? '' : `, model ${model}`}`);
+  if (balance === '0') say('The balance is 0: calls that cost something are refused until the account has money.');
+  const machine = { home: homedir(), cwd: process.cwd(), env: process.env, platform: process.platform };
+  const setup = recipe(connection, machine);
+  const paint = painter();
+  if (write) writeSetup(client, setup, { secret: connection.key, paint });
+  else printSetup(client, setup, { again: `${OWN_NAME} connect ${name}${mcp ? ' --mcp' : ''}`, paint });
+  if (setup.tryIt !== undefined) process.stdout.write(`${paint('dim', 'Then:')}\n\n${setup.tryIt}\n\n`);
+  for (const note of setup.notes ?? []) process.stdout.write(`${paint('yellow', '•')} ${note}\n`);
+  process.stdout.write(`${paint('dim', `More: docs/clients/${client.name}.md`)}\n`);
+}
+
+function recipeOf({ title, models, tools }: Client, mcp: boolean | undefined): NonNullable<Client['models']> {
+  if (!mcp && models) return models;
+  if (tools) return tools;
+  throw new CliError(`${title} has no MCP servers. Leave --mcp out to connect its models.`);
+}
+
+interface Printing {
+  readonly again: string;
+  readonly paint: Paint;
+}
+
+function printSetup(client: Client, setup: Setup, { again, paint }: Printing): void {
+  for (const file of setup.files)
+    process.stdout.write(`${paint('dim', `${file.path} gets:`)}\n\n${settingsText(file)}\n`);
+  if (setup.byHand !== undefined) process.stdout.write(`${setup.byHand}\n\n`);
+  if (setup.files.length > 0)
+    process.stdout.write(`${paint('dim', `Nothing was written. To write it: ${again} --write`)}\n\n`);
+}
+
+interface Writing {
+  readonly secret: string;
+  readonly paint: Paint;
+}
+
+function writeSetup({ title }: Client, setup: Setup, { secret, paint }: Writing): void {
+  if (setup.files.length === 0 && setup.byHand !== undefined) {
+    process.stdout.write(
+      `${title} keeps its settings where this command cannot write. By hand:\n\n${setup.byHand}\n\n`,
+    );
+    return;
+  }
+  // All are looked at before one is written.
+  for (const change of setup.files.map(changeOf)) {
+    if (change.after === null) {
+      process.stdout.write(`${change.path} has it already.\n`);
+      continue;
+    }
+    const backup = writeChange(change, { secret, now: new Date() });
+    process.stdout.write(
+      `${paint('green', 'Wrote')} ${change.path}${backup === null ? '' : `\n  as it was: ${backup}`}\n`,
+    );
+  }
+  process.stdout.write('\n');
+}

@@ -1,0 +1,68 @@
+/** A value that a settings file can hold. */
+export type Value = string | number | boolean | null | readonly Value[] | { readonly [name: string]: Value };
+
+/** One value of a settings file. Everything else of the file stays as it is. */
+export interface Setting {
+  /** Names from the root of the file to the value. `{ name }` is the entry of a list that has this `name`. */
+  readonly at: readonly (string | { readonly name: string })[];
+  /** undefined: what is there is removed. */
+  readonly value: Value | undefined;
+  /** If the file already has a value there, that one stays. */
+  readonly keep?: true;
+}
+
+/** How one kind of settings file is read and changed. */
+export interface Format {
+  /** The language of a fenced block. */
+  readonly language: string;
+  /** The values of a file; of an empty text `{}`. Throws an Error that says where the text is wrong. */
+  parse(text: string): unknown;
+  /** The text with the settings, and with all else as it was. */
+  change(text: string, settings: readonly Setting[]): string;
+}
+
+type Tree = Record<string, unknown>;
+
+const isTree = (value: unknown): value is Tree => value !== null && typeof value === 'object' && !Array.isArray(value);
+
+/** The settings that are not in `values` yet. */
+export function missing(values: unknown, settings: readonly Setting[]): readonly Setting[] {
+  return settings.filter(({ at, value, keep }) => {
+    const found = at.reduce<unknown>((from, step) => childOf(from, step), values);
+    return keep ? found === undefined : JSON.stringify(found) !== JSON.stringify(value);
+  });
+}
+
+function childOf(from: unknown, step: Setting['at'][number]): unknown {
+  if (typeof step === 'string') return isTree(from) && Object.hasOwn(from, step) ? from[step] : undefined;
+  return Array.isArray(from) ? from.find((entry) => isTree(entry) && entry['name'] === step.name) : undefined;
+}
+
+/**
+ * A copy of `values` with the settings: what a changed file must say. Throws an Error where a setting goes through
+ * something that is no table or list.
+ */
+export function withSettings(values: unknown, settings: readonly Setting[]): unknown {
+  const copy = structuredClone(values);
+  for (const { at, value } of settings) {
+    let place = copy;
+    for (const [index, step] of at.slice(0, -1).entries()) {
+      const next = childOf(place, step) ?? addChild(place, step, typeof at[index + 1] === 'object' ? [] : {}, at);
+      place = next;
+    }
+    const last = at.at(-1)!;
+    if (value !== undefined) addChild(place, last, value, at);
+    else if (isTree(place) && typeof last === 'string') delete place[last];
+  }
+  return copy;
+}
+
+function addChild(place: unknown, step: Setting['at'][number], child: unknown, at: Setting['at']): unknown {
+  if (typeof step === 'string' && isTree(place)) return (place[step] = child);
+  if (typeof step === 'object' && Array.isArray(place)) {
+    const entry = { name: step.name, ...(isTree(child) ? child : {}) };
+    place.push(entry);
+    return entry;
+  }
+  throw new Error(`${at.map((one) => (typeof one === 'string' ? one : one.name)).join('.')} cannot be set in it`);
+}

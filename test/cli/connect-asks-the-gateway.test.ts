@@ -1,0 +1,105 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makePlace, type Place } from './tollgate.ts';
+
+// What is wrong is told before a client is set up with it.
+
+let place: Place;
+let key: string;
+let base: string;
+let other: Server;
+let seen: IncomingHttpHeaders[] = [];
+let otherBase: string;
+beforeAll(async () => {
+  place = await makePlace();
+  await place.gateway(['start']);
+  ({ base_url: base, api_key: key } = (await place.read('dev.json')) as { base_url: string; api_key: string });
+  other = createServer((request, response) => {
+    seen.push(request.headers);
+    response.end('<html>Welcome</html>');
+  });
+  other.listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  otherBase = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+}, 60_000);
+afterAll(async () => {
+  other.close();
+  await place.clear();
+});
+
+const connect = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
+  place.run(['connect', 'claude-code', ...args], env);
+
+test('it takes the gateway that runs on the data directory, with its key and a model', async () => {
+  const { code, output } = await connect([]);
+  expect(code, output).toBe(0);
+  expect(output).toContain(`At ${base}, balance 10 USD, model demo/sage`);
+  expect(output).toContain(key);
+});
+
+test('an address may have what clients append to it', async () => {
+  for (const suffix of ['/', '/api', '/api/v1', '/api/v1/', '/v1', '/mcp'])
+    expect((await connect(['--url', `${base}${suffix}`])).output).toContain(`"${base}/api"`);
+  expect((await connect([], { TOLLGATE_URL: `${base}/api/v1` })).code).toBe(0);
+});
+
+test('models with a suffix, agents and tools can be named', async () => {
+  for (const model of ['demo/echo', 'demo/sage:floor', 'a2a/demo/croupier', 'mcp/demo/toolbox/roll_dice'])
+    expect((await connect(['--model', model])).output).toContain(`"ANTHROPIC_MODEL": "${model}"`);
+});
+
+test.each([
+  ['an address where nothing answers', ['--url', 'http://127.0.0.1:9'], /127\.0\.0\.1:9 does not answer/],
+  ['a word for an address', ['--url', 'gateway'], /--url is not the address of a gateway: gateway/],
+  ['a wrong key', ['--key', 'svc-sk-no'], /refuses this API key/],
+  ['a model that is not there', ['--model', 'demo/sgae'], /offers no model demo\/sgae\.\nThe nearest: demo\/sage/],
+  ['a model of embeddings', ['--model', 'demo/compass'], /offers no model demo\/compass/],
+  [
+    'an agent that is not there',
+    ['--model', 'a2a/demo/croupie'],
+    /no agent demo\/croupie\.\nThe nearest: demo\/croupier/,
+  ],
+])('%s is told', async (_name, args, words) => {
+  const { code, output } = await connect(args);
+  expect(output).toMatch(words);
+  expect(code).toBe(1);
+});
+
+test('another server is not taken for a gateway, and gets no key', async () => {
+  seen = [];
+  for (const args of [
+    ['--url', otherBase],
+    ['--url', otherBase, '--key', key],
+  ]) {
+    const { code, output } = await connect(args);
+    expect(code).toBe(1);
+    expect(output).toContain(`${otherBase} answered with status 200, but not as tollgate does.`);
+  }
+  expect(seen).toHaveLength(2);
+  expect(JSON.stringify(seen)).not.toContain('svc-sk');
+});
+
+test('the key of a development gateway is for that gateway alone', async () => {
+  const second = await makePlace();
+  try {
+    await second.gateway(['start']);
+    const { base_url: secondBase } = await second.read('dev.json');
+    const { code, output } = await connect(['--url', secondBase!]);
+    expect(code).toBe(1);
+    expect(output).toContain(`No API key for ${secondBase} is known.`);
+    expect((await connect(['--url', secondBase!], { TOLLGATE_API_KEY: key })).output).toContain('refuses this API key');
+  } finally {
+    await second.clear();
+  }
+});
+
+test('a client that is not known is told with the nearest', async () => {
+  const { code, output } = await place.run(['connect', 'claude-kode']);
+  expect(code).toBe(1);
+  expect(output).toMatch(/no client claude-kode here\.\nThe nearest: claude-code/);
+  expect((await place.run(['connect'])).code).toBe(2);
+  expect((await place.run(['connect', 'vscode', '--mcp'])).code).toBe(0);
+  expect((await place.run(['connect', 'openai', '--mcp'])).output).toContain('has no MCP servers');
+});
