@@ -42,7 +42,8 @@ export interface QueueDeps {
   readonly pipeline: Pipeline;
   readonly idempotency: Idempotency;
   readonly tasks: Pick<Tasks, 'admit' | 'begin'>;
-  readonly blobs: Pick<Blobs, 'admit'>;
+  readonly blobs: Pick<Blobs, 'admit' | 'takeRoom' | 'giveRoomBack'>;
+  readonly now: () => number;
   /** Default: nothing can be paid in place. */
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'billing' | 'publicUrl' | 'media' | 'webhooks'>;
@@ -69,7 +70,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config, tasks, blobs } = deps;
   const { limits, billing, media, webhooks } = config;
   const serve = createServe({ idempotency: deps.idempotency, payments });
-  const making: MakeVideosDeps = { tasks, ttlMs: media.videoTtlMs, callbacks: deps.callbacks };
+  const making: MakeVideosDeps = { tasks, blobs, now: deps.now, ttlMs: media.videoTtlMs, callbacks: deps.callbacks };
 
   /** A request as `serve` answers it. */
   function asked(
