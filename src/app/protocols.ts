@@ -172,7 +172,7 @@ async function mountDoors(
   await server.register(quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }), {
     prefix,
   });
-  await server.register(videoRoutes({ ...videoDoors, idempotency, payments }), { prefix });
+  await server.register(videoRoutes({ ...videoDoors, idempotency, payments, quotes, quote }), { prefix });
   await server.register(oauth.routes);
   await server.register(oldTransport);
   await server.register(oldTransport, { prefix });
