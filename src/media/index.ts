@@ -4,4 +4,5 @@ export { quotableImages } from './quotable-images.ts';
 export { quotableVideos } from './video/doors/quote-videos.ts';
 export { createVideos, type Videos } from './video/create-videos.ts';
 export { createCallbacks } from './video/run/callback.ts';
+export { createVideoSpeaker } from './video/video-speaker.ts';
 export { videoRoutes } from './video/video-routes.ts';
