@@ -136,9 +136,9 @@ export function createA2a(options: A2aOptions): A2a {
   /** Names of agents, and of models and tools that can be called as agents. */
   function* allNames(): Generator<string> {
     yield* new Set(catalog.offers('agent').map(({ service }) => service));
-    const { model, mcp } = options.speakers();
-    for (const { name } of model?.list(NAMED_MAX) ?? []) yield `model/${name}`;
-    for (const { name } of mcp?.list(NAMED_MAX) ?? []) yield `mcp/${name}`;
+    const { a2a: _, ...others } = options.speakers();
+    for (const [kind, speaker] of Object.entries(others))
+      for (const { name } of speaker.list(NAMED_MAX)) yield `${kind}/${name}`;
   }
   const bridged = async (service: string): Promise<BridgedAgent | null> => {
     const bridge = bridgeOf(service);

@@ -43,6 +43,6 @@ export async function openMedia(
   return {
     blobs,
     videos,
-    videoDoors: { pipeline, tasks, blobs, videos, config, callbacks, onError },
+    videoDoors: { pipeline, tasks, blobs, videos, config, callbacks, onError, now },
   };
 }

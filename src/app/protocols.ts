@@ -21,7 +21,7 @@ import {
   messagesRoutes,
   responsesRoutes,
 } from '#openai';
-import { createImageSpeaker, imageRoutes, videoRoutes } from '#media';
+import { createImageSpeaker, createVideoSpeaker, imageRoutes, videoRoutes } from '#media';
 import { createFetchInput } from './fetch-input.ts';
 import { quotables } from './quotables.ts';
 import { quoteRoutes } from '#pages';
@@ -66,6 +66,8 @@ export async function openProtocols(middle: Middle) {
   speaking.model = createModelSpeaker({ catalog, config, now });
   const fetchInput = createFetchInput(config.mode);
   speaking.image = createImageSpeaker({ catalog, config, fetchInput });
+  const ownUrl = () => ownUrlOf(doors);
+  speaking.video = createVideoSpeaker({ catalog, ...media.videoDoors, ownUrl });
   await mountDoors(doors, media, mcp, a2a, fetchInput);
   late.mcp = mcp;
   opened.defer(() => mcp.close());
@@ -115,7 +117,7 @@ function openMcp(doors: Doors) {
 }
 
 function openA2a(doors: Doors, cardKey: CardKey) {
-  const { config, identity, pipeline, catalog, idempotency, payments, logger, server } = doors;
+  const { config, identity, pipeline, catalog, idempotency, payments, logger } = doors;
   const { tasks, push, speakers, listeners, keepAlive, now, elapsed, random, onError } = doors;
   return createA2a({
     pipeline,
@@ -128,7 +130,7 @@ function openA2a(doors: Doors, cardKey: CardKey) {
     push,
     speakers,
     config,
-    ownUrl: () => config.publicUrl ?? (config.mode === 'development' ? listeningAt(server) : null),
+    ownUrl: () => ownUrlOf(doors),
     sign: { ...cardKey, jku: null },
     auth: { openIdConnectUrl: discoveryOf(config.oauth.issuer), scopes: config.oauth.scopes },
     challenge: doors.oauth.challengeFor,
@@ -172,7 +174,7 @@ async function mountDoors(
   await server.register(quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }), {
     prefix,
   });
-  await server.register(videoRoutes({ ...videoDoors, idempotency, payments }), { prefix });
+  await server.register(videoRoutes({ ...videoDoors, idempotency, payments, quotes, quote }), { prefix });
   await server.register(oauth.routes);
   await server.register(oldTransport);
   await server.register(oldTransport, { prefix });
@@ -190,6 +192,10 @@ async function mountDoors(
 /** The address of an issuer's metadata (OpenID Connect Discovery 1.0 section 4). */
 const discoveryOf = (issuer: string | null): string | null =>
   issuer === null ? null : `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
+
+/** Where clients reach this gateway; null where nobody said. */
+const ownUrlOf = ({ config, server }: Pick<Doors, 'config' | 'server'>): string | null =>
+  config.publicUrl ?? (config.mode === 'development' ? listeningAt(server) : null);
 
 /** The server's address for programs of this machine; null before it listens. */
 function listeningAt({ server }: FastifyInstance): string | null {

@@ -1,6 +1,6 @@
 import { GatewayError, isObject } from '#wire';
 import type { PartsAsk, Quotable, Speaker, Speakers } from '#gateway';
-import { quotableImages } from '#media';
+import { quotableImages, quotableVideos } from '#media';
 import { quotableChat } from '#openai';
 import type { Middle } from './middle.ts';
 
@@ -16,6 +16,7 @@ export function quotables({ config, now }: Pick<Middle, 'config' | 'now'>, speak
   return {
     model: quotableChat({ config, now }),
     image: quotableImages(config),
+    video: quotableVideos(config),
     tool: spoken('tool', () => speakers().mcp),
     agent: spoken('agent', () => speakers().a2a),
   } satisfies Record<string, Quotable>;

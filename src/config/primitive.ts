@@ -39,6 +39,8 @@ export interface MediaFacts {
   readonly resolutions: readonly string[];
   /** Lengths of videos, such as `5s`. */
   readonly durations: readonly string[];
+  /** Its prices are told, and not bound by quotes. Absent: they are. */
+  readonly unquoted?: true;
   /** Of an image service. Absent: it edits nothing. */
   readonly imageApi?: ImageApi;
 }

@@ -14,6 +14,7 @@ import { asksForMoney, PaymentNeeded } from './payments/payment-needed.ts';
 import { NO_PAYMENTS, type PaidResource, type PaymentRequired, type Payments } from './payments/payments.ts';
 import { newCallId } from './new-call-id.ts';
 import type { Pipeline } from './pipeline.ts';
+import { isQuoted } from './quotes/quote-call.ts';
 import type { Quotes } from './quotes/quotes.ts';
 import { toGatewayError } from './server/server.ts';
 
@@ -201,7 +202,8 @@ async function withQuote(
   quotes: Pick<Quotes, 'give'>,
 ): Promise<PaymentRequired> {
   const least = leastOf(call) - call.lendable;
-  const cheapest = call.candidates.filter(({ estimate }) => estimate === least);
+  const cheapest = call.candidates.filter(({ estimate, offer }) => estimate === least && isQuoted(offer));
+  if (cheapest.length === 0) return required;
   // Terms without a quote are still terms.
   const id = call.quote ?? (await quotes.give(call, cheapest).catch(() => null))?.id;
   if (id === undefined) return required;

@@ -1,6 +1,7 @@
 import type { Config } from '#config';
 import {
   byService,
+  createCheck,
   type Catalog,
   encodePartsEvent,
   type FilePart,
@@ -16,6 +17,8 @@ import { createImageExchange } from './image-exchange.ts';
 import { imageToCall } from './image-to-call.ts';
 import { unprocessable } from './image-price.ts';
 import type { ImageTail } from './reply/image-reader.ts';
+import { type ImageBody, withOwnNames } from './request/image-ask.ts';
+import { bodySchema, generateFields } from './request/image-fields.ts';
 import { editInputs, type FetchInput, type InputSource } from './request/input-images.ts';
 
 interface ImageSpeakerOptions {
@@ -30,6 +33,7 @@ interface ImageSpeakerOptions {
  */
 export function createImageSpeaker({ catalog, config, fetchInput }: ImageSpeakerOptions): Speaker {
   const replyBytesMax = config.upstream.imagesReplyBytesMax;
+  const check = createCheck<ImageBody>(bodySchema(generateFields));
   return {
     primitive: 'image',
     has: (name) => catalog.knows(name, 'image'),
@@ -54,25 +58,22 @@ export function createImageSpeaker({ catalog, config, fetchInput }: ImageSpeaker
         outputModes: ['image/png', 'image/jpeg', 'image/webp'],
       };
     },
-    async toCall(name, { turns, stream }, { caller, requestId, traceparent, wantsReceipt }) {
+    async toCall(name, { turns, arguments: given, stream }, { caller, requestId, traceparent, wantsReceipt }) {
       catalog.resolve(name, 'image');
       const { prompt, files } = lastOf(turns);
       if (prompt === '') throw unprocessable('messages', `${name} needs a text to make an image of`);
       const edit = files.length === 0 ? null : editInputs(files.map(sourceOf), null, fetchInput);
       if (edit !== null && !caller.anonymous) await edit.load();
-      const { request, ask } = imageToCall(
-        { model: name, prompt },
-        {
-          caller,
-          edit,
-          events: { prefix: 'image_generation', partialImages: 0 },
-          payment: null,
-          requestId,
-          headers: {},
-          replyBytesMax,
-          receipts: 'on-request',
-        },
-      );
+      const { request, ask } = imageToCall(check(withOwnNames({ ...given, model: name, prompt })), {
+        caller,
+        edit,
+        events: { prefix: 'image_generation', partialImages: 0 },
+        payment: null,
+        requestId,
+        headers: {},
+        replyBytesMax,
+        receipts: 'on-request',
+      });
       const exchange = createImageExchange({ ask, requestId, replyBytesMax });
       const spoken = oneRequest({ ...exchange, reader: (offer) => inParts(exchange.reader(offer)) });
       return { ...request, exchange: spoken, stream, traceparent, wantsReceipt };

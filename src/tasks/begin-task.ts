@@ -36,6 +36,13 @@ export function createTaskStart(
   /** Accounts whose last task was the last that they may have, so that no other is counted before its calls. */
   const full = new Set<string>();
 
+  /** A call that costs nothing has no lock by now. */
+  async function keepLock(callId: string, keptUntil: number): Promise<void> {
+    const kept = await ledger.keep(callId, keptUntil);
+    if (kept.ok || kept.reason === 'not_found') return;
+    throw new GatewayError('service_unavailable', 'The provider took longer to begin than the money was reserved for');
+  }
+
   /** Keeps the locks of the task's earlier calls for as long as the task. */
   async function keepOthers(task: TaskRow, keptUntil: number): Promise<void> {
     const short = (await listCalls(database, task)).filter(
@@ -70,6 +77,8 @@ export function createTaskStart(
       const keptUntil = expiresAt + slackOf(task.ttlMs);
       const nextLookAt = Math.min(at + Math.max(FIRST_LOOK_MS, task.pauseMs ?? 0), expiresAt);
       const { account, run, offerId } = task;
+      // First: work without a lock would be given away. A lock without work goes back with its call, or expires.
+      if (call) await keepLock(call.callId, keptUntil);
       const own: Value[] = [...keyOf(task), account, run, offerId];
       const [put, joined, rows, counted] = await database.batch([
         {
@@ -106,7 +115,6 @@ export function createTaskStart(
         full.add(account);
       }
       if (isNew) sink.begun?.(toTask(found));
-      if (call) await ledger.keep(call.callId, keptUntil);
       if (!isNew) await keepOthers(found, keptUntil);
       return isNew ? 'begun' : 'known';
     },

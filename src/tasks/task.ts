@@ -141,10 +141,11 @@ export interface Tasks {
    */
   admit(account: string): Promise<void>;
   /**
-   * Notes that a call began a task, or goes on with one (`call` null: with one that is paid already), and keeps its
-   * lock until the task ends: before anybody is told of the task. `taken`: the id is that of another owner's or
-   * offer's task, which is a fault of the provider. `over`: it is the owner's and has ended; nothing is kept, so
-   * that the call's own run settles it. Rejects with RangeError for an id that cannot be kept, see isStorable.
+   * Keeps the lock of a call for as long as its task may go on, and notes that the call began the task, or goes on
+   * with it (`call` null: with one that is paid already): before anybody is told of the task. `taken`: the id is that
+   * of another owner's or offer's task, which is a fault of the provider. `over`: it is the owner's and has ended. The
+   * call's own run resolves its lock then, and where this rejects. Rejects with RangeError for an id that cannot be
+   * kept, see isStorable, and with GatewayError where the lock has gone back already.
    */
   begin(task: NewTask, call: TaskCall | null): Promise<'begun' | 'known' | 'over' | 'taken'>;
   /** null for one that is not there or is not the owner's. */

@@ -50,6 +50,33 @@ describe.each(ENGINES)('%s', (name) => {
     return text;
   };
 
+  test('room that was taken is kept from others until its files are here, or it is given back', async () => {
+    const { blobs, account, pass } = await startStore();
+    const id = `room-${name}-${made}`;
+    const expiresAt = Date.now() + HOUR_MS;
+    await blobs.takeRoom({ id, account, files: 3, expiresAt });
+    await blobs.takeRoom({ id, account, files: 3, expiresAt });
+    await blobs.admit(account, 2);
+    await expect(blobs.admit(account, 3)).rejects.toThrow('as much room');
+    await expect(blobs.takeRoom({ id: `${id}-2`, account, files: 3, expiresAt })).rejects.toThrow('as much room');
+    await blobs.takeRoom({ id: `${id}-3`, account, files: 2, expiresAt });
+    // Its room is there, although there is no other.
+    const source = sourceOf(name, made, 'room');
+    const stored = await blobs.write({ source, account, room: id }, async (file) => {
+      await file.write(Buffer.from('a tollgate'));
+      return { type: 'text/plain', notes: '{}' };
+    });
+    expect(stored).toMatchObject({ state: 'stored', bytes: 10 });
+    await expect(put(blobs, account, sourceOf(name, made, 'more'), 'x')).rejects.toThrow('as much room');
+    await blobs.giveRoomBack(id);
+    await blobs.admit(account, 2);
+    await expect(blobs.admit(account, 3)).rejects.toThrow('as much room');
+    pass(HOUR_MS);
+    await blobs.admit(account, 4);
+    expect(await blobs.sweep(100)).toBeGreaterThan(0);
+    await blobs.remove(stored!);
+  });
+
   test('a file is there once it is whole, under a name that nobody chose', async () => {
     const { blobs, names, account } = await startStore();
     const source = sourceOf(name, made, 'whole');

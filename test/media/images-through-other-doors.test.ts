@@ -62,6 +62,36 @@ test('an agent answers it as a file', async () => {
   expect(text).toContain('image/png');
 });
 
+const tool = async (path: string, args: object, name = 'generate_image') => {
+  const response = await fetch(spine.origin + path, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${spine.key}`,
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }),
+  });
+  return (await response.json()) as { result: { content: object[]; isError?: boolean; structuredContent?: object } };
+};
+
+test('a tool answers it as an image, at its own address and at that of all tools', async () => {
+  const content = [{ type: 'image', data: image, mimeType: 'image/png' }];
+  const before = await spine.balance();
+  expect((await tool('/mcp/image/test/paint', { prompt: 'A tollgate', seed: 7 })).result.content).toEqual(content);
+  expect(provider.requests.at(-1)!.body).toMatchObject({ prompt: 'A tollgate', n: 1, seed: 7 });
+  expect((await tool('/mcp', { model: 'test/paint', prompt: 'A tollgate' })).result.content).toEqual(content);
+  const edited = await tool('/mcp/image/test/paint', { prompt: 'Lower it', images: [asImage.image_url.url] });
+  expect([edited.result.content, provider.requests.at(-1)!.path]).toEqual([content, '/v1/images/edits']);
+  expect(before.available - (await spine.balance()).available).toBe(120_000n);
+  const wrong = await tool('/mcp/image/test/paint', { prompt: 'A tollgate', size: '9x9' });
+  expect(wrong.result).toMatchObject({ isError: true });
+  const found = await tool('/mcp', { query: 'paint' }, 'find_tools');
+  expect(found.result.structuredContent).toMatchObject({
+    image_models: [{ model: 'test/paint', price: { per_image: '0.04' }, call: { name: 'generate_image' } }],
+  });
+});
+
 test('a failure is one, and costs nothing', async () => {
   provider.answer((_request, response) => void response.writeHead(500).end());
   const before = await spine.balance();

@@ -88,6 +88,64 @@ test.each([
   expect([await spine.balance(), provider.jobs.size]).toEqual([before, made]);
 });
 
+test('videos under way count with the largest that they may become, so that none ends without its file', async () => {
+  const { provider, spine, queue, retrieve } = await startWorld(
+    'free_bytes_min = 0\nfile_bytes_max = 4096\naccount_bytes_max = 8192',
+  );
+  provider.begin(() => ({ status: 'in_progress' }));
+  const ids = [];
+  for (let n = 0; n < 2; n += 1) ids.push(((await (await queue()).json()) as Queued).id);
+  const before = await spine.balance();
+  const refused = await queue();
+  expect([refused.status, provider.jobs.size]).toEqual([503, 2]);
+  expect(await spine.balance()).toEqual(before);
+  for (const job of provider.jobs.values()) job.status = 'completed';
+  for (const id of ids) expect((await retrieve(id)).headers.get('content-type')).toBe('video/mp4');
+  // They are smaller than that, so that there is room again.
+  provider.begin(() => ({}));
+  const { id } = (await (await queue()).json()) as Queued;
+  expect((await retrieve(id)).headers.get('content-type')).toBe('video/mp4');
+  expect(await spine.faults()).toEqual([]);
+});
+
+test('a video that fails makes room', async () => {
+  const { provider, queue, retrieve, spine } = await startWorld(
+    'free_bytes_min = 0\nfile_bytes_max = 4096\naccount_bytes_max = 4096',
+  );
+  provider.refuse((_request, response) => {
+    response.writeHead(422, { 'content-type': 'application/json' }).end('{"error":{"message":"no"}}');
+    return true;
+  });
+  expect((await queue()).status).toBe(422);
+  provider.refuse(null);
+  provider.begin(() => ({ status: 'failed' }));
+  const { id } = (await (await queue()).json()) as Queued;
+  expect(await (await retrieve(id)).json()).toMatchObject({ status: 'failed' });
+  provider.begin(() => ({}));
+  expect((await queue()).status).toBe(200);
+  expect(await spine.faults()).toEqual([]);
+});
+
+test('a provider that begins later than its lock lasts has no task, and is told', async () => {
+  const { provider, spine, pass, queue } = await startWorld('free_bytes_min = 0');
+  const before = await spine.balance();
+  provider.refuse((_request, response) => {
+    pass(HOUR_MS);
+    void expect
+      .poll(async () => (await spine.balance()).locked, { timeout: 10_000 })
+      .toBe(0n)
+      .finally(() => response.writeHead(200, { 'content-type': 'application/json' }).end('{"id":"video_late"}'));
+    return true;
+  });
+  expect((await queue()).status).toBe(503);
+  expect(provider.requests.some(({ method, path }) => method === 'DELETE' && path === '/v1/videos/video_late')).toBe(
+    true,
+  );
+  expect(await (await spine.get('/videos')).json()).toMatchObject({ data: [] });
+  expect(await spine.balance()).toEqual(before);
+  expect(await spine.faults()).toEqual([]);
+});
+
 test('a disk that is nearly full refuses videos', async () => {
   const { queue } = await startWorld(`free_bytes_min = ${2 ** 49}`);
   expect((await queue()).status).toBe(503);

@@ -3,7 +3,7 @@ import type { ImageService } from '../config.ts';
 import { isPrototypeName } from '../names.ts';
 import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
 import { defineBlock } from './block.ts';
-import { MEDIA_OPTIONS } from './media-options.ts';
+import { MEDIA_OPTIONS, quoted } from './media-options.ts';
 import { imagePricing, imageVariants } from './image-prices.ts';
 import { EDITED_IMAGE_PRICE, IMAGE_PRICE, optionalPrice, price } from './price-option.ts';
 
@@ -130,6 +130,7 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
         formats: values.formats,
         resolutions: resolutions.length > 0 ? resolutions : tiers,
         durations: [],
+        ...quoted(values.quotes),
         ...(edits || wire !== 'openai' ? { imageApi: { wire, edits, body } } : {}),
       },
     };
@@ -140,6 +141,7 @@ export const IMAGE_BLOCK = defineBlock<ImageService, typeof offer, typeof target
     aspect_ratios: media.aspectRatios,
     formats: media.formats,
     resolutions: media.resolutions,
+    ...(media.unquoted ? { quotes: false } : {}),
     pricing: imagePricing({ rates, variants }),
     params: {
       model: media.upstreamModel,

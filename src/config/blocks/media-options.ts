@@ -1,4 +1,4 @@
-import { textList } from '../option.ts';
+import { textList, trueOrFalse } from '../option.ts';
 
 const matching = (pattern: RegExp, such: string) => (value: string) =>
   pattern.test(value) ? null : `is not written like ${such}`;
@@ -17,4 +17,11 @@ export const MEDIA_OPTIONS = {
     fault: matching(/^[1-9]\d{0,3}:[1-9]\d{0,3}$/, '16:9'),
     max: 100,
   }),
+  quotes: trueOrFalse({
+    optional: { text: 'true', fallback: true },
+    meaning: 'A quote binds the service to its price for five minutes. With `false` its price is told, and not bound.',
+  }),
 };
+
+/** The facts of an offer that follow from `quotes`. */
+export const quoted = (quotes: boolean): { readonly unquoted?: true } => (quotes ? {} : { unquoted: true });

@@ -4,7 +4,7 @@ import { show, WrongValue } from '../problem.ts';
 import type { VideoService } from '../config.ts';
 import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
 import { defineBlock } from './block.ts';
-import { MEDIA_OPTIONS } from './media-options.ts';
+import { MEDIA_OPTIONS, quoted } from './media-options.ts';
 import { optionalPrice, price, SECOND_PRICE, VIDEO_PRICE } from './price-option.ts';
 import { perUnit, rates } from './rates.ts';
 
@@ -98,6 +98,7 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
         formats: [],
         resolutions: perSecond.map(([resolution]) => resolution),
         durations: values.durations,
+        ...quoted(values.quotes),
       },
     };
   },
@@ -108,6 +109,7 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
       supported_params: media.supportedParams,
       aspect_ratios: media.aspectRatios,
       durations: media.durations,
+      ...(media.unquoted ? { quotes: false } : {}),
       pricing: {
         per_second: Object.fromEntries(
           media.resolutions.map((resolution) => [resolution, perUnit(variants[resolution]?.second ?? 0n)]),

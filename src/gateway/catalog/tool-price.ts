@@ -10,6 +10,8 @@ export interface ToolCallPrice {
   /** "0" where the tool is free. */
   readonly per_call: string;
   readonly per_second?: string;
+  /** Of an image model. */
+  readonly per_image?: string;
   /** Per 1M tokens, as `completion`. */
   readonly prompt?: string;
   readonly completion?: string;
@@ -25,11 +27,12 @@ type Priced = Pick<Offer, 'price' | 'variants' | 'priceCap'>;
  * be sent to.
  */
 export function viewToolCallPrice(offer: Priced, tool: string, offers: readonly Priced[] = [offer]): ToolCallPrice {
-  const { call = 0n, second, prompt, completion } = ownPrice(offer, tool) ?? offer.price.rates;
+  const { call = 0n, second, image, prompt, completion } = ownPrice(offer, tool) ?? offer.price.rates;
   const most = offers.reduce((dearest, other) => max(dearest, mostOf(other, tool)), mostOf(offer, tool));
   return {
     per_call: unitUsd(call),
     ...(second === undefined ? {} : { per_second: unitUsd(second) }),
+    ...(image === undefined ? {} : { per_image: unitUsd(image) }),
     ...(prompt === undefined ? {} : { prompt: formatUsd(prompt) }),
     ...(completion === undefined ? {} : { completion: formatUsd(completion) }),
     ...(most > call / UNITS ? { per_call_max: formatUsd(most) } : {}),

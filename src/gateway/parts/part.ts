@@ -40,9 +40,10 @@ export type PartsEvent =
 export interface PartsEnd {
   /**
    * `input`: it asks for more, in the parts that were given. `cut`: it was ended before its own end, `error` says
-   * why; what came is charged. `failed`: by its own words, in `error`; nothing is charged.
+   * why; what came is charged. `failed`: by its own words, in `error`; nothing is charged. `later`: it goes on as the
+   * task `taskId`, at whose end it is charged.
    */
-  readonly finish: 'stop' | 'length' | 'input' | 'cut' | 'failed';
+  readonly finish: 'stop' | 'length' | 'input' | 'cut' | 'failed' | 'later';
   readonly error: string | null;
   /**
    * The error code of a failure; default `provider_unavailable`. A tool that says itself why it failed is

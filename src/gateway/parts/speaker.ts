@@ -69,6 +69,7 @@ export interface Speakers {
   readonly mcp: Speaker;
   readonly model: Speaker;
   readonly image: Speaker;
+  readonly video: Speaker;
 }
 
 /** `a2a/weather` → the agents' speaker and `weather`; null for a name without a prefix that is known. */

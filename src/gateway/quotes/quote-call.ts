@@ -14,7 +14,7 @@ export interface QuoteView {
   readonly valid: boolean;
   /** Why it is not valid; else empty. */
   readonly message: string;
-  /** Absent where the caller has no account. */
+  /** Absent where the caller has no account, or the provider is not bound by quotes. */
   readonly quote_id?: string;
   /** RFC 3339. */
   readonly valid_until?: string;
@@ -50,9 +50,9 @@ export async function quoteCall({ pipeline, quotes, health }: QuoteDeps, request
   // A quote is no try at an offer that has cooled down.
   for (const { offer } of call.candidates) health.notProbed(offer, call.caller.account);
   const first = call.candidates[0]!;
-  const alike = call.candidates.filter(({ estimate }) => estimate === first.estimate);
+  const alike = call.candidates.filter(({ estimate, offer }) => estimate === first.estimate && isQuoted(offer));
   const amount = first.estimate + call.lendable;
-  const given = call.caller.anonymous ? null : await quotes.give(call, alike);
+  const given = call.caller.anonymous || alike.length === 0 ? null : await quotes.give(call, alike);
   return {
     price_usd: toUsdNumber(amount),
     valid: true,
@@ -65,6 +65,9 @@ export async function quoteCall({ pipeline, quotes, health }: QuoteDeps, request
     resolved: pricedFacts(call, first.offer),
   };
 }
+
+/** Whether a quote may bind the price of an offer. */
+export const isQuoted = ({ media }: Candidate['offer']): boolean => media?.unquoted !== true;
 
 /** Whether a call costs its price and nothing else, whatever it uses. */
 function isPerCall({ offer, price: { rates } }: Candidate, request: CallRequest, lendable: MicroUsd): boolean {

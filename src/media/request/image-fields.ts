@@ -78,6 +78,13 @@ export const metadataField = objectField(
   `Key and value pairs for the logs, at most ${METADATA_BYTES_MAX} bytes as JSON. Not forwarded to the provider.`,
 );
 
+export const quoteIdField = {
+  type: ['string', 'null'],
+  maxLength: 64,
+  description: 'A quote of this call: it costs what the quote says. Also the header `x-quote-id`.',
+  [MUST_BE]: 'the id of a quote',
+} as const;
+
 /** Fields that both doors have. Offers take those that they list, see takenFields. */
 const COMMON = {
   negative_prompt: textField(PROMPT_MAX, 'What the image must not show.'),
@@ -105,12 +112,7 @@ const COMMON = {
   seed: seedField,
   user: userField,
   metadata: metadataField,
-  quote_id: {
-    type: ['string', 'null'],
-    maxLength: 64,
-    description: 'A quote of this call: it costs what the quote says. Also the header `x-quote-id`.',
-    [MUST_BE]: 'the id of a quote',
-  },
+  quote_id: quoteIdField,
   ...routingFields,
 } as const;
 

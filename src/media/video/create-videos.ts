@@ -92,6 +92,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     fetching,
     async onEnd(task, result) {
       await tell(task, result);
+      await blobs.giveRoomBack(task.taskId);
       progress.ended(task);
     },
     onSeen: progress.seen,
@@ -157,6 +158,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
       await refuseFinished(blobs, seen);
       await cancelJobs(pipeline, seen, closing.signal);
       await tasks.saw(seen, { state: 'failed', end: 'free', snapshot: resultToText(CANCELLED) });
+      await blobs.giveRoomBack(seen.taskId);
       const ended = await again(seen);
       if (resultOf(ended)?.error?.code === CANCELLED.error!.code) await tell(ended, CANCELLED);
       return ended;

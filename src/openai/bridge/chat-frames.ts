@@ -23,6 +23,7 @@ export async function* chatFrames(
   const text = createPartsText();
   const said: string[] = [];
   const images: object[] = [];
+  const videos: object[] = [];
   let length = 0;
   let begun = false;
   const head = (): Frame => ({ type: 'head', status: 200, provider: provider() });
@@ -44,7 +45,7 @@ export async function* chatFrames(
     }
     if (frame.type === 'settled') {
       const why = length > replyBytesMax ? `The reply was cut: it is longer than ${replyBytesMax} characters` : null;
-      yield toSettled(frame, about, chunk({}), messageOf(said.join(''), images), why);
+      yield toSettled(frame, about, chunk({}), messageOf(said.join(''), images, videos), why);
       return;
     }
     let out = '';
@@ -59,11 +60,14 @@ export async function* chatFrames(
         else images.push(image);
         continue;
       }
+      const video = call.primitive === 'video' ? videoOf(event.part) : null;
+      if (video !== null) videos.push(video);
       const piece = text.push(event.part);
       length += piece.length;
       // The rest is left out. The call goes on to its end, by which it is charged.
       if (length > replyBytesMax) continue;
-      if (about.stream) out += `data: ${JSON.stringify(chunk({ content: piece }))}\n\n`;
+      if (about.stream)
+        out += `data: ${JSON.stringify(chunk({ content: piece, ...(video === null ? {} : { videos: [video] }) }))}\n\n`;
       else said.push(piece);
     }
     if (about.stream && out !== '') yield { type: 'data', bytes: Buffer.from(out) };
@@ -76,10 +80,15 @@ const imageOf = (part: Part) =>
     ? { type: 'image_url', image_url: { url: `data:${part.mediaType};base64,${part.bytes}` } }
     : null;
 
-const messageOf = (content: string, images: readonly object[]) => ({
+/** A video stands in the text as a link, too: most clients show nothing else. */
+const videoOf = (part: Part) =>
+  part.kind === 'file' && part.url !== null ? { type: 'video_url', video_url: { url: part.url } } : null;
+
+const messageOf = (content: string, images: readonly object[], videos: readonly object[]) => ({
   role: 'assistant',
   content,
   ...(images.length === 0 ? {} : { images }),
+  ...(videos.length === 0 ? {} : { videos }),
 });
 
 const eventOf = (chunk: unknown) => Buffer.from(`data: ${JSON.stringify(chunk)}\n\n`);
@@ -97,6 +106,7 @@ const FINISH = {
   input: 'stop',
   cut: 'length',
   failed: 'error',
+  later: 'stop',
 } as const satisfies Record<PartsEnd['finish'], string>;
 const STATE = {
   stop: 'completed',
@@ -104,6 +114,7 @@ const STATE = {
   input: 'input-required',
   cut: 'canceled',
   failed: 'failed',
+  later: 'working',
 } as const satisfies Record<PartsEnd['finish'], string>;
 
 /** `tooLong`: why not all of it was given out; null where all was. */
@@ -130,7 +141,7 @@ function toSettled(
     body['error'] = toHttpError(new GatewayError(end.errorCode ?? 'provider_unavailable', message)).body.error;
   }
   // A task that asks for something is charged when it ends.
-  const pending = end.finish === 'input' ? { cost_pending: true } : {};
+  const pending = end.finish === 'input' || end.finish === 'later' ? { cost_pending: true } : {};
   if (taskId !== null || contextId !== null)
     body['tollgate'] = { task_id: taskId, context_id: contextId, state: STATE[end.finish], ...pending };
   const tail: ChatTail = {

@@ -12,7 +12,7 @@ interface QuoteRoutesDeps {
 }
 
 const DESCRIPTION =
-  'What a call costs, whatever it is of. The body is that of the call with `primitive`: `model` (of a chat completion), `image`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
+  'What a call costs, whatever it is of. The body is that of the call with `primitive`: `model` (of a chat completion), `image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
   'The quote binds: a call with the header `x-quote-id` costs what it says, also where the price has risen. Where `exact` is false it costs at most that.';
 
 /** `POST /quotes`. Register it under `/api/v1`. */

@@ -25,6 +25,17 @@ export interface Blob {
 export interface NewBlob {
   readonly source: string;
   readonly account: string;
+  /** Id of the room that was taken for it; default none. */
+  readonly room?: string;
+}
+
+/** Room for files that are to come. */
+export interface NewRoom {
+  readonly id: string;
+  readonly account: string;
+  readonly files: number;
+  /** Epoch milliseconds. It is free again after that. */
+  readonly expiresAt: number;
 }
 
 /** Facts of a file that its writer knows once it is written. */
@@ -58,6 +69,13 @@ export interface Blobs {
    * size: before anything is locked for them.
    */
   admit(account: string, files: number): Promise<void>;
+  /**
+   * Takes room for files, each as the largest that it may become, so that work for others does not take it. The same
+   * room again is no more. Rejects with GatewayError `service_unavailable` where there is not so much.
+   */
+  takeRoom(room: NewRoom): Promise<void>;
+  /** Gives back what is left of a room: no more files come into it. */
+  giveRoomBack(id: string): Promise<void>;
   /**
    * Writes the file of a source, which `fill` does. null where it is stored already, or somebody else writes it.
    * Rejects with what `fill` throws, and with what the disk says: nothing of the file is left then.

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { loadStatement, rowReader, type Database } from '#store';
 import { GatewayError } from '#wire';
-import { type Blob, BlobUnreachable, type Blobs, type NewBlob } from './blob.ts';
+import { type Blob, BlobUnreachable, type Blobs, type NewBlob, type NewRoom } from './blob.ts';
 import type { BlobFiles, OpenBlobFile } from './blob-files.ts';
 import type { FarBlobs } from './far-blobs.ts';
 
@@ -41,6 +41,9 @@ const FIND = {
   postgres: loadStatement(import.meta.url, './sql/pg-find-blobs.sql'),
 } as const;
 const COUNT = loadStatement(import.meta.url, './sql/count-blob-bytes.sql');
+const TAKE_ROOM = loadStatement(import.meta.url, './sql/take-room.sql');
+const GIVE_ROOM_BACK = loadStatement(import.meta.url, './sql/give-room-back.sql');
+const EXPIRED_ROOMS = loadStatement(import.meta.url, './sql/expired-rooms.sql');
 const EXPIRE_NOW = loadStatement(import.meta.url, './sql/expire-blob.sql');
 const EXPIRE = loadStatement(import.meta.url, './sql/expired-blobs.sql');
 
@@ -51,10 +54,10 @@ export function createBlobs({ database, files, far, limits, now, leaseMs = LEASE
   const { keepMs, bytesMax, accountBytesMax, fileBytesMax, freeBytesMin } = limits;
 
   /** Takes the writing of a file; null where that is not to be had. */
-  async function claim({ source, account }: NewBlob): Promise<string | null> {
+  async function claim({ source, account, room }: NewBlob): Promise<string | null> {
     const at = now();
     const id = randomBytes(16).toString('hex');
-    const claimed = [id, source, account, files.holder, at + leaseMs, at, at + Math.max(keepMs, HOUR_MS)];
+    const claimed = [id, source, account, files.holder, at + leaseMs, at, at + Math.max(keepMs, HOUR_MS), room ?? null];
     return (await database.query(CLAIM, claimed)).length > 0 ? id : null;
   }
 
@@ -73,21 +76,36 @@ export function createBlobs({ database, files, far, limits, now, leaseMs = LEASE
     return { lost: lost.signal, end: () => clearInterval(timer) };
   }
 
-  async function admit(account: string, count: number): Promise<void> {
-    const [[used], free] = await Promise.all([database.query(COUNT, [account, fileBytesMax]), files.free()]);
-    const wanted = count * fileBytesMax;
-    if (Number(used!['own']) + wanted > accountBytesMax)
+  /** `wanted`: bytes on top of what is there and what has room. */
+  async function refuseMore(account: string, wanted: number): Promise<void> {
+    const [[used], free] = await Promise.all([database.query(COUNT, [account, fileBytesMax, now()]), files.free()]);
+    const [own, total, coming] = [Number(used!['own']), Number(used!['total']), Number(used!['coming'])];
+    if (own + wanted > accountBytesMax)
       throw noRoom('The files of this account take as much room as they may: older ones make room as they expire');
-    if (Number(used!['total']) + wanted > bytesMax || free - wanted < freeBytesMin)
+    if (total + wanted > bytesMax || free - coming - wanted < freeBytesMin)
       throw noRoom('This gateway has no room for another file at the moment');
   }
+
+  const admit = (account: string, count: number) => refuseMore(account, count * fileBytesMax);
+  const giveRoomBack = async (id: string) => void (await database.query(GIVE_ROOM_BACK, [id]));
 
   return {
     admit,
 
+    async takeRoom({ id, account, files: count, expiresAt }: NewRoom) {
+      // Taken first and counted then: of two at once, neither is missed by the other.
+      await database.query(TAKE_ROOM, [id, account, count, expiresAt]);
+      try {
+        await refuseMore(account, 0);
+      } catch (error) {
+        await giveRoomBack(id);
+        throw error;
+      }
+    },
+    giveRoomBack,
+
     async write(file, fill) {
-      // Much may have come since the work for it was admitted.
-      await admit(file.account, 1);
+      if (file.room === undefined) await admit(file.account, 1);
       const id = await claim(file);
       if (id === null) return null;
       let opened: OpenBlobFile | null = null;
@@ -135,7 +153,8 @@ export function createBlobs({ database, files, far, limits, now, leaseMs = LEASE
       const at = now();
       const gone = await database.query(EXPIRE, [at, files.holder, at - HOUR_MS, limit]);
       for (const { id, holder } of gone) if (holder === files.holder) await files.remove(id as string);
-      return gone.length;
+      const rooms = await database.query(EXPIRED_ROOMS, [at, limit]);
+      return gone.length + rooms.length;
     },
   };
 }

@@ -44,6 +44,7 @@ const PAID: readonly string[] = [
   'POST /api/v1/image/edit/quote',
   'POST /api/v1/quotes',
   'POST /api/v1/video/queue',
+  'POST /api/v1/video/quote',
   'POST /api/v1/videos',
   'POST /api/v1/topup',
   ...['/mcp', '/mcp/*', '/api/v1/mcp', '/api/v1/mcp/*'].flatMap((path) => [

@@ -105,12 +105,15 @@ describe.each(ENGINES)('a task that begins, on %s', (engine) => {
     ).toBe('taken');
     expect(await one.tasks.find(keyOf('task-1'), alice)).toEqual(before);
     expect(await one.tasks.find(keyOf('task-1'), bob)).toBeNull();
-    for (const id of ['bobs', 'others']) expect(await one.ledger.find(id)).toMatchObject({ kept: false });
     // Its end settles its own call alone.
     expect((await one.tasks.saw(keyOf('task-1'), completed))!.settled.map(({ callId }) => callId)).toEqual([
       mine.callId,
     ]);
     expect((await money('bob'))[1]).toBe(ESTIMATE);
+    // Their own runs give their money back.
+    for (const id of ['bobs', 'others'])
+      expect(await one.ledger.release({ id, detail: '{}' })).toMatchObject({ ok: true });
+    expect((await money('bob'))[1]).toBe(0n);
   });
 
   it('has its id in its service alone', async () => {
@@ -127,7 +130,7 @@ describe.each(ENGINES)('a task that begins, on %s', (engine) => {
     await one.tasks.saw(keyOf('task-1'), completed);
     const late = await lock('late');
     expect(await two.tasks.begin(newTask('task-1'), late)).toBe('over');
-    expect(await one.ledger.find('late')).toMatchObject({ state: 'held', kept: false });
+    expect(await one.ledger.find('late')).toMatchObject({ state: 'held' });
     expect((await one.tasks.saw(keyOf('task-1'), completed))!.settled).toHaveLength(1);
     expect((await one.tasks.find(keyOf('task-1'), alice))!.live).toBe(false);
   });

@@ -81,18 +81,41 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
     await audited();
   });
 
-  it('between the row and the lock of a task that begins leaves no money locked for longer than the call', async () => {
+  it('before it keeps the lock of a task that begins leaves no task that nobody pays', async () => {
     const { one, two, gatewayOn, clock, lock, money, audited } = await tasksWorld(engine);
     const call = await lock();
     const keep = () => Promise.reject(new LedgerUnavailable('killed'));
     await expect(
       gatewayOn(one.database, { ledger: { ...one.ledger, keep } }).tasks.begin(newTask('task-1'), call),
     ).rejects.toThrow(LedgerUnavailable);
+    expect(await two.tasks.find(keyOf('task-1'), alice)).toBeNull();
     clock.now += MINUTE_MS;
     expect(await one.ledger.expire(clock.now)).toEqual([call.callId]);
-    const { settled } = (await two.tasks.saw(keyOf('task-1'), completed))!;
-    expect(settled).toMatchObject([{ callId: call.callId, settlement: { charged: 0n } }]);
     expect((await money())[1]).toBe(0n);
+    await audited();
+  });
+
+  it('before it notes a task that begins leaves a lock that its call gives back, or that expires', async () => {
+    const { one, two, gatewayOn, clock, lock, money, audited } = await tasksWorld(engine);
+    const [failed, died] = [await lock(), await lock()];
+    const dying = gatewayOn(dyingAfter(one.database, 0));
+    for (const call of [failed, died])
+      await expect(dying.tasks.begin(newTask('task-1'), call)).rejects.toThrow(DatabaseError);
+    expect(await two.tasks.find(keyOf('task-1'), alice)).toBeNull();
+    expect(await one.ledger.release({ id: failed.callId, detail: '{}' })).toMatchObject({ ok: true });
+    clock.now += 2 * TTL_MS;
+    expect(await one.ledger.expire(clock.now)).toEqual([died.callId]);
+    expect((await money())[1]).toBe(0n);
+    await audited();
+  });
+
+  it('begins no task on a lock that has gone back meanwhile', async () => {
+    const { one, clock, lock, audited } = await tasksWorld(engine);
+    const call = await lock();
+    clock.now += MINUTE_MS;
+    expect(await one.ledger.expire(clock.now)).toEqual([call.callId]);
+    await expect(one.tasks.begin(newTask('task-1'), call)).rejects.toThrow('longer to begin');
+    expect(await one.tasks.find(keyOf('task-1'), alice)).toBeNull();
     await audited();
   });
 

@@ -1,7 +1,7 @@
 import { isObject, membersOf } from '#wire';
 import { viewDefinition, viewToolCallPrice } from '#gateway';
 import type { FoundTool, ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
-import { fullName, WORD } from '../front/spoken.ts';
+import { fullName, NAMED_BY, WORD } from '../front/spoken.ts';
 import { admitsIn, type SpokenEntry, type SpokenSearch } from '../front/spoken-search.ts';
 import { ASK, FIND_LIMIT, QUERY_MAX } from './own-tools.ts';
 import type { Scope } from './scope.ts';
@@ -66,7 +66,7 @@ export function findTools(
       texts.push(text);
       characters += text.length;
     }
-    asked.push(`,"${WORD[kind]}s":[${texts.join()}]`);
+    asked.push(`,"${WORD[kind].replace(' ', '_')}s":[${texts.join()}]`);
   }
   return toResult(`{"tools":[${tools.join()}],"searched":${searched}${asked.join('')}}`, false);
 }
@@ -74,8 +74,8 @@ export function findTools(
 /** An agent or a model, with the call that asks it. */
 function renderSpoken(entry: SpokenEntry, spoken: SpokenSearch): string {
   const { kind, name, displayName, description } = entry;
-  const call = { name: ASK[kind], arguments: { [WORD[kind]]: name } };
-  return JSON.stringify({ [WORD[kind]]: name, title: displayName, description, price: spoken.price(entry), call });
+  const call = { name: ASK[kind], arguments: { [NAMED_BY[kind]]: name } };
+  return JSON.stringify({ [NAMED_BY[kind]]: name, title: displayName, description, price: spoken.price(entry), call });
 }
 
 /** The first tools of services, by their names. */

@@ -1,9 +1,16 @@
 import { TOOL_META } from '../../catalogue/decorate.ts';
 import { AGENT_OUTPUT, askSchema } from '../front/ask-tools.ts';
-import type { Spoken } from '../front/spoken.ts';
+import { SPOKEN, type Spoken } from '../front/spoken.ts';
 
 /** Tools of the gateway's own. No tool of a service has such a name: theirs begin with a prefix. */
-export const OWN = { find: 'find_tools', call: 'call_tool', askAgent: 'ask_agent', askModel: 'ask_model' } as const;
+export const OWN = {
+  find: 'find_tools',
+  call: 'call_tool',
+  askAgent: 'ask_agent',
+  askModel: 'ask_model',
+  makeImage: 'generate_image',
+  makeVideo: 'generate_video',
+} as const;
 
 export const FIND_LIMIT = { fallback: 10, max: 50 } as const;
 export const QUERY_MAX = 1_000;
@@ -53,6 +60,16 @@ const FIND_TOOLS = {
         items: { type: 'object' },
         description: 'Best first: model, title, description, price, and the call that asks it',
       },
+      image_models: {
+        type: 'array',
+        items: { type: 'object' },
+        description: 'Models that make images, as models',
+      },
+      video_models: {
+        type: 'array',
+        items: { type: 'object' },
+        description: 'Models that make videos, as models',
+      },
     },
     required: ['tools', 'searched'],
   },
@@ -78,8 +95,13 @@ const CALL_TOOL = {
 /** The tools that are listed in place of too many others, JSON text. */
 export const OWN_TOOLS: readonly string[] = [JSON.stringify(FIND_TOOLS), JSON.stringify(CALL_TOOL)];
 
-/** The tools that ask any agent, and any model. */
-export const ASK = { a2a: OWN.askAgent, model: OWN.askModel } as const satisfies Record<Spoken, string>;
+/** The tools that ask any of a kind. */
+export const ASK = {
+  a2a: OWN.askAgent,
+  model: OWN.askModel,
+  image: OWN.makeImage,
+  video: OWN.makeVideo,
+} as const satisfies Record<Spoken, string>;
 
 const ASK_TOOLS = {
   a2a: {
@@ -97,10 +119,24 @@ const ASK_TOOLS = {
       'Ask one of the language models of this gateway. find_tools finds models and says what they cost; the price is that of the model.',
     inputSchema: askSchema('model', true),
   },
+  image: {
+    name: ASK.image,
+    title: 'Make an image',
+    description:
+      'Make an image with one of the image models of this gateway, or edit images. find_tools finds image models and says what they cost.',
+    inputSchema: askSchema('image', true),
+  },
+  video: {
+    name: ASK.video,
+    title: 'Make a video',
+    description:
+      'Make a video with one of the video models of this gateway. It takes minutes; the answer has the address of the file. find_tools finds video models and says what they cost.',
+    inputSchema: askSchema('video', true),
+  },
 } as const satisfies Record<Spoken, object>;
 
 /**
- * The tools that ask agents or models of these kinds, JSON text; with the tool that finds them unless it is listed
+ * The tools that ask these kinds, JSON text; with the tool that finds them unless it is listed
  * anyway.
  */
 export function askToolTexts(kinds: readonly Spoken[], withFind: boolean): readonly string[] {
@@ -109,5 +145,4 @@ export function askToolTexts(kinds: readonly Spoken[], withFind: boolean): reado
 }
 
 /** The kind that a tool of the gateway's own asks; null for every other name. */
-export const askedBy = (tool: unknown): Spoken | null =>
-  tool === ASK.a2a ? 'a2a' : tool === ASK.model ? 'model' : null;
+export const askedBy = (tool: unknown): Spoken | null => SPOKEN.find((kind) => tool === ASK[kind]) ?? null;

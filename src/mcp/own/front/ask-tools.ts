@@ -1,9 +1,14 @@
 import { type JsonObject, isObject } from '#wire';
-import type { Part, PartsAsk, PartsTurn } from '#gateway';
-import { type Spoken, WORD } from './spoken.ts';
+import type { FilePart, Part, PartsAsk, PartsTurn } from '#gateway';
+import { NAMED_BY, type Spoken, WORD } from './spoken.ts';
 
-/** The tool that asks an agent or a model at its own address. */
-export const SPOKEN_TOOL = { a2a: 'send_message', model: 'chat' } as const satisfies Record<Spoken, string>;
+/** The tool that asks an agent or a model of any kind at its own address. */
+export const SPOKEN_TOOL = {
+  a2a: 'send_message',
+  model: 'chat',
+  image: 'generate_image',
+  video: 'generate_video',
+} as const satisfies Record<Spoken, string>;
 
 const AGENT_ARGUMENTS = {
   message: { type: 'string', description: 'What to say to the agent' },
@@ -20,16 +25,59 @@ const MODEL_ARGUMENTS = {
   max_tokens: { type: 'integer', minimum: 1, description: 'Most tokens of the answer' },
 } as const;
 
+const RATIO = { type: 'string', pattern: '^[1-9][0-9]{0,3}:[1-9][0-9]{0,3}$', description: 'Width to height' } as const;
+const SIZE = {
+  type: 'string',
+  pattern: '^[1-9][0-9]{1,3}x[1-9][0-9]{1,3}$',
+  description: 'Width and height in pixels',
+};
+const SEED = { type: 'integer', description: 'The same seed makes the same again' } as const;
+const NEGATIVE = { type: 'string', description: 'What it must not show' } as const;
+
+const IMAGE_ARGUMENTS = {
+  prompt: { type: 'string', description: 'What the image shows' },
+  images: { type: 'array', items: { type: 'string' }, description: 'https or data URLs of images, to edit them' },
+  size: SIZE,
+  aspect_ratio: RATIO,
+  negative_prompt: NEGATIVE,
+  seed: SEED,
+} as const;
+
+const VIDEO_ARGUMENTS = {
+  prompt: { type: 'string', description: 'What the video shows' },
+  images: { type: 'array', items: { type: 'string' }, description: 'https or data URL of the first frame' },
+  duration: { type: 'integer', minimum: 1, description: 'Seconds' },
+  resolution: { enum: ['480p', '720p', '1080p', '4k'], description: 'It decides the price of a second' },
+  aspect_ratio: RATIO,
+  negative_prompt: NEGATIVE,
+  seed: SEED,
+} as const;
+
 const ARGUMENTS: Readonly<Record<Spoken, Readonly<Record<string, object>>>> = {
   a2a: AGENT_ARGUMENTS,
   model: MODEL_ARGUMENTS,
+  image: IMAGE_ARGUMENTS,
+  video: VIDEO_ARGUMENTS,
 };
-const SAID = { a2a: 'message', model: 'prompt' } as const satisfies Record<Spoken, string>;
+const SAID = {
+  a2a: 'message',
+  model: 'prompt',
+  image: 'prompt',
+  video: 'prompt',
+} as const satisfies Record<Spoken, string>;
+const ONE = {
+  a2a: 'an agent',
+  model: 'a model',
+  image: 'an image model',
+  video: 'a video model',
+} as const satisfies Record<Spoken, string>;
 
 /** The input schema of the tool. `named`: the tool is for all of a kind, and its first argument names one. */
 export function askSchema(kind: Spoken, named: boolean): JsonObject {
-  const which = { [WORD[kind]]: { type: 'string', description: `Name of the ${WORD[kind]}, as find_tools gives it` } };
-  const required = [...(named ? [WORD[kind]] : []), SAID[kind]];
+  const which = {
+    [NAMED_BY[kind]]: { type: 'string', description: `Name of the ${WORD[kind]}, as find_tools gives it` },
+  };
+  const required = [...(named ? [NAMED_BY[kind]] : []), SAID[kind]];
   return {
     type: 'object',
     properties: { ...(named ? which : {}), ...ARGUMENTS[kind] },
@@ -76,9 +124,9 @@ export function readAsk(kind: Spoken, args: unknown, named: boolean): Ask | { re
     return {
       fault: `Unknown argument ${JSON.stringify(stranger.slice(0, 64))}: the arguments are ${known.join(', ')}`,
     };
-  const name = named ? given[WORD[kind]] : null;
+  const name = named ? given[NAMED_BY[kind]] : null;
   if (named && (typeof name !== 'string' || name === ''))
-    return { fault: `${WORD[kind]} must be the name of ${kind === 'a2a' ? 'an agent' : 'a model'}, a string` };
+    return { fault: `${NAMED_BY[kind]} must be the name of ${ONE[kind]}, a string` };
   const said = given[SAID[kind]];
   if (typeof said !== 'string' || said.trim() === '')
     return { fault: `${SAID[kind]} must be a string that is not empty` };
@@ -87,16 +135,19 @@ export function readAsk(kind: Spoken, args: unknown, named: boolean): Ask | { re
     if (id !== undefined && (typeof id !== 'string' || id === '' || id.length > ID_MAX))
       return { fault: `${key} must be an id of an earlier answer, 1 to ${ID_MAX} characters` };
   }
+  const isMedia = kind === 'image' || kind === 'video';
+  const images = isMedia ? imagesIn(given['images']) : [];
+  if (images === null) return { fault: 'images must be a list of https URLs and data URLs' };
   const { system, max_tokens: maxTokens, context_id: contextId = null, task_id: taskId = null } = given;
   if (system !== undefined && typeof system !== 'string') return { fault: 'system must be a string' };
   if (maxTokens !== undefined && !(Number.isSafeInteger(maxTokens) && Number(maxTokens) >= 1))
     return { fault: 'max_tokens must be an integer from 1 on' };
-  const turns: PartsTurn[] = [...(system === undefined ? [] : [turn('system', system)]), turn('user', said)];
+  const turns: PartsTurn[] = [...(system === undefined ? [] : [turn('system', system)]), turn('user', said, images)];
   return {
     name: name as string | null,
     ask: {
       turns,
-      arguments: null,
+      arguments: isMedia ? moreIn(kind, given) : null,
       contextId: contextId as string | null,
       taskId: taskId as string | null,
       maxTokens: (maxTokens as number | undefined) ?? null,
@@ -104,7 +155,25 @@ export function readAsk(kind: Spoken, args: unknown, named: boolean): Ask | { re
   };
 }
 
-function turn(role: PartsTurn['role'], text: string): PartsTurn {
-  const parts: readonly Part[] = [{ kind: 'text', text }];
+function turn(role: PartsTurn['role'], text: string, files: readonly FilePart[] = []): PartsTurn {
+  const parts: readonly Part[] = [{ kind: 'text', text }, ...files];
   return { role, parts };
+}
+
+/** null for what is no list of addresses. */
+function imagesIn(urls: unknown): readonly FilePart[] | null {
+  if (urls === undefined) return [];
+  if (!Array.isArray(urls) || !urls.every((url) => typeof url === 'string')) return null;
+  return urls.map((url) => {
+    const [, type, base64] = /^data:([\w.+-]+\/[\w.+-]+);base64,(.*)$/s.exec(url) ?? [];
+    return base64 === undefined
+      ? { kind: 'file', mediaType: null, name: null, url, bytes: null }
+      : { kind: 'file', mediaType: type!, name: null, url: null, bytes: base64 };
+  });
+}
+
+/** The arguments that are fields of a call of the primitive. */
+function moreIn(kind: Spoken, given: JsonObject): JsonObject {
+  const own = Object.keys(ARGUMENTS[kind]).filter((name) => name !== SAID[kind] && name !== 'images');
+  return Object.fromEntries(own.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]])));
 }

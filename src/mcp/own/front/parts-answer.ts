@@ -35,6 +35,7 @@ const STATES = {
   input: 'input-required',
   cut: 'canceled',
   failed: 'failed',
+  later: 'working',
 } as const satisfies Record<PartsEnd['finish'], string>;
 
 export function createPartsAnswer({ kind, message, modern, events, info, charsMax }: PartsAnswerOptions): PartsAnswer {
@@ -76,7 +77,7 @@ export function createPartsAnswer({ kind, message, modern, events, info, charsMa
         task_id: taskId,
         context_id: contextId,
         state: STATES[finish],
-        ...(finish === 'input' ? { cost_pending: true } : {}),
+        ...(finish === 'input' || finish === 'later' ? { cost_pending: true } : {}),
       };
       const members = {
         content: JSON.stringify(items),

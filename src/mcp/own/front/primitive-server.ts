@@ -29,6 +29,12 @@ export interface PrimitiveServersDeps {
   readonly version: string;
 }
 
+const DOES = {
+  a2a: 'Send a message to the agent',
+  model: 'Ask the model',
+  image: 'Make an image with',
+  video: 'Make a video with',
+} as const;
 const CAPABILITIES = '{"tools":{}}';
 
 export function createPrimitiveServers({ speakers, catalog, version }: PrimitiveServersDeps): PrimitiveServerOf {
@@ -42,7 +48,6 @@ export function createPrimitiveServers({ speakers, catalog, version }: Primitive
     const { displayName, description } = offers[0]!;
     const info = { name: fullName(kind, name), title: displayName, version };
     const tool = SPOKEN_TOOL[kind];
-    const does = kind === 'a2a' ? 'Send a message to the agent' : 'Ask the model';
     const instructions = JSON.stringify(
       `This is the ${WORD[kind]} ${displayName}, through a gateway that charges your account for answers. ${tool} asks it; its price is in _meta["${TOOL_META.price}"].`,
     );
@@ -71,7 +76,7 @@ export function createPrimitiveServers({ speakers, catalog, version }: Primitive
         const definition = {
           name: tool,
           title: displayName,
-          description: `${does} ${displayName}.${description === '' ? '' : ` ${description}`}`,
+          description: `${DOES[kind]} ${displayName}.${description === '' ? '' : ` ${description}`}`,
           inputSchema: askSchema(kind, false),
           ...(kind === 'a2a' ? { outputSchema: AGENT_OUTPUT } : {}),
           _meta: { [TOOL_META.price]: priceOf(offers) },

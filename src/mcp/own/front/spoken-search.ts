@@ -1,7 +1,7 @@
 import { GatewayError } from '#wire';
 import type { Catalog, Speaker, Speakers } from '#gateway';
 import { indexTools, searchTools, type SearchIndex } from '../../catalogue/search-index.ts';
-import { fullName, offersOf, priceOf, SPOKEN, type Spoken } from './spoken.ts';
+import { fullName, offersOf, priceOf, SPOKEN, type Spoken, WORD } from './spoken.ts';
 
 /** An agent or a model in search results. */
 export interface SpokenEntry {
@@ -52,7 +52,7 @@ export function createSpokenSearch({ speakers, catalog }: SpokenSearchDeps): Spo
       const entries = (speaker?.list(ENTRIES_MAX) ?? []).map((one): SpokenEntry => ({ kind, ...one }));
       const index = indexTools(
         entries.map(({ name, displayName, description }) => ({ name, title: displayName, description })),
-        kind === 'a2a' ? 'agent' : 'model',
+        WORD[kind],
       );
       known.set(kind, (found = { speaker, entries: new Map(entries.map((entry) => [entry.name, entry])), index }));
     }

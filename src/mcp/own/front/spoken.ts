@@ -1,16 +1,34 @@
 import type { Primitive } from '#config';
 import { type Catalog, type Offer, type Speaker, type Speakers, viewToolCallPrice } from '#gateway';
 
-/** Primitives that a tool call can ask: agents and models, by the prefix of their names. */
-export const SPOKEN = ['a2a', 'model'] as const;
+/** Primitives that a tool call can ask: agents, and models of all kinds, by the prefix of their names. */
+export const SPOKEN = ['a2a', 'model', 'image', 'video'] as const;
 export type Spoken = (typeof SPOKEN)[number];
 
-/** The word for a kind, for people and for names of arguments. */
-export const WORD = { a2a: 'agent', model: 'model' } as const satisfies Record<Spoken, string>;
+/** The word for a kind, for people. */
+export const WORD = {
+  a2a: 'agent',
+  model: 'model',
+  image: 'image model',
+  video: 'video model',
+} as const satisfies Record<Spoken, string>;
 
-const PRIMITIVE = { a2a: 'agent', model: 'model' } as const satisfies Record<Spoken, Primitive>;
+/** The argument that names one, where a tool is for all of a kind. */
+export const NAMED_BY = {
+  a2a: 'agent',
+  model: 'model',
+  image: 'model',
+  video: 'model',
+} as const satisfies Record<Spoken, string>;
 
-/** An agent or a model that is an MCP server of the gateway's own. */
+const PRIMITIVE = {
+  a2a: 'agent',
+  model: 'model',
+  image: 'image',
+  video: 'video',
+} as const satisfies Record<Spoken, Primitive>;
+
+/** An agent or a model of any kind that is an MCP server of the gateway's own. */
 export interface SpokenService {
   readonly kind: Spoken;
   readonly name: string;
@@ -44,6 +62,6 @@ export function offersOf(
 export const priceOf = (offers: readonly Offer[]) => viewToolCallPrice(offers[0]!, '', offers);
 
 const rateOf = ({ price: { rates } }: Offer): bigint =>
-  (rates.call ?? 0n) + (rates.prompt ?? 0n) + (rates.completion ?? 0n);
+  (rates.call ?? 0n) + (rates.prompt ?? 0n) + (rates.completion ?? 0n) + (rates.image ?? 0n) + (rates.second ?? 0n);
 
 const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,13 +1,10 @@
-import { hash } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { actedOn, createHttpSink, GatewayError, lookAlikeAt, readJson } from '#wire';
+import { createHttpSink } from '#wire';
 import type { Config } from '#config';
 import {
   type Admission,
   type Asked,
-  type Caller,
-  createCheck,
+  type CallRequest,
   createServe,
   type Idempotency,
   NO_PAYMENTS,
@@ -17,23 +14,22 @@ import {
   type Payments,
   type Pipeline,
   publicAddress,
+  type Quotes,
+  type QuoteView,
   rateHeaders,
   tellPayment,
-  withModel,
   answersOn,
   PAYABLE,
-  type Payer,
-  payerOf,
   refusedWithTerms,
-  refuseEncoding,
   takeBytes,
 } from '#gateway';
 import { requireAdmission } from '#auth';
 import type { Blobs, Tasks } from '#tasks';
 import { answerError } from '../../media-error.ts';
-import { toVideoAsk, type VideoBody, withOwnVideoNames } from '../request/video-ask.ts';
+import { toVideoAsk } from '../request/video-ask.ts';
 import { createMakeVideos, type MakeVideosDeps } from '../run/make-videos.ts';
-import { readForm } from './read-form.ts';
+import { addVideoQuote } from './quote-videos.ts';
+import { createReadVideo, FORM, type VideoRequest } from './read-video.ts';
 import { VIDEO_DOORS, type VideoDoor } from './video-doors.ts';
 import { videoToCall } from './video-to-call.ts';
 import { writeBegun } from './write-begun.ts';
@@ -41,8 +37,12 @@ import { writeBegun } from './write-begun.ts';
 export interface QueueDeps {
   readonly pipeline: Pipeline;
   readonly idempotency: Idempotency;
+  readonly quotes: Quotes;
+  /** See quoteCall of the gateway. */
+  readonly quote: (request: CallRequest) => Promise<QuoteView>;
   readonly tasks: Pick<Tasks, 'admit' | 'begin'>;
-  readonly blobs: Pick<Blobs, 'admit'>;
+  readonly blobs: Pick<Blobs, 'admit' | 'takeRoom' | 'giveRoomBack'>;
+  readonly now: () => number;
   /** Default: nothing can be paid in place. */
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'billing' | 'publicUrl' | 'media' | 'webhooks'>;
@@ -54,22 +54,19 @@ export interface QueueDeps {
   ) => void;
 }
 
-/** A request as it was read, before anything is looked up. */
-interface VideoRequest extends Payer {
-  readonly body: VideoBody;
-}
-
 /** Pictures come in base64. */
 const BODY_BYTES_MAX = 32 * 1024 * 1024;
 const EMPTY = Buffer.alloc(0);
-const FORM = 'multipart/form-data';
 
-/** `POST /video/queue`, and the same in the shape of OpenAI's API: `POST /videos`. Register it under `/api/v1`. */
+/**
+ * `POST /video/queue`, the same in the shape of OpenAI's API (`POST /videos`), and `POST /video/quote`. Register it under
+ * `/api/v1`.
+ */
 export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config, tasks, blobs } = deps;
   const { limits, billing, media, webhooks } = config;
-  const serve = createServe({ idempotency: deps.idempotency, payments });
-  const making: MakeVideosDeps = { tasks, ttlMs: media.videoTtlMs, callbacks: deps.callbacks };
+  const serve = createServe({ idempotency: deps.idempotency, payments, quotes: deps.quotes });
+  const making: MakeVideosDeps = { tasks, blobs, now: deps.now, ttlMs: media.videoTtlMs, callbacks: deps.callbacks };
 
   /** A request as `serve` answers it. */
   function asked(
@@ -115,6 +112,7 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
     takeBytes(app, BODY_BYTES_MAX, FORM);
+    addVideoQuote(app, deps, (request) => admissionOf(request).caller, answerError(deps.onError));
     for (const door of VIDEO_DOORS) {
       const read = createReadVideo(payments, limits, door);
       app.post<{ Body: Buffer | undefined }>(
@@ -146,29 +144,5 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
         },
       );
     }
-  };
-}
-
-type ReadVideo = (bytes: Buffer, headers: IncomingHttpHeaders, admitted: Caller) => Promise<VideoRequest>;
-
-/** Reads and checks a request. It throws GatewayError for what is wrong with it. */
-function createReadVideo(payments: Payments, limits: QueueDeps['config']['limits'], door: VideoDoor): ReadVideo {
-  const check = createCheck<VideoBody>(door.schema);
-  const names = actedOn(Object.keys(door.fields));
-  const known = new Set(Object.keys(door.fields));
-  return async (bytes, headers, admitted) => {
-    refuseEncoding(headers);
-    const type = headers['content-type'] ?? '';
-    const isForm = type.startsWith(FORM);
-    if (isForm && !door.forms) throw new GatewayError('invalid_request', 'Send the body as application/json');
-    const read = isForm ? readForm(bytes, type, door.fields) : await readJson(bytes, limits);
-    const parsed = withModel(withOwnVideoNames(read, known));
-    const fault = typeof parsed === 'object' && parsed !== null ? lookAlikeAt(parsed, [[[], names]]) : null;
-    if (fault !== null) throw new GatewayError('invalid_request', fault.message, { param: fault.param });
-    const body = withOwnVideoNames(check(parsed), new Set()) as VideoBody;
-    // The same body means another answer at the other door. A form is written differently each time.
-    const said = () => (isForm ? hash('sha256', JSON.stringify(read)) : hash('sha256', bytes));
-    const bodyHash = () => hash('sha256', `${door.path} ${said()}`);
-    return { body, ...(await payerOf(payments, headers, admitted, bodyHash)) };
   };
 }

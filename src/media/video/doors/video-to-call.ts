@@ -8,6 +8,7 @@ import {
   modelsAsked,
   NO_PREFERENCES,
   type PaymentSlip,
+  quoteAsked,
   sessionAsked,
   toPreferences,
   wantsReceipt,
@@ -54,6 +55,8 @@ export function videoToCall(
       const { seconds } = planAt(ask, offer);
       return { second: BigInt(seconds * ask.n), call: BigInt(ask.n) };
     },
+    priced: (offer) => ({ n: ask.n, ...planAt(ask, offer) }),
+    quote: quoteAsked(body['quote_id'], headers, payment),
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(false, context),

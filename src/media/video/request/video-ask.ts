@@ -60,6 +60,7 @@ const READ: ReadonlySet<string> = new Set([
   'n',
   'prompt',
   'provider',
+  'quote_id',
   'reference_image_urls',
   'resolution',
   'seed',
@@ -117,8 +118,8 @@ export function withOwnVideoNames(body: unknown, keeps: ReadonlySet<string>): un
   return named;
 }
 
-/** Reads a checked body. Throws GatewayError `invalid_request`. */
-export function toVideoAsk(body: VideoBody, account: string, allowPrivate: boolean): VideoAsk {
+/** Reads a checked body. `quotes`: it needs no prompt. Throws GatewayError `invalid_request`. */
+export function toVideoAsk(body: VideoBody, account: string, allowPrivate: boolean, quotes = false): VideoAsk {
   refuseLongMetadata(body.metadata ?? null);
   const inputs: Partial<Record<InputName, MediaInput>> = {};
   for (const [name, kind] of Object.entries(INPUTS)) {
@@ -130,7 +131,7 @@ export function toVideoAsk(body: VideoBody, account: string, allowPrivate: boole
     (one: unknown, at) => readInput(one, `reference_image_urls[${at}]`, 'image', allowPrivate) ?? [],
   );
   const prompt = text(body['prompt']);
-  if ((prompt === null || prompt === '') && inputs.image_url === undefined)
+  if (!quotes && (prompt === null || prompt === '') && inputs.image_url === undefined)
     throw fault('prompt', 'prompt is missing: it may be left out only where image_url is given');
   const more: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(body))

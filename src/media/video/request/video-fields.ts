@@ -5,6 +5,7 @@ import {
   metadataField,
   oneOf,
   PROMPT_MAX,
+  quoteIdField,
   SEED_MAX,
   textField,
   userField,
@@ -58,6 +59,7 @@ const COMMON = {
   callback_url: textField(2048, 'An https address that is told of the end. The message is signed.'),
   user: userField,
   metadata: metadataField,
+  quote_id: quoteIdField,
   ...routingFields,
 } as const;
 

@@ -49,10 +49,13 @@ export function createFetchVideos({
 
   async function fetchOne(task: Task, source: string, job: string): Promise<void> {
     try {
-      const stored = await deps.blobs.write({ source, account: task.account }, async (file, lost) => {
-        const seconds = await download(deps, task, job, file, AbortSignal.any([closing.signal, lost]));
-        return { type: 'video/mp4', notes: JSON.stringify({ seconds }) };
-      });
+      const stored = await deps.blobs.write(
+        { source, account: task.account, room: task.taskId },
+        async (file, lost) => {
+          const seconds = await download(deps, task, job, file, AbortSignal.any([closing.signal, lost]));
+          return { type: 'video/mp4', notes: JSON.stringify({ seconds }) };
+        },
+      );
       if (stored !== null) await onStored(task);
     } catch (error) {
       if (failedAt.size >= FAILED_MAX) failedAt.clear();

@@ -134,6 +134,6 @@ async function end(
 }
 
 /** Of one video: what was asked for, or what the file plays where that is much less. */
-function billedSeconds(asked: number, plays: number | null): number {
+export function billedSeconds(asked: number, plays: number | null): number {
   return plays !== null && plays < asked * SHORT ? Math.max(1, Math.ceil(plays)) : asked;
 }

@@ -1,15 +1,17 @@
 import { UpstreamFailure } from '#wire';
 import { type Call, type Conversation, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
-import { ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
+import { type Blobs, ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
 import { sizeIn, type VideoAsk } from '../request/video-ask.ts';
 import { planAt } from '../video-price.ts';
 import { keyOf, notesToText, toVideoId, type VideoNotes } from '../video-task.ts';
-import { createAsForm, createAsJson, createdJob, hasFiles, jobFields } from '../wires/openai-videos.ts';
+import { cancelJob, createAsForm, createAsJson, createdJob, hasFiles, jobFields } from '../wires/openai-videos.ts';
 import type { Callbacks } from './callback.ts';
 import { askForJson } from './read-json.ts';
 
 export interface MakeVideosDeps {
   readonly tasks: Pick<Tasks, 'begin'>;
+  readonly blobs: Pick<Blobs, 'takeRoom' | 'giveRoomBack'>;
+  readonly now: () => number;
   readonly ttlMs: number;
   readonly callbacks: Callbacks;
 }
@@ -34,6 +36,7 @@ const WANTS_FORM: ReadonlySet<number> = new Set([400, 415, 422]);
  * its lock is kept until the videos are here.
  */
 export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, requestId: string): Conversation {
+  const { blobs } = deps;
   let call: Call | null = null;
   return {
     begin(prepared) {
@@ -41,11 +44,15 @@ export function createMakeVideos(deps: MakeVideosDeps, ask: VideoAsk, requestId:
     },
     // oxlint-disable-next-line require-yield -- nothing is passed on: the answer is the end
     async *converse(offer, send): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
-      // Before there is work that nobody would be told of.
+      // Before there is work that nobody would be told of, or whose files would have no room.
       if (ask.callbackUrl !== null)
         await deps.callbacks.note(keyOf(offer.service, call!.id), ownerOf(call!.caller), ask.callbackUrl);
-      const jobs = await createJobs(ask, offer, send, requestId);
-      const begun = await begin(deps, ask, offer, call!, jobs);
+      const { id, caller } = call!;
+      await blobs.takeRoom({ id, account: caller.account, files: ask.n, expiresAt: deps.now() + deps.ttlMs });
+      const begun = await make(deps, ask, offer, call!, send, requestId).catch(async (error: unknown) => {
+        await blobs.giveRoomBack(id).catch(() => {});
+        throw error;
+      });
       return {
         usage: null,
         outcome: 'pending',
@@ -75,6 +82,29 @@ async function createJobs(ask: VideoAsk, offer: Offer, send: Send, requestId: st
     }
   }
   return jobs;
+}
+
+/** Creates the jobs and notes their task. Jobs without a task are cancelled. */
+async function make(
+  deps: MakeVideosDeps,
+  ask: VideoAsk,
+  offer: Offer,
+  call: Call,
+  send: Send,
+  requestId: string,
+): Promise<BegunVideo> {
+  const jobs = await createJobs(ask, offer, send, requestId);
+  try {
+    return await begin(deps, ask, offer, call, jobs);
+  } catch (error) {
+    await cancelAll(jobs, send, requestId);
+    throw error;
+  }
+}
+
+/** Nobody would get what they make. Best effort: the error that led here counts. */
+async function cancelAll(jobs: readonly string[], send: Send, requestId: string): Promise<void> {
+  for (const job of jobs) await askForJson(send, cancelJob(job, requestId)).catch(() => {});
 }
 
 async function createJob(ask: VideoAsk, offer: Offer, send: Send, requestId: string): Promise<string> {

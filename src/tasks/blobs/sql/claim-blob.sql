@@ -1,7 +1,7 @@
 -- A file that is stored, or that another gateway writes, is left alone.
-INSERT INTO blobs (id, source, account, state, bytes, type, sha256, crc32, notes, holder, lease_until, created_at, expires_at)
-VALUES ($1, $2, $3, 'writing', 0, '', '', 0, '{}', $4, $5, $6, $7)
+INSERT INTO blobs (id, source, account, state, bytes, type, sha256, crc32, notes, holder, lease_until, created_at, expires_at, room)
+VALUES ($1, $2, $3, 'writing', 0, '', '', 0, '{}', $4, $5, $6, $7, $8)
 ON CONFLICT (source) DO UPDATE SET id = excluded.id, account = excluded.account, state = 'writing', bytes = 0, type = '', sha256 = '', crc32 = 0, notes = '{}',
-  holder = excluded.holder, lease_until = excluded.lease_until, created_at = excluded.created_at, expires_at = excluded.expires_at
+  holder = excluded.holder, lease_until = excluded.lease_until, created_at = excluded.created_at, expires_at = excluded.expires_at, room = excluded.room
 WHERE (blobs.state = 'writing' AND blobs.lease_until <= excluded.created_at) OR blobs.expires_at <= excluded.created_at
 RETURNING id

@@ -1,3 +1,10 @@
--- One account's, and all. A file that is being written counts as the largest that it may become ($2).
-SELECT CAST(COALESCE(SUM(CASE WHEN account = $1 THEN size ELSE 0 END), 0) AS BIGINT) AS own, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS total
-FROM (SELECT account, CASE WHEN state = 'writing' THEN $2 ELSE bytes END AS size FROM blobs) AS files
+-- One account's, all, and those of all that are not written yet. A file that is being written, or that has room and is to come, counts as the
+-- largest that it may become ($2).
+SELECT CAST(COALESCE(SUM(CASE WHEN account = $1 THEN size ELSE 0 END), 0) AS BIGINT) AS own, CAST(COALESCE(SUM(size), 0) AS BIGINT) AS total,
+  CAST(COALESCE(SUM(CASE WHEN here = 0 THEN size ELSE 0 END), 0) AS BIGINT) AS coming
+FROM (
+  SELECT account, CASE WHEN state = 'writing' THEN $2 ELSE bytes END AS size, CASE WHEN state = 'writing' THEN 0 ELSE 1 END AS here FROM blobs
+  UNION ALL
+  SELECT account, $2 * CASE WHEN files > come THEN files - come ELSE 0 END AS size, 0 AS here
+  FROM (SELECT account, files, (SELECT count(*) FROM blobs WHERE blobs.room = blob_rooms.id) AS come FROM blob_rooms WHERE expires_at > $3) AS rooms
+) AS files

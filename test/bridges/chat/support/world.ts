@@ -214,6 +214,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     mcp: mcp.speaker,
     model: createModelSpeaker({ catalog, config, now }),
     image: NOBODY,
+    video: NOBODY,
   };
   const server = createServer({ limits: config.limits, onError });
   await server.register(

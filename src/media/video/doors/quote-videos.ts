@@ -1,0 +1,94 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Config } from '#config';
+import {
+  type Caller,
+  type CallRequest,
+  type Conversation,
+  NO_PAYMENTS,
+  type Quotable,
+  quoteSchema,
+  type QuoteView,
+} from '#gateway';
+import { toVideoAsk } from '../request/video-ask.ts';
+import { queueFields, videoBodySchema } from '../request/video-fields.ts';
+import { createReadVideo } from './read-video.ts';
+import { videoToCall } from './video-to-call.ts';
+
+type QuoteConfig = Pick<Config, 'limits' | 'billing' | 'webhooks'>;
+
+interface QuoteDeps {
+  readonly config: QuoteConfig;
+  /** See quoteCall of the gateway. */
+  readonly quote: (request: CallRequest) => Promise<QuoteView>;
+}
+
+const DOOR = {
+  path: '/video/quote',
+  fields: queueFields,
+  schema: videoBodySchema(queueFields, { model: 'demo/projector', duration: '2s' }),
+};
+
+/** A call for a quote is prepared, and never run. */
+const NOT_RUN: Conversation = {
+  begin() {},
+  // oxlint-disable-next-line require-yield -- it is never asked
+  async *converse() {
+    throw new Error('a quote is not run');
+  },
+};
+
+/** Reads a request for a quote of videos: the body of the call, where a prompt may be left out. */
+function createQuotable({ limits, billing, webhooks }: QuoteConfig) {
+  const read = createReadVideo(NO_PAYMENTS, limits, DOOR);
+  return async (
+    bytes: Buffer,
+    { caller, requestId, headers }: Parameters<Quotable>[1],
+    readHeaders: typeof headers,
+  ): Promise<CallRequest> => {
+    const { body } = await read(bytes, readHeaders, caller);
+    const ask = toVideoAsk(body, caller.account, webhooks.allowPrivate, true);
+    const { receipts } = billing;
+    return videoToCall(body, ask, NOT_RUN, { caller, payment: null, requestId, headers, receipts });
+  };
+}
+
+/** Videos, as a request for a quote of any primitive has them. */
+export function quotableVideos(config: QuoteConfig): Quotable {
+  const quotable = createQuotable(config);
+  return (body, context) => quotable(Buffer.from(JSON.stringify(body)), context, {});
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Adds `POST /video/quote` to a plugin whose parsers leave bodies as bytes. */
+export function addVideoQuote(
+  app: FastifyInstance,
+  { config, quote }: QuoteDeps,
+  callerOf: (request: FastifyRequest) => Caller,
+  errorHandler: NonNullable<Parameters<typeof app.setErrorHandler>[0]>,
+): void {
+  const quotable = createQuotable(config);
+  app.post<{ Body: Buffer | undefined }>(
+    DOOR.path,
+    {
+      schema: {
+        summary: 'Say what videos cost',
+        operationId: 'quoteVideos',
+        description:
+          'What a call of `/video/queue` costs. The quote binds: a call that names it as `quote_id` costs `price_usd`, also where the price has risen. It is for one call of this account. The body is that of the call, where the prompt may be left out.',
+        tags: ['Account'],
+        consumes: ['application/json'],
+        body: DOOR.schema,
+        response: { 200: quoteSchema },
+      },
+      // The body is bytes until the handler parses it, which checks it against the same schema.
+      validatorCompiler: () => () => true,
+      errorHandler,
+    },
+    async (request, reply) => {
+      const { headers } = request;
+      const context = { caller: callerOf(request), requestId: request.id, headers };
+      return reply.send(await quote({ ...(await quotable(request.body ?? EMPTY, context, headers)), quote: null }));
+    },
+  );
+}

@@ -1,0 +1,181 @@
+import { GatewayError, isObject } from '#wire';
+import type { Config } from '#config';
+import {
+  byService,
+  type Call,
+  type Caller,
+  type Catalog,
+  type Conversation,
+  createCheck,
+  encodePartsEvent,
+  type FilePart,
+  type Part,
+  type PartsEnd,
+  type PartsTurn,
+  type ReplyEnd,
+  type Speaker,
+} from '#gateway';
+import type { Blobs, Task, Tasks } from '#tasks';
+import { videoToCall } from './doors/video-to-call.ts';
+import type { Videos } from './create-videos.ts';
+import { queueFields, videoBodySchema } from './request/video-fields.ts';
+import { toVideoAsk, type VideoBody, withOwnVideoNames } from './request/video-ask.ts';
+import { billedSeconds } from './run/look-at-videos.ts';
+import { type BegunVideo, createMakeVideos, type MakeVideosDeps } from './run/make-videos.ts';
+import { notesOf, secondsIn, toVideoId } from './video-task.ts';
+import { unprocessable } from './video-price.ts';
+
+interface VideoSpeakerOptions {
+  readonly catalog: Pick<Catalog, 'resolve' | 'offers' | 'knows'>;
+  readonly config: Pick<Config, 'webhooks' | 'media'>;
+  readonly videos: Pick<Videos, 'find' | 'wait' | 'view'>;
+  readonly tasks: Pick<Tasks, 'admit' | 'begin'>;
+  readonly blobs: Pick<Blobs, 'admit' | 'takeRoom' | 'giveRoomBack'>;
+  readonly callbacks: MakeVideosDeps['callbacks'];
+  /** Where clients reach this gateway; null where that is not known. */
+  readonly ownUrl: () => string | null;
+  readonly now: () => number;
+}
+
+/**
+ * Video models, spoken to in parts: for the doors of other protocols. The text of the last turn is the prompt, its first
+ * image is the first frame. The answer is the address of the file, once it is here. A call that is over before that
+ * tells the id of its task.
+ */
+export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
+  const { catalog, config, tasks, blobs, callbacks, now } = options;
+  const making: MakeVideosDeps = { tasks, blobs, callbacks, now, ttlMs: config.media.videoTtlMs };
+  const check = createCheck<VideoBody>(videoBodySchema(queueFields, {}));
+  return {
+    primitive: 'video',
+    has: (name) => catalog.knows(name, 'video'),
+    list: (limit) =>
+      byService(catalog.offers('video'))
+        .slice(0, limit)
+        .map(([first, ...others]) => ({
+          name: first!.service,
+          displayName: first!.displayName,
+          description: [first!, ...others].find(({ description }) => description !== '')?.description ?? '',
+        })),
+    async about(name) {
+      const { offers } = catalog.resolve(name, 'video');
+      const [first] = offers;
+      if (first === undefined) return null;
+      return {
+        displayName: first.displayName,
+        description: offers.find(({ description }) => description !== '')?.description ?? '',
+        offers,
+        inputModes: ['text/plain', 'image/*'],
+        outputModes: ['video/mp4'],
+      };
+    },
+    async toCall(name, { turns, arguments: given, stream }, { caller, requestId, traceparent, wantsReceipt }) {
+      catalog.resolve(name, 'video');
+      const { prompt, files } = lastOf(turns);
+      if (prompt === '' && files.length === 0)
+        throw unprocessable('messages', `${name} needs a text to make a video of`);
+      const image = files.length === 0 ? {} : { image_url: urlOf(files[0]!) };
+      const more = isObject(given) ? given : {};
+      const body = check(withOwnVideoNames({ ...more, model: name, prompt, ...image }, new Set()));
+      const ask = toVideoAsk(body, caller.account, config.webhooks.allowPrivate);
+      if (!caller.anonymous) {
+        await tasks.admit(caller.account);
+        await blobs.admit(caller.account, ask.n);
+      }
+      const spoken = spokenVideo(createMakeVideos(making, ask, requestId), options, caller);
+      const context = { caller, payment: null, requestId, headers: {}, receipts: 'on-request' } as const;
+      return { ...videoToCall(body, ask, spoken, context), stream, traceparent, wantsReceipt };
+    },
+  };
+}
+
+function lastOf(turns: readonly PartsTurn[]): { readonly prompt: string; readonly files: readonly FilePart[] } {
+  const parts: readonly Part[] = turns.at(-1)?.parts ?? [];
+  const texts = parts.flatMap((part) =>
+    part.kind === 'file' ? [] : [part.kind === 'text' ? part.text : JSON.stringify(part.data)],
+  );
+  return { prompt: texts.join('\n').trim(), files: parts.filter((part) => part.kind === 'file') };
+}
+
+const urlOf = ({ url, bytes, mediaType }: FilePart): string =>
+  url ?? `data:${mediaType ?? 'image/png'};base64,${bytes ?? ''}`;
+
+const BASE: Omit<PartsEnd, 'finish' | 'error'> = {
+  taskId: null,
+  contextId: null,
+  promptTokens: 0,
+  completionTokens: 0,
+};
+
+/** Makes the video, and waits for its end. The task settles the lock: from its beginning on, nothing fails the call. */
+function spokenVideo(
+  native: Conversation,
+  { videos, ownUrl }: Pick<VideoSpeakerOptions, 'videos' | 'ownUrl'>,
+  caller: Caller,
+): Conversation {
+  return {
+    begin: (call: Call) => native.begin!(call),
+    async *converse(offer, send, signal, detached): AsyncGenerator<Uint8Array, ReplyEnd, undefined> {
+      const { value: begun } = await native.converse(offer, send, signal, detached).next();
+      const { id } = (begun as ReplyEnd).tail as BegunVideo;
+      const end = yield* untilOver(videos, id, caller, signal, ownUrl() ?? '');
+      return { ...(begun as ReplyEnd), ...end };
+    },
+  };
+}
+
+type End = Pick<ReplyEnd, 'usage' | 'outcome' | 'finishReason' | 'tail'>;
+
+async function* untilOver(
+  videos: VideoSpeakerOptions['videos'],
+  id: string,
+  caller: Caller,
+  signal: AbortSignal,
+  base: string,
+): AsyncGenerator<Uint8Array, End, undefined> {
+  try {
+    let task = await videos.find(id, caller);
+    while (task.live && !signal.aborted) {
+      yield encodePartsEvent({ type: 'progress', text: task.state });
+      task = await videos.wait(task, signal);
+    }
+    const view = task.live ? null : await videos.view(task);
+    if (view?.status === 'failed') return failed(view.error.message, view.error.code);
+    if (view?.status === 'completed') {
+      for (const index of view.files.keys()) yield encodePartsEvent({ type: 'part', part: fileOf(task, index, base) });
+      return completed(task, view.files);
+    }
+  } catch {
+    // The database is away, say. The task goes on all the same.
+  }
+  const text = `The video is still being made. POST ${base}/api/v1/video/retrieve with task_id ${id} gives it once it is finished.`;
+  yield encodePartsEvent({ type: 'part', part: { kind: 'text', text } });
+  const tail: PartsEnd = { ...BASE, finish: 'later', error: null, taskId: id };
+  return { usage: null, outcome: 'pending', finishReason: 'queued', tail };
+}
+
+const fileOf = (task: Task, index: number, base: string): FilePart => ({
+  kind: 'file',
+  mediaType: 'video/mp4',
+  name: `${task.taskId}.mp4`,
+  url: `${base}/api/v1/videos/${toVideoId(task)}/content?index=${index}`,
+  bytes: null,
+});
+
+function completed(task: Task, files: readonly { readonly notes: string }[]): End {
+  const { seconds } = notesOf(task);
+  const billed = files.reduce((sum, { notes }) => sum + billedSeconds(seconds, secondsIn(notes)), 0);
+  const tail: PartsEnd = { ...BASE, finish: 'stop', error: null };
+  return {
+    usage: { second: BigInt(billed), call: BigInt(files.length) },
+    outcome: 'complete',
+    finishReason: 'completed',
+    tail,
+  };
+}
+
+function failed(message: string, code: string): End {
+  const errorCode: GatewayError['code'] = code === 'content_policy' ? 'content_policy' : 'provider_unavailable';
+  const tail: PartsEnd = { ...BASE, finish: 'failed', error: message, errorCode };
+  return { usage: null, outcome: 'free', finishReason: code, tail };
+}

@@ -1,0 +1,1 @@
+DELETE FROM blob_rooms WHERE id = $1
