@@ -26,14 +26,14 @@ export async function openAccess(listener: Listener) {
   const oauth = await createProtectedResource({ config, attempts, now, elapsed, onError });
   if (oauth.warning !== null) logger.warn(oauth.warning);
   const sessions = createWebSessions(database, { times: config.sessions, now });
-  const web = { sessions, cookies: createSessionCookies(config.publicUrl) };
+  const browsers = { sessions, cookies: createSessionCookies(config.publicUrl) };
   const runTokens = createRunTokens({ secret: identity.secret('run tokens'), now });
   const authenticator = createAuthenticator({
     keys,
     signIn,
     attempts,
     accessTokens: oauth.accessTokens,
-    web,
+    browsers,
     runTokens,
     runGoesOn: async (parent) => (await ledger.find(parent))?.state === 'held',
     acceptDevelopmentKeys: config.mode === 'development',
@@ -49,7 +49,7 @@ export async function openAccess(listener: Listener) {
     nonces,
     oauth,
     runTokens,
-    web,
+    browsers,
     authenticator,
     drain: createDrain(authenticator.authenticate),
   };

@@ -38,7 +38,7 @@ export async function openOperator(protocols: Protocols): Promise<void> {
   addKeySetRoute(server, [...receipts.jwks().keys, cardKey.jwk]);
   const sweeper = openSweeper(
     protocols,
-    [idempotency, nonces, protocols.web.sessions, keptFigures, protocols.quotes, blobs],
+    [idempotency, nonces, protocols.browsers.sessions, keptFigures, protocols.quotes, blobs],
     config.billing.sweepMs,
   );
   opened.defer(() => sweeper.close());
@@ -92,7 +92,7 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
 
 async function mountAdministration(protocols: Protocols): Promise<void> {
   const { server, config, database, ledger, funds, networks, metrics, options, now } = protocols;
-  const { sessions, cookies } = protocols.web;
+  const { sessions, cookies } = protocols.browsers;
   const { adminKey } = config;
   const adminSessions = createAdminSessions({ sessions, cookies, adminKey });
   const gate = createAdminGate({

@@ -19,7 +19,7 @@ export interface AuthenticatorOptions extends KeyCallersOptions {
   /** null or absent where the operator has named no issuer. */
   readonly accessTokens?: AccessTokens | null;
   /** Sessions of browsers, and their cookies. Default: no cookie counts. */
-  readonly web?: { readonly sessions: WebSessions; readonly cookies: SessionCookies } | null;
+  readonly browsers?: { readonly sessions: WebSessions; readonly cookies: SessionCookies } | null;
   /** null or absent where no calls are made under calls. */
   readonly runTokens?: RunTokens | null;
   /** Whether the call under which an agent acts still runs; asked with each of its requests. Default: it does. */
@@ -51,8 +51,8 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const keys = createKeyCallers(options);
   const byRun = createRunCallers(options, keys);
   const { attempts, acceptDevelopmentKeys: acceptDevelopment } = options;
-  const bySession: SessionCallers = options.web
-    ? createSessionCallers({ ...options.web, keys, attempts, acceptDevelopment })
+  const bySession: SessionCallers = options.browsers
+    ? createSessionCallers({ ...options.browsers, keys, attempts, acceptDevelopment })
     : () => null;
 
   const byCredential = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {

@@ -54,7 +54,6 @@ export function adminSessionRoutes({ gate, adminSessions, cookies }: AdminSessio
 
     const end = schemaOf('Sign an operator out', 'Ends the session of the cookie.');
     app.delete('/session', { schema: { ...end, security: [] } }, async (request, reply) => {
-      refuseCrossSite(request);
       await adminSessions.end(request);
       void reply.header('set-cookie', cookies.remove(request, 'admin'));
       return NOBODY;

@@ -13,6 +13,7 @@ export interface AdminSessions {
   begin(request: WebRequest): ReturnType<WebSessions['begin']>;
   /** The session of a request's cookie; null without one, or if it is over or of another admin key. */
   find(request: WebRequest): Promise<WebSession | null>;
+  /** Rejects with GatewayError `unauthorized` without a session, `permission_denied` for a request of another site. */
   end(request: WebRequest): Promise<void>;
   /**
    * Whether the cookie lets a request of the admin API pass. It may read. What changes something needs the key itself,
@@ -50,7 +51,9 @@ export function createAdminSessions({ sessions, cookies, adminKey }: AdminSessio
       }),
     async end(request) {
       const session = await find(request);
-      if (session !== null) await sessions.end(session.id);
+      if (session === null) throw unauthorized('There is no session to end');
+      refuseCrossSite(request);
+      await sessions.end(session.id);
     },
     async passes(request) {
       if (request.headers.cookie === undefined || !request.url.startsWith('/admin/')) return false;

@@ -17,7 +17,7 @@ import { endedSchema, sessionListSchema, sessionSchema, signInSchema } from './s
 import type { NewSession, SessionScope, WebSession, WebSessions } from './web-sessions.ts';
 
 interface SessionRoutesDeps {
-  readonly web: { readonly sessions: WebSessions; readonly cookies: SessionCookies };
+  readonly browsers: { readonly sessions: WebSessions; readonly cookies: SessionCookies };
   readonly authenticator: Pick<Authenticator, 'authenticate' | 'bySession'>;
   readonly admit: Pipeline['admit'];
   readonly count: Pipeline['count'];
@@ -70,7 +70,7 @@ export function sessionRoutes(deps: SessionRoutesDeps): FastifyPluginAsync {
 type CallerOf = (request: FastifyRequest) => Caller;
 
 function beginSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
-  const { sessions, cookies } = deps.web;
+  const { sessions, cookies } = deps.browsers;
   const schema = {
     ...OPEN,
     summary: 'Sign a browser in',
@@ -148,7 +148,7 @@ function readOrNull(cookies: SessionCookies, request: FastifyRequest): string | 
 }
 
 function showSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
-  const { sessions, cookies } = deps.web;
+  const { sessions, cookies } = deps.browsers;
   const schema = {
     ...OPEN,
     summary: 'Show the session',
@@ -181,7 +181,7 @@ async function viewOf(session: WebSession, caller: Caller, request: FastifyReque
     wallet: session.wallet,
     key: session.keyHash,
     id: session.id,
-    idle_at: iso(deps.web.sessions.idleEnd(session)),
+    idle_at: iso(deps.browsers.sessions.idleEnd(session)),
     expires_at: iso(session.expiresAt),
     ways: waysOf(request, deps),
   };
@@ -204,7 +204,7 @@ async function scopeOf({ account, key }: Caller, { keys }: SessionRoutesDeps): P
 }
 
 function endOwn(app: FastifyInstance, deps: SessionRoutesDeps, callerOf: CallerOf): void {
-  const { sessions, cookies } = deps.web;
+  const { sessions, cookies } = deps.browsers;
   const schema = {
     tags: TAGS,
     summary: 'Sign a browser out',
@@ -234,7 +234,7 @@ function endOwn(app: FastifyInstance, deps: SessionRoutesDeps, callerOf: CallerO
 }
 
 function listSessions(app: FastifyInstance, deps: SessionRoutesDeps, callerOf: CallerOf): void {
-  const { sessions } = deps.web;
+  const { sessions } = deps.browsers;
   const schema = {
     tags: TAGS,
     summary: 'List your sessions',
@@ -261,7 +261,7 @@ function listSessions(app: FastifyInstance, deps: SessionRoutesDeps, callerOf: C
 }
 
 function endOne(app: FastifyInstance, deps: SessionRoutesDeps, callerOf: CallerOf): void {
-  const { sessions, cookies } = deps.web;
+  const { sessions, cookies } = deps.browsers;
   const schema = {
     tags: TAGS,
     summary: 'End a session',
