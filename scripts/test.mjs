@@ -35,6 +35,7 @@ const env = {
 };
 const steps = [
   { name: 'types', tool: 'tsc', args: ['--noEmit'] },
+  { name: 'types of the web pages', tool: 'tsc', args: ['--noEmit', '-p', 'web'] },
   { name: 'lint', tool: 'oxlint', args: ['--type-aware', '--quiet'] },
   { name: 'format', tool: 'oxfmt', args: ['--check'] },
 ];

@@ -6,7 +6,9 @@ import {
   createNonces,
   createProtectedResource,
   createRunTokens,
+  createSessionCookies,
   createSignIn,
+  createWebSessions,
 } from '#auth';
 import type { Opened } from './foundation.ts';
 import type { Listener } from './server.ts';
@@ -23,12 +25,15 @@ export async function openAccess(listener: Listener) {
   const onError = (error: unknown) => logger.warn({ err: error }, 'the keys of the OAuth issuer could not be fetched');
   const oauth = await createProtectedResource({ config, attempts, now, elapsed, onError });
   if (oauth.warning !== null) logger.warn(oauth.warning);
+  const sessions = createWebSessions(database, { times: config.sessions, now });
+  const browsers = { sessions, cookies: createSessionCookies(config.publicUrl) };
   const runTokens = createRunTokens({ secret: identity.secret('run tokens'), now });
   const authenticator = createAuthenticator({
     keys,
     signIn,
     attempts,
     accessTokens: oauth.accessTokens,
+    browsers,
     runTokens,
     runGoesOn: async (parent) => (await ledger.find(parent))?.state === 'held',
     acceptDevelopmentKeys: config.mode === 'development',
@@ -44,6 +49,8 @@ export async function openAccess(listener: Listener) {
     nonces,
     oauth,
     runTokens,
+    browsers,
+    authenticator,
     drain: createDrain(authenticator.authenticate),
   };
 }

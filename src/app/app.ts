@@ -24,6 +24,8 @@ export interface App {
   audit(): Promise<AuditReport>;
   /** Resolves with the address it listens on. */
   listen(): Promise<{ readonly url: string }>;
+  /** Has the web pages ready for their first visitor. In a checkout this may build them, in a process of its own. */
+  preparePages(): Promise<void>;
   /** Refuses new calls at once, lets running ones finish within the drain limit, then closes everything. */
   close(): Promise<void>;
 }
@@ -58,6 +60,7 @@ function appOf(protocols: Protocols, opened: AsyncDisposableStack): App {
       const url = await server.listen({ host: config.host, port: config.port });
       return { url };
     },
+    preparePages: () => protocols.web.prepare(),
     close: () =>
       closeGracefully({
         server,

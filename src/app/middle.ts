@@ -48,7 +48,7 @@ function openPipeline(routed: Routed, quotes: Quotes) {
   return createPipeline({
     authenticate: drain.authenticate,
     limiter,
-    policy: (caller) => policies.of(caller),
+    policy: policies.of,
     onRateLimited: metrics.rateLimited,
     catalog,
     router,

@@ -1,5 +1,12 @@
 import { accountTotals, findLocks, findTransfer } from '#billing';
-import { createAdminGate, createConsumerStore, nonceRoutes } from '#auth';
+import {
+  adminSessionRoutes,
+  createAdminGate,
+  createAdminSessions,
+  createConsumerStore,
+  nonceRoutes,
+  sessionRoutes,
+} from '#auth';
 import { createDatabaseCheck, healthRoutes, metricsRoutes } from '#observe';
 import {
   accountRoutes,
@@ -31,7 +38,7 @@ export async function openOperator(protocols: Protocols): Promise<void> {
   addKeySetRoute(server, [...receipts.jwks().keys, cardKey.jwk]);
   const sweeper = openSweeper(
     protocols,
-    [idempotency, nonces, keptFigures, protocols.quotes, blobs],
+    [idempotency, nonces, protocols.browsers.sessions, keptFigures, protocols.quotes, blobs],
     config.billing.sweepMs,
   );
   opened.defer(() => sweeper.close());
@@ -77,19 +84,27 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
     receipt: pastReceipts.ofRecord,
   });
   await server.register(accounts, PREFIX);
+  const { count } = protocols.pipeline;
+  const development = config.mode === 'development';
+  await server.register(sessionRoutes({ ...protocols, admit, count, development, networks }), PREFIX);
   await server.register(fundsRoutes({ ...protocols, admit, publicUrl: config.publicUrl, networks }), PREFIX);
 }
 
 async function mountAdministration(protocols: Protocols): Promise<void> {
   const { server, config, database, ledger, funds, networks, metrics, options, now } = protocols;
+  const { sessions, cookies } = protocols.browsers;
+  const { adminKey } = config;
+  const adminSessions = createAdminSessions({ sessions, cookies, adminKey });
   const gate = createAdminGate({
-    adminKey: config.adminKey,
+    adminKey,
+    adminSessions,
     networks: config.adminNetworks,
     attempts: protocols.attempts,
     onGuesses: (guesses) =>
       protocols.logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses'),
     now,
   });
+  await server.register(adminSessionRoutes({ gate, adminSessions, cookies }), ADMIN_PREFIX);
   const consumers = createConsumerStore(database, { now });
   const admin = adminRoutes({
     ...accountParts(protocols),

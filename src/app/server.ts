@@ -1,7 +1,7 @@
 import { createTrust } from '#wire';
 import { allowPages, createCatalog, createServer } from '#gateway';
 import { countAnswers } from '#observe';
-import { referenceRoutes } from '#pages';
+import { addWebPages, referenceRoutes } from '#pages';
 import { VERSION } from '../version.ts';
 import type { Opened } from './foundation.ts';
 import type { Money } from './money.ts';
@@ -26,5 +26,14 @@ export async function openServer(money: Money) {
       catalog.offers('model').find(({ model }) => model?.outputModalities.includes('text'))?.service ?? null,
     publicUrl: config.publicUrl,
   });
-  return { ...money, catalog, trust, server };
+  const web = addWebPages(server, {
+    version: VERSION,
+    mode: config.mode,
+    publicUrl: config.publicUrl,
+    signInDomains: config.signIn.domains,
+    catalog,
+    onMissing: (reason) => money.logger.warn({ reason }, 'there are no web pages'),
+  });
+  opened.defer(() => web.close());
+  return { ...money, catalog, trust, server, web };
 }

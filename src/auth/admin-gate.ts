@@ -3,19 +3,25 @@ import { createTrust, GatewayError } from '#wire';
 import { createAdminGuard } from './admin-key.ts';
 import type { Attempts } from './attempts.ts';
 import { refuseRepeatedCredentials } from './credential.ts';
+import type { AdminSessions } from './sessions/admin-sessions.ts';
 
 /**
- * Lets an operator's requests pass. It is the `onRequest` of every route that takes the admin key. Rejects with
+ * Lets an operator's requests pass, by the admin key or by the cookie of a session. It is the `onRequest` of every
+ * route that takes the admin key. Rejects with
  * GatewayError `unauthorized` on another key, `rate_limit_exceeded` after too many wrong ones from the address,
  * `permission_denied` from outside of the networks.
  */
-export type AdminGate = (request: Pick<FastifyRequest, 'ip' | 'headers' | 'raw'>) => Promise<void>;
+export type AdminGate = (
+  request: Pick<FastifyRequest, 'ip' | 'headers' | 'raw' | 'method' | 'url' | 'protocol' | 'host'>,
+) => Promise<void>;
 
 interface AdminGateOptions {
   /** null: nobody passes. */
   readonly adminKey: string | null;
   /** IP addresses and networks that the key is taken from; empty: everywhere. */
   readonly networks: readonly string[];
+  /** Sessions of operators' browsers. Default: only the key counts. */
+  readonly adminSessions?: Pick<AdminSessions, 'passes'>;
   /** Shared with API keys and sign-ins: guesses of one kind use up the tries for the others. */
   readonly attempts: Attempts;
   /**
@@ -28,7 +34,8 @@ interface AdminGateOptions {
 
 const MINUTE_MS = 60_000;
 
-export function createAdminGate({ adminKey, networks, attempts, onGuesses, now }: AdminGateOptions): AdminGate {
+export function createAdminGate(options: AdminGateOptions): AdminGate {
+  const { adminKey, networks, adminSessions, attempts, onGuesses, now } = options;
   const guard = createAdminGuard(adminKey);
   const inside = networks.length === 0 ? null : createTrust(networks);
   let minute = 0;
@@ -40,7 +47,8 @@ export function createAdminGate({ adminKey, networks, attempts, onGuesses, now }
     if (Number.isInteger(Math.log10(failures))) onGuesses({ address, failures });
   };
 
-  return async ({ ip, headers, raw }) => {
+  return async (request) => {
+    const { ip, headers, raw } = request;
     refuseRepeatedCredentials(raw.rawHeaders);
     if (inside && !inside(ip))
       throw new GatewayError(
@@ -48,7 +56,10 @@ export function createAdminGate({ adminKey, networks, attempts, onGuesses, now }
         'The admin API is not open to your address: see server.admin_networks',
       );
     // A request without any key guesses nothing.
-    if (headers.authorization === undefined) return guard(headers);
+    if (headers.authorization === undefined) {
+      if (adminSessions && headers.cookie && (await attempts.check(ip, () => adminSessions.passes(request)))) return;
+      return guard(headers);
+    }
     try {
       await attempts.check(ip, () => guard(headers));
     } catch (error) {

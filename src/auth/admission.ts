@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { rateHeaders, type Admission, type Pipeline } from '#gateway';
+import { letCookieCount, rateHeaders, type Admission, type Pipeline } from '#gateway';
 import { refuseRepeatedCredentials } from './credential.ts';
 
 /** On the request itself: a WeakMap costs each collection of the young heap a look at all its entries. */
@@ -10,12 +10,13 @@ type Admitted = FastifyRequest & { [ADMISSION]?: Admission };
 /**
  * Puts every route of `app` behind authentication and the rate limit, with the rate headers on every answer.
  * Returns a function that finds the admission of a request. `calls`: see Pipeline.admit; true only for routes where
- * calls are made.
+ * calls are made. `cookies`: whether the cookie of a web session counts; false for the protocols of programs.
  */
 export function requireAdmission(
   app: FastifyInstance,
   admit: Pipeline['admit'],
   calls = false,
+  cookies = true,
 ): (request: FastifyRequest) => Admission {
   app.addHook('onRequest', (request, _reply, done) => {
     const admitted = (admission: Admission) => {
@@ -25,6 +26,7 @@ export function requireAdmission(
     let admission: Admission | Promise<Admission>;
     try {
       refuseRepeatedCredentials(request.raw.rawHeaders);
+      if (cookies && request.headers.cookie !== undefined) letCookieCount(request);
       admission = admit(request.headers, request.ip, calls);
     } catch (error) {
       return done(error as Error);

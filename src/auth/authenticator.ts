@@ -1,11 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, dropOldest } from '#wire';
-import { type Caller, anonymousAt, hasCredentials } from '#gateway';
+import { type Caller, anonymousAt, hasCredentials, webRequestOf } from '#gateway';
 import { kindOf } from './accounts/api-key.ts';
 import { bearerOf, readCredential } from './credential.ts';
 import { createKeyCallers, invalidKey, type KeyCallers, type KeyCallersOptions } from './key-callers.ts';
 import type { AccessTokens } from './oauth/access-tokens.ts';
 import { RUN_TOKEN_PREFIX, type RunTokens } from './run-tokens.ts';
+import { createSessionCallers, type SessionCallers } from './sessions/session-callers.ts';
+import type { SessionCookies } from './sessions/session-cookie.ts';
+import type { WebSessions } from './sessions/web-sessions.ts';
 import { readSignIn } from './siwx/header.ts';
 import type { SignIn } from './siwx/sign-in.ts';
 
@@ -15,6 +18,8 @@ export interface AuthenticatorOptions extends KeyCallersOptions {
   readonly signIn: SignIn;
   /** null or absent where the operator has named no issuer. */
   readonly accessTokens?: AccessTokens | null;
+  /** Sessions of browsers, and their cookies. Default: no cookie counts. */
+  readonly browsers?: { readonly sessions: WebSessions; readonly cookies: SessionCookies } | null;
   /** null or absent where no calls are made under calls. */
   readonly runTokens?: RunTokens | null;
   /** Whether the call under which an agent acts still runs; asked with each of its requests. Default: it does. */
@@ -27,14 +32,17 @@ export interface AuthenticatorOptions extends KeyCallersOptions {
 
 export interface Authenticator {
   /**
-   * The caller: by a wallet's sign-in, else by an API key, else by an access token. `address` is the client's, for
-   * counting failures. `calls`: see Pipeline.admit; elsewhere an agent that acts under a running call is refused with
-   * `permission_denied`. Throws or rejects with GatewayError `unauthorized`, in the same words for a key that is
-   * unknown, mistyped, revoked, disabled or expired; `rate_limit_exceeded` for a credential that is not known to be
-   * good, when too many from the address failed; as AccessTokens.verify does; with the database's error when a key had
-   * to be looked up and could not be.
+   * The caller: by a wallet's sign-in, else by an API key, else by an access token, else by the cookie of a session
+   * where it counts (letCookieCount). `address` is the client's, for counting failures. `calls`: see Pipeline.admit;
+   * elsewhere an agent that acts under a running call is refused with `permission_denied`. Throws or rejects with
+   * GatewayError `unauthorized`, in the same words for a key that is unknown, mistyped, revoked, disabled or expired;
+   * `rate_limit_exceeded` for a credential that is not known to be good, when too many from the address failed; as
+   * AccessTokens.verify and SessionCallers do; with the database's error when a key had to be looked up and could not
+   * be.
    */
   readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
+  /** The caller by the session cookie alone; null without one. See SessionCallers. */
+  readonly bySession: SessionCallers;
   readonly close: () => void;
 }
 
@@ -42,10 +50,19 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const { signIn, accessTokens = null, anonymous = false } = options;
   const keys = createKeyCallers(options);
   const byRun = createRunCallers(options, keys);
+  const { attempts, acceptDevelopmentKeys: acceptDevelopment } = options;
+  const bySession: SessionCallers = options.browsers
+    ? createSessionCallers({ ...options.browsers, keys, attempts, acceptDevelopment })
+    : () => null;
 
   const byCredential = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
     const signedIn = readSignIn(headers);
     if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
+    const web = webRequestOf(headers);
+    if (web !== undefined && headers.authorization === undefined && !headers['x-api-key']) {
+      const caller = bySession(web, address);
+      if (caller !== null) return caller;
+    }
     const text = readCredential(headers, signIn.domains.length > 0);
     if (text.startsWith(RUN_TOKEN_PREFIX)) return byRun(text, address, calls);
     const kind = kindOf(text);
@@ -65,6 +82,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
         return orPay(error);
       }
     },
+    bySession,
     close: keys.close,
   };
 }

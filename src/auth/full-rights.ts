@@ -10,10 +10,10 @@ import type { KeyStore } from './key-store.ts';
  */
 export async function requireFullRights(
   keys: Pick<KeyStore, 'find'>,
-  { key, wallet }: Pick<Caller, 'key' | 'wallet'>,
+  { key, wallet, session }: Pick<Caller, 'key' | 'wallet' | 'session'>,
   { what, instead }: { readonly what: string; readonly instead: string },
 ): Promise<void> {
-  if (key === null && wallet === null)
+  if (key === null && wallet === null && session === undefined)
     throw new GatewayError('permission_denied', `An access token cannot ${what}: ${instead}`);
   await refuseRestricted(keys, key, what);
 }

@@ -150,6 +150,7 @@ async function welcome(app: App, { baseUrl, key, services, dataDir, hints, paint
     row('Videos', namesOf('video')),
     row('Tools', `${namesOf('tool')}  ${paint('dim', `all by MCP at ${baseUrl}/mcp`)}`),
     row('Agents', `${namesOf('agent')}  ${paint('dim', `by A2A at ${baseUrl}/a2a`)}`),
+    row('Pages', `${baseUrl}/marketplace`),
     row('Reference', `${baseUrl}/docs`),
     row('Data', dataDir),
     row('Clients', `${OWN_NAME} connect --list  ${paint('dim', 'settings for Claude Code, Codex, SDKs, …')}`),

@@ -35,6 +35,8 @@ export async function runGateway(config: Config & { readonly adminKey: string },
     const { url } = await app.listen().catch((error: unknown) => Promise.reject(explainListen(error, config)));
     const baseUrl = reachable(url);
     if (hooks.discovery ?? true) writeGatewayFile(config, { baseUrl, configFile: hooks.configFile });
+    // Beside what follows. Who comes before the pages are ready waits for them.
+    void app.preparePages();
     await hooks.ready(app, baseUrl);
     await stop.requested;
     hooks.stopping?.(app);

@@ -8,6 +8,7 @@ export type {
   Config,
   HttpTarget,
   LimitsConfig,
+  Mode,
   OAuthConfig,
   Service,
   ServiceConfig,

@@ -1,6 +1,6 @@
 import type { CamelKeys } from './camel-keys.ts';
 import type { Option, ValuesOf } from './option.ts';
-import { OAUTH, SIGN_IN } from './options/access.ts';
+import { OAUTH, SESSIONS, SIGN_IN } from './options/access.ts';
 import { BILLING } from './options/billing.ts';
 import { LIMITS } from './options/limits.ts';
 import { MEDIA } from './options/media.ts';
@@ -16,6 +16,7 @@ import { UPSTREAM } from './options/upstream.ts';
 export const SECTIONS = {
   server: SERVER,
   sign_in: SIGN_IN,
+  sessions: SESSIONS,
   oauth: OAUTH,
   tunnel: TUNNEL,
   cluster: CLUSTER,

@@ -1,12 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError, networkOf, SIGN_IN_HEADERS } from '#wire';
 import { ANONYMOUS_ACCOUNT, type Caller } from './call.ts';
+import { webRequestOf } from './web-request.ts';
 
 const CREDENTIALS = ['authorization', 'x-api-key', ...SIGN_IN_HEADERS] as const;
 
 /** Whether a request says who makes it, rightly or wrongly. */
 export const hasCredentials = (headers: IncomingHttpHeaders): boolean =>
-  CREDENTIALS.some((name) => headers[name] !== undefined);
+  CREDENTIALS.some((name) => headers[name] !== undefined) || webRequestOf(headers) !== undefined;
 
 /**
  * The caller of a request without a credential. What belongs to an account (sessions, places to listen, held calls)

@@ -27,7 +27,23 @@ export interface Caller {
    * paid. `from`: as above.
    */
   readonly paying?: { readonly from: string };
+  /**
+   * Came with the cookie of a web session, which anybody could have who steals it: acts that reach beyond one call
+   * need a proof with the request itself, see requireFreshSignature.
+   */
+  readonly session?: CallerSession;
 }
+
+interface CallerSession {
+  /** Public identifier of the session. */
+  readonly id: string;
+  /** `development`: nothing was proved. It is the account of play money, on this machine alone. */
+  readonly by: 'wallet' | 'api_key' | 'development';
+}
+
+/** Whether a caller uses play money. */
+export const isDevelopment = ({ key, session }: Pick<Caller, 'key' | 'session'>): boolean =>
+  key?.development === true || session?.by === 'development';
 
 /** A call in whose course other calls are made: they are paid from its lock, see `lendable`. */
 interface CallerRun {

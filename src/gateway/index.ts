@@ -10,6 +10,7 @@ export {
   type Cut,
   type DirectEndpoint,
   type Exchange,
+  isDevelopment,
   measuredUse,
   type Offer,
   OWN_ACCOUNT,
@@ -187,3 +188,4 @@ export { createServer, type ServerOptions, toGatewayError } from './server/serve
 export { unknownMember } from './server/unknown-member.ts';
 export { wantsReceipt } from './wants-receipt.ts';
 export { CALL_OVER, type Upstream, type UpstreamExchange, type UpstreamOf, type UpstreamReply } from './upstream.ts';
+export { letCookieCount, type WebRequest, webRequestOf } from './web-request.ts';

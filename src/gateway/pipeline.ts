@@ -56,7 +56,8 @@ export interface Pipeline {
 export interface PipelineOptions extends PrepareOptions {
   readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
   readonly limiter: RateLimiter;
-  readonly policy: (caller: Caller) => RatePolicy;
+  /** `pages`: of what the pages of a session read, see pagesOf. */
+  readonly policy: (caller: Caller, pages?: boolean) => RatePolicy;
   readonly onRateLimited: (of: 'requests' | 'tokens') => void;
   /** bill(execute). */
   readonly billed: Handler;
@@ -68,9 +69,10 @@ export interface PipelineOptions extends PrepareOptions {
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { catalog } = options;
 
-  function limited(caller: Caller): Admission | Promise<Admission> {
+  function limited(caller: Caller, calls: boolean | undefined): Admission | Promise<Admission> {
+    const pages = calls === true ? null : pagesOf(caller);
     // What a call uses is known at its end and counted then; to begin, there must be a token left.
-    const rate = options.limiter.take(limitedAs(caller), options.policy(caller), ONE_REQUEST);
+    const rate = options.limiter.take(pages ?? limitedAs(caller), options.policy(caller, pages !== null), ONE_REQUEST);
     return rate instanceof Promise ? rate.then((one) => admitted(caller, one)) : admitted(caller, rate);
   }
 
@@ -91,7 +93,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
     admit(headers, address, calls) {
       const caller = options.authenticate(headers, address, calls);
-      return caller instanceof Promise ? caller.then(limited) : limited(caller);
+      return caller instanceof Promise ? caller.then((one) => limited(one, calls)) : limited(caller, calls);
     },
 
     visitor: (headers, address) => visitorOf(options.authenticate, headers, address),
@@ -138,6 +140,12 @@ export function limitedAs(caller: Caller): string {
   const { from } = caller.anonymous ?? caller.paying ?? NOWHERE;
   return from === undefined ? (caller.key?.hash ?? caller.account) : `anonymous:${from}`;
 }
+
+/**
+ * The name that requests of a session's pages are counted under; null for a caller without one. A page reads several
+ * things at once, so it has a rate of its own. Calls count as those of the key or account.
+ */
+const pagesOf = ({ session }: Caller): string | null => (session === undefined ? null : `session:${session.id}`);
 
 const NOWHERE: { readonly from?: string } = {};
 

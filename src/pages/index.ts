@@ -21,3 +21,4 @@ export { JSON_RPC_ERROR } from './reference/json-rpc-error.ts';
 export { addKeySetRoute } from './reference/key-set-route.ts';
 export { EXAMPLE_MODEL } from './reference/openapi.ts';
 export { referenceRoutes } from './reference/reference-routes.ts';
+export { addWebPages } from './web/web-pages.ts';

@@ -17,7 +17,7 @@ const COLUMNS_MAX = 120;
 /** Each function of TypeScript that has more than FUNCTION_LINES_MAX lines, the functions inside it included. */
 export function longFunctions({ path, text }: SourceFile): Finding[] {
   // A file as short as this has no long function: most need no parser.
-  if (text.split('\n').length <= FUNCTION_LINES_MAX) return [];
+  if (text.split('\n').length <= FUNCTION_LINES_MAX || !/\.[mc]?[jt]sx?$/.test(path)) return [];
   const findings: Finding[] = [];
   const visit = (node: unknown, outerName: string): void => {
     if (Array.isArray(node)) for (const each of node) visit(each, outerName);
@@ -33,7 +33,7 @@ export function longFunctions({ path, text }: SourceFile): Finding[] {
     }
     for (const [key, child] of Object.entries(node)) if (key !== 'type') visit(child, name);
   };
-  visit(parseAst(text, { lang: 'ts' }).body, 'a function');
+  visit(parseAst(text, { lang: path.endsWith('.tsx') ? 'tsx' : 'ts' }).body, 'a function');
   return findings;
 }
 

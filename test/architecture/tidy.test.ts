@@ -25,8 +25,8 @@ import {
   type Manifest,
 } from './tidy-rules.ts';
 
-const FOLDERS = ['src', 'test', 'bench', 'scripts', 'bin'];
-const code = readTree(FOLDERS, ['.ts', '.mts', '.mjs', '.js']);
+const FOLDERS = ['src', 'test', 'bench', 'scripts', 'bin', 'web'];
+const code = readTree(FOLDERS, ['.ts', '.tsx', '.mts', '.mjs', '.js', '.css', '.html']);
 const sql = readTree(FOLDERS, ['.sql']);
 const prose = [...readTree(['docs'], ['.md']), ...readTree(['.ci'], [''])];
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
@@ -40,14 +40,15 @@ const itself = (file: SourceFile) => file.path.startsWith('test/architecture/tid
 
 const sources = code.filter((file) => !itself(file));
 const src = sources.filter(({ path }) => path.startsWith('src/'));
+const web = sources.filter(({ path }) => path.startsWith('web/'));
 const pages = prose.filter(({ path }) => path.endsWith('.md'));
-const wordings = [...src.map(checkWording), ...pages.map(checkPage)];
+const wordings = [...[...src, ...web].map(checkWording), ...pages.map(checkPage)];
 const known = knownNames(
-  [...code, ...sql, ...readTree(['docs', 'examples', 'test', 'src'], [''])].map(({ path }) => path),
+  [...code, ...sql, ...readTree(['docs', 'examples', 'test', 'src', 'web'], [''])].map(({ path }) => path),
 );
 const wording = (rule: Rule) => wordings.flatMap((found) => found[rule] ?? []);
 const proseFindings: Readonly<Record<Rule, string[]>> = {
-  'long functions': src.flatMap(longFunctions),
+  'long functions': [...src, ...web].flatMap(longFunctions),
   'export *': wording('export *'),
   'docstrings that begin with What, Who or Where': wording('docstrings that begin with What, Who or Where'),
   riddles: wording('riddles'),
@@ -68,6 +69,14 @@ describe('the checkout is tidy', () => {
       needlessExports(
         src,
         [...sources, ...readTree(['examples'], ['.ts'])].filter(({ path }) => !path.startsWith('src/')),
+      ),
+    ).toEqual([]));
+  // The parts of the design system are whole, whether a page uses all of them today or not.
+  test('exports of the web pages that nothing uses', () =>
+    expect(
+      needlessExports(
+        web.filter(({ path }) => !path.startsWith('web/src/ui/')),
+        sources.filter(({ path }) => path.startsWith('test/') || path.startsWith('web/src/ui/')),
       ),
     ).toEqual([]));
   test('one statement a file', () =>

@@ -46,11 +46,11 @@ test('every route is described, or described at another address, and no HEAD is 
     .filter(({ method }) => ['GET', 'POST', 'PATCH', 'DELETE'].includes(method))
     .map(({ method, path }) => `${method.toLowerCase()} ${path.replaceAll(/:(\w+)/g, '{$1}').replace(/\*$/, '{name}')}`)
     .filter((name) => !described.has(name))
-    // Pages, files of pages, the word at /sse, the same doors below /api/v1, the other file of cards, listening at
-    // the doors of agents, and the tunnel, which is a WebSocket.
+    // Pages, files of pages, web pages, the word at /sse, the same doors below /api/v1, the other file of cards,
+    // listening at the doors of agents, and the tunnel, which is a WebSocket.
     .filter(
       (name) =>
-        !/ (?:\/|\/docs.*|\/favicon.*|\/openapi.json|(?:\/api\/v1)?\/sse|\/llms.txt|\/api\/v1\/(?:mcp|a2a).*|.*well-known.*|\/(?:a2a|mcp)\/?.*|\/mcp\/|\/api\/v1\/provider\/tunnel)$/.test(
+        !/ (?:\/|\/docs.*|\/favicon.*|\/(?!api\/)(?:marketplace|models|tools|agents|images|videos|providers|rankings|playground|sign-in|dashboard|assets)(?:\/.*)?|\/openapi.json|(?:\/api\/v1)?\/sse|\/llms.txt|\/api\/v1\/(?:mcp|a2a).*|.*well-known.*|\/(?:a2a|mcp)\/?.*|\/mcp\/|\/api\/v1\/provider\/tunnel)$/.test(
           name,
         ),
     );

@@ -18,7 +18,7 @@ export interface A2aRoutesDeps extends AnswerRequestDeps {
 export function a2aRoutes(deps: A2aRoutesDeps): FastifyPluginAsync {
   const { bodyBytesMax } = deps.limits;
   return async (app) => {
-    const answer = createAnswerRequest(deps, app.prefix, requireAdmission(app, deps.admit, true));
+    const answer = createAnswerRequest(deps, app.prefix, requireAdmission(app, deps.admit, true, false));
     // The protocol has its own words for a message that is not valid.
     app.setValidatorCompiler(() => () => true);
     app.removeAllContentTypeParsers();

@@ -1,7 +1,7 @@
 import { isIssuerUrl } from '#wire';
 import { domainFault } from '../domain.ts';
 import { optionalText, textList, whole } from '../option.ts';
-import { HOUR_MS, MINUTE_MS } from '../units.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../units.ts';
 
 /** RFC 6749. Scopes stand in quotes in a header, which these characters cannot end. */
 const SCOPE = /^[!#-[\]-~]{1,128}$/;
@@ -40,6 +40,28 @@ export const SIGN_IN = {
     default: 120,
     meaning:
       'Keys and sign-ins that may fail from one address in a minute, before more that are not known to be good are refused unseen.',
+  }),
+};
+
+/** `[sessions]`: browsers that signed in. */
+export const SESSIONS = {
+  idle_ms: whole({
+    min: MINUTE_MS,
+    max: 30 * DAY_MS,
+    default: 12 * HOUR_MS,
+    meaning: 'A web session that is not used for so long is over.',
+  }),
+  lifetime_ms: whole({
+    min: MINUTE_MS,
+    max: 90 * DAY_MS,
+    default: 7 * DAY_MS,
+    meaning: 'A web session is over this long after the sign-in, used or not.',
+  }),
+  admin_lifetime_ms: whole({
+    min: MINUTE_MS,
+    max: DAY_MS,
+    default: HOUR_MS,
+    meaning: "The same for an operator's session, which was begun with the admin key.",
   }),
 };
 

@@ -27,6 +27,12 @@ export const LIMITS = {
     default: 30,
     meaning: 'Steady rate of strangers from one network.',
   }),
+  session_requests_per_minute: whole({
+    min: 1,
+    max: 10_000_000,
+    default: 600,
+    meaning: 'Steady rate of what the pages of one web session read. Calls count as those of its key or account.',
+  }),
   tokens_per_minute: whole({
     min: 1,
     max: 1e12,

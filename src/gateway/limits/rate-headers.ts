@@ -1,6 +1,6 @@
 import { GatewayError } from '#wire';
 import type { LimitsConfig } from '#config';
-import type { Caller } from '../call.ts';
+import { type Caller, isDevelopment } from '../call.ts';
 import type { RateDecision, RatePolicy } from './limiter.ts';
 
 /**
@@ -31,15 +31,21 @@ export function rateLimitError(decision: RateDecision): GatewayError {
 
 /**
  * The policies of the configuration, made once as limiters know policies by identity: one for ordinary callers, one
- * for the development account, one for those without a credential.
+ * for the development account, one for those without a credential, one for what the pages of a session read.
  */
-export function createRatePolicies(limits: LimitsConfig): { readonly of: (caller: Caller) => RatePolicy } {
+export function createRatePolicies(limits: LimitsConfig): {
+  readonly of: (caller: Caller, pages?: boolean) => RatePolicy;
+} {
   const { burst, tokensPerMinute } = limits;
   const ordinary: RatePolicy = { requestsPerMinute: limits.requestsPerMinute, burst, tokensPerMinute };
   const development: RatePolicy = { requestsPerMinute: limits.developmentRequestsPerMinute, burst, tokensPerMinute };
   // Their calls are paid for, so their tokens are not counted.
   const anonymous: RatePolicy = { requestsPerMinute: limits.anonymousRequestsPerMinute, burst, tokensPerMinute };
+  const ofPages: RatePolicy = { requestsPerMinute: limits.sessionRequestsPerMinute, burst, tokensPerMinute };
   return {
-    of: (caller) => (caller.key?.development ? development : caller.anonymous || caller.paying ? anonymous : ordinary),
+    of(caller, pages = false) {
+      if (pages) return ofPages;
+      return isDevelopment(caller) ? development : caller.anonymous || caller.paying ? anonymous : ordinary;
+    },
   };
 }

@@ -59,7 +59,7 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       if (fault === null) done();
       else done(new GatewayError('permission_denied', fault));
     });
-    const admissionOf = requireAdmission(app, deps.admit, true);
+    const admissionOf = requireAdmission(app, deps.admit, true, false);
     if (deps.strangers === false)
       app.addHook('onRequest', (request, _reply, done) => {
         if (admissionOf(request).caller.anonymous) done(needsCredential());

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
-import type { Admission } from '#gateway';
+import { isDevelopment, type Admission } from '#gateway';
 import { isRestricted, requireFullRights, type KeyChanges, requireFreshSignature, type Nonces } from '#auth/keys';
 import { dataOf, objectOf } from '../answer-schemas.ts';
 import {
@@ -98,7 +98,7 @@ function createOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
     // A body that is refused must not cost the nonce.
     parseKeyBody(request.body ?? {}, deps.now());
     await requireFreshSignature(caller, deps.nonces);
-    const kind = caller.key?.development ? 'development' : 'live';
+    const kind = isDevelopment(caller) ? 'development' : 'live';
     return reply.code(201).send(await createKey(deps, caller.account, kind, request.body));
   });
 }

@@ -47,7 +47,7 @@ type AdmissionOf = (request: FastifyRequest) => Admission;
  * send is credited to it, and it can withdraw to them.
  */
 export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admissionOf: AdmissionOf): void {
-  const { funds, keys, networks } = deps;
+  const { funds, keys, nonces, networks } = deps;
   app.get(
     '/wallets',
     {
@@ -93,6 +93,7 @@ export function addWalletsRoutes(app: FastifyInstance, deps: WalletsDeps, admiss
       const { caller } = admissionOf(request);
       const { chains } = requireFunds(funds);
       await requireFullRights(keys, caller, RIGHTS);
+      await requireFreshSignature(caller, nonces);
       const wallet = parseAccountId(request.params.id);
       if (wallet === null || !(await chains.wallets.unbind(wallet, caller.account)))
         throw new GatewayError('not_found', 'Wallet not found', { param: 'id' });
@@ -153,6 +154,7 @@ function addBinding(app: FastifyInstance, deps: WalletsDeps, admissionOf: Admiss
       const { chains, cooldownMs } = requireFunds(funds);
       await requireFullRights(keys, caller, RIGHTS);
       refuseWallets(caller);
+      await requireFreshSignature(caller, nonces);
       const { account } = caller;
       const value = request.body.sign_in;
       const signer = await signedBy(() => signIn.known(value) ?? signIn.verify(value, request.ip));

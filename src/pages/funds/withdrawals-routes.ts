@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
 import { earningsOf, escrowOf } from '#billing';
 import type { Withdrawal } from '#chains';
-import { parseIdempotencyKey, type Admission } from '#gateway';
+import { isDevelopment, parseIdempotencyKey, type Admission } from '#gateway';
 import {
   refuseRestricted,
   requireFullRights,
@@ -118,7 +118,7 @@ function addRequest(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: Ad
       const { account } = caller;
       const known = requireFunds(funds);
       await requireFullRights(keys, caller, RIGHTS);
-      if (caller.key?.development)
+      if (isDevelopment(caller))
         throw new GatewayError(
           'permission_denied',
           'The money of a development key is play money, which cannot be withdrawn',

@@ -26,6 +26,7 @@ export const LIMITS: LimitsConfig = {
   burst: 20,
   developmentRequestsPerMinute: 6_000,
   anonymousRequestsPerMinute: 1_000_000,
+  sessionRequestsPerMinute: 600,
   tokensPerMinute: 1_000_000,
   chatBodyBytesMax: 10_000,
   mediaBodyBytesMax: 10_000,

@@ -18,6 +18,13 @@ export const LIMIT_CASES = {
     is: 7,
     fallback: 30,
   },
+  'limits.session_requests_per_minute': {
+    toml: '7',
+    wrong: '0',
+    of: (c) => c.limits.sessionRequestsPerMinute,
+    is: 7,
+    fallback: 600,
+  },
   'limits.tokens_per_minute': {
     toml: '7',
     wrong: '1.5',

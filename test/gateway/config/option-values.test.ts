@@ -98,6 +98,27 @@ const CASES = {
   },
   'sign_in.skew_ms': { toml: '0', wrong: '-1', of: (c) => c.signIn.skewMs, is: 0, fallback: 30_000 },
   'sign_in.failures_per_minute': { toml: '7', wrong: '0', of: (c) => c.signIn.failuresPerMinute, is: 7, fallback: 120 },
+  'sessions.idle_ms': {
+    toml: '60_000',
+    wrong: '59_999',
+    of: (c) => c.sessions.idleMs,
+    is: 60_000,
+    fallback: 43_200_000,
+  },
+  'sessions.lifetime_ms': {
+    toml: '60_000',
+    wrong: '59_999',
+    of: (c) => c.sessions.lifetimeMs,
+    is: 60_000,
+    fallback: 604_800_000,
+  },
+  'sessions.admin_lifetime_ms': {
+    toml: '60_000',
+    wrong: '86_400_001',
+    of: (c) => c.sessions.adminLifetimeMs,
+    is: 60_000,
+    fallback: 3_600_000,
+  },
   'oauth.issuer': {
     toml: '"https://idp.example/realms/main"',
     wrong: '"http://idp.example"',

@@ -23,8 +23,12 @@ afterAll(async () => {
 /** For everybody, whether payments are taken or not. */
 const PUBLIC: readonly RegExp[] = [
   /^GET \/(|docs.*|openapi\.json|llms\.txt|health.*|ready.*|metrics|favicon.*|icon.*|logo.*)$/,
+  /^GET \/(marketplace|(models|tools|agents|images|videos|providers)(\/\*)?|rankings|assets\/:file)$/,
+  // The pages of accounts are the same document for everybody: what they show they ask for.
+  /^GET \/(playground|sign-in|dashboard)(\/.*)?$/,
   /^GET \/(api\/v1\/)?(.*\/)?\.well-known\//,
-  /^GET \/api\/v1\/(payments\/chains|models|model|agents|providers|tools|images|images\/models|video\/models|ping|market|auth\/nonce)(\/.*)?$/,
+  /^GET \/api\/v1\/(payments\/chains|models|model|agents|providers|tools|images|images\/models|video\/models|ping|market|auth\/nonce|auth\/session)(\/.*)?$/,
+  /^GET \/admin\/v1\/session$/,
   /^GET \/api\/v1\/provider\/tunnel$/,
   /^(GET|POST) (\/api\/v1)?\/sse$/,
   /^POST \/api\/v1\/(rpc|provider\/.*|auth\/.*|push\/.*)$/,

@@ -216,6 +216,7 @@ const LIMITS = {
   burst: 20,
   developmentRequestsPerMinute: 6_000,
   anonymousRequestsPerMinute: 1_000_000,
+  sessionRequestsPerMinute: 600,
   tokensPerMinute: 1_000_000,
   chatBodyBytesMax: 10_000,
   mediaBodyBytesMax: 10_000,

@@ -40,6 +40,7 @@ export const LIMITS: LimitsConfig = {
   burst: 20,
   developmentRequestsPerMinute: 6000,
   anonymousRequestsPerMinute: 1_000_000,
+  sessionRequestsPerMinute: 600,
   tokensPerMinute: 1_000_000,
   chatBodyBytesMax: 200_000,
   mediaBodyBytesMax: 200_000,

@@ -1,0 +1,62 @@
+import type { FastifyPluginAsync } from 'fastify';
+import type { AdminGate } from '../admin-gate.ts';
+import type { AdminSessions } from './admin-sessions.ts';
+import { refuseCrossSite } from './cross-site.ts';
+import type { SessionCookies } from './session-cookie.ts';
+
+interface AdminSessionDeps {
+  readonly gate: AdminGate;
+  readonly adminSessions: AdminSessions;
+  readonly cookies: SessionCookies;
+}
+
+const schemaOf = (summary: string, description: string) => ({
+  tags: ['Administration'],
+  summary,
+  description,
+  response: {
+    200: {
+      type: 'object',
+      required: ['signed_in', 'expires_at'],
+      properties: {
+        signed_in: { type: 'boolean' },
+        expires_at: { type: ['string', 'null'], description: 'RFC 3339; null without a session.' },
+      },
+    },
+  },
+});
+const NOBODY = { signed_in: false, expires_at: null };
+
+/** Sign-in of an operator's browser. Register it under `/admin/v1`. */
+export function adminSessionRoutes({ gate, adminSessions, cookies }: AdminSessionDeps): FastifyPluginAsync {
+  return async (app) => {
+    const begin = schemaOf(
+      'Sign an operator in',
+      'Begins a session of the admin key, and sets its cookie. The session reads what the admin key reads. What changes something needs the key itself. Send the header `x-tollgate-web: 1`.',
+    );
+    const secured = { schema: { ...begin, security: [{ bearer: [] }] }, onRequest: gate };
+    app.post('/session', secured, async (request, reply) => {
+      refuseCrossSite(request);
+      const { secret, session } = await adminSessions.begin(request);
+      const maxAgeS = Math.floor((session.expiresAt - session.createdAt) / 1_000);
+      void reply
+        .header('set-cookie', cookies.write(request, 'admin', secret, maxAgeS))
+        .header('cache-control', 'no-store');
+      return { signed_in: true, expires_at: new Date(session.expiresAt).toISOString() };
+    });
+
+    const show = schemaOf('Show the operator session', 'Without a session `signed_in` is false: that is no error.');
+    app.get('/session', { schema: { ...show, security: [] } }, async (request, reply) => {
+      void reply.header('cache-control', 'no-store');
+      const session = await adminSessions.find(request);
+      return session === null ? NOBODY : { signed_in: true, expires_at: new Date(session.expiresAt).toISOString() };
+    });
+
+    const end = schemaOf('Sign an operator out', 'Ends the session of the cookie.');
+    app.delete('/session', { schema: { ...end, security: [] } }, async (request, reply) => {
+      await adminSessions.end(request);
+      void reply.header('set-cookie', cookies.remove(request, 'admin'));
+      return NOBODY;
+    });
+  };
+}

@@ -1,0 +1,56 @@
+import type { Caller, WebRequest } from '#gateway';
+import { GatewayError } from '#wire';
+import type { Attempts } from '../attempts.ts';
+import type { KeyCallers } from '../key-callers.ts';
+import { refuseCrossSite } from './cross-site.ts';
+import type { SessionCookies } from './session-cookie.ts';
+import type { WebSession, WebSessions } from './web-sessions.ts';
+
+interface SessionCallersOptions {
+  readonly sessions: Pick<WebSessions, 'known' | 'find'>;
+  readonly cookies: SessionCookies;
+  readonly keys: Pick<KeyCallers, 'callerOfHash'>;
+  readonly attempts: Attempts;
+  readonly acceptDevelopment: boolean;
+}
+
+/**
+ * The caller of a request by its session cookie; null for a request without one. A session of a key may what its key
+ * may, for as long as the key may. Throws or rejects with GatewayError `unauthorized` for a session that is over,
+ * `permission_denied` for a request of another site, `rate_limit_exceeded` when too many from the address failed.
+ */
+export type SessionCallers = (request: WebRequest, address: string) => Caller | Promise<Caller> | null;
+
+export function createSessionCallers(options: SessionCallersOptions): SessionCallers {
+  const { sessions, cookies, keys, attempts, acceptDevelopment } = options;
+
+  const callerOf = (session: WebSession | null, address: string): Caller | Promise<Caller> => {
+    if (session === null) throw sessionOver();
+    const { id, account, signedInBy: by, keyHash, wallet } = session;
+    if (by === 'wallet' && wallet !== null)
+      return { account, key: null, wallet: { caip10: wallet, nonce: null }, session: { id, by } };
+    if (by === 'development' && acceptDevelopment) return { account, key: null, wallet: null, session: { id, by } };
+    if (by !== 'api_key' || keyHash === null) throw sessionOver();
+    const withSession = (caller: Caller): Caller => ({ ...caller, session: { id, by: 'api_key' } });
+    const caller = keys.callerOfHash(keyHash, address);
+    return caller instanceof Promise ? caller.then(withSession, endedWithKey) : withSession(caller);
+  };
+
+  return (request, address) => {
+    const secret = cookies.read(request, 'account');
+    if (secret === null) return null;
+    refuseCrossSite(request);
+    const known = sessions.known(secret);
+    if (known !== undefined) return callerOf(known, address);
+    return attempts.check(address, async () => callerOf(await sessions.find(secret), address));
+  };
+}
+
+const sessionOver = () =>
+  new GatewayError('unauthorized', 'This session is over: sign in again', {
+    headers: { 'www-authenticate': 'Bearer, SIWx' },
+  });
+
+function endedWithKey(error: unknown): never {
+  throw error instanceof GatewayError && error.code === 'unauthorized' ? sessionOver() : error;
+}

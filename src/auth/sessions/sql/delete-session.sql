@@ -1,0 +1,1 @@
+DELETE FROM web_sessions WHERE id = $1 RETURNING id

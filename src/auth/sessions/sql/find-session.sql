@@ -1,0 +1,1 @@
+SELECT * FROM web_sessions WHERE id = $1

@@ -1,0 +1,185 @@
+import { hash, randomBytes } from 'node:crypto';
+import { loadStatement, type Database, type Row, type Value } from '#store';
+import { dropOldest } from '#wire';
+
+/** How the owner of a session proved who it is. */
+type SignedInBy = 'wallet' | 'api_key' | 'development' | 'admin_key';
+
+/** A browser that signed in. Times are epoch milliseconds. */
+export interface WebSession {
+  /** SHA-256 of the cookie's secret, in hex. */
+  readonly id: string;
+  /** Ledger account; ADMIN for an operator. */
+  readonly account: string;
+  readonly signedInBy: SignedInBy;
+  /** Hash of the API key or admin key; null for a wallet. */
+  readonly keyHash: string | null;
+  /** CAIP-10 with the network that was signed on; null for a key. */
+  readonly wallet: string | null;
+  /** User-Agent of the browser; may be empty. */
+  readonly client: string;
+  readonly createdAt: number;
+  /** Not older than a minute. */
+  readonly seenAt: number;
+  readonly expiresAt: number;
+}
+
+export type NewSession = Pick<WebSession, 'account' | 'signedInBy' | 'keyHash' | 'wallet' | 'client'>;
+
+/** Whose sessions are meant: an account's, or those of one of its keys. */
+export interface SessionScope {
+  readonly account: string;
+  /** null: all of the account. */
+  readonly keyHash: string | null;
+}
+
+/** Web sessions in the database. Rejects with the database's error when it cannot be reached. */
+export interface WebSessions {
+  /** Begins a session. The secret is for the cookie, and is not kept. */
+  begin(fields: NewSession): Promise<{ readonly secret: string; readonly session: WebSession }>;
+  /** The session of a cookie; null where it is unknown or over. An answer may be 5 s old. */
+  find(secret: string): Promise<WebSession | null>;
+  /** `find`, where the answer is known already; undefined where it has to be looked up. */
+  known(secret: string): WebSession | null | undefined;
+  /** The one that was used last comes first. */
+  list(scope: SessionScope): Promise<readonly WebSession[]>;
+  /** False where there was none. */
+  end(id: string): Promise<boolean>;
+  /** Ends all of the scope; returns how many. */
+  endAll(scope: SessionScope): Promise<number>;
+  /** When a session ends if it is not used again. */
+  idleEnd(session: WebSession): number;
+  /** Forgets at most `limit` sessions that are over; returns how many. */
+  sweep(limit: number): Promise<number>;
+}
+
+interface SessionTimes {
+  /** A session that is not used for so long is over. */
+  readonly idleMs: number;
+  readonly lifetimeMs: number;
+  readonly adminLifetimeMs: number;
+}
+
+/** The account of an operator's sessions: a name that no account has. */
+export const ADMIN = 'tollgate:admin';
+
+/** An account that has more loses the oldest. */
+const SESSIONS_PER_ACCOUNT_MAX = 50;
+/** The longest that a session which another gateway ended is still good here. */
+const CACHE_TTL_MS = 5_000;
+const CACHED_MAX = 1_000;
+const SEEN_EVERY_MS = 60_000;
+const CLIENT_LENGTH_MAX = 300;
+
+const INSERT = loadStatement(import.meta.url, './sql/insert-session.sql');
+const DROP_OLDEST = loadStatement(import.meta.url, './sql/drop-oldest-sessions.sql');
+const FIND = loadStatement(import.meta.url, './sql/find-session.sql');
+const LIST = loadStatement(import.meta.url, './sql/list-sessions.sql');
+const SEE = loadStatement(import.meta.url, './sql/see-session.sql');
+const DELETE = loadStatement(import.meta.url, './sql/delete-session.sql');
+const DELETE_ALL = loadStatement(import.meta.url, './sql/delete-sessions.sql');
+const SWEEP = loadStatement(import.meta.url, './sql/sweep-sessions.sql');
+
+interface WebSessionsOptions {
+  readonly times: SessionTimes;
+  readonly now: () => number;
+}
+
+export function createWebSessions(
+  database: Pick<Database, 'query'>,
+  { times: { idleMs, lifetimeMs, adminLifetimeMs }, now }: WebSessionsOptions,
+): WebSessions {
+  const cached = new Map<string, { readonly session: WebSession | null; readonly from: number }>();
+  /** Counts what ended here. A look-up that began before an end must not put the session back. */
+  let ends = 0;
+
+  const isOver = ({ expiresAt, seenAt }: WebSession, at: number) => at >= expiresAt || at >= seenAt + idleMs;
+
+  const see = (session: WebSession, at: number): WebSession => {
+    if (at - session.seenAt < SEEN_EVERY_MS) return session;
+    // A time that is not written ends the session sooner, and nothing else.
+    database.query(SEE, [session.id, at]).catch(() => {});
+    return { ...session, seenAt: at };
+  };
+
+  const known = (secret: string): WebSession | null | undefined => {
+    const id = idOf(secret);
+    const entry = cached.get(id);
+    const at = now();
+    if (entry === undefined || at < entry.from || at >= entry.from + CACHE_TTL_MS) return undefined;
+    return entry.session === null || isOver(entry.session, at) ? null : entry.session;
+  };
+
+  const forget = (id: string) => {
+    ends += 1;
+    cached.delete(id);
+  };
+  const scoped = ({ account, keyHash }: SessionScope): Value[] => [account, keyHash === null ? 0 : 1, keyHash ?? ''];
+
+  return {
+    known,
+    idleEnd: ({ seenAt }) => seenAt + idleMs,
+
+    async begin({ account, signedInBy, keyHash, wallet, client }) {
+      const secret = randomBytes(32).toString('base64url');
+      const at = now();
+      const expiresAt = at + (signedInBy === 'admin_key' ? adminLifetimeMs : lifetimeMs);
+      const who = [idOf(secret), account, signedInBy, keyHash, wallet, client.slice(0, CLIENT_LENGTH_MAX)];
+      const [row] = await database.query(INSERT, [...who, at, expiresAt]);
+      for (const { id } of await database.query(DROP_OLDEST, [account, SESSIONS_PER_ACCOUNT_MAX])) forget(id as string);
+      return { secret, session: sessionOf(row!) };
+    },
+
+    async find(secret) {
+      const kept = known(secret);
+      if (kept !== undefined) return kept;
+      const id = idOf(secret);
+      const [from, before] = [now(), ends];
+      const [row] = await database.query(FIND, [id]);
+      const found = row === undefined ? null : sessionOf(row);
+      const session = found === null || isOver(found, from) ? null : see(found, from);
+      if (ends === before) {
+        cached.delete(id);
+        cached.set(id, { session, from });
+        dropOldest(cached, CACHED_MAX);
+      }
+      return session;
+    },
+
+    async list(scope) {
+      const at = now();
+      return (await database.query(LIST, [...scoped(scope), at, at - idleMs])).map(sessionOf);
+    },
+
+    async end(id) {
+      const gone = await database.query(DELETE, [id]);
+      forget(id);
+      return gone.length > 0;
+    },
+
+    async endAll(scope) {
+      const gone = await database.query(DELETE_ALL, scoped(scope));
+      for (const { id } of gone) forget(id as string);
+      return gone.length;
+    },
+
+    async sweep(limit) {
+      const at = now();
+      return (await database.query(SWEEP, [at, at - idleMs, limit])).length;
+    },
+  };
+}
+
+const idOf = (secret: string): string => hash('sha256', secret);
+
+const sessionOf = (row: Row): WebSession => ({
+  id: row['id'] as string,
+  account: row['account'] as string,
+  signedInBy: row['signed_in_by'] as SignedInBy,
+  keyHash: row['key_hash'] as string | null,
+  wallet: row['wallet'] as string | null,
+  client: row['client'] as string,
+  createdAt: Number(row['created_at']),
+  seenAt: Number(row['seen_at']),
+  expiresAt: Number(row['expires_at']),
+});

@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { extname, join, sep } from 'node:path';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+
+/** A built file in memory. */
+export interface PageFile {
+  readonly bytes: Buffer;
+  readonly type: string;
+  readonly etag: string;
+  /** Packed, from soon after the start on; null for what does not get smaller. */
+  gzip: Buffer | null;
+  brotli: Buffer | null;
+}
+
+/** The built pages in memory: no request reads the disk. */
+export interface PageFiles {
+  /** The document of every page, with the places for what differs. */
+  readonly document: string;
+  /** Files by their path, such as `/assets/index-x.js`. */
+  readonly files: ReadonlyMap<string, PageFile>;
+  /** Resolves when all are packed. Until then they are sent as they are. */
+  readonly packed: Promise<void>;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+};
+const PACKED = new Set(['.js', '.css', '.svg']);
+
+export const tagOf = (content: Buffer | string): string =>
+  `"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`;
+
+/** Reads all files of a build. */
+export async function readPages(folder: string): Promise<PageFiles> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = new Map<string, PageFile>();
+  for (const entry of entries) {
+    const type = TYPES[extname(entry.name)];
+    if (!entry.isFile() || type === undefined) continue;
+    const full = join(entry.parentPath, entry.name);
+    const bytes = await readFile(full);
+    const path = full.slice(folder.length).split(sep).join('/');
+    files.set(path, { bytes, type, etag: tagOf(bytes), gzip: null, brotli: null });
+  }
+  const document = await readFile(join(folder, 'index.html'), 'utf8');
+  return { document, files, packed: pack(files) };
+}
+
+/** First all by gzip, which is quick, so that the first visitors get less than the whole. */
+async function pack(files: ReadonlyMap<string, PageFile>): Promise<void> {
+  const texts = [...files].filter(([path]) => PACKED.has(extname(path))).map(([, file]) => file);
+  for (const file of texts) file.gzip = smaller(await promisify(gzip)(file.bytes), file);
+  for (const file of texts) {
+    const params = { [constants.BROTLI_PARAM_SIZE_HINT]: file.bytes.byteLength };
+    file.brotli = smaller(await promisify(brotliCompress)(file.bytes, { params }), file);
+  }
+}
+
+const smaller = (packed: Buffer, { bytes }: PageFile): Buffer | null =>
+  packed.byteLength < bytes.byteLength ? packed : null;

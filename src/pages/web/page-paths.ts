@@ -1,0 +1,65 @@
+import type { Primitive } from '#config';
+
+/** A page that the web pages have, as Fastify's router names its path. */
+export interface PagePath {
+  readonly path: string;
+  readonly title: string;
+  /** One sentence for previews of links and for search engines. */
+  readonly description: string;
+  /** The page shows the service of this kind whose name is the rest of the path. */
+  readonly service?: Primitive;
+  /** The page shows the provider whose id is the rest of the path. */
+  readonly provider?: true;
+  /** For those who are signed in: search engines are told to leave it out. */
+  readonly own?: true;
+}
+
+const service = (path: string, primitive: Primitive): PagePath => ({
+  path,
+  title: 'Service',
+  description: 'A service that is called through this gateway and paid by use.',
+  service: primitive,
+});
+
+const own = (path: string, title: string): PagePath => ({
+  path,
+  title,
+  description: 'Sign in to see it.',
+  own: true,
+});
+
+/**
+ * All paths that the web pages are served at. Others are 404 in JSON, as clients of the API expect it. A page is one
+ * line here and one in `web/src/app/routes.tsx`.
+ */
+export const PAGE_PATHS: readonly PagePath[] = [
+  {
+    path: '/marketplace',
+    title: 'Marketplace',
+    description: 'Models, tools, agents, images and videos of many providers in one list, each with its price.',
+  },
+  service('/models/*', 'model'),
+  service('/tools/*', 'tool'),
+  service('/agents/*', 'agent'),
+  service('/images/*', 'image'),
+  service('/videos/*', 'video'),
+  {
+    path: '/providers',
+    title: 'Providers',
+    description: 'Who serves the models, tools and agents of this gateway, and how well.',
+  },
+  {
+    path: '/providers/*',
+    title: 'Provider',
+    description: 'What a provider offers through this gateway, and how well it serves.',
+    provider: true,
+  },
+  {
+    path: '/rankings',
+    title: 'Rankings',
+    description: 'What is used most on this gateway: users, calls, tokens and revenue by day.',
+  },
+  own('/playground', 'Playground'),
+  own('/sign-in', 'Sign in'),
+  own('/dashboard', 'Dashboard'),
+];

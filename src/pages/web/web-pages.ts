@@ -1,0 +1,135 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError, parseHost } from '#wire';
+import type { Mode } from '#config';
+import type { Catalog } from '#gateway';
+import { findBuilt, ROOT } from './built-folder.ts';
+import { earlyRequests, pageDocument } from './page-document.ts';
+import { readPages, tagOf, type PageFile, type PageFiles } from './page-files.ts';
+import { pageHeaders } from './page-headers.ts';
+import { PAGE_PATHS, type PagePath } from './page-paths.ts';
+
+interface WebPagesOptions {
+  readonly version: string;
+  readonly mode: Mode;
+  readonly publicUrl: string | null;
+  readonly signInDomains: readonly string[];
+  readonly catalog: Pick<Catalog, 'offers'>;
+  /** Hears why there are no pages. */
+  readonly onMissing: (reason: string) => void;
+}
+
+interface WebPages {
+  /** Finds or builds the pages now. Otherwise that is done when the first one is asked for. */
+  prepare(): Promise<void>;
+  /** Ends a build that is going on. */
+  close(): void;
+}
+
+const HIDDEN = { schema: { hide: true } } as const;
+const HTML = 'text/html; charset=utf-8';
+const SESSION = { method: 'GET', url: '/api/v1/auth/session' } as const;
+
+/** Serves the web pages: the same document at each of their paths, and the files that it loads. */
+export function addWebPages(server: FastifyInstance, options: WebPagesOptions): WebPages {
+  const headers = pageHeaders(options.publicUrl);
+  const ending = new AbortController();
+  let found: Promise<PageFiles | string> | null = null;
+  const pages = () => (found ??= open(ending.signal, options.onMissing));
+
+  for (const page of PAGE_PATHS)
+    server.get<{ Params: { readonly '*'?: string } }>(page.path, HIDDEN, async (request, reply) => {
+      const built = await pages();
+      if (typeof built === 'string') return missing(reply, built);
+      const { known, ...facts } = factsOf(page, request.params['*'] ?? '', options.catalog);
+      const boot = {
+        version: options.version,
+        base_url: options.publicUrl ?? addressOf(request),
+        mode: options.mode,
+        sessions: server.hasRoute(SESSION),
+        sign_in_domains: options.signInDomains,
+        early: earlyRequests(page),
+      };
+      const document = pageDocument(built.document, { ...facts, boot, own: page.own ?? false });
+      const etag = tagOf(document);
+      void reply.headers(headers).headers({ etag, 'cache-control': 'no-cache' });
+      if (known && request.headers['if-none-match'] === etag) return reply.code(304).send();
+      return reply
+        .code(known ? 200 : 404)
+        .type(HTML)
+        .send(document);
+    });
+
+  // The list of one kind is the marketplace with a filter.
+  for (const { path, service } of PAGE_PATHS)
+    if (service)
+      server.get(path.replace('/*', ''), HIDDEN, (_request, reply) => reply.redirect(`/marketplace?kind=${service}`));
+
+  server.get<{ Params: { readonly file: string } }>('/assets/:file', HIDDEN, async (request, reply) => {
+    const built = await pages();
+    const path = `/assets/${request.params.file}`;
+    const file = typeof built === 'string' ? undefined : built.files.get(path);
+    if (!file) throw new GatewayError('not_found', `No such file: ${path.slice(0, 200)}`);
+    return sendFile(request, reply.headers(headers), file);
+  });
+
+  return {
+    prepare: async () => {
+      await pages();
+    },
+    close: () => ending.abort(),
+  };
+}
+
+async function open(signal: AbortSignal, onMissing: (reason: string) => void): Promise<PageFiles | string> {
+  const built = await findBuilt({ root: ROOT, signal });
+  if ('folder' in built) return await readPages(built.folder);
+  if (!signal.aborted) onMissing(built.reason);
+  return built.reason;
+}
+
+const missing = (reply: FastifyReply, reason: string): FastifyReply =>
+  reply.code(503).type('text/plain; charset=utf-8').send(`${reason}\n`);
+
+/** Names in these files change with their content, so they never change themselves. */
+const FOREVER = 'public, max-age=31536000, immutable';
+
+function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile): FastifyReply {
+  const accepted = request.headers['accept-encoding'] ?? '';
+  const [encoding, bytes] =
+    file.brotli && /\bbr\b/.test(accepted)
+      ? (['br', file.brotli] as const)
+      : file.gzip && /\bgzip\b/.test(accepted)
+        ? (['gzip', file.gzip] as const)
+        : ([null, file.bytes] as const);
+  void reply.headers({ 'cache-control': FOREVER, vary: 'accept-encoding', etag: file.etag });
+  if (request.headers['if-none-match'] === file.etag) return reply.code(304).send();
+  if (encoding) void reply.header('content-encoding', encoding);
+  return reply.type(file.type).send(bytes);
+}
+
+interface Facts {
+  readonly title: string;
+  readonly description: string;
+  /** Whether there is what the path names. */
+  readonly known: boolean;
+}
+
+function factsOf(page: PagePath, rest: string, catalog: Pick<Catalog, 'offers'>): Facts {
+  const { title, description, service, provider } = page;
+  if (service) {
+    const offer = catalog.offers(service).find((each) => each.service === rest);
+    if (!offer) return { title: 'Not found', description: 'There is no such service.', known: false };
+    return { title: offer.displayName, description: offer.description || description, known: true };
+  }
+  if (provider) {
+    const offer = catalog.offers().find((each) => each.provider.id === rest);
+    if (!offer) return { title: 'Not found', description: 'There is no such provider.', known: false };
+    return { title: offer.provider.name, description, known: true };
+  }
+  return { title, description, known: true };
+}
+
+/** The address that the reader used. An invalid host stays out of the page. */
+function addressOf({ protocol, host }: FastifyRequest): string {
+  return parseHost(host) === null ? '' : `${protocol}://${host}`;
+}

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ask, startSpine, type Spine } from '../../../support/spine.ts';
+import { openSocket, readAnswer } from '../../../support/raw-http.ts';
+import { openBrowser, type Browser } from './browser.ts';
+
+let spine: Spine;
+let browser: Browser;
+let cookie: string;
+beforeAll(async () => {
+  spine = await startSpine();
+  browser = openBrowser(spine.origin);
+  await browser.ask('POST', '/api/v1/auth/session', { api_key: spine.key });
+  cookie = browser.cookie!;
+});
+afterAll(() => spine.stop());
+
+describe('the cookie counts nothing for the protocols of programs', () => {
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+  const send = { jsonrpc: '2.0', id: 1, method: 'message/send', params: {} };
+  const chat = { jsonrpc: '2.0', id: 1, method: 'chat/completions', params: ask('hello') };
+  test.each([
+    ['/mcp', list],
+    ['/mcp/any', list],
+    ['/api/v1/mcp', list],
+    ['/a2a', send],
+    ['/a2a/any', send],
+    ['/api/v1/a2a/any', send],
+    ['/api/v1/rpc', chat],
+  ])('%s', async (path, body) => {
+    const accept = 'application/json, text/event-stream';
+    const before = await spine.locks();
+    const answer = await browser.ask('POST', path, body, { accept });
+    expect(answer.body.data).toBeUndefined();
+    expect(JSON.stringify(answer.body)).toMatch(/API key|credential|sign in/i);
+    expect(await spine.locks()).toEqual(before);
+  });
+
+  test('the tunnel of providers', async () => {
+    const socket = await openSocket(spine.origin);
+    const answer = readAnswer(socket);
+    const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n';
+    const key = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
+    socket.write(
+      `GET /api/v1/provider/tunnel HTTP/1.1\r\nHost: 127.0.0.1\r\n${upgrade}${key}Cookie: ${cookie}\r\nSec-Fetch-Site: same-origin\r\nX-Tollgate-Web: 1\r\n\r\n`,
+    );
+    const { status } = await answer;
+    socket.destroy();
+    expect(status).toBeGreaterThanOrEqual(400);
+  });
+});
+
+test('any other credential beats the cookie, also a wrong one', async () => {
+  const { key, account } = await spine.tenant('other', '0');
+  const balanceAs = (headers: Record<string, string>) =>
+    browser.ask('GET', '/api/v1/session/balance', undefined, headers);
+  expect((await balanceAs({ authorization: `Bearer ${key}` })).body['caip_account_id']).toBe(account);
+  expect((await balanceAs({ 'x-api-key': key })).body['caip_account_id']).toBe(account);
+  expect((await balanceAs({ authorization: 'Bearer svc-sk-v2-wrong' })).status).toBe(401);
+  expect((await balanceAs({ authorization: 'Basic abc' })).status).toBe(401);
+  expect((await balanceAs({ 'sign-in-with-x': 'wrong' })).status).toBe(401);
+});
+
+test('two cookies of the name are refused: one of them was planted', async () => {
+  for (const both of [`${cookie}; tollgate=${'A'.repeat(43)}`, `tollgate=x; ${cookie}`]) {
+    const { status, body } = await browser.ask('GET', '/api/v1/keys', undefined, { cookie: both });
+    expect([status, body.error?.message]).toEqual([401, expect.stringContaining('Two session cookies')]);
+  }
+  expect(
+    (await browser.ask('GET', '/api/v1/keys', undefined, { cookie: `my-tollgate=1; ${cookie}; a=b` })).status,
+  ).toBe(200);
+});
+
+test.each([
+  'tollgate=',
+  'tollgate=short',
+  'tollgate=%00',
+  `tollgate=${'A'.repeat(44)}`,
+  'tollgate',
+  `Tollgate=${'A'.repeat(43)}`,
+])('the cookie %s is no session', async (text) => {
+  expect((await browser.ask('GET', '/api/v1/keys', undefined, { cookie: text })).status).toBe(401);
+});
+
+test('whoever guesses cookies is soon not heard any more', async () => {
+  const guessed = await startSpine({ toml: '[sign_in]\nfailures_per_minute = 3\n' });
+  try {
+    const guesser = openBrowser(guessed.origin);
+    const guess = async (letter: string) =>
+      (await guesser.ask('GET', '/api/v1/keys', undefined, { cookie: `tollgate=${letter.repeat(43)}` })).status;
+    expect([await guess('a'), await guess('b'), await guess('c'), await guess('d')]).toEqual([401, 401, 401, 429]);
+    const { status } = await guesser.ask('POST', '/api/v1/auth/session', { api_key: guessed.key });
+    expect(status).toBe(429);
+  } finally {
+    await guessed.stop();
+  }
+});
+
+test('over https the cookie is for this host alone, and one without the prefix counts nothing', async () => {
+  const secure = await startSpine({ toml: '[server]\npublic_url = "https://gate.example"\n' });
+  try {
+    const page = openBrowser(secure.origin);
+    const signedIn = await page.ask('POST', '/api/v1/auth/session', { api_key: secure.key });
+    expect(signedIn.cookie).toMatch(
+      /^__Host-tollgate=[A-Za-z0-9_-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict; Max-Age=604800$/,
+    );
+    expect((await page.ask('GET', '/api/v1/keys')).status).toBe(200);
+    const plain = page.cookie!.replace('__Host-', '');
+    expect((await page.ask('GET', '/api/v1/keys', undefined, { cookie: plain })).status).toBe(401);
+    const beside = `${page.cookie!}; tollgate=${'A'.repeat(43)}`;
+    expect((await page.ask('GET', '/api/v1/keys', undefined, { cookie: beside })).status).toBe(200);
+  } finally {
+    await secure.stop();
+  }
+});

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { startSpine, type Spine } from '../../../support/spine.ts';
+import { openBrowser, type Browser } from './browser.ts';
+
+// The ends of sessions, on a gateway whose clock the tests set.
+
+const HOUR_MS = 3_600_000;
+let spine: Spine;
+let at = Date.parse('2026-03-02T08:00:00Z');
+beforeAll(async () => {
+  spine = await startSpine({ now: () => at, toml: '[billing]\nsweep_ms = 100\n' });
+});
+afterAll(() => spine.stop());
+beforeEach(() => {
+  at += 30 * 24 * HOUR_MS;
+});
+
+let names = 0;
+async function signedIn(): Promise<{ browser: Browser; key: string; hash: string }> {
+  names += 1;
+  const { key, hash } = await spine.tenant(`owner-${names}`, '0');
+  const browser = openBrowser(spine.origin);
+  expect((await browser.ask('POST', '/api/v1/auth/session', { api_key: key })).status).toBe(200);
+  return { browser, key, hash };
+}
+const statusOf = async (browser: Browser) => (await browser.ask('GET', '/api/v1/keys')).status;
+
+test('a session that is not used for 12 hours is over, one that is used goes on', async () => {
+  const [used, unused] = [await signedIn(), await signedIn()];
+  at += 11 * HOUR_MS;
+  expect(await statusOf(used.browser)).toBe(200);
+  at += 2 * HOUR_MS;
+  expect([await statusOf(used.browser), await statusOf(unused.browser)]).toEqual([200, 401]);
+});
+
+test('a session is over 7 days after the sign-in, however much it is used', async () => {
+  const { browser } = await signedIn();
+  for (let hours = 10; hours < 7 * 24; hours += 10) {
+    at += 10 * HOUR_MS;
+    expect(await statusOf(browser)).toBe(200);
+  }
+  at += 10 * HOUR_MS;
+  expect(await statusOf(browser)).toBe(401);
+});
+
+test.each([
+  ['deleted', (key: string, hash: string) => change('DELETE', key, hash)],
+  ['disabled', (key: string, hash: string) => change('PATCH', key, hash, { disabled: true })],
+])('the session of a key that was %s is over at once', async (_what, end) => {
+  const { browser, key, hash } = await signedIn();
+  expect(await statusOf(browser)).toBe(200);
+  expect(await end(key, hash)).toBe(200);
+  expect(await statusOf(browser)).toBe(401);
+});
+
+async function change(method: string, key: string, hash: string, body?: object): Promise<number> {
+  const headers = { authorization: `Bearer ${key}` };
+  return (await openBrowser(spine.origin).ask(method, `/api/v1/keys/${hash}`, body, headers)).status;
+}
+
+test('rows of sessions that are over are removed', async () => {
+  const count = async () =>
+    Number(
+      (await spine.app.database.query({ name: 'test/sessions', text: 'SELECT COUNT(*) AS n FROM web_sessions' }))[0]![
+        'n'
+      ],
+    );
+  const { key, hash } = await signedIn();
+  await signedIn();
+  expect(await count()).toBeGreaterThanOrEqual(2);
+  await change('DELETE', key, hash);
+  at += 13 * HOUR_MS;
+  await expect.poll(count, { timeout: 20_000, interval: 20 }).toBe(0);
+});
+
+test('an account has at most 50 sessions: a new one ends the oldest', async () => {
+  const { browser, key } = await signedIn();
+  at += 1;
+  for (let one = 0; one < 50; one += 1)
+    await openBrowser(spine.origin).ask(
+      'POST',
+      '/api/v1/auth/session',
+      { api_key: key },
+      { 'sec-fetch-site': undefined },
+    );
+  expect(await statusOf(browser)).toBe(401);
+});

@@ -1,0 +1,75 @@
+import { ApiError } from './api-error.ts';
+
+declare global {
+  interface Window {
+    /** Requests that `web/public/early.js` began before this code was here, by path. */
+    tollgateEarly?: Map<string, Promise<Response>>;
+  }
+}
+
+interface RequestOptions {
+  readonly method?: string;
+  /** Sent as JSON. */
+  readonly json?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Asks the gateway. `path` begins with `/`. The session's cookie goes along, and the header that tells the gateway that
+ * its own page asks. Rejects with ApiError for an answer that is an error. The answer's body is not read yet: streams
+ * can be read as they come.
+ */
+export async function request(path: string, options: RequestOptions = {}): Promise<Response> {
+  const { method = 'GET', json, headers, signal } = options;
+  const early = method === 'GET' ? takeEarly(path) : null;
+  let answer: Response;
+  try {
+    answer = await (early ??
+      fetch(path, {
+        method,
+        headers: {
+          'x-tollgate-web': '1',
+          ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(json === undefined ? {} : { body: JSON.stringify(json) }),
+        ...(signal ? { signal } : {}),
+      }));
+  } catch (error) {
+    if (signal?.aborted === true) throw error;
+    throw new ApiError('The gateway does not answer', { status: 0, type: 'unreachable', cause: error });
+  }
+  if (!answer.ok) throw await errorOf(answer);
+  return answer;
+}
+
+/** Asks the gateway and reads its JSON. null for an answer without a body. */
+export async function call<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  const answer = await request(path, options);
+  return (answer.status === 204 ? null : await answer.json()) as T;
+}
+
+/** Asks for JSON whose content is in `data`, as the listings have it. */
+export async function data<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  return (await call<{ readonly data: T }>(path, options)).data;
+}
+
+function takeEarly(path: string): Promise<Response> | null {
+  const early = window.tollgateEarly?.get(path) ?? null;
+  window.tollgateEarly?.delete(path);
+  return early;
+}
+
+async function errorOf(answer: Response): Promise<ApiError> {
+  const requestId = answer.headers.get('x-request-id');
+  const facts = { status: answer.status, requestId };
+  try {
+    const { error } = (await answer.json()) as {
+      readonly error: { readonly message: string; readonly type: string; readonly param?: string | null };
+    };
+    return new ApiError(error.message, { ...facts, type: error.type, param: error.param ?? null });
+  } catch (cause) {
+    return new ApiError(`The gateway answered ${answer.status}`, { ...facts, type: 'unknown', cause });
+  }
+}

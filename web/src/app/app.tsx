@@ -1,0 +1,67 @@
+import { lazy, Suspense, useEffect, useRef, type ReactNode } from 'react';
+import { Route as Match, Switch, useLocation } from 'wouter';
+import { PageSkeleton } from '../ui/skeleton.tsx';
+import { ErrorBoundary } from './error-boundary.tsx';
+import { Footer } from './footer.tsx';
+import { Header } from './header.tsx';
+import { NotFound } from './not-found.tsx';
+import { ROUTES, type Page, type Route } from './routes.tsx';
+import { useTitle } from './title.ts';
+
+const pages = ROUTES.map((route) => ({ ...route, Page: lazy(route.load) }));
+
+/** The frame around every page. */
+export function App(): ReactNode {
+  const main = useRef<HTMLElement>(null);
+  const [path] = useLocation();
+  const shown = useRef(path);
+  useEffect(() => {
+    if (shown.current === path) return;
+    shown.current = path;
+    // A new page begins at its top, for the eye and for a screen reader.
+    window.scrollTo(0, 0);
+    main.current?.focus({ preventScroll: true });
+  }, [path]);
+  return (
+    <>
+      <a
+        href="#main"
+        className="absolute left-2 top-2 z-50 -translate-y-20 rounded-md bg-accent px-3 py-2 text-on-accent focus:translate-y-0"
+      >
+        Skip to the content
+      </a>
+      <Header />
+      <main
+        id="main"
+        ref={main}
+        tabIndex={-1}
+        className="mx-auto w-full max-w-[1200px] grow px-4 pb-20 pt-8 outline-none sm:px-6 sm:pt-10"
+      >
+        <ErrorBoundary key={path}>
+          <Suspense fallback={<PageSkeleton />}>
+            <Switch>
+              {pages.map(({ path: pattern, ...route }) => (
+                <Match key={pattern} path={pattern}>
+                  {(params) => <Titled {...route} params={params as Record<string, string>} />}
+                </Match>
+              ))}
+              <Match>
+                <NotFound />
+              </Match>
+            </Switch>
+          </Suspense>
+        </ErrorBoundary>
+      </main>
+      <Footer />
+    </>
+  );
+}
+
+function Titled({
+  title,
+  Page,
+  params,
+}: Pick<Route, 'title'> & { readonly Page: Page; readonly params: Readonly<Record<string, string>> }): ReactNode {
+  useTitle(title);
+  return <Page params={params} />;
+}

@@ -1,0 +1,115 @@
+import { Menu } from 'lucide-react';
+import { useRef, type ReactNode } from 'react';
+import { Link, useLocation } from 'wouter';
+import { useSession } from '../api/session.ts';
+import { Mark } from './mark.tsx';
+import { BOOT } from './boot.ts';
+import { ThemeSwitch } from './theme-switch.tsx';
+
+const NAV = [
+  ['/marketplace', 'Marketplace'],
+  ['/rankings', 'Rankings'],
+  ['/providers', 'Providers'],
+  ['/playground', 'Playground'],
+] as const;
+
+/** The sections that a path of a service belongs to. */
+const SERVICE = /^\/(?:models|tools|agents|images|videos)\//;
+
+const isHere = (href: string, path: string) =>
+  path === href || path.startsWith(`${href}/`) || (href === '/marketplace' && SERVICE.test(path));
+
+export function Header(): ReactNode {
+  return (
+    <header className="sticky top-0 z-30 border-b border-line bg-card">
+      <div className="mx-auto flex h-14 max-w-[1200px] items-center gap-2 px-4 sm:px-6">
+        <a href="/" className="-ml-1 flex items-center gap-2 rounded-md px-1 py-1">
+          <Mark size={26} />
+          <span className="text-[17px] font-bold tracking-tight">tollgate</span>
+        </a>
+        {BOOT.mode === 'development' && (
+          <span className="hidden rounded border border-line px-1.5 text-xs text-soft md:inline">development</span>
+        )}
+        <nav aria-label="Main" className="ml-5 hidden items-center gap-1 md:flex">
+          <NavLinks className="px-2.5 py-1.5" />
+        </nav>
+        <div className="ml-auto flex items-center gap-1.5">
+          <div className="hidden md:block">
+            <ThemeSwitch />
+          </div>
+          <Account />
+          <PhoneMenu />
+        </div>
+      </div>
+    </header>
+  );
+}
+
+function NavLinks({ className, onClick }: { readonly className: string; readonly onClick?: () => void }): ReactNode {
+  const [path] = useLocation();
+  return (
+    <>
+      {NAV.map(([href, name]) => (
+        <Link
+          key={href}
+          href={href}
+          {...(onClick ? { onClick } : {})}
+          aria-current={isHere(href, path) ? 'page' : undefined}
+          className={`rounded-md text-sm font-medium text-soft hover:bg-sunk hover:text-ink aria-[current=page]:text-ink aria-[current=page]:shadow-[inset_0_-2px_0_var(--gold)] ${className}`}
+        >
+          {name}
+        </Link>
+      ))}
+      <a href="/docs" className={`rounded-md text-sm font-medium text-soft hover:bg-sunk hover:text-ink ${className}`}>
+        API reference
+      </a>
+    </>
+  );
+}
+
+/** The way to one's account, or to signing in. */
+function Account(): ReactNode {
+  const { session } = useSession();
+  const [path] = useLocation();
+  const style =
+    'inline-flex h-9 items-center rounded-md border border-line px-3 text-sm font-medium hover:border-edge aria-[current=page]:border-accent';
+  return session ? (
+    <Link href="/dashboard" aria-current={path.startsWith('/dashboard') ? 'page' : undefined} className={style}>
+      Dashboard
+    </Link>
+  ) : (
+    <Link href="/sign-in" aria-current={path === '/sign-in' ? 'page' : undefined} className={style}>
+      Sign in
+    </Link>
+  );
+}
+
+function PhoneMenu(): ReactNode {
+  const menu = useRef<HTMLDivElement>(null);
+  return (
+    <>
+      <button
+        type="button"
+        popoverTarget="phone-menu"
+        aria-label="Menu"
+        className="grid size-9 place-items-center rounded-md border border-line md:hidden"
+      >
+        <Menu size={18} aria-hidden />
+      </button>
+      <div
+        id="phone-menu"
+        popover="auto"
+        ref={menu}
+        className="inset-x-3 top-16 bottom-auto m-0 w-auto rounded-xl border border-line bg-card p-2 text-ink shadow-xl"
+      >
+        <nav aria-label="Main" className="grid">
+          <NavLinks className="px-3 py-2.5 text-base" onClick={() => menu.current?.hidePopover()} />
+        </nav>
+        <div className="mt-2 flex items-center justify-between border-t border-line px-3 pt-3 pb-1 text-sm text-soft">
+          Theme
+          <ThemeSwitch />
+        </div>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,27 @@
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import { Empty } from '../ui/empty.tsx';
+import { useTitle } from './title.ts';
+
+/** No page, or no service, has this address. */
+export function NotFound({
+  title = 'There is no such page.',
+  text = 'The address may be mistyped, or the service is no longer offered.',
+}: {
+  readonly title?: string;
+  readonly text?: string;
+}): ReactNode {
+  useTitle('Not found');
+  return (
+    <Empty
+      title={title}
+      heading="h1"
+      text={text}
+      action={
+        <Link href="/marketplace" className="link">
+          Look in the marketplace
+        </Link>
+      }
+    />
+  );
+}

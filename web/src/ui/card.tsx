@@ -1,0 +1,47 @@
+import type { ReactNode } from 'react';
+
+/** A part of a page with a heading. `flush` lets its content, such as a table, touch the edges. */
+export function Card({
+  title,
+  action,
+  flush = false,
+  className = '',
+  children,
+}: {
+  readonly title?: ReactNode;
+  readonly action?: ReactNode;
+  readonly flush?: boolean;
+  readonly className?: string;
+  readonly children: ReactNode;
+}): ReactNode {
+  return (
+    <section className={`min-w-0 overflow-hidden rounded-xl border border-line bg-card ${className}`}>
+      {title !== undefined && (
+        <div className="flex min-h-13 flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b border-line px-4 py-2 sm:px-5">
+          <h2 className="text-base">{title}</h2>
+          {action}
+        </div>
+      )}
+      <div className={flush ? '' : 'px-4 py-4 sm:px-5 sm:py-5'}>{children}</div>
+    </section>
+  );
+}
+
+/** One number with its name, for rows of figures. */
+export function Figure({
+  name,
+  value,
+  note,
+}: {
+  readonly name: string;
+  readonly value: ReactNode;
+  readonly note?: ReactNode;
+}): ReactNode {
+  return (
+    <div className="min-w-0">
+      <dt className="text-sm text-soft">{name}</dt>
+      <dd className="figures mt-0.5 text-2xl font-semibold tracking-tight">{value}</dd>
+      {note !== undefined && <dd className="mt-0.5 text-sm text-soft">{note}</dd>}
+    </div>
+  );
+}

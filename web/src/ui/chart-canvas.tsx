@@ -1,0 +1,141 @@
+import { useEffect, useRef, type ReactNode } from 'react';
+import UPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { seriesColor } from './chart-colors.ts';
+import type { ChartProps } from './chart.tsx';
+
+const DAY_S = 86_400;
+const FONT = '12px Inter, ui-sans-serif, system-ui, sans-serif';
+const DATE = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+
+/** The drawing of a chart. It is drawn anew in other colours when the theme changes. */
+export default function ChartCanvas({ days, series, format, stacked = false, height = 240 }: ChartProps): ReactNode {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = place.current!;
+    let plot: UPlot | null = null;
+    const draw = () => {
+      plot?.destroy();
+      plot = new UPlot(
+        optionsOf({ days, series, format, stacked, height, title: '' }, element),
+        dataOf(days, series, stacked),
+        element,
+      );
+    };
+    draw();
+    const resized = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height }));
+    resized.observe(element);
+    const themed = new MutationObserver(draw);
+    themed.observe(document.documentElement, { attributeFilter: ['data-theme'] });
+    const system = matchMedia('(prefers-color-scheme: dark)');
+    system.addEventListener('change', draw);
+    return () => {
+      resized.disconnect();
+      themed.disconnect();
+      system.removeEventListener('change', draw);
+      plot?.destroy();
+    };
+  }, [days, series, format, stacked, height]);
+  return (
+    <>
+      {series.length > 1 && (
+        <ul aria-hidden className="mb-2 flex flex-wrap gap-x-4 gap-y-1 text-sm text-soft">
+          {series.map(({ name, color }, index) => (
+            <li key={name} className="flex items-center gap-1.5">
+              <span className="size-2.5 rounded-[3px]" style={{ background: `var(${seriesColor(color, index)})` }} />
+              {name}
+            </li>
+          ))}
+        </ul>
+      )}
+      <div ref={place} style={{ height }} className="w-full" />
+    </>
+  );
+}
+
+/** Stacked bars are drawn from the tallest to the lowest, each over the one before. */
+function dataOf(days: ChartProps['days'], series: ChartProps['series'], stacked: boolean): UPlot.AlignedData {
+  const xs = days.map((day) => Date.parse(day) / 1_000);
+  if (!stacked) return [xs, ...series.map(({ values }) => [...values])];
+  const sums = days.map(() => 0);
+  const layers = series.map(({ values }) =>
+    days.map((_, index) => {
+      sums[index] = (sums[index] ?? 0) + (values[index] ?? 0);
+      return sums[index];
+    }),
+  );
+  return [xs, ...layers.reverse()];
+}
+
+function optionsOf({ series, format, stacked, height = 240 }: ChartProps, element: HTMLElement): UPlot.Options {
+  const styles = getComputedStyle(element);
+  const color = (name: string) => {
+    // A canvas takes no variable: the browser computes it through an element.
+    const probe = element.appendChild(document.createElement('i'));
+    probe.style.color = `var(${name})`;
+    const value = getComputedStyle(probe).color;
+    probe.remove();
+    return value;
+  };
+  const soft = color('--soft');
+  const grid = { stroke: color('--line'), width: 1 };
+  const colors = series.map((each, index) => color(seriesColor(each.color, index)));
+  const width = element.clientWidth || Number.parseFloat(styles.width) || 600;
+  const drawn = stacked ? [...series.keys()].reverse() : [...series.keys()];
+  return {
+    width,
+    height,
+    padding: [12, 8, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, drag: { x: false, y: false }, points: { show: !stacked } },
+    scales: {
+      x: { time: true, range: (_plot, min, max) => [min - DAY_S / 2, max + DAY_S / 2] },
+      y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
+    },
+    axes: [
+      {
+        stroke: soft,
+        font: FONT,
+        grid: { show: false },
+        ticks: { show: false },
+        values: (_plot, splits) => splits.map((seconds) => DATE.format(seconds * 1_000)),
+        incrs: [1, 2, 7, 14, 30].map((count) => count * DAY_S),
+        space: 70,
+      },
+      {
+        stroke: soft,
+        font: FONT,
+        grid,
+        ticks: { show: false },
+        size: 64,
+        values: (_plot, splits) => splits.map(format),
+        space: 44,
+      },
+    ],
+    series: [
+      {},
+      ...drawn.map((index) => {
+        const { name } = series[index]!;
+        const stroke = colors[index]!;
+        return stacked
+          ? {
+              label: name,
+              stroke,
+              fill: stroke,
+              width: 0,
+              points: { show: false },
+              paths: UPlot.paths.bars!({ size: [0.72, 40], radius: 0.12 }),
+            }
+          : {
+              label: name,
+              stroke,
+              width: 2,
+              points: { show: false },
+              ...(series.length === 1 ? { fill: fade(stroke) } : {}),
+            };
+      }),
+    ],
+  };
+}
+
+const fade = (color: string) => color.replace(/^rgb\((.*)\)$/, 'rgba($1, 0.1)');

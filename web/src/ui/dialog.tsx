@@ -1,0 +1,49 @@
+import { X } from 'lucide-react';
+import { useEffect, useId, useRef, type ReactNode } from 'react';
+
+/** A modal dialog on the element of the platform, which keeps the focus and closes with Escape. */
+export function Dialog({
+  title,
+  open,
+  onClose,
+  children,
+}: {
+  readonly title: string;
+  readonly open: boolean;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}): ReactNode {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    if (open) dialog.current?.showModal();
+    else dialog.current?.close();
+  }, [open]);
+  return (
+    <dialog
+      ref={dialog}
+      aria-labelledby={id}
+      onClose={onClose}
+      className="m-auto w-[min(34rem,calc(100vw-2rem))] rounded-xl border border-line bg-card p-0 text-ink shadow-2xl"
+    >
+      {open && (
+        <>
+          <div className="flex items-center justify-between gap-4 border-b border-line py-3 pl-5 pr-3">
+            <h2 id={id} className="text-lg">
+              {title}
+            </h2>
+            <button
+              type="button"
+              aria-label="Close"
+              onClick={() => dialog.current?.close()}
+              className="grid size-9 place-items-center rounded-md text-soft hover:bg-sunk hover:text-ink"
+            >
+              <X size={18} aria-hidden />
+            </button>
+          </div>
+          <div className="p-5">{children}</div>
+        </>
+      )}
+    </dialog>
+  );
+}

@@ -1,0 +1,155 @@
+import { ArrowDown, ArrowUp } from 'lucide-react';
+import { useMemo, useRef, type ReactNode } from 'react';
+import { useWindowOfRows } from './window-of-rows.ts';
+
+export interface Column<Row> {
+  readonly id: string;
+  readonly head: ReactNode;
+  readonly cell: (row: Row) => ReactNode;
+  /** Numbers stand to the right. */
+  readonly align?: 'right';
+  /** Makes the column sortable. null stands last, whatever the order. */
+  readonly sort?: (row: Row) => number | string | null;
+  /** Screens from this width on show it; default all. */
+  readonly from?: 'sm' | 'md' | 'lg';
+  /** A class for its width, such as `w-28`. */
+  readonly width?: string;
+}
+
+export interface Sorting {
+  readonly column: string;
+  readonly down: boolean;
+}
+
+const FROM = { sm: 'hidden sm:table-cell', md: 'hidden md:table-cell', lg: 'hidden lg:table-cell' } as const;
+
+/** From this many rows on only those near the screen are in the document. */
+const WINDOW_ROWS = 120;
+
+/**
+ * A table. The caller keeps the sorting, for instance in the address. Rows are as high as `rowHeight` pixels where
+ * there are many: then only those near the screen are drawn.
+ */
+export function Table<Row>({
+  caption,
+  columns,
+  rows,
+  rowKey,
+  sorting,
+  onSort,
+  rowHeight = 64,
+  empty,
+}: {
+  /** For screen readers. */
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly rowKey: (row: Row) => string;
+  readonly sorting?: Sorting;
+  readonly onSort?: (sorting: Sorting) => void;
+  readonly rowHeight?: number;
+  /** Shown in place of rows. */
+  readonly empty?: ReactNode;
+}): ReactNode {
+  const sorted = useMemo(() => sortRows(rows, columns, sorting), [rows, columns, sorting]);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const windowed = sorted.length > WINDOW_ROWS;
+  const { first, last } = useWindowOfRows(body, { count: sorted.length, rowHeight, enabled: windowed });
+  if (rows.length === 0 && empty !== undefined) return empty;
+  return (
+    <div className="overflow-x-auto">
+      <table className="w-full border-collapse text-base" aria-rowcount={windowed ? sorted.length + 1 : undefined}>
+        <caption className="sr-only">{caption}</caption>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <Head key={column.id} column={column} {...(sorting ? { sorting } : {})} {...(onSort ? { onSort } : {})} />
+            ))}
+          </tr>
+        </thead>
+        <tbody ref={body}>
+          <Spacer height={first * rowHeight} columns={columns.length} />
+          {sorted.slice(first, last).map((row, index) => (
+            <tr
+              key={rowKey(row)}
+              aria-rowindex={windowed ? first + index + 2 : undefined}
+              style={windowed ? { height: rowHeight } : undefined}
+              className="border-t border-line hover:bg-sunk/60"
+            >
+              {columns.map((column) => (
+                <td
+                  key={column.id}
+                  className={`px-3 py-2.5 first:pl-4 last:pr-4 sm:first:pl-5 sm:last:pr-5 ${look(column)}`}
+                >
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+          <Spacer height={(sorted.length - last) * rowHeight} columns={columns.length} />
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Head<Row>({
+  column,
+  sorting,
+  onSort,
+}: {
+  readonly column: Column<Row>;
+  readonly sorting?: Sorting;
+  readonly onSort?: (sorting: Sorting) => void;
+}): ReactNode {
+  const active = sorting?.column === column.id;
+  const Arrow = sorting?.down === true ? ArrowDown : ArrowUp;
+  const sortable = column.sort !== undefined && onSort !== undefined;
+  return (
+    <th
+      scope="col"
+      aria-sort={active ? (sorting.down ? 'descending' : 'ascending') : undefined}
+      className={`h-10 px-3 text-left text-xs font-medium whitespace-nowrap text-soft first:pl-4 last:pr-4 sm:first:pl-5 sm:last:pr-5 ${look(column)}`}
+    >
+      {sortable ? (
+        <button
+          type="button"
+          onClick={() => onSort({ column: column.id, down: active ? !sorting.down : column.align === 'right' })}
+          className={`inline-flex items-center gap-1 rounded hover:text-ink ${active ? 'text-ink' : ''}`}
+        >
+          {column.head}
+          <Arrow size={13} aria-hidden className={active ? '' : 'invisible'} />
+        </button>
+      ) : (
+        column.head
+      )}
+    </th>
+  );
+}
+
+const look = <Row,>({ align, from, width = '' }: Column<Row>) =>
+  `${align === 'right' ? 'text-right figures' : ''} ${from ? FROM[from] : ''} ${width}`;
+
+function Spacer({ height, columns }: { readonly height: number; readonly columns: number }): ReactNode {
+  return height > 0 ? (
+    <tr aria-hidden>
+      <td colSpan={columns} style={{ height, padding: 0 }} />
+    </tr>
+  ) : null;
+}
+
+function sortRows<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  sorting: Sorting | undefined,
+): readonly Row[] {
+  const by = columns.find(({ id }) => id === sorting?.column)?.sort;
+  if (!by || !sorting) return rows;
+  const sign = sorting.down ? -1 : 1;
+  const keyed = rows.map((row) => ({ row, key: by(row) }));
+  keyed.sort((a, b) => {
+    if (a.key === null || b.key === null) return Number(a.key === null) - Number(b.key === null);
+    return a.key < b.key ? -sign : a.key > b.key ? sign : 0;
+  });
+  return keyed.map(({ row }) => row);
+}

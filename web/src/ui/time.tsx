@@ -1,0 +1,48 @@
+import type { ReactNode } from 'react';
+
+const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const STEPS = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+  ['second', 1_000],
+] as const;
+const DAYS_RELATIVE = 7;
+
+const DATE = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric' });
+const EXACT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+
+/** A moment: how long ago, or its date if that is more than a week. The exact time is its title. */
+export function Time({
+  at,
+  exact = false,
+}: {
+  /** ISO 8601, or epoch milliseconds. */
+  readonly at: string | number;
+  /** Shows date and time. */
+  readonly exact?: boolean;
+}): ReactNode {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return String(at);
+  return (
+    <time dateTime={date.toISOString()} title={EXACT.format(date)} className="figures whitespace-nowrap">
+      {exact ? EXACT.format(date) : since(date)}
+    </time>
+  );
+}
+
+function since(date: Date): string {
+  const passed = date.getTime() - Date.now();
+  const size = Math.abs(passed);
+  if (size > DAYS_RELATIVE * 86_400_000) return DATE.format(date);
+  for (const [unit, ms] of STEPS) if (size >= ms) return RELATIVE.format(Math.round(passed / ms), unit);
+  return 'now';
+}
+
+/** Milliseconds as people read them: `840 ms`, `2.4 s`, `3 min 20 s`. */
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 1 : 0)} s`;
+  const seconds = Math.round(ms / 1_000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+}

@@ -1,0 +1,70 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import tailwind from '@tailwindcss/vite';
+import react from '@vitejs/plugin-react';
+import { defineConfig, type Plugin } from 'vite';
+
+const root = import.meta.dirname;
+/** The gateway that `npm run web:dev` shows. */
+const gateway = process.env['TOLLGATE_URL'] ?? 'http://127.0.0.1:8402';
+const PROXIED =
+  /^\/(?!@|src\/|node_modules\/|early\.js|assets\/)(?:api|v1|mcp|a2a|docs|openapi\.json|llms\.txt|favicon|admin\/v1)/;
+
+export default defineConfig({
+  root,
+  // The one public file gets a name with a hash.
+  publicDir: false,
+  plugins: [react(), tailwind(), earlyScript(), bootOfGateway()],
+  server: { proxy: { [PROXIED.source]: { target: gateway, changeOrigin: false } } },
+  build: {
+    emptyOutDir: true,
+    // Nothing is inlined: the policy of the pages takes no script or style in the document.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    target: 'es2023',
+    cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
+  },
+});
+
+/** The script that runs before the first paint: a classic one, which Vite does not build. */
+function earlyScript(): Plugin {
+  const source = readFileSync(join(root, 'public', 'early.js'));
+  const fileName = `assets/early-${createHash('sha256').update(source).digest('hex').slice(0, 8)}.js`;
+  return {
+    name: 'early-script',
+    generateBundle() {
+      this.emitFile({ type: 'asset', fileName, source });
+    },
+    configureServer(server) {
+      server.middlewares.use('/early.js', (_request, response) => {
+        response.setHeader('content-type', 'text/javascript');
+        response.end(source);
+      });
+    },
+    transformIndexHtml: {
+      order: 'pre',
+      handler: (html, { server }) => html.replace('{{early}}', server ? '/early.js' : `/${fileName}`),
+    },
+  };
+}
+
+/** The development server shows what the gateway tells about itself. */
+function bootOfGateway(): Plugin {
+  return {
+    name: 'boot-of-gateway',
+    apply: 'serve',
+    async transformIndexHtml(html) {
+      const page = await fetch(`${gateway}/marketplace`).then(
+        (answer) => answer.text(),
+        () => '',
+      );
+      const boot = /id="boot">([^<]*)</.exec(page)?.[1] ?? '{}';
+      return html
+        .replace('{{boot}}', () => boot)
+        .replaceAll('{{title}}', 'tollgate')
+        .replaceAll('{{description}}', '');
+    },
+  };
+}
