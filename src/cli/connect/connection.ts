@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { printable } from '#wire';
-import { nearestHint } from '#gateway';
 import { CliError } from '../cli-error.ts';
 import { findGateway, readDevFile } from '../discovery.ts';
 import { OWN_NAME } from '../own-name.ts';
@@ -184,6 +183,8 @@ async function chosenModel(
     .replace(/^[1-9A-HJ-NP-Za-km-z]{32,}:|^0x[\da-f]{40}:/i, '')
     .replace(/:(?:floor|nitro)$/, '');
   if (names.includes(plain)) return wanted;
+  // Loaded here: what is right needs none of it.
+  const { nearestHint } = await import('#gateway');
   const hint = nearestHint(plain, names);
   throw new CliError(
     `The gateway at ${base} offers no ${kind === undefined ? 'model' : 'agent'} ${plain}.\n${hint || `It offers ${names.slice(0, 8).join(', ') || 'none'}.`}`,

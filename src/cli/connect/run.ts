@@ -30,7 +30,7 @@ export function listClients(): void {
 
 /** Prints what a client needs to use the gateway, and with `write` puts it into the client's files. */
 export async function connectClient(name: string, { mcp, write = false, ...flags }: ConnectFlags): Promise<void> {
-  const client = findClient(name);
+  const client = await findClient(name);
   const recipe = recipeOf(client, mcp);
   const connection = await findConnection(flags, {
     env: process.env,
