@@ -123,7 +123,7 @@ test('names that no gateway gives are left out of what is written', async () => 
     const { code, output } = await place.run(['connect', 'librechat', '--url', url, '--key', 'svc-sk-x']);
     expect(code, output).toBe(0);
     expect(output).toContain('- good/one\n');
-    expect(output).not.toMatch(/bad|\u001b|proto/);
+    for (const one of ['bad', 'proto', '\u001b']) expect(output).not.toContain(one);
   } finally {
     strange.close();
   }

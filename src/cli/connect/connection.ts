@@ -156,9 +156,8 @@ const readModels = (body: unknown): readonly TextModel[] =>
 /** The services of a list that have a name. */
 function listOf<T extends { readonly id: string }>(body: unknown): readonly T[] {
   const data = (body as { readonly data?: unknown } | null)?.data;
-  return Array.isArray(data)
-    ? data.filter((one: T | null) => typeof one?.id === 'string' && PLAIN_NAME.test(one.id))
-    : [];
+  if (!Array.isArray(data)) return [];
+  return (data as (T | null)[]).filter((one): one is T => typeof one?.id === 'string' && PLAIN_NAME.test(one.id));
 }
 
 /** The wanted model, checked; without one, the model with the largest context, of several the last in the list. */
