@@ -41,6 +41,12 @@ it('help loads no gateway, no billing and no configuration', async () => {
   }
 });
 
+it('the settings of clients are printed without a gateway and its billing', async () => {
+  const loaded = await loads('connect', '--list');
+  expect(unwanted(loaded)).toEqual([]);
+  for (const one of ['fastify', 'ajv', 'src/billing', 'src/gateway']) expect(loaded).not.toContain(one);
+});
+
 it('accounts, keys and the audit are done on the database without a gateway', async () => {
   const commands = [
     ['account', 'create', 'acme'],

@@ -1,7 +1,10 @@
 import { once } from 'node:events';
+import { mkdir, symlink } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { findConnection } from '../../src/cli/connect/connection.ts';
 import { makePlace, type Place } from './tollgate.ts';
 
 // What is wrong is told before a client is set up with it.
@@ -92,6 +95,37 @@ test('the key of a development gateway is for that gateway alone', async () => {
     expect((await connect(['--url', secondBase!], { TOLLGATE_API_KEY: key })).output).toContain('refuses this API key');
   } finally {
     await second.clear();
+  }
+});
+
+test('from another folder it finds the gateway of the checkout', async () => {
+  const checkout = join(place.dir, 'checkout');
+  await mkdir(checkout);
+  await symlink(place.data, join(checkout, '.tollgate'));
+  const found = await findConnection({}, { env: {}, keyless: false, checkout });
+  expect(found).toMatchObject({ base, key, model: 'demo/sage' });
+});
+
+test('names that no gateway gives are left out of what is written', async () => {
+  const strange = createServer((request, response) => {
+    const names = ['good/one', "bad'); evil('", 'bad/\u001b[2J', '__proto__ x'];
+    const models = names.map((id) => ({ id, context_length: 9, architecture: { output_modalities: ['text'] } }));
+    const answers = {
+      '/api/v1/models/count': { data: { count: 9 } },
+      '/api/v1/models': { data: [...models, null, 5] },
+    };
+    response.end(JSON.stringify(answers[request.url as keyof typeof answers] ?? { balance_usd: '\u001b[2J1' }));
+  });
+  strange.listen(0, '127.0.0.1');
+  await once(strange, 'listening');
+  try {
+    const url = `http://127.0.0.1:${(strange.address() as AddressInfo).port}`;
+    const { code, output } = await place.run(['connect', 'librechat', '--url', url, '--key', 'svc-sk-x']);
+    expect(code, output).toBe(0);
+    expect(output).toContain('- good/one\n');
+    for (const one of ['bad', 'proto', '\u001b']) expect(output).not.toContain(one);
+  } finally {
+    strange.close();
   }
 });
 

@@ -113,6 +113,14 @@ test('TOML keeps comments and other tables, and a name that contradicts is taken
   });
 });
 
+test('the context of a model goes when an agent takes its place', async () => {
+  const path = await put('.codex/config.toml', '');
+  expect((await connect('codex', '--write')).code).toBe(0);
+  expect(parseToml(await readFile(path, 'utf8'))).toHaveProperty('model_context_window', 131_072);
+  expect((await connect('codex', '--write', '--model', 'a2a/demo/croupier')).code).toBe(0);
+  expect(parseToml(await readFile(path, 'utf8'))).not.toHaveProperty('model_context_window');
+});
+
 test('YAML and .env keep comments and other entries', async () => {
   const path = await put('librechat.yaml', LIBRECHAT);
   const env = await put('.env', '# keys\nGROQ_API_KEY=abc\nexport TOLLGATE_API_KEY=old\n');

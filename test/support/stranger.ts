@@ -13,6 +13,7 @@ const PACKAGES = {
   cline: ['cline@3.0.65'],
   codex: ['@openai/codex@0.169.0'],
   langchain: ['@langchain/openai@1.6.0', '@langchain/core@1.2.13'],
+  librechat: ['librechat-data-provider@0.8.524'],
   'mcp-remote': ['mcp-remote@0.15.1'],
   mcporter: ['mcporter@0.12.3'],
   opencode: ['opencode-ai@1.18.33'],

@@ -42,7 +42,7 @@ const librechat: Client = {
           path: join(cwd, 'librechat.yaml'),
           format: 'yaml',
           settings: [
-            { at: ['version'], value: '1.3.5', keep: true },
+            { at: ['version'], value: '1.3.17', keep: true },
             ...Object.entries(endpoint).map(([name, value]) => ({
               at: ['endpoints', 'custom', { name: 'tollgate' }, name],
               value,

@@ -1,4 +1,3 @@
-import { nearestHint } from '#gateway';
 import { CliError } from '../cli-error.ts';
 import { APPS } from './apps.ts';
 import type { Client } from './client.ts';
@@ -8,11 +7,13 @@ import { LIBRARIES } from './libraries.ts';
 /** All clients that `tollgate connect` knows, as `--list` shows them. */
 export const CLIENTS: readonly Client[] = [...CODING_AGENTS, ...APPS, ...LIBRARIES];
 
-/** Throws a CliError that names the nearest ones. */
-export function findClient(name: string): Client {
+/** The client of this name. Rejects with a CliError that names the nearest ones. */
+export async function findClient(name: string): Promise<Client> {
   const client = CLIENTS.find((one) => one.name === name);
   if (client) return client;
   const names = CLIENTS.map((one) => one.name);
+  // Loaded here: a right name needs none of it.
+  const { nearestHint } = await import('#gateway');
   throw new CliError(
     `There is no client ${name} here.\n${nearestHint(name, names) || `The clients: ${names.join(', ')}`}\nAny other OpenAI, Anthropic, MCP or A2A client works too: see docs/clients.`,
   );

@@ -36,7 +36,7 @@ const claudeCode: Client = {
       ANTHROPIC_DEFAULT_SONNET_MODEL: model,
       ANTHROPIC_DEFAULT_HAIKU_MODEL: model,
       // Of a model that it does not know it assumes a million.
-      ...(context === undefined ? {} : { CLAUDE_CODE_MAX_CONTEXT_TOKENS: String(context) }),
+      CLAUDE_CODE_MAX_CONTEXT_TOKENS: context?.toString(),
     };
     return {
       files: [
@@ -85,7 +85,7 @@ const codex: Client = {
           settings: [
             { at: ['model'], value: model },
             { at: ['model_provider'], value: 'tollgate' },
-            ...(context === undefined ? [] : [{ at: ['model_context_window'], value: context }]),
+            { at: ['model_context_window'], value: context },
             ...Object.entries(provider).map(([name, value]) => ({ at: ['model_providers', 'tollgate', name], value })),
             // With both, Codex asks for the variable.
             { at: ['model_providers', 'tollgate', 'env_key'], value: undefined },

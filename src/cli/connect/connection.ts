@@ -1,4 +1,6 @@
-import { nearestHint } from '#gateway';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { printable } from '#wire';
 import { CliError } from '../cli-error.ts';
 import { findGateway, readDevFile } from '../discovery.ts';
 import { OWN_NAME } from '../own-name.ts';
@@ -30,6 +32,14 @@ export interface Connection {
   readonly models: readonly TextModel[];
 }
 
+interface ConnectionOptions {
+  readonly env: Environment;
+  /** The client pays by wallet: no key is looked for. */
+  readonly keyless: boolean;
+  /** The folder that this program is in. */
+  readonly checkout: string;
+}
+
 type Environment = Readonly<Record<string, string | undefined>>;
 
 const DEFAULT_BASE = 'http://127.0.0.1:8402';
@@ -42,9 +52,9 @@ const KEY_VARIABLE = 'TOLLGATE_API_KEY';
  */
 export async function findConnection(
   { url, key: keyFlag, model, data }: ConnectionFlags,
-  { env, keyless }: { readonly env: Environment; readonly keyless: boolean },
+  { env, keyless, checkout }: ConnectionOptions,
 ): Promise<Connection> {
-  const dataDir = data ?? (env['TOLLGATE_DATA'] || '.tollgate');
+  const dataDir = data ?? (env['TOLLGATE_DATA'] || usualData(checkout));
   const development = readDevFile(dataDir);
   const named = url ?? env['TOLLGATE_URL'];
   const found = findGateway(dataDir).gateway?.base_url ?? development?.base_url ?? DEFAULT_BASE;
@@ -57,8 +67,14 @@ export async function findConnection(
   const chosen = await chosenModel({ base, models }, model);
   if (keyless) return { base, key: '', balance: null, models, model: chosen };
   if (!key) throw new CliError(noKey(base));
-  const { balance_usd: balance } = (await ask(base, '/session/balance', key)) as { readonly balance_usd: string };
-  return { base, key, balance, models, model: chosen };
+  const { balance_usd: balance } = (await ask(base, '/session/balance', key)) as { readonly balance_usd: unknown };
+  return { base, key, balance: printable(String(balance)), models, model: chosen };
+}
+
+/** Settings of a project are written in its folder, and `npm start` keeps its data in the checkout. */
+function usualData(checkout: string): string {
+  const usual = '.tollgate';
+  return existsSync(usual) ? usual : join(checkout, usual);
 }
 
 /** An address as people copy it: with or without what clients append. */
@@ -85,7 +101,9 @@ async function ask(base: string, path: string, key: string | null): Promise<unkn
   const body = (await jsonOf(response)) as { readonly error?: { readonly message?: string } } | null;
   if (response.status === 401) throw new CliError(badKey(base));
   if (response.ok) return body;
-  throw new CliError(`${base} refused GET /api/v1${path}: ${body?.error?.message ?? `status ${response.status}`}`);
+  throw new CliError(
+    `${base} refused GET /api/v1${path}: ${printable(body?.error?.message ?? `status ${response.status}`, 500)}`,
+  );
 }
 
 async function get(url: string, key: string | null): Promise<Response> {
@@ -119,18 +137,28 @@ const badKey = (base: string) =>
 interface ListedModel {
   readonly id: string;
   readonly context_length: number;
-  readonly architecture: { readonly output_modalities: readonly string[] };
-  readonly top_provider: { readonly max_completion_tokens: number | null };
+  readonly architecture?: { readonly output_modalities?: readonly string[] };
+  readonly top_provider?: { readonly max_completion_tokens?: number | null };
 }
 
+/** Names go into files, programs and the terminal. Those that no gateway of ours gives are left out. */
+const PLAIN_NAME = /^[A-Za-z0-9._/:-]{1,256}$/;
+
 const readModels = (body: unknown): readonly TextModel[] =>
-  (body as { readonly data: readonly ListedModel[] }).data
-    .filter(({ architecture }) => architecture.output_modalities.includes('text'))
+  listOf<ListedModel>(body)
+    .filter((model) => model.architecture?.output_modalities?.includes('text'))
     .map(({ id, context_length, top_provider }) => ({
       name: id,
       contextLength: context_length,
-      maxOutput: top_provider.max_completion_tokens,
+      maxOutput: top_provider?.max_completion_tokens ?? null,
     }));
+
+/** The services of a list that have a name. */
+function listOf<T extends { readonly id: string }>(body: unknown): readonly T[] {
+  const data = (body as { readonly data?: unknown } | null)?.data;
+  if (!Array.isArray(data)) return [];
+  return (data as (T | null)[]).filter((one): one is T => typeof one?.id === 'string' && PLAIN_NAME.test(one.id));
+}
 
 /** The wanted model, checked; without one, the model with the largest context, of several the last in the list. */
 async function chosenModel(
@@ -149,15 +177,13 @@ async function chosenModel(
   const [, kind, service] = /^(a2a|mcp)\/(.+)$/.exec(wanted) ?? [];
   if (kind === 'mcp') return wanted;
   const names =
-    kind === undefined
-      ? models.map(({ name }) => name)
-      : ((await ask(base, '/agents', null)) as { readonly data: readonly { readonly id: string }[] }).data.map(
-          ({ id }) => id,
-        );
+    kind === undefined ? models.map(({ name }) => name) : listOf(await ask(base, '/agents', null)).map(({ id }) => id);
   const plain = (service ?? wanted)
     .replace(/^[1-9A-HJ-NP-Za-km-z]{32,}:|^0x[\da-f]{40}:/i, '')
     .replace(/:(?:floor|nitro)$/, '');
   if (names.includes(plain)) return wanted;
+  // Loaded here: what is right needs none of it.
+  const { nearestHint } = await import('#gateway');
   const hint = nearestHint(plain, names);
   throw new CliError(
     `The gateway at ${base} offers no ${kind === undefined ? 'model' : 'agent'} ${plain}.\n${hint || `It offers ${names.slice(0, 8).join(', ') || 'none'}.`}`,

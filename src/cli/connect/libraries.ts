@@ -14,7 +14,7 @@ const library =
       },
     ],
     tryIt: program(connection.model),
-    notes: ['node --env-file=.env reads the file, and python-dotenv does.'],
+    notes: ['node --env-file=.env reads the file, and so does python-dotenv. It has the key: keep it out of git.'],
   });
 
 const openaiVariables = ({ base, key }: Connection) => ({ OPENAI_BASE_URL: `${base}/api/v1`, OPENAI_API_KEY: key });

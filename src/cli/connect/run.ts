@@ -1,4 +1,5 @@
 import { homedir } from 'node:os';
+import { resolve } from 'node:path';
 import { CliError } from '../cli-error.ts';
 import { OWN_NAME } from '../own-name.ts';
 import { say } from '../target-words.ts';
@@ -7,6 +8,8 @@ import type { Client, Setup } from './client.ts';
 import { CLIENTS, findClient } from './clients.ts';
 import { findConnection, type ConnectionFlags } from './connection.ts';
 import { changeOf, settingsText, writeChange } from './write-settings.ts';
+
+const CHECKOUT = resolve(import.meta.dirname, '../../..');
 
 export interface ConnectFlags extends ConnectionFlags {
   readonly mcp?: boolean;
@@ -27,9 +30,13 @@ export function listClients(): void {
 
 /** Prints what a client needs to use the gateway, and with `write` puts it into the client's files. */
 export async function connectClient(name: string, { mcp, write = false, ...flags }: ConnectFlags): Promise<void> {
-  const client = findClient(name);
+  const client = await findClient(name);
   const recipe = recipeOf(client, mcp);
-  const connection = await findConnection(flags, { env: process.env, keyless: client.speaks === 'x402' });
+  const connection = await findConnection(flags, {
+    env: process.env,
+    keyless: client.speaks === 'x402',
+    checkout: CHECKOUT,
+  });
   const { base, balance, model } = connection;
   const tools = recipe === client.tools;
   say(`At ${base}${balance === null ? '' : `, balance ${balance} USD`}${tools ? '' : `, model ${model}`}`);

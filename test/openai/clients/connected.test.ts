@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse as parseYaml } from 'yaml';
 import { makePlace, type Place } from '../../cli/tollgate.ts';
 import { snippetsOf } from '../../docs/snippets.ts';
 import { createKeeper } from '../../support/server-process.ts';
@@ -171,6 +172,19 @@ test(
     await symlink(join(folder, 'node_modules'), join(home, 'project/node_modules'));
     const args = [`--env-file=${env}`, '--input-type=module', '--eval', text];
     expect(await run(home, process.execPath, args)).toContain('1, 2, 3.');
+  },
+  RUN_MS,
+);
+
+test(
+  'the schema of LibreChat accepts the file that was written for it',
+  async () => {
+    await connected('librechat');
+    const { configSchema } = createRequire(join(installStranger('librechat'), 'package.json'))(
+      'librechat-data-provider',
+    ) as { configSchema: { parse(value: unknown): { endpoints: { custom: readonly object[] } } } };
+    const file = parseYaml(await readFile(join(place.dir, 'librechat.yaml'), 'utf8')) as unknown;
+    expect(configSchema.parse(file).endpoints.custom).toMatchObject([{ name: 'tollgate', models: { fetch: true } }]);
   },
   RUN_MS,
 );
