@@ -3,7 +3,7 @@ import type { Pricing } from '../api/catalogue.ts';
 import type { Kind } from './kind.tsx';
 import { formatUsd } from './money.tsx';
 
-/** An amount with its unit: `$0.50` `per 1M tokens read`. */
+/** An amount with its unit: `$0.50` `Per 1M tokens in`. */
 export interface PriceLine {
   readonly amount: string;
   readonly unit: string;
@@ -15,18 +15,18 @@ export function shortPrice(kind: Kind, pricing: Pricing): PriceLine {
     case 'model': {
       const { prompt, completion } = pricing;
       if (isFree(prompt) && isFree(completion)) return FREE;
-      if (isFree(completion)) return { amount: formatUsd(prompt ?? 0), unit: '1M tokens' };
-      return { amount: `${formatUsd(prompt ?? 0)} / ${formatUsd(completion!)}`, unit: '1M tokens in / out' };
+      if (isFree(completion)) return { amount: formatUsd(prompt ?? 0), unit: 'per 1M tokens' };
+      return { amount: `${formatUsd(prompt ?? 0)} / ${formatUsd(completion!)}`, unit: 'per 1M tokens in / out' };
     }
     case 'tool':
     case 'agent':
       return callPrice(kind, pricing);
     case 'image': {
       const { generation = 0, resolutions = {} } = pricing;
-      return { amount: range([generation, ...Object.values(resolutions)]), unit: 'an image' };
+      return { amount: range([generation, ...Object.values(resolutions)]), unit: 'per image' };
     }
     case 'video':
-      return { amount: range(Object.values(secondsOf(pricing))), unit: 'a second' };
+      return { amount: range(Object.values(secondsOf(pricing))), unit: 'per second' };
   }
 }
 
@@ -35,11 +35,11 @@ const isFree = (usd: number | null | undefined) => (usd ?? 0) === 0;
 
 function callPrice(kind: Kind, pricing: Pricing): PriceLine {
   const { per_call, per_task, per_second, prompt, completion, tools = {} } = pricing;
-  const unit = kind === 'tool' ? 'a call' : per_task === null || per_task === undefined ? 'a message' : 'a task';
+  const unit = kind === 'tool' ? 'per call' : per_task === null || per_task === undefined ? 'per message' : 'per task';
   const fixed = [per_call ?? per_task ?? 0, ...Object.values(tools)];
   const byUse = !isFree(prompt) || !isFree(completion) || (typeof per_second === 'number' && per_second > 0);
   if (fixed.every((usd) => usd === 0)) return byUse ? { amount: 'By use', unit: '' } : FREE;
-  return { amount: range(fixed), unit: byUse ? `${unit} and use` : unit };
+  return { amount: range(fixed), unit: byUse ? `${unit}, and by use` : unit };
 }
 
 function range(values: readonly number[]): string {
@@ -56,30 +56,30 @@ export function priceLines(kind: Kind, pricing: Pricing): readonly PriceLine[] {
   switch (kind) {
     case 'model':
       lines.push(
-        [pricing.prompt ?? 0, '1M tokens in'],
-        [pricing.completion, '1M tokens out'],
-        [pricing.image, 'an input image'],
+        [pricing.prompt ?? 0, 'Per 1M tokens in'],
+        [pricing.completion, 'Per 1M tokens out'],
+        [pricing.image, 'Per input image'],
       );
       break;
     case 'tool':
       lines.push(
-        [pricing.per_call ?? 0, 'a call'],
-        ...named(pricing.tools, (name) => `a call of ${name}`),
+        [pricing.per_call ?? 0, 'Per call'],
+        ...named(pricing.tools, (name) => `Per call of ${name}`),
         ...byUse(pricing),
       );
       break;
     case 'agent':
-      lines.push([pricing.per_call, 'a message'], [pricing.per_task, 'a task'], ...byUse(pricing));
-      lines.push([pricing.nested_max, 'budget for its own calls, at most']);
+      lines.push([pricing.per_call, 'Per message'], [pricing.per_task, 'Per task'], ...byUse(pricing));
+      lines.push([pricing.nested_max, 'For calls of its own, at most']);
       break;
     case 'image':
-      lines.push([pricing.generation, 'an image'], ...named(pricing.resolutions, (tier) => `an image in ${tier}`));
-      lines.push(...named(pricing.variants, (variant) => `an image, ${variant}`));
-      lines.push([pricing.edit, 'an edit'], [pricing.input_image, 'each image that is edited']);
+      lines.push([pricing.generation, 'Per image'], ...named(pricing.resolutions, (tier) => `Per image in ${tier}`));
+      lines.push(...named(pricing.variants, (variant) => `Per image, ${variant}`));
+      lines.push([pricing.edit, 'Per edit'], [pricing.input_image, 'Per image that is edited']);
       break;
     case 'video':
-      lines.push(...named(secondsOf(pricing), (tier) => (tier === '' ? 'a second' : `a second in ${tier}`)));
-      lines.push([pricing.base === 0 ? null : pricing.base, 'each video, in addition']);
+      lines.push(...named(secondsOf(pricing), (tier) => (tier === '' ? 'Per second' : `Per second in ${tier}`)));
+      lines.push([pricing.base === 0 ? null : pricing.base, 'Per video, in addition']);
       break;
   }
   return lines
@@ -88,10 +88,10 @@ export function priceLines(kind: Kind, pricing: Pricing): readonly PriceLine[] {
 }
 
 const byUse = ({ per_second, prompt, completion, per_call_max }: Pricing): [number | null | undefined, string][] => [
-  [typeof per_second === 'number' ? per_second : null, 'a second'],
-  [prompt, '1M tokens in'],
-  [completion, '1M tokens out'],
-  [per_call_max, 'a call, at most'],
+  [typeof per_second === 'number' ? per_second : null, 'Per second'],
+  [prompt, 'Per 1M tokens in'],
+  [completion, 'Per 1M tokens out'],
+  [per_call_max, 'Per call, at most'],
 ];
 
 const named = (

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react';
 import { useAgentCard } from '../../api/catalogue.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Card } from '../../ui/card.tsx';
+import { Fold } from '../../ui/fold.tsx';
 import { JsonView } from '../../ui/json-view.tsx';
 import { Markdown } from '../../ui/markdown.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
@@ -26,12 +27,11 @@ export function AgentCard({ agent }: { readonly agent: string }): ReactNode {
               <Skill key={index} skill={object(each)} />
             ))}
             <Abilities card={card} />
-            <details>
-              <summary className="inline-block rounded text-sm text-soft hover:text-ink">Agent card (JSON)</summary>
-              <div className="mt-2 overflow-x-auto rounded-lg border border-line bg-sunk p-3">
+            <Fold name="Agent card (JSON)">
+              <div className="overflow-x-auto rounded-lg border border-line bg-sunk p-3">
                 <JsonView value={card} />
               </div>
-            </details>
+            </Fold>
           </div>
         )}
       </QueryView>

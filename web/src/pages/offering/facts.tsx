@@ -33,7 +33,7 @@ export function PriceCard({ service }: { readonly service: ServiceDetail }): Rea
         <b className="figures font-semibold text-ink">{typical_usd === 0 ? 'nothing' : formatUsd(typical_usd)}</b>
         {typical_usd > 0 && (
           <>
-            , so one dollar pays for <b className="figures font-semibold text-ink">{uses(typical_usd)}</b>
+            , so one dollar pays for <b className="figures font-semibold text-ink">{uses(typical_usd)}</b> of them
           </>
         )}
         . The most that a call can cost is locked before it runs, and what it does not use comes back.

@@ -2,6 +2,7 @@ import type { ReactNode } from 'react';
 import { useTools, type Tool } from '../../api/catalogue.ts';
 import { Card } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
+import { Fold } from '../../ui/fold.tsx';
 import { JsonView } from '../../ui/json-view.tsx';
 import { Markdown } from '../../ui/markdown.tsx';
 import { formatUsd } from '../../ui/money.tsx';
@@ -74,12 +75,13 @@ function ToolEntry({ tool }: { readonly tool: Tool }): ReactNode {
         </dl>
       )}
       {input_schema !== undefined && (
-        <details className="mt-3">
-          <summary className="inline-block rounded text-sm text-soft hover:text-ink">JSON Schema</summary>
-          <div className="mt-2 overflow-x-auto rounded-lg border border-line bg-sunk p-3">
-            <JsonView value={input_schema} />
-          </div>
-        </details>
+        <div className="mt-2">
+          <Fold name="JSON Schema">
+            <div className="overflow-x-auto rounded-lg border border-line bg-sunk p-3">
+              <JsonView value={input_schema} />
+            </div>
+          </Fold>
+        </div>
       )}
     </>
   );
