@@ -54,7 +54,12 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
         analytics,
         early: known ? earlyRequests(page, rest, analytics) : [],
       };
-      const document = pageDocument(built.document, { ...facts, boot, own: page.own ?? false });
+      const document = pageDocument(built.document, {
+        ...facts,
+        boot,
+        own: page.own ?? false,
+        scripts: page.page ? built.scriptsOf(page.page) : [],
+      });
       const etag = tagOf(document);
       void reply.headers(headers).headers({ etag, 'cache-control': 'no-cache' });
       if (known && request.headers['if-none-match'] === etag) return reply.code(304).send();

@@ -1,6 +1,6 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { BOOT } from '../app/boot.ts';
-import type { Kind } from '../ui/kind.tsx';
+import type { Kind } from '../ui/kinds.ts';
 import type { Pricing } from './catalogue.ts';
 import { call, data } from './request.ts';
 

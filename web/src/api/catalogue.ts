@@ -1,5 +1,5 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
-import type { Kind } from '../ui/kind.tsx';
+import type { Kind } from '../ui/kinds.ts';
 import { call, data } from './request.ts';
 
 /** Prices as the API has them, in USD. Which members there are depends on the kind. */
