@@ -1,5 +1,3 @@
-import type { PagePath } from './page-paths.ts';
-
 /** Facts that differ from page to page, and from gateway to gateway. */
 interface PageFacts {
   readonly title: string;
@@ -7,6 +5,8 @@ interface PageFacts {
   /** Facts about the gateway that the page begins with. */
   readonly boot: Readonly<Record<string, unknown>>;
   readonly own: boolean;
+  /** Scripts to load beside those of the document. */
+  readonly scripts: readonly string[];
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -25,17 +25,16 @@ const TITLE_MAX = 120;
 const DESCRIPTION_MAX = 300;
 
 /** The document of a page. `template` is the built one, with `{{title}}`, `{{description}}` and `{{boot}}` in it. */
-export function pageDocument(template: string, { title, description, boot, own }: PageFacts): string {
+export function pageDocument(template: string, { title, description, boot, own, scripts }: PageFacts): string {
   const values: Readonly<Record<string, string>> = {
     title: escape(`${title.slice(0, TITLE_MAX)} · tollgate`),
     description: escape(description.slice(0, DESCRIPTION_MAX)),
     boot: inDocument(boot),
   };
   const document = template.replaceAll(/\{\{(\w+)\}\}/g, (whole, name: string) => values[name] ?? whole);
-  return own ? document.replace('<head>', '<head>\n    <meta name="robots" content="noindex" />') : document;
+  const more = [
+    ...scripts.map((path) => `<link rel="modulepreload" href="${path}">`),
+    ...(own ? ['<meta name="robots" content="noindex">'] : []),
+  ];
+  return document.replace('</head>', () => `${more.join('')}</head>`);
 }
-
-/** The requests that a page makes at once. The browser begins them while it still loads the scripts. */
-export const earlyRequests = ({ path }: PagePath): readonly string[] => EARLY[path] ?? [];
-
-const EARLY: Readonly<Record<string, readonly string[]>> = {};
