@@ -21,8 +21,10 @@ export interface Connection {
 const HEAD_END = Buffer.from('\r\n\r\n');
 /** How the body of a chunked reply ends. Bodies of the bench never end a write like this midway. */
 const LAST_CHUNK = '0\r\n\r\n';
-/** Enough of the end of a reply to find `[DONE]` in, wherever it is cut into chunks. */
-const TAIL_BYTES = 64;
+/** How a stream of chat, of messages and of responses ends; the last one with its cost. */
+const STREAM_END = /data: \[DONE\]|"message_stop"|completions_cost"/;
+/** Enough of the end of a reply to find that in, wherever it is cut into chunks. */
+const TAIL_BYTES = 96;
 const CHUNK_LINE = /\r\n[0-9a-f]+\r\n/g;
 
 export function openConnection(port: number): Connection {
@@ -94,7 +96,7 @@ export function openConnection(port: number): Connection {
         : (tail + body.toString('latin1')).slice(-TAIL_BYTES);
     if (!tail.endsWith(LAST_CHUNK)) return;
     if (!ok) finish(`status ${status}: ${body.toString('latin1', 0, 300)}`);
-    else finish(streamed && !tail.replaceAll(CHUNK_LINE, '').includes('data: [DONE]') ? 'a stream without [DONE]' : '');
+    else finish(streamed && !STREAM_END.test(tail.replaceAll(CHUNK_LINE, '')) ? 'a stream without its end' : '');
   };
 
   return {

@@ -17,6 +17,7 @@ import {
   STREAM_END,
   STREAM_START,
 } from './replies.ts';
+import { wireReply } from './wire-replies.ts';
 
 /** Streams under way, spread over slots so that they do not all speak in the same millisecond. */
 const SLOTS = 10;
@@ -62,6 +63,8 @@ function answer(socket: Socket, request: string): void {
       socket.once('close', () => slot.delete(stream));
       return;
     }
+    case MODELS.wire:
+      return void socket.write(wireReply(request));
     case MODELS.open:
       socket.write(STREAM_START);
       return;

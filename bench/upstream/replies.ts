@@ -13,6 +13,8 @@ export const MODELS = {
   paced: 'bench-paced',
   /** A stream that begins and then says nothing until it is hung up. */
   open: 'bench-open',
+  /** A stream of 100 deltas on the wire that the path names. */
+  wire: 'bench-wire',
 } as const;
 
 export const BURST_EVENTS = 500;

@@ -166,7 +166,7 @@ async function mountDoors(
   await server.register(chatRoutes(chat), { prefix });
   await server.register(embeddingsRoutes(chat), { prefix });
   await server.register(messagesRoutes({ ...chat, thinking, limiter: doors.limiter }), { prefix });
-  await server.register(responsesRoutes({ ...chat, thinking }), { prefix });
+  await server.register(responsesRoutes({ ...chat, thinking, limiter: doors.limiter }), { prefix });
   const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: doors.health }, request);
   await server.register(imageRoutes({ pipeline, idempotency, payments, quotes, quote, config, fetchInput, onError }), {
     prefix,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { readJson, createKeepAlive, createHttpSink } from '#wire';
+import { readJson, createKeepAlive, createHttpSink, GatewayError, isObject } from '#wire';
 import { Departure } from '#billing/amounts';
 import type { Config } from '#config';
 import {
@@ -169,6 +169,7 @@ function createReadChat(
   return (bytes, headers, admitted) => {
     const understood = (parsed: unknown): ChatRequest | Promise<ChatRequest> => {
       refuseLookAlikes(parsed);
+      refuseResponses(parsed);
       const body = withMaxCost(check(withModel(parsed)), headers['x-max-cost']);
       refusePlugins(body);
       if (webhooks?.allowPrivate === false) refusePrivateMedia(body);
@@ -179,6 +180,16 @@ function createReadChat(
     const parsed = readJson(bytes, limits);
     return parsed instanceof Promise ? parsed.then(understood) : understood(parsed);
   };
+}
+
+/** Some clients send requests of the Responses API here, for names of models that OpenAI has there alone. */
+function refuseResponses(body: unknown): void {
+  if (!isObject(body) || body['messages'] !== undefined || body['input'] === undefined) return;
+  throw new GatewayError(
+    'invalid_request',
+    'messages is missing. A body with input is a request of the Responses API: send it to POST /api/v1/responses',
+    { param: 'messages' },
+  );
 }
 
 const DESCRIBED = {

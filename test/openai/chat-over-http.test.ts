@@ -54,6 +54,15 @@ describe('a chat call in one piece', () => {
     expect(gateway.state.upstream[0]!.headers['x-request-id']).toBe('mine-1');
   });
 
+  it('is told where to send a request of the Responses API', async () => {
+    await start();
+    const response = await gateway.post({ model: 'acme/small', input: 'Hi' });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({
+      error: { message: expect.stringContaining('POST /api/v1/responses') as string, param: 'messages' },
+    });
+  });
+
   it('serves many calls on one connection', async () => {
     await start();
     for (let i = 0; i < 20; i++)

@@ -1,7 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { type RateLimiter, takeBytes } from '#gateway';
+import { takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
-import type { ChatDeps } from '../chat-routes.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
 import { tokensOf } from '../caps/tokens-of.ts';
 import { isBridged, withoutAlias } from '../translated/model-alias.ts';
@@ -9,7 +8,7 @@ import type { SealedThinking } from '../translated/sealed-thinking.ts';
 import { createToolNames } from '../translated/tool-names.ts';
 import { addTranslatedDoor, type ChatWire } from '../translated/translated-door.ts';
 import { toAnthropicError } from './anthropic-error.ts';
-import { addCountRoute } from './count-tokens.ts';
+import { addCountRoute, type CountDeps } from '../translated/count-route.ts';
 import { messageAnswerSchema } from './message-answer-schema.ts';
 import { createMessageVoice } from './message-voice.ts';
 import { type MessagesBody, messagesSchema } from './messages-schema.ts';
@@ -17,10 +16,8 @@ import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
 import { MESSAGES_WIRE } from './messages-wire.ts';
 import { toChatBody } from './to-chat-body.ts';
 
-export interface MessagesDeps extends ChatDeps {
+interface MessagesDeps extends CountDeps {
   readonly thinking: SealedThinking;
-  /** Counts the requests that count tokens. */
-  readonly limiter: RateLimiter;
 }
 
 /**
@@ -35,7 +32,19 @@ export function messagesRoutes(deps: MessagesDeps): FastifyPluginAsync {
       const admissionOf = requireAdmission(paid, deps.pipeline.admit, true);
       addTranslatedDoor(paid, deps, admissionOf, wire);
     });
-    await app.register(async (free) => addCountRoute(free, deps, wire));
+    await app.register(async (free) =>
+      addCountRoute(free, deps, {
+        wire,
+        path: '/messages/count_tokens',
+        schema: messagesSchema(deps.config.limits.messagesMax, true),
+        more: {},
+        described: {
+          summary: 'Count the tokens of a message',
+          operationId: 'countMessageTokens',
+          description: 'About how many tokens the prompt of a message has',
+        },
+      }),
+    );
   };
 }
 

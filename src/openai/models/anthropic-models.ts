@@ -1,5 +1,6 @@
 import { GatewayError } from '#wire';
 import type { Catalog, Offer } from '#gateway';
+import { aliasOf } from '../translated/model-alias.ts';
 import { servicesOf } from './models-listing.ts';
 
 /** A chat model as clients of Anthropic's API list it. */
@@ -20,12 +21,13 @@ export interface AnthropicPage {
   readonly limit?: number;
 }
 
-/** The offers of one model, not empty. */
-export function viewAnthropicModel(offers: readonly Offer[]): AnthropicModel {
+/** The offers of one model, not empty. `isModel`: whether there is a model of a name. */
+export function viewAnthropicModel(offers: readonly Offer[], isModel: (name: string) => boolean): AnthropicModel {
   const { service, displayName } = offers[0]!;
   return {
     type: 'model',
-    id: service,
+    // Claude Code keeps no other names.
+    id: aliasOf(service, isModel),
     display_name: displayName,
     created_at: new Date(Math.min(...offers.map((offer) => offer.createdAt))).toISOString(),
   };
@@ -35,12 +37,13 @@ export function viewAnthropicModel(offers: readonly Offer[]): AnthropicModel {
  * The list that clients of Anthropic's API read. Throws GatewayError `invalid_request` for an id that is in no page.
  */
 export function viewAnthropicModels(
-  catalog: Pick<Catalog, 'offers'>,
+  catalog: Pick<Catalog, 'offers' | 'knows'>,
   { after_id: after, before_id: before, limit }: AnthropicPage,
 ) {
-  const models = servicesOf(catalog, 'model', null).map(viewAnthropicModel);
+  const isModel = (name: string) => catalog.knows(name, 'model');
+  const models = servicesOf(catalog, 'model', null).map((offers) => viewAnthropicModel(offers, isModel));
   const place = (id: string, param: string) => {
-    const at = models.findIndex((model) => model.id === id);
+    const at = models.findIndex((model) => model.id === id || model.id === aliasOf(id, isModel));
     if (at === -1)
       throw new GatewayError('invalid_request', `${param} must be the id of a model in this list`, { param });
     return at;

@@ -1,11 +1,12 @@
 import { dropOldest } from '#wire';
 import { createFreshPage, tagPage, type Catalog, type Standings, type TaggedPage } from '#gateway';
 import { viewAnthropicModel, viewAnthropicModels, type AnthropicPage } from './anthropic-models.ts';
+import { modelOfAlias } from '../translated/model-alias.ts';
 import { viewListing, type ListingOf } from './models-listing.ts';
 import { viewEndpoints, viewModel } from './models-view.ts';
 
 export interface ModelPagesDeps extends Standings {
-  readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version'>;
+  readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version' | 'knows'>;
   readonly now: () => number;
 }
 
@@ -38,6 +39,7 @@ const LISTINGS_MAX = 32;
 
 export function createModelPages({ catalog, now, ...standings }: ModelPagesDeps): ModelPages {
   const listings = new Map<string, () => TaggedPage>();
+  const isModel = (name: string) => catalog.knows(name, 'model');
   const offersOf = (name: string) => catalog.resolve(name, 'model').offers;
 
   /** Serialised once per set of offers: listings are asked for far more often than offers change. */
@@ -63,7 +65,7 @@ export function createModelPages({ catalog, now, ...standings }: ModelPagesDeps)
       viewListing(catalog, { type, filter, offset: 0, limit: 0, services: null })['total_count'],
     entry: (name) => tagPage(viewModel(offersOf(name))),
     wrappedEntry: (name) => tagPage({ data: viewModel(offersOf(name)) }),
-    anthropicEntry: (name) => tagPage(viewAnthropicModel(offersOf(name))),
+    anthropicEntry: (name) => tagPage(viewAnthropicModel(offersOf(modelOfAlias(name, isModel)), isModel)),
     endpoints: (name) => tagPage(viewEndpoints(offersOf(name), standings)),
   };
 }

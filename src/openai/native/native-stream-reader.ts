@@ -1,7 +1,7 @@
 import { isObject, tooLarge, UpstreamFailure } from '#wire';
 import { checkHead, contentTypeOf, GatewayError, malformed, parseJson, retryAfterOf, toFailure } from '#wire/replies';
 import type { ReplyReader } from '#gateway';
-import { createByteOutput } from '../stream/byte-output.ts';
+import { type ByteOutput, createByteOutput } from '../stream/byte-output.ts';
 import { runDiscount } from '../caps/output-bound.ts';
 import { createOutputTally, roomOf } from '../stream/output-tally.ts';
 import { joined } from '../stream/joined.ts';
@@ -16,7 +16,6 @@ const EVENT_BYTES_MAX = 8 * 1024 * 1024;
 /** As for chat: beside each byte that is said. */
 const WIRE_BYTES_PER_OUTPUT_BYTE = 4096;
 const LIMITS = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElementsMax: 1_000_000 };
-const BETWEEN = Buffer.from('\n\n');
 
 /**
  * Reads a stream of a wire that the client speaks too. Events go out as they came, but for the name of the model. The
@@ -41,9 +40,7 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
     tally.bytes += forms.text;
     tally.discount += forms.discount;
     if (room < forms.text - forms.discount) return (overCap = true) && false;
-    output.write(head);
-    output.write(bytes.subarray(start, end));
-    output.write(BETWEEN);
+    writeEvent(output, head, bytes, start, end);
     return true;
   }
 
@@ -120,6 +117,19 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
       return overCap ? nativeOverCap(context, produced()) : nativeCut(context, produced(), cut);
     },
   };
+}
+
+const LF = 0x0a;
+
+function writeEvent(output: ByteOutput, head: Buffer, bytes: Buffer, start: number, end: number): void {
+  const length = head.length + end - start + 2;
+  const target = output.reserve(length);
+  let at = output.length;
+  at += head.copy(target, at);
+  at += bytes.copy(target, at, start, end);
+  target[at++] = LF;
+  target[at] = LF;
+  output.length += length;
 }
 
 /** A name of an event is written into a line. */

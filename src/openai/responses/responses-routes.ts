@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
-import type { ChatDeps } from '../chat-routes.ts';
+import { addCountRoute, type CountDeps } from '../translated/count-route.ts';
 import { hostOfUrl, serviceAtAddress } from '../translated/mcp-address.ts';
 import { isBridged, withoutAlias } from '../translated/model-alias.ts';
 import type { SealedThinking } from '../translated/sealed-thinking.ts';
@@ -14,7 +14,7 @@ import { RESPONSES_WIRE } from './responses-wire.ts';
 import { toChatBody } from './to-chat-body.ts';
 import { createToolRegistry } from './tool-registry.ts';
 
-interface ResponsesDeps extends ChatDeps {
+interface ResponsesDeps extends CountDeps {
   readonly thinking: SealedThinking;
 }
 
@@ -22,9 +22,24 @@ interface ResponsesDeps extends ChatDeps {
 export function responsesRoutes(deps: ResponsesDeps): FastifyPluginAsync {
   const wire = responsesWire(deps);
   return async (app) => {
-    const admissionOf = requireAdmission(app, deps.pipeline.admit, true);
     takeBytes(app, deps.config.limits.chatBodyBytesMax);
-    addTranslatedDoor(app, deps, admissionOf, wire);
+    await app.register(async (paid) => {
+      const admissionOf = requireAdmission(paid, deps.pipeline.admit, true);
+      addTranslatedDoor(paid, deps, admissionOf, wire);
+    });
+    await app.register(async (free) =>
+      addCountRoute(free, deps, {
+        wire,
+        path: '/responses/input_tokens',
+        schema: wire.schema,
+        more: { object: 'response.input_tokens' },
+        described: {
+          summary: 'Count the input tokens of a response',
+          operationId: 'countResponseTokens',
+          description: 'About how many tokens the input of a response has',
+        },
+      }),
+    );
   };
 }
 

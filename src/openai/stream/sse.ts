@@ -98,22 +98,26 @@ export function createSseScanner(
   }
 
   /**
-   * Takes whole events of one line, `data:…` LF LF, as nearly all are, with one native search each. Returns where
-   * that form ends.
+   * Takes whole events of one line, `data:…` LF LF, as nearly all are, with one native search each. The line with the
+   * name of an event before it is skipped. Returns where that form ends.
    */
   function byEvent(chunk: Buffer, from: number): number {
     let i = from;
-    while (!stopped && isData(chunk, i) && chunk[i + 4] === COLON) {
-      const start = chunk[i + 5] === SPACE ? i + 6 : i + 5;
+    while (!stopped) {
+      const at = isName(chunk, i) ? chunk.indexOf(LF, i) + 1 : i;
+      // The name of an event whose line goes on in the next chunk.
+      if (at < i) break;
+      if (!isData(chunk, at) || chunk[at + 4] !== COLON) break;
+      const start = chunk[at + 5] === SPACE ? at + 6 : at + 5;
       const after = takeRun(chunk, start, chunk.length);
       if (after > start) {
         firstLine = false;
         i = after;
         continue;
       }
-      const end = chunk.indexOf(LF, i + 5);
+      const end = chunk.indexOf(LF, at + 5);
       if (end === -1 || chunk[end + 1] !== LF) break;
-      if (end - i > bytesMax) throw tooLong(bytesMax);
+      if (end - at > bytesMax || at - i > bytesMax) throw tooLong(bytesMax);
       firstLine = false;
       dispatch(chunk, start, end);
       i = end + 2;
@@ -148,6 +152,11 @@ const LF_BYTES = Buffer.from('\n');
 
 function isData(bytes: Buffer, at: number): boolean {
   return bytes[at] === 0x64 && bytes[at + 1] === 0x61 && bytes[at + 2] === 0x74 && bytes[at + 3] === 0x61;
+}
+
+/** `event:` at a place. */
+function isName(bytes: Buffer, at: number): boolean {
+  return bytes[at] === 0x65 && bytes[at + 1] === 0x76 && bytes[at + 4] === 0x74 && bytes[at + 5] === COLON;
 }
 
 const tooLong = (bytesMax: number) => new SseError(`a line of the stream is longer than ${bytesMax} bytes`);

@@ -146,6 +146,12 @@ describe.each(PROVIDERS)("%s, %s: OpenAI's SDK", (wire, model) => {
     expect(data.usage).toMatchObject({ input_tokens: 40, output_tokens: 9, cost: 0.000058 });
   });
 
+  test('counts tokens', async () => {
+    const { max_output_tokens: _, ...counted } = ask;
+    const { object, input_tokens: tokens } = await openai.responses.inputTokens.count(counted);
+    expect([object, tokens > 20]).toEqual(['response.input_tokens', true]);
+  });
+
   test('streams one', async () => {
     const stream = openai.responses.stream(ask);
     const deltas: string[] = [];

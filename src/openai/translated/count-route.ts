@@ -1,11 +1,25 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Caller, limitedAs, rateLimitError, type RatePolicy } from '#gateway';
+import { type Caller, limitedAs, rateLimitError, type RateLimiter, type RatePolicy } from '#gateway';
 import { refuseRepeatedCredentials } from '#auth';
 import { tokensOf } from '../caps/tokens-of.ts';
 import { measurePrompt } from '../request/prompt-size.ts';
-import { answerError, type ChatWire, createReadBody } from '../translated/translated-door.ts';
-import type { MessagesDeps } from './messages-routes.ts';
-import { type MessagesBody, messagesSchema } from './messages-schema.ts';
+import type { ChatDeps } from '../chat-routes.ts';
+import { answerError, type ChatWire, createReadBody } from './translated-door.ts';
+
+export interface CountDeps extends ChatDeps {
+  /** Counts the requests that count tokens. */
+  readonly limiter: RateLimiter;
+}
+
+/** The count of a wire. */
+interface CountedWire<B> {
+  readonly path: string;
+  readonly schema: { readonly properties: object };
+  readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
+  /** Of the answer, beside `input_tokens`. */
+  readonly more: Readonly<Record<string, string>>;
+  readonly wire: ChatWire<B>;
+}
 
 /** Coding agents ask for some 30 counts at once, which should not use up the requests of their key. */
 const POLICY: RatePolicy = { requestsPerMinute: 600, burst: 0, tokensPerMinute: Number.MAX_SAFE_INTEGER };
@@ -14,14 +28,13 @@ const TOKENS_PER_MESSAGE = 16;
 /** An image of a million pixels. */
 const TOKENS_PER_IMAGE = 1_400;
 
-/** `POST /messages/count_tokens`: an estimate that is made here. It is free, and asks no provider. */
-export function addCountRoute(
+/** Adds a route that counts the tokens of a prompt: an estimate that is made here. It is free, and asks no provider. */
+export function addCountRoute<B>(
   app: FastifyInstance,
-  { pipeline, config, limiter, onError, ...deps }: MessagesDeps,
-  wire: ChatWire<MessagesBody>,
+  { pipeline, config, limiter, onError, ...deps }: CountDeps,
+  { path, schema, described, more, wire }: CountedWire<B>,
 ): void {
-  const schema = messagesSchema(config.limits.messagesMax, true);
-  const readBody = createReadBody<MessagesBody>(config.limits, schema);
+  const readBody = createReadBody<B>(config.limits, schema);
   const speakers = deps.speakers ?? (() => ({}));
   const callers = new WeakMap<FastifyRequest, Caller>();
 
@@ -37,14 +50,12 @@ export function addCountRoute(
   }
 
   app.post<{ Body: Buffer | undefined }>(
-    '/messages/count_tokens',
+    path,
     {
       bodyLimit: config.limits.chatBodyBytesMax,
       schema: {
-        summary: 'Count the tokens of a message',
-        operationId: 'countMessageTokens',
-        description:
-          'About how many tokens the prompt of a message has: a token for four bytes of text, 16 for each message, 1,400 for an image. Free.',
+        ...described,
+        description: `${described.description}: a token for four bytes of text, 16 for each message, 1,400 for an image. Free.`,
         tags: ['Models'],
         consumes: ['application/json'],
         body: schema,
@@ -52,7 +63,12 @@ export function addCountRoute(
           200: {
             type: 'object',
             required: ['input_tokens'],
-            properties: { input_tokens: { type: 'integer', description: 'Tokens.' } },
+            properties: {
+              ...Object.fromEntries(
+                Object.entries(more).map(([name, value]) => [name, { type: 'string', const: value }]),
+              ),
+              input_tokens: { type: 'integer', description: 'Tokens.' },
+            },
           },
         },
       },
@@ -72,7 +88,7 @@ export function addCountRoute(
       });
       const { bytes, messages, images } = measurePrompt(body);
       void reply.header('request-id', request.id);
-      return { input_tokens: tokensOf(bytes) + messages * TOKENS_PER_MESSAGE + images * TOKENS_PER_IMAGE };
+      return { ...more, input_tokens: tokensOf(bytes) + messages * TOKENS_PER_MESSAGE + images * TOKENS_PER_IMAGE };
     },
   );
 }

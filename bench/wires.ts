@@ -1,0 +1,154 @@
+/**
+ * `node bench/wires.ts`: streams of messages and responses beside chat, at providers that speak them and at others, in
+ * one run; the counting of tokens; and another router of messages. `--rounds` and `--ms` set how long.
+ */
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { startGenerator } from './generator.ts';
+import type { Job } from './load/job.ts';
+import { announcedPort, cpuMicros, startProgram } from './program.ts';
+import { passthrough, tollgate, type Target } from './targets.ts';
+import { MODELS } from './upstream/replies.ts';
+import { WIRE_EVENTS } from './upstream/wire-replies.ts';
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '5' }, ms: { type: 'string', default: '1500' } },
+});
+const CONNECTIONS = 16;
+const NATIVE = 'bench-native';
+/** The rate of a key would be the limit. */
+const COUNTS = 500;
+
+const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
+const SYSTEM = 'You answer in one short paragraph, in plain words, without lists.';
+const QUESTION = 'What does a gateway between callers and providers of models do with a request?';
+const turns = [{ role: 'user', content: QUESTION }];
+
+interface Lane {
+  readonly name: string;
+  readonly target: Target;
+  readonly path: string;
+  readonly body: object;
+  readonly calls: number[];
+  readonly micros: number[];
+}
+
+const block = (name: string, port: number, wires: string) => `
+[[models]]
+name = "${name}"
+display_name = "Bench ${name}"
+provider_name = "bench"
+context_length = 32768
+[models.pricing]
+prompt = 0.15
+completion = 0.60
+[models.params]
+model = "${MODELS.wire}"
+api_base = "http://127.0.0.1:${port}/v1"
+api_key = "bench"
+${wires}
+`;
+
+const upstream = startProgram([here('upstream/main.ts')]);
+const generator = startGenerator();
+const targets: Target[] = [];
+try {
+  const port = await announcedPort(upstream);
+  const blocks = block(MODELS.wire, port, '') + block(NATIVE, port, 'wires = ["messages", "responses"]');
+  const gateway = await tollgate(port, { blocks });
+  targets.push(gateway);
+  const lanes: Lane[] = [];
+  const add = (name: string, target: Target, path: string, body: object) =>
+    lanes.push({ name, target, path, body, calls: [], micros: [] });
+  const messages = { system: SYSTEM, messages: turns, max_tokens: 256, stream: true };
+  const responses = { instructions: SYSTEM, input: turns, max_output_tokens: 256, stream: true };
+  const chat = { messages: [{ role: 'system', content: SYSTEM }, ...turns], max_tokens: 256, stream: true };
+  add('chat', gateway, '/api/v1/chat/completions', { model: MODELS.wire, ...chat });
+  add('messages, translated', gateway, '/api/v1/messages', { model: MODELS.wire, ...messages });
+  add('messages, native', gateway, '/api/v1/messages', { model: NATIVE, ...messages });
+  add('responses, translated', gateway, '/api/v1/responses', { model: MODELS.wire, ...responses });
+  add('responses, native', gateway, '/api/v1/responses', { model: NATIVE, ...responses });
+  if (existsSync(here('node_modules/@musistudio/llms'))) {
+    const router = await passthrough('targets/musistudio.ts', port, { path: '/v1/messages' });
+    targets.push(router);
+    add('messages by @musistudio/llms, not billed', router, router.path, {
+      model: `bench,${MODELS.wire}`,
+      ...messages,
+    });
+  }
+  for (const lane of lanes) await run(lane, 400);
+  for (let round = 0; round < Number(values.rounds); round++)
+    for (let at = 0; at < lanes.length; at++) {
+      const lane = lanes[(at + round) % lanes.length]!;
+      const { calls, micros } = await run(lane, Number(values.ms));
+      lane.calls.push(calls);
+      lane.micros.push(micros);
+    }
+  report(lanes);
+  await count(gateway);
+} finally {
+  await Promise.all(targets.map((target) => target.stop()));
+  generator.stop();
+  await upstream.stop();
+}
+
+/** Streams a second, and CPU microseconds of the target's process for each. */
+async function run({ name, target, path, body }: Lane, durationMs: number) {
+  const before = cpuMicros(target.pid!);
+  const shape: Job['shape'] = { kind: 'closed', connections: CONNECTIONS, durationMs };
+  const done = await generator.run({ port: target.port, request: requestOf(target, path, body), shape });
+  if (done.errors > 0 || done.calls === 0) throw new Error(`${name}: ${done.errors} failed: ${done.firstError}`);
+  return { calls: (done.calls / done.elapsedMs) * 1_000, micros: (cpuMicros(target.pid!) - before) / done.calls };
+}
+
+function requestOf(target: Target, path: string, body: object): string {
+  const text = JSON.stringify(body);
+  const headers = {
+    host: '127.0.0.1',
+    'content-type': 'application/json',
+    'content-length': String(Buffer.byteLength(text)),
+    ...target.headers,
+  };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${text}`;
+}
+
+function report(lanes: readonly Lane[]): void {
+  const chat = lanes[0]!;
+  const ratio = (of: (lane: Lane) => readonly number[], lane: Lane, over: Lane) =>
+    median(of(lane).map((value, round) => value / of(over)[round]!));
+  console.log(`Streams of ${WIRE_EVENTS} events, ${CONNECTIONS} at once, ${values.rounds} rounds\n`);
+  console.log('| door | streams/s | ÷ chat | CPU µs a stream | ÷ chat |');
+  console.log('| --- | ---: | ---: | ---: | ---: |');
+  for (const lane of lanes) {
+    const cells = [
+      lane.name,
+      Math.round(median(lane.calls)).toLocaleString('en'),
+      ratio(({ calls }) => calls, lane, chat).toFixed(2),
+      Math.round(median(lane.micros)).toLocaleString('en'),
+      ratio(({ micros }) => micros, lane, chat).toFixed(2),
+    ];
+    console.log(`| ${cells.join(' | ')} |`);
+  }
+}
+
+/** Counts the tokens of a prompt of 30 KB, as often as the rate of one key lets it. */
+async function count(gateway: Target): Promise<void> {
+  const text = 'The gateway knows the price before it forwards a question. '.repeat(500);
+  const body = { model: MODELS.wire, system: SYSTEM, messages: [{ role: 'user', content: text }] };
+  const request = requestOf(gateway, '/api/v1/messages/count_tokens', body);
+  const before = cpuMicros(gateway.pid!);
+  const shape: Job['shape'] = { kind: 'open', perSecond: COUNTS, durationMs: 1_000 };
+  const done = await generator.run({ port: gateway.port, request, shape });
+  if (done.errors > 0) throw new Error(`counting: ${done.firstError}`);
+  const micros = (cpuMicros(gateway.pid!) - before) / done.calls;
+  const perCore = Math.round(1_000_000 / micros).toLocaleString('en');
+  console.log(
+    `\ncount_tokens of ${Math.round(request.length / 1000)} KB: ${Math.round(micros)} µs of CPU, ${perCore}/s a core`,
+  );
+}
+
+function median(values_: readonly number[]): number {
+  return values_.toSorted((a, b) => a - b)[Math.floor(values_.length / 2)]!;
+}

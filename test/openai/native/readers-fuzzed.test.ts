@@ -1,0 +1,335 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { GatewayError, isObject, UpstreamFailure } from '#wire';
+import { createCheck, type Offer } from '#gateway';
+import { createMessagesSpeech } from '../../../src/openai/messages/native-messages.ts';
+import { messagesSchema } from '../../../src/openai/messages/messages-schema.ts';
+import { MESSAGES_WIRE } from '../../../src/openai/messages/messages-wire.ts';
+import { nativeBody } from '../../../src/openai/native/native-body.ts';
+import { NativeReplyReader } from '../../../src/openai/native/native-reply-reader.ts';
+import { measureNative } from '../../../src/openai/native/native-size.ts';
+import { createNativeStreamReader } from '../../../src/openai/native/native-stream-reader.ts';
+import type { NativeWire } from '../../../src/openai/native/native-wire.ts';
+import type { ChatTail } from '../../../src/openai/reply/chat-end.ts';
+import { createResponsesSpeech } from '../../../src/openai/responses/native-responses.ts';
+import { type ResponsesBody, responsesSchema } from '../../../src/openai/responses/responses-schema.ts';
+import { RESPONSES_WIRE } from '../../../src/openai/responses/responses-wire.ts';
+import { toChatBody } from '../../../src/openai/responses/to-chat-body.ts';
+import { createToolRegistry } from '../../../src/openai/responses/tool-registry.ts';
+import { makeOffer } from '../support/offers.ts';
+import { CONTEXT } from '../support/replies.ts';
+import { anyCharacter } from '../../support/any-character.ts';
+import { messageEvents, responseEvents } from './support/transcripts.ts';
+
+const runs = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 2_000;
+const FOREVER = { timeout: 3_600_000 };
+
+const isExpected = (error: unknown) => error instanceof UpstreamFailure || error instanceof GatewayError;
+
+const weird = fc.oneof(
+  {
+    weight: 9,
+    arbitrary: fc.constantFrom<unknown>(
+      null,
+      '',
+      'x',
+      0,
+      -1,
+      7,
+      1.5,
+      1e300,
+      true,
+      [],
+      {},
+      [[]],
+      [null],
+      [{}],
+      'error',
+      '__proto__',
+    ),
+  },
+  { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 1 }) },
+);
+const usage = fc.oneof(
+  weird,
+  fc.record(
+    {
+      input_tokens: weird,
+      output_tokens: weird,
+      cache_read_input_tokens: weird,
+      cache_creation_input_tokens: weird,
+      input_tokens_details: weird,
+      output_tokens_details: weird,
+      total_tokens: weird,
+    },
+    { requiredKeys: [] },
+  ),
+  fc.constant({ input_tokens: 3, output_tokens: 4 }),
+);
+const types = [...messageEvents(), ...responseEvents(), 'event: error\n'].map((one) => one.split('\n')[0]!.slice(7));
+const members = {
+  index: weird,
+  delta: fc.oneof(
+    weird,
+    fc.record(
+      { type: weird, text: weird, thinking: weird, partial_json: weird, stop_reason: weird },
+      { requiredKeys: [] },
+    ),
+  ),
+  content_block: fc.oneof(weird, fc.record({ type: weird, text: weird, input: weird }, { requiredKeys: [] })),
+  message: fc.oneof(weird, fc.record({ usage, model: weird, content: weird }, { requiredKeys: [] })),
+  response: fc.oneof(
+    weird,
+    fc.record(
+      { usage, model: weird, output: weird, status: weird, incomplete_details: weird, error: weird },
+      { requiredKeys: [] },
+    ),
+  ),
+  item: fc.oneof(weird, fc.record({ type: weird, encrypted_content: weird }, { requiredKeys: [] })),
+  usage,
+  error: weird,
+  sequence_number: weird,
+  stop_reason: weird,
+  content: fc.oneof(
+    weird,
+    fc.array(fc.oneof(weird, fc.record({ type: weird, text: weird, input: weird })), { maxLength: 3 }),
+  ),
+  output: fc.oneof(
+    weird,
+    fc.array(fc.oneof(weird, fc.record({ type: weird, content: weird, summary: weird })), { maxLength: 3 }),
+  ),
+  status: weird,
+};
+const event = fc
+  .record(
+    { type: fc.oneof({ weight: 9, arbitrary: fc.constantFrom(...types) }, weird), ...members },
+    { requiredKeys: [] },
+  )
+  .map((one) => `data: ${JSON.stringify(one)}\n\n`);
+const noise = fc.oneof(
+  fc.string({ unit: anyCharacter, maxLength: 40 }),
+  fc.constantFrom('data: ', 'data:', '\n', '\n\n', '\r\n\r\n', '{', '"', '[DONE]', ': c\n', '\uFEFF', 'event: x\n'),
+);
+const stream = fc
+  .array(
+    fc.oneof(
+      { weight: 5, arbitrary: event },
+      { weight: 3, arbitrary: fc.constantFrom(...messageEvents(), ...responseEvents()) },
+      noise,
+    ),
+    { maxLength: 12 },
+  )
+  .map((parts) => Buffer.from(parts.join('')));
+
+const SPEECHES = [
+  ['messages', createMessagesSpeech],
+  ['responses', createResponsesSpeech],
+] as const;
+
+describe.each(SPEECHES)('whatever a provider of %s says', (_name, speechOf) => {
+  it('in a stream ends or throws an UpstreamFailure, and what goes out is whole events', FOREVER, () => {
+    fc.assert(
+      fc.property(stream, fc.boolean(), (input, isCut) => {
+        const reader = createNativeStreamReader(CONTEXT, speechOf('acme/small'));
+        let sent = '';
+        try {
+          reader.head(200, { 'content-type': 'text/event-stream' });
+          sent += reader.data([input])?.toString() ?? '';
+          const end = isCut ? reader.cut({ reason: 'timeout', message: 'it took long' }) : reader.end();
+          const { before, native } = end.tail as ChatTail;
+          sent += (before === null ? '' : Buffer.from(before).toString()) + native!({ cost: 1 }, null);
+          const { prompt = 0n, completion = 0n } = end.usage ?? {};
+          expect(prompt <= 500n && completion <= 1000n && prompt >= 0n && completion >= 0n).toBe(true);
+        } catch (error) {
+          expect(isExpected(error), String((error as Error).stack)).toBe(true);
+        }
+        for (const one of sent.split('\n\n').slice(0, -1)) {
+          const [name, data] = one.split('\ndata: ') as [string, string];
+          expect(name).toBe(`event: ${(JSON.parse(data) as { type: string }).type}`);
+        }
+      }),
+      { numRuns: runs },
+    );
+  });
+
+  it('in one piece ends or throws an UpstreamFailure', FOREVER, () => {
+    const reply = fc.oneof(
+      fc.record(members, { requiredKeys: [] }).map((one) => JSON.stringify(one)),
+      noise,
+    );
+    fc.assert(
+      fc.property(reply, fc.boolean(), (input, isCut) => {
+        const reader = new NativeReplyReader(CONTEXT, speechOf('acme/small'));
+        try {
+          reader.head(200, {});
+          reader.data([Buffer.from(input)]);
+          const { tail } = isCut ? reader.cut({ reason: 'timeout', message: 'it took long' }) : reader.end();
+          expect(isObject(JSON.parse((tail as ChatTail).native!({ cost: 1 }, null)))).toBe(true);
+        } catch (error) {
+          expect(isExpected(error), String((error as Error).stack)).toBe(true);
+        }
+      }),
+      { numRuns: runs },
+    );
+  });
+});
+
+const item = fc.oneof(
+  weird,
+  fc.record(
+    {
+      type: fc.constantFrom(
+        'message',
+        'reasoning',
+        'function_call',
+        'function_call_output',
+        'custom_tool_call',
+        'item_reference',
+        'x',
+      ),
+      role: fc.constantFrom<unknown>('user', 'assistant', 'developer', 'system', 'tool', 1),
+      content: fc.oneof(
+        weird,
+        fc.array(
+          fc.oneof(
+            weird,
+            fc.record({
+              type: fc.constantFrom('input_text', 'input_image', 'output_text', 'image', 'x'),
+              text: weird,
+              image_url: weird,
+              source: weird,
+            }),
+          ),
+          { maxLength: 3 },
+        ),
+      ),
+      call_id: weird,
+      name: weird,
+      arguments: weird,
+      output: weird,
+      input: weird,
+      encrypted_content: fc.oneof(weird, fc.constantFrom('tg2.x', 'gAAAA')),
+    },
+    { requiredKeys: [] },
+  ),
+);
+const tool = fc.oneof(
+  weird,
+  fc.record(
+    {
+      type: fc.constantFrom('function', 'custom', 'namespace', 'mcp', 'web_search', 'x'),
+      name: weird,
+      parameters: weird,
+      format: weird,
+      tools: weird,
+      service: weird,
+      server_url: weird,
+    },
+    { requiredKeys: ['type'] },
+  ),
+);
+const request = fc.record(
+  {
+    model: fc.constant('acme/small'),
+    input: fc.oneof(weird, fc.array(item, { maxLength: 4, minLength: 1 }), fc.constant('Hi')),
+    messages: fc.oneof(
+      weird,
+      fc.array(
+        fc.record({
+          role: fc.constantFrom('user', 'assistant', 'system'),
+          content: fc.oneof(
+            fc.constant('Hi'),
+            fc.array(
+              fc.record({
+                type: fc.constantFrom('text', 'thinking', 'image', 'x'),
+                signature: fc.constantFrom('tg1.x', 'E'),
+                text: weird,
+                source: weird,
+              }),
+              { maxLength: 3 },
+            ),
+          ),
+        }),
+        { minLength: 1, maxLength: 3 },
+      ),
+    ),
+    max_tokens: fc.constantFrom(1, 50),
+    max_output_tokens: fc.constantFrom(1, 50),
+    tools: fc.oneof(weird, fc.array(tool, { maxLength: 3 })),
+    tool_choice: weird,
+    text: weird,
+    reasoning: weird,
+    thinking: weird,
+    metadata: weird,
+    previous_response_id: weird,
+    provider: fc.constantFrom(null, {}),
+    n_predict: weird,
+    x: weird,
+  },
+  { requiredKeys: ['model', 'input', 'messages', 'max_tokens'] },
+);
+
+const offer: Offer = makeOffer();
+
+function passes(wire: NativeWire, checked: unknown, text: string): void {
+  const asked = checked as Record<string, unknown>;
+  const given = { wire, text, asked, model: 'acme/small', headers: {}, isLossy: false, untranslatable: null };
+  const sent = JSON.parse(nativeBody(given, offer, 7).text) as Record<string, unknown>;
+  expect(sent['model']).toBe(offer.model!.upstreamModel);
+  expect(sent[wire.cap]).toBe(7);
+  for (const name of ['provider', 'n_predict', 'session_id']) expect(sent).not.toHaveProperty(name);
+  const size = measureNative(given);
+  expect(size.bytes >= 0 && size.images >= 0).toBe(true);
+  wire.loses(asked, text);
+  wire.runsTools(asked);
+}
+
+describe('whatever a client asks', () => {
+  it('responses for is translated and forwarded, or refused with a GatewayError', FOREVER, () => {
+    const check = createCheck<ResponsesBody>(responsesSchema(100));
+    fc.assert(
+      fc.property(request, (asked) => {
+        const text = JSON.stringify(asked);
+        let checked: ResponsesBody;
+        try {
+          checked = check(JSON.parse(text));
+        } catch (error) {
+          expect(error).toBeInstanceOf(GatewayError);
+          return;
+        }
+        passes(RESPONSES_WIRE, checked, text);
+        try {
+          const options = {
+            registry: createToolRegistry(),
+            thought: () => 'x',
+            serviceAt: () => null,
+            session: null,
+            bridged: false,
+          };
+          expect(Array.isArray(toChatBody(checked, options).body.messages)).toBe(true);
+        } catch (error) {
+          expect(error instanceof GatewayError, String((error as Error).stack)).toBe(true);
+        }
+      }),
+      { numRuns: runs },
+    );
+  });
+
+  it('messages for is forwarded, or refused with a GatewayError', FOREVER, () => {
+    const check = createCheck<object>(messagesSchema(100));
+    fc.assert(
+      fc.property(request, (asked) => {
+        const text = JSON.stringify(asked);
+        let checked: object;
+        try {
+          checked = check(JSON.parse(text));
+        } catch (error) {
+          expect(error).toBeInstanceOf(GatewayError);
+          return;
+        }
+        passes(MESSAGES_WIRE, checked, text);
+      }),
+      { numRuns: runs },
+    );
+  });
+});
