@@ -1,5 +1,8 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { createBlobs, createFarBlobs, giveFile, openBlobFiles, removeOrphans, tellHolder } from '#tasks';
+import { GatewayError, UpstreamFailure } from '#wire';
+import type { Config } from '#config';
+import { createBlobs, createFarBlobs, giveFile, openBlobFiles, openS3Files, removeOrphans, tellHolder } from '#tasks';
 import { createCallbacks, createVideos } from '#media';
 import type { Middle } from './middle.ts';
 import type { openTasks } from './tasks.ts';
@@ -13,17 +16,19 @@ export async function openMedia(
   { tasks, webhooks }: Pick<ReturnType<typeof openTasks>, 'tasks' | 'webhooks'>,
 ) {
   const { config, database, identity, cluster, pipeline, logger, opened, late, now, onError } = middle;
-  const files = await openBlobFiles(join(config.dataDir, FOLDER));
+  const [files, ...former] = await openStores(config);
   const far = cluster.peers === null ? null : createFarBlobs(database, cluster.peers);
-  if (cluster.listener !== null) await tellHolder(database, files.holder, cluster.listener.url);
-  const blobs = createBlobs({ database, files, far, limits: config.media, now });
+  if (cluster.listener !== null)
+    for (const { holder } of [files, ...former]) await tellHolder(database, holder, cluster.listener.url);
+  const blobs = createBlobs({ database, files, former, far, limits: config.media, now });
   late.giveFile = (stream, asked) => void giveFile(files, stream, asked);
   const clean = () =>
-    void removeOrphans({ database, files, now }).then(
-      (removed) => {
+    void Promise.all([files, ...former].map((store) => removeOrphans({ database, files: store, now }))).then(
+      (counts) => {
+        const removed = counts.reduce((sum, count) => sum + count, 0);
         if (removed > 0) logger.info({ files: removed }, 'files that belong to no task were removed');
       },
-      (error: unknown) => logger.warn({ err: error }, 'the folder of files could not be looked through'),
+      (error: unknown) => logger.warn({ err: error }, 'the store of files could not be looked through'),
     );
   clean();
   const cleaning = setInterval(clean, ORPHANS_EVERY_MS).unref();
@@ -35,7 +40,11 @@ export async function openMedia(
     blobs,
     downloadTimeoutMs: config.media.downloadTimeoutMs,
     tell: callbacks.tell,
-    onUnseen: (error) => logger.debug({ err: error }, 'a video could not be looked at or fetched; it is tried again'),
+    onUnseen(error) {
+      // A disk that is full or a store that is away is the operator's to mend. A provider's faults are its own.
+      const level = isOfProvider(error) ? 'debug' : 'warn';
+      logger[level]({ err: error }, 'a video could not be looked at or fetched; it is tried again');
+    },
     now,
   });
   opened.defer(() => videos.close());
@@ -45,4 +54,18 @@ export async function openMedia(
     videos,
     videoDoors: { pipeline, tasks, blobs, videos, config, callbacks, onError, now },
   };
+}
+
+/** The store that files come into, and those that were used before. */
+async function openStores({ dataDir, media }: Pick<Config, 'dataDir' | 'media'>) {
+  const folder = join(dataDir, FOLDER);
+  const { s3Url: url, s3Region: region, s3AccessKeyId: accessKeyId, s3SecretAccessKey: secretAccessKey } = media;
+  if (url === null || accessKeyId === null || secretAccessKey === null) return [await openBlobFiles(folder)] as const;
+  const former = existsSync(folder) ? [await openBlobFiles(folder)] : [];
+  return [await openS3Files({ url, region, accessKeyId, secretAccessKey }), ...former] as const;
+}
+
+function isOfProvider(error: unknown): boolean {
+  const cause: unknown = error instanceof Error ? error.cause : null;
+  return cause instanceof UpstreamFailure || cause instanceof GatewayError;
 }

@@ -193,7 +193,7 @@ async function mountDoors(
 const discoveryOf = (issuer: string | null): string | null =>
   issuer === null ? null : `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
 
-/** Where clients reach this gateway; null where nobody said. */
+/** The address that clients reach this gateway at; null where nobody said. */
 const ownUrlOf = ({ config, server }: Pick<Doors, 'config' | 'server'>): string | null =>
   config.publicUrl ?? (config.mode === 'development' ? listeningAt(server) : null);
 

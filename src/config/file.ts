@@ -39,6 +39,7 @@ export function loadConfig(options: LoadOptions): Config {
   const table = parseToml(text, options.file);
 
   const values = readSections(table, options, reading);
+  refuseKeylessStore(values.media, reading);
   const place = { commands: false, directory: dirname(options.file ?? '.') };
   const chains = readChains(table['chains'], place.directory, reading);
   const services = readBlocks(table, place, { max: BLOCKS_MAX, oneProvider: false }, reading);
@@ -56,6 +57,17 @@ function readSections(file: Table, options: LoadOptions, reading: Reading): Opti
     return [section, camelKeys(readSection(isTable(written) ? written : {}, section, table, options, reading))];
   });
   return camelKeys(Object.fromEntries(sections) as object) as OptionValues;
+}
+
+/** Values that have problems are undefined. */
+function refuseKeylessStore(media: OptionValues['media'], reading: Reading): void {
+  const { s3Url, s3AccessKeyId, s3SecretAccessKey } = media;
+  for (const [key, value] of [
+    ['s3_access_key_id', s3AccessKeyId],
+    ['s3_secret_access_key', s3SecretAccessKey],
+  ] as const)
+    if (typeof s3Url === 'string' && value === null)
+      complain(reading, `media.${key}`, 'is missing: media.s3_url is given', 'the access key of the bucket');
 }
 
 /** One section: flags over environment over file over defaults. */

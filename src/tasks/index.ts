@@ -1,6 +1,7 @@
 export { type Blob, BlobUnreachable, type Blobs, type BlobWriter, type ByteRange, FileTooLarge } from './blobs/blob.ts';
 export { openBlobFiles } from './blobs/blob-files.ts';
 export { createBlobs, removeOrphans, sourceOf } from './blobs/create-blobs.ts';
+export { openS3Files } from './blobs/s3-files.ts';
 export { createFarBlobs, giveFile, tellHolder } from './blobs/far-blobs.ts';
 export { countLiveTasks, createTasks, type KeptTasks } from './create-tasks.ts';
 export { createSessionStore, type SessionStore, type StoredSession } from './sessions/session-store.ts';

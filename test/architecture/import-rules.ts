@@ -60,7 +60,10 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'auth/accounts'],
     packages: ['fastify', 'undici', 'ws', 'bs58'],
   },
-  tasks: { rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'network'], packages: ['fastify'] },
+  tasks: {
+    rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'network'],
+    packages: ['fastify', 'aws4fetch'],
+  },
   observe: {
     rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'network', 'tasks'],
     packages: ['fastify', 'pino', 'prom-client', '@opentelemetry/*'],

@@ -1,8 +1,20 @@
-import { whole } from '../option.ts';
+import { optionalText, text, urlFault, whole } from '../option.ts';
 import { HOUR_MS, KIB, MIB, MINUTE_MS } from '../units.ts';
 
 const GIB = 1024 * MIB;
 const TIB = 1024 * GIB;
+
+function keyFault(value: string): string | null {
+  return /^[!-~]{1,128}$/.test(value) ? null : 'is too long, or holds spaces';
+}
+
+function bucketFault(value: string): string | null {
+  const wrong = urlFault(value, ['https:', 'http:']);
+  if (wrong !== null) return wrong;
+  const { username, search, hash, pathname } = new URL(value);
+  if (username !== '' || search !== '' || hash !== '') return 'has more than an address and a path';
+  return /^(?:\/[A-Za-z0-9._-]{1,128}){1,16}\/?$/.test(pathname) ? null : 'has no bucket in its path';
+}
 
 /** `[media]`: videos, and the files of large results. */
 export const MEDIA = {
@@ -42,5 +54,35 @@ export const MEDIA = {
     max: 1024 * TIB - 1,
     default: GIB,
     meaning: 'Bytes of the disk that files leave free. A video is refused if it might not leave them.',
+  }),
+  s3_url: optionalText({
+    env: 'TOLLGATE_S3_URL',
+    absent: 'files are in `data_dir`',
+    takes: 'https://host/bucket, with a prefix behind it if there is to be one',
+    meaning:
+      'Bucket of a store that speaks S3, to keep files in. All gateways of a database have the same. Nobody else may use the prefix: files there that the database does not know are removed.',
+    fault: bucketFault,
+    normal: (value) => value.replace(/\/$/, ''),
+  }),
+  s3_region: text({
+    takes: 'text such as `eu-central-1`',
+    default: 'us-east-1',
+    meaning: 'Region of the bucket.',
+    fault: (value) => (/^[a-z0-9-]{1,64}$/.test(value) ? null : 'is not written like eu-central-1'),
+  }),
+  s3_access_key_id: optionalText({
+    env: 'TOLLGATE_S3_ACCESS_KEY_ID',
+    absent: 'none; needed with `s3_url`',
+    takes: 'text of 1 to 128 printable ASCII characters without spaces',
+    meaning: 'Access key that reads, writes, lists and deletes in the bucket.',
+    fault: keyFault,
+  }),
+  s3_secret_access_key: optionalText({
+    env: 'TOLLGATE_S3_SECRET_ACCESS_KEY',
+    secret: true,
+    absent: 'none; needed with `s3_url`',
+    takes: 'text of 1 to 128 printable ASCII characters without spaces',
+    meaning: 'Its secret.',
+    fault: keyFault,
   }),
 };

@@ -75,8 +75,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     waiting.delete(taskId);
   }
 
-  const unseen = (error: unknown, { taskId, service }: Task) =>
-    onUnseen(new Error(`the video ${taskId} of ${service}`, { cause: error }));
+  const unseen = (error: unknown, task: Task) => onUnseen(aboutVideo(task, error));
   const fetching = createFetchVideos({
     pipeline,
     blobs,
@@ -108,9 +107,8 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
   /** Looks at a task, and notes what is seen. */
   async function note(task: Task): Promise<void> {
     const sight = await look(task, closing.signal);
-    if (sight === null) return;
-    await tasks.saw(task, sight);
-    if (sight.end === null) return;
+    if (sight !== null) await tasks.saw(task, sight);
+    if (sight === null || sight.end === null) return;
     looked.delete(task.taskId);
     wake(task);
   }
@@ -179,6 +177,9 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     },
   };
 }
+
+const aboutVideo = ({ taskId, service }: Task, cause: unknown) =>
+  new Error(`the video ${taskId} of ${service}`, { cause });
 
 async function refuseFinished(blobs: Pick<Blobs, 'find'>, task: Task): Promise<void> {
   if ((await blobs.find(filesOf(task))).length > 0)

@@ -32,15 +32,15 @@ interface VideoSpeakerOptions {
   readonly tasks: Pick<Tasks, 'admit' | 'begin'>;
   readonly blobs: Pick<Blobs, 'admit' | 'takeRoom' | 'giveRoomBack'>;
   readonly callbacks: MakeVideosDeps['callbacks'];
-  /** Where clients reach this gateway; null where that is not known. */
+  /** The address that clients reach this gateway at; null where that is not known. */
   readonly ownUrl: () => string | null;
   readonly now: () => number;
 }
 
 /**
- * Video models, spoken to in parts: for the doors of other protocols. The text of the last turn is the prompt, its first
- * image is the first frame. The answer is the address of the file, once it is here. A call that is over before that
- * tells the id of its task.
+ * Video models, spoken to in parts: for the doors of other protocols. The text of the last turn is the prompt, its
+ * first image is the first frame. The answer is the address of the file, once it is here. A call that is over before
+ * that tells the id of its task.
  */
 export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
   const { catalog, config, tasks, blobs, callbacks, now } = options;

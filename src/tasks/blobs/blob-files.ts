@@ -5,9 +5,9 @@ import type { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { type BlobReader, BlobUnreachable, type BlobWriter, type ByteRange, FileTooLarge } from './blob.ts';
 
-/** The files of one folder: `<folder>/ab/<id>`. Each is there whole, or not at all. */
+/** The files of one store, such as a folder: `<folder>/ab/<id>`. Each is there whole, or not at all. */
 export interface BlobFiles {
-  /** Names the folder. Gateways that share a folder have the same. */
+  /** Names the store. Gateways that share a folder or a bucket have the same. */
   readonly holder: string;
   create(id: string, bytesMax: number): Promise<OpenBlobFile>;
   read(id: string, range: ByteRange): Promise<BlobReader>;
@@ -17,8 +17,11 @@ export interface BlobFiles {
   removePart(path: string): Promise<void>;
   /** Free bytes of the disk. */
   free(): Promise<number>;
-  /** Ids of files, and paths of unfinished ones, that were last changed before this time; epoch milliseconds. */
-  olderThan(time: number): Promise<{ readonly ids: readonly string[]; readonly parts: readonly string[] }>;
+  /** Files, and unfinished ones with their paths, that were last changed before this time; epoch milliseconds. */
+  olderThan(time: number): Promise<{
+    readonly ids: readonly string[];
+    readonly parts: readonly { readonly id: string; readonly path: string }[];
+  }>;
 }
 
 export interface OpenBlobFile extends BlobWriter {
@@ -29,6 +32,7 @@ export interface OpenBlobFile extends BlobWriter {
 }
 
 const ID = /^[0-9a-f]{32}$/;
+export const isBlobId = (id: string): boolean => ID.test(id);
 const PART = '.part';
 /** Bytes that are read ahead for one client. */
 const READ_BYTES = 256 * 1024;
@@ -37,7 +41,7 @@ export async function openBlobFiles(folder: string): Promise<BlobFiles> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const holder = await holderOf(folder);
   const pathOf = (id: string) => {
-    if (!ID.test(id)) throw new RangeError('The id of a file has 32 hex digits');
+    if (!isBlobId(id)) throw new RangeError('The id of a file has 32 hex digits');
     return join(folder, id.slice(0, 2), id);
   };
   return {
@@ -58,7 +62,7 @@ export async function openBlobFiles(folder: string): Promise<BlobFiles> {
     },
     async olderThan(time) {
       const ids: string[] = [];
-      const parts: string[] = [];
+      const parts: { id: string; path: string }[] = [];
       for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
         if (!entry.isFile()) continue;
         const path = join(entry.parentPath, entry.name);
@@ -66,7 +70,7 @@ export async function openBlobFiles(folder: string): Promise<BlobFiles> {
         if (!isPart && !ID.test(entry.name)) continue;
         const changed = await stat(path).catch(() => null);
         if (changed === null || changed.mtimeMs > time) continue;
-        if (isPart) parts.push(path);
+        if (isPart) parts.push({ id: entry.name.slice(0, -PART.length), path });
         else ids.push(entry.name);
       }
       return { ids, parts };

@@ -8,6 +8,8 @@ import type { FarBlobs } from './far-blobs.ts';
 interface BlobsOptions {
   readonly database: Pick<Database, 'engine' | 'query'>;
   readonly files: BlobFiles;
+  /** Stores that were used before: their files are given out and removed, and no more come into them. */
+  readonly former?: readonly BlobFiles[];
   /** The files of other gateways; null for a gateway that stands alone. */
   readonly far: FarBlobs | null;
   readonly limits: BlobLimits;
@@ -50,7 +52,9 @@ const EXPIRE = loadStatement(import.meta.url, './sql/expired-blobs.sql');
 /** The source of a file, from what names it. */
 export const sourceOf = (...names: readonly (string | number)[]): string => hash('sha256', JSON.stringify(names));
 
-export function createBlobs({ database, files, far, limits, now, leaseMs = LEASE_MS }: BlobsOptions): Blobs {
+export function createBlobs({ database, files, former = [], far, limits, now, ...rest }: BlobsOptions): Blobs {
+  const { leaseMs = LEASE_MS } = rest;
+  const stores = [files, ...former];
   const { keepMs, bytesMax, accountBytesMax, fileBytesMax, freeBytesMin } = limits;
 
   /** Takes the writing of a file; null where that is not to be had. */
@@ -124,7 +128,8 @@ export function createBlobs({ database, files, far, limits, now, leaseMs = LEASE
         }
       } catch (error) {
         await opened?.drop();
-        await files.remove(id);
+        // Should the store be away, what is left of it is removed as an orphan.
+        await files.remove(id).catch(() => {});
         await database.query(DROP, [id]).catch(() => {});
         throw error;
       }
@@ -140,7 +145,8 @@ export function createBlobs({ database, files, far, limits, now, leaseMs = LEASE
     },
 
     async read(blob, range) {
-      if (blob.holder === files.holder) return files.read(blob.id, range);
+      const store = stores.find(({ holder }) => holder === blob.holder);
+      if (store) return store.read(blob.id, range);
       if (far === null) throw new BlobUnreachable('the file is at another gateway, which has no cluster.url');
       return far.read(blob, range);
     },
@@ -151,10 +157,14 @@ export function createBlobs({ database, files, far, limits, now, leaseMs = LEASE
 
     async sweep(limit) {
       const at = now();
-      const gone = await database.query(EXPIRE, [at, files.holder, at - HOUR_MS, limit]);
-      for (const { id, holder } of gone) if (holder === files.holder) await files.remove(id as string);
+      let removed = 0;
+      for (const store of stores) {
+        const gone = await database.query(EXPIRE, [at, store.holder, at - HOUR_MS, limit]);
+        removed += gone.length;
+        for (const { id, holder } of gone) if (holder === store.holder) await store.remove(id as string);
+      }
       const rooms = await database.query(EXPIRED_ROOMS, [at, limit]);
-      return gone.length + rooms.length;
+      return removed + rooms.length;
     },
   };
 }
@@ -170,10 +180,9 @@ export async function removeOrphans({
 }: Pick<BlobsOptions, 'database' | 'files' | 'now'>): Promise<number> {
   const { ids, parts } = await files.olderThan(now() - HOUR_MS);
   let removed = 0;
-  for (const part of parts) {
-    const id = part.slice(-'.part'.length - 32, -'.part'.length);
+  for (const { id, path } of parts) {
     if ((await database.query(FIND_ONE, [id])).length > 0) continue;
-    await files.removePart(part);
+    await files.removePart(path);
     removed += 1;
   }
   for (const id of ids) {

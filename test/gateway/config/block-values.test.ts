@@ -319,6 +319,13 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
     ...names,
     supported_params: list('supportedParams', 'seed', 'Not this'),
     aspect_ratios: list('aspectRatios', '9:16', '0:9'),
+    quotes: {
+      toml: 'false',
+      wrong: ['"no"', '0'],
+      of: ({ service }) => 'media' in service && service.media.unquoted,
+      is: true,
+      fallback: undefined,
+    },
     durations: list('durations', '5s', '5'),
     'pricing.per_second': {
       toml: '{ 4k = 0.5 }',

@@ -42,6 +42,13 @@ export const IMAGE_CASES: Readonly<Record<string, Case>> = {
     is: { image: 500_000_000_000n },
     fallback: undefined,
   },
+  quotes: {
+    toml: 'false',
+    wrong: ['"no"', '0'],
+    of: ({ service }) => service.primitive === 'image' && service.media.unquoted,
+    is: true,
+    fallback: undefined,
+  },
   'pricing.input_image': {
     toml: '0.5',
     with: { 'params.edits': 'true' },

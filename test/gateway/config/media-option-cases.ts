@@ -27,4 +27,27 @@ export const MEDIA_CASES = {
   },
   'media.bytes_max': { toml: '4096', wrong: '1', of: (c) => c.media.bytesMax, is: 4096, fallback: 20 * 1024 ** 3 },
   'media.free_bytes_min': { toml: '4096', wrong: '-1', of: (c) => c.media.freeBytesMin, is: 4096, fallback: 1024 ** 3 },
+  'media.s3_url': {
+    toml: '"https://s3.example/films/gate/"',
+    wrong: '"https://s3.example"',
+    beside: 's3_access_key_id = "AKIA"\ns3_secret_access_key = "secret"\n',
+    of: (c) => c.media.s3Url,
+    is: 'https://s3.example/films/gate',
+    fallback: null,
+  },
+  'media.s3_region': { toml: '"eu-1"', wrong: '"a b"', of: (c) => c.media.s3Region, is: 'eu-1', fallback: 'us-east-1' },
+  'media.s3_access_key_id': {
+    toml: '"AKIA"',
+    wrong: '"a b"',
+    of: (c) => c.media.s3AccessKeyId,
+    is: 'AKIA',
+    fallback: null,
+  },
+  'media.s3_secret_access_key': {
+    toml: '"secret"',
+    wrong: '"a b"',
+    of: (c) => c.media.s3SecretAccessKey,
+    is: 'secret',
+    fallback: null,
+  },
 } as const satisfies Record<string, Case>;

@@ -5,6 +5,8 @@ export interface Case {
   /** As the file has it, and a value that it must refuse. */
   readonly toml: string;
   readonly wrong: string;
+  /** Other lines of its section that it needs; default none. */
+  readonly beside?: string;
   /** As a variable has it, where that is not the same without quotes. */
   readonly text?: string;
   readonly of: (config: Config) => unknown;

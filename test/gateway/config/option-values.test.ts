@@ -347,15 +347,16 @@ const OPTIONS = new Map(
 );
 
 const section = (key: OptionKey, value: string) => `[${key.split('.')[0]}]\n${key.split('.')[1]} = ${value}\n`;
+const withBeside = (key: OptionKey, { toml, beside = '' }: Case) => section(key, toml) + beside;
 const textOf = ({ toml, text }: Case) => text ?? toml.replaceAll('"', '');
 
 const cases = Object.entries<Case>(CASES) as [OptionKey, Case][];
 
 describe.each(cases)('%s', (key, one) => {
-  const { toml, wrong, of, is, fallback } = one;
+  const { wrong, of, is, fallback, beside = '' } = one;
 
   test('is set by the file', () => {
-    expect(of(load(section(key, toml)))).toBe(is);
+    expect(of(load(withBeside(key, one)))).toBe(is);
   });
 
   test('has its default without it', () => {
@@ -363,7 +364,7 @@ describe.each(cases)('%s', (key, one) => {
   });
 
   test('refuses a wrong value, with line and key', () => {
-    const problems = problemsOf(section(key, wrong));
+    const problems = problemsOf(section(key, wrong) + beside);
     expect(problems).toHaveLength(1);
     expect(problems[0]).toMatchObject({ file: 'tollgate.toml', line: 2, key });
     expect(problems[0]!.right).not.toBe('');
@@ -382,11 +383,11 @@ const withVariable = cases.flatMap(([key, one]) =>
 );
 
 test.each(withVariable)('%s sets %s, over the file', (variable, key, one) => {
-  const { toml, of, is, fallback } = one;
+  const { of, is, fallback, beside } = one;
   const env = { [variable]: textOf(one) };
-  expect(of(load('', { env }))).toBe(is);
+  expect(of(load(beside === undefined ? '' : `[${key.split('.')[0]}]\n${beside}`, { env }))).toBe(is);
   expect(of(load('', { env: { [variable]: '' } }))).toBe(fallback);
-  expect(of(load(section(key, toml), { env }))).toBe(is);
+  expect(of(load(withBeside(key, one), { env }))).toBe(is);
 });
 
 test('the environment variables are these', () => {
@@ -412,5 +413,8 @@ test('the environment variables are these', () => {
     'DATABASE_URL',
     'REDIS_URL',
     'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'TOLLGATE_S3_URL',
+    'TOLLGATE_S3_ACCESS_KEY_ID',
+    'TOLLGATE_S3_SECRET_ACCESS_KEY',
   ]);
 });

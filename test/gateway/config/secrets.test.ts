@@ -25,6 +25,7 @@ test('there are secrets to test', () => {
     'cluster.secret',
     'database.url',
     'redis.url',
+    'media.s3_secret_access_key',
   ]);
 });
 

@@ -59,8 +59,8 @@ const BODY_BYTES_MAX = 32 * 1024 * 1024;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * `POST /video/queue`, the same in the shape of OpenAI's API (`POST /videos`), and `POST /video/quote`. Register it under
- * `/api/v1`.
+ * `POST /video/queue`, the same in the shape of OpenAI's API (`POST /videos`), and `POST /video/quote`. Register it
+ * under `/api/v1`.
  */
 export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config, tasks, blobs } = deps;

@@ -1,0 +1,98 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { BlobUnreachable } from './blob.ts';
+
+/** A bucket of a store that speaks S3. */
+export interface S3Store {
+  /** Address of the bucket, with a prefix of its keys if there is to be one. */
+  readonly url: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+interface S3Request {
+  readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE' | 'HEAD';
+  /** Below the prefix; null for the bucket itself. */
+  readonly key: string | null;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Buffer;
+  readonly signal?: AbortSignal;
+}
+
+export interface S3Client {
+  /** Of all keys; ends with `/` unless it is empty. */
+  readonly prefix: string;
+  /**
+   * Resolves with an answer whose status is below 300, or 404: the body has not been read. What breaks, and what the
+   * store says to be its own fault, is tried three times. Rejects with BlobUnreachable.
+   */
+  send(request: S3Request): Promise<Response>;
+  /** The same with the body as text. */
+  sendForText(request: S3Request): Promise<{ readonly status: number; readonly text: string; readonly etag: string }>;
+}
+
+const TRIES = 3;
+const PAUSE_MS = 200;
+/** Until the head of an answer. A part has 8 MiB. */
+const ANSWER_MS = 60_000;
+
+export async function createS3Client({ url, region, accessKeyId, secretAccessKey }: S3Store): Promise<S3Client> {
+  const { AwsClient } = await import('aws4fetch');
+  const client = new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0 });
+  const bucket = new URL(url);
+  const [, name = '', ...folders] = bucket.pathname.replace(/\/$/, '').split('/');
+  const prefix = folders.length === 0 ? '' : `${folders.join('/')}/`;
+  const root = `${bucket.origin}/${name}`;
+
+  async function once({ method, key, query = {}, headers = {}, body, signal }: S3Request): Promise<Response> {
+    const search = new URLSearchParams(query).toString();
+    const address = `${root}${key === null ? '' : `/${prefix}${key}`}${search === '' ? '' : `?${search}`}`;
+    const signed = await client.sign(address, {
+      method,
+      // The body is held by its MD5, so that it need not be hashed for the signature, too.
+      headers: { ...headers, 'x-amz-content-sha256': 'UNSIGNED-PAYLOAD' },
+      ...(body === undefined ? {} : { body: new Uint8Array(body) }),
+    });
+    const waiting = new AbortController();
+    const timer = setTimeout(() => waiting.abort(new Error(`no answer in ${ANSWER_MS / 1000} s`)), ANSWER_MS);
+    try {
+      return await fetch(signed, { signal: signal ? AbortSignal.any([signal, waiting.signal]) : waiting.signal });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function send(request: S3Request): Promise<Response> {
+    for (let tried = 1; ; tried += 1) {
+      const answer = await once(request).catch((error: unknown) => error as Error);
+      const isAnswer = answer instanceof Response;
+      if (isAnswer && (answer.status < 300 || answer.status === 404)) return answer;
+      const isTheirs = !isAnswer || answer.status >= 500 || answer.status === 429;
+      if (!isTheirs || tried === TRIES || request.signal?.aborted === true) throw await unreachable(answer);
+      if (isAnswer) await answer.body?.cancel();
+      await pause(PAUSE_MS * 4 ** (tried - 1));
+    }
+  }
+
+  return {
+    prefix,
+    send,
+    async sendForText(request) {
+      const answer = await send(request);
+      const { status, headers } = answer;
+      const text = await answer.text().catch((cause: unknown) => {
+        throw new BlobUnreachable('the store of files broke off its answer', { cause });
+      });
+      return { status, text, etag: headers.get('etag') ?? '' };
+    },
+  };
+}
+
+const CODE = /<Code>([A-Za-z0-9]{1,64})<\/Code>/;
+
+async function unreachable(answer: Response | Error): Promise<BlobUnreachable> {
+  if (answer instanceof Error) return new BlobUnreachable('the store of files cannot be reached', { cause: answer });
+  const code = CODE.exec(await answer.text().catch(() => ''))?.[1];
+  return new BlobUnreachable(`the store of files answers ${answer.status}${code === undefined ? '' : ` ${code}`}`);
+}

@@ -1,0 +1,189 @@
+import { createHash, hash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { ReadableStream } from 'node:stream/web';
+import { crc32 } from 'node:zlib';
+import { type BlobReader, BlobUnreachable, type ByteRange, FileTooLarge } from './blob.ts';
+import { type BlobFiles, isBlobId, type OpenBlobFile } from './blob-files.ts';
+import { createS3Client, type S3Client, type S3Store } from './s3-client.ts';
+
+/** Of one request. A larger file is sent in parts of this size, and not more of it is in memory. */
+const PART_BYTES = 8 * 1024 * 1024;
+const KEY = /([0-9a-f]{2})\/(\1[0-9a-f]{30})$/;
+
+/**
+ * Files in a bucket, as `<prefix>ab/<id>`. Gateways with the same bucket and prefix have one store, which all of them
+ * read and sweep.
+ */
+export async function openS3Files(store: S3Store): Promise<BlobFiles> {
+  const client = await createS3Client(store);
+  return {
+    holder: `s3-${hash('sha256', store.url.replace(/\/$/, '')).slice(0, 32)}`,
+    create: async (id, bytesMax) => createFile(client, keyOf(id), bytesMax),
+    async read(id, range) {
+      const reading = new AbortController();
+      const body = await bodyOf(client, id, range, reading.signal);
+      return { [Symbol.asyncIterator]: () => chunksOf(body), destroy: () => reading.abort() } satisfies BlobReader;
+    },
+    async stream(id, range) {
+      const reading = new AbortController();
+      const stream = Readable.fromWeb(await bodyOf(client, id, range, reading.signal));
+      return stream.once('close', () => reading.abort());
+    },
+    remove: async (id) => void (await client.sendForText({ method: 'DELETE', key: keyOf(id) })),
+    async removePart(path) {
+      const [key = '', uploadId = ''] = path.split(' ');
+      await client.sendForText({ method: 'DELETE', key, query: { uploadId } });
+    },
+    free: () => Promise.resolve(Number.MAX_SAFE_INTEGER),
+    olderThan: async (time) => ({ ids: await idsBefore(client, time), parts: await uploadsBefore(client, time) }),
+  };
+}
+
+function keyOf(id: string): string {
+  if (!isBlobId(id)) throw new RangeError('The id of a file has 32 hex digits');
+  return `${id.slice(0, 2)}/${id}`;
+}
+
+async function bodyOf(
+  client: S3Client,
+  id: string,
+  { start, end }: ByteRange,
+  signal: AbortSignal,
+): Promise<ReadableStream<Uint8Array>> {
+  const headers = { range: `bytes=${start}-${end}` };
+  const { status, body, headers: told } = await client.send({ method: 'GET', key: keyOf(id), headers, signal });
+  const isPart = status === 206 || told.get('content-length') === String(end + 1);
+  if (status < 300 && body !== null && (isPart || start > end)) return body as ReadableStream<Uint8Array>;
+  await body?.cancel();
+  throw new BlobUnreachable(status === 404 ? 'the store of files does not have the file' : 'the store ignores ranges');
+}
+
+async function* chunksOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    yield* body;
+  } catch (cause) {
+    throw new BlobUnreachable('the store of files broke off its answer', { cause });
+  }
+}
+
+/** A file that is sent as it comes: in one request, or in parts. It is there once all of it is. */
+function createFile(client: S3Client, key: string, bytesMax: number): OpenBlobFile {
+  const digest = createHash('sha256');
+  const etags: string[] = [];
+  let check = 0;
+  let bytes = 0;
+  let pending: Buffer[] = [];
+  let pendingBytes = 0;
+  let uploadId: string | null = null;
+
+  const take = (): Buffer => {
+    const all = Buffer.concat(pending);
+    pending = [];
+    pendingBytes = 0;
+    return all;
+  };
+  const md5 = (body: Buffer) => ({ 'content-md5': hash('md5', body, 'base64') });
+
+  async function sendPart(): Promise<void> {
+    uploadId ??= await beginUpload(client, key);
+    const body = take();
+    const query = { partNumber: String(etags.length + 1), uploadId };
+    const { status, etag } = await client.sendForText({ method: 'PUT', key, query, headers: md5(body), body });
+    if (status === 404 || etag === '') throw new BlobUnreachable('the store of files lost the parts of a file');
+    etags.push(etag);
+  }
+
+  return {
+    get bytes() {
+      return bytes;
+    },
+    async write(chunk) {
+      bytes += chunk.byteLength;
+      if (bytes > bytesMax) throw new FileTooLarge(`it is larger than ${bytesMax} bytes`);
+      digest.update(chunk);
+      check = crc32(chunk, check);
+      // The chunk's memory is the caller's again when this resolves.
+      pending.push(Buffer.from(chunk));
+      pendingBytes += chunk.byteLength;
+      if (pendingBytes >= PART_BYTES) await sendPart();
+    },
+    async finish() {
+      if (uploadId === null) {
+        const body = take();
+        await client.sendForText({ method: 'PUT', key, headers: md5(body), body });
+      } else {
+        if (pendingBytes > 0) await sendPart();
+        await completeUpload(client, key, uploadId, etags);
+      }
+      // Whatever was answered: nothing is charged for a file that is not there.
+      const { status, headers } = await client.send({ method: 'HEAD', key });
+      if (status !== 200 || headers.get('content-length') !== String(bytes))
+        throw new BlobUnreachable('the store of files does not have what was sent to it');
+      return { sha256: digest.digest('hex'), crc32: check };
+    },
+    async drop() {
+      take();
+      if (uploadId === null) return;
+      // What is left of it is removed as an orphan.
+      await client.sendForText({ method: 'DELETE', key, query: { uploadId } }).catch(() => {});
+    },
+  };
+}
+
+async function beginUpload(client: S3Client, key: string): Promise<string> {
+  const { text } = await client.sendForText({ method: 'POST', key, query: { uploads: '' } });
+  const id = /<UploadId>([^<>&\s]{1,1024})<\/UploadId>/.exec(text)?.[1];
+  if (id === undefined) throw new BlobUnreachable('the store of files takes no parts of files');
+  return id;
+}
+
+/** An answer that was lost, or an error after it began, shows when the file is looked for. */
+async function completeUpload(
+  client: S3Client,
+  key: string,
+  uploadId: string,
+  etags: readonly string[],
+): Promise<void> {
+  const parts = etags.map((etag, at) => `<Part><PartNumber>${at + 1}</PartNumber><ETag>${etag}</ETag></Part>`);
+  const body = Buffer.from(`<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`);
+  const headers = { 'content-type': 'application/xml' };
+  await client.sendForText({ method: 'POST', key, query: { uploadId }, headers, body });
+}
+
+const member = (name: string, text: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(text)?.[1];
+
+async function idsBefore(client: S3Client, time: number): Promise<readonly string[]> {
+  const ids: string[] = [];
+  for (let token: string | undefined = ''; token !== undefined;) {
+    const query = { 'list-type': '2', prefix: client.prefix, ...(token === '' ? {} : { 'continuation-token': token }) };
+    // oxlint-disable-next-line no-await-in-loop -- one page after the other
+    const { text } = await client.sendForText({ method: 'GET', key: null, query });
+    for (const [, one = ''] of text.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
+      const id = KEY.exec(ownKey(client, one))?.[2];
+      if (id !== undefined && isBefore(member('LastModified', one), time)) ids.push(id);
+    }
+    token = member('IsTruncated', text) === 'true' ? member('NextContinuationToken', text) : undefined;
+  }
+  return ids;
+}
+
+/** Files that were begun and not completed. Stores that cannot list them remove them by themselves. */
+async function uploadsBefore(client: S3Client, time: number): Promise<readonly { id: string; path: string }[]> {
+  const query = { uploads: '', prefix: client.prefix };
+  const listed = await client.sendForText({ method: 'GET', key: null, query }).catch(() => null);
+  return [...(listed?.text ?? '').matchAll(/<Upload>(.*?)<\/Upload>/gs)].flatMap(([, one = '']) => {
+    const key = KEY.exec(ownKey(client, one));
+    const uploadId = member('UploadId', one);
+    return key && uploadId !== undefined && isBefore(member('Initiated', one), time)
+      ? [{ id: key[2]!, path: `${key[0]} ${uploadId}` }]
+      : [];
+  });
+}
+
+/** The key of an element of a list below the prefix; empty for a key of somebody else. */
+function ownKey({ prefix }: S3Client, element: string): string {
+  const key = member('Key', element) ?? '';
+  return key.startsWith(prefix) && key.length === prefix.length + 35 ? key.slice(prefix.length) : '';
+}
+
+const isBefore = (date: string | undefined, time: number) => date !== undefined && Date.parse(date) <= time;
