@@ -35,6 +35,10 @@ mkdirSync(STAGE, { recursive: true });
 
 step('sources', () => `${stripSources(join(CHECKOUT, 'src'), join(STAGE, 'src'))} files`);
 step('launcher', copyRest);
+step('web pages', () => {
+  run(process.execPath, [join(CHECKOUT, 'web', 'build.mjs'), join(STAGE, 'dist', 'web')], CHECKOUT);
+  return 'dist/web';
+});
 step('packages', () => `${(installPackages() / 1e6).toFixed(0)} MB, without what no program reads`);
 const tarball = step('tarball', pack);
 step('list of parts', () => writeParts(tarball));

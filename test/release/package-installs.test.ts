@@ -91,6 +91,9 @@ it('runs without a checkout, and its books are right', async () => {
       body: JSON.stringify({ model: 'demo/sage', messages: [{ role: 'user', content: 'hi' }] }),
     });
     expect(answer.status).toBe(200);
+    const page = await (await fetch(`${base_url}/marketplace`)).text();
+    const script = /src="(\/assets\/[^"]+\.js)"/.exec(page)?.[1];
+    expect((await fetch(`${base_url}${script}`)).headers.get('content-type')).toContain('javascript');
     server.signal('SIGTERM');
     await server.exited;
     execFileSync(tollgate, ['audit'], { cwd: work, env, stdio: 'pipe' });
