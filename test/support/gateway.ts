@@ -60,7 +60,7 @@ export interface Gateway {
 export const PROGRAM = [
   '--preserve-symlinks',
   '--preserve-symlinks-main',
-  resolve(import.meta.dirname, '../../src/main.ts'),
+  resolve(import.meta.dirname, '../../bin/tollgate.mjs'),
 ];
 
 /** Starts a gateway and waits until `/health/ready` says so. Rejects with its output when it ends before that. */
