@@ -82,7 +82,7 @@ async function tunnel(all: (() => unknown)[], upstreamPort: number, nodeArgs: re
     file,
     `[router]\nurl = "${lineOf(program, 'dial')}"\napi_key = "bench-key-of-the-provider"\n${modelsText(upstreamPort)}`,
   );
-  const proxy = run(all, [here('../src/main.ts'), 'provide', '--config', file]);
+  const proxy = run(all, [here('../bin/tollgate.mjs'), 'provide', '--config', file]);
   await proxy.until(() => (proxy.output().includes('ready: calls can come') ? true : null), 'a ready proxy');
   return { ...hop, proxyPid: proxy.pid, peers: lineOf(program, 'peers') };
 }

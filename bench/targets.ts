@@ -35,7 +35,7 @@ export interface TargetKind {
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const CHAT = '/v1/chat/completions';
 const PORTKEY = here('node_modules/@portkey-ai/gateway/build/start-server.js');
-const TOLLGATE = here('../src/main.ts');
+const TOLLGATE = here('../bin/tollgate.mjs');
 
 /** Starts a script of the rig that forwards to the upstream. */
 export async function passthrough(
@@ -94,7 +94,7 @@ interface TollgateOptions {
   readonly blocks?: string;
 }
 
-export const tollgateMissing = () => (existsSync(TOLLGATE) ? null : 'src/main.ts is not there');
+export const tollgateMissing = () => (existsSync(TOLLGATE) ? null : 'bin/tollgate.mjs is not there');
 
 /** A production gateway with priced services, an account with credit, and limits out of the way. */
 export async function tollgate(upstreamPort: number, options: TollgateOptions = {}): Promise<Target> {

@@ -71,7 +71,7 @@ async function main(): Promise<void> {
     const port = await announcedPort(upstream);
     targets.push(['passthrough', await kindOf(load.reference).start(port)]);
     if (values.before !== undefined)
-      targets.push(['before', await kindOf(load.gateway).start(port, [], resolve(values.before, 'src/main.ts'))]);
+      targets.push(['before', await kindOf(load.gateway).start(port, [], resolve(values.before, 'bin/tollgate.mjs'))]);
     targets.push(['now', await kindOf(load.gateway).start(port)]);
     const run = (target: Target, durationMs: number) =>
       costOf(generator, target, load.job(target, { kind: 'closed', connections: SMALL_CONNECTIONS, durationMs }));

@@ -15,7 +15,7 @@ import { cpuMicros, residentBytes, startProgram } from './program.ts';
 const MIB = 1024 * 1024;
 const ROUNDS = 10;
 const AT_ONCE = 16;
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../bin/tollgate.mjs', import.meta.url));
 
 const { values } = parseArgs({ options: { mib: { type: 'string', default: '100' } } });
 const film = filmOf(Number(values.mib) * MIB);

@@ -2,10 +2,10 @@
 // Plain JavaScript that any Node from 20 on can run: it finds a Node that is new enough and hands over to src/main.ts.
 // An installed package has JavaScript in its place.
 import { spawn } from 'node:child_process';
-import { existsSync, realpathSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 // TypeScript runs unbuilt, and node:sqlite is part of the platform, from here on.
 const NODE_MAJOR_MIN = 24;
@@ -21,11 +21,12 @@ if (!existsSync(join(root, 'node_modules', 'commander'))) {
   fail(`The packages that tollgate needs are not installed.\nRun this once:  ${install}`);
 } else if (Number.parseInt(process.versions.node, 10) >= NODE_MAJOR_MIN) {
   // Compiled code is kept between runs: halves the time of a start. Does nothing where the directory cannot be written.
-  const { enableCompileCache } = await import('node:module');
+  const { enableCompileCache, registerHooks } = await import('node:module');
   const cache = join(root, 'node_modules', '.cache', 'tollgate');
   enableCompileCache?.(cache);
   // Threads and child processes look here: without it the database's thread compiles all that it loads at every start.
   process.env.NODE_COMPILE_CACHE ??= cache;
+  if (!packed) findOwnModules(registerHooks);
   await import(packed ? '../src/main.js' : '../src/main.ts');
 } else if (!existsSync(bundled) || realpathSync(bundled) === realpathSync(process.execPath)) {
   fail(
@@ -40,6 +41,23 @@ if (!existsSync(join(root, 'node_modules', 'commander'))) {
 function fail(message) {
   process.stderr.write(`${message}\n`);
   process.exitCode = 1;
+}
+
+/**
+ * Says where the modules of src/ are. Node asks the disk for the type and the links of each module, and reads the
+ * aliases of package.json anew for each import of one, which is a sixth of a start.
+ */
+function findOwnModules(registerHooks) {
+  const own = (path, from) => ({ url: new URL(path, from).href, format: 'module-typescript', shortCircuit: true });
+  const base = pathToFileURL(root);
+  const { imports = {} } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const aliases = new Map(Object.entries(imports).map(([alias, path]) => [alias, own(path, base)]));
+  registerHooks?.({
+    resolve(specifier, context, next) {
+      if (specifier.startsWith('.') && specifier.endsWith('.ts')) return own(specifier, context.parentURL);
+      return aliases.get(specifier) ?? next(specifier, context);
+    },
+  });
 }
 
 function handOver() {

@@ -2,6 +2,7 @@ import { accountTotals, findTransfer } from '#billing';
 import type { Config } from '#config';
 import { openJournaled } from './journal/journal.ts';
 import { openLedger } from './ledger.ts';
+import { mount } from './mount.ts';
 // One by one: the gateway's public face would load all of a gateway, which costs a command a second.
 import { adminRoutes, createKeyUsage } from '#pages/administration';
 import { createConsumerStore, createKeyStore } from '#auth/keys';
@@ -48,7 +49,7 @@ export async function openAdministration(
     findTransfer: (id) => findTransfer(database, id),
     now,
   });
-  await server.register(routes, { prefix: '/admin/v1' });
+  await mount(server, { admin: routes }, { prefix: '/admin/v1' });
   const whole = opened.move();
   return {
     async request(method, path, body) {

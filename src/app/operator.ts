@@ -22,6 +22,7 @@ import {
   ownPages,
 } from '#pages';
 import { modelsRoutes } from '#openai';
+import { mount } from './mount.ts';
 import type { Protocols } from './protocols.ts';
 import { openSweeper } from './sweep.ts';
 
@@ -51,13 +52,16 @@ const ADMIN_PREFIX = { prefix: '/admin/v1' };
 async function mountMarket(protocols: Protocols): Promise<void> {
   const { server, catalog, health, registry, database, networks, now } = protocols;
   const { admit } = protocols.pipeline;
-  await server.register(nonceRoutes(protocols), PREFIX);
-  await server.register(modelsRoutes({ catalog, health, registry, admit, now }), PREFIX);
   const { listings } = protocols.mcp;
-  await server.register(marketRoutes({ catalog, health, registry, listings, now }), PREFIX);
   const { identity, keys } = protocols;
   const earnings = createEarnings(database);
-  await server.register(ownPages({ admit, keys, identity, registry, health, earnings, networks, now }), PREFIX);
+  const pages = {
+    nonces: nonceRoutes(protocols),
+    models: modelsRoutes({ catalog, health, registry, admit, now }),
+    market: marketRoutes({ catalog, health, registry, listings, now }),
+    ofProviders: ownPages({ admit, keys, identity, registry, health, earnings, networks, now }),
+  };
+  await mount(server, pages, PREFIX);
 }
 
 /** The parts that owners of accounts and the operator share. */
@@ -83,11 +87,11 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
     findLocks: (asked) => findLocks(database, asked),
     receipt: pastReceipts.ofRecord,
   });
-  await server.register(accounts, PREFIX);
   const { count } = protocols.pipeline;
   const development = config.mode === 'development';
-  await server.register(sessionRoutes({ ...protocols, admit, count, development, networks }), PREFIX);
-  await server.register(fundsRoutes({ ...protocols, admit, publicUrl: config.publicUrl, networks }), PREFIX);
+  const sessions = sessionRoutes({ ...protocols, admit, count, development, networks });
+  const funds = fundsRoutes({ ...protocols, admit, publicUrl: config.publicUrl, networks });
+  await mount(server, { accounts, sessions, funds }, PREFIX);
 }
 
 async function mountAdministration(protocols: Protocols): Promise<void> {
@@ -112,13 +116,13 @@ async function mountAdministration(protocols: Protocols): Promise<void> {
     consumers,
     findTransfer: (id) => findTransfer(database, id),
   });
-  await server.register(admin, ADMIN_PREFIX);
   const auditChains = () => auditFunds(funds, ledger);
-  await server.register(auditRoutes({ gate, audit: protocols.audit, auditChains }), ADMIN_PREFIX);
-  await server.register(adminFundsRoutes({ gate, contractNetworks: networks, consumers, funds, ledger }), ADMIN_PREFIX);
+  const audit = auditRoutes({ gate, audit: protocols.audit, auditChains });
+  const adminFunds = adminFundsRoutes({ gate, contractNetworks: networks, consumers, funds, ledger });
+  await mount(server, { admin, audit, adminFunds }, ADMIN_PREFIX);
   const { contentType, text } = metrics;
   const shown = { contentType, text: options.metricsText ?? text };
-  await server.register(metricsRoutes({ metrics: shown, access: config.metrics, gate }));
+  await mount(server, { metrics: metricsRoutes({ metrics: shown, access: config.metrics, gate }) });
 }
 
 async function mountHealth({ server, registry, logger, drain }: Protocols): Promise<void> {
@@ -134,5 +138,5 @@ async function mountHealth({ server, registry, logger, drain }: Protocols): Prom
     const state = await checkDatabase();
     return { ready: state === 'ok', checks: { gateway: 'ok', database: state } };
   };
-  await server.register(healthRoutes({ ready }));
+  await mount(server, { health: healthRoutes({ ready }) });
 }

@@ -29,6 +29,7 @@ import { rpcRoutes } from '#rpc';
 import { VERSION } from '../version.ts';
 import type { Opened } from './foundation.ts';
 import type { Middle } from './middle.ts';
+import { mount } from './mount.ts';
 import { openMedia } from './media.ts';
 import { openTasks, watchTasks } from './tasks.ts';
 
@@ -163,30 +164,29 @@ async function mountDoors(
   const toolLoop = { catalog, runs, toolsOf: mcp.toolsOf, budgetMax: config.billing.runCostMax };
   const chat = { pipeline, idempotency, payments, config, speakers, toolLoop, catalog, now, onError, ...keepAlive };
   const thinking = createSealedThinking(doors.identity.secret('thinking of models'));
-  await server.register(chatRoutes(chat), { prefix });
-  await server.register(embeddingsRoutes(chat), { prefix });
-  await server.register(messagesRoutes({ ...chat, thinking, limiter: doors.limiter }), { prefix });
-  await server.register(responsesRoutes({ ...chat, thinking, limiter: doors.limiter }), { prefix });
   const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: doors.health }, request);
-  await server.register(imageRoutes({ pipeline, idempotency, payments, quotes, quote, config, fetchInput, onError }), {
-    prefix,
-  });
-  await server.register(quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }), {
-    prefix,
-  });
-  await server.register(videoRoutes({ ...videoDoors, idempotency, payments, quotes, quote }), { prefix });
-  await server.register(oauth.routes);
-  await server.register(oldTransport);
-  await server.register(oldTransport, { prefix });
-  await server.register(mcp.routes);
-  await server.register(mcp.routes, { prefix });
+  const priced = { pipeline, idempotency, payments, quotes, quote, config, fetchInput, onError };
+  const paidDoors = {
+    chat: chatRoutes(chat),
+    embeddings: embeddingsRoutes(chat),
+    messages: messagesRoutes({ ...chat, thinking, limiter: doors.limiter }),
+    responses: responsesRoutes({ ...chat, thinking, limiter: doors.limiter }),
+    images: imageRoutes(priced),
+    quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }),
+    videos: videoRoutes({ ...videoDoors, idempotency, payments, quotes, quote }),
+  };
+  await mount(server, paidDoors, { prefix });
+  await mount(server, { oauth: oauth.routes, oldTransport });
+  await mount(server, { oldTransport }, { prefix });
+  await mount(server, { mcp: mcp.routes });
+  await mount(server, { mcp: mcp.routes }, { prefix });
   a2a.addCards(server);
-  await server.register(push.routes);
-  await server.register(a2a.routes);
-  await server.register(a2a.routes, { prefix });
+  await mount(server, { push: push.routes, a2a: a2a.routes });
+  await mount(server, { a2a: a2a.routes }, { prefix });
   const inject = server.inject.bind(server);
   const hasRoute: typeof server.hasRoute = (route) => server.hasRoute(route);
-  await server.register(rpcRoutes({ inject, hasRoute, pipeline, config, version: VERSION, onError }), { prefix });
+  const rpc = rpcRoutes({ inject, hasRoute, pipeline, config, version: VERSION, onError });
+  await mount(server, { rpc }, { prefix });
 }
 
 /** The address of an issuer's metadata (OpenID Connect Discovery 1.0 section 4). */

@@ -1,11 +1,14 @@
-/* Amounts, prices and what was settled, for those who show or count money and never move it: the protocols. */
+/* Amounts, prices and what was settled, for those who show or count money and never move it: the configuration,
+   the protocols, commands without a database. */
 export type { Frame, SettledFrame } from './bill.ts';
 export { Departure, type Leaving, signalOf } from './departure.ts';
 export type { Settlement } from './ledger.ts';
-export { formatUsd, type MicroUsd, MoneyError, toUsdNumber } from './money.ts';
+export { formatUsd, MICRO_PER_USD, type MicroUsd, MoneyError, parseUsd, toUsdNumber } from './money.ts';
 export {
   cost,
   costAtMost,
+  type Meter,
+  METERS,
   parseRates,
   type Price,
   pricesCache,

@@ -1,4 +1,4 @@
-import { formatUsd, METERS, type Meter, type Rates } from '#billing';
+import { formatUsd, METERS, type Meter, type Rates } from '#billing/amounts';
 import type { ServiceConfig } from '#config';
 
 /**

@@ -1,17 +1,12 @@
 import { databaseName } from '#store/database-name';
-import { ConfigError, loadConfig, type Config } from '#config';
-import { loadWallet, WalletError } from '#provide/wallet';
+import { loadConfig } from '#config';
 import { configPath } from './config-path.ts';
 import { loadAdminKey } from './admin-key.ts';
 import { realPath } from './discovery.ts';
 import { runGateway } from './gateway-process.ts';
 import type { ServeFlags } from './serve.ts';
 import { listeningFacts } from './listening-line.ts';
-import { describeService } from './offer-line.ts';
 import { onDatabase, say } from './target-words.ts';
-import { painter, type Paint } from './terminal.ts';
-import { runWorker, workerSlot } from './workers-child.ts';
-import { superviseWorkers, workerCount } from './workers.ts';
 
 /** The production gateway, until a signal ends it; or, with `--validate`, a summary of its file. */
 export async function runProduction(flags: ServeFlags): Promise<void> {
@@ -23,73 +18,26 @@ export async function runProduction(flags: ServeFlags): Promise<void> {
       mode: 'production',
       overrides: { 'server.host': flags.host, 'server.port': flags.port, 'server.data_dir': flags.data },
     });
-  const count = flags.workers === undefined ? null : workerCount(flags.workers);
-  if (flags.validate) return await validate(load, file);
+  // Loaded only where they are asked for: a start waits for all that it loads.
+  const workers = flags.workers === undefined ? null : await import('./workers.ts');
+  const count = workers?.workerCount(flags.workers ?? '') ?? 0;
+  if (flags.validate) {
+    const { validate } = await import('./validate-gateway.ts');
+    return await validate(load, file);
+  }
 
   const loaded = load();
   const config = { ...loaded, adminKey: loaded.adminKey ?? loadAdminKey(loaded.dataDir) };
-  const slot = workerSlot();
-  if (slot !== null) return runWorker(config, slot);
+  if (workers !== null) {
+    const { runWorker, workerSlot } = await import('./workers-child.ts');
+    const slot = workerSlot();
+    if (slot !== null) return runWorker(config, slot);
+  }
   say(`Serves ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
-  if (count !== null) return superviseWorkers(config, { count, configFile: file });
+  if (workers !== null) return workers.superviseWorkers(config, { count, configFile: file });
   await runGateway(config, {
     configFile: file,
     ready: (app, baseUrl) => app.logger.info(listeningFacts(config, baseUrl), 'listening'),
     stopping: (app) => app.logger.info('stopping: running calls may finish'),
   });
-}
-
-async function validate(load: () => Config, file: string | null): Promise<void> {
-  const paint = painter();
-  try {
-    const config = load();
-    const lines = [...summarise(config, file, paint), ...(await chainLines(config, paint))];
-    process.stdout.write(`${lines.join('\n')}\n`);
-  } catch (error) {
-    if (!(error instanceof ConfigError || error instanceof WalletError)) throw error;
-    process.stdout.write(`${paint('red', '✗')} ${error.message}\n`);
-    process.exitCode = 1;
-  }
-}
-
-function summarise(config: Config, file: string | null, paint: Paint): readonly string[] {
-  const tick = paint('green', '✓');
-  const lines = [
-    `${tick} ${file ?? 'no file: defaults and environment'}`,
-    `${tick} listens on ${config.host}:${config.port}`,
-    `${tick} database  ${config.databaseUrl === null ? `embedded, in ${config.dataDir}` : `PostgreSQL at ${hostOf(config.databaseUrl)}`}`,
-    ...(config.signIn.domains.length > 0 ? [`${tick} wallets   sign in for ${config.signIn.domains.join(', ')}`] : []),
-    `${tick} counters  ${config.redisUrl === null ? 'in the process' : `Redis at ${hostOf(config.redisUrl)}`}`,
-    `${tick} traces    ${config.otlpEndpoint === null ? 'off' : `sent to ${config.otlpEndpoint}`}`,
-    ...config.services.map((one) => `${tick} ${one.service.primitive.padEnd(9)} ${describeService(one)}`),
-  ];
-  const warn = paint('yellow', '!');
-  if (config.signIn.domains.length === 0)
-    lines.push(
-      `${warn} no wallet can sign in, nor a provider's: set [sign_in] domains, or server.public_url, to the host that they know this gateway by`,
-    );
-  if (config.services.length === 0)
-    lines.push(`${warn} no [[models]]: there is nothing to call until a provider dials in`);
-  return lines;
-}
-
-/** Chains, with the address of each treasury. Rejects with WalletError for a key that cannot be used. */
-async function chainLines({ chains }: Config, paint: Paint): Promise<readonly string[]> {
-  const tick = paint('green', '✓');
-  return Promise.all(
-    chains.map(async ({ network, payments }) => {
-      if (payments === null) return `${tick} chain     ${network}: asked about contract wallets`;
-      const { address } = await loadWallet({ chainId: network, ...payments.treasury }).catch((error: unknown) => {
-        throw error instanceof WalletError
-          ? new WalletError(`The treasury of ${network}: ${error.message}`, { cause: error })
-          : error;
-      });
-      return `${tick} chain     ${network}: money, with the treasury ${address}`;
-    }),
-  );
-}
-
-function hostOf(url: string): string {
-  const { host, pathname } = new URL(url);
-  return `${host}${pathname}`;
 }

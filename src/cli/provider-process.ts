@@ -1,15 +1,6 @@
 import { createScrubber } from '#wire';
 import { ConfigError } from '#config';
-import {
-  createLog,
-  type Log,
-  providerChecks,
-  runChecks,
-  loadProvider,
-  type ProviderConfig,
-  secretsOf,
-  createProxy,
-} from '#provide';
+import { createLog, type Log, loadChecks, loadProvider, type ProviderConfig, secretsOf, createProxy } from '#provide';
 import type { Wallet } from '#provide/wallet';
 import { VERSION } from '../version.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
@@ -86,6 +77,7 @@ async function validate(file: string, probe: boolean): Promise<void> {
 
   print('');
   const scrub = createScrubber(secretsOf(config));
+  const { providerChecks, runChecks } = await loadChecks();
   const checks = providerChecks(config, wallet, { env: process.env, version: VERSION, log: SILENT }, Date.now);
   const width = Math.max(...checks.map(({ name }) => name.length));
   const ok = await runChecks(checks, Date.now, ({ kind, name }, result) => {

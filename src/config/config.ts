@@ -1,4 +1,4 @@
-import type { MicroUsd, Rates } from '#billing';
+import type { MicroUsd, Rates } from '#billing/amounts';
 import type { ChainValues } from './chain-options.ts';
 import type { AgentFacts, MediaFacts } from './primitive.ts';
 import type { ModelFacts } from './model-facts.ts';

@@ -1,4 +1,4 @@
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 
 /** The kinds of services. Peers: each is called through the same pipeline and the same billing. */
 export type Primitive = 'model' | 'tool' | 'agent' | 'image' | 'video';

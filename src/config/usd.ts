@@ -1,4 +1,4 @@
-import { formatUsd, MoneyError, parseUsd, type MicroUsd } from '#billing';
+import { formatUsd, MoneyError, parseUsd, type MicroUsd } from '#billing/amounts';
 import { option, type Option } from './option.ts';
 import { show, WrongValue } from './problem.ts';
 

@@ -1,4 +1,4 @@
-import { AggregatorRegistry, type PrometheusContentType } from 'prom-client';
+import { aggregate } from './prom.ts';
 import { textOf } from './scraped-text.ts';
 
 /** One metric of one process with all its series, as Metrics.snapshot gives it. It survives JSON. */
@@ -25,8 +25,7 @@ export const asSnapshot = (metrics: object) => metrics as readonly MetricSnapsho
 export function createMergedMetrics(): MergedMetrics {
   const running = new Map<number, readonly MetricSnapshot[]>();
   let retired: readonly MetricSnapshot[] = [];
-  const merge = (snapshots: Iterable<readonly MetricSnapshot[]>) =>
-    AggregatorRegistry.aggregate<PrometheusContentType>([...snapshots]);
+  const merge = (snapshots: Iterable<readonly MetricSnapshot[]>) => aggregate([...snapshots]);
   return {
     take(process, snapshot) {
       running.set(process, snapshot);

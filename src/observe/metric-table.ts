@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type * as prom from 'prom-client';
+import { Counter, Gauge, Histogram } from './prom.ts';
 
 /* Metrics are written down as tables: each row of a table becomes one metric of a registry. */
 
@@ -19,20 +20,20 @@ export type Sample = readonly [labels: Readonly<Record<string, string>>, value: 
 
 /** `shared` are labels that every row has before its own. */
 export function counters<K extends string>(
-  registry: Registry,
+  registry: prom.Registry,
   shared: readonly string[],
   rows: Readonly<Record<K, CounterRow>>,
-): Record<K, Counter> {
+): Record<K, prom.Counter> {
   return make(rows, ([name, help, ...own]) => {
     return new Counter({ name, help, labelNames: [...shared, ...own], registers: [registry] });
   });
 }
 
 export function histograms<K extends string>(
-  registry: Registry,
+  registry: prom.Registry,
   shared: readonly string[],
   rows: Readonly<Record<K, HistogramRow>>,
-): Record<K, Histogram> {
+): Record<K, prom.Histogram> {
   return make(rows, ([name, help, buckets, ...own]) => {
     const labelNames = [...shared, ...own];
     return new Histogram({ name, help, buckets: [...buckets], labelNames, registers: [registry] });
@@ -41,7 +42,7 @@ export function histograms<K extends string>(
 
 /** `aggregator` is how the values of several processes become one. */
 export function gauges(
-  registry: Registry,
+  registry: prom.Registry,
   shared: readonly string[],
   rows: readonly GaugeRow[],
   aggregator: 'sum' | 'max' | 'min' = 'sum',

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import type * as prom from 'prom-client';
 import type { TaskSink } from '#tasks';
 import { createCallMetrics } from './call-metrics.ts';
 import { createFundMetrics, type FundFigures } from './fund-metrics.ts';
@@ -9,6 +9,7 @@ import { counters, gauges, histograms } from './metric-table.ts';
 import type { CallSink } from './observer.ts';
 import { createOfferSeries } from './offer-series.ts';
 import { counterSeries, histogramSeries, type CounterSeries } from './prom-series.ts';
+import { addProcessMetrics, Registry } from './prom.ts';
 import { textOf } from './scraped-text.ts';
 import { createTaskMetrics } from './task-metrics.ts';
 
@@ -67,7 +68,7 @@ export interface Metrics {
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const registry = new Registry();
   if (options.processMetrics ?? true) {
-    collectDefaultMetrics({ register: registry });
+    addProcessMetrics(registry);
     for (const name of SUMMED) registry.removeSingleMetric(name);
   }
   const offers = createOfferSeries(registry, options.isOwn ?? (() => false));
@@ -93,7 +94,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
 
 /** Metrics that belong to no call: answers, limits, tunnels, the ledger. */
 function ofProcess(
-  registry: Registry,
+  registry: prom.Registry,
   tunnels: NonNullable<MetricsOptions['tunnels']>,
 ): Pick<Metrics, 'ledgerBatch' | 'rateLimited' | 'tunnelEvent' | 'answered'> {
   const { limited, http, events } = counters(registry, [], {

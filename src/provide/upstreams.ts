@@ -1,10 +1,14 @@
-import { Agent } from 'undici';
+import { createRequire } from 'node:module';
+import type { Agent } from 'undici';
 import type { ServiceConfig } from '#config';
 import { createCallTable } from './call-table.ts';
 import { createForward, type Forward } from './forward.ts';
 import type { StopTimes } from './stdio/child-process.ts';
 import { createStdioTool, type StdioTool } from './stdio/create-stdio-tool.ts';
 import type { SupervisorOptions } from './stdio/supervisor.ts';
+
+// Undici's index has its caches, mocks, fetch and WebSocket too: 109 files. An agent needs 22 of them.
+const HttpAgent = createRequire(import.meta.url)('undici/lib/dispatcher/agent.js') as typeof Agent;
 
 interface UpstreamsOptions extends Pick<SupervisorOptions, 'env' | 'version' | 'log' | 'random' | 'now'> {
   readonly services: readonly ServiceConfig[];
@@ -33,7 +37,7 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
   const { services, log, toolStop, headTimeoutMs } = options;
   const tools: StdioTool[] = [];
   // Silence inside a reply is the gateway's to judge: it cancels the call.
-  const dispatcher = new Agent({
+  const dispatcher = new HttpAgent({
     allowH2: false,
     headersTimeout: headTimeoutMs,
     bodyTimeout: 0,

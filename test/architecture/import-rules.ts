@@ -50,7 +50,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     rooms: ['store', 'wire', 'billing'],
     packages: ['@x402/*', '@solana/kit', '@solana-program/token', 'viem', 'bs58'],
   },
-  config: { rooms: ['wire', 'billing'], packages: ['smol-toml', 'bs58'] },
+  config: { rooms: ['wire', 'billing/amounts'], packages: ['smol-toml', 'bs58'] },
   gateway: { rooms: ['store', 'wire', 'billing', 'config'], packages: ['fastify', '@fastify/*', 'ajv'] },
   auth: {
     rooms: ['store', 'wire', 'wire/errors', 'wire/evm-address', 'billing', 'config', 'gateway'],
@@ -101,7 +101,16 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     packages: ['fastify'],
   },
   cli: {
-    rooms: [...MIDDLE, 'provide', 'provide/wallet', 'version', 'app', 'app/journal', 'app/administration'],
+    rooms: [
+      ...MIDDLE,
+      'billing/amounts',
+      'provide',
+      'provide/wallet',
+      'version',
+      'app',
+      'app/journal',
+      'app/administration',
+    ],
     packages: ['commander', 'smol-toml', 'jsonc-parser', 'yaml'],
     starts: ['demo'],
   },

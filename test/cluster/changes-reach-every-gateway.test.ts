@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { atThisLoad } from '../support/at-this-load.ts';
 import { endpointsOf, reachable, startCluster, until, type Cluster } from '../support/cluster.ts';
 import { dialIn, offeredModel } from '../support/dial-in.ts';
 import type { Spine } from '../support/spine.ts';
@@ -21,7 +22,7 @@ afterAll(() => cluster?.stop());
 const figures: Record<string, number[]> = {};
 function expectSoon(what: string, ms: number): void {
   (figures[what] ??= []).push(ms);
-  expect(ms, what).toBeLessThan(WITHIN_MS);
+  expect(ms, what).toBeLessThan(atThisLoad(WITHIN_MS));
 }
 
 const dial = (round: number, at: number, wallet: TestWallet, prompt: number) =>

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { atThisLoad } from '../support/at-this-load.ts';
 import { openSocket } from '../support/raw-http.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
@@ -6,7 +7,9 @@ import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
 let spine: Spine;
 beforeAll(async () => {
-  spine = await startSpine({ toml: `${UNHURRIED}\n[billing]\ndrain_ms = 20000\n[upstream]\ncooldown_ms = 0` });
+  spine = await startSpine({
+    toml: `${UNHURRIED}\n[billing]\ndrain_ms = ${atThisLoad(20_000)}\n[upstream]\ncooldown_ms = 0`,
+  });
 });
 afterAll(() => spine.stop());
 beforeEach(() => {

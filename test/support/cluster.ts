@@ -1,3 +1,4 @@
+import { atThisLoad } from './at-this-load.ts';
 import { freshDatabase } from './fresh-database.ts';
 import { startGateway, type Gateway } from './gateway.ts';
 import { startProvider, type TestProvider } from './provider.ts';
@@ -101,8 +102,9 @@ async function startAll<G extends { stop(): Promise<void> }>(
 }
 
 /** Asks until it is so, and tells after how many milliseconds it was. */
-export async function until(isSo: () => boolean | Promise<boolean>, what: string, withinMs = 15_000): Promise<number> {
+export async function until(isSo: () => boolean | Promise<boolean>, what: string, ms = 15_000): Promise<number> {
   const begun = performance.now();
+  const withinMs = atThisLoad(ms);
   while (!(await isSo())) {
     if (performance.now() - begun > withinMs) throw new Error(`waited ${withinMs} ms in vain until ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -1,4 +1,4 @@
-import { formatUsd } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import { option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { AgentService } from '../config.ts';

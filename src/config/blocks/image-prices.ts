@@ -1,4 +1,4 @@
-import type { MicroUsd, Rates } from '#billing';
+import type { MicroUsd, Rates } from '#billing/amounts';
 import type { ImageService } from '../config.ts';
 import { perUnit, rates } from './rates.ts';
 

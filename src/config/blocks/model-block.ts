@@ -1,5 +1,5 @@
 import { CAP_NAMES, type CapName } from '#wire';
-import { formatUsd } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import { option, optionalWhole, textList, whole, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { ModelService } from '../config.ts';

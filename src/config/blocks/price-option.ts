@@ -7,7 +7,7 @@ import {
   type Meter,
   type MicroUsd,
   type Rates,
-} from '#billing';
+} from '#billing/amounts';
 import { option, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { Table } from '../reading.ts';

@@ -1,4 +1,4 @@
-import { formatUsd, type Meter, type MicroUsd, type Rates } from '#billing';
+import { formatUsd, type Meter, type MicroUsd, type Rates } from '#billing/amounts';
 
 const UNITS = 1_000_000n;
 

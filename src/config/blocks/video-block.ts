@@ -1,4 +1,4 @@
-import { MoneyError, formatUsd, parseUsd, type MicroUsd, type Rates } from '#billing';
+import { MoneyError, formatUsd, parseUsd, type MicroUsd, type Rates } from '#billing/amounts';
 import { option, tableOption, textList } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { VideoService } from '../config.ts';

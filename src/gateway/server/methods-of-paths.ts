@@ -29,26 +29,25 @@ type MethodsOfPath = (path: string) => RoutesOfPath;
  * other.
  */
 export function collectMethods(server: FastifyInstance): MethodsOfPath {
-  const routes = new Map<
-    string,
-    { readonly pattern: RegExp; readonly methods: Set<string>; readonly refusal: TellRefusal | null }
-  >();
+  const routes = new Map<string, { readonly methods: Set<string>; readonly refusal: TellRefusal | null }>();
+  let patterns: ReadonlyMap<string, RegExp> | null = null;
   server.addHook('onRoute', ({ url, method, constraints, prefix, routePath, config }) => {
     // The one for preflights of every path says nothing of a path.
     if (url === '*' || (constraints && Object.keys(constraints).length > 0)) return;
     // The root of a prefix answers with a slash at its end and without; the hook hears of one.
     for (const each of prefix !== '' && (routePath === '' || routePath === '/') ? [prefix, `${prefix}/`] : [url]) {
       let route = routes.get(each);
-      if (!route)
-        routes.set(each, (route = { pattern: patternOf(each), methods: new Set(), refusal: config?.refusal ?? null }));
+      if (!route) routes.set(each, (route = { methods: new Set(), refusal: config?.refusal ?? null }));
       for (const one of [method].flat()) route.methods.add(one);
     }
   });
   return (path) => {
     const found = new Set<string>();
     let refusal: TellRefusal | null = null;
-    for (const route of routes.values()) {
-      if (!route.pattern.test(path)) continue;
+    // Made when a path was first not found: a start has no use for them, and no route is added after it.
+    patterns ??= new Map([...routes.keys()].map((url) => [url, patternOf(url)]));
+    for (const [url, route] of routes) {
+      if (!patterns.get(url)?.test(path)) continue;
       refusal ??= route.refusal;
       for (const method of route.methods) found.add(method);
     }

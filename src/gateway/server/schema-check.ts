@@ -1,16 +1,11 @@
-import { Ajv, type AnySchema, type ValidateFunction } from 'ajv';
+import type { AnySchema, ValidateFunction } from 'ajv';
 import { compileOnce } from './compile-once.ts';
 import { MUST_BE, schemaError } from './schema-problem.ts';
 
-const ajv = new Ajv({
-  allErrors: false,
-  verbose: true,
-  allowUnionTypes: true,
-  strictRequired: false,
-  strictTypes: false,
-});
-ajv.addKeyword({ keyword: MUST_BE, schemaType: 'string', valid: true });
-const compile = compileOnce(ajv);
+const compile = compileOnce(
+  { allErrors: false, verbose: true, allowUnionTypes: true, strictRequired: false, strictTypes: false },
+  (ajv) => ajv.addKeyword({ keyword: MUST_BE, schemaType: 'string', valid: true }),
+);
 
 /**
  * Compiles a JSON schema, the one that the route documents, into a check of parsed JSON. The check returns its

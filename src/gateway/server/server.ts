@@ -1,5 +1,5 @@
 import { Socket } from 'node:net';
-import { Ajv, type ValidateFunction } from 'ajv';
+import type { ValidateFunction } from 'ajv';
 import Fastify, {
   type FastifyBodyParser,
   type FastifyError,
@@ -34,8 +34,15 @@ export interface ServerOptions {
 // Schemas are part of the code: a test holds them against their own schema, which takes longer to compile than all of
 // a command's.
 const common = { strictSchema: false, validateSchema: false, meta: false, verbose: true } as const;
-const compileStrict = compileOnce(new Ajv({ ...common, coerceTypes: false }));
-const compileCoercing = compileOnce(new Ajv({ ...common, coerceTypes: 'array', useDefaults: true }));
+const compileStrict = compileOnce({ ...common, coerceTypes: false });
+const compileCoercing = compileOnce({ ...common, coerceTypes: 'array', useDefaults: true });
+
+/** Of the framework's own compilers, which would be loaded for nothing: a server sets others before its first route. */
+const NO_COMPILERS = { compilersFactory: { buildValidator: missing, buildSerializer: missing } } as const;
+
+function missing(): never {
+  throw new Error('A route was added before the compilers of schemas were set');
+}
 
 /**
  * The HTTP server that every protocol is mounted on: body and time limits, request ids, and the chat family's error
@@ -44,6 +51,7 @@ const compileCoercing = compileOnce(new Ajv({ ...common, coerceTypes: 'array', u
 export function createServer({ trust, limits, onError }: ServerOptions): FastifyInstance {
   const server: FastifyInstance = Fastify({
     logger: false,
+    schemaController: NO_COMPILERS,
     ...(trust ? { trustProxy: trust } : {}),
     bodyLimit: limits.bodyBytesMax,
     requestTimeout: limits.requestTimeoutMs,

@@ -1,9 +1,13 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Pool, type Dispatcher } from 'undici';
+import { createRequire } from 'node:module';
+import type { Dispatcher, Pool } from 'undici';
 import { UpstreamFailure, scrubOf, type Scrub } from '#wire';
 import { type DirectEndpoint, type UpstreamExchange, type UpstreamOf, CALL_OVER } from '#gateway';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';
+
+// Undici's index has its caches, mocks, fetch and WebSocket too: 109 files. A pool needs 21 of them.
+const HttpPool = createRequire(import.meta.url)('undici/lib/dispatcher/pool.js') as typeof Pool;
 
 interface UpstreamOptions {
   readonly headTimeoutMs: number;
@@ -40,7 +44,7 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
   const origins = new Map<string, Origin>();
 
   const line = (origin: string, waitMs: number): Line => ({
-    pool: new Pool(origin, {
+    pool: new HttpPool(origin, {
       connections: max,
       headersTimeout: headTimeoutMs,
       bodyTimeout: idleTimeoutMs,

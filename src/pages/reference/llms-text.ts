@@ -23,12 +23,12 @@ const OPENING = `# tollgate
 - Errors are \`{"error": {"message", "type", "code", "param"}}\`. 402: the balance is too low. 429: too many requests, wait for \`Retry-After\`. 503: retry shortly. On \`/mcp\` they are JSON-RPC errors with \`data.type\`, and a tool call without money is a result with \`isError\`; on \`/a2a\` they are JSON-RPC errors too, and a message without money is answered with a task that is \`input-required\`.
 `;
 
-/** `GET /llms.txt`: what this gateway offers, for language models, from the same route table as the reference. */
-export function llmsText(server: FastifyInstance): (app: FastifyInstance) => Promise<void> {
+/** `GET /llms.txt`: what this gateway offers, for language models, from the same document as the reference. */
+export function llmsText(document: () => Promise<object>): (app: FastifyInstance) => Promise<void> {
   let text: string | null = null;
   return async (app) => {
     app.get('/llms.txt', { schema: { hide: true } }, async (_request, reply) => {
-      text ??= `${OPENING}\n${chapters(pathsOf(server.swagger()))}\n## More\n\n- [OpenAPI 3.1 document](/openapi.json)\n- [Reference for people](/docs)\n`;
+      text ??= `${OPENING}\n${chapters(pathsOf(await document()))}\n## More\n\n- [OpenAPI 3.1 document](/openapi.json)\n- [Reference for people](/docs)\n`;
       return reply.header('content-type', 'text/plain; charset=utf-8').send(text);
     });
   };

@@ -1,6 +1,7 @@
-import swagger from '@fastify/swagger';
+import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { completeOperations, type CompletionOptions } from './complete-operations.ts';
+import { collectRoutes, documentOf } from './described-routes.ts';
 
 /**
  * The order of chapters in the reference. A route names its chapter in `schema.tags`; one that is not here comes last.
@@ -114,14 +115,30 @@ export interface ReferenceOptions extends CompletionOptions {
 }
 
 /**
- * Makes `server.swagger()` describe every route that is registered after this, from the schemas that validate its
- * requests. `/openapi.json` shows it. Call it on the root instance before any route.
+ * `/openapi.json`: the OpenAPI document of every route that is registered after this, from the schemas that validate
+ * its requests. Call it on the root instance before any route. Returns what reads the document.
  */
-export async function describeRoutes(
-  server: FastifyInstance,
-  { version, exampleModel, payable }: ReferenceOptions,
-): Promise<void> {
-  await server.register(swagger, {
+export function describeRoutes(server: FastifyInstance, options: ReferenceOptions): () => Promise<object> {
+  const routes = collectRoutes(server);
+  let document: Promise<object> | null = null;
+  const read = () => (document ??= documentOf(routes, settings(options)));
+  let described: string | null = null;
+  let shown: { readonly model: string; readonly text: string } | null = null;
+  server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
+    described ??= JSON.stringify(await read());
+    const model = options.exampleModel() ?? EXAMPLE_MODEL;
+    if (shown?.model !== model)
+      shown = { model, text: described.replaceAll(JSON.stringify(EXAMPLE_MODEL), () => JSON.stringify(model)) };
+    return reply
+      .header('content-type', 'application/json; charset=utf-8')
+      .header('access-control-allow-origin', '*')
+      .send(shown.text);
+  });
+  return read;
+}
+
+function settings({ version, payable }: ReferenceOptions): FastifyDynamicSwaggerOptions {
+  return {
     openapi: {
       openapi: '3.1.0',
       info: {
@@ -170,23 +187,7 @@ export async function describeRoutes(
       );
       return { ...openapiObject, tags: CHAPTERS.filter(({ name }) => used.has(name)) };
     },
-  });
-
-  let described: string | null = null;
-  let shown: { readonly model: string; readonly text: string } | null = null;
-  const document = () => {
-    described ??= JSON.stringify(server.swagger());
-    const model = exampleModel() ?? EXAMPLE_MODEL;
-    if (shown?.model !== model)
-      shown = { model, text: described.replaceAll(JSON.stringify(EXAMPLE_MODEL), () => JSON.stringify(model)) };
-    return shown.text;
   };
-  server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
-    reply
-      .header('content-type', 'application/json; charset=utf-8')
-      .header('access-control-allow-origin', '*')
-      .send(document()),
-  );
 }
 
 /** The paths of a document, with the members that this room reads. */

@@ -12,8 +12,8 @@ export async function referenceRoutes(
   server: FastifyInstance,
   options: ReferenceOptions & FrontPageOptions,
 ): Promise<void> {
-  await describeRoutes(server, options);
+  const document = describeRoutes(server, options);
   await docsPage(server);
   await server.register(frontPage(options));
-  await server.register(llmsText(server));
+  await server.register(llmsText(document));
 }

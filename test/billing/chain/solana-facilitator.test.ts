@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { toFacilitatorSvmSigner } from '@x402/svm';
 import { ExactSvmScheme } from '@x402/svm/exact/facilitator';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { atThisLoad } from '../../support/at-this-load.ts';
 import type { Chain, SignedPayment } from '../../../src/chains/chain.ts';
 import { DEVNET } from '../../support/chain/solana-accounts.ts';
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
@@ -53,7 +54,7 @@ beforeAll(async () => {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/facilitate`);
-  chain = stage.another({ facilitator: url, timeoutMs: 400 });
+  chain = stage.another({ facilitator: url, timeoutMs: atThisLoad(400) });
   await chain.open();
 });
 afterEach(() => {
@@ -169,7 +170,7 @@ test('it must settle on this network and name who pays the fee, who is not the t
     },
     { nonsense: true },
   ];
-  const late = stage.another({ facilitator: url, timeoutMs: 400 });
+  const late = stage.another({ facilitator: url, timeoutMs: atThisLoad(400) });
   for (const body of bodies) {
     spoil = async () => ({ status: 200, body });
     await expect(late.requirements(1n, null)).rejects.toMatchObject({ name: 'ChainUnavailable' });

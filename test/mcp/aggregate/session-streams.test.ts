@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { atThisLoad } from '../../support/at-this-load.ts';
 import { json } from '../sessions/scripted-server.ts';
 import { startSdkServer } from '../sessions/sdk-server.ts';
 import {
@@ -119,7 +120,7 @@ test('a session has one stream: a newer one ends the older', async () => {
 });
 
 test('a stream ends with its session and with the gateway, is kept alive, and an account has so many', async () => {
-  const { server, spine, session, ask } = await world({ toml: 'listens_max = 2\n', keepAliveMs: 300 });
+  const { server, spine, session, ask } = await world({ toml: 'listens_max = 2\n', keepAliveMs: atThisLoad(300) });
   await ask(call(1, 'acme_one__ask'));
   const reply = await listenTo(spine, session);
   expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'text/event-stream']);

@@ -5,6 +5,7 @@ import { audit, createLedger, type Ledger, type MicroUsd } from '#billing';
 import type { Chains, PaymentPayload, SignedPayment } from '#chains';
 import { createChainRows } from '../../../src/chains/chain-rows.ts';
 import { openChains, type ChainPolicy } from '../../../src/chains/chains.ts';
+import { atThisLoad } from '../at-this-load.ts';
 import { adHoc } from '../ad-hoc.ts';
 import { openEngine, type EngineName } from '../engines.ts';
 import { evmMoney, type EvmMoney, type MoneyChain, type Payer } from './money-chain.ts';
@@ -177,7 +178,7 @@ export async function openMoneyWorldOn<C extends MoneyChain>(
 
     async settle(given) {
       const gateway = given ?? (await world.gateway({ aheadMs: 60_000 }));
-      const until = Date.now() + WAIT_MS;
+      const until = Date.now() + atThisLoad(WAIT_MS);
       for (;;) {
         await world.finalize();
         await gateway.chains.audit();

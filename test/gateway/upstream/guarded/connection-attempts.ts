@@ -1,13 +1,18 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** Every address that this process tries to connect to from now until the end of the test, however it does it. */
+/** Files that ran before in this process may still have connections that come back: they are not of the test. */
+const ofTest = new AsyncLocalStorage<readonly string[]>();
+
+/** Every address that the test tries to connect to from now until its end, however it does it. */
 export function watchConnectionAttempts(): readonly string[] {
   const attempts: string[] = [];
+  ofTest.enterWith(attempts);
   const onSocket = (message: unknown) => {
     const { socket } = message as { readonly socket: Socket };
-    socket.on('connectionAttempt', (address: string) => attempts.push(address));
+    if (ofTest.getStore() === attempts) socket.on('connectionAttempt', (address: string) => attempts.push(address));
   };
   subscribe('net.client.socket', onSocket);
   onTestFinished(() => void unsubscribe('net.client.socket', onSocket));

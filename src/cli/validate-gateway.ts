@@ -1,0 +1,60 @@
+import { ConfigError, type Config } from '#config';
+import { loadWallet, WalletError } from '#provide/wallet';
+import { describeService } from './offer-line.ts';
+import { painter, type Paint } from './terminal.ts';
+
+/** Prints a summary of the file, or all that is wrong with it, which sets the exit code. */
+export async function validate(load: () => Config, file: string | null): Promise<void> {
+  const paint = painter();
+  try {
+    const config = load();
+    const lines = [...summarise(config, file, paint), ...(await chainLines(config, paint))];
+    process.stdout.write(`${lines.join('\n')}\n`);
+  } catch (error) {
+    if (!(error instanceof ConfigError || error instanceof WalletError)) throw error;
+    process.stdout.write(`${paint('red', '✗')} ${error.message}\n`);
+    process.exitCode = 1;
+  }
+}
+
+function summarise(config: Config, file: string | null, paint: Paint): readonly string[] {
+  const tick = paint('green', '✓');
+  const lines = [
+    `${tick} ${file ?? 'no file: defaults and environment'}`,
+    `${tick} listens on ${config.host}:${config.port}`,
+    `${tick} database  ${config.databaseUrl === null ? `embedded, in ${config.dataDir}` : `PostgreSQL at ${hostOf(config.databaseUrl)}`}`,
+    ...(config.signIn.domains.length > 0 ? [`${tick} wallets   sign in for ${config.signIn.domains.join(', ')}`] : []),
+    `${tick} counters  ${config.redisUrl === null ? 'in the process' : `Redis at ${hostOf(config.redisUrl)}`}`,
+    `${tick} traces    ${config.otlpEndpoint === null ? 'off' : `sent to ${config.otlpEndpoint}`}`,
+    ...config.services.map((one) => `${tick} ${one.service.primitive.padEnd(9)} ${describeService(one)}`),
+  ];
+  const warn = paint('yellow', '!');
+  if (config.signIn.domains.length === 0)
+    lines.push(
+      `${warn} no wallet can sign in, nor a provider's: set [sign_in] domains, or server.public_url, to the host that they know this gateway by`,
+    );
+  if (config.services.length === 0)
+    lines.push(`${warn} no [[models]]: there is nothing to call until a provider dials in`);
+  return lines;
+}
+
+/** Chains, with the address of each treasury. Rejects with WalletError for a key that cannot be used. */
+async function chainLines({ chains }: Config, paint: Paint): Promise<readonly string[]> {
+  const tick = paint('green', '✓');
+  return Promise.all(
+    chains.map(async ({ network, payments }) => {
+      if (payments === null) return `${tick} chain     ${network}: asked about contract wallets`;
+      const { address } = await loadWallet({ chainId: network, ...payments.treasury }).catch((error: unknown) => {
+        throw error instanceof WalletError
+          ? new WalletError(`The treasury of ${network}: ${error.message}`, { cause: error })
+          : error;
+      });
+      return `${tick} chain     ${network}: money, with the treasury ${address}`;
+    }),
+  );
+}
+
+function hostOf(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
+}

@@ -1,0 +1,55 @@
+import { createRequire } from 'node:module';
+import type * as prom from 'prom-client';
+
+// The index of prom-client loads its default metrics, a push gateway and the API of OpenTelemetry too: 139 files. What
+// metrics are made of is 8.
+const load = createRequire(import.meta.url);
+
+export const Counter = load('prom-client/lib/counter.js') as typeof prom.Counter;
+export const Gauge = load('prom-client/lib/gauge.js') as typeof prom.Gauge;
+export const Histogram = load('prom-client/lib/histogram.js') as typeof prom.Histogram;
+export const Registry = load('prom-client/lib/registry.js') as typeof prom.Registry;
+
+/** Adds up the metrics of several processes. */
+export const aggregate = (metrics: object[]): prom.Registry<prom.PrometheusContentType> =>
+  (load('prom-client/lib/cluster.js') as typeof prom.AggregatorRegistry).aggregate<prom.PrometheusContentType>(metrics);
+
+/** The default metrics of prom-client, but for the CPU's, which loads the API of OpenTelemetry. */
+const OF_PROCESS = [
+  'processStartTime',
+  'osMemoryHeap',
+  'processOpenFileDescriptors',
+  'processMaxFileDescriptors',
+  'eventLoopLag',
+  'processResources',
+  'processHandles',
+  'processRequests',
+  'heapSizeAndUsed',
+  'heapSpacesSizeAndUsed',
+  'version',
+  'gc',
+];
+
+/** Adds event loop, memory, garbage collection and CPU of this process. */
+export function addProcessMetrics(registry: prom.Registry): void {
+  for (const name of OF_PROCESS) {
+    const add = load(`prom-client/lib/metrics/${name}.js`) as (registry: prom.Registry, options: object) => void;
+    add(registry, { eventLoopMonitoringPrecision: 10 });
+  }
+  cpuSeconds(registry, 'process_cpu_user_seconds_total', 'Total user CPU time', ({ user }) => user);
+  cpuSeconds(registry, 'process_cpu_system_seconds_total', 'Total system CPU time', ({ system }) => system);
+  cpuSeconds(registry, 'process_cpu_seconds_total', 'Total CPU time', ({ user, system }) => user + system);
+}
+
+function cpuSeconds(
+  registry: prom.Registry,
+  name: string,
+  time: string,
+  micros: (usage: NodeJS.CpuUsage) => number,
+): void {
+  const counter = new Counter({ name, help: `${time} spent in seconds.`, registers: [registry], collect: refresh });
+  function refresh(): void {
+    counter.reset();
+    counter.inc(micros(process.cpuUsage()) / 1e6);
+  }
+}
