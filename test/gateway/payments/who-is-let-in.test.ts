@@ -24,7 +24,7 @@ afterAll(async () => {
 const PUBLIC: readonly RegExp[] = [
   /^GET \/(|docs.*|openapi\.json|llms\.txt|health.*|ready.*|metrics|favicon.*|icon.*|logo.*)$/,
   /^GET \/(api\/v1\/)?(.*\/)?\.well-known\//,
-  /^GET \/api\/v1\/(payments\/chains|models|model|agents|providers|tools|images|images\/models|video\/models|ping|market|auth\/nonce)(\/.*)?$/,
+  /^GET \/api\/v1\/(payments\/chains|models|model|agents|providers|tools|images|images\/models|video\/models|ping|market|auth\/nonce|analytics\/public|analytics\/service)(\/.*)?$/,
   /^GET \/api\/v1\/provider\/tunnel$/,
   /^(GET|POST) (\/api\/v1)?\/sse$/,
   /^POST \/api\/v1\/(rpc|provider\/.*|auth\/.*|push\/.*)$/,
