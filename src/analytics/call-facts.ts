@@ -69,7 +69,8 @@ export function readCall(row: Row): CallFacts | null {
     isSettled: row['state'] === 'settled',
     charged: row['charged'] as bigint,
     fee: row['fee'] as bigint,
-    prompt: countOf(usage['prompt']),
+    // Tokens of a cache that have a price of their own are counted apart by billing.
+    prompt: countOf(usage['prompt']) + countOf(usage['input_cache_read']) + countOf(usage['input_cache_write']),
     completion: countOf(usage['completion']),
     reasoning: countOf(run['reasoning']),
     cached: countOf(run['cached']),

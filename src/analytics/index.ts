@@ -8,3 +8,12 @@ export { findState } from './roll-up-state.ts';
 export { recentUsers } from './few-users.ts';
 export { findListing, type ListingFigures, type ListingProvider } from './listing-figures.ts';
 export type { Shown } from './shown-days.ts';
+export {
+  findUsage,
+  USAGE_GROUPS,
+  USAGE_ROWS_MAX,
+  type UsageAsked,
+  type UsageGroup,
+  type UsageRow,
+  type UsageSums,
+} from './own-usage.ts';

@@ -13,6 +13,7 @@ import {
   createKeyUsage,
   fundsRoutes,
   marketRoutes,
+  ownFiguresRoutes,
   ownPages,
   publicFiguresRoutes,
 } from '#pages';
@@ -64,6 +65,8 @@ async function mountFigures(protocols: Protocols, { rollUp }: Analytics): Promis
   const { server, config, database, catalog, now } = protocols;
   const pages = createFigurePages(database, rollUp);
   await server.register(publicFiguresRoutes({ config, pages, catalog, now }), PREFIX);
+  const { admit } = protocols.pipeline;
+  await server.register(ownFiguresRoutes({ admit, keys: protocols.keys, database, catalog, now }), PREFIX);
 }
 
 /** The parts that owners of accounts and the operator share. */

@@ -5,6 +5,7 @@ export { createKeyUsage } from './account/key-usage.ts';
 export { createPastReceipts } from './account/past-receipts.ts';
 export { receiptOfCall, receiptOfRecord } from './account/receipts.ts';
 export { createFigurePages } from './figures/figure-pages.ts';
+export { ownFiguresRoutes } from './figures/own-routes.ts';
 export { publicFiguresRoutes } from './figures/public-routes.ts';
 export { adminFundsRoutes } from './funds/admin-funds-routes.ts';
 export { type AuditedChain, auditFunds, type ChainAudit } from './funds/chain-audit.ts';
