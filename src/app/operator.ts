@@ -16,13 +16,17 @@ import {
   auditFunds,
   auditRoutes,
   createEarnings,
+  createFigurePages,
   createKeyUsage,
   fundsRoutes,
   marketRoutes,
+  ownFiguresRoutes,
   ownPages,
+  publicFiguresRoutes,
 } from '#pages';
 import { modelsRoutes } from '#openai';
 import { mount } from './mount.ts';
+import { openAnalytics, type Analytics } from './analytics.ts';
 import type { Protocols } from './protocols.ts';
 import { openSweeper } from './sweep.ts';
 
@@ -30,7 +34,9 @@ import { openSweeper } from './sweep.ts';
  * Phase 5: the pages beside the protocols, for people, for owners of accounts, for the operator and for his machines.
  * Rows that age begin to be removed.
  */
-export async function openOperator(protocols: Protocols): Promise<void> {
+export async function openOperator(protocols: Protocols) {
+  const analytics = await openAnalytics(protocols);
+  await mountFigures(protocols, analytics);
   await mountMarket(protocols);
   await mountAccounts(protocols);
   await mountAdministration(protocols);
@@ -39,10 +45,11 @@ export async function openOperator(protocols: Protocols): Promise<void> {
   addKeySetRoute(server, [...receipts.jwks().keys, cardKey.jwk]);
   const sweeper = openSweeper(
     protocols,
-    [idempotency, nonces, protocols.browsers.sessions, keptFigures, protocols.quotes, blobs],
+    [idempotency, nonces, protocols.browsers.sessions, keptFigures, protocols.quotes, blobs, analytics.oldUsage],
     config.billing.sweepMs,
   );
   opened.defer(() => sweeper.close());
+  return { analytics };
 }
 
 const PREFIX = { prefix: '/api/v1' };
@@ -62,6 +69,18 @@ async function mountMarket(protocols: Protocols): Promise<void> {
     ofProviders: ownPages({ admit, keys, identity, registry, health, earnings, networks, now }),
   };
   await mount(server, pages, PREFIX);
+}
+
+/** Figures of calls by day. */
+async function mountFigures(protocols: Protocols, { rollUp }: Analytics): Promise<void> {
+  const { server, config, database, catalog, now } = protocols;
+  const pages = createFigurePages(database, rollUp);
+  const { admit } = protocols.pipeline;
+  const figures = {
+    publicFigures: publicFiguresRoutes({ config, pages, catalog, now }),
+    ownFigures: ownFiguresRoutes({ admit, keys: protocols.keys, database, catalog, now }),
+  };
+  await mount(server, figures, PREFIX);
 }
 
 /** The parts that owners of accounts and the operator share. */

@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { ROOMS } from './import-rules.ts';
+import { withLintPatterns } from './lint-rules.ts';
 import { ROOT } from './source.ts';
 
 const OXLINT = join(ROOT, 'node_modules/oxlint/bin/oxlint');
@@ -87,3 +89,10 @@ function lint(): { diagnostics: { filename: string; code: string }[] } {
     return JSON.parse(stdout) as { diagnostics: { filename: string; code: string }[] };
   }
 }
+
+test('the linter has the import table, which `npm run docs` writes', () => {
+  const { imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { imports: object };
+  const config = readFileSync(join(ROOT, '.oxlintrc.json'), 'utf8');
+  expect(withLintPatterns(config, Object.keys(imports))).toBe(config);
+  for (const room of Object.keys(ROOMS).filter((name) => !['main', 'version'].includes(name))) expect(config).toContain(`"src/${room}/**"`);
+});

@@ -1,0 +1,48 @@
+import { ROOMS } from './import-rules.ts';
+
+/** Packages that only some rooms may import, as the linter's patterns name them. */
+const PACKAGES = [...new Set(Object.values(ROOMS).flatMap(({ packages }) => packages))];
+
+const asPattern = (name: string): string =>
+  name.endsWith('/*') ? `${name.slice(0, -1)}.*` : `${name.replaceAll('.', '\\.')}(/|$)`;
+
+interface Pattern {
+  readonly regex: string;
+  readonly message: string;
+}
+
+/** What the linter refuses in files of a room, so that an editor shows it at once: the room's row of the table. */
+export function lintPatterns(room: string, aliases: readonly string[]): readonly Pattern[] {
+  const { rooms, packages } = ROOMS[room]!;
+  const names = aliases.map((alias) => alias.slice(1));
+  const foreign = names.filter((name) => !rooms.includes(name));
+  const folders = Object.keys(ROOMS).filter((name) => name !== room && !['main', 'version'].includes(name));
+  const closed = PACKAGES.filter((name) => !packages.includes(name));
+  const told = [...rooms.filter((name) => names.includes(name)).map((name) => `#${name}`), ...packages];
+  return [
+    {
+      regex: `^#(${foreign.join('|')})$`,
+      message: `${room} may import ${told.join(', ') || 'no other room'}: see docs/architecture.md.`,
+    },
+    {
+      regex: `^(\\.\\./)+(${folders.join('|')})(/|$)|^(\\.\\./)+main\\.ts$`,
+      message: 'Import another room by its face.',
+    },
+    {
+      regex: `^(${closed.map(asPattern).join('|')})`,
+      message: `${room} may use ${packages.join(', ') || 'no package'}.`,
+    },
+  ];
+}
+
+/** The text of the linter's configuration, with the patterns of each room as its row of the table says. */
+export function withLintPatterns(text: string, aliases: readonly string[]): string {
+  return text.replaceAll(
+    /("files": \["src\/([\w-]+)\/\*\*"\],\s*"rules": \{\s*"eslint\/no-restricted-imports": \[\s*"error",\s*\{\s*"patterns": )\[[\s\S]*?\n(\s*)\]/g,
+    (whole, head: string, room: string, indent: string) => {
+      if (!(room in ROOMS)) return whole;
+      const patterns = JSON.stringify(lintPatterns(room, aliases), null, 2).split('\n');
+      return head + patterns.map((line, at) => (at === 0 ? line : indent + line)).join('\n');
+    },
+  );
+}
