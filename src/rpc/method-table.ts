@@ -6,6 +6,7 @@ const TEXT = { type: 'string' };
 
 /** Every method that a door of this gateway answers, where the server has that door. */
 const METHODS: readonly Method[] = [
+  page({ name: 'services/list', summary: 'List services of every kind', open: true }, '/services'),
   page({ name: 'models/list', summary: 'List models', open: true }, '/models'),
   page({ name: 'models/count', summary: 'Count models', open: true }, '/models/count'),
   page({ name: 'models/user', summary: 'List what your key may call' }, '/models/user'),

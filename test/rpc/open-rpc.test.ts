@@ -141,6 +141,7 @@ test('every schema compiles, and what is described is what is taken', () => {
 test('what is listed is there, and what is there is listed', async () => {
   const names = document.methods.map(({ name }) => name);
   for (const name of [
+    'services/list',
     'models/list',
     'models/endpoints',
     'chat/completions',
