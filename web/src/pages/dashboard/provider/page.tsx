@@ -93,7 +93,7 @@ function Offers(): ReactNode {
                     value={mine.connected ? 'Connected' : 'Away'}
                     note={
                       mine.connected_since === null ? (
-                        'Start your proxy: tollgate provide'
+                        'Start your proxy'
                       ) : (
                         <>
                           since <Time at={mine.connected_since} />
@@ -120,17 +120,14 @@ function Offers(): ReactNode {
 }
 
 const FILE = `# provider.toml
-[router]
-url = "${location.origin}"
-api_key = "std::env::TOLLGATE_API_KEY"
-
+router = { url = "${location.origin}", siwx = { chain_id = "solana:mainnet", keypair_file = "wallet.json" } }
 [[models]]
-name = "my/model"
-[models.pricing]
-prompt = 0.15        # USD per 1M tokens
-completion = 0.60
-[models.params]
-api_base = "http://127.0.0.1:11434/v1"`;
+name = "acme/mock"
+pricing = { prompt = 0.5, completion = 1.5 }     # USD per 1M tokens
+params = { model = "gpt-4o", api_base = "http://127.0.0.1:4010" }`;
+
+const COMMANDS = `node bin/tollgate.mjs keygen --chain solana --out wallet.json
+node bin/tollgate.mjs provide --config provider.toml`;
 
 function NoService(): ReactNode {
   return (
@@ -141,7 +138,7 @@ function NoService(): ReactNode {
       </p>
       <div className="grid gap-3">
         <CodeBlock code={FILE} label="A provider’s file" />
-        <CodeBlock code="npx tollgate provide --config provider.toml" label="The command that starts the proxy" />
+        <CodeBlock code={COMMANDS} label="Commands that make the wallet and start the proxy" />
       </div>
     </Card>
   );
