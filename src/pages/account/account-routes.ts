@@ -54,6 +54,7 @@ function showBalance(app: FastifyInstance, { ledger, networks }: AccountDeps, ca
     caip_account_id: { type: 'string', description: 'CAIP-10.' },
     balance_micro_usdc: { type: 'integer' },
     balance_usd: { type: 'string', description: 'Decimal.' },
+    locked_micro_usdc: { type: 'integer', description: 'Held by running calls; not in the balance.' },
   });
   const schema = {
     summary: 'Show your balance',
@@ -64,11 +65,12 @@ function showBalance(app: FastifyInstance, { ledger, networks }: AccountDeps, ca
   };
   app.get('/session/balance', { schema }, async (request) => {
     const caller = callerOf(request);
-    const available = (await ledger.balance(escrowOf(caller.account)))?.available ?? 0n;
+    const { available = 0n, locked = 0n } = (await ledger.balance(escrowOf(caller.account))) ?? {};
     return {
       caip_account_id: callerCaip10(caller, networks),
       balance_micro_usdc: Number(available),
       balance_usd: formatUsd(available),
+      locked_micro_usdc: Number(locked),
     };
   });
 }
