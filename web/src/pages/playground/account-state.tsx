@@ -23,14 +23,9 @@ export function Balance(): ReactNode {
     enabled: signedIn,
     queryFn: () => call<{ readonly balance_micro_usdc: number }>('/api/v1/session/balance'),
   });
-  if (!signedIn)
-    return (
-      <Link href={signInHref()} className={buttonStyle('plain')}>
-        Sign in
-      </Link>
-    );
+  if (!signedIn) return null;
   return (
-    <Link href={BALANCE_PAGE} className={`${buttonStyle('plain')} figures`}>
+    <Link href={BALANCE_PAGE} className={`${buttonStyle('plain')} figures max-sm:ml-auto`}>
       <span className="text-soft">Balance</span>
       {balance.data === undefined ? '…' : exactMicroUsd(balance.data.balance_micro_usdc)}
     </Link>

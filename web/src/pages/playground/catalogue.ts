@@ -125,10 +125,13 @@ export function useCatalogue(): UseQueryResult<readonly Service[]> {
         ...models.image_models.map(toImage),
         ...models.video_models.map(toVideo),
       ];
-      return services.sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) || (a.name < b.name ? -1 : 1));
+      return services.sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1));
     },
   });
 }
+
+/** By kind, and models that make vectors after those that talk. */
+const rank = ({ kind, model }: Service): number => KINDS.indexOf(kind) + (model?.embeds === true ? 0.5 : 0);
 
 const prices = (listed: Listed, name: string): number[] =>
   listed.providers.map(({ pricing }) => pricing[name]).filter((price) => typeof price === 'number');

@@ -13,6 +13,7 @@ import { ServicePicker } from './picker/service-picker.tsx';
 const TalkPanel = lazy(() => import('./talk/talk-panel.tsx'));
 const ToolPanel = lazy(() => import('./tool/tool-panel.tsx'));
 const ImagePanel = lazy(() => import('./image/image-panel.tsx'));
+const EmbedPanel = lazy(() => import('./embed/embed-panel.tsx'));
 const VideoPanel = lazy(() => import('./video/video-panel.tsx'));
 
 const DEFAULTS = { m: '', kind: '', tool: '' };
@@ -45,7 +46,7 @@ function Playground({ services }: { readonly services: readonly Service[] }): Re
     <BarPlace value={place}>
       <div className="mb-6 flex flex-wrap items-center justify-between gap-3">
         <ServicePicker services={services} chosen={service} onChoose={choose} />
-        <div className="flex flex-wrap items-center gap-2">
+        <div className="flex grow items-center gap-2 sm:grow-0">
           <div ref={setPlace} className="flex flex-wrap items-center gap-2" />
           <Balance />
         </div>
@@ -94,7 +95,11 @@ function Panel({
     case 'video':
       return <VideoPanel service={service} />;
     default:
-      return <TalkPanel service={service} services={services} />;
+      return service.model?.embeds === true ? (
+        <EmbedPanel service={service} />
+      ) : (
+        <TalkPanel service={service} services={services} />
+      );
   }
 }
 

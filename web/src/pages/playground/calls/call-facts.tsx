@@ -1,5 +1,5 @@
 import { ChevronDown } from 'lucide-react';
-import { useState, type ReactNode } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { Copy } from '../../../ui/copy.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
@@ -23,6 +23,8 @@ export function CallFacts({
   tokens = null,
   provider = null,
   ms = null,
+  pending = false,
+  onCost,
 }: {
   readonly callId: string | null;
   readonly running: boolean;
@@ -33,13 +35,21 @@ export function CallFacts({
   readonly tokens?: number | null;
   readonly provider?: string | null;
   readonly ms?: number | null;
+  /** It is charged later: a task goes on. */
+  readonly pending?: boolean;
+  /** Told of a cost that the answer did not say. */
+  readonly onCost?: ((usd: number) => void) | undefined;
 }): ReactNode {
   const [open, setOpen] = useState(false);
   // A call that was stopped does not say what it cost: its record does.
   const asked = callId !== null && !running && (open || cost === null);
   const record = useCallRecord(callId, asked);
   const known = record.data;
-  const charged = known && known.state !== 'held' ? known.run_cost : cost;
+  const settled = known !== undefined && known.state !== 'held' ? known.run_cost : null;
+  useEffect(() => {
+    if (cost === null && settled !== null) onCost?.(settled);
+  }, [cost, settled, onCost]);
+  const charged = settled ?? cost;
   if (callId === null && !running) return null;
   return (
     <div className="rounded-lg border border-line bg-card text-sm">
@@ -48,7 +58,7 @@ export function CallFacts({
         aria-expanded={open}
         disabled={callId === null || running}
         onClick={() => setOpen(!open)}
-        className="flex min-h-10 w-full flex-wrap items-center gap-x-4 gap-y-0.5 px-3.5 py-2 text-left"
+        className="flex min-h-10 w-full items-center gap-x-4 px-3.5 py-2 text-left"
       >
         <span className="figures font-semibold">
           {running ? (
@@ -57,7 +67,7 @@ export function CallFacts({
               <span className="font-normal text-soft">{estimate === null ? '' : ' so far'}</span>
             </>
           ) : charged === null ? (
-            <span className="font-normal text-soft">{known === undefined ? 'Settling' : 'Not charged yet'}</span>
+            <span className="font-normal text-soft">{pending ? 'Charged when the task ends' : 'Settling'}</span>
           ) : (
             <>
               {exactUsd(charged)} <span className="font-normal text-soft">charged</span>
@@ -67,7 +77,7 @@ export function CallFacts({
         <span className="figures flex flex-wrap gap-x-4 text-soft">
           {tokens !== null && tokens > 0 && <span>{formatNumber(tokens)} tokens</span>}
           {ms !== null && <span>{formatDuration(ms)}</span>}
-          {provider !== null && provider !== '' && <span>by {provider}</span>}
+          {provider !== null && provider !== '' && <span className="hidden sm:inline">by {provider}</span>}
         </span>
         {callId !== null && !running && (
           <span className="ml-auto inline-flex items-center gap-1 text-soft">
@@ -128,7 +138,7 @@ function RecordView({ record }: { readonly record: CallRecord }): ReactNode {
         )}
       </dl>
       {record.error !== null && <p className="break-words text-bad">{record.error}</p>}
-      {record.children.length > 0 && (
+      {record.children.length > 0 && record.cost_micro_usdc > 0 && (
         <p className="text-soft">
           {exactMicroUsd(record.cost_micro_usdc)} of {exactUsd(record.run_cost)} is the call itself.
         </p>

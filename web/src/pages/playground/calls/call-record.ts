@@ -29,7 +29,10 @@ export interface CallRecord {
   readonly children: readonly CallRecord[];
 }
 
+export const RECORD_KEY = ['playground', 'record'] as const;
 const LOOK_MS = 1_000;
+/** A task that waits for its caller is not looked at for ever. */
+const LOOKS_MAX = 40;
 
 /**
  * The record of a call. It is asked for again while the call goes on, so that calls under it are seen as they come and
@@ -37,11 +40,12 @@ const LOOK_MS = 1_000;
  */
 export function useCallRecord(id: string | null, enabled = true): UseQueryResult<CallRecord> {
   return useQuery({
-    queryKey: ['playground', 'record', id],
+    queryKey: [...RECORD_KEY, id],
     enabled: enabled && id !== null,
     queryFn: () => data<CallRecord>(`/api/v1/generation?id=${encodeURIComponent(id!)}`),
     staleTime: ({ state }) => (state.data === undefined || state.data.state === 'held' ? 0 : Infinity),
-    refetchInterval: ({ state }) => (state.data?.state === 'held' ? LOOK_MS : false),
+    refetchInterval: ({ state }) =>
+      state.data?.state === 'held' && state.dataUpdateCount < LOOKS_MAX ? LOOK_MS : false,
     retry: (failures, error) => failures < 3 && error instanceof ApiError && error.status === 404,
   });
 }

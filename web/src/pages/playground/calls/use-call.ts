@@ -2,6 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useRef } from 'react';
 import { BALANCE_KEY } from '../account-state.tsx';
 import type { Answer } from './answer.ts';
+import { type CallRecord, RECORD_KEY } from './call-record.ts';
 import { type CallBody, runCall } from './run-call.ts';
 
 /** Between two drawings of an answer that comes. */
@@ -33,6 +34,11 @@ export function useCall(): {
       clearInterval(timer);
       onChange(answer);
       void queries.invalidateQueries({ queryKey: BALANCE_KEY });
+      // An earlier call of the same task may be settled with this one.
+      void queries.invalidateQueries({
+        queryKey: RECORD_KEY,
+        predicate: ({ state }) => (state.data as CallRecord | undefined)?.state === 'held',
+      });
       return answer;
     },
     [queries],

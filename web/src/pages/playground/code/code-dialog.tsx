@@ -16,7 +16,7 @@ export function CodeDialog({
   readonly samples: () => readonly Sample[];
 }): ReactNode {
   return (
-    <Dialog title="The same from code" open={open} onClose={onClose}>
+    <Dialog title="The same from code" wide open={open} onClose={onClose}>
       <Code make={samples} />
     </Dialog>
   );
@@ -28,7 +28,7 @@ function Code({ make }: { readonly make: () => readonly Sample[] }): ReactNode {
   const { name, code, note } = samples.find((sample) => sample.id === id) ?? samples[0]!;
   return (
     <Tabs label="Client" tabs={samples} chosen={id} onChoose={setId}>
-      <div className="grid max-h-[60vh] gap-3 overflow-y-auto">
+      <div className="grid max-h-[60vh] grid-cols-[minmax(0,1fr)] gap-3 overflow-y-auto">
         <CodeBlock code={code} label={name} />
         {note !== undefined && <p className="text-sm text-soft">{note}</p>}
         {id !== 'sent' && (

@@ -38,7 +38,7 @@ export default function ImagePanel({ service }: { readonly service: Service }): 
     <div className="grid items-start gap-6 lg:grid-cols-[minmax(0,23rem)_minmax(0,1fr)]">
       <BarActions>
         <Button onClick={() => setCode(true)}>
-          <Code size={15} aria-hidden /> Show code
+          <Code size={15} aria-hidden /> <span className="max-sm:sr-only">Show code</span>
         </Button>
       </BarActions>
       <form

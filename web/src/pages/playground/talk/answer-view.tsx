@@ -19,12 +19,14 @@ export const AnswerView = memo(function AnswerView({
   agent,
   estimate,
   onAgain,
+  onCost,
 }: {
   readonly answer: Answer;
   readonly agent: boolean;
   /** USD so far. */
   readonly estimate: number | null;
   readonly onAgain?: (() => void) | undefined;
+  readonly onCost: (usd: number) => void;
 }): ReactNode {
   const { running, task, steps, fault, startedAt, endedAt } = answer;
   const record = useCallRecord(answer.callId, agent);
@@ -71,6 +73,8 @@ export const AnswerView = memo(function AnswerView({
         estimate={agent ? (record.data?.run_cost ?? null) : estimate}
         tokens={answer.tokens}
         provider={answer.provider}
+        pending={state === 'input-required'}
+        onCost={onCost}
         ms={endedAt === null ? null : endedAt - startedAt}
       />
     </div>

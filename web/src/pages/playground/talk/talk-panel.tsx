@@ -1,5 +1,5 @@
 import { Code, RotateCcw, SlidersHorizontal } from 'lucide-react';
-import { useEffect, useRef, useState, type ReactNode } from 'react';
+import { useCallback, useEffect, useRef, useState, type ReactNode } from 'react';
 import { Badge } from '../../../ui/badge.tsx';
 import { Button } from '../../../ui/button.tsx';
 import { BarActions } from '../bar-actions.tsx';
@@ -34,22 +34,21 @@ export default function TalkPanel({
     follow();
   };
   const set = countSettings(settings);
-  const agent = service.kind === 'agent';
   const last = turns.at(-1);
   return (
     <div className="mx-auto flex max-w-[50rem] flex-col">
       <BarActions>
         {turns.length > 0 && (
           <Button tone="quiet" onClick={talk.clear}>
-            <RotateCcw size={15} aria-hidden /> New
+            <RotateCcw size={15} aria-hidden /> <span className="max-sm:sr-only">New</span>
           </Button>
         )}
         <Button onClick={() => setOpen('settings')}>
-          <SlidersHorizontal size={15} aria-hidden /> Settings
+          <SlidersHorizontal size={15} aria-hidden /> <span className="max-sm:sr-only">Settings</span>
           {set > 0 && <span className="rounded-full bg-accent-wash px-1.5 text-xs text-accent">{set}</span>}
         </Button>
         <Button onClick={() => setOpen('code')}>
-          <Code size={15} aria-hidden /> Show code
+          <Code size={15} aria-hidden /> <span className="max-sm:sr-only">Show code</span>
         </Button>
       </BarActions>
       {settings.tools.length > 0 && (
@@ -67,11 +66,11 @@ export default function TalkPanel({
           {turns.map((turn, index) => (
             <li key={turn.id} className="grid gap-4">
               <SaidView turn={turn} />
-              <AnswerView
-                answer={turn.answer}
-                agent={agent}
-                estimate={turn.answer.running ? costSoFar(service, turn) : null}
+              <TurnAnswer
+                service={service}
+                turn={turn}
                 onAgain={index === turns.length - 1 ? talk.again : undefined}
+                setCost={talk.setCost}
               />
             </li>
           ))}
@@ -107,6 +106,30 @@ export default function TalkPanel({
 
 /** USD that all answers cost so far. */
 const spentIn = (turns: readonly Turn[]): number => turns.reduce((sum, { answer }) => sum + (answer.cost ?? 0), 0);
+
+function TurnAnswer({
+  service,
+  turn,
+  onAgain,
+  setCost,
+}: {
+  readonly service: Service;
+  readonly turn: Turn;
+  readonly onAgain: (() => void) | undefined;
+  readonly setCost: (id: string, usd: number) => void;
+}): ReactNode {
+  const { id, answer } = turn;
+  const onCost = useCallback((usd: number) => setCost(id, usd), [id, setCost]);
+  return (
+    <AnswerView
+      answer={answer}
+      agent={service.kind === 'agent'}
+      estimate={answer.running ? costSoFar(service, turn) : null}
+      onAgain={onAgain}
+      onCost={onCost}
+    />
+  );
+}
 
 function SaidView({ turn }: { readonly turn: Turn }): ReactNode {
   return (

@@ -17,6 +17,8 @@ export interface Talk {
   readonly again: () => void;
   readonly stop: () => void;
   readonly clear: () => void;
+  /** Notes what a turn cost, where its answer did not say it. */
+  readonly setCost: (id: string, usd: number) => void;
 }
 
 /** A conversation with a model or an agent. The last one is kept for this tab. */
@@ -47,6 +49,15 @@ export function useTalk(service: Service): Talk {
     [service, settings, run],
   );
 
+  const setCost = useCallback(
+    (id: string, cost: number) =>
+      setTalk((talk) => ({
+        ...talk,
+        turns: talk.turns.map((turn) => (turn.id === id ? { ...turn, answer: { ...turn.answer, cost } } : turn)),
+      })),
+    [],
+  );
+
   return {
     turns,
     settings,
@@ -58,6 +69,7 @@ export function useTalk(service: Service): Talk {
       if (last) begin(turns.slice(0, -1), { text: last.text, images: last.images });
     },
     stop,
+    setCost,
     clear() {
       stop();
       setTalk((talk) => ({ ...talk, turns: [] }));

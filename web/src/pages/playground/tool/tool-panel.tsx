@@ -66,7 +66,7 @@ function Workbench({
     <div className="grid items-start gap-6 lg:grid-cols-[minmax(0,5fr)_minmax(0,6fr)]">
       <BarActions>
         <Button onClick={() => setCode(true)}>
-          <Code size={15} aria-hidden /> Show code
+          <Code size={15} aria-hidden /> <span className="max-sm:sr-only">Show code</span>
         </Button>
       </BarActions>
       <section aria-label="Tool" className="min-w-0 rounded-xl border border-line bg-card">
