@@ -25,6 +25,7 @@ export async function openServer(money: Money) {
     exampleModel: () =>
       catalog.offers('model').find(({ model }) => model?.outputModalities.includes('text'))?.service ?? null,
     publicUrl: config.publicUrl,
+    count: (kind) => new Set(catalog.offers(kind).map(({ service }) => service)).size,
   });
   const web = addWebPages(server, {
     version: VERSION,

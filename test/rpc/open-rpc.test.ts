@@ -134,13 +134,14 @@ test('every schema compiles, and what is described is what is taken', () => {
   ]);
   expect(named('generation/get').params).toMatchObject([{ name: 'id', required: true }]);
   expect(named('account/balance').result.schema).toMatchObject({
-    required: ['caip_account_id', 'balance_micro_usdc', 'balance_usd'],
+    required: ['caip_account_id', 'balance_micro_usdc', 'balance_usd', 'locked_micro_usdc'],
   });
 });
 
 test('what is listed is there, and what is there is listed', async () => {
   const names = document.methods.map(({ name }) => name);
   for (const name of [
+    'services/list',
     'models/list',
     'models/endpoints',
     'chat/completions',

@@ -13,7 +13,7 @@ const post = (body: unknown) =>
     body: JSON.stringify(body),
   });
 
-const OPEN = ['models/list', 'agents/list', 'providers/list', 'ping', 'rpc.discover'];
+const OPEN = ['services/list', 'models/list', 'agents/list', 'providers/list', 'ping', 'rpc.discover'];
 const CLOSED: readonly (readonly [string, object])[] = [
   ['account/balance', {}],
   ['account/key', {}],

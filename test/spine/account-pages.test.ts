@@ -30,6 +30,7 @@ test('balance and credits agree with what calls cost', async () => {
     caip_account_id: 'tollgate:local:tester',
     balance_micro_usdc: 12_340_000,
     balance_usd: '12.34',
+    locked_micro_usdc: 0,
   });
   expect(await json('/credits')).toEqual({ data: { total_credits: 12.34, total_usage: 0 } });
   let spent = 0;

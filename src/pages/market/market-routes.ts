@@ -3,6 +3,7 @@ import { printable, GatewayError } from '#wire';
 import { type Catalog, createFreshPage, sendPage, tagPage } from '#gateway';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import { providerDetailSchema, providerSchema, serviceSchema, toolServiceSchema } from './market-schema.ts';
+import { servicesRoutes } from './services-routes.ts';
 import { viewProviderDetail, viewProviders } from './providers-view.ts';
 import { viewService, viewServices } from './tool-agent-view.ts';
 import { createToolPages, type MarketDeps } from './tool-pages.ts';
@@ -21,6 +22,7 @@ const described = (summary: string, description: string) => ({
 /** The catalogue across providers: who serves, tools and agents. Public. Register it under `/api/v1`. */
 export function marketRoutes(deps: MarketDeps): FastifyPluginAsync {
   return async (app) => {
+    servicesRoutes(app, deps);
     listProviders(app, deps);
     showProvider(app, deps);
     listTools(app, deps);

@@ -3,12 +3,12 @@ import { objectOf } from '../answer-schemas.ts';
 
 /* The catalogue's pages as the reference describes them. */
 
-const primitivesSchema = {
+export const primitivesSchema = {
   type: 'array',
   items: { type: 'string', enum: ['model', 'tool', 'agent', 'image', 'video'] },
 } as const;
 
-const statusSchema = {
+export const serviceStatusSchema = {
   type: 'string',
   enum: ['healthy', 'degraded', 'down', 'away'],
   description:
@@ -62,7 +62,7 @@ const listingProperties = {
   name: { type: 'string', description: 'What it is called by' },
   display_name: { type: 'string' },
   primitives: { ...primitivesSchema, description: 'What it can be called as: one service may have several doors' },
-  status: statusSchema,
+  status: serviceStatusSchema,
 } as const;
 
 const listingSchema = objectOf(listingProperties);
@@ -83,7 +83,7 @@ const providerProperties = {
   privacy_policy_url: { type: ['string', 'null'], description: 'Always null: providers do not tell it' },
   services: { type: 'integer', description: 'Number of services it offers' },
   primitives: primitivesSchema,
-  status: statusSchema,
+  status: serviceStatusSchema,
   reached: {
     type: 'string',
     enum: ['direct', 'tunnel'],

@@ -1,5 +1,3 @@
-import type { PagePath } from './page-paths.ts';
-
 /** Facts that differ from page to page, and from gateway to gateway. */
 interface PageFacts {
   readonly title: string;
@@ -34,8 +32,3 @@ export function pageDocument(template: string, { title, description, boot, own }
   const document = template.replaceAll(/\{\{(\w+)\}\}/g, (whole, name: string) => values[name] ?? whole);
   return own ? document.replace('<head>', '<head>\n    <meta name="robots" content="noindex" />') : document;
 }
-
-/** The requests that a page makes at once. The browser begins them while it still loads the scripts. */
-export const earlyRequests = ({ path }: PagePath): readonly string[] => EARLY[path] ?? [];
-
-const EARLY: Readonly<Record<string, readonly string[]>> = {};

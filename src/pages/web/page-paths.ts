@@ -62,4 +62,12 @@ export const PAGE_PATHS: readonly PagePath[] = [
   own('/playground', 'Playground'),
   own('/sign-in', 'Sign in'),
   own('/dashboard', 'Dashboard'),
+  own('/dashboard/calls', 'Calls'),
+  own('/dashboard/calls/:id', 'Call'),
+  own('/dashboard/activity', 'Activity'),
+  own('/dashboard/keys', 'Keys'),
+  own('/dashboard/balance', 'Balance'),
+  own('/dashboard/provider', 'Provider'),
+  own('/dashboard/sessions', 'Sessions'),
+  own('/admin', 'Operator'),
 ];

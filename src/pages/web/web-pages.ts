@@ -3,7 +3,8 @@ import { GatewayError, parseHost } from '#wire';
 import type { Mode } from '#config';
 import type { Catalog } from '#gateway';
 import { findBuilt, ROOT } from './built-folder.ts';
-import { earlyRequests, pageDocument } from './page-document.ts';
+import { earlyRequests } from './early-requests.ts';
+import { pageDocument } from './page-document.ts';
 import { readPages, tagOf, type PageFile, type PageFiles } from './page-files.ts';
 import { pageHeaders } from './page-headers.ts';
 import { PAGE_PATHS, type PagePath } from './page-paths.ts';
@@ -27,6 +28,7 @@ interface WebPages {
 
 const HIDDEN = { schema: { hide: true } } as const;
 const HTML = 'text/html; charset=utf-8';
+const ANALYTICS = { method: 'GET', url: '/api/v1/analytics/public' } as const;
 const SESSION = { method: 'GET', url: '/api/v1/auth/session' } as const;
 
 /** Serves the web pages: the same document at each of their paths, and the files that it loads. */
@@ -40,14 +42,17 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
     server.get<{ Params: { readonly '*'?: string } }>(page.path, HIDDEN, async (request, reply) => {
       const built = await pages();
       if (typeof built === 'string') return missing(reply, built);
-      const { known, ...facts } = factsOf(page, request.params['*'] ?? '', options.catalog);
+      const rest = request.params['*'] ?? '';
+      const { known, ...facts } = factsOf(page, rest, options.catalog);
+      const analytics = server.hasRoute(ANALYTICS);
       const boot = {
         version: options.version,
         base_url: options.publicUrl ?? addressOf(request),
         mode: options.mode,
         sessions: server.hasRoute(SESSION),
         sign_in_domains: options.signInDomains,
-        early: earlyRequests(page),
+        analytics,
+        early: known ? earlyRequests(page, rest, analytics) : [],
       };
       const document = pageDocument(built.document, { ...facts, boot, own: page.own ?? false });
       const etag = tagOf(document);

@@ -10,6 +10,7 @@ describe('balance and credits', () => {
       caip_account_id: account,
       balance_micro_usdc: 0,
       balance_usd: '0',
+      locked_micro_usdc: 0,
     });
     expect((await call(key, 'GET', '/api/v1/credits')).body).toEqual({ data: { total_credits: 0, total_usage: 0 } });
   });

@@ -27,8 +27,8 @@ const PUBLIC: readonly RegExp[] = [
   // The pages of accounts are the same document for everybody: what they show they ask for.
   /^GET \/(playground|sign-in|dashboard)(\/.*)?$/,
   /^GET \/(api\/v1\/)?(.*\/)?\.well-known\//,
-  /^GET \/api\/v1\/(payments\/chains|models|model|agents|providers|tools|images|images\/models|video\/models|ping|market|auth\/nonce|auth\/session)(\/.*)?$/,
-  /^GET \/admin\/v1\/session$/,
+  /^GET \/api\/v1\/(payments\/chains|models|model|services|agents|providers|tools|images|images\/models|video\/models|ping|market|auth\/nonce|auth\/session|analytics\/public|analytics\/service)(\/.*)?$/,
+  /^GET \/admin(\/v1\/session)?$/,
   /^GET \/api\/v1\/provider\/tunnel$/,
   /^(GET|POST) (\/api\/v1)?\/sse$/,
   /^POST \/api\/v1\/(rpc|provider\/.*|auth\/.*|push\/.*)$/,

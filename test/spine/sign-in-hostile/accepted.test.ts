@@ -235,6 +235,7 @@ it('an unfunded wallet has a balance of 0', async () => {
       caip_account_id: shownId(wallet),
       balance_micro_usdc: 0,
       balance_usd: expect.any(String),
+      locked_micro_usdc: 0,
     });
   }
 });

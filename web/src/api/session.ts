@@ -1,14 +1,33 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { BOOT } from '../app/boot.ts';
-import { ApiError } from './api-error.ts';
 import { call } from './request.ts';
+
+/** How somebody can sign in, or has. */
+export type SignInWay = 'wallet' | 'api_key' | 'development';
 
 /** The account that is signed in in this browser. */
 export interface Session {
   /** CAIP-10, or the gateway's own name of an account. */
   readonly account: string;
-  readonly rights: readonly string[] | string;
+  readonly signed_in_by: SignInWay;
+  /** `limited`: of a key with a spending limit, an expiry or a list of services. */
+  readonly rights: 'full' | 'limited';
+  /** What keys, withdrawals and wallets need with the request; null: nothing. */
+  readonly step_up: 'wallet' | 'api_key' | null;
+  /** CAIP-10 of the wallet that signed in. */
+  readonly wallet: string | null;
+  /** Hash of the API key that signed in. */
+  readonly key: string | null;
+  readonly id: string;
+  readonly idle_at: string;
   readonly expires_at: string;
+  readonly ways: readonly SignInWay[];
+}
+
+/** The answer for a browser that is not signed in. */
+interface NoSession {
+  readonly account: null;
+  readonly ways: readonly SignInWay[];
 }
 
 /**
@@ -18,6 +37,7 @@ export interface Session {
 const MARK = 'tollgate.signed-in';
 
 const SESSION_KEY = ['session'] as const;
+const PATH = '/api/v1/auth/session';
 
 /**
  * The session of this browser, or null. `loading` is true until that is known. Call `changed` after signing in or out:
@@ -44,12 +64,19 @@ export function useSession(): {
   };
 }
 
+/** Asks the gateway whose session the cookie is of, and how this browser can sign in. */
+export const askSession = (): Promise<Session | NoSession> => call(PATH);
+
 async function findSession(): Promise<Session | null> {
-  try {
-    return await call<Session>('/api/v1/auth/session');
-  } catch (error) {
-    if (!(error instanceof ApiError && error.status === 401)) throw error;
-    localStorage.removeItem(MARK);
-    return null;
-  }
+  const found = await askSession();
+  if (found.account !== null) return found;
+  localStorage.removeItem(MARK);
+  return null;
 }
+
+/** What proves who one is, as `POST /api/v1/auth/session` takes it. */
+export type SignInProof = { readonly siwx: string } | { readonly api_key: string } | { readonly development: true };
+
+export const signIn = (proof: SignInProof): Promise<Session> => call(PATH, { method: 'POST', json: proof });
+
+export const signOut = (): Promise<unknown> => call(PATH, { method: 'DELETE' });

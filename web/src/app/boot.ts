@@ -6,6 +6,8 @@ interface Boot {
   readonly mode: 'development' | 'production';
   /** Whether the gateway has `/api/v1/auth/session`. */
   readonly sessions: boolean;
+  /** Whether the gateway has `/api/v1/analytics/public`. */
+  readonly analytics: boolean;
   /** Names of the host that wallets sign for. The first is the one to use. */
   readonly sign_in_domains: readonly string[];
 }
@@ -17,6 +19,7 @@ export const BOOT: Boot = {
   base_url: location.origin,
   mode: 'production',
   sessions: false,
+  analytics: false,
   sign_in_domains: [],
   ...(JSON.parse(text) as Partial<Boot>),
 };

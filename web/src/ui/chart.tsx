@@ -1,5 +1,6 @@
 import { lazy, Suspense, type ReactNode } from 'react';
 import { ErrorBoundary } from '../app/error-boundary.tsx';
+import { Fold } from './fold.tsx';
 import { Skeleton } from './skeleton.tsx';
 
 export interface Series {
@@ -43,48 +44,49 @@ export function Chart(props: ChartProps): ReactNode {
           </div>
         </Suspense>
       </ErrorBoundary>
-      <details className="mt-2 text-sm">
-        <summary className="inline-block rounded py-1 text-soft hover:text-ink">Show as a table</summary>
-        <div
-          className="mt-2 max-h-80 overflow-auto rounded-lg border border-line"
-          role="region"
-          aria-label={title}
-          tabIndex={0}
-        >
-          <table className="w-full">
-            <caption className="sr-only">{title}</caption>
-            <thead className="sticky top-0 bg-sunk">
-              <tr>
-                <th scope="col" className="px-3 py-1.5 text-left font-medium">
-                  Day (UTC)
-                </th>
-                {series.map(({ name }) => (
-                  <th key={name} scope="col" className="px-3 py-1.5 text-right font-medium">
-                    {name}
+      <div className="mt-2 text-sm">
+        <Fold name="Show as a table">
+          <div
+            className="max-h-80 overflow-auto rounded-lg border border-line"
+            role="region"
+            aria-label={title}
+            tabIndex={0}
+          >
+            <table className="w-full">
+              <caption className="sr-only">{title}</caption>
+              <thead className="sticky top-0 bg-sunk">
+                <tr>
+                  <th scope="col" className="px-3 py-1.5 text-left font-medium">
+                    Day (UTC)
                   </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {days.map((day, index) => (
-                <tr key={day} className="border-t border-line">
-                  <th scope="row" className="figures px-3 py-1 text-left font-normal whitespace-nowrap">
-                    {day}
-                  </th>
-                  {series.map(({ name, values }) => {
-                    const value = values[index] ?? null;
-                    return (
-                      <td key={name} className="figures px-3 py-1 text-right">
-                        {value === null ? '–' : format(value)}
-                      </td>
-                    );
-                  })}
+                  {series.map(({ name }) => (
+                    <th key={name} scope="col" className="px-3 py-1.5 text-right font-medium">
+                      {name}
+                    </th>
+                  ))}
                 </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      </details>
+              </thead>
+              <tbody>
+                {days.map((day, index) => (
+                  <tr key={day} className="border-t border-line">
+                    <th scope="row" className="figures px-3 py-1 text-left font-normal whitespace-nowrap">
+                      {day}
+                    </th>
+                    {series.map(({ name, values }) => {
+                      const value = values[index] ?? null;
+                      return (
+                        <td key={name} className="figures px-3 py-1 text-right">
+                          {value === null ? '–' : format(value)}
+                        </td>
+                      );
+                    })}
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </Fold>
+      </div>
     </figure>
   );
 }

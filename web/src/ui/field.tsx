@@ -101,16 +101,24 @@ export interface SelectOption {
 
 /** A choice of one, with its label. */
 export function Select(
-  props: Frame & { readonly options: readonly SelectOption[] } & Omit<
-      SelectHTMLAttributes<HTMLSelectElement>,
-      'className' | 'children'
-    >,
+  props: Frame & {
+    readonly options: readonly SelectOption[];
+    /** As wide as its options and lower, for rows of filters. */
+    readonly compact?: boolean;
+  } & Omit<SelectHTMLAttributes<HTMLSelectElement>, 'className' | 'children'>,
 ): ReactNode {
-  const { options, ...others } = props;
+  const { options, compact = false, ...others } = props;
   const { frame, rest } = split(others);
   return (
     <Labelled {...frame}>
-      <select {...rest} className={`${CONTROL} h-10 pr-8`}>
+      <select
+        {...rest}
+        className={
+          compact
+            ? 'h-9 w-full rounded-md border border-line bg-card px-2 text-sm text-ink hover:border-edge'
+            : `${CONTROL} h-10 pr-8`
+        }
+      >
         {options.map(({ value, text }) => (
           <option key={value} value={value}>
             {text}
@@ -130,9 +138,9 @@ export function Checkbox({
   const id = useId();
   return (
     <div className="flex items-start gap-2.5">
-      <input id={id} type="checkbox" {...rest} className="mt-1 size-4 accent-accent" />
+      <input id={id} type="checkbox" {...rest} className="mt-0.5 size-4 accent-accent" />
       <div>
-        <label htmlFor={id} className="text-base">
+        <label htmlFor={id} className="text-sm">
           {label}
         </label>
         {hint !== undefined && <p className="text-sm text-soft">{hint}</p>}

@@ -21,13 +21,27 @@ const LOOK = {
   video: { Icon: Clapperboard, tone: 'text-video' },
 } as const;
 
-/** The kind of a service: its icon, and its word unless `bare`. */
-export function KindMark({ kind, bare = false }: { readonly kind: Kind; readonly bare?: boolean }): ReactNode {
+/** The kind of a service as a tile in front of its name. It says nothing to screen readers. */
+export function KindTile({ kind, size = 36 }: { readonly kind: Kind; readonly size?: number }): ReactNode {
   const { Icon, tone } = LOOK[kind];
   return (
-    <span className={`inline-flex items-center gap-1.5 text-sm font-medium whitespace-nowrap ${tone}`}>
-      <Icon size={15} aria-hidden />
-      {bare ? <span className="sr-only">{KIND_NAMES[kind].one}</span> : KIND_NAMES[kind].one}
+    <span
+      aria-hidden
+      style={{ width: size, height: size }}
+      className={`grid shrink-0 place-items-center rounded-lg border border-line bg-sunk ${tone}`}
+    >
+      <Icon size={size / 2} />
+    </span>
+  );
+}
+
+/** The kind of a service: its word, with its icon unless that stands beside it already. */
+export function KindMark({ kind, icon = true }: { readonly kind: Kind; readonly icon?: boolean }): ReactNode {
+  const { Icon, tone } = LOOK[kind];
+  return (
+    <span className={`inline-flex items-center gap-1.5 align-middle text-sm font-medium whitespace-nowrap ${tone}`}>
+      {icon && <Icon size={15} aria-hidden />}
+      {KIND_NAMES[kind].one}
     </span>
   );
 }

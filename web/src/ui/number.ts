@@ -7,6 +7,13 @@ export const formatNumber = (value: number): string => WHOLE.format(value);
 /** `12.3K`, for figures whose last digits mean nothing. */
 export const formatShort = (value: number): string => (Math.abs(value) < 10_000 ? WHOLE : SHORT).format(value);
 
+/** Tokens as models state them: `32K` is 32,768, `128K` is 128,000. */
+export function formatTokens(tokens: number): string {
+  const step = tokens % 1_024 === 0 ? 1_024 : 1_000;
+  if (tokens >= step * step) return `${+(tokens / (step * step)).toFixed(1)}M`;
+  return tokens >= step ? `${+(tokens / step).toFixed(1)}K` : String(tokens);
+}
+
 /** A share from 0 to 1: `99.9%`. What is not whole is never shown as 100%. */
 export function formatShare(share: number): string {
   const percent = share * 100;

@@ -115,7 +115,7 @@ function Head<Row>({
         <button
           type="button"
           onClick={() => onSort({ column: column.id, down: active ? !sorting.down : column.align === 'right' })}
-          className={`inline-flex items-center gap-1 rounded hover:text-ink ${active ? 'text-ink' : ''}`}
+          className={`inline-flex items-center gap-1 rounded hover:text-ink ${active ? 'text-ink' : ''} ${column.align === 'right' ? 'flex-row-reverse' : ''}`}
         >
           {column.head}
           <Arrow size={13} aria-hidden className={active ? '' : 'invisible'} />

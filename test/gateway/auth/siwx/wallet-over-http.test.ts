@@ -135,7 +135,12 @@ describe('a wallet', () => {
         : `eip155:8453:${wallet.address.toLowerCase()}`;
     expect({ status, body }).toEqual({
       status: 200,
-      body: { caip_account_id: expected, balance_micro_usdc: 0, balance_usd: expect.stringMatching(/^0/) },
+      body: {
+        caip_account_id: expected,
+        balance_micro_usdc: 0,
+        balance_usd: expect.stringMatching(/^0/),
+        locked_micro_usdc: 0,
+      },
     });
   });
 

@@ -1,6 +1,114 @@
-import type { ReactNode } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { useState, type ReactNode } from 'react';
+import { Link, useLocation, useSearch } from 'wouter';
+import { askSession, signIn, type SignInProof, useSession } from '../../api/session.ts';
+import { BOOT } from '../../app/boot.ts';
+import { AccountName } from '../../account/account-name.tsx';
+import { stayAway } from '../../account/local-developer.ts';
+import { Button, buttonStyle } from '../../ui/button.tsx';
+import { Card } from '../../ui/card.tsx';
+import { Empty } from '../../ui/empty.tsx';
+import { ErrorNote } from '../../ui/error-note.tsx';
 import { Heading } from '../../ui/heading.tsx';
+import { QueryView } from '../../ui/query-view.tsx';
+import { signSignIn } from '../../wallet/sign-in-message.ts';
+import { useWallets } from '../../wallet/use-wallets.ts';
+import type { FoundWallet } from '../../wallet/wallet.ts';
+import { WalletList } from '../../wallet/wallet-list.tsx';
+import { KeyForm } from './key-form.tsx';
+import { OperatorForm } from './operator-form.tsx';
+
+const STATEMENT = 'Sign in to my account. This costs nothing and moves no money.';
+const HOME = '/dashboard';
+
+/** Own paths alone: an address of another site would be a trap. */
+const placeAfter = (query: string): string => {
+  const next = new URLSearchParams(query).get('next') ?? HOME;
+  return /^\/(?![/\\])/.test(next) ? next : HOME;
+};
 
 export default function SignInPage(): ReactNode {
-  return <Heading title="Sign in" lead="Sign in with a wallet or a key." />;
+  const { session } = useSession();
+  const after = placeAfter(useSearch());
+  if (!BOOT.sessions)
+    return <Empty heading="h1" title="Nobody can sign in here" text="This gateway has no sessions." />;
+  return (
+    <div className="mx-auto max-w-xl">
+      <Heading title="Sign in" lead="To see your balance, your calls and your keys, and to try services." />
+      {session !== null && (
+        <div className="mb-6 flex flex-wrap items-center justify-between gap-3 rounded-xl border border-line bg-accent-wash px-5 py-3.5">
+          <p>
+            You are signed in as <AccountName account={session.account} />.
+          </p>
+          <Link href={after} className={buttonStyle('primary', 'small')}>
+            Go on
+          </Link>
+        </div>
+      )}
+      <Ways after={after} />
+    </div>
+  );
+}
+
+function Ways({ after }: { readonly after: string }): ReactNode {
+  const { changed } = useSession();
+  const [, navigate] = useLocation();
+  const [failed, setFailed] = useState<unknown>(null);
+  const [busy, setBusy] = useState<string | null>(null);
+  const ways = useQuery({ queryKey: ['session', 'ways'], queryFn: askSession });
+  const wallets = useWallets();
+
+  const prove = async (id: string, proof: () => Promise<SignInProof>) => {
+    setFailed(null);
+    setBusy(id);
+    try {
+      const session = await signIn(await proof());
+      stayAway(false);
+      changed(session);
+      navigate(after);
+    } catch (error) {
+      setFailed(error);
+    } finally {
+      setBusy(null);
+    }
+  };
+  const byWallet = (wallet: FoundWallet) =>
+    void prove(wallet.id, async () => ({ siwx: await signSignIn(await wallet.connect(), STATEMENT) }));
+
+  return (
+    <QueryView query={ways}>
+      {({ ways: open }) => (
+        <div className="grid gap-5">
+          {failed !== null && <ErrorNote error={failed} title="You are not signed in" />}
+          {open.includes('development') && (
+            <Card title="Local developer">
+              <p className="mb-4 text-soft">
+                This gateway runs in development on this machine. Its local account has play money, and needs no proof.
+              </p>
+              <Button
+                tone="primary"
+                busy={busy === 'development'}
+                onClick={() => void prove('development', async () => ({ development: true }))}
+              >
+                Sign in as the local developer
+              </Button>
+            </Card>
+          )}
+          {open.includes('wallet') && (
+            <Card title="Wallet">
+              <p className="mb-4 text-soft">
+                The wallet is your account. It signs a short text that names this gateway. That costs nothing, sends no
+                transaction and gives nobody access to what is in the wallet.
+              </p>
+              <WalletList wallets={wallets} busy={busy} onChoose={byWallet} />
+            </Card>
+          )}
+          <Card title="API key">
+            <KeyForm busy={busy === 'key'} onKey={(key) => void prove('key', async () => ({ api_key: key }))} />
+          </Card>
+          <OperatorForm />
+        </div>
+      )}
+    </QueryView>
+  );
 }

@@ -1,0 +1,71 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { Primitive } from '#config';
+import { createFreshPage, sendPage, tagPage, type TaggedPage } from '#gateway';
+import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
+import { primitivesSchema } from './market-schema.ts';
+import { marketServiceSchema, serviceRowSchema } from './services-schema.ts';
+import { viewMarket, viewMarketService } from './services-view.ts';
+import type { MarketDeps } from './tool-pages.ts';
+
+const OPEN = 'No credential is needed. Send the `etag` as `if-none-match`, and an unchanged page is not sent again.';
+
+/** Services of all kinds as peers: one list, and one page for each. Public. Register it under `/api/v1`. */
+export function servicesRoutes(app: FastifyInstance, deps: MarketDeps): void {
+  const { catalog, now } = deps;
+  const list = createFreshPage(() => ({ data: viewMarket(catalog.offers, deps) }), { version: catalog.version, now });
+  const send = createPackedSender();
+  app.get(
+    '/services',
+    {
+      schema: {
+        summary: 'List services of every kind',
+        description: `Models, tools, agents, images and videos in one list, each at the price of its cheapest provider. ${OPEN}`,
+        operationId: 'listServices',
+        tags: ['Models'],
+        security: [],
+        response: { 200: { description: 'Services, by kind and name', ...listOf(serviceRowSchema) } },
+      },
+    },
+    (request, reply) => send(request, reply, list()),
+  );
+
+  const primitive = { ...primitivesSchema.items, description: 'The kind of the service' };
+  const name = { type: 'string', description: 'The name of the service. Slashes may be encoded' };
+  app.get<{ Params: { readonly primitive: Primitive; readonly '*': string } }>(
+    '/services/:primitive/*',
+    {
+      schema: {
+        summary: 'Show a service',
+        description: `One service with what each of its providers asks, and how well they have served lately. ${OPEN}`,
+        operationId: 'getService',
+        tags: ['Models'],
+        security: [],
+        params: objectOf({ primitive, '*': name }),
+        response: { 200: { description: 'The service', ...dataOf(marketServiceSchema) } },
+      },
+    },
+    (request, reply) => {
+      const { offers } = catalog.resolve(request.params['*'], request.params.primitive);
+      return sendPage(request, reply, tagPage({ data: viewMarketService(offers, deps) }));
+    },
+  );
+}
+
+/** Sends a page that may be large, packed for clients that take it. The page of one version is packed once. */
+function createPackedSender(): (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  page: TaggedPage,
+) => Promise<FastifyReply> {
+  let last: { readonly etag: string; readonly packed: Promise<Buffer> } | null = null;
+  return async (request, reply, page) => {
+    void reply.header('vary', 'accept-encoding');
+    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return sendPage(request, reply, page);
+    if (last?.etag !== page.etag) last = { etag: page.etag, packed: promisify(gzip)(page.body) };
+    const body = await last.packed;
+    void reply.header('content-encoding', 'gzip');
+    return sendPage(request, reply, { etag: page.etag, body });
+  };
+}

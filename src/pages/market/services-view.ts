@@ -1,0 +1,154 @@
+import type { Primitive } from '#config';
+import {
+  byService,
+  compare,
+  type Offer,
+  type PriceView,
+  type Standings,
+  type StandingView,
+  viewPrice,
+  viewStanding,
+} from '#gateway';
+import { type ProviderStatus, statusOf } from './providers-view.ts';
+import { typicalUsd } from './typical-cost.ts';
+
+/** A service of any kind as a row of the market. */
+interface ServiceRow {
+  readonly primitive: Primitive;
+  readonly name: string;
+  readonly display_name: string;
+  readonly description: string;
+  readonly status: ProviderStatus;
+  readonly uptime: number | null;
+  readonly requests: number;
+  readonly listed_since: string;
+  readonly input_modalities: readonly string[];
+  readonly output_modalities: readonly string[];
+  readonly context_length: number | null;
+  readonly max_output_tokens: number | null;
+  readonly resolutions: readonly string[];
+  readonly durations: readonly string[];
+  readonly aspect_ratios: readonly string[];
+  /** Of the provider whose typical use costs least. */
+  readonly pricing: PriceView;
+  readonly typical_usd: number;
+  readonly providers: readonly ProviderName[];
+}
+
+interface ProviderName {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** A provider of a service on the page of the service. */
+interface ServiceOffer extends StandingView, ProviderName {
+  readonly pricing: PriceView;
+  readonly typical_usd: number;
+  readonly reached: 'direct' | 'tunnel';
+  readonly listed_since: string;
+  readonly context_length: number | null;
+  readonly max_output_tokens: number | null;
+}
+
+/** In the list a description is one line. */
+const DESCRIPTION_MAX = 200;
+
+const PRIMITIVES = ['model', 'tool', 'agent', 'image', 'video'] as const satisfies readonly Primitive[];
+
+/** Every service of every kind, by kind and name. */
+export function viewMarket(
+  offers: (primitive: Primitive) => readonly Offer[],
+  standings: Standings,
+): readonly ServiceRow[] {
+  return PRIMITIVES.flatMap((primitive) =>
+    byService(offers(primitive)).map((group) => {
+      const row = viewRow(group, standings);
+      const { description } = row;
+      return description.length > DESCRIPTION_MAX
+        ? { ...row, description: `${description.slice(0, DESCRIPTION_MAX - 1)}…` }
+        : row;
+    }),
+  );
+}
+
+/** One service with its providers, the cheapest first. `group` are all offers of it, and not empty. */
+export function viewMarketService(
+  group: readonly Offer[],
+  standings: Standings,
+): Omit<ServiceRow, 'providers'> & { readonly providers: readonly ServiceOffer[] } {
+  const offers = group.map((offer) => viewOffer(offer, standings));
+  return {
+    ...viewRow(group, standings),
+    providers: offers.sort((a, b) => a.typical_usd - b.typical_usd || compare(a.id, b.id)),
+  };
+}
+
+function viewRow(group: readonly Offer[], standings: Standings): ServiceRow {
+  const { primitive, service, displayName } = group[0]!;
+  let requests = 0;
+  let failures = 0;
+  let listedSince = Infinity;
+  let cheapest: { readonly pricing: PriceView; readonly typical_usd: number } | null = null;
+  for (const offer of group) {
+    const { lastHour } = standings.health.stats(offer);
+    requests += lastHour.requests;
+    failures += lastHour.failures;
+    listedSince = Math.min(listedSince, offer.createdAt);
+    const pricing = viewPrice(offer);
+    const usd = typicalUsd(primitive, pricing);
+    if (cheapest === null || usd < cheapest.typical_usd) cheapest = { pricing, typical_usd: usd };
+  }
+  return {
+    primitive,
+    name: service,
+    display_name: displayName,
+    description: group.find(({ description }) => description !== '')?.description ?? '',
+    status: statusOf(group, standings),
+    uptime: requests === 0 ? null : 1 - failures / requests,
+    requests,
+    listed_since: new Date(listedSince).toISOString(),
+    ...abilitiesOf(group),
+    ...cheapest!,
+    providers: group.map(({ provider }) => ({ id: provider.id, name: provider.name })),
+  };
+}
+
+/** Abilities that any of the offers has. */
+function abilitiesOf(group: readonly Offer[]) {
+  const all = (list: (offer: Offer) => readonly string[] | undefined) => [
+    ...new Set(group.flatMap((offer) => list(offer) ?? [])),
+  ];
+  const edits = group.some(({ media }) => media?.imageApi?.edits === true);
+  const made = { model: [], tool: [], agent: [], image: ['image'], video: ['video'] } as const;
+  const { primitive } = group[0]!;
+  const isMedia = primitive === 'image' || primitive === 'video';
+  return {
+    input_modalities: isMedia ? ['text', ...(edits ? ['image'] : [])] : all(({ model }) => model?.inputModalities),
+    output_modalities: isMedia ? made[primitive] : all(({ model }) => model?.outputModalities),
+    context_length: largest(group.map(({ model }) => model?.contextLength ?? null)),
+    max_output_tokens: largest(group.map(({ model }) => model?.maxOutputTokens ?? null)),
+    resolutions: all(({ media }) => media?.resolutions),
+    durations: all(({ media }) => media?.durations),
+    aspect_ratios: all(({ media }) => media?.aspectRatios),
+  };
+}
+
+function largest(values: readonly (number | null)[]): number | null {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}
+
+function viewOffer(offer: Offer, standings: Standings): ServiceOffer {
+  const pricing = viewPrice(offer);
+  return {
+    id: offer.provider.id,
+    name: offer.provider.name,
+    pricing,
+    typical_usd: typicalUsd(offer.primitive, pricing),
+    reached: offer.endpoint.kind,
+    listed_since: new Date(offer.createdAt).toISOString(),
+    context_length: offer.model?.contextLength ?? null,
+    max_output_tokens: offer.model?.maxOutputTokens ?? null,
+    ...viewStanding(offer, standings),
+  };
+}

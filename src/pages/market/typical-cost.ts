@@ -1,0 +1,41 @@
+import type { Primitive } from '#config';
+import type { PriceView } from '#gateway';
+
+/** A use that prices of one kind can be compared by. `services-schema.ts` tells it to clients. */
+const TYPICAL = { promptTokens: 1_000, completionTokens: 1_000, seconds: 5 } as const;
+const PER_TOKENS = 1_000_000;
+
+/** Members of all kinds of prices that a typical use is charged by, in USD. */
+interface Rates {
+  readonly prompt?: number | null;
+  readonly completion?: number | null;
+  readonly per_call?: number | null;
+  readonly per_task?: number | null;
+  readonly per_second?: number | Readonly<Record<string, number>>;
+  readonly generation?: number;
+  readonly base?: number;
+}
+
+/**
+ * USD of a typical use of a service: a model that reads 1,000 tokens and writes 1,000, one call of a tool, one
+ * message to an agent, one image, a video of 5 seconds in the resolution that costs least. Tools and agents that are
+ * charged by use are taken to read and write as much as a model, and to work a second.
+ */
+export function typicalUsd(primitive: Primitive, price: PriceView): number {
+  const { prompt, completion, per_call, per_task, per_second = 0, generation, base } = price as Rates;
+  const tokens = ((prompt ?? 0) * TYPICAL.promptTokens + (completion ?? 0) * TYPICAL.completionTokens) / PER_TOKENS;
+  switch (primitive) {
+    case 'model':
+      return round(tokens);
+    case 'tool':
+    case 'agent':
+      return round((per_call ?? per_task ?? 0) + tokens + (typeof per_second === 'number' ? per_second : 0));
+    case 'image':
+      return generation ?? 0;
+    case 'video':
+      return round((base ?? 0) + TYPICAL.seconds * Math.min(...Object.values(per_second as Record<string, number>)));
+  }
+}
+
+/** Sums of decimals without the noise of their binary form. */
+const round = (usd: number): number => Number(usd.toPrecision(12));

@@ -1,0 +1,27 @@
+import type { PagePath } from './page-paths.ts';
+
+const SERVICES = '/api/v1/services';
+const ANALYTICS = '/api/v1/analytics/public';
+
+/**
+ * The requests that a page makes at once, by their paths as `web/src/api/` asks for them. The browser begins them while
+ * it still loads the scripts. `rest` is the end of the path that a `*` stands for.
+ */
+export function earlyRequests(
+  { path, service }: Pick<PagePath, 'path' | 'service'>,
+  rest: string,
+  analytics: boolean,
+): readonly string[] {
+  const name = rest.split('/').map(encodeURIComponent).join('/');
+  if (service) return [`${SERVICES}/${service}/${name}`];
+  switch (path) {
+    case '/marketplace':
+      return [SERVICES, ...(analytics ? [ANALYTICS] : [])];
+    case '/providers':
+      return ['/api/v1/providers'];
+    case '/providers/*':
+      return [`/api/v1/providers/${name}`];
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,148 @@
+import { createContext, useCallback, useContext, useRef, useState, type FormEvent, type ReactNode } from 'react';
+import type { Session } from '../api/session.ts';
+import { Button } from '../ui/button.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { ErrorNote } from '../ui/error-note.tsx';
+import { Field } from '../ui/field.tsx';
+import { signSignIn } from '../wallet/sign-in-message.ts';
+import { useWallets } from '../wallet/use-wallets.ts';
+import { type FoundWallet, WalletError } from '../wallet/wallet.ts';
+import { WalletList } from '../wallet/wallet-list.tsx';
+import { AccountName, shortAccount } from './account-name.tsx';
+
+/** Headers that prove who asks. Good for one request. */
+export type Proof = Readonly<Record<string, string>>;
+
+/**
+ * Asks for a proof of an act that the session's cookie is not enough for. `act` says it in one line: a wallet shows it
+ * to its owner. Resolves with null if it is refused.
+ */
+export type AskProof = (act: string) => Promise<Proof | null>;
+
+const ProofContext = createContext<AskProof>(() => Promise.resolve(null));
+export const useProof = (): AskProof => useContext(ProofContext);
+
+/** Gives the pages in it `useProof`, and shows the dialog. */
+export function ProofProvider({
+  session,
+  children,
+}: {
+  readonly session: Session;
+  readonly children: ReactNode;
+}): ReactNode {
+  const [act, setAct] = useState<string | null>(null);
+  const answer = useRef<(proof: Proof | null) => void>(() => {});
+  const ask: AskProof = useCallback(
+    (asked) => {
+      if (session.step_up === null) return Promise.resolve({});
+      setAct(asked);
+      return new Promise((resolve) => (answer.current = resolve));
+    },
+    [session.step_up],
+  );
+  const done = (proof: Proof | null) => {
+    answer.current(proof);
+    setAct(null);
+  };
+  return (
+    <ProofContext value={ask}>
+      {children}
+      <Dialog title="Confirm that it is you" open={act !== null} onClose={() => done(null)}>
+        <p className="mb-1 font-medium">{act}</p>
+        {session.step_up === 'wallet' ? (
+          <ByWallet session={session} act={act ?? ''} onProof={done} />
+        ) : (
+          <ByKey session={session} onProof={done} />
+        )}
+      </Dialog>
+    </ProofContext>
+  );
+}
+
+interface WayProps {
+  readonly session: Session;
+  readonly onProof: (proof: Proof) => void;
+}
+
+const isSame = (one: string, other: string) =>
+  one === other || (one.startsWith('0x') && one.toLowerCase() === other.toLowerCase());
+
+function ByWallet({ session, act, onProof }: WayProps & { readonly act: string }): ReactNode {
+  const account = session.wallet ?? session.account;
+  const address = account.split(':').at(-1)!;
+  const wallets = useWallets(account.startsWith('solana:') ? 'solana' : 'eip155');
+  const [busy, setBusy] = useState<string | null>(null);
+  const [failed, setFailed] = useState<unknown>(null);
+  const sign = async (found: FoundWallet) => {
+    setBusy(found.id);
+    setFailed(null);
+    try {
+      const wallet = await found.connect();
+      if (!isSame(wallet.address, address))
+        throw new WalletError(
+          `The wallet is on ${shortAccount(wallet.address)}. Choose ${shortAccount(address)} in it, then try again.`,
+        );
+      onProof({ 'sign-in-with-x': await signSignIn(wallet, act) });
+    } catch (error) {
+      setFailed(error);
+    } finally {
+      setBusy(null);
+    }
+  };
+  return (
+    <div className="grid gap-4">
+      <p className="text-soft">
+        Sign once more with <AccountName account={account} />. The signature is good for this one request. So nobody can
+        do this who only has your browser’s session.
+      </p>
+      {failed !== null && <ErrorNote error={failed} />}
+      <WalletList wallets={wallets} busy={busy} onChoose={(wallet) => void sign(wallet)} />
+    </div>
+  );
+}
+
+function ByKey({ session, onProof }: WayProps): ReactNode {
+  const [key, setKey] = useState('');
+  const [error, setError] = useState<string | null>(null);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const text = key.trim();
+    if (session.key !== null && (await isAnother(text, session.key)))
+      return setError('This is not the key that you signed in with.');
+    onProof({ authorization: `Bearer ${text}` });
+  };
+  return (
+    <form onSubmit={(event) => void submit(event)} className="grid gap-4">
+      <p className="text-soft">
+        Enter the API key that you signed in with. It is sent with this one request and is not kept.
+      </p>
+      <Field
+        label="API key"
+        type="password"
+        name="api-key"
+        autoComplete="off"
+        spellCheck={false}
+        placeholder="svc-sk-…"
+        required
+        value={key}
+        error={error}
+        onChange={({ target }) => {
+          setKey(target.value);
+          setError(null);
+        }}
+      />
+      <Button type="submit" tone="primary" className="justify-self-start">
+        Confirm
+      </Button>
+    </form>
+  );
+}
+
+/** Whether a key has another hash. Browsers hash only over https and on this machine: elsewhere the gateway judges. */
+async function isAnother(key: string, hash: string): Promise<boolean> {
+  // The type says that it is always there.
+  const subtle = crypto.subtle as SubtleCrypto | undefined;
+  if (subtle === undefined) return false;
+  const digest = await subtle.digest('SHA-256', new TextEncoder().encode(key));
+  return new Uint8Array(digest).toHex() !== hash;
+}

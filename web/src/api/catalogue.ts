@@ -1,0 +1,159 @@
+import { useQuery, type UseQueryResult } from '@tanstack/react-query';
+import type { Kind } from '../ui/kind.tsx';
+import { call, data } from './request.ts';
+
+/** Prices as the API has them, in USD. Which members there are depends on the kind. */
+export interface Pricing {
+  readonly prompt?: number | null;
+  readonly completion?: number | null;
+  readonly image?: number | null;
+  readonly per_call?: number | null;
+  readonly per_task?: number | null;
+  readonly per_call_max?: number;
+  readonly nested_max?: number;
+  readonly tools?: Readonly<Record<string, number>>;
+  readonly generation?: number;
+  readonly resolutions?: Readonly<Record<string, number>>;
+  readonly variants?: Readonly<Record<string, number>>;
+  readonly edit?: number;
+  readonly input_image?: number;
+  readonly per_second?: number | Readonly<Record<string, number>>;
+  readonly base?: number;
+  readonly audio_multiplier?: number;
+}
+
+export type ServiceStatus = 'healthy' | 'degraded' | 'down' | 'away';
+
+/** A service as a row of the market. */
+export interface Service {
+  readonly primitive: Kind;
+  readonly name: string;
+  readonly display_name: string;
+  readonly description: string;
+  readonly status: ServiceStatus;
+  /** 0 to 1, of the last hour. */
+  readonly uptime: number | null;
+  readonly requests: number;
+  readonly listed_since: string;
+  readonly input_modalities: readonly string[];
+  readonly output_modalities: readonly string[];
+  readonly context_length: number | null;
+  readonly max_output_tokens: number | null;
+  readonly resolutions: readonly string[];
+  readonly durations: readonly string[];
+  readonly aspect_ratios: readonly string[];
+  /** Of the cheapest provider. */
+  readonly pricing: Pricing;
+  /** USD of a typical use. */
+  readonly typical_usd: number;
+  readonly providers: readonly { readonly id: string; readonly name: string }[];
+}
+
+/** How an offer has served. */
+export interface Standing {
+  readonly status: 'healthy' | 'cooling_down' | 'away';
+  readonly uptime_last_1h: number | null;
+  readonly latency: { readonly p50: number; readonly p95: number } | null;
+  readonly throughput: { readonly p50: number } | null;
+  readonly requests: number;
+  readonly flags: Readonly<Record<string, number>>;
+  readonly compliance: number;
+  readonly price_raised: { readonly before: Pricing; readonly effective_at: string } | null;
+}
+
+/** What one provider asks for a service. */
+export interface ServiceOffer extends Standing {
+  readonly id: string;
+  readonly name: string;
+  readonly pricing: Pricing;
+  readonly typical_usd: number;
+  readonly reached: 'direct' | 'tunnel';
+  readonly listed_since: string;
+  readonly context_length: number | null;
+  readonly max_output_tokens: number | null;
+}
+
+export type ServiceDetail = Omit<Service, 'providers'> & { readonly providers: readonly ServiceOffer[] };
+
+export interface Provider<L = ProviderListing> {
+  readonly id: string;
+  readonly name: string;
+  readonly slug: string;
+  readonly services: number;
+  readonly primitives: readonly Kind[];
+  readonly status: ServiceStatus;
+  readonly reached: 'direct' | 'tunnel';
+  readonly listed_since: string;
+  readonly uptime: number | null;
+  readonly requests: number;
+  readonly flags: Readonly<Record<string, number>>;
+  readonly listings: readonly L[];
+}
+
+interface ProviderListing {
+  readonly name: string;
+  readonly display_name: string;
+  readonly primitives: readonly Kind[];
+  readonly status: ServiceStatus;
+}
+
+/** A service of a provider, with a door for each kind that it is called as. */
+export interface ProviderListingDetail extends ProviderListing {
+  readonly description: string;
+  readonly doors: readonly (Standing & { readonly primitive: Kind; readonly pricing: Pricing })[];
+}
+
+/** A tool of a tool service. */
+export interface Tool {
+  readonly name: string;
+  readonly title: string | null;
+  readonly description: string;
+  readonly price: { readonly per_call: string };
+  readonly input_schema?: unknown;
+}
+
+const named = (name: string) => name.split('/').map(encodeURIComponent).join('/');
+
+/** The path of the page of a service. */
+export const servicePath = ({ primitive, name }: { readonly primitive: Kind; readonly name: string }): string =>
+  `/${primitive}s/${named(name)}`;
+
+/** The path of the page of a provider. */
+export const providerPath = (id: string): string => `/providers/${encodeURIComponent(id)}`;
+
+/** All services of all kinds. */
+export const useServices = (): UseQueryResult<readonly Service[]> =>
+  useQuery({ queryKey: ['services'], queryFn: () => data<readonly Service[]>('/api/v1/services') });
+
+export const useService = (kind: Kind, name: string): UseQueryResult<ServiceDetail> =>
+  useQuery({
+    queryKey: ['services', kind, name],
+    queryFn: () => data<ServiceDetail>(`/api/v1/services/${kind}/${named(name)}`),
+  });
+
+export const useProviders = (): UseQueryResult<readonly Provider[]> =>
+  useQuery({ queryKey: ['providers'], queryFn: () => data<readonly Provider[]>('/api/v1/providers') });
+
+export const useProvider = (id: string): UseQueryResult<Provider<ProviderListingDetail>> =>
+  useQuery({
+    queryKey: ['providers', id],
+    queryFn: () => data<Provider<ProviderListingDetail>>(`/api/v1/providers/${encodeURIComponent(id)}`),
+  });
+
+/** The tools of a tool service with their schemas; null while its servers have not said what they have. */
+export const useTools = (service: string): UseQueryResult<readonly Tool[] | null> =>
+  useQuery({
+    queryKey: ['tools', service],
+    queryFn: async () => {
+      const query = new URLSearchParams({ service, schemas: 'true' });
+      const found = await data<readonly { readonly tools?: readonly Tool[] | null }[]>(`/api/v1/tools?${query}`);
+      return found[0]?.tools ?? null;
+    },
+  });
+
+/** The card of an agent, as its provider wrote it. */
+export const useAgentCard = (agent: string): UseQueryResult<Readonly<Record<string, unknown>>> =>
+  useQuery({
+    queryKey: ['cards', agent],
+    queryFn: () => call<Readonly<Record<string, unknown>>>(`/a2a/${named(agent)}/.well-known/agent-card.json`),
+  });

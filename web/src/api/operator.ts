@@ -1,0 +1,19 @@
+import { call } from './request.ts';
+
+/** The operator's session of this browser. It reads: changes need the admin key. */
+export interface OperatorSession {
+  readonly signed_in: boolean;
+  readonly expires_at: string | null;
+}
+
+const PATH = '/admin/v1/session';
+const withKey = (key: string) => ({ authorization: `Bearer ${key}` });
+
+export const askOperator = (): Promise<OperatorSession> => call(PATH);
+export const signInOperator = (key: string): Promise<OperatorSession> =>
+  call(PATH, { method: 'POST', headers: withKey(key) });
+export const signOutOperator = (): Promise<unknown> => call(PATH, { method: 'DELETE' });
+
+/** A change in the operator's name. `key` is the admin key. */
+export const change = <T>(key: string, method: 'POST' | 'PATCH' | 'DELETE', path: string, json?: unknown): Promise<T> =>
+  call<T>(`/admin/v1${path}`, { method, headers: withKey(key), ...(json === undefined ? {} : { json }) });

@@ -1,0 +1,208 @@
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { Plus } from 'lucide-react';
+import { useRef, useState, type FormEvent, type ReactNode } from 'react';
+import { AccountName } from '../../account/account-name.tsx';
+import { change } from '../../api/operator.ts';
+import { data } from '../../api/request.ts';
+import { Button } from '../../ui/button.tsx';
+import { Card } from '../../ui/card.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { Empty } from '../../ui/empty.tsx';
+import { ErrorNote } from '../../ui/error-note.tsx';
+import { Field } from '../../ui/field.tsx';
+import { formatUsd, Money } from '../../ui/money.tsx';
+import { QueryView } from '../../ui/query-view.tsx';
+import { Table, type Column } from '../../ui/table.tsx';
+import { Time } from '../../ui/time.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { useAdminKey } from './admin-key.tsx';
+
+interface Account {
+  readonly id: string;
+  readonly label: string;
+  readonly created_at: string;
+  readonly balance_micro_usdc: number;
+  readonly locked_micro_usdc: number;
+}
+
+const PAGE = 50;
+
+/** Accounts with their balances, and the ways to make and credit them. */
+export function Accounts(): ReactNode {
+  const [offset, setOffset] = useState(0);
+  const [credited, setCredited] = useState<Account | null>(null);
+  const [making, setMaking] = useState(false);
+  const accounts = useQuery({
+    queryKey: ['admin', 'accounts', offset],
+    queryFn: () => data<readonly Account[]>(`/admin/v1/accounts?limit=${PAGE}&offset=${offset}`),
+    placeholderData: keepPreviousData,
+  });
+  const columns: readonly Column<Account>[] = [
+    {
+      id: 'account',
+      head: 'Account',
+      cell: (row) => (
+        <>
+          <p className="font-medium break-words">{row.label === '' ? <AccountName account={row.id} /> : row.label}</p>
+          <p className="font-mono text-xs break-all text-soft">{row.id}</p>
+        </>
+      ),
+    },
+    { id: 'since', head: 'Since', from: 'md', cell: (row) => <Time at={row.created_at} /> },
+    {
+      id: 'locked',
+      head: 'Locked',
+      align: 'right',
+      from: 'sm',
+      cell: (row) => (row.locked_micro_usdc === 0 ? '–' : <Money micro={row.locked_micro_usdc} />),
+    },
+    { id: 'balance', head: 'Balance', align: 'right', cell: (row) => <Money micro={row.balance_micro_usdc} /> },
+    {
+      id: 'credit',
+      head: <span className="sr-only">Credit</span>,
+      align: 'right',
+      cell: (row) => (
+        <Button size="small" aria-label={`Credit ${row.label || row.id}`} onClick={() => setCredited(row)}>
+          Credit
+        </Button>
+      ),
+    },
+  ];
+  return (
+    <>
+      <Card
+        title="Accounts"
+        flush
+        action={
+          <Button size="small" onClick={() => setMaking(true)}>
+            <Plus size={15} aria-hidden />
+            New account
+          </Button>
+        }
+      >
+        <QueryView query={accounts}>
+          {(rows) => (
+            <Table
+              caption="Accounts"
+              columns={columns}
+              rows={rows}
+              rowKey={({ id }) => id}
+              empty={<Empty title="No account" text="Accounts appear with their first key or deposit." />}
+            />
+          )}
+        </QueryView>
+      </Card>
+      <div className="mt-4 flex justify-center gap-2">
+        {offset > 0 && <Button onClick={() => setOffset(Math.max(0, offset - PAGE))}>Newer accounts</Button>}
+        {accounts.data?.length === PAGE && <Button onClick={() => setOffset(offset + PAGE)}>More accounts</Button>}
+      </div>
+      <Dialog title="Credit an account" open={credited !== null} onClose={() => setCredited(null)}>
+        {credited !== null && <CreditForm account={credited} onDone={() => setCredited(null)} />}
+      </Dialog>
+      <Dialog title="New account" open={making} onClose={() => setMaking(false)}>
+        <AccountForm onDone={() => setMaking(false)} />
+      </Dialog>
+    </>
+  );
+}
+
+function CreditForm({ account, onDone }: { readonly account: Account; readonly onDone: () => void }): ReactNode {
+  const [usd, setUsd] = useState('');
+  // Names the credit: it is made once, however often the form is sent.
+  const [reference, setReference] = useState(() => `page-${crypto.getRandomValues(new Uint8Array(6)).toHex()}`);
+  const askKey = useAdminKey();
+  const toast = useToast();
+  const queries = useQueryClient();
+  const credit = useMutation({
+    mutationFn: async () => {
+      const key = await askKey(`Credit ${formatUsd(Number(usd))} to ${account.label || account.id}.`);
+      if (key === null) return null;
+      return change<{ readonly data: { readonly duplicate: boolean } }>(
+        key,
+        'POST',
+        `/accounts/${encodeURIComponent(account.id)}/credit`,
+        { amount_usd: usd.trim(), reference: reference.trim() },
+      );
+    },
+    onSuccess: async (answer) => {
+      if (answer === null) return;
+      await queries.invalidateQueries({ queryKey: ['admin', 'accounts'] });
+      toast(answer.data.duplicate ? 'This reference was credited before: nothing was added.' : 'Credited.');
+      onDone();
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    credit.mutate();
+  };
+  return (
+    <form onSubmit={submit} className="grid gap-4">
+      <p className="font-mono text-sm break-all text-soft">{account.id}</p>
+      <Field
+        label="USD"
+        inputMode="decimal"
+        required
+        pattern="[0-9]+([.][0-9]{1,6})?"
+        title="A number such as 25 or 2.50"
+        value={usd}
+        onChange={({ target }) => setUsd(target.value)}
+      />
+      <Field
+        label="Reference"
+        hint="Your name of the payment, such as an invoice number. It counts once."
+        required
+        maxLength={128}
+        value={reference}
+        onChange={({ target }) => setReference(target.value)}
+      />
+      {credit.error !== null && <ErrorNote error={credit.error} />}
+      <Button type="submit" tone="primary" busy={credit.isPending} className="justify-self-end">
+        Credit
+      </Button>
+    </form>
+  );
+}
+
+function AccountForm({ onDone }: { readonly onDone: () => void }): ReactNode {
+  const name = useRef<HTMLFormElement>(null);
+  const askKey = useAdminKey();
+  const queries = useQueryClient();
+  const make = useMutation({
+    mutationFn: async (body: Readonly<Record<string, string>>) => {
+      const key = await askKey(`Create the account ${body['name'] ?? body['account']!}.`);
+      return key === null ? null : change(key, 'POST', '/accounts', body);
+    },
+    onSuccess: async (answer) => {
+      if (answer === null) return;
+      await queries.invalidateQueries({ queryKey: ['admin', 'accounts'] });
+      onDone();
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const given = new FormData(name.current!);
+    const text = String(given.get('account')).trim();
+    const label = String(given.get('label')).trim();
+    make.mutate({
+      ...(text.includes(':') ? { account: text } : { name: text }),
+      ...(label === '' ? {} : { label }),
+    });
+  };
+  return (
+    <form ref={name} onSubmit={submit} className="grid gap-4">
+      <Field
+        label="Name or wallet"
+        hint="Small letters, digits and hyphens; or a wallet in CAIP-10, such as eip155:8453:0x…"
+        name="account"
+        required
+        spellCheck={false}
+        placeholder="acme"
+      />
+      <Field label="Label" hint="A name for people." name="label" maxLength={128} placeholder="Acme Ltd" />
+      {make.error !== null && <ErrorNote error={make.error} />}
+      <Button type="submit" tone="primary" busy={make.isPending} className="justify-self-end">
+        Create the account
+      </Button>
+    </form>
+  );
+}

@@ -1,0 +1,55 @@
+import { createContext, useCallback, useContext, useRef, useState, type FormEvent, type ReactNode } from 'react';
+import { Button } from '../../ui/button.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { Field } from '../../ui/field.tsx';
+
+/** Asks for the admin key. `act` says what for. Resolves with null if it is refused. */
+type AskKey = (act: string) => Promise<string | null>;
+
+const AskContext = createContext<AskKey>(() => Promise.resolve(null));
+export const useAdminKey = (): AskKey => useContext(AskContext);
+
+/** Gives the pages in it `useAdminKey`. The key is asked for each time, and is not kept. */
+export function AdminKeyProvider({ children }: { readonly children: ReactNode }): ReactNode {
+  const [act, setAct] = useState<string | null>(null);
+  const [key, setKey] = useState('');
+  const answer = useRef<(key: string | null) => void>(() => {});
+  const ask: AskKey = useCallback((asked) => {
+    setAct(asked);
+    setKey('');
+    return new Promise((resolve) => (answer.current = resolve));
+  }, []);
+  const done = (given: string | null) => {
+    answer.current(given);
+    setAct(null);
+    setKey('');
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    done(key.trim());
+  };
+  return (
+    <AskContext value={ask}>
+      {children}
+      <Dialog title="Confirm with the admin key" open={act !== null} onClose={() => done(null)}>
+        <form onSubmit={submit} className="grid gap-4">
+          <p className="font-medium">{act}</p>
+          <Field
+            label="Admin key"
+            hint="It is sent with this one request and is not kept."
+            type="password"
+            name="admin-key"
+            autoComplete="off"
+            spellCheck={false}
+            required
+            value={key}
+            onChange={({ target }) => setKey(target.value)}
+          />
+          <Button type="submit" tone="primary" className="justify-self-end">
+            Confirm
+          </Button>
+        </form>
+      </Dialog>
+    </AskContext>
+  );
+}

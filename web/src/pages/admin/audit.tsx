@@ -1,0 +1,66 @@
+import { useQuery } from '@tanstack/react-query';
+import { BadgeCheck, CircleAlert } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { data } from '../../api/request.ts';
+import { Button } from '../../ui/button.tsx';
+import { Card } from '../../ui/card.tsx';
+import { QueryView } from '../../ui/query-view.tsx';
+import { Time } from '../../ui/time.tsx';
+
+interface Report {
+  readonly ok: boolean;
+  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
+}
+
+/** The audit of the ledger, made now. */
+export function Audit(): ReactNode {
+  const audit = useQuery({
+    queryKey: ['admin', 'audit'],
+    queryFn: () => data<Report>('/admin/v1/audit'),
+    staleTime: Infinity,
+  });
+  return (
+    <Card
+      title="Audit of the ledger"
+      action={
+        <Button size="small" busy={audit.isFetching} onClick={() => void audit.refetch()}>
+          Audit again
+        </Button>
+      }
+    >
+      <QueryView query={audit}>
+        {({ ok, checks }) => (
+          <>
+            <p
+              className={`mb-4 flex gap-3 rounded-lg px-4 py-3 ${ok ? 'bg-accent-wash text-accent' : 'bg-bad-wash text-bad'}`}
+            >
+              {ok ? (
+                <BadgeCheck size={20} aria-hidden className="mt-0.5 shrink-0" />
+              ) : (
+                <CircleAlert size={20} aria-hidden className="mt-0.5 shrink-0" />
+              )}
+              <span>
+                <b>{ok ? 'Every check holds.' : `${checks.filter((check) => !check.ok).length} checks do not hold.`}</b>{' '}
+                <Time at={audit.dataUpdatedAt} exact />
+              </span>
+            </p>
+            <ul>
+              {checks.map((check) => (
+                <li
+                  key={check.name}
+                  className="grid gap-x-4 border-t border-line py-2.5 sm:grid-cols-[11rem_minmax(0,1fr)_auto]"
+                >
+                  <span className="font-medium first-letter:uppercase">{check.name}</span>
+                  <span className="break-words text-soft">{check.detail}</span>
+                  <span className={check.ok ? 'text-accent' : 'font-semibold text-bad'}>
+                    {check.ok ? 'holds' : 'does not hold'}
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
+      </QueryView>
+    </Card>
+  );
+}

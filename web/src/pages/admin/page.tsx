@@ -1,0 +1,84 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { askOperator, signOutOperator } from '../../api/operator.ts';
+import { useSearchState } from '../../app/search.ts';
+import { Button } from '../../ui/button.tsx';
+import { Heading } from '../../ui/heading.tsx';
+import { QueryView } from '../../ui/query-view.tsx';
+import { Tabs } from '../../ui/tabs.tsx';
+import { Time } from '../../ui/time.tsx';
+import { OperatorForm } from '../sign-in/operator-form.tsx';
+import { Accounts } from './accounts.tsx';
+import { AdminKeyProvider } from './admin-key.tsx';
+import { Audit } from './audit.tsx';
+import { Chains } from './chains.tsx';
+import { Health } from './health.tsx';
+import { Providers } from './providers.tsx';
+
+const TABS = [
+  { id: 'accounts', name: 'Accounts' },
+  { id: 'providers', name: 'Providers' },
+  { id: 'chains', name: 'Chains and treasuries' },
+  { id: 'audit', name: 'Audit' },
+  { id: 'health', name: 'Health' },
+] as const;
+const PANELS: Readonly<Record<string, () => ReactNode>> = {
+  accounts: Accounts,
+  providers: Providers,
+  chains: Chains,
+  audit: Audit,
+  health: Health,
+};
+const START = { tab: 'accounts' };
+
+export default function AdminPage(): ReactNode {
+  const operator = useQuery({ queryKey: ['operator'], queryFn: askOperator, refetchInterval: 60_000 });
+  return (
+    <QueryView query={operator}>
+      {({ signed_in, expires_at }) =>
+        signed_in ? (
+          <AdminKeyProvider>
+            <Pages until={expires_at} />
+          </AdminKeyProvider>
+        ) : (
+          <div className="mx-auto max-w-xl">
+            <Heading title="Operator" lead="Sign in with the admin key of this gateway." />
+            <OperatorForm open onDone={() => void operator.refetch()} />
+          </div>
+        )
+      }
+    </QueryView>
+  );
+}
+
+function Pages({ until }: { readonly until: string | null }): ReactNode {
+  const [{ tab }, set] = useSearchState(START);
+  const queries = useQueryClient();
+  const chosen = TABS.find(({ id }) => id === tab)?.id ?? 'accounts';
+  const Panel = PANELS[chosen]!;
+  const leave = async () => {
+    await signOutOperator().catch(() => {
+      // The session may be over already.
+    });
+    queries.clear();
+    await queries.invalidateQueries({ queryKey: ['operator'] });
+  };
+  return (
+    <>
+      <Heading
+        title="Operator"
+        lead={
+          until === null ? undefined : (
+            <>
+              You can look until <Time at={until} exact />. Changes ask for the admin key.
+            </>
+          )
+        }
+        action={<Button onClick={() => void leave()}>Sign out</Button>}
+      />
+      <Tabs label="Pages of the operator" tabs={TABS} chosen={chosen} onChoose={(id) => set({ tab: id })}>
+        <Panel />
+      </Tabs>
+    </>
+  );
+}

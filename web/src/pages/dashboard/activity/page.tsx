@@ -1,0 +1,231 @@
+import { Download } from 'lucide-react';
+import { useMemo, type ReactNode } from 'react';
+import { type OwnFigures, useOwnAnalytics, utcDay } from '../../../api/own.ts';
+import { useSearchState } from '../../../app/search.ts';
+import { buttonStyle } from '../../../ui/button.tsx';
+import { Card, Figure } from '../../../ui/card.tsx';
+import { Chart, type Series } from '../../../ui/chart.tsx';
+import { Choice } from '../../../ui/choice.tsx';
+import { Empty } from '../../../ui/empty.tsx';
+import { KIND_NAMES } from '../../../ui/kind.tsx';
+import { formatMicroUsd, Money } from '../../../ui/money.tsx';
+import { formatNumber, formatShort } from '../../../ui/number.ts';
+import { QueryView } from '../../../ui/query-view.tsx';
+import { Skeleton } from '../../../ui/skeleton.tsx';
+import { Table, type Column } from '../../../ui/table.tsx';
+import { Frame } from '../frame.tsx';
+
+const METRICS = [
+  { value: 'spend', text: 'Spend' },
+  { value: 'tokens', text: 'Tokens' },
+  { value: 'requests', text: 'Requests' },
+] as const;
+const GROUPS = [
+  { value: 'model', text: 'Service' },
+  { value: 'key', text: 'Key' },
+  { value: 'provider', text: 'Provider' },
+  { value: 'primitive', text: 'Kind' },
+] as const;
+const SPANS = [
+  { value: '7', text: '7 days' },
+  { value: '30', text: '30 days' },
+  { value: '90', text: '90 days' },
+] as const;
+
+type Metric = (typeof METRICS)[number]['value'];
+type Group = (typeof GROUPS)[number]['value'];
+
+const START = { metric: 'spend', by: 'model', days: '30' };
+
+const VALUE: Readonly<Record<Metric, (row: OwnFigures) => number>> = {
+  spend: ({ cost_micro_usdc }) => cost_micro_usdc,
+  tokens: ({ total_tokens }) => total_tokens,
+  requests: ({ requests }) => requests,
+};
+const FORMAT: Readonly<Record<Metric, (value: number) => string>> = {
+  spend: formatMicroUsd,
+  tokens: formatShort,
+  requests: formatNumber,
+};
+const NAME: Readonly<Record<Group, (row: OwnFigures) => string>> = {
+  model: ({ model }) => model ?? '–',
+  key: ({ key, key_label }) => key_label ?? (key == null ? 'Without a key' : `${key.slice(0, 8)}…`),
+  provider: ({ provider_name }) => provider_name ?? 'Nobody served',
+  primitive: ({ primitive }) => (primitive === undefined ? '–' : KIND_NAMES[primitive].many),
+};
+const ID: Readonly<Record<Group, (row: OwnFigures) => string>> = {
+  model: ({ model }) => model ?? '',
+  key: ({ key }) => key ?? '',
+  provider: ({ provider }) => provider ?? '',
+  primitive: ({ primitive }) => primitive ?? '',
+};
+
+/** A value of the address that is not known counts as the first. */
+const known = <T extends string>(options: readonly { readonly value: T }[], value: string): T =>
+  options.find((option) => option.value === value)?.value ?? options[0]!.value;
+
+export default function ActivityPage(): ReactNode {
+  const [state, set] = useSearchState(START);
+  const metric = known(METRICS, state.metric);
+  const by = known(GROUPS, state.by);
+  const span = known(SPANS, state.days);
+  const from = utcDay(Number(span) - 1);
+  const figures = useOwnAnalytics(`day,${by}`, from);
+  return (
+    <Frame
+      title="Activity"
+      lead="What you use, by day. Days are UTC days."
+      action={() => (
+        <a
+          href={`/api/v1/analytics/own?group_by=day,${by}&start_date=${from}&format=csv`}
+          download
+          className={buttonStyle()}
+        >
+          <Download size={16} aria-hidden />
+          CSV
+        </a>
+      )}
+    >
+      {() => (
+        <div className="grid gap-5">
+          <div className="flex flex-wrap gap-3">
+            <Choice label="Figure" options={METRICS} chosen={metric} onChoose={(value) => set({ metric: value })} />
+            <Choice label="Grouped by" options={GROUPS} chosen={by} onChoose={(value) => set({ by: value })} />
+            <Choice label="Days" options={SPANS} chosen={span} onChoose={(value) => set({ days: value })} />
+          </div>
+          <QueryView query={figures} loading={<Skeleton className="h-96 w-full rounded-xl" />}>
+            {({ data, totals }) =>
+              data.length === 0 ? (
+                <Card>
+                  <Empty title="No call in these days" text="Figures appear a few seconds after a call." />
+                </Card>
+              ) : (
+                <>
+                  <Totals totals={totals} />
+                  <ByDay rows={data} metric={metric} by={by} days={Number(span)} />
+                  <Groups rows={data} by={by} />
+                </>
+              )
+            }
+          </QueryView>
+        </div>
+      )}
+    </Frame>
+  );
+}
+
+function Totals({ totals }: { readonly totals: OwnFigures }): ReactNode {
+  return (
+    <Card>
+      <dl className="grid grid-cols-2 gap-6 md:grid-cols-4">
+        <Figure name="Spend" value={<Money micro={totals.cost_micro_usdc} />} />
+        <Figure
+          name="Requests"
+          value={formatShort(totals.requests)}
+          note={totals.failed > 0 ? `${formatNumber(totals.failed)} more failed, free of charge` : undefined}
+        />
+        <Figure name="Tokens in" value={formatShort(totals.prompt_tokens)} />
+        <Figure name="Tokens out" value={formatShort(totals.completion_tokens)} />
+      </dl>
+    </Card>
+  );
+}
+
+const SHOWN = 6;
+
+function ByDay({
+  rows,
+  metric,
+  by,
+  days,
+}: {
+  readonly rows: readonly OwnFigures[];
+  readonly metric: Metric;
+  readonly by: Group;
+  readonly days: number;
+}): ReactNode {
+  const { all, series } = useMemo(() => {
+    const dates = Array.from({ length: days }, (_, index) => utcDay(days - 1 - index));
+    return { all: dates, series: seriesOf(rows, dates, VALUE[metric], by) };
+  }, [rows, metric, by, days]);
+  const title = `${METRICS.find(({ value }) => value === metric)!.text} by day and ${GROUPS.find(({ value }) => value === by)!.text.toLowerCase()}`;
+  return (
+    <Card title={title}>
+      <Chart title={title} days={all} series={series} format={FORMAT[metric]} stacked />
+    </Card>
+  );
+}
+
+/** One series for each of the largest groups, and one for all others. */
+function seriesOf(
+  rows: readonly OwnFigures[],
+  days: readonly string[],
+  value: (row: OwnFigures) => number,
+  by: Group,
+): readonly Series[] {
+  const sums = new Map<string, { name: string; sum: number; days: Map<string, number> }>();
+  for (const row of rows) {
+    const id = ID[by](row);
+    const group = sums.get(id) ?? { name: NAME[by](row), sum: 0, days: new Map<string, number>() };
+    group.sum += value(row);
+    group.days.set(row.date ?? '', (group.days.get(row.date ?? '') ?? 0) + value(row));
+    sums.set(id, group);
+  }
+  const groups = [...sums.values()].sort((one, other) => other.sum - one.sum);
+  const values = (of: readonly { days: Map<string, number> }[]) =>
+    days.map((day) => of.reduce((sum, group) => sum + (group.days.get(day) ?? 0), 0));
+  const shown = groups.slice(0, SHOWN).map((group) => ({ name: group.name, values: values([group]) }));
+  const others = groups.slice(SHOWN);
+  return others.length === 0
+    ? shown
+    : [...shown, { name: `${others.length} others`, values: values(others), color: '--edge' }];
+}
+
+/** Figures of a group over all days. */
+function Groups({ rows, by }: { readonly rows: readonly OwnFigures[]; readonly by: Group }): ReactNode {
+  const groups = useMemo(() => {
+    const sums = new Map<
+      string,
+      { id: string; name: string; requests: number; failed: number; tokens: number; cost: number }
+    >();
+    for (const row of rows) {
+      const id = ID[by](row);
+      const sum = sums.get(id) ?? { id, name: NAME[by](row), requests: 0, failed: 0, tokens: 0, cost: 0 };
+      sum.requests += row.requests;
+      sum.failed += row.failed;
+      sum.tokens += row.total_tokens;
+      sum.cost += row.cost_micro_usdc;
+      sums.set(id, sum);
+    }
+    return [...sums.values()].sort((one, other) => other.cost - one.cost);
+  }, [rows, by]);
+  type Sum = (typeof groups)[number];
+  const columns: readonly Column<Sum>[] = [
+    {
+      id: 'name',
+      head: GROUPS.find(({ value }) => value === by)!.text,
+      cell: ({ name }) => <span className="font-medium break-words">{name}</span>,
+    },
+    { id: 'requests', head: 'Requests', align: 'right', cell: ({ requests }) => formatNumber(requests) },
+    {
+      id: 'failed',
+      head: 'Failed',
+      align: 'right',
+      from: 'md',
+      cell: ({ failed }) => (failed === 0 ? '–' : formatNumber(failed)),
+    },
+    {
+      id: 'tokens',
+      head: 'Tokens',
+      align: 'right',
+      from: 'sm',
+      cell: ({ tokens }) => (tokens === 0 ? '–' : formatShort(tokens)),
+    },
+    { id: 'cost', head: 'Spend', align: 'right', cell: ({ cost }) => <Money micro={cost} /> },
+  ];
+  return (
+    <Card title="In all" flush>
+      <Table caption="Figures of each group" columns={columns} rows={groups} rowKey={({ id }) => id} />
+    </Card>
+  );
+}

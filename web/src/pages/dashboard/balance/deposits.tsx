@@ -1,0 +1,119 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { type Deposit, useDeposits } from '../../../api/own.ts';
+import { data } from '../../../api/request.ts';
+import { Badge } from '../../../ui/badge.tsx';
+import { Button } from '../../../ui/button.tsx';
+import { Card } from '../../../ui/card.tsx';
+import { Empty } from '../../../ui/empty.tsx';
+import { ErrorNote } from '../../../ui/error-note.tsx';
+import { Money } from '../../../ui/money.tsx';
+import { QueryView } from '../../../ui/query-view.tsx';
+import { Skeleton } from '../../../ui/skeleton.tsx';
+import { Table, type Column } from '../../../ui/table.tsx';
+import { Time } from '../../../ui/time.tsx';
+import { useToast } from '../../../ui/toast.tsx';
+import { networkName } from './networks.ts';
+import { TransactionLink } from './transaction-link.tsx';
+
+const STATES = {
+  pending: ['On its way', 'warn', 'Its chain does not have it yet.'],
+  credited: ['Credited', 'good', 'In the balance. Its chain may still undo it.'],
+  final: ['Final', 'good', 'In the balance for good.'],
+  failed: ['Failed', 'bad', 'It did not come.'],
+  reversed: ['Reversed', 'bad', 'Its chain undid it.'],
+} as const satisfies Record<Deposit['status'], unknown>;
+
+const COLUMNS: readonly Column<Deposit>[] = [
+  {
+    id: 'deposit',
+    head: 'Deposit',
+    cell: (row) => (
+      <>
+        <p className="font-medium">{networkName(row.network)}</p>
+        <p className="text-sm text-soft">
+          <Time at={row.created_at} />
+        </p>
+      </>
+    ),
+  },
+  {
+    id: 'state',
+    head: 'State',
+    cell: (row) => {
+      const [word, tone, meaning] = STATES[row.status];
+      return (
+        <span title={row.reason ?? meaning}>
+          <Badge tone={tone}>{word}</Badge>
+        </span>
+      );
+    },
+  },
+  {
+    id: 'transaction',
+    head: 'Transaction',
+    from: 'md',
+    cell: (row) => <TransactionLink network={row.network} transaction={row.transaction} />,
+  },
+  {
+    id: 'amount',
+    head: 'Amount',
+    align: 'right',
+    cell: (row) => <Money micro={row.credited_micro_usdc ?? row.amount_micro_usdc} />,
+  },
+];
+
+/** What came in over chains. */
+export function Deposits(): ReactNode {
+  const deposits = useDeposits(true);
+  const queries = useQueryClient();
+  const toast = useToast();
+  const claim = useMutation({
+    mutationFn: () => data<readonly Deposit[]>('/api/v1/deposits/claim', { method: 'POST' }),
+    onSuccess: async (found) => {
+      toast(found.length === 0 ? 'Nothing is waiting for you.' : `${found.length} deposits were credited to you.`);
+      await queries.invalidateQueries({ queryKey: ['deposits'] });
+      await queries.invalidateQueries({ queryKey: ['balance'] });
+    },
+  });
+  return (
+    <Card
+      title="Deposits"
+      flush
+      action={
+        <Button
+          size="small"
+          busy={claim.isPending}
+          onClick={() => claim.mutate()}
+          title="Credits what your wallets sent before the gateway knew them"
+        >
+          Claim what I sent
+        </Button>
+      }
+    >
+      {claim.error !== null && (
+        <div className="p-4">
+          <ErrorNote error={claim.error} />
+        </div>
+      )}
+      <QueryView
+        query={deposits}
+        loading={
+          <div className="p-5">
+            <Skeleton className="h-40 w-full" />
+          </div>
+        }
+      >
+        {(rows) => (
+          <Table
+            caption="Deposits"
+            columns={COLUMNS}
+            rows={rows}
+            rowKey={({ id }) => id}
+            empty={<Empty title="No deposit yet" text="Money that you send appears here with its state." />}
+          />
+        )}
+      </QueryView>
+    </Card>
+  );
+}

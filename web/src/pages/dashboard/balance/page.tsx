@@ -1,0 +1,77 @@
+import type { ReactNode } from 'react';
+import { useBalance, useChains } from '../../../api/own.ts';
+import { Card, Figure } from '../../../ui/card.tsx';
+import { Empty } from '../../../ui/empty.tsx';
+import { Money } from '../../../ui/money.tsx';
+import { QueryView } from '../../../ui/query-view.tsx';
+import { Skeleton } from '../../../ui/skeleton.tsx';
+import { Frame } from '../frame.tsx';
+import { DepositAddresses } from './deposit-addresses.tsx';
+import { Deposits } from './deposits.tsx';
+import { TopUp } from './top-up.tsx';
+import { Wallets } from './wallets.tsx';
+import { Withdrawals } from './withdrawals.tsx';
+
+export default function BalancePage(): ReactNode {
+  const chains = useChains();
+  return (
+    <Frame title="Balance" lead="Calls are paid from here. Add money over a chain, and take out what is left.">
+      {(session) => (
+        <div className="grid gap-5">
+          <Amounts />
+          <QueryView query={chains} loading={<Skeleton className="h-72 w-full rounded-xl" />}>
+            {(known) =>
+              known.length === 0 ? (
+                <Card>
+                  <Empty
+                    title="The operator adds the money"
+                    text={
+                      session.signed_in_by === 'development'
+                        ? 'This development gateway has no chain. Its local account has play money: npm start gave it some, and `tollgate account credit` adds more.'
+                        : 'This gateway takes no payments over chains. Ask its operator to credit your account.'
+                    }
+                  />
+                </Card>
+              ) : (
+                <>
+                  <div className="grid items-start gap-5 xl:grid-cols-2">
+                    <TopUp chains={known} />
+                    <DepositAddresses chains={known} session={session} />
+                  </div>
+                  <Deposits />
+                  {session.rights === 'full' && (
+                    <>
+                      <Withdrawals chains={known} session={session} />
+                      <Wallets session={session} />
+                    </>
+                  )}
+                </>
+              )
+            }
+          </QueryView>
+        </div>
+      )}
+    </Frame>
+  );
+}
+
+function Amounts(): ReactNode {
+  const balance = useBalance().data;
+  const waiting = <Skeleton className="my-1.5 h-6 w-24" />;
+  return (
+    <Card>
+      <dl className="grid grid-cols-2 gap-6 sm:grid-cols-3">
+        <Figure
+          name="Available"
+          value={balance ? <Money micro={balance.balance_micro_usdc} /> : waiting}
+          note="for new calls"
+        />
+        <Figure
+          name="Locked"
+          value={balance ? <Money micro={balance.locked_micro_usdc} /> : waiting}
+          note="by running calls"
+        />
+      </dl>
+    </Card>
+  );
+}

@@ -1,0 +1,119 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useRef, useState, type FormEvent, type ReactNode } from 'react';
+import { shortAccount } from '../../../account/account-name.tsx';
+import { useProof } from '../../../account/proof.tsx';
+import { type Chain, useBalance, useBoundWallets } from '../../../api/own.ts';
+import { call } from '../../../api/request.ts';
+import type { Session } from '../../../api/session.ts';
+import { Button } from '../../../ui/button.tsx';
+import { ErrorNote } from '../../../ui/error-note.tsx';
+import { Field, Select } from '../../../ui/field.tsx';
+import { formatMicroUsd, formatUsd } from '../../../ui/money.tsx';
+import { faultsOf } from '../keys/new-key.tsx';
+import { networkName } from './networks.ts';
+
+const familyOf = (network: string) => network.split(':')[0];
+
+/** Asks for a withdrawal to a wallet of the account. */
+export function WithdrawForm({
+  chains,
+  session,
+  onDone,
+}: {
+  readonly chains: readonly Chain[];
+  readonly session: Session;
+  readonly onDone: () => void;
+}): ReactNode {
+  const ofWallet = /^(?:eip155|solana):/.test(session.account);
+  const bound = useBoundWallets(!ofWallet).data ?? [];
+  const own = ofWallet ? chains.filter(({ network }) => familyOf(network) === familyOf(session.account)) : chains;
+  const [network, setNetwork] = useState((own[0] ?? chains[0]!).network);
+  const [source, setSource] = useState<'balance' | 'earnings'>('balance');
+  const [usd, setUsd] = useState('');
+  const [address, setAddress] = useState('');
+  // The same for every try of this form: it withdraws once.
+  const once = useRef(crypto.getRandomValues(new Uint8Array(16)).toHex());
+  const available = useBalance().data?.balance_micro_usdc;
+  const chain = chains.find((one) => one.network === network)!;
+  const receivers = bound.filter(({ wallet }) => familyOf(wallet) === familyOf(network));
+  const receiver = ofWallet ? session.account.split(':').at(-1)! : address || (receivers[0]?.address ?? '');
+  const prove = useProof();
+  const queries = useQueryClient();
+  const withdraw = useMutation({
+    mutationFn: async () => {
+      const headers = await prove(`Withdraw ${formatUsd(Number(usd))} to ${shortAccount(receiver)}.`);
+      if (headers === null) return null;
+      const json = { network, amount_usd: usd.trim(), source, ...(ofWallet ? {} : { address: receiver }) };
+      return call('/api/v1/withdrawals', {
+        method: 'POST',
+        json,
+        headers: { ...headers, 'idempotency-key': once.current },
+      });
+    },
+    onSuccess: async (answer) => {
+      if (answer === null) return;
+      await queries.invalidateQueries({ queryKey: ['withdrawals'] });
+      await queries.invalidateQueries({ queryKey: ['balance'] });
+      onDone();
+    },
+  });
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    withdraw.mutate();
+  };
+  if (!ofWallet && receivers.length === 0)
+    return (
+      <p className="text-soft">
+        This account has no wallet on {networkName(network)} to be paid to. Bind one in the section “Wallets” below. You
+        can withdraw to it after its waiting time.
+      </p>
+    );
+  const faults = faultsOf(withdraw.error);
+  const amountFault = faults['amount_usd'] ?? null;
+  return (
+    <form onSubmit={submit} className="grid gap-4">
+      <div className="grid items-start gap-4 sm:grid-cols-2">
+        <Select
+          label="Network"
+          options={own.map((one) => ({ value: one.network, text: networkName(one.network) }))}
+          value={network}
+          onChange={({ target }) => setNetwork(target.value)}
+        />
+        <Select
+          label="From"
+          options={[
+            { value: 'balance', text: 'Balance' },
+            { value: 'earnings', text: 'Earnings' },
+          ]}
+          value={source}
+          onChange={({ target }) => setSource(target.value as 'balance' | 'earnings')}
+        />
+      </div>
+      <Field
+        label="USDC"
+        hint={`${source === 'balance' && available !== undefined ? `${formatMicroUsd(available)} are available. ` : ''}At least ${formatMicroUsd(chain.withdrawal_min_micro_usdc)}. What the operator credited cannot be withdrawn.`}
+        inputMode="decimal"
+        required
+        value={usd}
+        error={amountFault}
+        onChange={({ target }) => setUsd(target.value)}
+      />
+      {ofWallet ? (
+        <p className="text-sm text-soft">
+          It is paid to the wallet of your account: <span className="font-mono break-all">{receiver}</span>
+        </p>
+      ) : (
+        <Select
+          label="To"
+          options={receivers.map((one) => ({ value: one.address, text: one.address }))}
+          value={receiver}
+          onChange={({ target }) => setAddress(target.value)}
+        />
+      )}
+      {withdraw.error !== null && amountFault === null && <ErrorNote error={withdraw.error} />}
+      <Button type="submit" tone="primary" busy={withdraw.isPending} className="justify-self-end">
+        Withdraw
+      </Button>
+    </form>
+  );
+}

@@ -1,0 +1,77 @@
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import type { CallRow } from '../../../api/own.ts';
+import { KindMark } from '../../../ui/kind.tsx';
+import { Money } from '../../../ui/money.tsx';
+import { formatNumber } from '../../../ui/number.ts';
+import { Table, type Column } from '../../../ui/table.tsx';
+import { formatDuration, Time } from '../../../ui/time.tsx';
+import { Outcome } from './outcome.tsx';
+
+const tokensOf = ({ tokens_prompt, tokens_completion }: CallRow) => tokens_prompt + tokens_completion;
+
+const COLUMNS: readonly Column<CallRow>[] = [
+  {
+    id: 'call',
+    head: 'Call',
+    cell: (row) => (
+      <div className="flex min-w-0 items-center gap-2.5">
+        <KindMark kind={row.primitive} bare />
+        <div className="min-w-0">
+          <Link
+            href={`/dashboard/calls/${encodeURIComponent(row.id)}`}
+            className="font-medium break-all hover:underline"
+          >
+            {row.service}
+            {row.tool === null ? '' : ` › ${row.tool}`}
+          </Link>
+          <p className="text-sm text-soft">
+            <Time at={row.created_at} />
+          </p>
+        </div>
+      </div>
+    ),
+  },
+  { id: 'provider', head: 'Provider', from: 'md', cell: (row) => row.provider_name ?? '–' },
+  { id: 'outcome', head: 'Outcome', from: 'sm', cell: (row) => <Outcome of={row} /> },
+  {
+    id: 'tokens',
+    head: 'Tokens',
+    align: 'right',
+    from: 'lg',
+    cell: (row) => (tokensOf(row) === 0 ? '–' : formatNumber(tokensOf(row))),
+  },
+  {
+    id: 'time',
+    head: 'Duration',
+    align: 'right',
+    from: 'md',
+    cell: (row) => (row.generation_time === null ? '–' : formatDuration(row.generation_time)),
+  },
+  {
+    id: 'cost',
+    head: 'Cost',
+    align: 'right',
+    width: 'w-28',
+    cell: (row) => (row.state === 'held' ? '–' : <Money micro={row.cost_micro_usdc} />),
+  },
+];
+
+/** Calls as rows that lead to their details. */
+export function CallsTable({
+  calls,
+  empty,
+}: {
+  readonly calls: readonly CallRow[];
+  readonly empty?: ReactNode;
+}): ReactNode {
+  return (
+    <Table
+      caption="Calls"
+      columns={COLUMNS}
+      rows={calls}
+      rowKey={({ id }) => id}
+      {...(empty === undefined ? {} : { empty })}
+    />
+  );
+}

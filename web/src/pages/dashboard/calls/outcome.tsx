@@ -1,0 +1,22 @@
+import type { ReactNode } from 'react';
+import type { CallRow } from '../../../api/own.ts';
+import { Badge } from '../../../ui/badge.tsx';
+
+const WORDS = {
+  complete: ['Complete', 'plain'],
+  cut: ['Cut', 'warn'],
+  free: ['Free', 'plain'],
+  over_cap: ['Over its cap', 'warn'],
+  failed: ['Failed', 'bad'],
+  continued: ['Continued', 'plain'],
+  cancelled: ['Cancelled', 'warn'],
+  stopped: ['Stopped', 'warn'],
+} as const;
+
+/** How a call ended, as one word. */
+export function Outcome({ of }: { readonly of: Pick<CallRow, 'state' | 'outcome'> }): ReactNode {
+  if (of.state === 'held') return <Badge tone="good">Running</Badge>;
+  const known = Object.hasOwn(WORDS, of.outcome ?? '') ? WORDS[of.outcome as keyof typeof WORDS] : null;
+  if (known !== null) return <Badge tone={known[1]}>{known[0]}</Badge>;
+  return <Badge tone={of.state === 'settled' ? 'plain' : 'warn'}>{of.outcome ?? of.state}</Badge>;
+}

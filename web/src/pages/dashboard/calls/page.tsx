@@ -1,0 +1,152 @@
+import { Download } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { callsQuery, useCalls, useKeys } from '../../../api/own.ts';
+import { useSearchState } from '../../../app/search.ts';
+import { Button, buttonStyle } from '../../../ui/button.tsx';
+import { Card } from '../../../ui/card.tsx';
+import { Empty } from '../../../ui/empty.tsx';
+import { Field, Select } from '../../../ui/field.tsx';
+import { KIND_NAMES, KINDS } from '../../../ui/kind.tsx';
+import { QueryView } from '../../../ui/query-view.tsx';
+import { Skeleton } from '../../../ui/skeleton.tsx';
+import { Frame } from '../frame.tsx';
+import { CallsTable } from './calls-table.tsx';
+
+const NO_FILTERS = { primitive: '', service: '', outcome: '', state: '', key: '', from: '', to: '' };
+
+export default function CallsPage(): ReactNode {
+  const [filters, setFilters] = useSearchState(NO_FILTERS);
+  const calls = useCalls(filters);
+  const filtered = Object.values(filters).some((value) => value !== '');
+  return (
+    <Frame
+      title="Calls"
+      lead="Every call of your account, with what it cost and why."
+      action={() => (
+        <a href={`/api/v1/generations?${callsQuery({ ...filters, format: 'csv' })}`} download className={buttonStyle()}>
+          <Download size={16} aria-hidden />
+          CSV
+        </a>
+      )}
+    >
+      {() => (
+        <>
+          <Filters filters={filters} onChange={setFilters} />
+          <Card flush>
+            <QueryView
+              query={calls}
+              loading={
+                <div className="p-5">
+                  <Skeleton className="h-96 w-full" />
+                </div>
+              }
+            >
+              {({ pages }) => (
+                <CallsTable
+                  calls={pages.flatMap(({ data }) => data)}
+                  empty={
+                    filtered ? (
+                      <Empty
+                        title="No call matches"
+                        text="Nothing among the calls that were looked at so far."
+                        action={<Button onClick={() => setFilters(NO_FILTERS)}>Clear the filters</Button>}
+                      />
+                    ) : (
+                      <Empty title="No call yet" text="Calls appear here as soon as they begin." />
+                    )
+                  }
+                />
+              )}
+            </QueryView>
+          </Card>
+          {calls.hasNextPage && (
+            <div className="mt-4 flex justify-center">
+              <Button busy={calls.isFetchingNextPage} onClick={() => void calls.fetchNextPage()}>
+                {filtered ? 'Look further back' : 'Older calls'}
+              </Button>
+            </div>
+          )}
+        </>
+      )}
+    </Frame>
+  );
+}
+
+const KIND_OPTIONS = [
+  { value: '', text: 'All' },
+  ...KINDS.map((kind) => ({ value: kind, text: KIND_NAMES[kind].many })),
+];
+const OUTCOME_OPTIONS = [
+  { value: '', text: 'All' },
+  { value: 'state:held', text: 'Running' },
+  { value: 'complete', text: 'Complete' },
+  { value: 'free', text: 'Free' },
+  { value: 'failed', text: 'Failed' },
+  { value: 'cut', text: 'Cut' },
+  { value: 'cancelled', text: 'Cancelled' },
+  { value: 'stopped', text: 'Stopped' },
+  { value: 'over_cap', text: 'Over its cap' },
+  { value: 'continued', text: 'Continued' },
+];
+
+function Filters({
+  filters,
+  onChange,
+}: {
+  readonly filters: typeof NO_FILTERS;
+  readonly onChange: (change: Partial<typeof NO_FILTERS>) => void;
+}): ReactNode {
+  const keys = useKeys().data ?? [];
+  const outcome = filters.state === '' ? filters.outcome : `state:${filters.state}`;
+  return (
+    <form
+      role="search"
+      aria-label="Filters"
+      onSubmit={(event) => event.preventDefault()}
+      className="mb-5 grid grid-cols-2 gap-3 md:grid-cols-3 xl:grid-cols-6"
+    >
+      <Select
+        label="Kind"
+        options={KIND_OPTIONS}
+        value={filters.primitive}
+        onChange={({ target }) => onChange({ primitive: target.value })}
+      />
+      <Field
+        label="Service"
+        placeholder="demo/sage"
+        defaultValue={filters.service}
+        key={`service ${filters.service}`}
+        onBlur={({ target }) => onChange({ service: target.value.trim() })}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') onChange({ service: event.currentTarget.value.trim() });
+        }}
+      />
+      <Select
+        label="Outcome"
+        options={OUTCOME_OPTIONS}
+        value={outcome}
+        onChange={({ target: { value } }) =>
+          onChange(value.startsWith('state:') ? { state: value.slice(6), outcome: '' } : { state: '', outcome: value })
+        }
+      />
+      <Select
+        label="Key"
+        options={[{ value: '', text: 'All' }, ...keys.map(({ hash, label }) => ({ value: hash, text: label }))]}
+        value={filters.key}
+        onChange={({ target }) => onChange({ key: target.value })}
+      />
+      <Field
+        label="From (UTC)"
+        type="date"
+        value={filters.from}
+        onChange={({ target }) => onChange({ from: target.value })}
+      />
+      <Field
+        label="To (UTC)"
+        type="date"
+        value={filters.to}
+        onChange={({ target }) => onChange({ to: target.value })}
+      />
+    </form>
+  );
+}

@@ -1,0 +1,121 @@
+import { ChartColumn, CircleUserRound, Gauge, KeyRound, LogOut, Plug, ScrollText, Wallet } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { Link, useLocation } from 'wouter';
+import { AccountName } from '../../account/account-name.tsx';
+import { stayAway } from '../../account/local-developer.ts';
+import { ProofProvider } from '../../account/proof.tsx';
+import { SignedIn } from '../../account/signed-in.tsx';
+import { type Session, signOut, useSession } from '../../api/session.ts';
+import { Heading } from '../../ui/heading.tsx';
+
+const PAGES = [
+  ['/dashboard', 'Overview', Gauge],
+  ['/dashboard/calls', 'Calls', ScrollText],
+  ['/dashboard/activity', 'Activity', ChartColumn],
+  ['/dashboard/keys', 'Keys', KeyRound],
+  ['/dashboard/balance', 'Balance', Wallet],
+  ['/dashboard/provider', 'Provider', Plug],
+  ['/dashboard/sessions', 'Sessions', CircleUserRound],
+] as const;
+
+const isHere = (href: string, path: string) => path === href || (href !== '/dashboard' && path.startsWith(`${href}/`));
+
+/** The frame of the pages of an account: the way to each of them, and whose account it is. */
+export function Frame({
+  title,
+  lead,
+  above,
+  action,
+  children,
+}: {
+  readonly title: ReactNode;
+  readonly lead?: ReactNode;
+  readonly above?: ReactNode;
+  readonly action?: (session: Session) => ReactNode;
+  readonly children: (session: Session) => ReactNode;
+}): ReactNode {
+  return (
+    <SignedIn>
+      {(session) => (
+        <ProofProvider session={session}>
+          <div className="gap-10 lg:grid lg:grid-cols-[184px_minmax(0,1fr)]">
+            <Side session={session} />
+            <div className="min-w-0">
+              <Heading
+                title={title}
+                {...(lead === undefined ? {} : { lead })}
+                {...(above === undefined ? {} : { above })}
+                {...(action === undefined ? {} : { action: action(session) })}
+              />
+              {children(session)}
+            </div>
+          </div>
+        </ProofProvider>
+      )}
+    </SignedIn>
+  );
+}
+
+function Side({ session }: { readonly session: Session }): ReactNode {
+  const [path] = useLocation();
+  return (
+    <div className="mb-6 lg:mb-0">
+      <div className="lg:sticky lg:top-22">
+        <nav
+          aria-label="Account"
+          className="-mx-4 flex gap-1 overflow-x-auto border-b border-line px-4 pb-2 [scrollbar-width:none] sm:-mx-6 sm:px-6 lg:mx-0 lg:grid lg:border-0 lg:p-0"
+        >
+          {PAGES.map(([href, name, Icon]) => (
+            <Link
+              key={href}
+              href={href}
+              aria-current={isHere(href, path) ? 'page' : undefined}
+              className="flex shrink-0 items-center gap-2.5 rounded-md px-2.5 py-2 text-sm font-medium text-soft -outline-offset-2 hover:bg-sunk hover:text-ink aria-[current=page]:bg-sunk aria-[current=page]:text-ink"
+            >
+              <Icon size={16} aria-hidden />
+              {name}
+            </Link>
+          ))}
+        </nav>
+        <Who session={session} />
+      </div>
+    </div>
+  );
+}
+
+const BY = { wallet: 'Wallet', api_key: 'API key', development: 'Local developer' } as const;
+
+function Who({ session }: { readonly session: Session }): ReactNode {
+  const { changed } = useSession();
+  const [, navigate] = useLocation();
+  const leave = async () => {
+    stayAway(true);
+    await signOut().catch(() => {
+      // The session may be over already.
+    });
+    changed(null);
+    navigate('/sign-in');
+  };
+  return (
+    <div className="mt-3 flex items-center justify-between gap-3 px-2.5 text-sm lg:mt-5 lg:border-t lg:border-line lg:pt-4">
+      <div className="min-w-0">
+        <p className="text-xs text-soft">
+          {BY[session.signed_in_by]}
+          {session.rights === 'limited' ? ', limited' : ''}
+        </p>
+        <p className="truncate">
+          <AccountName account={session.account} />
+        </p>
+      </div>
+      <button
+        type="button"
+        aria-label="Sign out"
+        title="Sign out"
+        onClick={() => void leave()}
+        className="grid size-9 shrink-0 place-items-center rounded-md text-soft hover:bg-sunk hover:text-ink"
+      >
+        <LogOut size={16} aria-hidden />
+      </button>
+    </div>
+  );
+}

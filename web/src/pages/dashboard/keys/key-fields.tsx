@@ -1,0 +1,109 @@
+import type { ReactNode } from 'react';
+import type { ApiKey } from '../../../api/own.ts';
+import { Field, Select, TextArea } from '../../../ui/field.tsx';
+
+/** A key's settings as the form has them. */
+export interface KeyDraft {
+  readonly label: string;
+  /** USD; empty is no limit. */
+  readonly limit: string;
+  readonly reset: '' | 'daily' | 'weekly' | 'monthly';
+  /** `YYYY-MM-DD`; empty is never. */
+  readonly expires: string;
+  /** One name on each line; empty is all. */
+  readonly services: string;
+}
+
+export const NEW_KEY: KeyDraft = { label: '', limit: '', reset: '', expires: '', services: '' };
+
+export const draftOf = (key: ApiKey): KeyDraft => ({
+  label: key.label,
+  limit: key.limit === null ? '' : String(key.limit),
+  reset: key.limit_reset ?? '',
+  expires: key.expires_at?.slice(0, 10) ?? '',
+  services: (key.allowed_services ?? []).join('\n'),
+});
+
+const linesOf = (text: string) => [...new Set(text.split(/[\s,]+/).filter((name) => name !== ''))];
+
+/** The body of a request that makes the key. A limit that is no number is told by `faultOf`. */
+export const bodyOf = ({ label, limit, reset, expires, services }: KeyDraft) => ({
+  label: label.trim(),
+  limit: limit.trim() === '' ? null : Number(limit),
+  limit_reset: limit.trim() === '' || reset === '' ? null : reset,
+  // To the end of that day.
+  expires_at: expires === '' ? null : new Date(Date.parse(`${expires}T00:00:00Z`) + 86_400_000).toISOString(),
+  allowed_services: linesOf(services).length === 0 ? null : linesOf(services),
+});
+
+export const limitFault = ({ limit }: KeyDraft): string | null =>
+  limit.trim() === '' || Number(limit) >= 0 ? null : 'The limit is a number of USD, such as 5 or 0.50.';
+
+const RESETS = [
+  { value: '', text: 'Once, for the life of the key' },
+  { value: 'daily', text: 'Each day' },
+  { value: 'weekly', text: 'Each week, from Monday' },
+  { value: 'monthly', text: 'Each month' },
+];
+
+/** The fields of a key. `faults` are errors by the names that the API has for them. */
+export function KeyFields({
+  draft,
+  onChange,
+  faults = {},
+}: {
+  readonly draft: KeyDraft;
+  readonly onChange: (draft: KeyDraft) => void;
+  readonly faults?: Readonly<Record<string, string>>;
+}): ReactNode {
+  const set = (change: Partial<KeyDraft>) => onChange({ ...draft, ...change });
+  return (
+    <div className="grid gap-4">
+      <Field
+        label="Name"
+        hint="For you: where the key is used."
+        required
+        maxLength={128}
+        placeholder="my agent"
+        value={draft.label}
+        error={faults['label'] ?? null}
+        onChange={({ target }) => set({ label: target.value })}
+      />
+      <div className="grid items-end gap-4 sm:grid-cols-2">
+        <Field
+          label="Spending limit in USD"
+          inputMode="decimal"
+          placeholder="no limit"
+          value={draft.limit}
+          error={limitFault(draft) ?? faults['limit'] ?? null}
+          onChange={({ target }) => set({ limit: target.value })}
+        />
+        <Select
+          label="The limit counts"
+          options={RESETS}
+          disabled={draft.limit.trim() === ''}
+          value={draft.reset}
+          onChange={({ target }) => set({ reset: target.value as KeyDraft['reset'] })}
+        />
+      </div>
+      <Field
+        label="Last day"
+        hint="The key stops at 24:00 UTC of this day. Empty: it does not stop."
+        type="date"
+        value={draft.expires}
+        error={faults['expires_at'] ?? null}
+        onChange={({ target }) => set({ expires: target.value })}
+      />
+      <TextArea
+        label="Services"
+        hint="Names of the services that the key may call, one on each line. Empty: all."
+        rows={3}
+        spellCheck={false}
+        placeholder="demo/sage"
+        value={draft.services}
+        error={faults['allowed_services'] ?? null}
+        onChange={({ target }) => set({ services: target.value })}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,174 @@
+import { useQuery } from '@tanstack/react-query';
+import { Plus } from 'lucide-react';
+import { useState, type ReactNode } from 'react';
+import { type ApiKey, type CallsPage, callsQuery, useKeys } from '../../../api/own.ts';
+import { call } from '../../../api/request.ts';
+import { Badge } from '../../../ui/badge.tsx';
+import { Button } from '../../../ui/button.tsx';
+import { Card } from '../../../ui/card.tsx';
+import { Empty } from '../../../ui/empty.tsx';
+import { formatUsd } from '../../../ui/money.tsx';
+import { QueryView } from '../../../ui/query-view.tsx';
+import { Table, type Column } from '../../../ui/table.tsx';
+import { Time } from '../../../ui/time.tsx';
+import { Frame } from '../frame.tsx';
+import { EditKey } from './edit-key.tsx';
+import { NewKey } from './new-key.tsx';
+
+export default function KeysPage(): ReactNode {
+  const [making, setMaking] = useState(false);
+  return (
+    <Frame
+      title="Keys"
+      lead="A key lets a program call in your name. Give each program its own, with a limit."
+      action={({ rights }) =>
+        rights === 'full' && (
+          <Button tone="primary" onClick={() => setMaking(true)}>
+            <Plus size={16} aria-hidden />
+            New key
+          </Button>
+        )
+      }
+    >
+      {({ rights }) => (
+        <>
+          <Keys changeable={rights === 'full'} onNew={() => setMaking(true)} />
+          <NewKey open={making} onClose={() => setMaking(false)} />
+        </>
+      )}
+    </Frame>
+  );
+}
+
+function Keys({ changeable, onNew }: { readonly changeable: boolean; readonly onNew: () => void }): ReactNode {
+  const keys = useKeys();
+  const [changed, setChanged] = useState<string | null>(null);
+  const columns: readonly Column<ApiKey>[] = [
+    {
+      id: 'name',
+      head: 'Name',
+      cell: (key) => (
+        <div className="min-w-0">
+          <p className="flex flex-wrap items-center gap-x-2.5 gap-y-1">
+            <span className="font-medium break-words">{key.label}</span>
+            <State of={key} />
+          </p>
+          <p className="text-sm text-soft">
+            made <Time at={key.created_at} />
+          </p>
+        </div>
+      ),
+    },
+    { id: 'spent', head: 'Spent', align: 'right', cell: (key) => <Spent of={key} /> },
+    {
+      id: 'services',
+      head: 'Services',
+      from: 'md',
+      cell: (key) => (
+        <span title={key.allowed_services?.join(', ')}>
+          {key.allowed_services === null
+            ? 'All'
+            : key.allowed_services.length === 1
+              ? key.allowed_services[0]
+              : `${key.allowed_services.length} services`}
+        </span>
+      ),
+    },
+    {
+      id: 'used',
+      head: 'Last used',
+      from: 'sm',
+      cell: (key) => ((keys.data?.length ?? 0) > LAST_USED_MAX ? '–' : <LastUsed hash={key.hash} />),
+    },
+    ...(changeable
+      ? [
+          {
+            id: 'change',
+            head: <span className="sr-only">Change</span>,
+            align: 'right',
+            cell: (key: ApiKey) => (
+              <Button size="small" aria-label={`Change ${key.label}`} onClick={() => setChanged(key.hash)}>
+                Change
+              </Button>
+            ),
+          } as const,
+        ]
+      : []),
+  ];
+  return (
+    <>
+      <Card flush>
+        <QueryView query={keys}>
+          {(rows) => (
+            <Table
+              caption="Keys"
+              columns={columns}
+              rows={rows}
+              rowKey={({ hash }) => hash}
+              empty={
+                <Empty
+                  title="No key yet"
+                  text="Make one to call from your own code, or from a client such as Claude Code."
+                  action={
+                    <Button tone="primary" onClick={onNew}>
+                      New key
+                    </Button>
+                  }
+                />
+              }
+            />
+          )}
+        </QueryView>
+      </Card>
+      <EditKey of={keys.data?.find(({ hash }) => hash === changed) ?? null} onClose={() => setChanged(null)} />
+    </>
+  );
+}
+
+function State({ of }: { readonly of: ApiKey }): ReactNode {
+  if (of.disabled) return <Badge tone="warn">Disabled</Badge>;
+  if (of.expires_at === null) return of.development ? <Badge>Play money</Badge> : null;
+  return Date.parse(of.expires_at) <= Date.now() ? (
+    <Badge tone="warn">Expired</Badge>
+  ) : (
+    <Badge>
+      until&nbsp;
+      <Time at={of.expires_at} />
+    </Badge>
+  );
+}
+
+const PERIODS = { daily: 'today', weekly: 'this week', monthly: 'this month' } as const;
+
+function Spent({ of }: { readonly of: ApiKey }): ReactNode {
+  if (of.limit === null) return formatUsd(of.usage);
+  const share = of.limit === 0 ? 1 : Math.min(1, of.usage / of.limit);
+  return (
+    <div className="ml-auto max-w-44">
+      {formatUsd(of.usage)} <span className="text-soft">of {formatUsd(of.limit)}</span>
+      <span aria-hidden className="mt-1 block h-1.5 overflow-hidden rounded-full bg-sunk">
+        <span
+          className={`block h-full rounded-full ${share >= 0.9 ? 'bg-bad' : 'bg-accent'}`}
+          style={{ width: `${share * 100}%` }}
+        />
+      </span>
+      <span className="text-xs text-soft">{of.limit_reset === null ? 'in all' : PERIODS[of.limit_reset]}</span>
+    </div>
+  );
+}
+
+/** Each key is a request of its own. */
+const LAST_USED_MAX = 30;
+
+/** When the last call with a key began. */
+function LastUsed({ hash }: { readonly hash: string }): ReactNode {
+  const { data } = useQuery({
+    queryKey: ['last-call', hash],
+    queryFn: () => call<CallsPage>(`/api/v1/generations?${callsQuery({ key: hash }, 1)}`),
+    staleTime: 60_000,
+  });
+  const last = data?.data[0];
+  if (last !== undefined) return <Time at={last.created_at} />;
+  // More calls than one request reads are before its last one.
+  return data === undefined ? ' ' : data.next_cursor === null ? 'never' : 'long ago';
+}

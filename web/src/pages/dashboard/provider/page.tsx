@@ -1,0 +1,248 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import { utcDay } from '../../../api/own.ts';
+import { call } from '../../../api/request.ts';
+import { useSearchState } from '../../../app/search.ts';
+import { Badge } from '../../../ui/badge.tsx';
+import { buttonStyle } from '../../../ui/button.tsx';
+import { Card, Figure } from '../../../ui/card.tsx';
+import { Chart } from '../../../ui/chart.tsx';
+import { Choice } from '../../../ui/choice.tsx';
+import { CodeBlock } from '../../../ui/code-block.tsx';
+import { Copy } from '../../../ui/copy.tsx';
+import { Empty } from '../../../ui/empty.tsx';
+import { type Kind, KindMark } from '../../../ui/kind.tsx';
+import { formatMicroUsd, Money } from '../../../ui/money.tsx';
+import { formatNumber, formatShare } from '../../../ui/number.ts';
+import { QueryView } from '../../../ui/query-view.tsx';
+import { Skeleton } from '../../../ui/skeleton.tsx';
+import { Table, type Column } from '../../../ui/table.tsx';
+import { Time } from '../../../ui/time.tsx';
+import { Frame } from '../frame.tsx';
+
+interface OwnService {
+  readonly name: string;
+  readonly display_name: string;
+  readonly primitive: Kind | null;
+  readonly status: string;
+  /** 1 while all replies of the last hour were in order. */
+  readonly compliance: number;
+  readonly last_hour: { readonly requests: number; readonly failures: number; readonly flags: number };
+  /** How often replies broke the rules, by rule. */
+  readonly flags: Readonly<Record<string, number>>;
+}
+
+interface OwnServices {
+  readonly provider: string;
+  readonly connected: boolean;
+  readonly connected_since: string | null;
+  readonly services: readonly OwnService[];
+}
+
+interface Earnings {
+  readonly available_micro_usdc: number;
+  readonly total_earned_micro_usdc: number;
+  readonly by_day: readonly { readonly date: string; readonly requests: number; readonly earned_micro_usdc: number }[];
+}
+
+const SPANS = [
+  { value: '7', text: '7 days' },
+  { value: '30', text: '30 days' },
+  { value: '90', text: '90 days' },
+] as const;
+const START = { days: '30' };
+
+export default function ProviderPage(): ReactNode {
+  return (
+    <Frame title="Provider" lead="What you offer through this gateway, how well it serves, and what it earned.">
+      {({ rights }) =>
+        rights === 'limited' ? (
+          <Card>
+            <Empty
+              title="A limited key does not see this"
+              text="Sign in with the wallet, or with a key without limits."
+            />
+          </Card>
+        ) : (
+          <Offers />
+        )
+      }
+    </Frame>
+  );
+}
+
+function Offers(): ReactNode {
+  const own = useQuery({
+    queryKey: ['own-services'],
+    queryFn: () => call<OwnServices>('/api/v1/provider/services'),
+    refetchInterval: 15_000,
+  });
+  return (
+    <QueryView query={own} loading={<Skeleton className="h-96 w-full rounded-xl" />}>
+      {(mine) => (
+        <div className="grid gap-5">
+          {mine.services.length === 0 ? (
+            <NoService />
+          ) : (
+            <>
+              <Card>
+                <dl className="flex flex-wrap items-start justify-between gap-6">
+                  <Figure
+                    name="Connection"
+                    value={mine.connected ? 'Connected' : 'Away'}
+                    note={
+                      mine.connected_since === null ? (
+                        'Start your proxy'
+                      ) : (
+                        <>
+                          since <Time at={mine.connected_since} />
+                        </>
+                      )
+                    }
+                  />
+                  <div className="min-w-0">
+                    <dt className="text-sm text-soft">Known as</dt>
+                    <dd className="flex items-center gap-1 font-mono text-sm break-all">
+                      {mine.provider} <Copy text={mine.provider} label="Copy the id" />
+                    </dd>
+                  </div>
+                </dl>
+              </Card>
+              <Services services={mine.services} />
+            </>
+          )}
+          <Earned />
+        </div>
+      )}
+    </QueryView>
+  );
+}
+
+const FILE = `# provider.toml
+router = { url = "${location.origin}", siwx = { chain_id = "solana:mainnet", keypair_file = "wallet.json" } }
+[[models]]
+name = "acme/mock"
+pricing = { prompt = 0.5, completion = 1.5 }     # USD per 1M tokens
+params = { model = "gpt-4o", api_base = "http://127.0.0.1:4010" }`;
+
+const COMMANDS = `node bin/tollgate.mjs keygen --chain solana --out wallet.json
+node bin/tollgate.mjs provide --config provider.toml`;
+
+function NoService(): ReactNode {
+  return (
+    <Card title="Offer a service">
+      <p className="mb-4 max-w-[65ch] text-soft">
+        Models, MCP tools and A2A agents that run on your machine can be called here, from behind a firewall. You set
+        the price, and are paid for each call. Write a file and start the proxy:
+      </p>
+      <div className="grid gap-3">
+        <CodeBlock code={FILE} label="A provider’s file" />
+        <CodeBlock code={COMMANDS} label="Commands that make the wallet and start the proxy" />
+      </div>
+    </Card>
+  );
+}
+
+const TONES: Readonly<Record<string, 'good' | 'warn' | 'bad'>> = { healthy: 'good', cooling_down: 'warn', away: 'bad' };
+
+const COLUMNS: readonly Column<OwnService>[] = [
+  {
+    id: 'service',
+    head: 'Service',
+    cell: (row) => (
+      <span className="flex items-center gap-2.5">
+        {row.primitive !== null && <KindMark kind={row.primitive} bare />}
+        <span className="font-medium break-all">{row.name}</span>
+      </span>
+    ),
+  },
+  {
+    id: 'status',
+    head: 'Standing',
+    cell: (row) => <Badge tone={TONES[row.status] ?? 'warn'}>{row.status.replace('_', ' ')}</Badge>,
+  },
+  {
+    id: 'compliance',
+    head: 'In order, 1 hour',
+    align: 'right',
+    from: 'sm',
+    cell: (row) => formatShare(row.compliance),
+  },
+  {
+    id: 'hour',
+    head: 'Last hour',
+    align: 'right',
+    from: 'md',
+    cell: ({ last_hour: { requests, failures } }) =>
+      `${formatNumber(requests)} calls${failures > 0 ? `, ${formatNumber(failures)} failed` : ''}`,
+  },
+  {
+    id: 'flags',
+    head: 'Flags',
+    from: 'md',
+    cell: ({ flags }) => {
+      const raised = Object.entries(flags).filter(([, count]) => count > 0);
+      return raised.length === 0 ? (
+        <span className="text-soft">none</span>
+      ) : (
+        <span className="flex flex-wrap gap-1.5">
+          {raised.map(([flag, count]) => (
+            <Badge key={flag} tone="warn">
+              {flag.replaceAll('_', ' ')} {formatNumber(count)}
+            </Badge>
+          ))}
+        </span>
+      );
+    },
+  },
+];
+
+const Services = ({ services }: { readonly services: readonly OwnService[] }): ReactNode => (
+  <Card title="Services" flush>
+    <Table caption="Your services" columns={COLUMNS} rows={services} rowKey={({ name }) => name} />
+  </Card>
+);
+
+function Earned(): ReactNode {
+  const [{ days }, set] = useSearchState(START);
+  const span = SPANS.find(({ value }) => value === days)?.value ?? '30';
+  const from = utcDay(Number(span) - 1);
+  const earnings = useQuery({
+    queryKey: ['earnings', from],
+    queryFn: () => call<Earnings>(`/api/v1/provider/earnings?start_date=${from}`),
+  });
+  return (
+    <Card
+      title="Earnings"
+      action={<Choice label="Days" options={SPANS} chosen={span} onChoose={(value) => set({ days: value })} />}
+    >
+      <QueryView query={earnings} loading={<Skeleton className="h-72 w-full" />}>
+        {({ available_micro_usdc, total_earned_micro_usdc, by_day }) => (
+          <>
+            <dl className="mb-5 flex flex-wrap items-start gap-x-12 gap-y-4">
+              <Figure name="To be paid out" value={<Money micro={available_micro_usdc} />} />
+              <Figure name="Earned so far" value={<Money micro={total_earned_micro_usdc} />} />
+              <div className="ml-auto">
+                <Link href="/dashboard/balance" className={buttonStyle()}>
+                  Withdraw
+                </Link>
+              </div>
+            </dl>
+            {total_earned_micro_usdc === 0 ? (
+              <p className="text-soft">Nothing was earned yet. Each call of your services is listed here by its day.</p>
+            ) : (
+              <Chart
+                title="Earnings by day, after the fee"
+                days={by_day.map(({ date }) => date)}
+                series={[{ name: 'Earned', values: by_day.map((day) => day.earned_micro_usdc), color: '--accent' }]}
+                format={formatMicroUsd}
+                stacked
+              />
+            )}
+          </>
+        )}
+      </QueryView>
+    </Card>
+  );
+}

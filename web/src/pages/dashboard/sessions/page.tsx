@@ -1,0 +1,102 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useLocation } from 'wouter';
+import { stayAway } from '../../../account/local-developer.ts';
+import { call, data } from '../../../api/request.ts';
+import { type SignInWay, useSession } from '../../../api/session.ts';
+import { Badge } from '../../../ui/badge.tsx';
+import { Button } from '../../../ui/button.tsx';
+import { Card } from '../../../ui/card.tsx';
+import { ErrorNote } from '../../../ui/error-note.tsx';
+import { QueryView } from '../../../ui/query-view.tsx';
+import { Table, type Column } from '../../../ui/table.tsx';
+import { Time } from '../../../ui/time.tsx';
+import { Frame } from '../frame.tsx';
+import { browserName } from './browser-name.ts';
+
+interface OpenSession {
+  readonly id: string;
+  readonly signed_in_by: SignInWay;
+  readonly client: string;
+  readonly created_at: string;
+  readonly seen_at: string;
+  readonly expires_at: string;
+  readonly current: boolean;
+}
+
+const WAYS = { wallet: 'Wallet', api_key: 'API key', development: 'Local developer' } as const;
+
+export default function SessionsPage(): ReactNode {
+  return (
+    <Frame title="Sessions" lead="Browsers that are signed in to your account. End what you do not know.">
+      {() => <Sessions />}
+    </Frame>
+  );
+}
+
+function Sessions(): ReactNode {
+  const queries = useQueryClient();
+  const { changed } = useSession();
+  const [, navigate] = useLocation();
+  const sessions = useQuery({
+    queryKey: ['sessions'],
+    queryFn: () => data<readonly OpenSession[]>('/api/v1/auth/sessions'),
+    refetchInterval: 30_000,
+  });
+  const end = useMutation({
+    mutationFn: (session: OpenSession | null) =>
+      call(session === null ? '/api/v1/auth/session?all=true' : `/api/v1/auth/sessions/${session.id}`, {
+        method: 'DELETE',
+      }),
+    onSuccess: async (_answer, session) => {
+      if (session !== null && !session.current) return queries.invalidateQueries({ queryKey: ['sessions'] });
+      stayAway(true);
+      changed(null);
+      navigate('/sign-in');
+    },
+  });
+  const columns: readonly Column<OpenSession>[] = [
+    {
+      id: 'browser',
+      head: 'Browser',
+      cell: (row) => (
+        <span className="flex flex-wrap items-center gap-x-2.5 gap-y-1" title={row.client}>
+          <span className="font-medium">{browserName(row.client)}</span>
+          {row.current && <Badge tone="good">This browser</Badge>}
+        </span>
+      ),
+    },
+    { id: 'by', head: 'Signed in by', from: 'sm', cell: (row) => WAYS[row.signed_in_by] },
+    { id: 'since', head: 'Signed in', from: 'md', cell: (row) => <Time at={row.created_at} /> },
+    { id: 'seen', head: 'Last used', from: 'sm', cell: (row) => <Time at={row.seen_at} /> },
+    { id: 'ends', head: 'Ends', from: 'lg', cell: (row) => <Time at={row.expires_at} /> },
+    {
+      id: 'end',
+      head: <span className="sr-only">End</span>,
+      align: 'right',
+      cell: (row) => (
+        <Button size="small" busy={end.isPending && end.variables?.id === row.id} onClick={() => end.mutate(row)}>
+          {row.current ? 'Sign out' : 'End'}
+        </Button>
+      ),
+    },
+  ];
+  return (
+    <div className="grid gap-4">
+      {end.error !== null && <ErrorNote error={end.error} />}
+      <Card flush>
+        <QueryView query={sessions}>
+          {(rows) => <Table caption="Sessions" columns={columns} rows={rows} rowKey={({ id }) => id} />}
+        </QueryView>
+      </Card>
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <p className="max-w-[60ch] text-sm text-soft">
+          A session ends after 12 hours without use, or 7 days after the sign-in, unless the operator chose other times.
+        </p>
+        <Button tone="danger" busy={end.isPending && end.variables === null} onClick={() => end.mutate(null)}>
+          Sign out everywhere
+        </Button>
+      </div>
+    </div>
+  );
+}

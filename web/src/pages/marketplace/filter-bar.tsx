@@ -1,0 +1,108 @@
+import { Search } from 'lucide-react';
+import { useMemo, type ReactNode } from 'react';
+import type { Service } from '../../api/catalogue.ts';
+import { Choice } from '../../ui/choice.tsx';
+import { Checkbox, Select } from '../../ui/field.tsx';
+import { KIND_NAMES, KINDS } from '../../ui/kind.tsx';
+import { optionsOf, PRICES, type Filters } from './filters.ts';
+
+interface Props {
+  readonly services: readonly Service[];
+  readonly filters: Filters;
+  readonly onChange: (change: Partial<Filters>) => void;
+  /** Matches by kind, and of `all` kinds. */
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+/** Search and filters of the market. */
+export function FilterBar({ services, filters, onChange, counts }: Props): ReactNode {
+  const options = useMemo(() => {
+    const each = (values: (service: Service) => readonly (readonly [string, string])[]) => services.flatMap(values);
+    return {
+      provider: optionsOf(
+        'Any provider',
+        each(({ providers }) => providers.map(({ id, name }) => [id, name])),
+      ),
+      takes: optionsOf(
+        'Takes anything',
+        each(({ input_modalities }) => input_modalities.map((name) => [name, `Takes ${name}`])),
+      ),
+      gives: optionsOf(
+        'Gives anything',
+        each(({ output_modalities }) => output_modalities.map((name) => [name, `Gives ${name}`])),
+      ),
+    };
+  }, [services]);
+  const kinds = [
+    { value: 'all', name: 'All' },
+    ...KINDS.map((kind) => ({ value: kind as string, name: KIND_NAMES[kind].many })),
+  ].map(({ value, name }) => ({
+    value,
+    text: (
+      <>
+        {name} <span className="figures font-normal text-soft">{counts[value] ?? 0}</span>
+      </>
+    ),
+  }));
+  return (
+    <search className="grid grid-cols-[minmax(0,1fr)] gap-3 border-b border-line p-4 sm:px-5">
+      <div className="flex flex-wrap items-center gap-3">
+        <div className="relative min-w-56 grow">
+          <Search
+            size={17}
+            aria-hidden
+            className="pointer-events-none absolute left-3 top-1/2 -translate-y-1/2 text-soft"
+          />
+          <input
+            type="search"
+            aria-label="Search by name, provider or description"
+            placeholder="Search by name, provider or description"
+            value={filters.q}
+            onChange={(event) => onChange({ q: event.target.value })}
+            className="h-10 w-full rounded-md border border-edge bg-card pl-10 pr-3 text-base placeholder:text-soft"
+          />
+        </div>
+        <Choice label="Kind" options={kinds} chosen={filters.kind} onChoose={(kind) => onChange({ kind })} />
+      </div>
+      <div className="grid grid-cols-2 items-center gap-x-3 gap-y-2 *:min-w-0 sm:flex sm:flex-wrap">
+        <Select
+          label="Price of a typical use"
+          labelHidden
+          compact
+          options={PRICES}
+          value={filters.price}
+          onChange={(event) => onChange({ price: event.target.value })}
+        />
+        <Select
+          label="Provider"
+          labelHidden
+          compact
+          options={options.provider}
+          value={filters.provider}
+          onChange={(event) => onChange({ provider: event.target.value })}
+        />
+        <Select
+          label="Input"
+          labelHidden
+          compact
+          options={options.takes}
+          value={filters.takes}
+          onChange={(event) => onChange({ takes: event.target.value })}
+        />
+        <Select
+          label="Output"
+          labelHidden
+          compact
+          options={options.gives}
+          value={filters.gives}
+          onChange={(event) => onChange({ gives: event.target.value })}
+        />
+        <Checkbox
+          label="Can be called now"
+          checked={filters.healthy !== ''}
+          onChange={(event) => onChange({ healthy: event.target.checked ? '1' : '' })}
+        />
+      </div>
+    </search>
+  );
+}

@@ -1,0 +1,124 @@
+import { useMemo, useState, type ReactNode } from 'react';
+import { Link } from 'wouter';
+import type { ProviderFigures } from '../../api/analytics.ts';
+import { providerPath, type ServiceDetail, type ServiceOffer } from '../../api/catalogue.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Card } from '../../ui/card.tsx';
+import { formatShare } from '../../ui/number.ts';
+import { Price, shortPrice } from '../../ui/price.tsx';
+import { Status } from '../../ui/status.tsx';
+import { Table, type Column, type Sorting } from '../../ui/table.tsx';
+import { formatDuration, Time } from '../../ui/time.tsx';
+
+type Row = ServiceOffer & { readonly figures: ProviderFigures | null };
+
+/** The providers of a service beside each other. Figures are of 30 days where the gateway has them, else of lately. */
+export function Offers({
+  service,
+  figures,
+}: {
+  readonly service: ServiceDetail;
+  readonly figures: readonly ProviderFigures[];
+}): ReactNode {
+  const [sorting, setSorting] = useState<Sorting>({ column: 'price', down: false });
+  const { primitive, providers } = service;
+  const rows = useMemo(() => {
+    const known = new Map(figures.map((each) => [each.provider, each]));
+    return providers.map((offer) => ({ ...offer, figures: known.get(offer.id) ?? null }));
+  }, [providers, figures]);
+  const columns = useMemo((): readonly Column<Row>[] => columnsOf(primitive), [primitive]);
+  return (
+    <Card title={providers.length === 1 ? 'Provider' : `Providers (${providers.length})`} flush>
+      <Table
+        caption="Providers of this service"
+        columns={columns}
+        rows={rows}
+        rowKey={({ id }) => id}
+        sorting={sorting}
+        onSort={setSorting}
+      />
+    </Card>
+  );
+}
+
+const firstByte = ({ figures, latency }: Row) => figures?.first_byte_ms ?? latency;
+const uptime = ({ figures, uptime_last_1h }: Row) => figures?.uptime ?? uptime_last_1h;
+const throughput = ({ figures, throughput: lately }: Row) => figures?.throughput ?? lately?.p50 ?? null;
+
+function columnsOf(primitive: ServiceDetail['primitive']): readonly Column<Row>[] {
+  const none = <span className="text-soft">–</span>;
+  return [
+    {
+      id: 'name',
+      head: 'Provider',
+      sort: ({ name }) => name.toLowerCase(),
+      cell: (row) => <Name row={row} kind={primitive} />,
+    },
+    {
+      id: 'first-byte',
+      head: 'First byte, p50 / p95',
+      align: 'right',
+      from: 'sm',
+      sort: (row) => firstByte(row)?.p50 ?? null,
+      cell: (row) => {
+        const times = firstByte(row);
+        return times ? `${formatDuration(times.p50)} / ${formatDuration(times.p95)}` : none;
+      },
+    },
+    ...(primitive === 'model'
+      ? [
+          {
+            id: 'throughput',
+            head: 'Tokens / s',
+            align: 'right',
+            from: 'md',
+            sort: throughput,
+            cell: (row: Row) => throughput(row)?.toFixed(0) ?? none,
+          } as const,
+        ]
+      : []),
+    {
+      id: 'uptime',
+      head: 'Uptime',
+      align: 'right',
+      from: 'sm',
+      sort: uptime,
+      cell: (row) => {
+        const share = uptime(row);
+        return share === null ? none : formatShare(share);
+      },
+    },
+    {
+      id: 'price',
+      head: 'Price',
+      align: 'right',
+      sort: ({ typical_usd }) => typical_usd,
+      cell: ({ pricing }) => <Price kind={primitive} pricing={pricing} />,
+    },
+  ];
+}
+
+function Name({ row, kind }: { readonly row: Row; readonly kind: ServiceDetail['primitive'] }): ReactNode {
+  const { id, name, status, flags, price_raised } = row;
+  return (
+    <span className="block leading-5">
+      <Link href={providerPath(id)} className="font-semibold hover:underline">
+        {name}
+      </Link>
+      <span className="mt-0.5 flex flex-wrap items-center gap-x-3 gap-y-1 text-soft">
+        <Status status={status} />
+        {Object.entries(flags).map(([flag, count]) => (
+          <Badge key={flag} tone="warn">
+            {flag.replaceAll('_', ' ')} ×{count}
+          </Badge>
+        ))}
+      </span>
+      {price_raised && (
+        <span className="mt-1 block text-sm text-warn">
+          The price was {shortPrice(kind, price_raised.before).amount}. Calls must accept the new one until{' '}
+          <Time at={price_raised.effective_at} exact />.
+        </span>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,15 @@
+import { ChevronRight } from 'lucide-react';
+import type { ReactNode } from 'react';
+
+/** A part that is folded until it is asked for. */
+export function Fold({ name, children }: { readonly name: string; readonly children: ReactNode }): ReactNode {
+  return (
+    <details className="group">
+      <summary className="flex w-fit list-none items-center gap-1 rounded py-0.5 text-sm text-soft hover:text-ink [&::-webkit-details-marker]:hidden">
+        <ChevronRight size={15} aria-hidden className="transition-transform group-open:rotate-90" />
+        {name}
+      </summary>
+      <div className="mt-2">{children}</div>
+    </details>
+  );
+}

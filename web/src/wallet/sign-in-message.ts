@@ -1,0 +1,39 @@
+import { call } from '../api/request.ts';
+import type { ConnectedWallet } from './wallet.ts';
+
+interface Nonce {
+  readonly message: {
+    readonly domain: string;
+    readonly uri: string;
+    readonly version: string;
+    readonly nonce: string;
+    readonly issued_at: string;
+    readonly expiration_time: string;
+  };
+}
+
+const FAMILY_NAMES = { eip155: 'Ethereum', solana: 'Solana' } as const;
+
+/**
+ * The value of a sign-in header that a wallet signed, good for one request. `statement` is one line that says what it
+ * is for: the wallet shows it. Rejects with ApiError and WalletError.
+ */
+export async function signSignIn(wallet: ConnectedWallet, statement: string): Promise<string> {
+  const { message } = await call<Nonce>('/api/v1/auth/nonce');
+  const text = [
+    `${message.domain} wants you to sign in with your ${FAMILY_NAMES[wallet.family]} account:`,
+    wallet.address,
+    '',
+    statement,
+    '',
+    `URI: ${message.uri}`,
+    `Version: ${message.version}`,
+    // EIP-4361 has the bare number.
+    `Chain ID: ${wallet.family === 'eip155' ? wallet.network.split(':')[1] : wallet.network}`,
+    `Nonce: ${message.nonce}`,
+    `Issued At: ${message.issued_at}`,
+    `Expiration Time: ${message.expiration_time}`,
+  ].join('\n');
+  const signature = await wallet.signMessage(text);
+  return new TextEncoder().encode(JSON.stringify({ message: text, signature })).toBase64();
+}

@@ -1,0 +1,22 @@
+import { useEffect, useState } from 'react';
+import { findEvmWallets } from './evm-wallets.ts';
+import { findSolanaWallets } from './solana-wallets.ts';
+import type { FoundWallet, WalletFamily } from './wallet.ts';
+
+/** The wallets of this browser, of one family or of both, in the order in which they announce themselves. */
+export function useWallets(family?: WalletFamily): readonly FoundWallet[] {
+  const [wallets, setWallets] = useState<readonly FoundWallet[]>([]);
+  useEffect(() => {
+    setWallets([]);
+    const add = (wallet: FoundWallet) =>
+      setWallets((known) => (known.some(({ id }) => id === wallet.id) ? known : [...known, wallet]));
+    const stops = [
+      ...(family === 'solana' ? [] : [findEvmWallets(add)]),
+      ...(family === 'eip155' ? [] : [findSolanaWallets(add)]),
+    ];
+    return () => {
+      for (const stop of stops) stop();
+    };
+  }, [family]);
+  return wallets;
+}
