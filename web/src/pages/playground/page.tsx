@@ -1,4 +1,5 @@
 import { lazy, Suspense, useState, type ReactNode } from 'react';
+import { useArrival } from '../../account/signed-in.tsx';
 import { useSearchState } from '../../app/search.ts';
 import { useTitle } from '../../app/title.ts';
 import { Empty } from '../../ui/empty.tsx';
@@ -21,12 +22,17 @@ const DEFAULTS = { m: '', kind: '', tool: '' };
 /** Tries any service of the gateway with the reader's own balance. The address says which: `?m=demo/sage`. */
 export default function PlaygroundPage(): ReactNode {
   const catalogue = useCatalogue();
+  const { session, waiting } = useArrival();
   return (
     <>
       <h1 className="sr-only">Playground</h1>
-      <QueryView query={catalogue} loading={<Loading />}>
-        {(services) => <Playground services={services} />}
-      </QueryView>
+      {waiting ? (
+        <Loading />
+      ) : (
+        <QueryView query={catalogue} loading={<Loading />}>
+          {(services) => <Playground key={session?.account} services={services} />}
+        </QueryView>
+      )}
     </>
   );
 }

@@ -111,7 +111,7 @@ function RecordView({ record }: { readonly record: CallRecord }): ReactNode {
           <CallTree record={record} />
         </div>
       )}
-      <dl className="grid gap-x-4 gap-y-1.5 sm:grid-cols-[auto_minmax(0,1fr)]">
+      <dl className="grid items-center gap-x-4 gap-y-1.5 sm:grid-cols-[auto_minmax(0,1fr)]">
         <dt className="text-soft">Generation</dt>
         <dd className="flex items-center gap-1">
           <Link href={`/dashboard/calls/${record.id}`} className="link font-mono text-[13px] break-all">

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { KindMark } from '../../../ui/kind.tsx';
+import { KindTile } from '../../../ui/kind.tsx';
 import type { CallRecord } from './call-record.ts';
 import { alignedMicroUsd } from './exact-usd.ts';
 
@@ -13,8 +13,8 @@ export function CallTree({ record, depth = 0 }: { readonly record: CallRecord; r
     <ul className={depth === 0 ? 'grid gap-1.5' : 'mt-1.5 grid gap-1.5 border-l border-line pl-4'}>
       {record.children.map((child) => (
         <li key={child.id}>
-          <div className="flex items-baseline gap-2.5">
-            <KindMark kind={child.primitive} bare />
+          <div className="flex items-center gap-2.5">
+            <KindTile kind={child.primitive} size={22} />
             <Link href={`/dashboard/calls/${child.id}`} className="min-w-0 break-words hover:underline">
               {child.service}
               {child.tool !== null && <span className="text-soft"> · {child.tool}</span>}

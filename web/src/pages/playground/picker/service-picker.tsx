@@ -1,17 +1,8 @@
 import { ChevronsUpDown, Search } from 'lucide-react';
-import {
-  useDeferredValue,
-  useEffect,
-  useId,
-  useMemo,
-  useRef,
-  useState,
-  type KeyboardEvent,
-  type ReactNode,
-} from 'react';
+import { useDeferredValue, useEffect, useId, useMemo, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { Choice } from '../../../ui/choice.tsx';
 import { Dialog } from '../../../ui/dialog.tsx';
-import { KIND_NAMES, KindMark, KINDS } from '../../../ui/kind.tsx';
+import { KIND_NAMES, KINDS, KindTile } from '../../../ui/kind.tsx';
 import type { Service } from '../catalogue.ts';
 import { matchServices } from './find-service.ts';
 
@@ -37,11 +28,9 @@ export function ServicePicker({
         onClick={() => setOpen(true)}
         className="flex w-full min-w-0 items-center gap-3 rounded-xl border border-edge bg-card px-4 py-2.5 text-left hover:border-ink sm:w-auto sm:min-w-[22rem]"
       >
+        {chosen !== null && <KindTile kind={chosen.kind} />}
         <span className="min-w-0 grow">
-          <span className="flex items-center gap-2">
-            {chosen !== null && <KindMark kind={chosen.kind} bare />}
-            <span className="truncate font-semibold">{chosen?.name ?? 'Choose a service'}</span>
-          </span>
+          <span className="block truncate font-semibold">{chosen?.name ?? 'Choose a service'}</span>
           <span className="figures block truncate text-sm text-soft">
             {chosen?.price ?? 'A model, a tool, an agent'}
           </span>
@@ -68,6 +57,9 @@ const KIND_OPTIONS = [
   ...KINDS.map((kind) => ({ value: kind as string, text: KIND_NAMES[kind].many })),
 ];
 
+/** A dialog that opens focuses the element with this attribute. React itself would focus it too early. */
+const focusFirst = (element: HTMLInputElement | null): void => element?.setAttribute('autofocus', '');
+
 function Finder({
   services,
   chosen,
@@ -84,10 +76,6 @@ function Finder({
   const found = useMemo(() => matchServices(services, late, kind), [services, late, kind]);
   const shown = found.slice(0, SHOWN_MAX);
   const [at, setAt] = useState(0);
-  const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    input.current?.focus();
-  }, []);
   useEffect(() => {
     document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: 'nearest' });
   }, [id, at]);
@@ -113,7 +101,7 @@ function Finder({
           aria-expanded
           aria-controls={`${id}-list`}
           aria-activedescendant={shown.length > 0 ? `${id}-${at}` : undefined}
-          ref={input}
+          ref={focusFirst}
           value={words}
           placeholder="Search by name, tool or provider"
           onChange={(event) => {
@@ -152,7 +140,7 @@ function Finder({
             onMouseMove={() => index !== at && setAt(index)}
             className="flex w-full items-center gap-3 rounded-lg px-3 py-2 text-left aria-selected:bg-sunk"
           >
-            <KindMark kind={service.kind} bare />
+            <KindTile kind={service.kind} />
             <span className="min-w-0 grow">
               <span className="block truncate font-medium">
                 {service.name}
@@ -161,6 +149,7 @@ function Finder({
               <span className="figures block truncate text-sm text-soft">{service.price}</span>
             </span>
             <span className="hidden max-w-32 shrink-0 truncate text-sm text-soft sm:block">
+              <span className="sr-only">{KIND_NAMES[service.kind].one} by </span>
               {service.providers.length === 1 ? service.providers[0] : `${service.providers.length} providers`}
             </span>
           </button>
