@@ -5,7 +5,7 @@ import { Badge } from '../../../ui/badge.tsx';
 import { Card } from '../../../ui/card.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
-import { KindMark } from '../../../ui/kind.tsx';
+import { KindMark, KindTile } from '../../../ui/kind.tsx';
 import { formatUsd, Money } from '../../../ui/money.tsx';
 import { formatNumber } from '../../../ui/number.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
@@ -132,7 +132,7 @@ function Branch({ call, own = false }: { readonly call: CallDetail; readonly own
   return (
     <li>
       <div className="flex items-center gap-2.5 py-1.5">
-        <KindMark kind={call.primitive} bare />
+        <KindTile kind={call.primitive} size={28} />
         {own ? (
           <span className="min-w-0 grow truncate font-medium">{call.service}</span>
         ) : (

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { CallRow } from '../../../api/own.ts';
-import { KindMark } from '../../../ui/kind.tsx';
+import { KIND_NAMES, KindTile } from '../../../ui/kind.tsx';
 import { Money } from '../../../ui/money.tsx';
 import { formatNumber } from '../../../ui/number.ts';
 import { Table, type Column } from '../../../ui/table.tsx';
@@ -16,7 +16,7 @@ const COLUMNS: readonly Column<CallRow>[] = [
     head: 'Call',
     cell: (row) => (
       <div className="flex min-w-0 items-center gap-2.5">
-        <KindMark kind={row.primitive} bare />
+        <KindTile kind={row.primitive} size={34} />
         <div className="min-w-0">
           <Link
             href={`/dashboard/calls/${encodeURIComponent(row.id)}`}
@@ -26,7 +26,7 @@ const COLUMNS: readonly Column<CallRow>[] = [
             {row.tool === null ? '' : ` › ${row.tool}`}
           </Link>
           <p className="text-sm text-soft">
-            <Time at={row.created_at} />
+            {KIND_NAMES[row.primitive].one}, <Time at={row.created_at} />
           </p>
         </div>
       </div>

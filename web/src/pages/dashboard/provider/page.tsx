@@ -12,7 +12,7 @@ import { Choice } from '../../../ui/choice.tsx';
 import { CodeBlock } from '../../../ui/code-block.tsx';
 import { Copy } from '../../../ui/copy.tsx';
 import { Empty } from '../../../ui/empty.tsx';
-import { type Kind, KindMark } from '../../../ui/kind.tsx';
+import { type Kind, KindTile } from '../../../ui/kind.tsx';
 import { formatMicroUsd, Money } from '../../../ui/money.tsx';
 import { formatNumber, formatShare } from '../../../ui/number.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
@@ -152,7 +152,7 @@ const COLUMNS: readonly Column<OwnService>[] = [
     head: 'Service',
     cell: (row) => (
       <span className="flex items-center gap-2.5">
-        {row.primitive !== null && <KindMark kind={row.primitive} bare />}
+        {row.primitive !== null && <KindTile kind={row.primitive} size={30} />}
         <span className="font-medium break-all">{row.name}</span>
       </span>
     ),
