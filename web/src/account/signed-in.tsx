@@ -7,12 +7,11 @@ import { PageSkeleton } from '../ui/skeleton.tsx';
 import { comesByItself, stayAway } from './local-developer.ts';
 
 /**
- * Shows a page to whoever is signed in, and others the way to it. In development the local developer is signed in by
- * itself.
+ * The session of this browser. In development the local developer is signed in by itself. `waiting` is true until it
+ * is known whether somebody is signed in.
  */
-export function SignedIn({ children }: { readonly children: (session: Session) => ReactNode }): ReactNode {
+export function useArrival(): { readonly session: Session | null; readonly waiting: boolean } {
   const { session, loading, changed } = useSession();
-  const [path] = useLocation();
   const [trying, setTrying] = useState(comesByItself);
   const tries = trying && !loading && session === null;
   useEffect(() => {
@@ -29,8 +28,18 @@ export function SignedIn({ children }: { readonly children: (session: Session) =
       .finally(() => setTrying(false));
     // The session's setter is a new function each time.
   }, [tries]);
+  return { session, waiting: loading || tries };
+}
+
+/**
+ * Shows a page to whoever is signed in, and others the way to it. In development the local developer is signed in by
+ * itself.
+ */
+export function SignedIn({ children }: { readonly children: (session: Session) => ReactNode }): ReactNode {
+  const { session, waiting } = useArrival();
+  const [path] = useLocation();
   if (session !== null) return children(session);
-  if (loading || tries) return <PageSkeleton />;
+  if (waiting) return <PageSkeleton />;
   return (
     <Empty
       heading="h1"

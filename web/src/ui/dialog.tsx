@@ -5,11 +5,14 @@ import { useEffect, useId, useRef, type ReactNode } from 'react';
 export function Dialog({
   title,
   open,
+  wide = false,
   onClose,
   children,
 }: {
   readonly title: string;
   readonly open: boolean;
+  /** For code and tables. */
+  readonly wide?: boolean;
   readonly onClose: () => void;
   readonly children: ReactNode;
 }): ReactNode {
@@ -24,7 +27,7 @@ export function Dialog({
       ref={dialog}
       aria-labelledby={id}
       onClose={onClose}
-      className="m-auto w-[min(34rem,calc(100vw-2rem))] rounded-xl border border-line bg-card p-0 text-ink shadow-2xl"
+      className={`m-auto ${wide ? 'w-[min(48rem,calc(100vw-2rem))]' : 'w-[min(34rem,calc(100vw-2rem))]'} rounded-xl border border-line bg-card p-0 text-ink shadow-2xl`}
     >
       {open && (
         <>

@@ -1,6 +1,123 @@
-import type { ReactNode } from 'react';
-import { Heading } from '../../ui/heading.tsx';
+import { lazy, Suspense, useState, type ReactNode } from 'react';
+import { useArrival } from '../../account/signed-in.tsx';
+import { useSearchState } from '../../app/search.ts';
+import { useTitle } from '../../app/title.ts';
+import { Empty } from '../../ui/empty.tsx';
+import { QueryView } from '../../ui/query-view.tsx';
+import { Skeleton } from '../../ui/skeleton.tsx';
+import { Balance } from './account-state.tsx';
+import { BarPlace } from './bar-actions.tsx';
+import { type Service, useCatalogue } from './catalogue.ts';
+import { findService, firstService } from './picker/find-service.ts';
+import { ServicePicker } from './picker/service-picker.tsx';
 
+const TalkPanel = lazy(() => import('./talk/talk-panel.tsx'));
+const ToolPanel = lazy(() => import('./tool/tool-panel.tsx'));
+const ImagePanel = lazy(() => import('./image/image-panel.tsx'));
+const EmbedPanel = lazy(() => import('./embed/embed-panel.tsx'));
+const VideoPanel = lazy(() => import('./video/video-panel.tsx'));
+
+const DEFAULTS = { m: '', kind: '', tool: '' };
+
+/** Tries any service of the gateway with the reader's own balance. The address says which: `?m=demo/sage`. */
 export default function PlaygroundPage(): ReactNode {
-  return <Heading title="Playground" lead="Try a service." />;
+  const catalogue = useCatalogue();
+  const { session, waiting } = useArrival();
+  return (
+    <>
+      <h1 className="sr-only">Playground</h1>
+      {waiting ? (
+        <Loading />
+      ) : (
+        <QueryView query={catalogue} loading={<Loading />}>
+          {(services) => <Playground key={session?.account} services={services} />}
+        </QueryView>
+      )}
+    </>
+  );
+}
+
+function Playground({ services }: { readonly services: readonly Service[] }): ReactNode {
+  const [{ m, kind, tool }, set] = useSearchState(DEFAULTS);
+  const [place, setPlace] = useState<HTMLElement | null>(null);
+  const first = firstService(services);
+  const found = m === '' ? (first === null ? null : { service: first, tool: null }) : findService(services, m, kind);
+  const service = found?.service ?? null;
+  useTitle(service === null ? null : `${service.name} · Playground`);
+  const choose = (chosen: Service) => {
+    const shared = services.some(({ name, kind: other }) => name === chosen.name && other !== chosen.kind);
+    set({ m: chosen.name, kind: shared ? chosen.kind : '', tool: '' });
+  };
+  return (
+    <BarPlace value={place}>
+      <div className="mb-6 flex flex-wrap items-center justify-between gap-3">
+        <ServicePicker services={services} chosen={service} onChoose={choose} />
+        <div className="flex grow items-center gap-2 sm:grow-0">
+          <div ref={setPlace} className="flex flex-wrap items-center gap-2" />
+          <Balance />
+        </div>
+      </div>
+      {service === null ? (
+        <Empty
+          heading="h2"
+          title={m === '' ? 'Nothing can be called yet.' : 'Nobody offers this now.'}
+          text={
+            m === ''
+              ? 'No provider offers a service at this gateway.'
+              : `There is no service named ${m.slice(0, 200)}. Choose another one above.`
+          }
+        />
+      ) : (
+        <Suspense fallback={<Skeleton className="h-96 w-full rounded-xl" />}>
+          <Panel
+            key={`${service.kind} ${service.name}`}
+            service={service}
+            services={services}
+            tool={tool === '' ? (found?.tool ?? '') : tool}
+            onTool={(name) => set({ m: service.name, tool: name })}
+          />
+        </Suspense>
+      )}
+    </BarPlace>
+  );
+}
+
+function Panel({
+  service,
+  services,
+  tool,
+  onTool,
+}: {
+  readonly service: Service;
+  readonly services: readonly Service[];
+  readonly tool: string;
+  readonly onTool: (name: string) => void;
+}): ReactNode {
+  switch (service.kind) {
+    case 'tool':
+      return <ToolPanel service={service} tool={tool} onTool={onTool} />;
+    case 'image':
+      return <ImagePanel service={service} />;
+    case 'video':
+      return <VideoPanel service={service} />;
+    default:
+      return service.model?.embeds === true ? (
+        <EmbedPanel service={service} />
+      ) : (
+        <TalkPanel service={service} services={services} />
+      );
+  }
+}
+
+function Loading(): ReactNode {
+  return (
+    <div role="status">
+      <span className="sr-only">Loading</span>
+      <div className="mb-6 flex flex-wrap justify-between gap-3">
+        <Skeleton className="h-16 w-full rounded-xl sm:w-[22rem]" />
+        <Skeleton className="hidden h-10 w-36 sm:block" />
+      </div>
+      <Skeleton className="h-96 w-full rounded-xl" />
+    </div>
+  );
 }

@@ -1,0 +1,59 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import { call } from '../../api/request.ts';
+import { useSession } from '../../api/session.ts';
+import { buttonStyle } from '../../ui/button.tsx';
+import { exactMicroUsd } from './calls/exact-usd.ts';
+
+export const BALANCE_KEY = ['playground', 'balance'] as const;
+const BALANCE_PAGE = '/dashboard/balance';
+
+/** Whether calls can be made: somebody is signed in. */
+export const useSignedIn = (): boolean => useSession().session !== null;
+
+/** Back to this page once signed in. */
+const signInHref = () => `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
+
+/** What can be spent, with the way to add to it. */
+export function Balance(): ReactNode {
+  const signedIn = useSignedIn();
+  const balance = useQuery({
+    queryKey: BALANCE_KEY,
+    enabled: signedIn,
+    queryFn: () => call<{ readonly balance_micro_usdc: number }>('/api/v1/session/balance'),
+  });
+  if (!signedIn) return null;
+  return (
+    <Link href={BALANCE_PAGE} className={`${buttonStyle('plain')} figures max-sm:ml-auto`}>
+      <span className="text-soft">Balance</span>
+      {balance.data === undefined ? '…' : exactMicroUsd(balance.data.balance_micro_usdc)}
+    </Link>
+  );
+}
+
+/** In place of the button that makes a call. */
+export function SignInToRun({ what }: { readonly what: string }): ReactNode {
+  return (
+    <Link href={signInHref()} className={buttonStyle('primary')}>
+      Sign in {what}
+    </Link>
+  );
+}
+
+/** The next step after a failed call, by the status of its answer. */
+export function NextStep({ status, again }: { readonly status: number; readonly again: ReactNode }): ReactNode {
+  if (status === 402 || status === 424)
+    return (
+      <Link href={BALANCE_PAGE} className={buttonStyle('primary', 'small')}>
+        Add money
+      </Link>
+    );
+  if (status === 401)
+    return (
+      <Link href={signInHref()} className={buttonStyle('primary', 'small')}>
+        Sign in
+      </Link>
+    );
+  return again;
+}

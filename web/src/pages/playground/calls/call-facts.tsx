@@ -1,0 +1,148 @@
+import { ChevronDown } from 'lucide-react';
+import { useEffect, useState, type ReactNode } from 'react';
+import { Link } from 'wouter';
+import { Copy } from '../../../ui/copy.tsx';
+import { ErrorNote } from '../../../ui/error-note.tsx';
+import { formatUsd } from '../../../ui/money.tsx';
+import { formatNumber } from '../../../ui/number.ts';
+import { Skeleton } from '../../../ui/skeleton.tsx';
+import { formatDuration } from '../../../ui/time.tsx';
+import { CallTree } from './call-tree.tsx';
+import { type CallRecord, useCallRecord } from './call-record.ts';
+import { exactMicroUsd, exactUsd } from './exact-usd.ts';
+import { MoneyLines } from './money-lines.tsx';
+
+/**
+ * The line under an answer with what it cost. It opens to the lines of the ledger, the calls under it and the receipt.
+ */
+export function CallFacts({
+  callId,
+  running,
+  cost,
+  estimate = null,
+  tokens = null,
+  provider = null,
+  ms = null,
+  pending = false,
+  onCost,
+}: {
+  readonly callId: string | null;
+  readonly running: boolean;
+  /** USD; null where the answer did not say it. */
+  readonly cost: number | null;
+  /** USD so far, while it runs. */
+  readonly estimate?: number | null;
+  readonly tokens?: number | null;
+  readonly provider?: string | null;
+  readonly ms?: number | null;
+  /** It is charged later: a task goes on. */
+  readonly pending?: boolean;
+  /** Told of a cost that the answer did not say. */
+  readonly onCost?: ((usd: number) => void) | undefined;
+}): ReactNode {
+  const [open, setOpen] = useState(false);
+  // A call that was stopped does not say what it cost: its record does.
+  const asked = callId !== null && !running && (open || cost === null);
+  const record = useCallRecord(callId, asked);
+  const known = record.data;
+  const settled = known !== undefined && known.state !== 'held' ? known.run_cost : null;
+  useEffect(() => {
+    if (cost === null && settled !== null) onCost?.(settled);
+  }, [cost, settled, onCost]);
+  const charged = settled ?? cost;
+  if (callId === null && !running) return null;
+  return (
+    <div className="rounded-lg border border-line bg-card text-sm">
+      <button
+        type="button"
+        aria-expanded={open}
+        disabled={callId === null || running}
+        onClick={() => setOpen(!open)}
+        className="flex min-h-10 w-full items-center gap-x-4 px-3.5 py-2 text-left"
+      >
+        <span className="figures font-semibold">
+          {running ? (
+            <>
+              {estimate === null ? 'Running' : `≈ ${formatUsd(estimate)}`}
+              <span className="font-normal text-soft">{estimate === null ? '' : ' so far'}</span>
+            </>
+          ) : charged === null ? (
+            <span className="font-normal text-soft">{pending ? 'Charged when the task ends' : 'Settling'}</span>
+          ) : (
+            <>
+              {exactUsd(charged)} <span className="font-normal text-soft">charged</span>
+            </>
+          )}
+        </span>
+        <span className="figures flex flex-wrap gap-x-4 text-soft">
+          {tokens !== null && tokens > 0 && <span>{formatNumber(tokens)} tokens</span>}
+          {ms !== null && <span>{formatDuration(ms)}</span>}
+          {provider !== null && provider !== '' && <span className="hidden sm:inline">by {provider}</span>}
+        </span>
+        {callId !== null && !running && (
+          <span className="ml-auto inline-flex items-center gap-1 text-soft">
+            Receipt
+            <ChevronDown size={15} aria-hidden className={`transition-transform ${open ? 'rotate-180' : ''}`} />
+          </span>
+        )}
+      </button>
+      {open && !running && (
+        <div className="border-t border-line px-3.5 py-3.5">
+          {known !== undefined ? (
+            <RecordView record={known} />
+          ) : record.error ? (
+            <ErrorNote error={record.error} />
+          ) : (
+            <Skeleton className="h-28 w-full" />
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function RecordView({ record }: { readonly record: CallRecord }): ReactNode {
+  return (
+    <div className="grid gap-4">
+      <MoneyLines record={record} />
+      {record.children.length > 0 && (
+        <div>
+          <h4 className="mb-1.5 font-semibold">Calls under it</h4>
+          <CallTree record={record} />
+        </div>
+      )}
+      <dl className="grid items-center gap-x-4 gap-y-1.5 sm:grid-cols-[auto_minmax(0,1fr)]">
+        <dt className="text-soft">Generation</dt>
+        <dd className="flex items-center gap-1">
+          <Link href={`/dashboard/calls/${record.id}`} className="link font-mono text-[13px] break-all">
+            {record.id}
+          </Link>
+          <Copy text={record.id} label="Copy the id" />
+        </dd>
+        {record.receipt !== null && (
+          <>
+            <dt className="text-soft">Signed receipt</dt>
+            <dd className="flex min-w-0 items-center gap-1">
+              <code className="min-w-0 truncate font-mono text-[13px]">{record.receipt}</code>
+              <Copy text={record.receipt} label="Copy the receipt" />
+            </dd>
+          </>
+        )}
+        {record.tokens_prompt + record.tokens_completion > 0 && (
+          <>
+            <dt className="text-soft">Tokens</dt>
+            <dd className="figures">
+              {formatNumber(record.tokens_prompt)} read, {formatNumber(record.tokens_completion)} written
+            </dd>
+          </>
+        )}
+      </dl>
+      {record.error !== null && <p className="break-words text-bad">{record.error}</p>}
+      {record.children.length > 0 && record.cost_micro_usdc > 0 && (
+        <p className="text-soft">
+          {exactMicroUsd(record.cost_micro_usdc)} of {exactUsd(record.run_cost)} is the call itself.
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,36 @@
+import type { ReactNode } from 'react';
+import { Button } from '../../../ui/button.tsx';
+import { ErrorNote } from '../../../ui/error-note.tsx';
+import { NextStep } from '../account-state.tsx';
+import { type CallFault, errorOfFault } from './answer.ts';
+
+/** Says why a call failed, that it cost nothing where that is so, and what to do next. */
+export function CallFaultNote({
+  fault,
+  onAgain,
+}: {
+  readonly fault: CallFault;
+  readonly onAgain?: (() => void) | undefined;
+}): ReactNode {
+  const again =
+    onAgain === undefined ? undefined : (
+      <Button size="small" onClick={onAgain}>
+        Try again
+      </Button>
+    );
+  const title = TITLES[fault.status];
+  return (
+    <ErrorNote
+      {...(title === undefined ? {} : { title })}
+      error={errorOfFault(fault)}
+      action={<NextStep status={fault.status} again={again} />}
+    />
+  );
+}
+
+const TITLES: Readonly<Record<number, string>> = {
+  401: 'You are not signed in any more.',
+  402: 'The balance is too low for this call.',
+  424: 'This account has no money yet.',
+  429: 'Too many calls in a short time.',
+};

@@ -1,0 +1,64 @@
+import { ApiError } from '../../../api/api-error.ts';
+import { request } from '../../../api/request.ts';
+import { type Answer, beginAnswer, faultOf } from './answer.ts';
+import { readEvents } from './read-events.ts';
+import { type Chunk, endAnswer, takeChunk, takeComment } from './take-chunk.ts';
+
+/** What a page shows of one answer. What writes on and on is stopped. */
+const TEXT_MAX = 400_000;
+
+/** The path of all calls of models, tools and agents: the one that a session of a browser may use for all of them. */
+export const CHAT_PATH = '/api/v1/chat/completions';
+
+export interface CallBody extends Readonly<Record<string, unknown>> {
+  readonly model: string;
+}
+
+/**
+ * Makes a call and tells of the answer as it grows. Never rejects: what goes wrong is in the answer. A signal that
+ * aborts stops it, and so does a text that has no end.
+ */
+export async function runCall(
+  body: CallBody,
+  signal: AbortSignal,
+  onChange: (answer: Answer) => void,
+): Promise<Answer> {
+  let answer = beginAnswer();
+  const parts = /^(?:a2a|mcp)\//.test(body.model);
+  const put = (next: Answer) => {
+    if (next !== answer) onChange((answer = next));
+  };
+  const tooLong = new AbortController();
+  try {
+    const reply = await request(CHAT_PATH, {
+      method: 'POST',
+      json: { ...body, stream: true },
+      signal: AbortSignal.any([signal, tooLong.signal]),
+    });
+    put({ ...answer, callId: reply.headers.get('x-generation-id'), provider: reply.headers.get('x-provider') });
+    for await (const line of readEvents(reply)) {
+      if (line.type === 'comment') put(takeComment(answer, line.text));
+      else if (line.text !== '[DONE]') put(takeChunk(answer, parse(line.text), parts));
+      if (answer.length + answer.thinking.length > TEXT_MAX) {
+        tooLong.abort();
+        put({
+          ...answer,
+          note: `The answer was stopped here: it is longer than ${TEXT_MAX.toLocaleString()} letters.`,
+        });
+        break;
+      }
+    }
+    put(endAnswer(answer));
+  } catch (error) {
+    put(signal.aborted ? endAnswer(answer, { stopped: true }) : endAnswer(answer, { fault: faultOf(error) }));
+  }
+  return answer;
+}
+
+function parse(text: string): Chunk {
+  try {
+    return JSON.parse(text) as Chunk;
+  } catch (cause) {
+    throw new ApiError('The answer cannot be read', { status: 0, type: 'broken', cause });
+  }
+}

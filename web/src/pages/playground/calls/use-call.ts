@@ -1,0 +1,47 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useCallback, useEffect, useRef } from 'react';
+import { BALANCE_KEY } from '../account-state.tsx';
+import type { Answer } from './answer.ts';
+import { type CallRecord, RECORD_KEY } from './call-record.ts';
+import { type CallBody, runCall } from './run-call.ts';
+
+/** Between two drawings of an answer that comes. */
+const DRAW_MS = 50;
+
+/**
+ * Makes calls, one at a time. `onChange` is told of an answer at most every 50 ms while it comes, and always of its end.
+ * A call ends with the component.
+ */
+export function useCall(): {
+  readonly run: (body: CallBody, onChange: (answer: Answer) => void) => Promise<Answer>;
+  readonly stop: () => void;
+} {
+  const queries = useQueryClient();
+  const running = useRef<AbortController>(null);
+  const stop = useCallback(() => running.current?.abort(), []);
+  useEffect(() => stop, [stop]);
+  const run = useCallback(
+    async (body: CallBody, onChange: (answer: Answer) => void) => {
+      const own = new AbortController();
+      running.current?.abort();
+      running.current = own;
+      let latest: Answer | null = null;
+      const timer = setInterval(() => {
+        if (latest !== null) onChange(latest);
+        latest = null;
+      }, DRAW_MS);
+      const answer = await runCall(body, own.signal, (next) => (latest = next));
+      clearInterval(timer);
+      onChange(answer);
+      void queries.invalidateQueries({ queryKey: BALANCE_KEY });
+      // An earlier call of the same task may be settled with this one.
+      void queries.invalidateQueries({
+        queryKey: RECORD_KEY,
+        predicate: ({ state }) => (state.data as CallRecord | undefined)?.state === 'held',
+      });
+      return answer;
+    },
+    [queries],
+  );
+  return { run, stop };
+}

@@ -1,0 +1,39 @@
+import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query';
+import { call } from '../../../api/request.ts';
+import { useSignedIn } from '../account-state.tsx';
+import { imagePath, pricedBody, type ImageAsk } from './image-ask.ts';
+
+export interface Quote {
+  readonly price_usd: number;
+  /** False where no provider can do it: `message` says why. */
+  readonly valid: boolean;
+  readonly message: string;
+  readonly quote_id?: string;
+  readonly valid_until?: string;
+}
+
+/** A quote is asked for anew some time before it ends. */
+const FRESH_MS = 240_000;
+/** Not each click on the way to a choice is worth a quote. */
+const PAUSE_MS = 250;
+
+/** What the images that are asked for cost, and bind the gateway to. */
+export function useQuote(model: string, ask: ImageAsk): UseQueryResult<Quote> & { readonly key: readonly unknown[] } {
+  const count = ask.images.length;
+  const body = { ...pricedBody(model, ask), ...(count === 0 ? {} : { image_count: count }) };
+  const path = `${imagePath(ask)}/quote`;
+  const key = ['playground', 'quote', path, body] as const;
+  const query = useQuery({
+    queryKey: key,
+    enabled: useSignedIn(),
+    staleTime: FRESH_MS,
+    refetchInterval: FRESH_MS,
+    placeholderData: keepPreviousData,
+    queryFn: async ({ signal }) => {
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      signal.throwIfAborted();
+      return call<Quote>(path, { method: 'POST', json: body, signal });
+    },
+  });
+  return { ...query, key };
+}

@@ -1,0 +1,46 @@
+import type { Service } from '../catalogue.ts';
+
+const PREFIXES = { 'model/': 'model', 'mcp/': 'tool', 'a2a/': 'agent', 'image/': 'image', 'video/': 'video' } as const;
+
+export interface Chosen {
+  readonly service: Service;
+  /** Of a tool service. */
+  readonly tool: string | null;
+}
+
+/**
+ * The service that an address means: by its name, or by the name that the chat API calls it by, such as
+ * `mcp/demo/toolbox/roll_dice`. `kind` decides where two kinds have the same name.
+ */
+export function findService(services: readonly Service[], name: string, kind: string): Chosen | null {
+  const named = services.filter((service) => service.name === name);
+  const service = named.find((each) => each.kind === kind) ?? named[0];
+  if (service) return { service, tool: null };
+  for (const [prefix, wanted] of Object.entries(PREFIXES)) {
+    if (!name.startsWith(prefix)) continue;
+    const rest = name.slice(prefix.length);
+    for (const each of services) {
+      if (each.kind !== wanted) continue;
+      if (each.name === rest) return { service: each, tool: null };
+      if (wanted === 'tool' && rest.startsWith(`${each.name}/`))
+        return { service: each, tool: rest.slice(each.name.length + 1) };
+    }
+  }
+  return null;
+}
+
+/** What is shown to a visitor who chose nothing: a model to talk to. */
+export const firstService = (services: readonly Service[]): Service | null =>
+  services.find(({ model }) => model !== undefined && !model.embeds && model.completion > 0) ?? services[0] ?? null;
+
+/** The services that have all words in their name, title or description; best in their name. */
+export function matchServices(services: readonly Service[], words: string, kind: string): readonly Service[] {
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+  return services.filter((service) => {
+    if (kind !== '' && service.kind !== kind) return false;
+    const tools = service.tools?.map(({ name }) => name).join(' ') ?? '';
+    const text =
+      `${service.kind} ${service.name} ${service.displayName} ${service.description} ${tools} ${service.providers.join(' ')}`.toLowerCase();
+    return wanted.every((word) => text.includes(word));
+  });
+}

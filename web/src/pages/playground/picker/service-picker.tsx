@@ -1,0 +1,163 @@
+import { ChevronsUpDown, Search } from 'lucide-react';
+import { useDeferredValue, useEffect, useId, useMemo, useState, type KeyboardEvent, type ReactNode } from 'react';
+import { Choice } from '../../../ui/choice.tsx';
+import { Dialog } from '../../../ui/dialog.tsx';
+import { KIND_NAMES, KINDS, KindTile } from '../../../ui/kind.tsx';
+import type { Service } from '../catalogue.ts';
+import { matchServices } from './find-service.ts';
+
+/** More are found by typing. */
+const SHOWN_MAX = 80;
+
+/** The chosen service, and a dialog with a searchable list of all of them. */
+export function ServicePicker({
+  services,
+  chosen,
+  onChoose,
+}: {
+  readonly services: readonly Service[];
+  readonly chosen: Service | null;
+  readonly onChoose: (service: Service) => void;
+}): ReactNode {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <button
+        type="button"
+        aria-haspopup="dialog"
+        onClick={() => setOpen(true)}
+        className="flex w-full min-w-0 items-center gap-3 rounded-xl border border-edge bg-card px-4 py-2.5 text-left hover:border-ink sm:w-auto sm:min-w-[22rem]"
+      >
+        {chosen !== null && <KindTile kind={chosen.kind} />}
+        <span className="min-w-0 grow">
+          <span className="block truncate font-semibold">{chosen?.name ?? 'Choose a service'}</span>
+          <span className="figures block truncate text-sm text-soft">
+            {chosen?.price ?? 'A model, a tool, an agent'}
+          </span>
+        </span>
+        <ChevronsUpDown size={17} aria-hidden className="shrink-0 text-soft" />
+        <span className="sr-only">Choose another service</span>
+      </button>
+      <Dialog title="What do you want to try?" open={open} onClose={() => setOpen(false)}>
+        <Finder
+          services={services}
+          chosen={chosen}
+          onChoose={(service) => {
+            setOpen(false);
+            onChoose(service);
+          }}
+        />
+      </Dialog>
+    </>
+  );
+}
+
+const KIND_OPTIONS = [
+  { value: '', text: 'All' },
+  ...KINDS.map((kind) => ({ value: kind as string, text: KIND_NAMES[kind].many })),
+];
+
+/** A dialog that opens focuses the element with this attribute. React itself would focus it too early. */
+const focusFirst = (element: HTMLInputElement | null): void => element?.setAttribute('autofocus', '');
+
+function Finder({
+  services,
+  chosen,
+  onChoose,
+}: {
+  readonly services: readonly Service[];
+  readonly chosen: Service | null;
+  readonly onChoose: (service: Service) => void;
+}): ReactNode {
+  const id = useId();
+  const [words, setWords] = useState('');
+  const [kind, setKind] = useState('');
+  const late = useDeferredValue(words);
+  const found = useMemo(() => matchServices(services, late, kind), [services, late, kind]);
+  const shown = found.slice(0, SHOWN_MAX);
+  const [at, setAt] = useState(0);
+  useEffect(() => {
+    document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: 'nearest' });
+  }, [id, at]);
+  const onKey = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      setAt(Math.max(0, Math.min(shown.length - 1, at + step)));
+    }
+    if (event.key === 'Enter' && shown[at]) {
+      event.preventDefault();
+      onChoose(shown[at]);
+    }
+  };
+  return (
+    <div className="grid gap-3">
+      <div className="relative">
+        <Search size={17} aria-hidden className="absolute left-3 top-1/2 -translate-y-1/2 text-soft" />
+        <input
+          type="search"
+          role="combobox"
+          aria-label="Search services"
+          aria-expanded
+          aria-controls={`${id}-list`}
+          aria-activedescendant={shown.length > 0 ? `${id}-${at}` : undefined}
+          ref={focusFirst}
+          value={words}
+          placeholder="Search by name, tool or provider"
+          onChange={(event) => {
+            setWords(event.target.value);
+            setAt(0);
+          }}
+          onKeyDown={onKey}
+          className="h-11 w-full rounded-md border border-edge bg-card pl-10 pr-3 text-base placeholder:text-soft"
+        />
+      </div>
+      <Choice
+        label="Kind"
+        options={KIND_OPTIONS}
+        chosen={kind}
+        onChoose={(next) => {
+          setKind(next);
+          setAt(0);
+        }}
+      />
+      {shown.length === 0 && <p className="py-10 text-center text-soft">Nothing here has all of these words.</p>}
+      <div
+        id={`${id}-list`}
+        role="listbox"
+        aria-label="Services"
+        className="-mx-2 max-h-[min(26rem,55vh)] overflow-y-auto"
+      >
+        {shown.map((service, index) => (
+          <button
+            type="button"
+            tabIndex={-1}
+            key={`${service.kind} ${service.name}`}
+            id={`${id}-${index}`}
+            role="option"
+            aria-selected={index === at}
+            onClick={() => onChoose(service)}
+            onMouseMove={() => index !== at && setAt(index)}
+            className="flex w-full items-center gap-3 rounded-lg px-3 py-2 text-left aria-selected:bg-sunk"
+          >
+            <KindTile kind={service.kind} />
+            <span className="min-w-0 grow">
+              <span className="block truncate font-medium">
+                {service.name}
+                {service === chosen && <span className="font-normal text-soft"> · chosen</span>}
+              </span>
+              <span className="figures block truncate text-sm text-soft">{service.price}</span>
+            </span>
+            <span className="hidden max-w-32 shrink-0 truncate text-sm text-soft sm:block">
+              <span className="sr-only">{KIND_NAMES[service.kind].one} by </span>
+              {service.providers.length === 1 ? service.providers[0] : `${service.providers.length} providers`}
+            </span>
+          </button>
+        ))}
+      </div>
+      {found.length > shown.length && (
+        <p className="text-sm text-soft">{found.length - shown.length} more. Type to find them.</p>
+      )}
+    </div>
+  );
+}

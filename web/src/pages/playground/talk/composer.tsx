@@ -1,0 +1,145 @@
+import { ArrowUp, ImagePlus, Square, X } from 'lucide-react';
+import { useRef, useState, type ReactNode } from 'react';
+import { Button } from '../../../ui/button.tsx';
+import { SignInToRun, useSignedIn } from '../account-state.tsx';
+import { exactUsd } from '../calls/exact-usd.ts';
+import { PICTURE_TYPES, readPictures } from './attachments.ts';
+import type { Said } from './turn.ts';
+
+/** Where a message is written. Enter sends it, Shift and Enter begins a line. */
+export function Composer({
+  to,
+  busy,
+  ready,
+  pictures,
+  spent,
+  onSay,
+  onStop,
+}: {
+  /** Who is written to. */
+  readonly to: string;
+  readonly busy: boolean;
+  /** The settings are right. */
+  readonly ready: boolean;
+  /** It can look at pictures. */
+  readonly pictures: boolean;
+  /** USD that the conversation cost so far. */
+  readonly spent: number;
+  readonly onSay: (said: Said) => void;
+  readonly onStop: () => void;
+}): ReactNode {
+  const signedIn = useSignedIn();
+  const [text, setText] = useState('');
+  const [images, setImages] = useState<readonly string[]>([]);
+  const [fault, setFault] = useState<string | null>(null);
+  const files = useRef<HTMLInputElement>(null);
+  const can = signedIn && ready && !busy && (text.trim() !== '' || images.length > 0);
+
+  const add = async (given: Iterable<File>) => {
+    try {
+      setImages(await readPictures(given, images));
+      setFault(null);
+    } catch (error) {
+      setFault((error as Error).message);
+    }
+  };
+  const send = () => {
+    if (!can) return;
+    onSay({ text: text.trim(), images });
+    setText('');
+    setImages([]);
+    setFault(null);
+  };
+  return (
+    <div
+      className="rounded-2xl border border-edge bg-card p-2 shadow-lg shadow-ink/5 focus-within:border-accent"
+      onDragOver={(event) => pictures && event.preventDefault()}
+      onDrop={(event) => {
+        if (!pictures) return;
+        event.preventDefault();
+        void add(event.dataTransfer.files);
+      }}
+    >
+      {images.length > 0 && (
+        <ul className="flex flex-wrap gap-2 px-1.5 pb-2 pt-1.5">
+          {images.map((url, index) => (
+            <li key={index} className="relative">
+              <img src={url} alt={`Attached, ${index + 1}`} className="size-16 rounded-lg object-cover" />
+              <button
+                type="button"
+                aria-label={`Take picture ${index + 1} away`}
+                onClick={() => setImages(images.filter((_, each) => each !== index))}
+                className="absolute -right-1.5 -top-1.5 grid size-6 place-items-center rounded-full border border-line bg-card"
+              >
+                <X size={13} aria-hidden />
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {fault !== null && (
+        <p role="alert" className="px-2 pb-1 text-sm text-bad">
+          {fault}
+        </p>
+      )}
+      <textarea
+        rows={2}
+        aria-label={`Message to ${to}`}
+        placeholder={`Message ${to}`}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onPaste={(event) => {
+          if (!pictures || event.clipboardData.files.length === 0) return;
+          event.preventDefault();
+          void add(event.clipboardData.files);
+        }}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
+          event.preventDefault();
+          send();
+        }}
+        className="field-sizing-content block max-h-60 min-h-9 w-full resize-none bg-transparent px-2 py-1.5 text-base outline-none placeholder:text-soft"
+      />
+      <div className="flex items-center gap-2 pt-1">
+        {pictures && (
+          <>
+            <input
+              ref={files}
+              type="file"
+              accept={PICTURE_TYPES}
+              multiple
+              hidden
+              onChange={(event) => {
+                void add(event.target.files ?? []);
+                event.target.value = '';
+              }}
+            />
+            <button
+              type="button"
+              aria-label="Attach pictures"
+              title="Attach pictures"
+              onClick={() => files.current?.click()}
+              className="grid size-9 place-items-center rounded-lg text-soft hover:bg-sunk hover:text-ink"
+            >
+              <ImagePlus size={18} aria-hidden />
+            </button>
+          </>
+        )}
+        <span className="figures min-w-0 grow truncate pl-1.5 text-sm text-soft">
+          {spent > 0 ? `This conversation: ${exactUsd(spent)}` : 'Enter sends it'}
+        </span>
+        {!signedIn ? (
+          <SignInToRun what="to send" />
+        ) : busy ? (
+          <Button onClick={onStop}>
+            <Square size={13} aria-hidden fill="currentColor" /> Stop
+          </Button>
+        ) : (
+          <Button tone="primary" disabled={!can} onClick={send}>
+            <ArrowUp size={16} aria-hidden /> Send
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}

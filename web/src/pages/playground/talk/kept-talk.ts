@@ -1,0 +1,35 @@
+import { NO_SETTINGS, type Settings } from './settings.ts';
+import type { Turn } from './turn.ts';
+
+/** The last conversation. It is gone with the tab, and is shown to nobody but the account that had it. */
+export interface KeptTalk {
+  readonly account: string;
+  /** Kind and name. */
+  readonly service: string;
+  readonly turns: readonly Turn[];
+  readonly settings: Settings;
+}
+
+const KEY = 'tollgate.playground';
+const KEPT_MAX = 1_000_000;
+
+export function readTalk(account: string, service: string): Pick<KeptTalk, 'turns' | 'settings'> {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(KEY) ?? 'null') as KeptTalk | null;
+    if (kept?.account === account && kept.service === service) return kept;
+  } catch {
+    sessionStorage.removeItem(KEY);
+  }
+  return { turns: [], settings: NO_SETTINGS };
+}
+
+/** Keeps a conversation in place of the one before. One that is too large is not kept. */
+export function keepTalk(talk: KeptTalk): void {
+  const text = JSON.stringify({ ...talk, turns: talk.turns.filter(({ answer }) => !answer.running) });
+  try {
+    if (text.length > KEPT_MAX) sessionStorage.removeItem(KEY);
+    else sessionStorage.setItem(KEY, text);
+  } catch {
+    sessionStorage.removeItem(KEY);
+  }
+}

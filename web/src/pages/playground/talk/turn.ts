@@ -1,0 +1,89 @@
+import type { CallBody } from '../calls/run-call.ts';
+import type { Answer } from '../calls/answer.ts';
+import type { Service } from '../catalogue.ts';
+import type { Settings } from './settings.ts';
+
+/** What was said, and what was answered. */
+export interface Turn {
+  readonly id: string;
+  readonly text: string;
+  /** Data URLs. */
+  readonly images: readonly string[];
+  /** The request as it was sent, but for `stream`. */
+  readonly body: CallBody;
+  readonly answer: Answer;
+}
+
+export interface Said {
+  readonly text: string;
+  readonly images: readonly string[];
+}
+
+const contentOf = ({ text, images }: Said) =>
+  images.length === 0
+    ? text
+    : [
+        ...(text === '' ? [] : [{ type: 'text', text }]),
+        ...images.map((url) => ({ type: 'image_url', image_url: { url } })),
+      ];
+
+const numberOf = (text: string): number | undefined => (text.trim() === '' ? undefined : Number(text));
+
+/** The request for a message, after the turns before it. */
+export function bodyOf(service: Service, settings: Settings, turns: readonly Turn[], said: Said): CallBody {
+  const max_cost = numberOf(settings.maxCost);
+  const cap = max_cost === undefined ? {} : { max_cost };
+  if (service.kind === 'agent') {
+    const task = turns.at(-1)?.answer.task ?? null;
+    return {
+      model: `a2a/${service.name}`,
+      // The agent keeps what was said before.
+      messages: [{ role: 'user', content: contentOf(said) }],
+      ...(task === null ? {} : { tollgate: goOn(task) }),
+      ...cap,
+    };
+  }
+  const temperature = numberOf(settings.temperature);
+  const top_p = numberOf(settings.topP);
+  const max_tokens = numberOf(settings.maxTokens);
+  return {
+    model: service.name,
+    messages: [
+      ...(settings.system.trim() === '' ? [] : [{ role: 'system', content: settings.system }]),
+      ...turns.flatMap((turn) =>
+        turn.answer.length === 0
+          ? []
+          : [
+              { role: 'user', content: contentOf(turn) },
+              { role: 'assistant', content: turn.answer.pieces.join('') },
+            ],
+      ),
+      { role: 'user', content: contentOf(said) },
+    ],
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(top_p === undefined ? {} : { top_p }),
+    ...(max_tokens === undefined ? {} : { max_tokens }),
+    ...(settings.tools.length === 0 ? {} : { tools: settings.tools.map((name) => ({ type: 'mcp', service: name })) }),
+    ...cap,
+  };
+}
+
+/** A task that asks is answered; one that is over has a successor in its context. */
+const goOn = ({ id, context, state }: NonNullable<Answer['task']>) => ({
+  ...(state === 'input-required' && id !== null ? { task_id: id } : {}),
+  ...(context === null ? {} : { context_id: context }),
+});
+
+/** The gateway's own measure of a text: a token for each four bytes. */
+const BYTES_PER_TOKEN = 4;
+
+/** USD that an answer has cost so far, by the measure of the gateway; null for what is not priced by tokens. */
+export function costSoFar(service: Service, { body, answer }: Turn): number | null {
+  if (service.model === undefined) return null;
+  const { prompt, completion } = service.model;
+  const read = JSON.stringify(body['messages'], (_key, value: unknown) =>
+    typeof value === 'string' && value.startsWith('data:') ? '' : value,
+  ).length;
+  const written = answer.length + answer.thinking.length;
+  return (read * prompt + written * completion) / BYTES_PER_TOKEN / 1_000_000;
+}

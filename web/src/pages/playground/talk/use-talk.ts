@@ -1,0 +1,78 @@
+import { useCallback, useEffect, useState } from 'react';
+import { useSession } from '../../../api/session.ts';
+import { beginAnswer } from '../calls/answer.ts';
+import { useCall } from '../calls/use-call.ts';
+import type { Service } from '../catalogue.ts';
+import { keepTalk, readTalk } from './kept-talk.ts';
+import type { Settings } from './settings.ts';
+import { bodyOf, type Said, type Turn } from './turn.ts';
+
+export interface Talk {
+  readonly turns: readonly Turn[];
+  readonly settings: Settings;
+  readonly busy: boolean;
+  readonly change: (settings: Settings) => void;
+  readonly say: (said: Said) => void;
+  /** Says the last message again, in place of its answer. */
+  readonly again: () => void;
+  readonly stop: () => void;
+  readonly clear: () => void;
+  /** Notes what a turn cost, where its answer did not say it. */
+  readonly setCost: (id: string, usd: number) => void;
+}
+
+/** A conversation with a model or an agent. The last one is kept for this tab. */
+export function useTalk(service: Service): Talk {
+  const { session } = useSession();
+  const account = session?.account ?? '';
+  const name = `${service.kind} ${service.name}`;
+  const [{ turns, settings }, setTalk] = useState(() => readTalk(account, name));
+  const { run, stop } = useCall();
+  const busy = turns.at(-1)?.answer.running ?? false;
+
+  useEffect(() => {
+    if (!busy && account !== '') keepTalk({ account, service: name, turns, settings });
+  }, [account, name, turns, settings, busy]);
+
+  const begin = useCallback(
+    (before: readonly Turn[], said: Said) => {
+      const body = bodyOf(service, settings, before, said);
+      const turn: Turn = { id: crypto.randomUUID(), ...said, body, answer: beginAnswer() };
+      setTalk((talk) => ({ ...talk, turns: [...before, turn] }));
+      void run(body, (answer) =>
+        setTalk((talk) => ({
+          ...talk,
+          turns: talk.turns.map((each) => (each.id === turn.id ? { ...each, answer } : each)),
+        })),
+      );
+    },
+    [service, settings, run],
+  );
+
+  const setCost = useCallback(
+    (id: string, cost: number) =>
+      setTalk((talk) => ({
+        ...talk,
+        turns: talk.turns.map((turn) => (turn.id === id ? { ...turn, answer: { ...turn.answer, cost } } : turn)),
+      })),
+    [],
+  );
+
+  return {
+    turns,
+    settings,
+    busy,
+    change: (next) => setTalk((talk) => ({ ...talk, settings: next })),
+    say: (said) => begin(turns, said),
+    again() {
+      const last = turns.at(-1);
+      if (last) begin(turns.slice(0, -1), { text: last.text, images: last.images });
+    },
+    stop,
+    setCost,
+    clear() {
+      stop();
+      setTalk((talk) => ({ ...talk, turns: [] }));
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { useState } from 'react';
+import { type Answer, beginAnswer } from '../calls/answer.ts';
+import { useCall } from '../calls/use-call.ts';
+import type { CallBody } from '../calls/run-call.ts';
+
+export type Values = Readonly<Record<string, unknown>>;
+
+/** A run of a tool as it is shown. */
+export interface ShownRun {
+  readonly values: Values;
+  readonly answer: Answer;
+}
+
+/** Runs a tool, by the name that the chat API has for it: `mcp/demo/toolbox/roll_dice`. */
+export function useToolRun(model: string): {
+  readonly run: (values: Values) => void;
+  readonly stop: () => void;
+  readonly shown: ShownRun | null;
+} {
+  const [shown, setShown] = useState<ShownRun | null>(null);
+  const { run, stop } = useCall();
+  return {
+    run(values) {
+      setShown({ values, answer: beginAnswer() });
+      void run(bodyOfTool(model, values), (answer) => setShown({ values, answer }));
+    },
+    stop,
+    shown,
+  };
+}
+
+/** The request for a tool: its arguments are the message. */
+export const bodyOfTool = (model: string, values: Values): CallBody => ({
+  model,
+  messages: [{ role: 'user', content: JSON.stringify(values) }],
+});
