@@ -67,7 +67,7 @@ export async function openProtocols(middle: Middle) {
   const fetchInput = createFetchInput(config.mode);
   speaking.image = createImageSpeaker({ catalog, config, fetchInput });
   const ownUrl = () => ownUrlOf(doors);
-  speaking.video = createVideoSpeaker({ catalog, ...media.videoDoors, ownUrl });
+  speaking.video = createVideoSpeaker({ catalog, ...media.videoDoors, fetchInput, ownUrl });
   await mountDoors(doors, media, mcp, a2a, fetchInput);
   late.mcp = mcp;
   opened.defer(() => mcp.close());
@@ -167,14 +167,15 @@ async function mountDoors(
   await server.register(embeddingsRoutes(chat), { prefix });
   await server.register(messagesRoutes({ ...chat, thinking, limiter: doors.limiter }), { prefix });
   await server.register(responsesRoutes({ ...chat, thinking }), { prefix });
+  const paidImages = { pipeline, blobs: videoDoors.blobs, config, onError };
   const quote = (request: CallRequest) => quoteCall({ pipeline, quotes, health: doors.health }, request);
-  await server.register(imageRoutes({ pipeline, idempotency, payments, quotes, quote, config, fetchInput, onError }), {
+  await server.register(imageRoutes({ ...paidImages, idempotency, payments, quotes, quote, fetchInput }), {
     prefix,
   });
   await server.register(quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }), {
     prefix,
   });
-  await server.register(videoRoutes({ ...videoDoors, idempotency, payments, quotes, quote }), { prefix });
+  await server.register(videoRoutes({ ...videoDoors, fetchInput, idempotency, payments, quotes, quote }), { prefix });
   await server.register(oauth.routes);
   await server.register(oldTransport);
   await server.register(oldTransport, { prefix });

@@ -25,6 +25,11 @@ export interface Pipeline {
    */
   admit(headers: IncomingHttpHeaders, address: string, calls?: boolean): Admission | Promise<Admission>;
   /**
+   * The same for a request that asks how work stands. Such requests are counted apart, at the same rate: who waits for
+   * one call does not use up what he may call.
+   */
+  admitPoll: Pipeline['admit'];
+  /**
    * The caller of a request that needs no credential: the account of a valid credential, else the client's network.
    * Nothing is counted.
    */
@@ -68,11 +73,20 @@ export interface PipelineOptions extends PrepareOptions {
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { catalog } = options;
 
-  function limited(caller: Caller): Admission | Promise<Admission> {
-    // What a call uses is known at its end and counted then; to begin, there must be a token left.
-    const rate = options.limiter.take(limitedAs(caller), options.policy(caller), ONE_REQUEST);
-    return rate instanceof Promise ? rate.then((one) => admitted(caller, one)) : admitted(caller, rate);
-  }
+  const limited =
+    (bucketOf: (caller: Caller) => string) =>
+    (caller: Caller): Admission | Promise<Admission> => {
+      // What a call uses is known at its end and counted then; to begin, there must be a token left.
+      const rate = options.limiter.take(bucketOf(caller), options.policy(caller), ONE_REQUEST);
+      return rate instanceof Promise ? rate.then((one) => admitted(caller, one)) : admitted(caller, rate);
+    };
+  const admitTo = (bucketOf: (caller: Caller) => string): Pipeline['admit'] => {
+    const limit = limited(bucketOf);
+    return (headers, address, calls) => {
+      const caller = options.authenticate(headers, address, calls);
+      return caller instanceof Promise ? caller.then(limit) : limit(caller);
+    };
+  };
 
   /** Throws GatewayError `rate_limit_exceeded`. */
   function admitted(caller: Caller, rate: RateDecision): Admission {
@@ -89,10 +103,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return call.outlivesClient ? toTheEnd(options.billed(call, NEVER_ABORTED)) : options.billed(call, signal);
     },
 
-    admit(headers, address, calls) {
-      const caller = options.authenticate(headers, address, calls);
-      return caller instanceof Promise ? caller.then(limited) : limited(caller);
-    },
+    admit: admitTo(limitedAs),
+    admitPoll: admitTo((caller) => `polls ${limitedAs(caller)}`),
 
     visitor: (headers, address) => visitorOf(options.authenticate, headers, address),
 
