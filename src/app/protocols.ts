@@ -68,7 +68,7 @@ export async function openProtocols(middle: Middle) {
   const fetchInput = createFetchInput(config.mode);
   speaking.image = createImageSpeaker({ catalog, config, fetchInput });
   const ownUrl = () => ownUrlOf(doors);
-  speaking.video = createVideoSpeaker({ catalog, ...media.videoDoors, ownUrl });
+  speaking.video = createVideoSpeaker({ catalog, ...media.videoDoors, fetchInput, ownUrl });
   await mountDoors(doors, media, mcp, a2a, fetchInput);
   late.mcp = mcp;
   opened.defer(() => mcp.close());
@@ -171,9 +171,9 @@ async function mountDoors(
     embeddings: embeddingsRoutes(chat),
     messages: messagesRoutes({ ...chat, thinking, limiter: doors.limiter }),
     responses: responsesRoutes({ ...chat, thinking, limiter: doors.limiter }),
-    images: imageRoutes(priced),
+    images: imageRoutes({ ...priced, blobs: videoDoors.blobs }),
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(doors, speakers), quote }),
-    videos: videoRoutes({ ...videoDoors, idempotency, payments, quotes, quote }),
+    videos: videoRoutes({ ...videoDoors, fetchInput, idempotency, payments, quotes, quote }),
   };
   await mount(server, paidDoors, { prefix });
   await mount(server, { oauth: oauth.routes, oldTransport });

@@ -42,6 +42,8 @@ export interface MediaFacts {
   readonly durations: readonly string[];
   /** Its prices are told, and not bound by quotes. Absent: they are. */
   readonly unquoted?: true;
+  /** Of a video service: it takes files, and no addresses of them. Absent: it takes both. */
+  readonly filesOnly?: true;
   /** Of an image service. Absent: it edits nothing. */
   readonly imageApi?: ImageApi;
 }

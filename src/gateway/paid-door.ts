@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { GatewayError, printable, type ReplySink } from '#wire';
 import { formatUsd, type SettledFrame } from '#billing';
 import type { Caller } from './call.ts';
-import { parseIdempotencyKey } from './idempotency/idempotency.ts';
+import { type GivenReply, parseIdempotencyKey } from './idempotency/idempotency.ts';
 import { paidCaller } from './payments/paid-caller.ts';
 import { readPayment } from './payments/payment-header.ts';
 import { keyedRequest, requestKey } from './payments/payment-key.ts';
@@ -61,12 +61,21 @@ export function payerOf(
   return payment === null ? of(admitted) : paidCaller(payments, admitted, payment).then(of);
 }
 
+/** A place for answers that are too large for the database. */
+interface LargeAnswers<O> {
+  /** Bytes of the largest that is kept. */
+  readonly bytesMax: number;
+  /** Does not reject: an answer that cannot be kept is not repeated. */
+  keep(opened: O, head: Omit<GivenReply, 'body'>, chunks: readonly Uint8Array[]): Promise<void>;
+}
+
 /**
  * Answers on `client`, and keeps the answer where it is to be kept. `write` resolves with whether anything was charged.
  */
 export function answersOn<O extends Opened>(
   client: ReplySink,
   write: (opened: O, sink: ReplySink) => Promise<boolean>,
+  largeAnswers: LargeAnswers<O> | null = null,
 ): Pick<Asked<O>, 'write' | 'replay'> {
   return {
     async write(opened, kept) {
@@ -74,8 +83,11 @@ export function answersOn<O extends Opened>(
         await write(opened, client);
         return null;
       }
-      const { sink, reply, end } = recordReply(client);
-      return { charged: await write(opened, sink), kept: reply, end };
+      const { sink, reply, large, end } = recordReply(client, largeAnswers?.bytesMax);
+      const charged = await write(opened, sink);
+      const [head, chunks] = charged ? [reply(), large()] : [null, null];
+      if (head !== null && chunks !== null) await largeAnswers?.keep(opened, head, chunks);
+      return { charged, kept: reply, end };
     },
     replay({ status, headers, body }) {
       client.head(status, { ...headers, 'idempotent-replayed': 'true' });

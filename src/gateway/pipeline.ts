@@ -25,6 +25,11 @@ export interface Pipeline {
    */
   admit(headers: IncomingHttpHeaders, address: string, calls?: boolean): Admission | Promise<Admission>;
   /**
+   * The same for a request that asks how work stands. Such requests are counted apart, at the same rate: who waits for
+   * one call does not use up what he may call.
+   */
+  admitPoll: Pipeline['admit'];
+  /**
    * The caller of a request that needs no credential: the account of a valid credential, else the client's network.
    * Nothing is counted.
    */
@@ -69,12 +74,18 @@ export interface PipelineOptions extends PrepareOptions {
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { catalog } = options;
 
+  const take = (caller: Caller, bucket: string, pages: boolean): Admission | Promise<Admission> => {
+    // What a call uses is known at its end and counted then; to begin, there must be a token left.
+    const rate = options.limiter.take(bucket, options.policy(caller, pages), ONE_REQUEST);
+    return rate instanceof Promise ? rate.then((one) => admitted(caller, one)) : admitted(caller, rate);
+  };
+
   function limited(caller: Caller, calls: boolean | undefined): Admission | Promise<Admission> {
     const pages = calls === true ? null : pagesOf(caller);
-    // What a call uses is known at its end and counted then; to begin, there must be a token left.
-    const rate = options.limiter.take(pages ?? limitedAs(caller), options.policy(caller, pages !== null), ONE_REQUEST);
-    return rate instanceof Promise ? rate.then((one) => admitted(caller, one)) : admitted(caller, rate);
+    return take(caller, pages ?? limitedAs(caller), pages !== null);
   }
+
+  const limitedPoll = (caller: Caller) => take(caller, `polls ${limitedAs(caller)}`, false);
 
   /** Throws GatewayError `rate_limit_exceeded`. */
   function admitted(caller: Caller, rate: RateDecision): Admission {
@@ -94,6 +105,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     admit(headers, address, calls) {
       const caller = options.authenticate(headers, address, calls);
       return caller instanceof Promise ? caller.then((one) => limited(one, calls)) : limited(caller, calls);
+    },
+    admitPoll(headers, address, calls) {
+      const caller = options.authenticate(headers, address, calls);
+      return caller instanceof Promise ? caller.then(limitedPoll) : limitedPoll(caller);
     },
 
     visitor: (headers, address) => visitorOf(options.authenticate, headers, address),

@@ -7,6 +7,7 @@ import {
   type CallRequest,
   createServe,
   type Idempotency,
+  idempotencyError,
   NO_PAYMENTS,
   openCall,
   type OpenedCall,
@@ -24,9 +25,11 @@ import {
   takeBytes,
 } from '#gateway';
 import { requireAdmission } from '#auth';
+import type { Blobs } from '#tasks';
 import { type ImageCall, imageToCall } from './image-to-call.ts';
 import { addImageQuotes } from './image-quotes.ts';
 import { type ImageDoor, IMAGE_DOORS } from './image-doors.ts';
+import { createKeptReplies } from './kept-replies.ts';
 import { answerError, toMediaError } from './media-error.ts';
 import { createReadImage, type ImageRequest } from './read-request.ts';
 import type { FetchInput } from './request/input-images.ts';
@@ -37,6 +40,7 @@ interface ImageDeps {
   readonly pipeline: Pipeline;
   readonly idempotency: Idempotency;
   readonly quotes: Quotes;
+  readonly blobs: Pick<Blobs, 'write' | 'find' | 'read'>;
   /** See quoteCall of the gateway. */
   readonly quote: (request: CallRequest) => Promise<QuoteView>;
   /** Default: nothing can be paid in place. */
@@ -58,6 +62,7 @@ interface ImageDeps {
 export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config } = deps;
   const { limits, upstream, billing } = config;
+  const kept = createKeptReplies(deps.blobs, upstream.imagesReplyBytesMax);
   const serve = createServe({ idempotency: deps.idempotency, payments, quotes: deps.quotes });
 
   /** A request as `serve` answers it. */
@@ -81,20 +86,37 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     const onError = (error: unknown) => deps.onError(error, request);
     return {
       caller,
-      repeats: key === null ? null : { key, bodyHash: bodyHash() },
+      repeats:
+        key === null
+          ? null
+          : {
+              key,
+              bodyHash: bodyHash(),
+              async taken(by) {
+                const isKept = by.kind === 'unkept' && (await kept.replay(caller.account, by.callId, client));
+                if (!isKept) throw idempotencyError(by.kind);
+              },
+            },
       gone: gone.signal,
       async open(callId, left) {
         // Whoever came without a credential gets the terms of a payment, and nothing is fetched for him.
         if (edit !== null && !caller.anonymous) await edit.load();
         return openCall(pipeline, callRequest, callId, left);
       },
-      ...answersOn<OpenedCall>(client, (opened, to) => {
-        const { stream } = ask;
-        const sink = paidSink(to, payment);
-        return stream === null
-          ? writeImages(opened, ask, answer, sink, onError)
-          : writeStream(opened, { stream, errorBody, onError }, sink);
-      }),
+      ...answersOn<OpenedCall>(
+        client,
+        (opened, to) => {
+          const { stream } = ask;
+          const sink = paidSink(to, payment);
+          return stream === null
+            ? writeImages(opened, ask, answer, sink, onError)
+            : writeStream(opened, { stream, errorBody, onError }, sink);
+        },
+        {
+          bytesMax: kept.bytesMax,
+          keep: ({ id }, head, chunks) => kept.keep(caller.account, id, head, chunks).catch(onError),
+        },
+      ),
       refuse: async (refusal) => {
         const images = ask.n === 1 ? 'An image' : `${ask.n} images`;
         throw await refusedWithTerms(refusal, images, body.model, publicAddress(request, config.publicUrl));

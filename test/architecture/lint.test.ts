@@ -94,5 +94,6 @@ test('the linter has the import table, which `npm run docs` writes', () => {
   const { imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { imports: object };
   const config = readFileSync(join(ROOT, '.oxlintrc.json'), 'utf8');
   expect(withLintPatterns(config, Object.keys(imports))).toBe(config);
-  for (const room of Object.keys(ROOMS).filter((name) => !['main', 'version'].includes(name))) expect(config).toContain(`"src/${room}/**"`);
+  for (const room of Object.keys(ROOMS).filter((name) => !['main', 'version'].includes(name)))
+    expect(config).toContain(`"src/${room}/**"`);
 });

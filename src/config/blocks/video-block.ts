@@ -1,5 +1,5 @@
 import { MoneyError, formatUsd, parseUsd, type MicroUsd, type Rates } from '#billing/amounts';
-import { option, tableOption, textList } from '../option.ts';
+import { choice, option, tableOption, textList } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import type { VideoService } from '../config.ts';
 import { apiOptions, apiTarget, COMMON_OPTIONS, UPSTREAM_MODEL } from './block-options.ts';
@@ -39,6 +39,12 @@ const offer = {
       'What the price of a second is multiplied by where the video has sound. The product must be whole micro-USD.',
     optional: { text: '1', fallback: ONE },
     read: readMultiplier,
+  }),
+  'params.inputs': choice({
+    of: ['addresses', 'files'],
+    default: 'addresses',
+    meaning:
+      'The form in which the service takes pictures, videos and sound that a request names by address: `addresses` as they are, or `files`, which the gateway fetches.',
   }),
   'params.model': UPSTREAM_MODEL,
 };
@@ -99,6 +105,7 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
         resolutions: perSecond.map(([resolution]) => resolution),
         durations: values.durations,
         ...quoted(values.quotes),
+        ...(values['params.inputs'] === 'files' ? { filesOnly: true as const } : {}),
       },
     };
   },
@@ -117,7 +124,7 @@ export const VIDEO_BLOCK = defineBlock<VideoService, typeof offer, typeof target
         ...(call === undefined ? {} : { base: perUnit(call) }),
         ...(multiplier === ONE ? {} : { audio_multiplier: formatUsd(multiplier) }),
       },
-      params: { model: media.upstreamModel },
+      params: { model: media.upstreamModel, ...(media.filesOnly ? { inputs: 'files' } : {}) },
     };
   },
 });

@@ -7,11 +7,14 @@ interface RecordedReply {
   readonly sink: ReplySink;
   /** The whole reply; null while it has no end, and where it failed. */
   reply(): GivenReply | null;
+  /** The reply in pieces, where it is too large for `reply` to have a body; null for any other. */
+  large(): readonly Uint8Array[] | null;
   /** Writes the last bytes to the client, which the sink holds back. */
   end(): void;
 }
 
-export function recordReply(client: ReplySink): RecordedReply {
+/** `bytesMax`: of a reply whose pieces are held. */
+export function recordReply(client: ReplySink, bytesMax: number = KEPT_BYTES_MAX.charged): RecordedReply {
   let head: { status: number; headers: Record<string, string> } | null = null;
   let chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -19,7 +22,7 @@ export function recordReply(client: ReplySink): RecordedReply {
   let failed = false;
   const keep = (chunk: Uint8Array) => {
     bytes += chunk.byteLength;
-    if (bytes <= KEPT_BYTES_MAX.charged) chunks.push(chunk);
+    if (bytes <= bytesMax) chunks.push(chunk);
     else chunks = [];
   };
   return {
@@ -53,6 +56,8 @@ export function recordReply(client: ReplySink): RecordedReply {
       if (head === null || last === null || failed) return null;
       return { ...head, body: bytes <= KEPT_BYTES_MAX.charged ? Buffer.concat(chunks) : null };
     },
+    large: () =>
+      head === null || last === null || failed || bytes <= KEPT_BYTES_MAX.charged || bytes > bytesMax ? null : chunks,
     end() {
       if (last !== null && !client.closed) client.end(last);
     },

@@ -32,6 +32,7 @@ interface VideoSpeakerOptions {
   readonly tasks: Pick<Tasks, 'admit' | 'begin'>;
   readonly blobs: Pick<Blobs, 'admit' | 'takeRoom' | 'giveRoomBack'>;
   readonly callbacks: MakeVideosDeps['callbacks'];
+  readonly fetchInput: MakeVideosDeps['fetchInput'];
   /** The address that clients reach this gateway at; null where that is not known. */
   readonly ownUrl: () => string | null;
   readonly now: () => number;
@@ -43,8 +44,8 @@ interface VideoSpeakerOptions {
  * that tells the id of its task.
  */
 export function createVideoSpeaker(options: VideoSpeakerOptions): Speaker {
-  const { catalog, config, tasks, blobs, callbacks, now } = options;
-  const making: MakeVideosDeps = { tasks, blobs, callbacks, now, ttlMs: config.media.videoTtlMs };
+  const { catalog, config, tasks, blobs, callbacks, fetchInput, now } = options;
+  const making: MakeVideosDeps = { tasks, blobs, callbacks, fetchInput, now, ttlMs: config.media.videoTtlMs };
   const check = createCheck<VideoBody>(videoBodySchema(queueFields, {}));
   return {
     primitive: 'video',

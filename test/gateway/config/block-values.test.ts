@@ -327,6 +327,13 @@ const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
       fallback: undefined,
     },
     durations: list('durations', '5s', '5'),
+    'params.inputs': {
+      toml: '"files"',
+      wrong: ['"bytes"', '3'],
+      of: ({ service }) => service.primitive === 'video' && service.media.filesOnly,
+      is: true,
+      fallback: undefined,
+    },
     'pricing.per_second': {
       toml: '{ 4k = 0.5 }',
       wrong: ['3', '{ 4k = -1 }', '{ 4k = 101 }', '{ 8k = 1 }', '{ }'],

@@ -28,7 +28,7 @@ const PUBLIC: readonly RegExp[] = [
   /^GET \/(playground|sign-in|dashboard)(\/.*)?$/,
   /^GET \/(api\/v1\/)?(.*\/)?\.well-known\//,
   /^GET \/api\/v1\/(payments\/chains|models|model|services|agents|providers|tools|images|images\/models|video\/models|ping|market|auth\/nonce|auth\/session|analytics\/public|analytics\/service)(\/.*)?$/,
-  /^GET \/admin\/v1\/session$/,
+  /^GET \/admin(\/v1\/session)?$/,
   /^GET \/api\/v1\/provider\/tunnel$/,
   /^(GET|POST) (\/api\/v1)?\/sse$/,
   /^POST \/api\/v1\/(rpc|provider\/.*|auth\/.*|push\/.*)$/,

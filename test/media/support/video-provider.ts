@@ -42,9 +42,12 @@ const json = (response: ServerResponse, status: number, value: unknown): void =>
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
 };
 
-export async function startVideoProvider(): Promise<VideoProvider> {
+/** `port`: default a free one. `jobs`: those of one that was here before. */
+export async function startVideoProvider({
+  port = 0,
+  jobs = new Map(),
+}: { readonly port?: number; readonly jobs?: Map<string, Job> } = {}): Promise<VideoProvider> {
   const requests: VideoRequest[] = [];
-  const jobs = new Map<string, Job>();
   let beginning: (seconds: number) => Partial<Job> = () => ({});
   let refusing: ((request: VideoRequest, response: ServerResponse) => boolean) | null = null;
   let made = 0;
@@ -94,7 +97,7 @@ export async function startVideoProvider(): Promise<VideoProvider> {
       answer(request, incoming, response);
     })();
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, '127.0.0.1');
   await once(server, 'listening');
   const provider: VideoProvider = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,

@@ -148,6 +148,7 @@ export async function startGateway(options: GatewayOptions) {
       if (headers.authorization !== 'Bearer good') throw new GatewayError('unauthorized', 'Invalid API key');
       return { caller, rate };
     },
+    admitPoll: () => Promise.reject(new Error('nothing is polled')),
     visitor: async () => caller,
     lookUp: () => null,
     count: async () => {},

@@ -47,6 +47,7 @@ export interface QueueDeps {
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'billing' | 'publicUrl' | 'media' | 'webhooks'>;
   readonly callbacks: MakeVideosDeps['callbacks'];
+  readonly fetchInput: MakeVideosDeps['fetchInput'];
   /** Told of errors of ours. */
   readonly onError: (
     error: unknown,
@@ -66,7 +67,14 @@ export function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config, tasks, blobs } = deps;
   const { limits, billing, media, webhooks } = config;
   const serve = createServe({ idempotency: deps.idempotency, payments, quotes: deps.quotes });
-  const making: MakeVideosDeps = { tasks, blobs, now: deps.now, ttlMs: media.videoTtlMs, callbacks: deps.callbacks };
+  const making: MakeVideosDeps = {
+    tasks,
+    blobs,
+    now: deps.now,
+    ttlMs: media.videoTtlMs,
+    callbacks: deps.callbacks,
+    fetchInput: deps.fetchInput,
+  };
 
   /** A request as `serve` answers it. */
   function asked(

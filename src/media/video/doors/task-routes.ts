@@ -14,7 +14,7 @@ import { type CallerOf, expired, idField } from './task-of-request.ts';
 import { statusSchema } from './video-schema.ts';
 
 export interface TaskRoutesDeps {
-  readonly pipeline: Pick<Pipeline, 'admit'>;
+  readonly pipeline: Pick<Pipeline, 'admitPoll'>;
   readonly videos: Videos;
   readonly tasks: Pick<Tasks, 'list'>;
   readonly blobs: Pick<Blobs, 'read'>;
@@ -110,7 +110,7 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
   }
 
   return async (app) => {
-    const admissionOf = requireAdmission(app, deps.pipeline.admit);
+    const admissionOf = requireAdmission(app, deps.pipeline.admitPoll);
     const callerOf = (request: FastifyRequest) => admissionOf(request).caller;
     const send = createSendFiles(deps, admissionOf);
     ownDoors(app, callerOf, send);

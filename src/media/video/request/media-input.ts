@@ -1,4 +1,5 @@
 import { GatewayError, isObject, outboundUrlFault } from '#wire';
+import type { FetchInput } from '../../request/input-images.ts';
 
 /** A picture, a video or sound that a request begins with. */
 export interface MediaInput {
@@ -6,6 +7,7 @@ export interface MediaInput {
   readonly param: string;
   /** An https URL, or a data URL in base64. */
   readonly url: string;
+  readonly kind: Kind;
   /** Its bytes with their type; null for an address. */
   readonly file: { readonly type: string; readonly bytes: Buffer } | null;
 }
@@ -30,7 +32,7 @@ export function readInput(value: unknown, param: string, kind: Kind, allowPrivat
   if (/^https?:/i.test(text)) {
     const wrong = outboundUrlFault(text, { allowPrivate });
     if (wrong !== null) throw fault(param, wrong);
-    return { param, url: text, file: null };
+    return { param, kind, url: text, file: null };
   }
   const head = DATA_URL.exec(text);
   if (head === null && (text.startsWith('data:') || !isObject(value)))
@@ -49,7 +51,19 @@ function toInput(param: string, kind: Kind, bytes: Buffer): MediaInput {
   if (bytes.byteLength > FILE_BYTES_MAX) throw tooLong(param);
   const type = typeOf(bytes);
   if (type === null || !type.startsWith(kind)) throw fault(param, `is not ${EXPECTED[kind]} by its bytes`);
-  return { param, url: `data:${type};base64,${bytes.toString('base64')}`, file: { type, bytes } };
+  return { param, kind, url: `data:${type};base64,${bytes.toString('base64')}`, file: { type, bytes } };
+}
+
+/** An input with its bytes, which are fetched where it is an address. Rejects with GatewayError `invalid_request`. */
+export async function withFile(input: MediaInput, fetchInput: FetchInput): Promise<MediaInput> {
+  if (input.file !== null) return input;
+  const { param, kind, url } = input;
+  try {
+    return toInput(param, kind, await fetchInput(url, FILE_BYTES_MAX));
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.param === param) throw error;
+    throw fault(param, error.message);
+  }
 }
 
 const tooLong = (param: string) => fault(param, `is larger than ${FILE_BYTES_MAX} bytes`);

@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import { GatewayError, outboundUrlFault } from '#wire';
 import type { ProviderPreferences } from '#gateway';
 import { METADATA_BYTES_MAX } from '../../request/image-fields.ts';
-import { type MediaInput, readInput } from './media-input.ts';
+import type { FetchInput } from '../../request/input-images.ts';
+import { type MediaInput, readInput, withFile } from './media-input.ts';
 
 /** A checked body of either door. */
 export interface VideoBody {
@@ -153,6 +154,15 @@ export function toVideoAsk(body: VideoBody, account: string, allowPrivate: boole
     more,
     callbackUrl: callbackOf(body, allowPrivate),
   };
+}
+
+/** The same with the bytes of all inputs. Rejects with GatewayError `invalid_request`, which names the input. */
+export async function withFiles(ask: VideoAsk, fetchInput: FetchInput): Promise<VideoAsk> {
+  const named = Object.entries(ask.inputs).map(
+    async ([name, input]) => [name, await withFile(input, fetchInput)] as const,
+  );
+  const references = ask.references.map((input) => withFile(input, fetchInput));
+  return { ...ask, inputs: Object.fromEntries(await Promise.all(named)), references: await Promise.all(references) };
 }
 
 function callbackOf(body: VideoBody, allowPrivate: boolean): string | null {

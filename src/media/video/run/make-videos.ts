@@ -1,7 +1,8 @@
 import { UpstreamFailure } from '#wire';
 import { type Call, type Conversation, type Offer, onceOnly, type ReplyEnd, type Send } from '#gateway';
 import { type Blobs, ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
-import { sizeIn, type VideoAsk } from '../request/video-ask.ts';
+import type { FetchInput } from '../../request/input-images.ts';
+import { sizeIn, type VideoAsk, withFiles } from '../request/video-ask.ts';
 import { planAt } from '../video-price.ts';
 import { keyOf, notesToText, toVideoId, type VideoNotes } from '../video-task.ts';
 import { cancelJob, createAsForm, createAsJson, createdJob, hasFiles, jobFields } from '../wires/openai-videos.ts';
@@ -14,6 +15,8 @@ export interface MakeVideosDeps {
   readonly now: () => number;
   readonly ttlMs: number;
   readonly callbacks: Callbacks;
+  /** Fetches an input from a stranger's URL, for an API that takes files alone. */
+  readonly fetchInput: FetchInput;
 }
 
 /** A task that a call has begun: the tail of the call. */
@@ -93,7 +96,8 @@ async function make(
   send: Send,
   requestId: string,
 ): Promise<BegunVideo> {
-  const jobs = await createJobs(ask, offer, send, requestId);
+  const asked = offer.media!.filesOnly ? await withFiles(ask, deps.fetchInput) : ask;
+  const jobs = await createJobs(asked, offer, send, requestId);
   try {
     return await begin(deps, ask, offer, call, jobs);
   } catch (error) {
