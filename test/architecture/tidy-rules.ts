@@ -16,8 +16,6 @@ const FORBIDDEN_NAMES = [
   'misc',
   'base',
   'manager',
-  'service',
-  'services',
 ];
 
 /** Words that promise work instead of doing it. */
