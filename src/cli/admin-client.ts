@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { localAccount } from '#auth/accounts';
 import { CliError } from './cli-error.ts';
-import { OWN_NAME } from './own-name.ts';
+import { OWN_NAME, START } from './own-name.ts';
 import type { TargetFlags } from './target.ts';
 import { say } from './target-words.ts';
 
@@ -91,7 +91,7 @@ export function remote({ base, key }: { readonly base: string; readonly key: str
         });
       } catch (error) {
         throw new CliError(
-          `${base} does not answer.\nIs the gateway running there? Start it with npm start or tollgate serve, or give another --url.`,
+          `${base} does not answer.\nIs the gateway running there? Start it with ${START} or tollgate serve, or give another --url.`,
           { cause: error },
         );
       }

@@ -10,7 +10,7 @@ import { askYesNo } from './ask.ts';
 import { FIRST_MESSAGE, FIRST_TOOL_CALL, startDemo, type Demo } from './demo.ts';
 import { developmentKey } from './development-key.ts';
 import { realPath, writeDevFile } from './discovery.ts';
-import { OWN_NAME } from './own-name.ts';
+import { OWN_NAME, START_WITH } from './own-name.ts';
 import { runGateway } from './gateway-process.ts';
 import { findLocalProviders, type LocalProvider } from './local-providers.ts';
 import type { StartFlags } from './start.ts';
@@ -99,7 +99,7 @@ async function chooseLocal(
       } catch (error) {
         hints.push(`${provider.name}: ${error instanceof Error ? error.message : String(error)}`);
       }
-    } else if (!terminal) hints.push(`${provider.found}. To route to it too: npm start -- ${provider.flag}`);
+    } else if (!terminal) hints.push(`${provider.found}. To route to it too: ${START_WITH} ${provider.flag}`);
   }
   return services;
 }

@@ -9,7 +9,7 @@ import {
   type AdminFlags,
 } from './admin-client.ts';
 import { CliError } from './cli-error.ts';
-import { OWN_NAME } from './own-name.ts';
+import { OWN_NAME, START } from './own-name.ts';
 import { painter, table, type Paint } from './terminal.ts';
 
 interface Key {
@@ -101,7 +101,7 @@ function createCommand(paint: Paint): Command {
         for (const warning of warnings) process.stderr.write(`${painter(process.stderr)('yellow', `! ${warning}`)}\n`);
         const kept = `${key}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`;
         return (data as Key).development
-          ? `${kept}\nIt is a development key: npm start takes it, tollgate serve refuses it.`
+          ? `${kept}\nIt is a development key: ${START} takes it, tollgate serve refuses it.`
           : kept;
       },
     });

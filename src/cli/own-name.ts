@@ -16,3 +16,8 @@ export const shellWord = (text: string): string =>
   /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 export const OWN_NAME = ownName(process.argv[1] ?? 'tollgate', process.cwd());
+
+/** How to start the gateway to try things with: in a checkout by npm, where a package is installed by its name. */
+export const START = import.meta.url.endsWith('.ts') ? 'npm start' : `${OWN_NAME} start`;
+/** The same, for options behind it. */
+export const START_WITH = START === 'npm start' ? 'npm start --' : START;

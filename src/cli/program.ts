@@ -5,7 +5,7 @@ import { CliError, USAGE_EXIT } from './cli-error.ts';
 import { connectCommand } from './connect.ts';
 import { keyCommand } from './key.ts';
 import { keygenCommand } from './keygen.ts';
-import { OWN_NAME } from './own-name.ts';
+import { OWN_NAME, START } from './own-name.ts';
 import { provideCommand } from './provide.ts';
 import { restoredCommand } from './restored.ts';
 import { serveCommand } from './serve.ts';
@@ -16,7 +16,7 @@ import { VERSION } from '../version.ts';
 
 const HELP = `
 First steps:
-  npm start                                      a gateway to try: a model, a tool and an agent to call, and play money
+  ${START.padEnd(46)} a gateway to try: a model, a tool and an agent to call, and play money
   tollgate connect claude-code                   settings for a client: Claude Code, Codex, opencode, SDKs, …
   tollgate serve --config tollgate.toml          a gateway for real
   tollgate account create acme                   then credit it, and make it a key:

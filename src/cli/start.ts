@@ -1,4 +1,5 @@
 import { Command, Option } from 'commander';
+import { START, START_WITH } from './own-name.ts';
 
 export interface StartFlags {
   readonly config?: string;
@@ -14,10 +15,10 @@ Starts a gateway to try things with: a demo provider with two models, some tools
 with 10 USD of play money and a key for it. It prints the key and calls to paste, and writes both to <data>/dev.json for programs.
 
 Examples:
-  npm start                                  on 127.0.0.1:8402, data in .tollgate
-  PORT=9000 npm start                        on another port
-  npm start -- --config tollgate.toml        with the services of a file beside the demo's
-  npm start -- --with-ollama                 with the models of the Ollama on this machine
+  ${START.padEnd(42)} on 127.0.0.1:8402, data in .tollgate
+  ${`PORT=9000 ${START}`.padEnd(42)} on another port
+  ${`${START_WITH} --config tollgate.toml`.padEnd(42)} with the services of a file beside the demo's
+  ${`${START_WITH} --with-ollama`.padEnd(42)} with the models of the Ollama on this machine
 
 For anything that others use: tollgate serve --help`;
 

@@ -6,6 +6,7 @@ import { configPath } from './config-path.ts';
 import { CliError } from './cli-error.ts';
 import { findGateway, realPath, type GatewayFile } from './discovery.ts';
 import { onDatabase } from './target-words.ts';
+import { START } from './own-name.ts';
 
 export interface TargetFlags {
   readonly url?: string;
@@ -147,7 +148,7 @@ function refuseUnusable(dataDir: string, create: boolean): void {
   if (create || hasDatabase(dataDir) || existsSync(join(dataDir, 'identity.json'))) return;
   throw new CliError(
     `No gateway has run with the data directory ${dataDir} yet.\n` +
-      `Start one (npm start), name another directory (--data), or a running gateway (--url http://… with TOLLGATE_ADMIN_KEY).`,
+      `Start one (${START}), name another directory (--data), or a running gateway (--url http://… with TOLLGATE_ADMIN_KEY).`,
   );
 }
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { printable } from '#wire';
 import { CliError } from '../cli-error.ts';
 import { findGateway, readDevFile } from '../discovery.ts';
-import { OWN_NAME } from '../own-name.ts';
+import { OWN_NAME, START } from '../own-name.ts';
 
 export interface ConnectionFlags {
   readonly url?: string;
@@ -115,7 +115,7 @@ async function get(url: string, key: string | null): Promise<Response> {
     });
   } catch (error) {
     throw new CliError(
-      `The gateway at ${new URL(url).origin} does not answer.\nStart it (npm start), or name another one: --url https://gateway.example`,
+      `The gateway at ${new URL(url).origin} does not answer.\nStart it (${START}), or name another one: --url https://gateway.example`,
       { cause: error },
     );
   }
