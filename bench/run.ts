@@ -2,12 +2,12 @@
  * `npm run bench`: tollgate beside passthroughs and another gateway, in one run on this machine. `--help` tells the
  * rest.
  */
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGenerator, type Generator } from './generator.ts';
+import { installPeers } from './install-peers.ts';
 import { measureMemory, measureRound, warmUp } from './measure.ts';
 import { FULL, QUICK, type Plan } from './plan.ts';
 import { announcedPort, startProgram } from './program.ts';
@@ -30,17 +30,6 @@ interface Running {
   readonly kind: TargetKind;
   readonly target: Target;
   readonly samples: TargetSamples;
-}
-
-/** The peers are installed by the rig, from its own lock, so that npm ci of the checkout stays small. */
-function installPeers(): void {
-  if (existsSync(here('node_modules/@portkey-ai/gateway'))) return;
-  say('installing the peers into bench/node_modules');
-  const { status } = spawnSync('npm', ['ci', '--prefix', here('.'), '--no-audit', '--no-fund'], {
-    cwd: here('.'),
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  if (status !== 0) say('npm ci --prefix bench failed: the table will lack the peers');
 }
 
 async function startTarget(
@@ -123,7 +112,7 @@ async function main(): Promise<void> {
   const plan = values.quick ? QUICK : FULL;
   const kinds = TARGETS.filter((kind) => !only || only.includes(kind.name) || kind.name === 'direct');
   const loadBefore = loadavg()[0] ?? 0;
-  if (kinds.some((kind) => kind.name === 'portkey')) installPeers();
+  if (kinds.some((kind) => kind.name === 'portkey')) installPeers('@portkey-ai/gateway');
 
   const begun = performance.now();
   const startedAt = new Date().toISOString();

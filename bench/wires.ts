@@ -1,11 +1,13 @@
 /**
  * `node bench/wires.ts`: streams of messages and responses beside chat, at providers that speak them and at others, in
- * one run; the counting of tokens; and another router of messages. `--rounds` and `--ms` set how long.
+ * one run; the counting of tokens; and another router of messages. `--rounds` and `--ms` set how long, `--only native`
+ * measures the doors with that word beside chat.
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { startGenerator } from './generator.ts';
+import { installPeers } from './install-peers.ts';
 import type { Job } from './load/job.ts';
 import { announcedPort, cpuMicros, startProgram } from './program.ts';
 import { passthrough, tollgate, type Target } from './targets.ts';
@@ -13,8 +15,13 @@ import { MODELS } from './upstream/replies.ts';
 import { WIRE_EVENTS } from './upstream/wire-replies.ts';
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '5' }, ms: { type: 'string', default: '1500' } },
+  options: {
+    rounds: { type: 'string', default: '5' },
+    ms: { type: 'string', default: '1500' },
+    only: { type: 'string', default: '' },
+  },
 });
+const PEER = '@musistudio/llms';
 const CONNECTIONS = 16;
 const NATIVE = 'bench-native';
 /** The rate of a key would be the limit. */
@@ -60,7 +67,7 @@ try {
   targets.push(gateway);
   const lanes: Lane[] = [];
   const add = (name: string, target: Target, path: string, body: object) =>
-    lanes.push({ name, target, path, body, calls: [], micros: [] });
+    (name === 'chat' || name.includes(values.only)) && lanes.push({ name, target, path, body, calls: [], micros: [] });
   const messages = { system: SYSTEM, messages: turns, max_tokens: 256, stream: true };
   const responses = { instructions: SYSTEM, input: turns, max_output_tokens: 256, stream: true };
   const chat = { messages: [{ role: 'system', content: SYSTEM }, ...turns], max_tokens: 256, stream: true };
@@ -69,7 +76,8 @@ try {
   add('messages, native', gateway, '/api/v1/messages', { model: NATIVE, ...messages });
   add('responses, translated', gateway, '/api/v1/responses', { model: MODELS.wire, ...responses });
   add('responses, native', gateway, '/api/v1/responses', { model: NATIVE, ...responses });
-  if (existsSync(here('node_modules/@musistudio/llms'))) {
+  installPeers(PEER);
+  if (existsSync(here(`node_modules/${PEER}`))) {
     const router = await passthrough('targets/musistudio.ts', port, { path: '/v1/messages' });
     targets.push(router);
     add('messages by @musistudio/llms, not billed', router, router.path, {
@@ -93,13 +101,14 @@ try {
   await upstream.stop();
 }
 
-/** Streams a second, and CPU microseconds of the target's process for each. */
+/** Streams a second, and CPU microseconds of the target's main thread for each. */
 async function run({ name, target, path, body }: Lane, durationMs: number) {
-  const before = cpuMicros(target.pid!);
+  const cpu = () => cpuMicros(target.pid!, target.pid!);
+  const before = cpu();
   const shape: Job['shape'] = { kind: 'closed', connections: CONNECTIONS, durationMs };
   const done = await generator.run({ port: target.port, request: requestOf(target, path, body), shape });
   if (done.errors > 0 || done.calls === 0) throw new Error(`${name}: ${done.errors} failed: ${done.firstError}`);
-  return { calls: (done.calls / done.elapsedMs) * 1_000, micros: (cpuMicros(target.pid!) - before) / done.calls };
+  return { calls: (done.calls / done.elapsedMs) * 1_000, micros: (cpu() - before) / done.calls };
 }
 
 function requestOf(target: Target, path: string, body: object): string {

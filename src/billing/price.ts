@@ -23,7 +23,9 @@ export type Meter = (typeof METERS)[number];
  */
 export type Rates = Readonly<Partial<Record<Meter, MicroUsd>>>;
 
-/** Meters of prompt tokens that a provider read from a cache, or wrote to one. They cost what `prompt` does by default. */
+/**
+ * Meters of prompt tokens that a provider read from a cache, or wrote to one. They cost what `prompt` does by default.
+ */
 const CACHE_METERS = ['input_cache_read', 'input_cache_write'] as const;
 const ofCache = (meter: Meter): boolean => (CACHE_METERS as readonly Meter[]).includes(meter);
 

@@ -8,9 +8,11 @@ export function ratesAbove(rates: Rates, was: Rates, times: bigint = JUMP): bool
   return METERS.some((meter) => isAbove(meter, rates, was, times));
 }
 
-/** The meters whose price has jumped. */
+/**
+ * The meters whose price has jumped. One without a price of its own on either side is told by the one that it follows.
+ */
 export const jumpedMeters = (rates: Rates, was: Rates): readonly Meter[] =>
-  METERS.filter((meter) => isAbove(meter, rates, was, JUMP));
+  METERS.filter((meter) => (rates[meter] ?? was[meter]) !== undefined && isAbove(meter, rates, was, JUMP));
 
 const isAbove = (meter: Meter, rates: Rates, was: Rates, times: bigint): boolean =>
   rateOf(rates, meter) > times * rateOf(was, meter);

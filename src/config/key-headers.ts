@@ -5,7 +5,7 @@ export const MESSAGES_PATH = '/messages';
 
 /**
  * The headers that carry a key of an upstream API to `path` below its base address. Anthropic's API takes keys in
- * `x-api-key`, servers like it often as a bearer token. Anthropic refuses each kind of its own keys in the other header.
+ * `x-api-key`, servers like it often as a bearer token. Anthropic refuses each kind of its keys in the other header.
  */
 export function keyHeaders(apiKey: string | null, path: string): KeyHeaders {
   if (apiKey === null) return {};

@@ -4,6 +4,7 @@ import {
   cost,
   costAtMost,
   isPriced,
+  jumpedMeters,
   METERS,
   MoneyError,
   parseRates,
@@ -123,4 +124,18 @@ test('a price version is named by all that it says', () => {
   // Ids of before there was a price for images that are edited.
   expect(ids[0]).toBe('price-0daa7d9a934a936cf3516e277fbe581c');
   expect(priceId('p', 's', { prompt: 1n, input_image: 0n })).toBe(ids[0]);
+});
+
+test.each<[string, Rates, Rates, readonly Meter[]]>([
+  ['a cache that gets a lower price', { prompt: 10n, input_cache_read: 1n }, { prompt: 10n }, []],
+  [
+    'a cache that costs what the prompt does again',
+    { prompt: 10n },
+    { prompt: 10n, input_cache_read: 1n },
+    ['input_cache_read'],
+  ],
+  ['a prompt, and with it its caches', { prompt: 30n }, { prompt: 10n }, ['prompt']],
+  ['a cache that gets a high price', { prompt: 10n, input_cache_write: 21n }, { prompt: 10n }, ['input_cache_write']],
+])('%s jumps by what a token of it cost before', (_name, rates, was, jumped) => {
+  expect(jumpedMeters(rates, was)).toEqual(jumped);
 });

@@ -15,7 +15,7 @@ const event = (type: string, members: object): string =>
 export function messagesReply(said: string, stream: boolean): NativeReply {
   const message = { id: 'msg_up', type: 'message', role: 'assistant', model: 'peer' };
   if (!stream) {
-    const begun = `${JSON.stringify({ ...message, content: [{ type: 'text', text: said }] }).slice(0, -1)}`;
+    const begun = JSON.stringify({ ...message, content: [{ type: 'text', text: said }] }).slice(0, -1);
     return {
       begun,
       end: (used) =>

@@ -6,8 +6,8 @@ type Json = Readonly<Record<string, unknown>>;
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 /**
- * The use of a chat reply as Anthropic counts it: tokens that were read from a cache, or written to one, are not among the input's. Their
- * sum is what is billed. The cost goes with it.
+ * The use of a chat reply as Anthropic counts it: tokens that were read from a cache, or written to one, are not among
+ * the input's. Their sum is what is billed. The cost goes with it.
  */
 export function anthropicUsage({ usage }: ChatEnd): Json {
   const {

@@ -1,7 +1,6 @@
 import { GatewayError } from '#wire';
 import type { NativeWireName } from '#config';
 import type { Catalog, ProviderPreferences } from '#gateway';
-import type { ChatBody } from '../request/chat-schema.ts';
 import type { ChatWire, Translation, TranslationContext } from '../translated/translated-door.ts';
 import type { NativeAsked } from './native-wire.ts';
 

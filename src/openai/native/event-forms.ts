@@ -23,7 +23,7 @@ interface Form {
 }
 
 /** Events of a delta in a form that was seen before: they are valid, and pass without being parsed. */
-export interface EventForms {
+interface EventForms {
   /** The line before the data of the event, where its form is known; else null. */
   match(bytes: Buffer, start: number, end: number): Buffer | null;
   /** Bytes of output of the event that was matched. */

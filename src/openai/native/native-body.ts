@@ -46,7 +46,7 @@ export function nativeBody({ wire, text, asked }: NativeAsked, offer: Offer, cap
   }
 }
 
-/** What a provider is asked for beyond the cap, the price and itself goes to none. */
+/** Whether a field may pass: none asks for more than the cap and the price, or sends the call elsewhere. */
 function goes(field: string, { model, endpoint }: Offer): boolean {
   const name = foldName(field);
   if (field.includes('\0') || CAPS.has(name) || MORE_COMPLETIONS.has(name)) return false;

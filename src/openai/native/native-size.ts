@@ -38,7 +38,10 @@ function collect(value: unknown, pictures: Pictures): void {
   if (Array.isArray(value)) for (const element of value as unknown[]) collect(element, pictures);
   else if (isObject(value)) {
     const holder = PICTURES[String(value['type'])];
-    if (holder === undefined) return void Object.values(value).forEach((member) => collect(member, pictures));
+    if (holder === undefined) {
+      for (const member of Object.values(value)) collect(member, pictures);
+      return;
+    }
     pictures.images++;
     pictures.bytes += bytesOf(value[holder]);
   }

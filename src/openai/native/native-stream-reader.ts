@@ -1,10 +1,11 @@
-import { isObject, tooLarge, UpstreamFailure } from '#wire';
-import { checkHead, contentTypeOf, GatewayError, malformed, parseJson, retryAfterOf, toFailure } from '#wire/replies';
+import { type JsonLimits, tooLarge, UpstreamFailure } from '#wire';
+import { checkHead, contentTypeOf, malformed, retryAfterOf, toFailure } from '#wire/replies';
 import type { ReplyReader } from '#gateway';
 import { type ByteOutput, createByteOutput } from '../stream/byte-output.ts';
 import { runDiscount } from '../caps/output-bound.ts';
 import { createOutputTally, roomOf } from '../stream/output-tally.ts';
 import { joined } from '../stream/joined.ts';
+import { parseChunk } from '../stream/parse-chunk.ts';
 import { createSseScanner, SseError } from '../stream/sse.ts';
 import type { ReplyContext } from '../reply/chat-end.ts';
 import { createEventForms } from './event-forms.ts';
@@ -15,7 +16,7 @@ import { eventText, type NativeSpeech } from './native-speech.ts';
 const EVENT_BYTES_MAX = 8 * 1024 * 1024;
 /** As for chat: beside each byte that is said. */
 const WIRE_BYTES_PER_OUTPUT_BYTE = 4096;
-const LIMITS = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElementsMax: 1_000_000 };
+const LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 100_000, jsonElementsMax: 1_000_000, repairText: true };
 
 /**
  * Reads a stream of a wire that the client speaks too. Events go out as they came, but for the name of the model. The
@@ -39,7 +40,8 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
     const room = roomOf(tally);
     tally.bytes += forms.text;
     tally.discount += forms.discount;
-    if (room < forms.text - forms.discount) return (overCap = true) && false;
+    overCap = room < forms.text - forms.discount;
+    if (overCap) return false;
     writeEvent(output, head, bytes, start, end);
     return true;
   }
@@ -48,7 +50,7 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
     const text = bytes.toString('utf8', start, end);
     // Some servers end every stream as chat does.
     if (text.trim() === '[DONE]') return true;
-    const event = parseEvent(bytes.subarray(start, end));
+    const event = parseChunk(bytes.subarray(start, end), text, LIMITS);
     const { type } = event;
     if (typeof type !== 'string' || !TYPE.test(type)) throw malformed('its stream has an event without a type');
     const given = speech.take(type, event, text);
@@ -57,7 +59,8 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
     tally.bytes += size.text;
     tally.otherBytes += size.other;
     if (size.text > 0) tally.discount += runDiscount(bytes, start, end, size.text);
-    if (roomOf(tally) < 0) return (overCap = true) && false;
+    overCap = roomOf(tally) < 0;
+    if (overCap) return false;
     if (given === null) return !speech.isOver;
     output.writeText(eventText(type, oneLine(given)));
     if (size.text > 0) forms.learn(type, given);
@@ -137,15 +140,3 @@ const TYPE = /^[\w.-]{1,128}$/;
 
 /** Data in several lines would need a field for each. */
 const oneLine = (json: string): string => (/[\n\r]/.test(json) ? JSON.stringify(JSON.parse(json)) : json);
-
-function parseEvent(bytes: Uint8Array): Readonly<Record<string, unknown>> {
-  let event: unknown;
-  try {
-    event = parseJson(bytes, LIMITS);
-  } catch (error) {
-    if (error instanceof GatewayError) throw malformed('an event of its stream is not valid JSON', error);
-    throw error;
-  }
-  if (!isObject(event)) throw malformed('an event of its stream is no JSON object');
-  return event;
-}

@@ -92,7 +92,7 @@ export function createResponsesSpeech(model: string): NativeSpeech {
     takeWhole(reply) {
       const { output } = reply;
       if (!Array.isArray(output)) throw malformed('its reply has no output');
-      take(reply as JsonObject);
+      take(reply);
       return (output as unknown[]).reduce<EventSize>((sum, item) => {
         const { text, other } = sizeOfItem(item);
         return { text: sum.text + text, other: sum.other + other };

@@ -6,11 +6,11 @@ type Json = Record<string, unknown>;
 const EVENT_LIMITS: JsonLimits = { jsonDepthMax: 128, jsonKeysMax: 10_000, jsonElementsMax: 100_000, repairText: true };
 
 /** Parses one event of a stream. Throws UpstreamFailure for anything but a JSON object of a bounded structure. */
-export function parseChunk(bytes: Buffer, text: string): Json {
+export function parseChunk(bytes: Buffer, text: string, limits: JsonLimits = EVENT_LIMITS): Json {
   let parsed: unknown;
   try {
     // Most events are too small to hold a structure that is expensive to build.
-    parsed = bytes.length < 4096 ? JSON.parse(text) : parseJson(bytes, EVENT_LIMITS);
+    parsed = bytes.length < 4096 ? JSON.parse(text) : parseJson(bytes, limits);
   } catch (error) {
     if (error instanceof TooMuchStructure)
       throw tooLarge('its stream has an event with more structure than is read', { cause: error });

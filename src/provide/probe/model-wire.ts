@@ -26,7 +26,7 @@ const PROBES: Readonly<Record<NativeWireName, WireProbe>> = {
     body: { max_tokens: TOKENS, messages: [{ role: 'user', content: WORD }] },
     last: 'message_stop',
     usageIn: ({ usage, message }) => ({
-      ...(isObject(message) ? (message['usage'] as object | undefined) : {}),
+      ...(isObject(message) && isObject(message['usage']) ? message['usage'] : {}),
       ...(usage as object | undefined),
     }),
   },
