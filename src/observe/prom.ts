@@ -11,7 +11,7 @@ export const Histogram = load('prom-client/lib/histogram.js') as typeof prom.His
 export const Registry = load('prom-client/lib/registry.js') as typeof prom.Registry;
 
 /** Adds up the metrics of several processes. */
-export const aggregate = (metrics: object[]): prom.Registry<prom.PrometheusContentType> =>
+export const aggregate = (metrics: object[]): prom.Registry =>
   (load('prom-client/lib/cluster.js') as typeof prom.AggregatorRegistry).aggregate<prom.PrometheusContentType>(metrics);
 
 /** The default metrics of prom-client, but for the CPU's, which loads the API of OpenTelemetry. */

@@ -80,9 +80,9 @@ const asked = Object.entries(FAULTS).filter(([name]) => DEEP || BY_DAY.includes(
 test.each(asked)('a node that %s: credited once, paid out once', async (_name, rules) => {
   for (let round = 0; round < ROUNDS; round += 1) {
     const payers = await Promise.all(Array.from({ length: AT_ONCE }, () => world.payer()));
-    // A sound node has to answer in this time, also on a machine with much else to do.
+    // A sound node answers and is believed in this time, also on a machine with much else to do.
     const timeoutMs = atThisLoad(250);
-    const gateway = await world.gateway({ rpcUrl: proxy.url, waitMs: 300, timeoutMs });
+    const gateway = await world.gateway({ rpcUrl: proxy.url, waitMs: atThisLoad(300), timeoutMs });
     const pay = async (payer: Payer, during: readonly FaultRule[]) => {
       proxy.heal();
       const { payment } = await gateway.sign(payer, PAID);
