@@ -1,4 +1,4 @@
-import { GatewayError, isObject } from '#wire';
+import { type GatewayError, isObject } from '#wire';
 import type { Config } from '#config';
 import {
   byService,

@@ -1,0 +1,192 @@
+/**
+ * `node bench/images.ts`: how much an image of 30 MiB delays others. 200 chat streams of one gateway are read, each with
+ * a chunk every 50 ms, by turns with and without a client that asks for one image after the other. The gaps between the
+ * chunks of a stream are compared. The upstream and the client of the images are threads of their own.
+ */
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { Agent, createServer, request, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { startProgram } from './program.ts';
+
+const MIB = 1024 * 1024;
+const STREAMS = 200;
+const CHUNK_MS = 50;
+const ROUND_MS = 5_000;
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+
+type Work = { readonly mib: number } | { readonly base: string; readonly key: string };
+
+if (isMainThread) await run();
+else if ('mib' in (workerData as Work)) await serve((workerData as { mib: number }).mib);
+else askForImages(workerData as { base: string; key: string });
+
+async function run(): Promise<void> {
+  const { values } = parseArgs({
+    options: { mib: { type: 'string', default: '30' }, rounds: { type: 'string', default: '3' } },
+  });
+  const upstream = new Worker(new URL(import.meta.url), { workerData: { mib: Number(values.mib) } });
+  const [address] = (await once(upstream, 'message')) as [string];
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
+  const config = join(folder, 'gateway.toml');
+  writeFileSync(config, configurationAt(address));
+  const data = join(folder, 'data');
+  const gateway = startProgram([MAIN, 'start', '--config', config, '--data', data, '--port', '0']);
+  let painter: Worker | null = null;
+  try {
+    const { base_url: base, api_key: key } = await gateway.until(() => readDev(data), 'it listens');
+    const gaps = { without: [] as number[], with: [] as number[] };
+    let images = 0;
+    painter = new Worker(new URL(import.meta.url), { workerData: { base, key } });
+    painter.on('message', () => (images += 1));
+    for (let round = 0; round < Number(values.rounds); round += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- by turns
+      gaps.without.push(...(await readStreams(base, key)));
+      painter.postMessage('go');
+      // oxlint-disable-next-line no-await-in-loop -- by turns
+      gaps.with.push(...(await readStreams(base, key)));
+      painter.postMessage('stop');
+    }
+    const row = (what: string, all: readonly number[]) => {
+      const sorted = all.toSorted((a, b) => a - b);
+      const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))]!.toFixed(1).padStart(7);
+      process.stdout.write(`${what.padEnd(16)} p50 ${at(0.5)} ms  p99 ${at(0.99)} ms  longest ${at(1)} ms\n`);
+    };
+    row('without images', gaps.without);
+    row(`with ${images} images`, gaps.with);
+  } finally {
+    await painter?.terminate();
+    await gateway.stop();
+    await upstream.terminate();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The gaps between the chunks of all streams of one round, ms. */
+async function readStreams(base: string, key: string): Promise<readonly number[]> {
+  const gaps: number[] = [];
+  const agent = new Agent({ keepAlive: true, maxSockets: STREAMS });
+  const one = async () => {
+    const reply = await post(
+      base,
+      key,
+      '/chat/completions',
+      { model: 'bench/chat', stream: true, messages: [{ role: 'user', content: 'x' }] },
+      agent,
+    );
+    let last = 0;
+    reply.on('data', () => {
+      const now = performance.now();
+      if (last !== 0) gaps.push(now - last);
+      last = now;
+    });
+    await once(reply, 'end');
+  };
+  await Promise.all(Array.from({ length: STREAMS }, one));
+  agent.destroy();
+  return gaps;
+}
+
+async function post(base: string, key: string, path: string, body: object, agent?: Agent): Promise<IncomingMessage> {
+  const asked = request(`${base}/api/v1${path}`, {
+    method: 'POST',
+    ...(agent ? { agent } : {}),
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+  });
+  asked.end(JSON.stringify(body));
+  const [reply] = (await once(asked, 'response')) as [IncomingMessage];
+  if (reply.statusCode !== 200) throw new Error(`${path}: ${reply.statusCode}`);
+  return reply;
+}
+
+/** A client that asks for one image after the other while it is told to. */
+function askForImages({ base, key }: { readonly base: string; readonly key: string }): void {
+  let running = false;
+  const work = async () => {
+    while (running) {
+      const reply = await post(base, key, '/image/generate', { model: 'bench/paint', prompt: 'A tollgate' });
+      reply.resume();
+      await once(reply, 'end');
+      parentPort!.postMessage('image');
+    }
+  };
+  parentPort!.on('message', (told: string) => {
+    running = told === 'go';
+    if (running) void work();
+  });
+}
+
+/** The provider of both: chunks by the clock, and one image that is as large as it is to be. */
+async function serve(mib: number): Promise<void> {
+  const head = Buffer.alloc(24);
+  head.write('\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x04\0\0\0\x04\0', 'latin1');
+  const image = Buffer.concat([head, Buffer.alloc(mib * MIB)]).toString('base64');
+  const painted = Buffer.from(JSON.stringify({ created: 1, data: [{ b64_json: image }] }));
+  const server = createServer((incoming, response) => {
+    incoming.resume();
+    if (incoming.url?.endsWith('/images/generations'))
+      return response
+        .writeHead(200, { 'content-type': 'application/json', 'content-length': painted.length })
+        .end(painted);
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    void chunks(response);
+  });
+  const chunks = async (response: import('node:http').ServerResponse) => {
+    const chunk = (more: object) => response.write(`data: ${JSON.stringify({ id: 'up', created: 1, ...more })}\n\n`);
+    const until = performance.now() + ROUND_MS;
+    while (performance.now() < until) {
+      await pause(CHUNK_MS);
+      chunk({ choices: [{ index: 0, delta: { content: 'word ' }, finish_reason: null }] });
+    }
+    chunk({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] });
+    chunk({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } });
+    response.end('data: [DONE]\n\n');
+  };
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  parentPort!.postMessage(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`);
+}
+
+function configurationAt(address: string): string {
+  return `
+[limits]
+requests_per_minute = 1000000
+burst = 1000000
+[[models]]
+name = "bench/chat"
+display_name = "Bench"
+provider_name = "Bench"
+context_length = 1000
+max_output_tokens = 1000
+[models.pricing]
+prompt = 1
+completion = 1
+[models.params]
+model = "chat"
+api_base = "${address}"
+api_key = ""
+[[images]]
+name = "bench/paint"
+display_name = "Bench"
+provider_name = "Bench"
+[images.pricing]
+generation = 0.001
+[images.params]
+model = "paint"
+api_base = "${address}"
+`;
+}
+
+function readDev(dataDir: string): { readonly base_url: string; readonly api_key: string } | null {
+  try {
+    return JSON.parse(readFileSync(join(dataDir, 'dev.json'), 'utf8')) as { base_url: string; api_key: string };
+  } catch {
+    return null;
+  }
+}
