@@ -120,23 +120,33 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile):
 interface Facts {
   readonly title: string;
   readonly description: string;
+  readonly above: string;
+  readonly lead: string;
   /** Whether there is what the path names. */
   readonly known: boolean;
 }
+
+const NOT_FOUND = { title: 'Not found', above: '', lead: '', known: false } as const;
 
 function factsOf(page: PagePath, rest: string, catalog: Pick<Catalog, 'offers'>): Facts {
   const { title, description, service, provider } = page;
   if (service) {
     const offer = catalog.offers(service).find((each) => each.service === rest);
-    if (!offer) return { title: 'Not found', description: 'There is no such service.', known: false };
-    return { title: offer.displayName, description: offer.description || description, known: true };
+    if (!offer) return { ...NOT_FOUND, description: 'There is no such service.' };
+    return {
+      title: offer.displayName,
+      description: offer.description || description,
+      above: rest,
+      lead: offer.description,
+      known: true,
+    };
   }
   if (provider) {
     const offer = catalog.offers().find((each) => each.provider.id === rest);
-    if (!offer) return { title: 'Not found', description: 'There is no such provider.', known: false };
-    return { title: offer.provider.name, description, known: true };
+    if (!offer) return { ...NOT_FOUND, description: 'There is no such provider.' };
+    return { title: offer.provider.name, description, above: rest, lead: '', known: true };
   }
-  return { title, description, known: true };
+  return { title, description, above: '', lead: description, known: true };
 }
 
 /** The address that the reader used. An invalid host stays out of the page. */

@@ -1,5 +1,5 @@
 import { useMemo, type ReactNode } from 'react';
-import type { MarketFigures } from '../../api/analytics.ts';
+import type { MarketFigures } from '../../api/figures.ts';
 import { Card, Figure } from '../../ui/card.tsx';
 import { Chart } from '../../ui/chart.tsx';
 import { formatMicroUsd } from '../../ui/money.tsx';
