@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Database } from '#store';
 import type { AuditReport, Ledger } from '#billing';
 import type { Config } from '#config';
+import type { Analytics } from './analytics.ts';
 import { closeGracefully, type Catalog } from '#gateway';
 import type { KeyStore } from '#auth';
 import type { Logger, Metrics } from '#observe';
@@ -21,6 +22,7 @@ export interface App {
   readonly catalog: Catalog;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly analytics: Analytics;
   audit(): Promise<AuditReport>;
   /** Resolves with the address it listens on. */
   listen(): Promise<{ readonly url: string }>;
@@ -40,11 +42,11 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
   const money = await openMoney(store);
   const middle = await openMiddle(money);
   const protocols = await openProtocols(middle);
-  await openOperator(protocols);
-  return appOf(protocols, opened.move());
+  const { analytics } = await openOperator(protocols);
+  return appOf(protocols, analytics, opened.move());
 }
 
-function appOf(protocols: Protocols, opened: AsyncDisposableStack): App {
+function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposableStack): App {
   const { config, server, database, ledger, keys, catalog, logger, metrics, audit } = protocols;
   const drainMs = config.limits.drainOnShutdownMs;
   return {
@@ -55,6 +57,7 @@ function appOf(protocols: Protocols, opened: AsyncDisposableStack): App {
     catalog,
     logger,
     metrics,
+    analytics,
     audit,
     async listen() {
       const url = await server.listen({ host: config.host, port: config.port });

@@ -9,12 +9,16 @@ import {
   auditFunds,
   auditRoutes,
   createEarnings,
+  createFigurePages,
   createKeyUsage,
   fundsRoutes,
   marketRoutes,
+  ownFiguresRoutes,
   ownPages,
+  publicFiguresRoutes,
 } from '#pages';
 import { modelsRoutes } from '#openai';
+import { openAnalytics, type Analytics } from './analytics.ts';
 import type { Protocols } from './protocols.ts';
 import { openSweeper } from './sweep.ts';
 
@@ -22,7 +26,9 @@ import { openSweeper } from './sweep.ts';
  * Phase 5: the pages beside the protocols, for people, for owners of accounts, for the operator and for his machines.
  * Rows that age begin to be removed.
  */
-export async function openOperator(protocols: Protocols): Promise<void> {
+export async function openOperator(protocols: Protocols) {
+  const analytics = await openAnalytics(protocols);
+  await mountFigures(protocols, analytics);
   await mountMarket(protocols);
   await mountAccounts(protocols);
   await mountAdministration(protocols);
@@ -31,10 +37,11 @@ export async function openOperator(protocols: Protocols): Promise<void> {
   addKeySetRoute(server, [...receipts.jwks().keys, cardKey.jwk]);
   const sweeper = openSweeper(
     protocols,
-    [idempotency, nonces, keptFigures, protocols.quotes, blobs],
+    [idempotency, nonces, keptFigures, protocols.quotes, blobs, analytics.oldUsage],
     config.billing.sweepMs,
   );
   opened.defer(() => sweeper.close());
+  return { analytics };
 }
 
 const PREFIX = { prefix: '/api/v1' };
@@ -51,6 +58,15 @@ async function mountMarket(protocols: Protocols): Promise<void> {
   const { identity, keys } = protocols;
   const earnings = createEarnings(database);
   await server.register(ownPages({ admit, keys, identity, registry, health, earnings, networks, now }), PREFIX);
+}
+
+/** Figures of calls by day. */
+async function mountFigures(protocols: Protocols, { rollUp }: Analytics): Promise<void> {
+  const { server, config, database, catalog, now } = protocols;
+  const pages = createFigurePages(database, rollUp);
+  await server.register(publicFiguresRoutes({ config, pages, catalog, now }), PREFIX);
+  const { admit } = protocols.pipeline;
+  await server.register(ownFiguresRoutes({ admit, keys: protocols.keys, database, catalog, now }), PREFIX);
 }
 
 /** The parts that owners of accounts and the operator share. */

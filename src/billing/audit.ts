@@ -1,4 +1,4 @@
-import { loadStatement, type Database, type Query, type Row, type Statement } from '#store';
+import { loadStatement, type Database, type Query, type Row, type RunProgram, type Statement } from '#store';
 import { auditChains } from './audit-chains.ts';
 import type { AuditedLog } from './audit-log-program.ts';
 import { auditCharges, auditPrices } from './audit-charges.ts';
@@ -44,6 +44,15 @@ export interface AuditOptions {
    * gateway runs that could sweep.
    */
   readonly overdueMs?: number | null;
+  /** A check of another room, made at the same moment. */
+  readonly also?: AuditedBeside;
+}
+
+/** A check of tables that follow the ledger's. */
+interface AuditedBeside {
+  /** Makes temporary tables for it. */
+  readonly temporary: readonly Statement[];
+  readonly check: (query: Query, program: RunProgram | null) => Promise<AuditCheck>;
 }
 
 const OVERDUE_MS = 120_000;
@@ -119,42 +128,49 @@ const QUERIES: readonly { name: string; statement: Statement; fine: string; say:
  * chains. Reads one moment (a snapshot), page by page, so that it can run beside working gateways.
  */
 export function audit(database: Database, options: AuditOptions = {}): Promise<AuditReport> {
-  return database.snapshot(async (query, program) => {
-    const checks: AuditCheck[] = [];
-    const chains = await auditChains(query);
-    const log = program && ((await program(LOG_PROGRAM, null)) as AuditedLog);
-    if (!log) {
-      const { unreadable } = chains;
-      const numbers = unreadable.map(({ n }) => n).join(',');
-      await query(INSERT_MOVEMENTS, [texts(unreadable, ({ chain }) => chain), `{${numbers}}`]);
-    }
-    const { total, legs } = (await query(SUM))[0]!;
-    checks.push({
-      name: 'zero sum',
-      ok: total === 0n,
-      detail: total === 0n ? `${legs} entries sum to 0` : `the entries sum to ${total}`,
-    });
-    for (const { name, statement, fine, say } of QUERIES)
-      checks.push(judge(name, (await query(statement)).map(say), fine));
-    const batches = chains.batches + (log?.records ?? 0);
-    checks.push(
-      judge(
-        'hash chains',
-        [...chains.problems, ...(log?.problems ?? [])],
-        `${batches} batches of ${log ? 1 : chains.chains} chains follow each other`,
-      ),
-    );
-    const prices = await auditPrices(query);
-    checks.push(judge('prices', prices.problems, `${prices.rates.size} price versions carry the id of what they say`));
-    const charges = await auditCharges(query, prices.rates);
-    checks.push(judge('charges', charges.problems, charges.fine));
-    checks.push(await overdue(query, options));
-    return {
-      ok: checks.every(({ ok }) => ok),
-      checks,
-      totals: await totals(query, chains.operations + (log?.operations ?? 0)),
-    };
-  }, TEMPORARY);
+  const { also } = options;
+  return database.snapshot(
+    async (query, program) => {
+      const checks: AuditCheck[] = [];
+      const chains = await auditChains(query);
+      const log = program && ((await program(LOG_PROGRAM, null)) as AuditedLog);
+      if (!log) {
+        const { unreadable } = chains;
+        const numbers = unreadable.map(({ n }) => n).join(',');
+        await query(INSERT_MOVEMENTS, [texts(unreadable, ({ chain }) => chain), `{${numbers}}`]);
+      }
+      const { total, legs } = (await query(SUM))[0]!;
+      checks.push({
+        name: 'zero sum',
+        ok: total === 0n,
+        detail: total === 0n ? `${legs} entries sum to 0` : `the entries sum to ${total}`,
+      });
+      for (const { name, statement, fine, say } of QUERIES)
+        checks.push(judge(name, (await query(statement)).map(say), fine));
+      const batches = chains.batches + (log?.records ?? 0);
+      checks.push(
+        judge(
+          'hash chains',
+          [...chains.problems, ...(log?.problems ?? [])],
+          `${batches} batches of ${log ? 1 : chains.chains} chains follow each other`,
+        ),
+      );
+      const prices = await auditPrices(query);
+      checks.push(
+        judge('prices', prices.problems, `${prices.rates.size} price versions carry the id of what they say`),
+      );
+      const charges = await auditCharges(query, prices.rates);
+      checks.push(judge('charges', charges.problems, charges.fine));
+      checks.push(await overdue(query, options));
+      if (also) checks.push(await also.check(query, program));
+      return {
+        ok: checks.every(({ ok }) => ok),
+        checks,
+        totals: await totals(query, chains.operations + (log?.operations ?? 0)),
+      };
+    },
+    [...TEMPORARY, ...(also?.temporary ?? [])],
+  );
 }
 
 const SHOWN = 5;

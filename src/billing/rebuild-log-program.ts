@@ -9,6 +9,7 @@ const TOLD_INDEX = load('rebuild-told-index');
 const MOVEMENTS = load('rebuild-movements');
 const RETURNS = load('rebuild-returns');
 const POSITION = load('rebuild-position');
+const FORGET_SUMS = load('rebuild-forget-sums');
 const CHAIN_HEAD = load('chain-head');
 const INSERT_JOURNAL = load('insert-journal');
 const INSERT_BATCH = load('insert-batch');
@@ -75,6 +76,7 @@ export function run(prepare: Prepare): null {
     });
   flush();
   prepare(POSITION).run(n, hash);
+  prepare(FORGET_SUMS).run();
   return null;
 }
 

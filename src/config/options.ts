@@ -1,6 +1,7 @@
 import type { CamelKeys } from './camel-keys.ts';
 import type { Option, ValuesOf } from './option.ts';
 import { OAUTH, SIGN_IN } from './options/access.ts';
+import { ANALYTICS } from './options/analytics.ts';
 import { BILLING } from './options/billing.ts';
 import { LIMITS } from './options/limits.ts';
 import { MEDIA } from './options/media.ts';
@@ -31,6 +32,7 @@ export const SECTIONS = {
   media: MEDIA,
   payments: PAYMENTS,
   quotes: QUOTES,
+  analytics: ANALYTICS,
 } satisfies Record<string, Readonly<Record<string, Option<unknown>>>>;
 
 type Sections = typeof SECTIONS;

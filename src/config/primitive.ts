@@ -1,7 +1,8 @@
 import type { MicroUsd } from '#billing';
 
 /** The kinds of services. Peers: each is called through the same pipeline and the same billing. */
-export type Primitive = 'model' | 'tool' | 'agent' | 'image' | 'video';
+export const PRIMITIVES = ['model', 'tool', 'agent', 'image', 'video'] as const;
+export type Primitive = (typeof PRIMITIVES)[number];
 
 export interface AgentFacts {
   /** Path of the agent card below the agent's own address. */

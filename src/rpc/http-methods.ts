@@ -17,6 +17,16 @@ export function page(words: Words, url: string): Method {
   };
 }
 
+/** A page that is also there as a file without end: not in a reply of JSON-RPC, which is one message. */
+export const withoutFiles = (method: Method): Method => ({
+  ...method,
+  toInner(asked) {
+    if (paramsOf(asked)['format'] === 'csv')
+      throw badParams(`${method.name} gives no files over JSON-RPC: GET ${method.route.url}?format=csv`, 'format');
+    return method.toInner(asked);
+  },
+});
+
 /** The page of one thing, whose name is in its address. `before` ends with a slash. */
 export function pageOf(
   words: Words,

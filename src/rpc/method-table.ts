@@ -1,4 +1,4 @@
-import { page, pageOf, post } from './http-methods.ts';
+import { page, pageOf, post, withoutFiles } from './http-methods.ts';
 import type { HasRoute, Method } from './method.ts';
 import { a2a, ARGUMENTS, CONFIGURATION, mcp, MESSAGE, NAME, TASK_ID } from './wire-methods.ts';
 
@@ -55,8 +55,23 @@ const METHODS: readonly Method[] = [
   page({ name: 'account/balance', summary: 'Show your balance' }, '/session/balance'),
   page({ name: 'account/credits', summary: 'Show your credits' }, '/credits'),
   page({ name: 'account/key', summary: 'Show the key that you use' }, '/key'),
-  page({ name: 'generations/list', summary: 'List your calls' }, '/generations'),
+  withoutFiles(page({ name: 'generations/list', summary: 'List your calls' }, '/generations')),
   page({ name: 'generation/get', summary: 'Show one call and its money' }, '/generation'),
+  page({ name: 'activity/list', summary: 'Show your activity' }, '/activity'),
+
+  page({ name: 'analytics/own', summary: 'Show your figures' }, '/analytics/own'),
+  page({ name: 'analytics/public', summary: 'Show the figures of the market', open: true }, '/analytics/public'),
+  page({ name: 'analytics/services', summary: 'List the figures of services', open: true }, '/analytics/service'),
+  pageOf(
+    { name: 'analytics/service', summary: 'Show the figures of a service', open: true },
+    { before: '/analytics/service/' },
+    {
+      name: 'name',
+      description: 'The primitive and the name, such as `model/demo/sage`.',
+      required: true,
+      schema: TEXT,
+    },
+  ),
 ];
 
 /** Methods that answer with a stream, and where they are answered. */

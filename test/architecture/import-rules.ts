@@ -33,6 +33,7 @@ const MIDDLE = [
   'network/registered-names',
   'tasks',
   'observe',
+  'analytics',
   'pages',
   'pages/administration',
 ];
@@ -65,6 +66,8 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     rooms: ['store', 'wire', 'billing', 'config', 'gateway', 'auth', 'network', 'tasks'],
     packages: ['fastify', 'pino', 'prom-client', '@opentelemetry/*'],
   },
+  // The second face of billing is for the thread that reads the journal.
+  analytics: { rooms: ['store', 'billing', 'billing/resolved'], packages: [] },
   pages: {
     rooms: [
       'store',
@@ -79,6 +82,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'network',
       'tasks',
       'observe',
+      'analytics',
     ],
     packages: ['fastify', '@fastify/*'],
   },

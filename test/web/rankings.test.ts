@@ -54,13 +54,6 @@ async function visit(theme: 'light' | 'dark', width = 1280): Promise<Visitor> {
     const query = new URL(route.request().url()).searchParams;
     return route.fulfill({ json: figuresOf(query.get('start_date')!, query.get('end_date')!) });
   });
-  await visitor.page.route(/\/rankings/, async (route) => {
-    const answer = await route.fetch();
-    await route.fulfill({
-      response: answer,
-      body: (await answer.text()).replace('"analytics":false', '"analytics":true'),
-    });
-  });
   return visitor;
 }
 
@@ -85,6 +78,21 @@ test.each([
   expect(await visitor.overflow()).toBe(0);
   expect(visitor.problems).toEqual([]);
   await visitor.close();
+});
+
+test('a gateway that keeps its figures back says so, and asks for none', async () => {
+  const closed = await startSpine({ toml: '[analytics]\npublic = "off"\n' });
+  const visitor = await browser.visit({ origin: closed.origin });
+  await visitor.page.goto('/rankings');
+  await visitor.page.getByText('This gateway shows no figures.').waitFor();
+  expect(await visitor.axe()).toEqual([]);
+  for (const path of ['/marketplace', `/models/${MODEL}`]) {
+    await visitor.page.goto(path);
+    await visitor.page.waitForLoadState('networkidle');
+  }
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+  await closed.stop();
 });
 
 test('the series are saved as CSV', async () => {

@@ -11,6 +11,7 @@ import {
   type LedgerBatch,
 } from '#billing';
 import type { Config } from '#config';
+import { COMPARE_TEMPORARY, compareSums } from '#analytics';
 import {
   ACCEPT,
   JournalLost,
@@ -135,13 +136,17 @@ async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch>
   };
 }
 
-/** The audit of the books, with one more check: whether the journal has all that `journal-head.json` remembers. */
+/**
+ * The audit of the books, with two more checks: whether the sums of analytics are those of the ledger, and whether the
+ * journal has all that `journal-head.json` remembers.
+ */
 export async function auditWithJournal(
   config: JournalWatchOptions['config'],
   database: OpenDatabase,
   options: AuditOptions,
 ): Promise<AuditReport> {
-  const report = await audit(database, options);
+  const also = { temporary: COMPARE_TEMPORARY, check: compareSums };
+  const report = await audit(database, { ...options, also });
   const check = await checkJournal(openJournalFile(config), config.dataDir, database);
   return { ...report, ok: report.ok && check.ok, checks: [...report.checks, check] };
 }

@@ -13,8 +13,13 @@ export function tagPage(value: unknown): TaggedPage {
 }
 
 /** Answers with the page, or with 304 to a client that has it (RFC 9110, 13.1.2). */
-export function sendPage(request: FastifyRequest, reply: FastifyReply, { body, etag }: TaggedPage): FastifyReply {
-  void reply.header('etag', etag).header('cache-control', 'no-cache');
+export function sendPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { body, etag }: TaggedPage,
+  cacheControl = 'no-cache',
+): FastifyReply {
+  void reply.header('etag', etag).header('cache-control', cacheControl);
   const known = request.headers['if-none-match'];
   // A proxy that compresses on the way makes a tag weak.
   if (known !== undefined && (known === '*' || known.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)))

@@ -1,6 +1,6 @@
 import { loadStatement, type Database, type Row } from '#store';
 import type { OfferFigures } from './offer-figures.ts';
-import { figuresOf, type Figure } from './unsaved-figures.ts';
+import { daysOf, figuresOf, type Figure } from './unsaved-figures.ts';
 
 export interface KeptFiguresOptions {
   readonly database: Pick<Database, 'engine' | 'query' | 'batch'>;
@@ -24,6 +24,7 @@ interface KeptFigures {
 }
 
 const ADD = loadStatement(import.meta.url, './sql/add-figure.sql');
+const ADD_DAY = loadStatement(import.meta.url, './sql/add-offer-day.sql');
 const CHANGED = loadStatement(import.meta.url, './sql/changed-figures.sql');
 const DELETE_MINUTES = loadStatement(import.meta.url, './sql/delete-old-minutes.sql');
 const DELETE_TOTALS = loadStatement(import.meta.url, './sql/delete-excess-totals.sql');
@@ -50,12 +51,17 @@ export async function openKeptFigures(options: KeptFiguresOptions): Promise<Kept
   const save = async (): Promise<void> => {
     const deltas = figures.unsaved.take().sort((a, b) => (a.offer < b.offer ? -1 : 1));
     for (let from = 0; from < deltas.length; from += GROUP_MAX) {
-      const steps = figuresOf(deltas.slice(from, from + GROUP_MAX)).map(({ offer, kind, minute, count }) => ({
+      const group = deltas.slice(from, from + GROUP_MAX);
+      const steps = figuresOf(group).map(({ offer, kind, minute, count }) => ({
         statement: ADD,
         params: [offer, kind, minute, count, now()],
       }));
+      const days = daysOf(group).map(({ offer, day, successes, failures }) => ({
+        statement: ADD_DAY,
+        params: [offer, day, successes, failures],
+      }));
       try {
-        figures.restore((await database.batch(steps)).flat().map(figureOf));
+        figures.restore((await database.batch([...steps, ...days])).flat().map(figureOf));
       } catch (error) {
         figures.unsaved.putBack(deltas.slice(from));
         throw error;

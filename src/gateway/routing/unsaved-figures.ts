@@ -84,3 +84,28 @@ export function figuresOf(deltas: readonly FigureDelta[]): Figure[] {
   }
   return [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, figure]) => figure);
 }
+
+/** Attempts at an offer on a UTC day (days since 1970-01-01). */
+interface OfferDay {
+  readonly offer: string;
+  readonly day: number;
+  successes: number;
+  failures: number;
+}
+
+const DAY_MS = 86_400_000;
+
+/** The attempts of these counts by day, in an order that is the same on every gateway. */
+export function daysOf(deltas: readonly FigureDelta[]): OfferDay[] {
+  const days = new Map<string, OfferDay>();
+  for (const { offer, minute, successes, failures } of deltas) {
+    if (successes + failures === 0) continue;
+    const day = Math.floor(minute / DAY_MS);
+    const key = `${offer}\n${day}`;
+    let found = days.get(key);
+    if (!found) days.set(key, (found = { offer, day, successes: 0, failures: 0 }));
+    found.successes += successes;
+    found.failures += failures;
+  }
+  return [...days].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
+}

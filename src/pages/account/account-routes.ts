@@ -14,8 +14,10 @@ import type { Admission, Pipeline } from '#gateway';
 import { isRestricted, requireAdmission } from '#auth';
 import { callerCaip10 } from '#auth/accounts';
 import { dataOf, objectOf } from '../answer-schemas.ts';
+import { CSV_TYPE, formatSchema, savedAs } from '../figures/csv.ts';
 import { viewTree } from './generation-tree.ts';
 import { callSchema, generationSchema, viewCall } from './generation-view.ts';
+import { generationsCsv } from './generations-csv.ts';
 import { findGenerations, generationsQuerySchema, type GenerationsQuery } from './generations-page.ts';
 import { addKeysRoutes, type OwnKeysDeps } from './keys-routes.ts';
 
@@ -123,12 +125,15 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
     operationId: 'listGenerations',
     description:
       'Calls of your account, the newest first; to a key with a spending limit, an expiry or a list of services, those alone that were made with it. ' +
-      'A page can have fewer calls than `limit`, or none, before the list is at its end: go on with `next_cursor` until that is null.',
+      'A page can have fewer calls than `limit`, or none, before the list is at its end: go on with `next_cursor` until that is null. With `format=csv` all of them are one file.',
     tags,
-    querystring: generationsQuerySchema,
+    querystring: {
+      ...generationsQuerySchema,
+      properties: { ...generationsQuerySchema.properties, format: formatSchema },
+    },
     response: { 200: answer },
   };
-  app.get<{ Querystring: GenerationsQuery }>('/generations', { schema }, async (request) => {
+  app.get<{ Querystring: ListQuery }>('/generations', { schema }, async (request, reply) => {
     const { account, key } = callerOf(request);
     const restricted = await isRestricted(deps.keys, key);
     if (restricted && request.query.key !== undefined && request.query.key !== key!.hash)
@@ -138,6 +143,22 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
         { param: 'key' },
       );
     const query = restricted ? { ...request.query, key: key!.hash } : request.query;
-    return findGenerations(deps.findLocks, (record) => viewCall(record, deps.networks), account, query);
+    const view = (record: LockRecord) => viewCall(record, deps.networks);
+    if (query.format === 'json') return findGenerations(deps.findLocks, view, account, query);
+    refusePages(request.url);
+    const file = await generationsCsv(deps.findLocks, view, account, query);
+    return reply.header('content-disposition', savedAs('calls.csv')).type(CSV_TYPE).send(file);
   });
+}
+
+type ListQuery = GenerationsQuery & { readonly format: 'json' | 'csv' };
+
+/** A file has all calls. Throws GatewayError `invalid_request` for a part of them. */
+function refusePages(url: string): void {
+  const asked = new URLSearchParams(url.split('?', 2)[1]);
+  for (const param of ['cursor', 'limit'])
+    if (asked.has(param))
+      throw new GatewayError('invalid_request', `${param} is for pages of JSON: a file of CSV has all calls`, {
+        param,
+      });
 }

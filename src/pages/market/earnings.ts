@@ -1,7 +1,7 @@
 import { loadStatement, type Database, type Query, type Row } from '#store';
 import { earningsTotals, type MicroUsd } from '#billing';
 import { PROVIDER_FLAGS } from '#gateway';
-import type { DayRange } from './day-range.ts';
+import type { DayRange } from '#analytics';
 
 /** A provider's earnings, all read at one moment. Amounts are net of the operator's fee. */
 export interface Earnings {

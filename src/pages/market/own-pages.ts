@@ -14,7 +14,8 @@ import {
 import { callerCaip10 } from '#auth/accounts';
 import { requireAdmission, refuseRestricted, type KeyStore, type Identity, providerIdOf } from '#auth';
 import { offerOfTunnel, type RegisteredService, type Registry } from '#network';
-import { dateOf, dayRangeSchema, parseDayRange, type DayRange } from './day-range.ts';
+import { dateOf, type DayRange } from '#analytics';
+import { dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
 import { objectOf } from '../answer-schemas.ts';
 import { pricingSchema } from './market-schema.ts';

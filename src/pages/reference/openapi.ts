@@ -10,6 +10,7 @@ const CHAPTERS = [
   { name: 'MCP', description: 'Tools, for MCP clients of every revision.' },
   { name: 'Agents', description: 'A2A agents, both versions, by JSON-RPC and HTTP+JSON, and their cards.' },
   { name: 'JSON-RPC', description: 'All of it at one endpoint, with batches.' },
+  { name: 'Analytics', description: 'Figures of calls by day: of the market, of a service, and your own.' },
   { name: 'Models', description: 'What can be called, by whom it is served and what it costs.' },
   { name: 'Account', description: 'Balance, keys and the record of each call.' },
   {

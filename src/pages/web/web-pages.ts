@@ -14,6 +14,8 @@ interface WebPagesOptions {
   readonly mode: Mode;
   readonly publicUrl: string | null;
   readonly signInDomains: readonly string[];
+  /** Whether everybody may see the figures of the market. */
+  readonly analytics: boolean;
   readonly catalog: Pick<Catalog, 'offers'>;
   /** Hears why there are no pages. */
   readonly onMissing: (reason: string) => void;
@@ -28,7 +30,6 @@ interface WebPages {
 
 const HIDDEN = { schema: { hide: true } } as const;
 const HTML = 'text/html; charset=utf-8';
-const ANALYTICS = { method: 'GET', url: '/api/v1/analytics/public' } as const;
 const SESSION = { method: 'GET', url: '/api/v1/auth/session' } as const;
 
 /** Serves the web pages: the same document at each of their paths, and the files that it loads. */
@@ -44,15 +45,14 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
       if (typeof built === 'string') return missing(reply, built);
       const rest = request.params['*'] ?? '';
       const { known, ...facts } = factsOf(page, rest, options.catalog);
-      const analytics = server.hasRoute(ANALYTICS);
       const boot = {
         version: options.version,
         base_url: options.publicUrl ?? addressOf(request),
         mode: options.mode,
         sessions: server.hasRoute(SESSION),
         sign_in_domains: options.signInDomains,
-        analytics,
-        early: known ? earlyRequests(page, rest, analytics) : [],
+        analytics: options.analytics,
+        early: known ? earlyRequests(page, rest, options.analytics) : [],
       };
       const document = pageDocument(built.document, {
         ...facts,

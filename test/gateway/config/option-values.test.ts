@@ -316,6 +316,16 @@ const CASES = {
     is: 1_000,
     fallback: 300_000,
   },
+  'analytics.public': {
+    toml: '"delayed"',
+    wrong: '"later"',
+    of: (c) => c.analytics.public,
+    is: 'delayed',
+    fallback: 'on',
+  },
+  'analytics.users_min': { toml: '5', wrong: '-1', of: (c) => c.analytics.usersMin, is: 5, fallback: 0 },
+  'analytics.retention_days': { toml: '90', wrong: '30', of: (c) => c.analytics.retentionDays, is: 90, fallback: 400 },
+  'analytics.every_ms': { toml: '0', wrong: '-1', of: (c) => c.analytics.everyMs, is: 0, fallback: 2_000 },
   'quotes.valid_ms': { toml: '60_000', wrong: '59_999', of: (c) => c.quotes.validMs, is: 60_000, fallback: 300_000 },
 } as const satisfies Record<OptionKey, Case>;
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { dateOf, parseDayRange } from '../../../src/pages/market/day-range.ts';
+import { dateOf } from '#analytics';
+import { parseDayRange } from '../../../src/pages/day-range.ts';
 
 const NOW = Date.parse('2026-03-10T23:59:59.999Z');
 const days = (query: { start_date?: string; end_date?: string }) => {

@@ -27,7 +27,7 @@ const PUBLIC: readonly RegExp[] = [
   // The pages of accounts are the same document for everybody: what they show they ask for.
   /^GET \/(playground|sign-in|dashboard)(\/.*)?$/,
   /^GET \/(api\/v1\/)?(.*\/)?\.well-known\//,
-  /^GET \/api\/v1\/(payments\/chains|models|model|services|agents|providers|tools|images|images\/models|video\/models|ping|market|auth\/nonce)(\/.*)?$/,
+  /^GET \/api\/v1\/(payments\/chains|models|model|services|agents|providers|tools|images|images\/models|video\/models|ping|market|auth\/nonce|analytics\/public|analytics\/service)(\/.*)?$/,
   /^GET \/api\/v1\/provider\/tunnel$/,
   /^(GET|POST) (\/api\/v1)?\/sse$/,
   /^POST \/api\/v1\/(rpc|provider\/.*|auth\/.*|push\/.*)$/,

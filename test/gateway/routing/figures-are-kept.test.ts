@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createHealth } from '../../../src/gateway/routing/health.ts';
 import { openKeptFigures, type KeptFiguresOptions } from '../../../src/gateway/routing/kept-figures.ts';
 import { DatabaseError, type Database } from '#store';
+import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES, openEngine } from '../../support/engines.ts';
 import { until } from '../registry/registry-world.ts';
 import { clock, offer } from './offers.ts';
@@ -65,6 +66,25 @@ describe.each(ENGINES)('on %s', (engine) => {
     now.advance(MINUTE);
     const third = await start(database, now);
     expect(third.health.stats(a)).toMatchObject({ requests: 4, lastHour: { requests: 1, failures: 1, flags: 1 } });
+  });
+
+  test('attempts are kept by day, also those of before midnight that are written after it', async () => {
+    const { database } = await open();
+    const now = clock();
+    const DAY = 1_440 * MINUTE;
+    now.advance(DAY - (now() % DAY) - MINUTE / 2);
+    const first = Math.floor(now() / DAY);
+    const gateways = [await start(database, now), await start(database, now)];
+    for (const { health } of gateways) health.succeeded(a, sample);
+    gateways[0]!.health.blamed(a, 'account', now(), false);
+    now.advance(MINUTE);
+    gateways[1]!.health.succeeded(a, sample);
+    for (const { kept } of gateways) await kept.close();
+    const days = adHoc('SELECT offer, day, successes, failures FROM offer_days ORDER BY day');
+    expect(await database.query(days)).toEqual([
+      { offer: a.id, day: BigInt(first), successes: 2n, failures: 1n },
+      { offer: a.id, day: BigInt(first + 1), successes: 1n, failures: 0n },
+    ]);
   });
 
   test('a database that is away delays it, and nothing is counted twice', async () => {

@@ -1,10 +1,5 @@
 import { GatewayError } from '#wire';
-
-/** UTC days, both included, as days since 1970-01-01. */
-export interface DayRange {
-  readonly first: number;
-  readonly last: number;
-}
+import { dateOf, type DayRange } from '#analytics';
 
 const DAY_MS = 86_400_000;
 const DAYS_MAX = 366;
@@ -44,11 +39,6 @@ export function parseDayRange(
   if (last - first + 1 > DAYS_MAX)
     throw new GatewayError('invalid_request', `Ask for at most ${DAYS_MAX} days at once`, { param: 'start_date' });
   return { first, last };
-}
-
-/** `YYYY-MM-DD` of a day number. */
-export function dateOf(day: number): string {
-  return new Date(day * DAY_MS).toISOString().slice(0, 10);
 }
 
 function parseDay(text: string, param: string): number {

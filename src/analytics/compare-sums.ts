@@ -1,0 +1,89 @@
+import { loadStatement, type Query, type Row, type RunProgram, type Statement } from '#store';
+import { resolvedInGroups } from '#billing/resolved';
+import { dateOf } from './day-range.ts';
+import { findState, type RollUpState } from './roll-up-state.ts';
+import { rowsText } from './rows-text.ts';
+import type { AskedPart } from './roll-up-program.ts';
+
+const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const ADD_UNCOUNTED = load('add-uncounted');
+const PROGRAM = new URL('./uncounted-program.ts', import.meta.url).href;
+
+/** The temporary table that the comparison needs. */
+export const COMPARE_TEMPORARY = [load('uncounted-table')];
+
+const CHECKS: readonly { readonly statement: Statement; readonly say: (row: Row) => string }[] = [
+  {
+    statement: load('compare-accounts'),
+    say: (row) => `${dateOf(Number(row['day']))}, ${row['account']}: ${differences(row)} other than in the ledger`,
+  },
+  {
+    statement: load('compare-listings'),
+    say: (row) =>
+      `${dateOf(Number(row['day']))}, ${row['primitive']} ${row['service']} of ${row['provider'] || 'nobody'}: ${differences(row)} other than those of the accounts`,
+  },
+  {
+    statement: load('compare-market'),
+    say: (row) =>
+      `${dateOf(Number(row['day']))}, ${row['primitive']}: ${differences(row)} other than those of the services`,
+  },
+  {
+    statement: load('compare-users'),
+    say: (row) => `${dateOf(Number(row['day']))}: ${row['users']} active users other than those of the accounts`,
+  },
+];
+
+/** More calls than the roll-up has not reached are not compared. */
+const UNCOUNTED_MAX = 200_000;
+const PAGE = 10_000;
+const SHOWN = 5;
+
+/**
+ * Compares the sums with the ledger, at the moment of a snapshot that has COMPARE_TEMPORARY. Calls that the roll-up
+ * has not reached are left out. A check of the audit.
+ */
+export async function compareSums(
+  query: Query,
+  program: RunProgram | null,
+): Promise<{ readonly name: string; readonly ok: boolean; readonly detail: string }> {
+  const name = 'analytics';
+  const state = await findState(query);
+  if (state.cursors.size === 0) return { name, ok: true, detail: 'nothing is added up yet' };
+  const uncounted = await uncountedIds(query, program, state);
+  if (uncounted === null)
+    return { name, ok: true, detail: `not compared: more than ${UNCOUNTED_MAX} calls are not added up yet` };
+  for (let from = 0; from < uncounted.length; from += PAGE)
+    await query(ADD_UNCOUNTED, [rowsText(uncounted.slice(from, from + PAGE).map((id) => [id]))]);
+  const problems: string[] = [];
+  for (const { statement, say } of CHECKS) {
+    const params = statement.text.includes('$1') ? [state.usageSince] : [];
+    problems.push(...(await query(statement, params)).map(say));
+  }
+  if (problems.length > 0)
+    return {
+      name,
+      ok: false,
+      detail: `${problems.slice(0, SHOWN).join('; ')}${problems.length > SHOWN ? '; and more' : ''}`,
+    };
+  const behind = uncounted.length === 0 ? '' : `, ${uncounted.length} calls behind`;
+  return { name, ok: true, detail: `equal: the sums of the days are those of the ledger${behind}` };
+}
+
+async function uncountedIds(
+  query: Query,
+  program: RunProgram | null,
+  { cursors }: RollUpState,
+): Promise<readonly string[] | null> {
+  if (!program) {
+    const { ids, hasMore } = await resolvedInGroups(query, cursors, UNCOUNTED_MAX);
+    return hasMore ? null : ids;
+  }
+  const asked: AskedPart = { from: [...cursors.values()][0] ?? null, most: UNCOUNTED_MAX };
+  return (await program(PROGRAM, asked)) as readonly string[] | null;
+}
+
+const FIGURES = ['requests', 'failed', 'charged', 'fee', 'prompt', 'completion', 'reasoning', 'cached'];
+const differences = (row: Row): string =>
+  FIGURES.filter((figure) => (row[figure] ?? 0n) !== 0n)
+    .map((figure) => `${row[figure]} ${figure}`)
+    .join(', ');

@@ -1,0 +1,16 @@
+/** UTC days, both included, as days since 1970-01-01. */
+export interface DayRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+export const DAY_MS = 86_400_000;
+
+/** `YYYY-MM-DD` of a day number. */
+export function dateOf(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** Every day of a range, in order. */
+export const daysOf = ({ first, last }: DayRange): readonly number[] =>
+  Array.from({ length: last - first + 1 }, (_, index) => first + index);

@@ -1,0 +1,51 @@
+import { createDueWorker, loadStatement, type Database } from '#store';
+import { hashOf, isWallet } from './call-facts.ts';
+import { DAY_MS } from './day-range.ts';
+import { findState } from './roll-up-state.ts';
+import { rowsText } from './rows-text.ts';
+
+interface KnownAccountsOptions {
+  readonly database: Database;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Milliseconds between two looks; null: only `run` looks. */
+  readonly everyMs: number | null;
+  /** Called once when looks begin to fail. */
+  readonly onError: (error: unknown) => void;
+}
+
+const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const NEW = load('new-accounts');
+const ADD = load('add-known-users');
+const NOTE = load('note-accounts');
+
+/** Clocks of gateways differ, and transactions end later than their times say. */
+const OVERLAP_MS = 3_600_000;
+const PAGE = 5_000;
+
+/**
+ * Looks for accounts that have a key, a deposit or a wallet and have not called yet. The same account is found again
+ * without effect.
+ */
+export function createKnownAccounts({ database, now, everyMs, onError }: KnownAccountsOptions) {
+  return createDueWorker({
+    pauseMs: everyMs,
+    onError: (error, failures) => {
+      if (failures === 1) onError(error);
+    },
+    async turn() {
+      const at = now();
+      const found = await database.snapshot(async (query) => {
+        const { accountsAt } = await findState(query);
+        return query(NEW, [accountsAt - OVERLAP_MS]);
+      });
+      const rows = found.map(({ account, at: since }) => {
+        const name = account as string;
+        return [`${hashOf(name)}`, isWallet(name) ? 1 : 0, Math.floor(Number(since) / DAY_MS)];
+      });
+      for (let from = 0; from < rows.length; from += PAGE)
+        await database.query(ADD, [rowsText(rows.slice(from, from + PAGE))]);
+      await database.query(NOTE, [at]);
+    },
+  });
+}

@@ -1,0 +1,154 @@
+import { loadStatement, type Query, type Row } from '#store';
+import { daysOf, type DayRange } from './day-range.ts';
+import { findState } from './roll-up-state.ts';
+import { rowsText } from './rows-text.ts';
+import { findUsers, type Shown } from './shown-days.ts';
+import { quantileOf } from './time-buckets.ts';
+
+/** A service as it was called. */
+interface Listing {
+  readonly primitive: string;
+  readonly service: string;
+  /** Ids of providers that offer it now. */
+  readonly providers: readonly string[];
+}
+
+/** Sums of calls. `charged` is micro-USD. */
+interface ListingTotals {
+  readonly requests: number;
+  readonly failed: number;
+  readonly charged: bigint;
+  readonly prompt: number;
+  readonly completion: number;
+  readonly reasoning: number;
+  readonly cached: number;
+  readonly images: number;
+  readonly seconds: number;
+}
+
+/** One service in a range of days. Days that are not shown are in no sum. */
+export interface ListingFigures {
+  readonly totals: ListingTotals;
+  readonly days: readonly (ListingTotals & { readonly day: number; readonly isHidden: boolean })[];
+  /** By their settled calls. */
+  readonly providers: readonly ListingProvider[];
+  /** Epoch milliseconds; 0 before the first call. */
+  readonly asOf: number;
+}
+
+export interface ListingProvider {
+  readonly id: string;
+  readonly totals: ListingTotals;
+  readonly attempts: Attempts;
+  /** Milliseconds; null without a timed call. */
+  readonly firstByteMs: Quantiles | null;
+  readonly durationMs: Quantiles | null;
+  /** Completion tokens a second; null without a timed call of a model. */
+  readonly throughput: number | null;
+  readonly days: readonly (Attempts & {
+    readonly day: number;
+    readonly isHidden: boolean;
+    readonly requests: number;
+  })[];
+  /** The versions of its prices, the oldest first. Rates are JSON texts. */
+  readonly prices: readonly { readonly id: string; readonly rates: string; readonly from: number }[];
+}
+
+interface Attempts {
+  readonly successes: number;
+  readonly failures: number;
+}
+
+interface Quantiles {
+  readonly p50: number;
+  readonly p95: number;
+}
+
+const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const BY_DAY = load('listing-by-day');
+const TIMES = load('times-of-listing');
+const ATTEMPTS = load('attempts-of-offers');
+const PRICES = load('prices-of-listing');
+
+/** Reads a service of one moment; null where nothing is known of it. */
+export async function findListing(
+  query: Query,
+  { primitive, service, providers: offering }: Listing,
+  range: DayRange,
+  shown: Shown,
+): Promise<ListingFigures | null> {
+  const { first, last } = range;
+  const all = await query(BY_DAY, [service, primitive, first, last, shown.development ? 1 : 0]);
+  const prices = await query(PRICES, [service]);
+  if (all.length === 0 && offering.length === 0) return null;
+  const users = await findUsers(query, range, shown);
+  const called = new Set(all.map((row) => Number(row['day'])));
+  const isHidden = (day: number) => users.isHidden(day, called.has(day));
+  const rows = all.filter((row) => !isHidden(Number(row['day'])));
+  const names = [...new Set([...offering, ...rows.map((row) => row['provider'] as string)])].filter((id) => id !== '');
+  const offerOf = (provider: string) => `${primitive}/${provider}:${service}`;
+  const attempts = await query(ATTEMPTS, [rowsText(names.map((id) => [offerOf(id)])), first, last]);
+  const times = await query(TIMES, [service, primitive, first, Math.min(last, shown.until)]);
+  const { asOf } = await findState(query);
+
+  const providerOf = (id: string): ListingProvider => {
+    const own = rows.filter(({ provider }) => provider === id);
+    const tried = attempts.filter(({ offer, day }) => offer === offerOf(id) && !isHidden(Number(day)));
+    const timed = times.filter(({ provider }) => provider === id);
+    const ms = sumOf(own, 'timed_ms');
+    return {
+      id,
+      totals: totalsOf(own),
+      attempts: attemptsOf(tried),
+      firstByteMs: quantilesOf(timed, 'first_byte'),
+      durationMs: quantilesOf(timed, 'duration'),
+      throughput: ms === 0 ? null : (sumOf(own, 'timed_tokens') * 1000) / ms,
+      days: daysOf(range).map((day) => ({
+        day,
+        isHidden: isHidden(day),
+        requests: sumOf(onDay(own, day), 'requests'),
+        ...attemptsOf(onDay(tried, day)),
+      })),
+      prices: prices
+        .filter(({ provider }) => provider === id)
+        .map((row) => ({ id: row['id'] as string, rates: row['rates'] as string, from: Number(row['created_at']) })),
+    };
+  };
+  return {
+    totals: totalsOf(rows),
+    days: daysOf(range).map((day) => ({ day, isHidden: isHidden(day), ...totalsOf(onDay(rows, day)) })),
+    providers: names.map(providerOf).sort((a, b) => b.totals.requests - a.totals.requests || (a.id < b.id ? -1 : 1)),
+    asOf,
+  };
+}
+
+const onDay = (rows: readonly Row[], day: number): readonly Row[] => rows.filter((row) => Number(row['day']) === day);
+const sumOf = (rows: readonly Row[], column: string): number =>
+  rows.reduce((sum, row) => sum + Number(row[column] ?? 0n), 0);
+
+const totalsOf = (rows: readonly Row[]): ListingTotals => ({
+  requests: sumOf(rows, 'requests'),
+  failed: sumOf(rows, 'failed'),
+  charged: rows.reduce((sum, row) => sum + (row['charged'] as bigint), 0n),
+  prompt: sumOf(rows, 'prompt'),
+  completion: sumOf(rows, 'completion'),
+  reasoning: sumOf(rows, 'reasoning'),
+  cached: sumOf(rows, 'cached'),
+  images: sumOf(rows, 'images'),
+  seconds: sumOf(rows, 'seconds'),
+});
+
+const attemptsOf = (rows: readonly Row[]): Attempts => ({
+  successes: sumOf(rows, 'successes'),
+  failures: sumOf(rows, 'failures'),
+});
+
+function quantilesOf(times: readonly Row[], measure: string): Quantiles | null {
+  const buckets = new Map(
+    times
+      .filter((row) => row['measure'] === measure)
+      .map((row) => [Number(row['bucket']), Number(row['calls'])] as const),
+  );
+  const p50 = quantileOf(buckets, 0.5);
+  return p50 === null ? null : { p50, p95: quantileOf(buckets, 0.95)! };
+}

@@ -1,0 +1,167 @@
+import { loadStatement, type Query, type Row } from '#store';
+import { daysOf, type DayRange } from './day-range.ts';
+import { findState } from './roll-up-state.ts';
+import { rowsText } from './rows-text.ts';
+import { findUsers, type Shown } from './shown-days.ts';
+
+/** Sums of calls. `charged` is micro-USD. */
+export interface MarketSums {
+  readonly requests: number;
+  readonly failed: number;
+  readonly charged: bigint;
+  readonly prompt: number;
+  readonly completion: number;
+  readonly reasoning: number;
+  readonly cached: number;
+}
+
+/** A service with what it was used for in a range. */
+export interface ListingSums {
+  readonly primitive: string;
+  readonly service: string;
+  readonly requests: number;
+  readonly charged: bigint;
+  readonly tokens: number;
+}
+
+/** The market in a range of days. Days that are not shown are in no sum. */
+export interface MarketFigures {
+  readonly days: readonly MarketDay[];
+  readonly totals: MarketSums;
+  readonly byPrimitive: ReadonlyMap<string, MarketSums>;
+  readonly activeUsers: number;
+  readonly activeProviders: number;
+  readonly knownUsers: number;
+  readonly knownWallets: number;
+  /** Every service with a settled call, by what was charged, then by requests. */
+  readonly listings: readonly ListingSums[];
+  /** Epoch milliseconds; 0 before the first call. */
+  readonly asOf: number;
+}
+
+interface MarketDay {
+  readonly day: number;
+  readonly isHidden: boolean;
+  readonly requests: number;
+  readonly charged: bigint;
+  readonly users: number;
+  readonly providers: number;
+}
+
+const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
+const BY_DAY = load('market-by-day');
+const USERS = load('users-of-days');
+const PROVIDERS = load('providers-by-day');
+const LISTINGS = load('listings-of-days');
+const KNOWN = load('count-known-users');
+const ALL_ATTEMPTS = load('all-attempts');
+
+/** Reads the market of one moment. */
+export async function findMarket(query: Query, range: DayRange, shown: Shown): Promise<MarketFigures> {
+  const { first, last } = range;
+  const development = shown.development ? 1 : 0;
+  const { asOf } = await findState(query);
+  const sums = Map.groupBy(await query(BY_DAY, [first, last, development]), (row) => Number(row['day']));
+  const users = await findUsers(query, range, shown);
+  const isHidden = (day: number) => users.isHidden(day, sums.has(day));
+  const hidden = rowsText(
+    daysOf(range)
+      .filter(isHidden)
+      .map((day) => [day]),
+  );
+  const active = await query(USERS, [first, last, users.without, hidden]);
+  const listings = await query(LISTINGS, [first, last, development, hidden]);
+  const providers = (await query(PROVIDERS, [first, last, development])).filter(({ day }) => !isHidden(Number(day)));
+  const providersOf = Map.groupBy(providers, ({ day }) => Number(day));
+  const known = (await query(KNOWN, [Math.min(last, shown.until), users.without]))[0]!;
+  const shownRows = [...sums].flatMap(([day, rows]) => (isHidden(day) ? [] : rows));
+  return {
+    days: daysOf(range).map((day) => {
+      if (isHidden(day)) return { day, isHidden: true, requests: 0, charged: 0n, users: 0, providers: 0 };
+      const { requests, charged } = added(sums.get(day) ?? []);
+      const ofDay = providersOf.get(day)?.length ?? 0;
+      return { day, isHidden: false, requests, charged, users: users.byDay.get(day) ?? 0, providers: ofDay };
+    }),
+    totals: added(shownRows),
+    byPrimitive: new Map(
+      [...Map.groupBy(shownRows, (row) => row['primitive'] as string)].map(([name, rows]) => [name, added(rows)]),
+    ),
+    activeUsers: Number(active[0]!['users']),
+    activeProviders: new Set(providers.map(({ provider }) => provider)).size,
+    knownUsers: Number(known['users']),
+    knownWallets: Number(known['wallets']),
+    listings: listings.map(toListing).sort(byUse),
+    asOf,
+  };
+}
+
+/** Attempts at the offers of a service. */
+interface ListingAttempts {
+  readonly successes: number;
+  readonly failures: number;
+}
+
+/** Every service that was called or tried in a range, by use, with the attempts at its providers. */
+export async function findListings(
+  query: Query,
+  range: DayRange,
+  shown: Shown,
+): Promise<{ readonly listings: readonly (ListingSums & ListingAttempts)[]; readonly asOf: number }> {
+  const { first, last } = range;
+  const development = shown.development ? 1 : 0;
+  const { asOf } = await findState(query);
+  const users = await findUsers(query, range, shown);
+  const called = new Set((await query(BY_DAY, [first, last, development])).map((row) => Number(row['day'])));
+  const isHidden = (day: number) => users.isHidden(day, called.has(day));
+  const hidden = rowsText(
+    daysOf(range)
+      .filter(isHidden)
+      .map((day) => [day]),
+  );
+  const found = new Map<string, ListingSums & { successes: number; failures: number }>();
+  for (const row of await query(LISTINGS, [first, last, development, hidden])) {
+    const listing = toListing(row);
+    found.set(`${listing.primitive} ${listing.service}`, { ...listing, successes: 0, failures: 0 });
+  }
+  for (const row of await query(ALL_ATTEMPTS, [first, last, hidden])) {
+    const [, primitive = '', service = ''] = OFFER.exec(row['offer'] as string) ?? [];
+    const key = `${primitive} ${service}`;
+    let listing = found.get(key);
+    if (!listing)
+      found.set(
+        key,
+        (listing = { primitive, service, requests: 0, charged: 0n, tokens: 0, successes: 0, failures: 0 }),
+      );
+    listing.successes += Number(row['successes']);
+    listing.failures += Number(row['failures']);
+  }
+  return { listings: [...found.values()].sort(byUse), asOf };
+}
+
+/** The id of an offer: its primitive, provider and name. */
+const OFFER = /^([a-z]+)\/[^:]*:(.*)$/s;
+
+function added(rows: readonly Row[]): MarketSums {
+  const sums = { requests: 0, failed: 0, charged: 0n, prompt: 0, completion: 0, reasoning: 0, cached: 0 };
+  for (const row of rows) {
+    sums.requests += Number(row['requests']);
+    sums.failed += Number(row['failed']);
+    sums.charged += row['charged'] as bigint;
+    sums.prompt += Number(row['prompt']);
+    sums.completion += Number(row['completion']);
+    sums.reasoning += Number(row['reasoning']);
+    sums.cached += Number(row['cached']);
+  }
+  return sums;
+}
+
+const toListing = (row: Row): ListingSums => ({
+  primitive: row['primitive'] as string,
+  service: row['service'] as string,
+  requests: Number(row['requests']),
+  charged: row['charged'] as bigint,
+  tokens: Number(row['tokens']),
+});
+
+const byUse = (a: ListingSums, b: ListingSums): number =>
+  Number(b.charged - a.charged) || b.requests - a.requests || (a.service < b.service ? -1 : 1);

@@ -1,0 +1,36 @@
+import { loadStatement, type Prepare, type Row } from '#store';
+import { resolvedInLog, type JournalPlace } from '#billing/resolved';
+import { readCall } from './call-facts.ts';
+import { SumsOfCalls, type Sums } from './sums.ts';
+
+/** Part of the journal that is read: what its calls add to the sums, and where it ends. */
+export interface ReadPart {
+  readonly sums: Sums;
+  readonly places: readonly JournalPlace[];
+  /** Locks that it resolves. */
+  readonly calls: number;
+  readonly groups: number;
+  readonly hasMore: boolean;
+}
+
+/** Reads on after `from`, until so many calls are found. */
+export interface AskedPart {
+  readonly from: JournalPlace | null;
+  readonly most: number;
+}
+
+const FIND = loadStatement(import.meta.url, './sql/find-resolved.sql');
+
+/** Reads a part of the log beside the embedded database's data, and adds its calls up. */
+export function run(prepare: Prepare, args: unknown, folder: string): ReadPart {
+  const { from, most } = args as AskedPart;
+  const { ids, places, groups, hasMore } = resolvedInLog(prepare, folder, from, most);
+  const find = prepare(FIND);
+  const sums = new SumsOfCalls();
+  for (const id of ids) {
+    const row = find.get(id) as Row | undefined;
+    const call = row && readCall(row);
+    if (call) sums.add(call);
+  }
+  return { sums: sums.sums(), places, calls: ids.length, groups, hasMore };
+}

@@ -1,0 +1,1 @@
+SELECT chain, n, position FROM analytics_cursors

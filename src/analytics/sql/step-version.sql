@@ -1,0 +1,1 @@
+UPDATE analytics_state SET version = version + 1 WHERE id = 1

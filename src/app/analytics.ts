@@ -1,0 +1,44 @@
+import { createKnownAccounts, createOldUsage, createRollUp, recentUsers } from '#analytics';
+import type { Protocols } from './protocols.ts';
+
+const ACCOUNTS_MS = 60_000;
+/** Of fewer users the volume of a day tells what each of them pays. */
+const FEW_USERS = 5;
+
+export type Analytics = Awaited<ReturnType<typeof openAnalytics>>;
+
+/** The figures of calls by day: they follow the journal, and its new accounts. */
+export async function openAnalytics(protocols: Protocols) {
+  const { config, database, logger, opened, now } = protocols;
+  const { everyMs, retentionDays } = config.analytics;
+  const isOff = everyMs === 0;
+  const rollUp = createRollUp({
+    database,
+    now,
+    everyMs: isOff ? null : everyMs,
+    onError: (error) => logger.warn({ err: error }, 'calls cannot be added to the figures; it is tried again'),
+    ...(database.engine === 'sqlite' ? { end: () => database.log.head.n } : {}),
+  });
+  const accounts = createKnownAccounts({
+    database,
+    now,
+    everyMs: isOff ? null : ACCOUNTS_MS,
+    onError: (error) => logger.warn({ err: error }, 'new accounts cannot be counted; it is tried again'),
+  });
+  await warnOfFewUsers(protocols);
+  opened.defer(() => rollUp.close());
+  opened.defer(() => accounts.close());
+  return { rollUp, accounts, oldUsage: createOldUsage({ database, now, days: retentionDays }) };
+}
+
+/** The figures of a market with few users are theirs. */
+async function warnOfFewUsers({ config, database, logger, now }: Protocols): Promise<void> {
+  const { public: isPublic, usersMin } = config.analytics;
+  if (config.mode !== 'production' || isPublic === 'off' || usersMin > 0) return;
+  const users = await recentUsers(database, now());
+  if (users === 0 || users >= FEW_USERS) return;
+  logger.warn(
+    { users },
+    'the public figures show what few users pay: analytics.users_min keeps such days back, analytics.public = "off" all of them',
+  );
+}

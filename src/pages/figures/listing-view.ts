@@ -1,0 +1,198 @@
+import { ratesFromJson, ratesToUsd } from '#billing';
+import type { Primitive } from '#config';
+import type { Offer } from '#gateway';
+import { dateOf, type DayRange, type findListings, type ListingFigures, type ListingProvider } from '#analytics';
+import { dataOf, objectOf } from '../answer-schemas.ts';
+import { asOfSchema, dateRangeSchema, viewAsOf, viewRange, viewVolume } from './market-view.ts';
+
+const count = { type: 'integer' };
+const suppressed = { type: 'boolean', description: 'true for a day that the operator does not show; else absent.' };
+const uptime = { type: ['number', 'null'], description: '1 − failures / attempts; null without an attempt.' };
+const quantiles = {
+  type: ['object', 'null'],
+  description: 'Milliseconds, within 10 %; null without a timed call.',
+  properties: { p50: count, p95: count },
+};
+const volume = { volume: { ...count, description: 'Micro-USD.' }, volume_usd: { type: 'number' } };
+
+export const listingSchema = dataOf(
+  objectOf({
+    primitive: { type: 'string' },
+    service: { type: 'string' },
+    date_range: dateRangeSchema,
+    requests: { ...count, description: 'Settled calls.' },
+    failed: { ...count, description: 'Calls that were not charged because they failed.' },
+    ...volume,
+    tokens: count,
+    prompt_tokens: count,
+    completion_tokens: count,
+    reasoning_tokens: count,
+    cached_tokens: count,
+    images: { ...count, description: 'Images that were made.' },
+    seconds: { ...count, description: 'Seconds of video, or of work that is charged by seconds.' },
+    by_day: {
+      type: 'array',
+      items: objectOf(
+        { date: { type: 'string' }, requests: count, failed: count, volume: count, tokens: count, suppressed },
+        ['suppressed'],
+      ),
+    },
+    providers: {
+      type: 'array',
+      items: objectOf({
+        provider: { type: 'string', description: 'Public key' },
+        name: { type: ['string', 'null'], description: 'null for a provider that offers it no more.' },
+        requests: count,
+        ...volume,
+        tokens: count,
+        attempts: { ...count, description: 'Also those that another provider made good.' },
+        failures: { ...count, description: 'Attempts that failed by the provider.' },
+        uptime,
+        first_byte_ms: quantiles,
+        duration_ms: quantiles,
+        throughput: { type: ['number', 'null'], description: 'Completion tokens a second; null for other primitives.' },
+        by_day: {
+          type: 'array',
+          items: objectOf(
+            { date: { type: 'string' }, requests: count, attempts: count, failures: count, uptime, suppressed },
+            ['suppressed'],
+          ),
+        },
+        prices: {
+          type: 'array',
+          items: objectOf({
+            from: { type: 'string', description: 'When it was first offered.' },
+            pricing: { type: 'object', additionalProperties: { type: 'number' }, description: 'USD by meter.' },
+            current: { type: 'boolean' },
+            of: { type: ['string', 'null'], description: 'The tool, tier or resolution that it is for.' },
+          }),
+        },
+      }),
+    },
+    as_of: asOfSchema,
+  }),
+);
+
+export const listingsSchema = objectOf({
+  data: {
+    type: 'array',
+    items: objectOf({
+      primitive: { type: 'string' },
+      service: { type: 'string' },
+      requests: { ...count, description: 'Settled calls.' },
+      ...volume,
+      tokens: count,
+      attempts: { ...count, description: 'Attempts at its providers.' },
+      failures: { ...count, description: 'Attempts that failed by the provider.' },
+      uptime,
+    }),
+  },
+  date_range: dateRangeSchema,
+  as_of: asOfSchema,
+});
+
+/** Services as `GET /analytics/service` lists them. */
+export const viewListings = ({ listings, asOf }: Awaited<ReturnType<typeof findListings>>, range: DayRange) => ({
+  data: listings.map((each) => ({
+    primitive: each.primitive,
+    service: each.service,
+    requests: each.requests,
+    ...viewVolume(each.charged),
+    tokens: each.tokens,
+    ...viewAttempts(each),
+  })),
+  date_range: viewRange(range),
+  as_of: viewAsOf(asOf),
+});
+
+/** A service as `GET /analytics/service/…` shows it. `offers`: all of this name, of any primitive. */
+export function viewListing(
+  figures: ListingFigures,
+  { primitive, service, range }: { primitive: Primitive; service: string; range: DayRange },
+  offers: readonly Offer[],
+) {
+  const { totals, days } = figures;
+  return {
+    data: {
+      primitive,
+      service,
+      date_range: viewRange(range),
+      requests: totals.requests,
+      failed: totals.failed,
+      ...viewVolume(totals.charged),
+      tokens: totals.prompt + totals.completion,
+      prompt_tokens: totals.prompt,
+      completion_tokens: totals.completion,
+      reasoning_tokens: totals.reasoning,
+      cached_tokens: totals.cached,
+      images: totals.images,
+      seconds: totals.seconds,
+      by_day: days.map((day) => ({
+        date: dateOf(day.day),
+        requests: day.requests,
+        failed: day.failed,
+        volume: Number(day.charged),
+        tokens: day.prompt + day.completion,
+        ...hiddenOf(day),
+      })),
+      providers: figures.providers.map((each) =>
+        viewProvider(
+          each,
+          primitive,
+          offers.filter(({ provider }) => provider.id === each.id),
+        ),
+      ),
+      as_of: viewAsOf(figures.asOf),
+    },
+  };
+}
+
+const hiddenOf = ({ isHidden }: { readonly isHidden: boolean }) => (isHidden ? { suppressed: true } : {});
+
+function viewProvider(figures: ListingProvider, primitive: Primitive, offers: readonly Offer[]) {
+  const { totals, attempts } = figures;
+  return {
+    provider: figures.id,
+    name: offers[0]?.provider.name ?? null,
+    requests: totals.requests,
+    ...viewVolume(totals.charged),
+    tokens: totals.prompt + totals.completion,
+    ...viewAttempts(attempts),
+    first_byte_ms: figures.firstByteMs,
+    duration_ms: figures.durationMs,
+    throughput: primitive === 'model' && figures.throughput !== null ? rounded(figures.throughput, 10) : null,
+    by_day: figures.days.map((day) => ({
+      date: dateOf(day.day),
+      requests: day.requests,
+      ...viewAttempts(day),
+      ...hiddenOf(day),
+    })),
+    prices: viewPrices(figures.prices, primitive, offers),
+  };
+}
+
+function viewAttempts({ successes, failures }: ListingProvider['attempts']) {
+  const attempts = successes + failures;
+  return { attempts, failures, uptime: attempts === 0 ? null : rounded(1 - failures / attempts, 10_000) };
+}
+
+/** Versions of prices are kept by provider and name: those of its other primitives of this name are left out. */
+function viewPrices(prices: ListingProvider['prices'], primitive: Primitive, offers: readonly Offer[]) {
+  const of = new Map<string, string | null>();
+  const others = new Set<string>();
+  for (const { primitive: door, price, variants } of offers) {
+    for (const [name, { id }] of Object.entries(variants)) door === primitive ? of.set(id, name) : others.add(id);
+    if (door === primitive) of.set(price.id, null);
+    else others.add(price.id);
+  }
+  return prices
+    .filter(({ id }) => of.has(id) || !others.has(id))
+    .map(({ id, rates, from }) => ({
+      from: new Date(from).toISOString(),
+      pricing: ratesToUsd(ratesFromJson(JSON.parse(rates) as Record<string, string>)),
+      current: of.has(id),
+      of: of.get(id) ?? null,
+    }));
+}
+
+const rounded = (value: number, parts: number): number => Math.round(value * parts) / parts;

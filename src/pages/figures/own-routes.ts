@@ -1,0 +1,248 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { GatewayError } from '#wire';
+import { toUsdNumber } from '#billing';
+import { PRIMITIVES } from '#config';
+import type { Admission, Caller, Catalog, Pipeline } from '#gateway';
+import { isRestricted, requireAdmission, type KeyStore } from '#auth';
+import {
+  DAY_MS,
+  dateOf,
+  findUsage,
+  USAGE_GROUPS,
+  USAGE_ROWS_MAX,
+  type UsageAsked,
+  type UsageGroup,
+  type UsageRow,
+} from '#analytics';
+import type { Database } from '#store';
+import { listOf, objectOf } from '../answer-schemas.ts';
+import { dayRangeSchema, parseDayRange } from '../day-range.ts';
+import { CSV_TYPE, formatSchema, savedAs } from './csv.ts';
+import { viewAsOf, viewRange } from './market-view.ts';
+import { usageCsv, usageSchema, viewTotals, viewUsage, type UsageNames } from './usage-view.ts';
+
+export interface OwnFiguresDeps {
+  readonly admit: Pipeline['admit'];
+  readonly keys: Pick<KeyStore, 'find' | 'list'>;
+  readonly database: Pick<Database, 'snapshot'>;
+  readonly catalog: Pick<Catalog, 'offers'>;
+  readonly now: () => number;
+}
+
+interface OwnQuery {
+  readonly start_date?: string;
+  readonly end_date?: string;
+  readonly group_by: string;
+  readonly model?: string;
+  readonly key?: string;
+  readonly provider?: string;
+  readonly primitive?: string;
+  readonly format: 'json' | 'csv';
+}
+
+const KEY_HASH = {
+  type: 'string',
+  pattern: '^[0-9a-f]{64}$',
+  'x-must-be': 'the hash of a key: 64 characters of 0-9 and a-f',
+} as const;
+const name = { type: 'string', minLength: 1, maxLength: 256 } as const;
+const ownQuerySchema = {
+  type: 'object',
+  properties: {
+    ...dayRangeSchema.properties,
+    group_by: {
+      type: 'string',
+      maxLength: 64,
+      default: 'day',
+      description: `One or more of ${USAGE_GROUPS.join(', ')}, with commas.`,
+    },
+    model: { ...name, description: 'Only calls of this service, of any primitive.' },
+    key: { ...KEY_HASH, description: 'Only calls with this key, by its hash.' },
+    provider: { ...name, description: 'Only calls that this provider served, by its id.' },
+    primitive: { type: 'string', enum: PRIMITIVES },
+    format: formatSchema,
+  },
+} as const;
+
+/** Labels that an account can have. */
+const KEYS_MAX = 1_000;
+
+/** An account's own figures. Register it under `/api/v1`. */
+export function ownFiguresRoutes(deps: OwnFiguresDeps): FastifyPluginAsync {
+  return async (app) => {
+    const admissionOf = requireAdmission(app, deps.admit);
+    showUsage(app, deps, admissionOf);
+    showActivity(app, deps, admissionOf);
+  };
+}
+
+type AdmissionOf = (request: FastifyRequest) => Admission;
+
+function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: AdmissionOf): void {
+  const schema = {
+    summary: 'Show your figures',
+    operationId: 'ownAnalytics',
+    description:
+      'Sums of the calls of your account by day, service, key, provider and primitive; to a key with a spending limit, an expiry or a list of services, those of the calls alone that were made with it.',
+    tags: ['Analytics'],
+    querystring: ownQuerySchema,
+    response: { 200: { description: 'The sums; with `format=csv` a file', ...usageSchema } },
+  };
+  app.get<{ Querystring: OwnQuery }>('/analytics/own', { schema }, async (request, reply) => {
+    const { query } = request;
+    const { caller } = admissionOf(request);
+    const range = parseDayRange(query, deps.now());
+    const groups = readGroups(query.group_by);
+    const { model, provider, primitive } = query;
+    const key = await ownKey(deps, caller, query.key, 'key');
+    const { rows, asOf } = await readUsage(deps, {
+      account: caller.account,
+      range,
+      groups,
+      model,
+      provider,
+      primitive,
+      key,
+    });
+    const data = viewUsage(rows, range, groups, await namesOf(deps, caller, groups));
+    if (query.format === 'csv')
+      return reply
+        .header('content-disposition', savedAs(`usage-${dateOf(range.first)}-${dateOf(range.last)}.csv`))
+        .type(CSV_TYPE)
+        .serializer(String)
+        .send(usageCsv(data, groups));
+    return { data, totals: viewTotals(rows), group_by: groups, date_range: viewRange(range), as_of: viewAsOf(asOf) };
+  });
+}
+
+function readGroups(text: string): readonly UsageGroup[] {
+  const asked = text.split(',').map((part) => part.trim());
+  const unknown = asked.find((part) => !(USAGE_GROUPS as readonly string[]).includes(part));
+  if (unknown !== undefined)
+    throw new GatewayError('invalid_request', `group_by takes ${USAGE_GROUPS.join(', ')}, with commas between them`, {
+      param: 'group_by',
+    });
+  return USAGE_GROUPS.filter((group) => asked.includes(group));
+}
+
+/**
+ * The key whose calls are shown: the one that is asked for, and of a limited key its own alone. Throws GatewayError
+ * `permission_denied` where a limited key asks for another one.
+ */
+async function ownKey(
+  { keys }: OwnFiguresDeps,
+  { key }: Caller,
+  asked: string | undefined,
+  param: string,
+): Promise<string | undefined> {
+  if (!(await isRestricted(keys, key))) return asked;
+  if (asked !== undefined && asked !== key!.hash)
+    throw new GatewayError(
+      'permission_denied',
+      'A key with a spending limit, an expiry or a list of services sees its own calls alone',
+      { param },
+    );
+  return key!.hash;
+}
+
+async function readUsage({ database }: OwnFiguresDeps, asked: UsageAsked) {
+  const found = await database.snapshot((query) => findUsage(query, asked));
+  if (found !== null) return found;
+  throw new GatewayError(
+    'invalid_request',
+    `These are more than ${USAGE_ROWS_MAX} rows: ask for fewer days or fewer groups`,
+    { param: 'group_by' },
+  );
+}
+
+async function namesOf(
+  { keys, catalog }: OwnFiguresDeps,
+  { account }: Caller,
+  groups: readonly UsageGroup[],
+): Promise<UsageNames> {
+  const own = groups.includes('key') ? await keys.list(account, { offset: 0, limit: KEYS_MAX }) : [];
+  const offers = groups.includes('provider') ? catalog.offers() : [];
+  return {
+    keys: new Map(own.map(({ hash, label }) => [hash, label])),
+    providers: new Map(offers.map(({ provider }) => [provider.id, provider.name])),
+  };
+}
+
+/** Days of the activity, today included. */
+const ACTIVITY_DAYS = 30;
+
+const activitySchema = objectOf({
+  date: { type: 'string' },
+  model: { type: 'string' },
+  model_permaslug: { type: 'string' },
+  endpoint_id: { type: 'string', description: 'Id of the offer.' },
+  provider_name: { type: 'string' },
+  requests: { type: 'integer' },
+  usage: { type: 'number', description: 'USD.' },
+  byok_usage_inference: { type: 'number', description: 'Always 0.' },
+  prompt_tokens: { type: 'integer' },
+  completion_tokens: { type: 'integer' },
+  reasoning_tokens: { type: 'integer' },
+  primitive: { type: 'string' },
+});
+
+function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: AdmissionOf): void {
+  const querystring = {
+    type: 'object',
+    properties: {
+      date: {
+        type: 'string',
+        pattern: '^\\d{4}-\\d{2}-\\d{2}$',
+        'x-must-be': 'a date such as 2026-01-31',
+        description: 'One UTC day of the last 30, `YYYY-MM-DD`.',
+      },
+      api_key_hash: { ...KEY_HASH, description: 'Only calls with this key.' },
+    },
+  } as const;
+  const schema = {
+    summary: 'Show your activity',
+    operationId: 'listActivity',
+    description:
+      'The last 30 days of your account, today included, by day, service and provider, in the shape of OpenRouter. A key with a spending limit, an expiry or a list of services sees its own calls alone.',
+    tags: ['Analytics'],
+    querystring,
+    response: { 200: { description: 'The sums', ...listOf(activitySchema) } },
+  };
+  app.get<{ Querystring: { readonly date?: string; readonly api_key_hash?: string } }>(
+    '/activity',
+    { schema },
+    async (request) => {
+      const { caller } = admissionOf(request);
+      const { date, api_key_hash: asked } = request.query;
+      const last = Math.floor(deps.now() / DAY_MS);
+      const range = date === undefined ? { first: last - ACTIVITY_DAYS + 1, last } : dayOf(date, last, deps.now());
+      const key = await ownKey(deps, caller, asked, 'api_key_hash');
+      const groups = ['day', 'model', 'provider', 'primitive'] as const;
+      const { rows } = await readUsage(deps, { account: caller.account, range, groups, key });
+      const { providers } = await namesOf(deps, caller, groups);
+      const served = rows.filter(({ requests }) => requests > 0);
+      return { data: served.map((row) => viewActivity(row, providers.get(row.provider) ?? row.provider)) };
+    },
+  );
+}
+
+function dayOf(date: string, last: number, now: number) {
+  const range = parseDayRange({ start_date: date, end_date: date }, now);
+  if (range.first > last - ACTIVITY_DAYS && range.first <= last) return range;
+  throw new GatewayError('invalid_request', `date must be one of the last ${ACTIVITY_DAYS} days`, { param: 'date' });
+}
+
+const viewActivity = (row: UsageRow, providerName: string) => ({
+  date: dateOf(row.day),
+  model: row.model,
+  model_permaslug: row.model,
+  endpoint_id: `${row.primitive}/${row.provider}:${row.model}`,
+  provider_name: providerName,
+  requests: row.requests,
+  usage: toUsdNumber(row.charged),
+  byok_usage_inference: 0,
+  prompt_tokens: row.prompt,
+  completion_tokens: row.completion,
+  reasoning_tokens: row.reasoning,
+  primitive: row.primitive,
+});

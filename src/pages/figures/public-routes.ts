@@ -1,0 +1,140 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import { GatewayError, printable } from '#wire';
+import { type Config, type Primitive, PRIMITIVES } from '#config';
+import { type Catalog, sendPage } from '#gateway';
+import { DAY_MS, findListing, findListings, findMarket, type Shown } from '#analytics';
+import { dayRangeSchema, parseDayRange } from '../day-range.ts';
+import type { FigurePages } from './figure-pages.ts';
+import { listingSchema, listingsSchema, viewListing, viewListings } from './listing-view.ts';
+import { marketSchema, viewMarket } from './market-view.ts';
+
+interface PublicFiguresDeps {
+  readonly config: Pick<Config, 'analytics' | 'mode'>;
+  readonly pages: FigurePages;
+  readonly catalog: Pick<Catalog, 'offers'>;
+  readonly now: () => number;
+}
+
+/** Browsers and proxies may give a page again for so long. */
+const CACHE_CONTROL = 'public, max-age=30';
+/** Days that are not shown yet where figures are delayed: today and yesterday. */
+const DELAYED_DAYS = 2;
+
+/** The figures that everybody may see. Register it under `/api/v1`. */
+export function publicFiguresRoutes(deps: PublicFiguresDeps): FastifyPluginAsync {
+  return async (app) => {
+    showMarket(app, deps);
+    listListings(app, deps);
+    showListing(app, deps);
+  };
+}
+
+function showMarket(app: FastifyInstance, deps: PublicFiguresDeps): void {
+  const schema = {
+    summary: 'Show the figures of the market',
+    operationId: 'publicAnalytics',
+    description:
+      'Calls, volume, providers and users by UTC day, over all accounts. No credential is needed. Send the `etag` as `if-none-match`, and an unchanged answer is not sent again.',
+    tags: ['Analytics'],
+    security: [],
+    querystring: dayRangeSchema,
+    response: { 200: { description: 'The figures', ...marketSchema } },
+  };
+  app.get<{ Querystring: { readonly start_date?: string; readonly end_date?: string } }>(
+    '/analytics/public',
+    { schema },
+    async (request, reply) => {
+      const shown = shownNow(deps);
+      const range = parseDayRange(request.query, deps.now());
+      const name = `market ${range.first} ${range.last} ${shown.until}`;
+      const page = await deps.pages.page(name, isClosed(range.last, deps), async (query) =>
+        viewMarket(await findMarket(query, range, shown), range),
+      );
+      return sendPage(request, reply, page!, CACHE_CONTROL);
+    },
+  );
+}
+
+/** Days of the figures of a service. */
+const LISTING_DAYS = 30;
+
+const listingRange = (deps: PublicFiguresDeps) => ({ first: today(deps) - LISTING_DAYS + 1, last: today(deps) });
+
+function listListings(app: FastifyInstance, deps: PublicFiguresDeps): void {
+  const schema = {
+    summary: 'List the figures of services',
+    operationId: 'listServiceAnalytics',
+    description:
+      'Sums of the last 30 days, today included, of every service that was called, the most used first. No credential is needed.',
+    tags: ['Analytics'],
+    security: [],
+    response: { 200: { description: 'The figures', ...listingsSchema } },
+  };
+  app.get('/analytics/service', { schema }, async (request, reply) => {
+    const shown = shownNow(deps);
+    const range = listingRange(deps);
+    const page = await deps.pages.page(`listings ${range.last} ${shown.until}`, false, async (query) =>
+      viewListings(await findListings(query, range, shown), range),
+    );
+    return sendPage(request, reply, page!, CACHE_CONTROL);
+  });
+}
+
+function showListing(app: FastifyInstance, deps: PublicFiguresDeps): void {
+  const properties = {
+    '*': {
+      type: 'string',
+      maxLength: 300,
+      description: 'The primitive and the name of the service, such as `model/demo/sage` or `model/demo%2Fsage`',
+    },
+  };
+  const schema = {
+    summary: 'Show the figures of a service',
+    operationId: 'serviceAnalytics',
+    description:
+      'The last 30 days of a service, today included: calls, failures, times and prices of each provider. No credential is needed.',
+    tags: ['Analytics'],
+    security: [],
+    params: { type: 'object', properties },
+    response: { 200: { description: 'The figures', ...listingSchema } },
+  };
+  // A name may have slashes, encoded or not.
+  app.get<{ Params: { readonly '*': string } }>('/analytics/service/*', { schema }, async (request, reply) => {
+    const { primitive, service } = readListing(request.params['*']);
+    const shown = shownNow(deps);
+    const range = { first: today(deps) - LISTING_DAYS + 1, last: today(deps) };
+    const offers = deps.catalog.offers().filter((offer) => offer.service === service);
+    const providers = offers.filter((offer) => offer.primitive === primitive).map(({ provider }) => provider.id);
+    const name = `${primitive} ${range.last} ${shown.until} ${providers.join()} ${service}`;
+    const page = await deps.pages.page(name, false, async (query) => {
+      const found = await findListing(query, { primitive, service, providers }, range, shown);
+      return found && viewListing(found, { primitive, service, range }, offers);
+    });
+    if (page === null)
+      throw new GatewayError('not_found', `No ${primitive} has the name ${printable(service)}`, { param: 'name' });
+    return sendPage(request, reply, page, CACHE_CONTROL);
+  });
+}
+
+/** `model/demo/sage`. Throws GatewayError `invalid_request`. */
+function readListing(path: string): { readonly primitive: Primitive; readonly service: string } {
+  const [first = '', ...rest] = path.split('/');
+  const primitive = PRIMITIVES.find((each) => each === first);
+  if (primitive === undefined)
+    throw new GatewayError('invalid_request', `The address goes on with one of ${PRIMITIVES.join(', ')}, then a name`, {
+      param: 'primitive',
+    });
+  return { primitive, service: rest.join('/') };
+}
+
+const today = ({ now }: PublicFiguresDeps): number => Math.floor(now() / DAY_MS);
+
+const isClosed = (last: number, deps: PublicFiguresDeps): boolean => last < today(deps);
+
+/** The days and calls that the operator shows. Throws GatewayError `not_found` where he shows none. */
+function shownNow(deps: PublicFiguresDeps): Shown {
+  const { analytics, mode } = deps.config;
+  if (analytics.public === 'off') throw new GatewayError('not_found', 'This gateway does not publish its figures');
+  const until = analytics.public === 'delayed' ? today(deps) - DELAYED_DAYS : Number.MAX_SAFE_INTEGER;
+  return { until, usersMin: analytics.usersMin, development: mode === 'development' };
+}
