@@ -2,6 +2,10 @@
 interface PageFacts {
   readonly title: string;
   readonly description: string;
+  /** The line above the heading, such as the name of a service; empty for most. */
+  readonly above: string;
+  /** The sentence below the heading, as the page itself has it. */
+  readonly lead: string;
   /** Facts about the gateway that the page begins with. */
   readonly boot: Readonly<Record<string, unknown>>;
   readonly own: boolean;
@@ -25,8 +29,14 @@ const TITLE_MAX = 120;
 const DESCRIPTION_MAX = 300;
 
 /** The document of a page. `template` is the built one, with `{{title}}`, `{{description}}` and `{{boot}}` in it. */
-export function pageDocument(template: string, { title, description, boot, own, scripts }: PageFacts): string {
+export function pageDocument(
+  template: string,
+  { title, description, above, lead, boot, own, scripts }: PageFacts,
+): string {
   const values: Readonly<Record<string, string>> = {
+    above: escape(above),
+    heading: escape(title),
+    lead: own ? '' : escape(lead),
     title: escape(`${title.slice(0, TITLE_MAX)} · tollgate`),
     description: escape(description.slice(0, DESCRIPTION_MAX)),
     boot: inDocument(boot),

@@ -6,7 +6,7 @@ export interface PagePath {
   /** Its folder in `web/src/pages/`: the browser is told early to load it. */
   readonly page?: string;
   readonly title: string;
-  /** One sentence for previews of links and for search engines. */
+  /** For previews of links, for search engines, and below the heading until the page itself is there. */
   readonly description: string;
   /** The page shows the service of this kind whose name is the rest of the path. */
   readonly service?: Primitive;
@@ -40,7 +40,8 @@ export const PAGE_PATHS: readonly PagePath[] = [
     path: '/marketplace',
     page: 'marketplace',
     title: 'Marketplace',
-    description: 'Models, tools, agents, images and videos of many providers in one list, each with its price.',
+    description:
+      'Models, tools, agents, images and videos of many providers. One key calls them all, and each call shows its price before it runs.',
   },
   service('/models/*', 'model'),
   service('/tools/*', 'tool'),
@@ -51,7 +52,8 @@ export const PAGE_PATHS: readonly PagePath[] = [
     path: '/providers',
     page: 'providers',
     title: 'Providers',
-    description: 'Who serves the models, tools and agents of this gateway, and how well.',
+    description:
+      'Who serves the services of this gateway. A provider is known by its public key, and earns by the call.',
   },
   {
     path: '/providers/*',
@@ -64,7 +66,7 @@ export const PAGE_PATHS: readonly PagePath[] = [
     path: '/rankings',
     page: 'rankings',
     title: 'Rankings',
-    description: 'What is used most on this gateway: users, calls, tokens and revenue by day.',
+    description: 'What is used most on this gateway, by day. Figures of days that are over do not change.',
   },
   own('/playground', 'Playground'),
   own('/sign-in', 'Sign in'),

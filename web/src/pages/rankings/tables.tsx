@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import type { MarketFigures } from '../../api/analytics.ts';
+import type { MarketFigures } from '../../api/figures.ts';
 import { servicePath } from '../../api/catalogue.ts';
 import { Card } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
