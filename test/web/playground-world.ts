@@ -23,8 +23,14 @@ export interface LedgerRecord {
   readonly children: readonly LedgerRecord[];
 }
 
+/** On a machine that is busy with other tests. */
+const PATIENCE_MS = 100_000;
+
 export async function startPlayground(): Promise<PlaygroundWorld> {
-  const [gateway, browser] = await Promise.all([startGateway({ command: 'start' }), openBrowser()]);
+  const [gateway, browser] = await Promise.all([
+    startGateway({ command: 'start', timeoutMs: PATIENCE_MS }),
+    openBrowser(),
+  ]);
   const read = async <T>(path: string): Promise<T> => {
     const answer = await fetch(`${gateway.baseUrl}/api/v1${path}`, {
       headers: { authorization: `Bearer ${gateway.apiKey!}` },
@@ -35,6 +41,7 @@ export async function startPlayground(): Promise<PlaygroundWorld> {
     gateway,
     async visit(service, options = {}) {
       const visitor = await browser.visit({ origin: gateway.baseUrl, ...options });
+      visitor.page.setDefaultTimeout(PATIENCE_MS);
       await visitor.page.goto(`/playground?m=${encodeURIComponent(service)}`);
       await visitor.page.getByText('Balance').waitFor();
       return visitor;
