@@ -53,6 +53,7 @@ export function Chains(): ReactNode {
         found === null ? (
           <Card>
             <Empty
+              heading="h2"
               title="No chain"
               text="This gateway takes and pays no money over chains. Add a [[chains]] block to its configuration to take USDC."
             />

@@ -158,7 +158,9 @@ function ByModel(): ReactNode {
                 style={{ width: `${Math.max(1, (row.cost_micro_usdc / most) * 100)}%` }}
               />
             </span>
-            <span className="figures text-right text-sm text-soft">{formatShort(row.requests)} calls</span>
+            <span className="figures text-right text-sm text-soft">
+              {formatShort(row.requests)} {row.requests === 1 ? 'call' : 'calls'}
+            </span>
           </li>
         ))}
       </ul>

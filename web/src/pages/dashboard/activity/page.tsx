@@ -70,7 +70,6 @@ export default function ActivityPage(): ReactNode {
   const by = known(GROUPS, state.by);
   const span = known(SPANS, state.days);
   const from = utcDay(Number(span) - 1);
-  const figures = useOwnAnalytics(`day,${by}`, from);
   return (
     <Frame
       title="Activity"
@@ -93,24 +92,41 @@ export default function ActivityPage(): ReactNode {
             <Choice label="Grouped by" options={GROUPS} chosen={by} onChoose={(value) => set({ by: value })} />
             <Choice label="Days" options={SPANS} chosen={span} onChoose={(value) => set({ days: value })} />
           </div>
-          <QueryView query={figures} loading={<Skeleton className="h-96 w-full rounded-xl" />}>
-            {({ data, totals }) =>
-              data.length === 0 ? (
-                <Card>
-                  <Empty title="No call in these days" text="Figures appear a few seconds after a call." />
-                </Card>
-              ) : (
-                <>
-                  <Totals totals={totals} />
-                  <ByDay rows={data} metric={metric} by={by} days={Number(span)} />
-                  <Groups rows={data} by={by} />
-                </>
-              )
-            }
-          </QueryView>
+          <Figures metric={metric} by={by} days={Number(span)} from={from} />
         </div>
       )}
     </Frame>
+  );
+}
+
+function Figures({
+  metric,
+  by,
+  days,
+  from,
+}: {
+  readonly metric: Metric;
+  readonly by: Group;
+  readonly days: number;
+  readonly from: string;
+}): ReactNode {
+  const figures = useOwnAnalytics(`day,${by}`, from);
+  return (
+    <QueryView query={figures} loading={<Skeleton className="h-96 w-full rounded-xl" />}>
+      {({ data, totals }) =>
+        data.length === 0 ? (
+          <Card>
+            <Empty heading="h2" title="No call in these days" text="Figures appear a few seconds after a call." />
+          </Card>
+        ) : (
+          <>
+            <Totals totals={totals} />
+            <ByDay rows={data} metric={metric} by={by} days={days} />
+            <Groups rows={data} by={by} />
+          </>
+        )
+      }
+    </QueryView>
   );
 }
 

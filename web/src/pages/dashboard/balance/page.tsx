@@ -24,6 +24,7 @@ export default function BalancePage(): ReactNode {
               known.length === 0 ? (
                 <Card>
                   <Empty
+                    heading="h2"
                     title="The operator adds the money"
                     text={
                       session.signed_in_by === 'development'

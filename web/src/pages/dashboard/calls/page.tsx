@@ -16,8 +16,6 @@ const NO_FILTERS = { primitive: '', service: '', outcome: '', state: '', key: ''
 
 export default function CallsPage(): ReactNode {
   const [filters, setFilters] = useSearchState(NO_FILTERS);
-  const calls = useCalls(filters);
-  const filtered = Object.values(filters).some((value) => value !== '');
   return (
     <Frame
       title="Calls"
@@ -32,43 +30,54 @@ export default function CallsPage(): ReactNode {
       {() => (
         <>
           <Filters filters={filters} onChange={setFilters} />
-          <Card flush>
-            <QueryView
-              query={calls}
-              loading={
-                <div className="p-5">
-                  <Skeleton className="h-96 w-full" />
-                </div>
-              }
-            >
-              {({ pages }) => (
-                <CallsTable
-                  calls={pages.flatMap(({ data }) => data)}
-                  empty={
-                    filtered ? (
-                      <Empty
-                        title="No call matches"
-                        text="Nothing among the calls that were looked at so far."
-                        action={<Button onClick={() => setFilters(NO_FILTERS)}>Clear the filters</Button>}
-                      />
-                    ) : (
-                      <Empty title="No call yet" text="Calls appear here as soon as they begin." />
-                    )
-                  }
-                />
-              )}
-            </QueryView>
-          </Card>
-          {calls.hasNextPage && (
-            <div className="mt-4 flex justify-center">
-              <Button busy={calls.isFetchingNextPage} onClick={() => void calls.fetchNextPage()}>
-                {filtered ? 'Look further back' : 'Older calls'}
-              </Button>
-            </div>
-          )}
+          <List filters={filters} onClear={() => setFilters(NO_FILTERS)} />
         </>
       )}
     </Frame>
+  );
+}
+
+function List({ filters, onClear }: { readonly filters: typeof NO_FILTERS; readonly onClear: () => void }): ReactNode {
+  const calls = useCalls(filters);
+  const filtered = Object.values(filters).some((value) => value !== '');
+  return (
+    <>
+      <Card flush>
+        <QueryView
+          query={calls}
+          loading={
+            <div className="p-5">
+              <Skeleton className="h-96 w-full" />
+            </div>
+          }
+        >
+          {({ pages }) => (
+            <CallsTable
+              calls={pages.flatMap(({ data }) => data)}
+              empty={
+                filtered ? (
+                  <Empty
+                    heading="h2"
+                    title="No call matches"
+                    text="Nothing among the calls that were looked at so far."
+                    action={<Button onClick={onClear}>Clear the filters</Button>}
+                  />
+                ) : (
+                  <Empty heading="h2" title="No call yet" text="Calls appear here as soon as they begin." />
+                )
+              }
+            />
+          )}
+        </QueryView>
+      </Card>
+      {calls.hasNextPage && (
+        <div className="mt-4 flex justify-center">
+          <Button busy={calls.isFetchingNextPage} onClick={() => void calls.fetchNextPage()}>
+            {filtered ? 'Look further back' : 'Older calls'}
+          </Button>
+        </div>
+      )}
+    </>
   );
 }
 

@@ -107,6 +107,7 @@ function Keys({ changeable, onNew }: { readonly changeable: boolean; readonly on
               rowKey={({ hash }) => hash}
               empty={
                 <Empty
+                  heading="h2"
                   title="No key yet"
                   text="Make one to call from your own code, or from a client such as Claude Code."
                   action={

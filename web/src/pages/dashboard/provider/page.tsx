@@ -60,6 +60,7 @@ export default function ProviderPage(): ReactNode {
         rights === 'limited' ? (
           <Card>
             <Empty
+              heading="h2"
               title="A limited key does not see this"
               text="Sign in with the wallet, or with a key without limits."
             />
@@ -220,15 +221,15 @@ function Earned(): ReactNode {
       <QueryView query={earnings} loading={<Skeleton className="h-72 w-full" />}>
         {({ available_micro_usdc, total_earned_micro_usdc, by_day }) => (
           <>
-            <dl className="mb-5 flex flex-wrap items-start gap-x-12 gap-y-4">
-              <Figure name="To be paid out" value={<Money micro={available_micro_usdc} />} />
-              <Figure name="Earned so far" value={<Money micro={total_earned_micro_usdc} />} />
-              <div className="ml-auto">
-                <Link href="/dashboard/balance" className={buttonStyle()}>
-                  Withdraw
-                </Link>
-              </div>
-            </dl>
+            <div className="mb-5 flex flex-wrap items-start justify-between gap-4">
+              <dl className="flex flex-wrap gap-x-12 gap-y-4">
+                <Figure name="To be paid out" value={<Money micro={available_micro_usdc} />} />
+                <Figure name="Earned so far" value={<Money micro={total_earned_micro_usdc} />} />
+              </dl>
+              <Link href="/dashboard/balance" className={buttonStyle()}>
+                Withdraw
+              </Link>
+            </div>
             {total_earned_micro_usdc === 0 ? (
               <p className="text-soft">Nothing was earned yet. Each call of your services is listed here by its day.</p>
             ) : (

@@ -1,0 +1,180 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openBrowser, type TestBrowser, type Visitor } from '../support/browser.ts';
+import { injectSolanaWallet, SOLANA_WALLET } from '../support/page-wallet.ts';
+import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { solanaWallet } from '../support/wallets.ts';
+
+let spine: Spine;
+let production: Spine;
+let browser: TestBrowser;
+beforeAll(async () => {
+  const analytics = '[analytics]\nevery_ms = 100\n';
+  [spine, production, browser] = await Promise.all([
+    startSpine({ toml: UNHURRIED + analytics, mode: 'development' }),
+    startSpine({ toml: UNHURRIED }),
+    openBrowser(),
+  ]);
+  for (const content of ['one', 'two']) await (await spine.post('/chat/completions', ask(content))).json();
+}, 120_000);
+afterAll(async () => {
+  await browser.close();
+  await spine.stop();
+  await production.stop();
+});
+
+const PAGES = ['', '/calls', '/activity', '/keys', '/balance', '/provider', '/sessions'].map(
+  (page) => `/dashboard${page}`,
+);
+
+/** No message, no violation of the policy, no fault that axe finds, no sideways scrolling, one heading. */
+async function holds({ page, axe, overflow, problems }: Visitor): Promise<void> {
+  await page.locator('main h1').waitFor();
+  await page.waitForLoadState('networkidle');
+  expect(await page.locator('h1').count()).toBe(1);
+  expect(await axe()).toEqual([]);
+  for (const width of [390, 320]) {
+    await page.setViewportSize({ width, height: 800 });
+    expect(await overflow(), `at ${width} px`).toBe(0);
+  }
+  expect(await axe()).toEqual([]);
+  expect(problems).toEqual([]);
+}
+
+describe.each(['light', 'dark'] as const)('in the %s theme', (theme) => {
+  test.each(PAGES)('%s', { timeout: 60_000 }, async (path) => {
+    const visitor = await browser.visit({ origin: spine.origin, theme });
+    // The local developer is signed in by itself.
+    await visitor.page.goto(path);
+    await visitor.page.getByRole('navigation', { name: 'Account' }).waitFor();
+    await holds(visitor);
+    await visitor.close();
+  });
+
+  test.each(['accounts', 'providers', 'chains', 'audit', 'health'])(
+    'the operator’s %s',
+    { timeout: 60_000 },
+    async (tab) => {
+      // A gateway without chains says so with a 404.
+      const visitor = await browser.visit({ origin: spine.origin, theme, expected: /404/ });
+      const { page } = visitor;
+      await page.goto(`/admin?tab=${tab}`);
+      await page.getByLabel('Admin key').fill(spine.adminKey);
+      await page.getByRole('button', { name: 'Sign in as the operator' }).click();
+      await page.getByRole('tab', { name: 'Accounts' }).waitFor();
+      await holds(visitor);
+      await visitor.close();
+    },
+  );
+});
+
+test('a Solana wallet signs in, and out again', { timeout: 60_000 }, async () => {
+  const visitor = await browser.visit({ origin: production.origin });
+  const { page } = visitor;
+  const wallet = solanaWallet();
+  const signed = await injectSolanaWallet(page, wallet);
+  await page.goto('/dashboard/keys');
+  await page.getByRole('link', { name: 'Sign in' }).last().click();
+  await page.getByRole('button', { name: SOLANA_WALLET }).click();
+  await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
+  expect(signed.texts[0]).toContain('wants you to sign in with your Solana account:');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+  await page.goto('/dashboard');
+  await page.getByText('Sign in to see this').waitFor();
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
+
+test(
+  'with the keyboard alone: sign in with a key, make another, which needs the first one again',
+  { timeout: 60_000 },
+  async () => {
+    const { key } = await production.tenant('typist', '1');
+    const visitor = await browser.visit({ origin: production.origin });
+    const { page } = visitor;
+    const { keyboard } = page;
+    /** Goes on with Tab until the control of this name has the focus. */
+    const tabTo = async (name: string) => {
+      const focused = () =>
+        page.evaluate<string>(
+          `(() => { const at = document.activeElement; return at?.labels?.[0]?.textContent ?? at?.getAttribute('aria-label') ?? at?.textContent ?? ''; })()`,
+        );
+      for (let step = 0; step < 80; step += 1) {
+        if ((await focused()).trim() === name) return;
+        await keyboard.press('Tab');
+      }
+      throw new Error(`Tab does not lead to ${name}`);
+    };
+    await page.goto('/sign-in?next=/dashboard/keys');
+    await page.getByLabel('API key', { exact: true }).waitFor();
+    await tabTo('API key');
+    await keyboard.type(key);
+    await keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
+    await tabTo('New key');
+    await keyboard.press('Enter');
+    await tabTo('Name');
+    await keyboard.type('second');
+    await keyboard.press('Enter');
+    await page.getByText('Enter the API key that you signed in with.').waitFor();
+    await tabTo('API key');
+    await keyboard.type('svc-sk-v2-of-somebody-else');
+    await keyboard.press('Enter');
+    await page.getByText('This is not the key that you signed in with.').waitFor();
+    await keyboard.press('ControlOrMeta+a');
+    await keyboard.type(key);
+    await keyboard.press('Enter');
+    await page.getByRole('region', { name: 'The key', exact: true }).waitFor();
+    await tabTo('I have copied it');
+    await keyboard.press('Enter');
+    await page.getByRole('table', { name: 'Keys' }).getByText('second', { exact: true }).waitFor();
+    expect(visitor.problems).toEqual([]);
+    await visitor.close();
+  },
+);
+
+test('an operator credits an account with the admin key, asked for again', { timeout: 60_000 }, async () => {
+  const visitor = await browser.visit({ origin: production.origin, expected: /401/ });
+  const { page } = visitor;
+  await page.goto('/sign-in');
+  await page.getByText('I operate this gateway').click();
+  await page.getByLabel('Admin key').fill('svc-admin-wrong');
+  await page.getByRole('button', { name: 'Sign in as the operator' }).click();
+  await page.getByText('Invalid admin key').waitFor();
+  await page.getByLabel('Admin key').fill(production.adminKey);
+  await page.getByRole('button', { name: 'Sign in as the operator' }).click();
+  await page.getByRole('button', { name: 'New account' }).click();
+  const confirm = async () => {
+    const dialog = page.getByRole('dialog', { name: 'Confirm with the admin key' });
+    await dialog.getByLabel('Admin key').fill(production.adminKey);
+    await dialog.getByRole('button', { name: 'Confirm' }).click();
+  };
+  await page.getByLabel('Name or wallet').fill('acme');
+  await page.getByRole('button', { name: 'Create the account' }).click();
+  await confirm();
+  await page
+    .getByRole('button', { name: 'Credit tollgate:local:acme' })
+    .or(page.getByRole('button', { name: 'Credit acme' }))
+    .click();
+  await page.getByLabel('USD', { exact: true }).fill('12.50');
+  await page.getByRole('dialog').getByRole('button', { name: 'Credit', exact: true }).click();
+  await confirm();
+  await page.getByRole('row').filter({ hasText: 'acme' }).getByText('$12.50').waitFor();
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
+
+test('what somebody who is limited may not do is not offered', { timeout: 60_000 }, async () => {
+  const { key } = await production.tenant('limited', '1', { limit: 1_000n });
+  const visitor = await browser.visit({ origin: production.origin });
+  const { page } = visitor;
+  await page.goto('/sign-in?next=/dashboard/keys');
+  await page.getByLabel('API key', { exact: true }).fill(key);
+  await page.getByRole('button', { name: 'Sign in with the key' }).click();
+  await page.getByRole('table', { name: 'Keys' }).waitFor();
+  expect(await page.getByRole('button', { name: 'New key' }).count()).toBe(0);
+  await page.getByRole('link', { name: 'Provider', exact: true }).click();
+  await page.getByText('A limited key does not see this').waitFor();
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
