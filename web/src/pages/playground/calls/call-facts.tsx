@@ -107,7 +107,7 @@ function RecordView({ record }: { readonly record: CallRecord }): ReactNode {
       <MoneyLines record={record} />
       {record.children.length > 0 && (
         <div>
-          <h4 className="mb-1.5 font-semibold">Calls under it</h4>
+          <p className="mb-1.5 font-semibold">Calls under it</p>
           <CallTree record={record} />
         </div>
       )}

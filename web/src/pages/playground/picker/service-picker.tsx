@@ -121,13 +121,8 @@ function Finder({
           setAt(0);
         }}
       />
-      {shown.length === 0 && <p className="py-10 text-center text-soft">Nothing here has all of these words.</p>}
-      <div
-        id={`${id}-list`}
-        role="listbox"
-        aria-label="Services"
-        className="-mx-2 max-h-[min(26rem,55vh)] overflow-y-auto"
-      >
+      {shown.length === 0 && <p className="py-6 text-center text-soft">Nothing here has all of these words.</p>}
+      <div id={`${id}-list`} role="listbox" aria-label="Services" className="-mx-2 h-[min(26rem,50vh)] overflow-y-auto">
         {shown.map((service, index) => (
           <button
             type="button"

@@ -61,8 +61,8 @@ export const AnswerView = memo(function AnswerView({
       )}
       {fault !== null && <CallFaultNote fault={fault} onAgain={onAgain} />}
       {agent && record.data !== undefined && record.data.children.length > 0 && (
-        <section className="rounded-lg border border-line bg-card px-3.5 py-3 text-sm">
-          <h3 className="mb-1.5 text-sm font-semibold">Calls it made</h3>
+        <section aria-label="Calls it made" className="rounded-lg border border-line bg-card px-3.5 py-3 text-sm">
+          <h2 className="mb-1.5 text-sm font-semibold">Calls it made</h2>
           <CallTree record={record.data} />
         </section>
       )}
