@@ -4,6 +4,7 @@ import { createDatabaseCheck, healthRoutes, metricsRoutes } from '#observe';
 import {
   accountRoutes,
   addKeySetRoute,
+  adminFiguresRoutes,
   adminFundsRoutes,
   adminRoutes,
   auditFunds,
@@ -31,7 +32,7 @@ export async function openOperator(protocols: Protocols) {
   await mountFigures(protocols, analytics);
   await mountMarket(protocols);
   await mountAccounts(protocols);
-  await mountAdministration(protocols);
+  await mountAdministration(protocols, analytics);
   await mountHealth(protocols);
   const { server, opened, receipts, cardKey, idempotency, nonces, keptFigures, blobs, config } = protocols;
   addKeySetRoute(server, [...receipts.jwks().keys, cardKey.jwk]);
@@ -96,14 +97,14 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
   await server.register(fundsRoutes({ ...protocols, admit, publicUrl: config.publicUrl, networks }), PREFIX);
 }
 
-async function mountAdministration(protocols: Protocols): Promise<void> {
-  const { server, config, database, ledger, funds, networks, metrics, options, now } = protocols;
+async function mountAdministration(protocols: Protocols, { rollUp }: Analytics): Promise<void> {
+  const { server, config, database, ledger, funds, networks, metrics, options, logger, now } = protocols;
   const gate = createAdminGate({
     adminKey: config.adminKey,
     networks: config.adminNetworks,
     attempts: protocols.attempts,
     onGuesses: (guesses) =>
-      protocols.logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses'),
+      logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses'),
     now,
   });
   const consumers = createConsumerStore(database, { now });
@@ -117,6 +118,7 @@ async function mountAdministration(protocols: Protocols): Promise<void> {
   const auditChains = () => auditFunds(funds, ledger);
   await server.register(auditRoutes({ gate, audit: protocols.audit, auditChains }), ADMIN_PREFIX);
   await server.register(adminFundsRoutes({ gate, contractNetworks: networks, consumers, funds, ledger }), ADMIN_PREFIX);
+  await server.register(adminFiguresRoutes({ gate, rollUp }), ADMIN_PREFIX);
   const { contentType, text } = metrics;
   const shown = { contentType, text: options.metricsText ?? text };
   await server.register(metricsRoutes({ metrics: shown, access: config.metrics, gate }));
