@@ -30,7 +30,7 @@ export async function findRecentTimes(query: Query, now: number): Promise<readon
   for (const row of await query(TIMES, days)) {
     const offer = offerOf(row);
     let own = buckets.get(offer);
-    if (!own) buckets.set(offer, (own = new Map()));
+    if (!own) buckets.set(offer, (own = new Map<number, number>()));
     own.set(Number(row['bucket']), Number(row['calls']));
   }
   const speeds = new Map(
@@ -39,7 +39,7 @@ export async function findRecentTimes(query: Query, now: number): Promise<readon
   return [...new Set([...buckets.keys(), ...speeds.keys()])].map((offer) => ({
     offer,
     firstByteMs: Array.from({ length: SAMPLES }, (_, index) =>
-      quantileOf(buckets.get(offer) ?? new Map(), (index + 0.5) / SAMPLES)!,
+      quantileOf(buckets.get(offer) ?? new Map<number, number>(), (index + 0.5) / SAMPLES)!,
     ).filter((ms) => ms !== null),
     tokensPerSecond: speeds.get(offer) ?? null,
   }));

@@ -60,19 +60,20 @@ async function rebuildDirectly(config: Config): Promise<Rebuilt> {
   refuseMissingDatabase(config);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
   try {
-    let failure: unknown = null;
+    let failure: Error | null = null;
     const rollUp = createRollUp({
       database,
       now: Date.now,
       everyMs: null,
       onError: (error) => {
-        failure = error;
+        failure = error instanceof Error ? error : new Error(String(error));
       },
     });
     await rollUp.rebuild();
     await rollUp.run();
     await rollUp.close();
-    if (failure !== null) throw failure;
+    const failed = failure as Error | null;
+    if (failed !== null) throw failed;
     const { asOf } = await findState(database.query);
     return { as_of: asOf === 0 ? null : new Date(asOf).toISOString(), running: false };
   } finally {
