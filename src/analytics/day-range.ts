@@ -13,4 +13,4 @@ export function dateOf(day: number): string {
 
 /** Every day of a range, in order. */
 export const daysOf = ({ first, last }: DayRange): readonly number[] =>
-  Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);

@@ -17,3 +17,4 @@ export {
   type UsageRow,
   type UsageSums,
 } from './own-usage.ts';
+export { findRecentTimes } from './recent-times.ts';

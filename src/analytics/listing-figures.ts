@@ -88,7 +88,11 @@ export async function findListing(
   const names = [...new Set([...offering, ...rows.map((row) => row['provider'] as string)])].filter((id) => id !== '');
   const offerOf = (provider: string) => `${primitive}/${provider}:${service}`;
   const attempts = await query(ATTEMPTS, [rowsText(names.map((id) => [offerOf(id)])), first, last]);
-  const times = await query(TIMES, [service, primitive, first, Math.min(last, shown.until)]);
+  const times = await query(TIMES, [
+    service,
+    primitive,
+    rowsText(daysOf({ first, last: Math.min(last, shown.until) }).map((day) => [day])),
+  ]);
   const { asOf } = await findState(query);
 
   const providerOf = (id: string): ListingProvider => {

@@ -25,7 +25,10 @@ export interface RollUp {
   readonly parts: number;
   /** Resolves when the sums have all that the journal had. Errors go to `onError`. */
   run(): Promise<void>;
-  /** Makes the sums anew of the whole journal. Rejects with the database's error. */
+  /**
+   * Lets the sums begin anew, and begins to make them of the whole journal; `run` resolves when that is done. Rejects
+   * with the database's error.
+   */
   rebuild(): Promise<void>;
   close(): Promise<void>;
 }
@@ -61,6 +64,7 @@ const RECENT = 0.75;
 export function createRollUp(options: RollUpOptions): RollUp {
   const { database, now, everyMs, onError, end = () => null, callsMax = CALLS_MAX } = options;
   let seen: number | null = null;
+  let rebuilds = 0;
   let isAsked = false;
   let parts = 0;
   const isRecent = async () => {
@@ -74,6 +78,7 @@ export function createRollUp(options: RollUpOptions): RollUp {
     },
     async turn({ closed }) {
       const wanted = isAsked;
+      const before = rebuilds;
       isAsked = false;
       const ended = end();
       if (ended !== null && ended === seen) return;
@@ -85,22 +90,24 @@ export function createRollUp(options: RollUpOptions): RollUp {
         if (!hasMore || closed.aborted) break;
         if (!wanted) await rest((performance.now() - begun) * REST_TIMES, closed);
       }
-      seen = ended;
+      // What was forgotten meanwhile has to be read.
+      seen = before === rebuilds ? ended : null;
     },
   });
-  const run = () => {
-    isAsked = true;
-    return worker.run();
-  };
   return {
     get parts() {
       return parts;
     },
-    run,
+    run() {
+      isAsked = true;
+      return worker.run();
+    },
     async rebuild() {
       await forgetSums(database);
+      rebuilds += 1;
       seen = null;
-      await run();
+      isAsked = true;
+      worker.wake();
     },
     close: worker.close,
   };

@@ -1,4 +1,4 @@
-import { createKnownAccounts, createOldUsage, createRollUp, recentUsers } from '#analytics';
+import { createKnownAccounts, createOldUsage, createRollUp, findRecentTimes, recentUsers } from '#analytics';
 import type { Protocols } from './protocols.ts';
 
 const ACCOUNTS_MS = 60_000;
@@ -26,9 +26,21 @@ export async function openAnalytics(protocols: Protocols) {
     onError: (error) => logger.warn({ err: error }, 'new accounts cannot be counted; it is tried again'),
   });
   await warnOfFewUsers(protocols);
+  await recallTimes(protocols);
   opened.defer(() => rollUp.close());
   opened.defer(() => accounts.close());
-  return { rollUp, accounts, oldUsage: createOldUsage({ database, now, days: retentionDays }) };
+  return {
+    rollUp,
+    accounts,
+
+    oldUsage: createOldUsage({ database, now, days: retentionDays }),
+  };
+}
+
+/** Offers are as fast as they were before the start, until calls tell otherwise. Routing weighs them by it. */
+async function recallTimes({ database, health, now }: Protocols): Promise<void> {
+  for (const { offer, firstByteMs, tokensPerSecond } of await findRecentTimes(database.query, now()))
+    health.recall(offer, firstByteMs, tokensPerSecond);
 }
 
 /** The figures of a market with few users are theirs. */

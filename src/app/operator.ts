@@ -11,6 +11,7 @@ import { createDatabaseCheck, healthRoutes, metricsRoutes } from '#observe';
 import {
   accountRoutes,
   addKeySetRoute,
+  adminFiguresRoutes,
   adminFundsRoutes,
   adminRoutes,
   auditFunds,
@@ -39,7 +40,7 @@ export async function openOperator(protocols: Protocols) {
   await mountFigures(protocols, analytics);
   await mountMarket(protocols);
   await mountAccounts(protocols);
-  await mountAdministration(protocols);
+  await mountAdministration(protocols, analytics);
   await mountHealth(protocols);
   const { server, opened, receipts, cardKey, idempotency, nonces, keptFigures, blobs, config } = protocols;
   addKeySetRoute(server, [...receipts.jwks().keys, cardKey.jwk]);
@@ -113,8 +114,8 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
   await mount(server, { accounts, sessions, funds }, PREFIX);
 }
 
-async function mountAdministration(protocols: Protocols): Promise<void> {
-  const { server, config, database, ledger, funds, networks, metrics, options, now } = protocols;
+async function mountAdministration(protocols: Protocols, { rollUp }: Analytics): Promise<void> {
+  const { server, config, database, ledger, funds, networks, metrics, options, logger, now } = protocols;
   const { sessions, cookies } = protocols.browsers;
   const { adminKey } = config;
   const adminSessions = createAdminSessions({ sessions, cookies, adminKey });
@@ -124,7 +125,7 @@ async function mountAdministration(protocols: Protocols): Promise<void> {
     networks: config.adminNetworks,
     attempts: protocols.attempts,
     onGuesses: (guesses) =>
-      protocols.logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses'),
+      logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses'),
     now,
   });
   await server.register(adminSessionRoutes({ gate, adminSessions, cookies }), ADMIN_PREFIX);
@@ -138,7 +139,8 @@ async function mountAdministration(protocols: Protocols): Promise<void> {
   const auditChains = () => auditFunds(funds, ledger);
   const audit = auditRoutes({ gate, audit: protocols.audit, auditChains });
   const adminFunds = adminFundsRoutes({ gate, contractNetworks: networks, consumers, funds, ledger });
-  await mount(server, { admin, audit, adminFunds }, ADMIN_PREFIX);
+  const adminFigures = adminFiguresRoutes({ gate, rollUp });
+  await mount(server, { admin, audit, adminFunds, adminFigures }, ADMIN_PREFIX);
   const { contentType, text } = metrics;
   const shown = { contentType, text: options.metricsText ?? text };
   await mount(server, { metrics: metricsRoutes({ metrics: shown, access: config.metrics, gate }) });

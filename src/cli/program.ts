@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { accountCommand } from './account.ts';
+import { analyticsCommand } from './analytics.ts';
 import { auditCommand } from './audit.ts';
 import { CliError, USAGE_EXIT } from './cli-error.ts';
 import { connectCommand } from './connect.ts';
@@ -40,6 +41,7 @@ function createProgram(): Command {
     .addCommand(accountCommand())
     .addCommand(keyCommand())
     .addCommand(auditCommand())
+    .addCommand(analyticsCommand())
     .addCommand(restoredCommand())
     .addCommand(keygenCommand())
     .addCommand(siwxCommand());

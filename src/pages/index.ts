@@ -4,6 +4,7 @@ export { auditRoutes } from './account/audit-routes.ts';
 export { createKeyUsage } from './account/key-usage.ts';
 export { createPastReceipts } from './account/past-receipts.ts';
 export { receiptOfCall, receiptOfRecord } from './account/receipts.ts';
+export { adminFiguresRoutes } from './figures/admin-figures-routes.ts';
 export { createFigurePages } from './figures/figure-pages.ts';
 export { ownFiguresRoutes } from './figures/own-routes.ts';
 export { publicFiguresRoutes } from './figures/public-routes.ts';

@@ -86,6 +86,19 @@ describe.each(ENGINES)('%s', (engine) => {
     await change('DELETE FROM user_days WHERE account_hash = 1');
   });
 
+  test('times and attempts are removed after 60 days', async () => {
+    now = (FIRST + 60) * DAY_MS;
+    await change(
+      `INSERT INTO offer_days (offer, day, successes, failures) VALUES ('o', ${FIRST}, 1, 1), ('o', ${FIRST + 1}, 1, 1)`,
+    );
+    const days = async (table: string) =>
+      (await change(`SELECT DISTINCT day FROM ${table} ORDER BY day`)).map(({ day }) => Number(day));
+    expect(await days('service_times')).toEqual([FIRST, FIRST + 1]);
+    const old = createOldUsage({ database: opened.database, now: () => now, days: 400 });
+    while ((await old.sweep(1)) > 0);
+    for (const table of ['service_times', 'offer_days']) expect(await days(table)).toEqual([FIRST + 1]);
+  });
+
   test('rows of accounts that were removed for their age are not missed', async () => {
     now = (FIRST + 50) * DAY_MS;
     const old = createOldUsage({ database: opened.database, now: () => now, days: 50 });

@@ -136,6 +136,7 @@ async function play(steps: readonly Step[]): Promise<readonly Ended[]> {
     } else if (each.do === 'rebuild') {
       const anew = createRollUp({ database, now: Date.now, everyMs: null, callsMax: 2, onError: fail });
       await anew.rebuild();
+      await anew.run();
       await anew.close();
     } else {
       const other = gateways[1 - each.by]!;

@@ -17,7 +17,7 @@ export type OfferStatus = 'healthy' | 'cooling_down' | 'away';
 
 /**
  * How an offer has served, by the calls of the gateways of this database; latency and throughput by this gateway's
- * own, since it started.
+ * own newest, and after a start by those of the last two days.
  */
 export interface StandingView {
   readonly status: OfferStatus;
@@ -82,12 +82,13 @@ export const standingProperties = {
   latency: {
     type: ['object', 'null'],
     description:
-      'Milliseconds to the first byte, of the newest calls since this gateway started; null before the first',
+      'Milliseconds to the first byte, of the newest calls through this gateway, after a start of the last two days; null before the first',
     properties: { p50: { type: 'number' }, p95: { type: 'number' } },
   },
   throughput: {
     type: ['object', 'null'],
-    description: 'Completion tokens per second, of the newest calls since this gateway started; null before the first',
+    description:
+      'Completion tokens per second, of the newest calls through this gateway, after a start of the last two days; null before the first',
     properties: { p50: { type: 'number' } },
   },
   requests: { type: 'integer', description: 'Calls ever' },

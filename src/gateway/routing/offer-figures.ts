@@ -7,6 +7,8 @@ export interface OfferFigures {
   readonly unsaved: UnsavedFigures;
   /** Takes the sums that are saved. Counts that are not saved yet are added to each. */
   restore(figures: readonly Figure[]): void;
+  /** Measurements of an offer from before this process. Those of its own calls take their place. */
+  recall(offer: string, firstByteMs: readonly number[], tokensPerSecond: number | null): void;
 }
 
 /** The counts and measurements of offers. */
@@ -61,6 +63,11 @@ export function createOfferFigures(states: OfferStates, epochNow: () => number):
       return state ? statsOf(state, epochNow()) : NO_STATS;
     },
     unsaved,
+    recall(offer, firstByteMs, tokensPerSecond) {
+      const state = states.of(offer);
+      for (const ms of firstByteMs) state.latency.add(ms);
+      if (tokensPerSecond !== null) state.throughput.add(tokensPerSecond);
+    },
     restore(figures) {
       const at = epochNow();
       const more = new Map(unsaved.figures().map((figure) => [keyOf(figure), figure.count]));

@@ -1,4 +1,4 @@
-import { ratesFromJson, ratesToUsd } from '#billing';
+import { type Price, ratesFromJson, ratesToUsd } from '#billing';
 import type { Primitive } from '#config';
 import type { Offer } from '#gateway';
 import { dateOf, type DayRange, type findListings, type ListingFigures, type ListingProvider } from '#analytics';
@@ -181,9 +181,11 @@ function viewPrices(prices: ListingProvider['prices'], primitive: Primitive, off
   const of = new Map<string, string | null>();
   const others = new Set<string>();
   for (const { primitive: door, price, variants } of offers) {
-    for (const [name, { id }] of Object.entries(variants)) door === primitive ? of.set(id, name) : others.add(id);
-    if (door === primitive) of.set(price.id, null);
-    else others.add(price.id);
+    const parts: readonly (readonly [string | null, Price])[] = [...Object.entries(variants), [null, price]];
+    for (const [name, { id }] of parts) {
+      if (door === primitive) of.set(id, name);
+      else others.add(id);
+    }
   }
   return prices
     .filter(({ id }) => of.has(id) || !others.has(id))

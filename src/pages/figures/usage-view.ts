@@ -107,8 +107,7 @@ function viewSums(row: UsageSums) {
 
 /** The sums of all rows. */
 export function viewTotals(rows: readonly UsageRow[]) {
-  const all = { ...NOTHING };
-  const totals = all as { -readonly [Name in keyof UsageRow]: UsageRow[Name] };
+  const totals: { -readonly [Name in keyof UsageRow]: UsageRow[Name] } = { ...NOTHING };
   for (const row of rows) {
     totals.requests += row.requests;
     totals.failed += row.failed;

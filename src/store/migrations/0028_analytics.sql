@@ -76,7 +76,7 @@ CREATE TABLE service_times (
   measure TEXT NOT NULL,
   bucket BIGINT NOT NULL,
   calls BIGINT NOT NULL,
-  PRIMARY KEY (service, primitive, day, provider, measure, bucket)
+  PRIMARY KEY (day, service, primitive, provider, measure, bucket)
 );
 
 -- The sums of service_days by primitive, so that years are read at once.
