@@ -1,7 +1,7 @@
 /**
- * `node bench/images.ts`: how much an image of 30 MiB delays others. 200 chat streams of one gateway are read, each with
- * a chunk every 50 ms, by turns with and without a client that asks for one image after the other. The gaps between the
- * chunks of a stream are compared. The upstream and the client of the images are threads of their own.
+ * `node bench/images.ts`: how much an image of 30 MiB delays others. 200 chat streams of one gateway are read, each
+ * with a chunk every 50 ms, by turns with and without a client that asks for one image after the other. The gaps
+ * between the chunks of a stream are compared. The upstream and the client of the images are threads of their own.
  */
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -9,7 +9,7 @@ import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
 /*
  * The promise of the whole: whatever the primitive and whatever the door, a call has the same effect on the ledger.
  * One list of scenarios, every door: the rows of design "one call, every protocol". All primitives cost 1 micro-USD a
- * reported token, and at most CAP; an image costs as much as `USED` of them.
+ * reported token, and at most CAP; an image and a second of a video cost as much as `USED` of them.
  */
 
 const CAP = 5_000n;
@@ -63,6 +63,21 @@ edits = true
 body = "json"
 api_base = "${modelUrl}"
 
+[[videos]]
+name = "${PEER}"
+display_name = "Peer: All"
+provider_name = "Peer"
+durations = ["5s"]
+[videos.pricing]
+per_second = { "720p" = 0.001 }
+[videos.params]
+model = "peer"
+api_base = "${modelUrl}"
+
+[media]
+free_bytes_min = 0
+file_bytes_max = 65536
+
 [[tools]]
 name = "${PEER}"
 display_name = "Peer: All"
@@ -82,6 +97,9 @@ endpoint = "${agentUrl}"
 completion = 1
 per_call_max = 0.005
 `;
+
+/** Made whole or not at all. */
+const MADE: ReadonlySet<PeerDoor['primitive']> = new Set(['image', 'video']);
 
 let provider: PeerProvider;
 let spine: Spine;
@@ -186,8 +204,9 @@ describe.each(DOORS)('$name', (door) => {
   test('a call whose reply is too large costs what was produced, and says so; its provider is not blamed', async () => {
     const before = await failures();
     const { outcome, paid, locked, begun } = await callOnce(door, 'huge');
-    // Of a tool and an agent it is the answer itself that is too large. An image has no part that could be given out.
-    const produced = { model: begun, image: 0n, tool: CAP, agent: CAP };
+    // Of a tool and an agent it is the answer itself that is too large. An image and a job have no part that could be
+    // given out.
+    const produced = { model: begun, image: 0n, video: 0n, tool: CAP, agent: CAP };
     expect([paid, locked]).toEqual([produced[door.primitive], 0n]);
     expect(outcome!.raw).toMatch(/(larger|longer) than \d+ bytes/);
     expect(await failures()).toBeLessThanOrEqual(before);
@@ -285,7 +304,7 @@ describe.each(DOORS)('$name', (door) => {
  * provider, so that they can wait together.
  */
 describe('a call that the clock ends', () => {
-  test.concurrent.each(DOORS)(
+  test.concurrent.each(DOORS.filter(({ primitive }) => primitive !== 'video'))(
     '$name: whose client left and whose provider goes on for ever costs what was produced',
     async (door) => {
       const { outcome, paid, locked, begun } = await callOnce(door, 'endless', { leaves: true });
@@ -294,7 +313,7 @@ describe('a call that the clock ends', () => {
     },
   );
 
-  test.concurrent.each(DOORS.filter(({ primitive }) => primitive !== 'image'))(
+  test.concurrent.each(DOORS.filter(({ primitive }) => !MADE.has(primitive)))(
     '$name: costs what was produced, and says so; its provider is not blamed',
     async (door) => {
       const before = await failures();
@@ -313,9 +332,19 @@ describe('a call that the clock ends', () => {
   });
 });
 
-// Only the provider can be what an image waited for: it is held against it, so these calls come after the others.
-describe('a call for images that the clock ends', () => {
-  test.concurrent.each(DOORS.filter(({ primitive }) => primitive === 'image'))('$name: is free', async (door) => {
+// Only the provider can be what an image or a job waited for: it is held against it, so these calls come after the
+// others.
+describe('a call for images or videos that the clock ends', () => {
+  test.concurrent.each(DOORS.filter(({ primitive }) => primitive === 'video'))(
+    '$name: whose client left and whose provider goes on for ever is free',
+    async (door) => {
+      const { outcome, paid, locked } = await callOnce(door, 'endless', { leaves: true });
+      expect(outcome).toBeNull();
+      expect([paid, locked]).toEqual([0n, 0n]);
+    },
+  );
+
+  test.concurrent.each(DOORS.filter(({ primitive }) => MADE.has(primitive)))('$name: is free', async (door) => {
     const { outcome, paid, locked } = await callOnce(door, 'endless');
     expect(outcome?.kind).toBe('failed');
     expect([paid, locked]).toEqual([0n, 0n]);

@@ -36,7 +36,7 @@ test('and every name of _meta that is the gateway’s', () => {
 });
 
 test('and the tools of the gateway’s own', () => {
-  expect(rows(/^\| `((?:find|call|ask)_\w+)` \|/gm).map(([, name]) => name)).toEqual(Object.values(OWN));
+  expect(rows(/^\| `((?:find|call|ask|generate)_\w+)` \|/gm).map(([, name]) => name)).toEqual(Object.values(OWN));
 });
 
 test('and blocks that a provider can have in its file, all of them together', () => {

@@ -27,7 +27,7 @@ export interface PeerOutcome {
 /** One way to a primitive: a protocol's own door, or a bridge. */
 export interface PeerDoor {
   readonly name: string;
-  readonly primitive: 'model' | 'tool' | 'agent' | 'image';
+  readonly primitive: 'model' | 'tool' | 'agent' | 'image' | 'video';
   /** Default PEER. */
   readonly service?: string;
   call(call: PeerCall): Promise<PeerOutcome>;
@@ -149,6 +149,36 @@ function imageDoor(name: string, path: string, bodyOf: (text: string) => object 
       if (response.status !== 200)
         return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
       return { kind: 'answered', id, receipt: response.headers.get('x-receipt'), said: saidOfImages(json), raw };
+    },
+  };
+}
+
+/** A door of videos: the call, and the file once it is here. */
+function videoDoor(name: string, path: string): PeerDoor {
+  return {
+    name,
+    primitive: 'video',
+    async call(call) {
+      const body = { model: PEER, prompt: call.text, seconds: '5' };
+      const once = call.once ? { 'idempotency-key': call.once } : {};
+      const { response, raw, json } = await post(call, path, body, once);
+      const id = response.headers.get('x-generation-id');
+      if (response.status !== 200)
+        return { kind: REFUSED.has(response.status) ? 'refused' : 'failed', id, receipt: null, said: '', raw };
+      const task = (json as unknown as { id: string }).id;
+      const headers = { authorization: `Bearer ${call.key}`, 'content-type': 'application/json' };
+      const file = await fetch(`${call.origin}/api/v1/video/retrieve`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ task_id: task, wait_for_final: true }),
+        ...(call.signal ? { signal: call.signal } : {}),
+      });
+      const said = await file.text();
+      if (!file.headers.get('content-type')?.startsWith('video/'))
+        return { kind: 'failed', id, receipt: null, said, raw };
+      const record = call.receipt ? await fetch(`${call.origin}/api/v1/generation?id=${id!}`, { headers }) : null;
+      const { data } = ((await record?.json()) ?? { data: {} }) as { data: { receipt?: string } };
+      return { kind: 'answered', id, receipt: data.receipt ?? null, said, raw };
     },
   };
 }
@@ -362,6 +392,8 @@ export const DOORS: readonly PeerDoor[] = [
   imageDoor('edits of images', '/api/v1/image/edit', editsOf),
   imageDoor('edits of images as OpenAI has them', '/api/v1/images/edits', editsOf),
   rpcDoor('JSON-RPC images/edit', 'image', 'images/edit', ({ text }) => editsOf(text)),
+  videoDoor('videos', '/api/v1/video/queue'),
+  videoDoor('videos as OpenAI has them', '/api/v1/videos'),
   rpcDoor('JSON-RPC tools/call', 'tool', 'tools/call', ({ text }) => ({
     service: PEER,
     name: 'do',

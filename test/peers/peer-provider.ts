@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { messagesReply, responsesReply } from './native-replies.ts';
 import { setTimeout as pause } from 'node:timers/promises';
+import { tinyMp4 } from '../media/support/tiny-mp4.ts';
 
 /**
  * What the one provider of the table does, in the words that it is sent; each of its primitives does the same.
@@ -29,7 +30,7 @@ export interface PeerProvider {
   close(): Promise<void>;
 }
 
-/** A model, an image model, an MCP server and an A2A agent in one process, on a real socket. */
+/** A model, an image model, a video model, an MCP server and an A2A agent in one process, on a real socket. */
 export async function startPeerProvider(): Promise<PeerProvider> {
   let calls = 0;
   const waiting = new Map<string, () => void>();
@@ -62,10 +63,12 @@ export async function startPeerProvider(): Promise<PeerProvider> {
 async function answer(request: IncomingMessage, response: ServerResponse, came: (text: string) => void): Promise<void> {
   const json = (status: number, body: unknown) =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  if (request.url?.startsWith('/v1/videos/')) return film(request.url, response, json);
   if (request.method === 'GET') return void json(request.url?.includes('agent-card') ? 200 : 404, CARD);
   const chunks: Buffer[] = [];
   for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
   const body = JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>;
+  if (request.url === '/v1/videos') return videos(body, response, json, came);
   if (request.url?.startsWith('/v1/images/')) return images(body, response, json, came);
   if (request.url === '/v1/chat/completions') return model(body, response, json, came);
   if (request.url === '/v1/messages') return native(body, messagesReply, response, came);
@@ -179,6 +182,34 @@ async function images(
   // One more than is asked for is past the budget.
   const data = Array.from({ length: Math.min(6, (done.used ?? 0) / USED) }, () => image);
   json(200, { created: 1, data, ...(done.padding ? { padding: done.padding } : {}) });
+}
+
+/** Jobs by their ids: what each says, and the seconds that its film plays; null for one that fails. */
+const jobs = new Map<string, { readonly said: string; readonly seconds: number | null }>();
+
+/** Completion tokens and seconds cost the same: one second for each `USED`. */
+async function videos(
+  { prompt }: Record<string, unknown>,
+  response: ServerResponse,
+  json: (status: number, body: unknown) => unknown,
+  came: (text: string) => void,
+): Promise<void> {
+  const text = prompt as string;
+  const done = await perform(text, response, came);
+  if (done === null) return;
+  const id = `job_${jobs.size}`;
+  jobs.set(id, { said: `did ${text}`, seconds: done.used === null ? null : done.used / USED });
+  json(200, { id, status: 'queued', ...(done.padding ? { padding: done.padding + done.padding } : {}) });
+}
+
+/** How a job stands, or its film. */
+function film(url: string, response: ServerResponse, json: (status: number, body: unknown) => unknown): void {
+  const [, id = '', content] = /^\/v1\/videos\/(job_\d+)(\/content)?$/.exec(url) ?? [];
+  const { said, seconds } = jobs.get(id)!;
+  if (content === undefined) return void json(200, { id, status: seconds === null ? 'failed' : 'completed' });
+  const bytes = tinyMp4(seconds, Buffer.byteLength(said));
+  bytes.write(said, bytes.indexOf('mdat') + 4);
+  response.writeHead(200, { 'content-type': 'video/mp4', 'content-length': bytes.length }).end(bytes);
 }
 
 export const SMALLEST_PNG =
