@@ -1,4 +1,4 @@
-import { createContext, useCallback, useContext, useRef, useState, type FormEvent, type ReactNode } from 'react';
+import { createContext, useCallback, useContext, useRef, useState, type SyntheticEvent, type ReactNode } from 'react';
 import type { Session } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
@@ -104,7 +104,7 @@ function ByWallet({ session, act, onProof }: WayProps & { readonly act: string }
 function ByKey({ session, onProof }: WayProps): ReactNode {
   const [key, setKey] = useState('');
   const [error, setError] = useState<string | null>(null);
-  const submit = async (event: FormEvent) => {
+  const submit = async (event: SyntheticEvent) => {
     event.preventDefault();
     const text = key.trim();
     if (session.key !== null && (await isAnother(text, session.key)))

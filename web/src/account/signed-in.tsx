@@ -27,8 +27,7 @@ export function SignedIn({ children }: { readonly children: (session: Session) =
         () => stayAway(true),
       )
       .finally(() => setTrying(false));
-    // The session's setter is a new function each time.
-  }, [tries]);
+  }, [tries, changed]);
   if (session !== null) return children(session);
   if (loading || tries) return <PageSkeleton />;
   return (

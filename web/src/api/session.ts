@@ -1,4 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useCallback } from 'react';
 import { BOOT } from '../app/boot.ts';
 import { call } from './request.ts';
 
@@ -51,17 +52,17 @@ export function useSession(): {
   const queries = useQueryClient();
   const asked = BOOT.sessions && localStorage.getItem(MARK) !== null;
   const { data: found = null, isPending } = useQuery({ queryKey: SESSION_KEY, queryFn: findSession, enabled: asked });
-  return {
-    session: found,
-    loading: asked && isPending,
-    changed(session) {
+  const changed = useCallback(
+    (session: Session | null) => {
       if (session) localStorage.setItem(MARK, '1');
       else localStorage.removeItem(MARK);
       // What was shown belongs to somebody else now.
       queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
       queries.setQueryData(SESSION_KEY, session);
     },
-  };
+    [queries],
+  );
+  return { session: found, loading: asked && isPending, changed };
 }
 
 /** Asks the gateway whose session the cookie is of, and how this browser can sign in. */

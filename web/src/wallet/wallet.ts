@@ -24,8 +24,6 @@ export interface ConnectedWallet {
   signMessage(text: string): Promise<string>;
   /** Signs typed data of EIP-712; null for a wallet that is not of EVM. `network` is CAIP-2. Rejects with WalletError. */
   readonly signTypedData: ((data: object, network: string) => Promise<string>) | null;
-  /** Signs a transaction of Solana, both in base64; null for a wallet that cannot. Rejects with WalletError. */
-  readonly signTransaction: ((transaction: string, network: string) => Promise<string>) | null;
 }
 
 /** A wallet refused, or could not do, what it was asked for. The message is for its owner. */
