@@ -11,13 +11,13 @@ import { WalletList } from '../wallet/wallet-list.tsx';
 import { AccountName, shortAccount } from './account-name.tsx';
 
 /** Headers that prove who asks. Good for one request. */
-export type Proof = Readonly<Record<string, string>>;
+type Proof = Readonly<Record<string, string>>;
 
 /**
  * Asks for a proof of an act that the session's cookie is not enough for. `act` says it in one line: a wallet shows it
  * to its owner. Resolves with null if it is refused.
  */
-export type AskProof = (act: string) => Promise<Proof | null>;
+type AskProof = (act: string) => Promise<Proof | null>;
 
 const ProofContext = createContext<AskProof>(() => Promise.resolve(null));
 export const useProof = (): AskProof => useContext(ProofContext);

@@ -135,7 +135,7 @@ export interface OwnFigures {
   readonly cost_micro_usdc: number;
 }
 
-export interface OwnAnalytics {
+interface OwnAnalytics {
   readonly data: readonly OwnFigures[];
   readonly totals: OwnFigures;
   readonly as_of: string | null;

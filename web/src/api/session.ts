@@ -13,7 +13,7 @@ export interface Session {
   readonly signed_in_by: SignInWay;
   /** `limited`: of a key with a spending limit, an expiry or a list of services. */
   readonly rights: 'full' | 'limited';
-  /** What keys, withdrawals and wallets need with the request; null: nothing. */
+  /** The proof that keys, withdrawals and wallets need with the request; null: none. */
   readonly step_up: 'wallet' | 'api_key' | null;
   /** CAIP-10 of the wallet that signed in. */
   readonly wallet: string | null;
@@ -75,7 +75,7 @@ async function findSession(): Promise<Session | null> {
   return null;
 }
 
-/** What proves who one is, as `POST /api/v1/auth/session` takes it. */
+/** A proof of who one is, as `POST /api/v1/auth/session` takes it. */
 export type SignInProof = { readonly siwx: string } | { readonly api_key: string } | { readonly development: true };
 
 export const signIn = (proof: SignInProof): Promise<Session> => call(PATH, { method: 'POST', json: proof });
