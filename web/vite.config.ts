@@ -11,6 +11,10 @@ const gateway = process.env['TOLLGATE_URL'] ?? 'http://127.0.0.1:8402';
 const PROXIED =
   /^\/(?!@|src\/|node_modules\/|early\.js|assets\/)(?:api|v1|mcp|a2a|docs|openapi\.json|llms\.txt|favicon|admin\/v1)/;
 
+/** Parts that nearly every page shows. Others are loaded with the pages that need them. */
+const FIRST_PARTS =
+  /src[\\/](?:api[\\/](?:api-error|catalogue|request|session)|ui[\\/](?:badge|button|card|choice|copy|empty|error-note|field|heading|kinds?|money|number|price|query-view|skeleton|status|table|tabs|time|toast|window-of-rows))\.tsx?$/;
+
 export default defineConfig({
   root,
   // The one public file gets a name with a hash.
@@ -19,12 +23,28 @@ export default defineConfig({
   server: { proxy: { [PROXIED.source]: { target: gateway, changeOrigin: false } } },
   build: {
     emptyOutDir: true,
+    // The gateway reads there which files a page needs.
+    manifest: 'manifest.json',
     // Nothing is inlined: the policy of the pages takes no script or style in the document.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     target: 'es2023',
     cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
+    // Few files before the first page: what every page needs is one file, and stays when only pages change.
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            {
+              name: 'frame',
+              test: /node_modules[\\/](?:react|react-dom|scheduler|wouter|regexparam|@tanstack)[\\/]|rolldown\/runtime/,
+            },
+            { name: 'parts', test: FIRST_PARTS },
+          ],
+        },
+      },
+    },
   },
 });
 

@@ -32,6 +32,7 @@ export async function openServer(money: Money) {
     mode: config.mode,
     publicUrl: config.publicUrl,
     signInDomains: config.signIn.domains,
+    analytics: config.analytics.public !== 'off',
     catalog,
     onMissing: (reason) => money.logger.warn({ reason }, 'there are no web pages'),
   });

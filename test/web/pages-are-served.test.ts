@@ -69,7 +69,9 @@ test('files are kept for ever, and packed', async () => {
   expect(file.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
   expect(file.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
   await expect
-    .poll(async () => (await get(path, { 'accept-encoding': 'br' })).headers.get('content-encoding'))
+    .poll(async () => (await get(path, { 'accept-encoding': 'br' })).headers.get('content-encoding'), {
+      timeout: 90_000,
+    })
     .toBe('br');
   const plain = await get(path, { 'accept-encoding': 'identity' });
   expect(plain.headers.get('content-encoding')).toBeNull();

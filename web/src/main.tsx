@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { ApiError } from './api/api-error.ts';
-import { App } from './app/app.tsx';
+import { App, loadFirst } from './app/app.tsx';
 import { ToastProvider } from './ui/toast.tsx';
 import './styles.css';
 
@@ -16,6 +16,8 @@ const queries = new QueryClient({
   },
 });
 
+// If it cannot be loaded, the page itself says so.
+await loadFirst(location.pathname).catch(() => {});
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
     <QueryClientProvider client={queries}>

@@ -21,7 +21,7 @@ import { CSV_TYPE, formatSchema, savedAs } from './csv.ts';
 import { viewAsOf, viewRange } from './market-view.ts';
 import { usageCsv, usageSchema, viewTotals, viewUsage, type UsageNames } from './usage-view.ts';
 
-export interface OwnFiguresDeps {
+interface OwnFiguresDeps {
   readonly admit: Pipeline['admit'];
   readonly keys: Pick<KeyStore, 'find' | 'list'>;
   readonly database: Pick<Database, 'snapshot'>;

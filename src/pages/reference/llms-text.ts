@@ -16,6 +16,7 @@ const OPENING = `# tollgate
 - \`POST /api/v1/rpc\` has all of it as JSON-RPC 2.0, batches included; \`rpc.discover\` describes it.
 - Name a model as \`GET /api/v1/models\` lists it. \`<provider id>:<model>\` pins one provider, the suffix \`:floor\` asks for the cheapest, \`:nitro\` for the fastest.
 - Where \`GET /api/v1/payments/chains\` lists chains, a 402 can be paid in place with x402 (version 2): \`PAYMENT-REQUIRED\` holds the terms; send the same request again with \`PAYMENT-SIGNATURE\`. No account is needed, and what is left over stays as the balance of the paying wallet. \`POST /api/v1/topup\` (\`{"amount_usd": "5"}\`) pays any amount in the same way, \`POST /api/v1/withdrawals\` pays a balance or earnings out.
+- People look at \`/marketplace\` for services and prices, and at \`/dashboard\` for their account: keys, balance, calls.
 - \`GET /api/v1/services\` lists services of every kind with their prices; \`/api/v1/services/{kind}/{name}\` compares the providers of one.
 - \`GET /api/v1/providers\`, \`/api/v1/tools\` and \`/api/v1/agents\` tell who serves what, at what price and how well; \`/api/v1/models/{name}/endpoints\` tells it of one model.
 - Whoever has a wallet can sell calls of its own models, tools and agents: \`node bin/tollgate.mjs provide --config provider.toml\`, in a checkout of tollgate (it is not on npm), dials in at \`/api/v1/provider/tunnel\` (a WebSocket). A provider sees what it earned at \`GET /api/v1/provider/earnings\`, and what it has registered at \`GET /api/v1/provider/services\`.

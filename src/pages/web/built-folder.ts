@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { access, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -42,7 +42,7 @@ async function builtInCheckout(root: string, signal: AbortSignal): Promise<strin
   const folder = join(cache, await hashOf(root));
   if (await exists(join(folder, 'index.html'))) return folder;
   // Several gateways may build at once: each into a folder of its own, and the first to finish wins.
-  const work = `${folder}.${process.pid}`;
+  const work = `${folder}.${process.pid}.${randomUUID()}`;
   try {
     await mkdir(cache, { recursive: true });
     await build(root, work, signal);

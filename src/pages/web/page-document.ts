@@ -2,9 +2,15 @@
 interface PageFacts {
   readonly title: string;
   readonly description: string;
+  /** The line above the heading, such as the name of a service; empty for most. */
+  readonly above: string;
+  /** The sentence below the heading, as the page itself has it. */
+  readonly lead: string;
   /** Facts about the gateway that the page begins with. */
   readonly boot: Readonly<Record<string, unknown>>;
   readonly own: boolean;
+  /** Scripts to load beside those of the document. */
+  readonly scripts: readonly string[];
 }
 
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -23,12 +29,22 @@ const TITLE_MAX = 120;
 const DESCRIPTION_MAX = 300;
 
 /** The document of a page. `template` is the built one, with `{{title}}`, `{{description}}` and `{{boot}}` in it. */
-export function pageDocument(template: string, { title, description, boot, own }: PageFacts): string {
+export function pageDocument(
+  template: string,
+  { title, description, above, lead, boot, own, scripts }: PageFacts,
+): string {
   const values: Readonly<Record<string, string>> = {
+    above: escape(above),
+    heading: escape(title),
+    lead: own ? '' : escape(lead),
     title: escape(`${title.slice(0, TITLE_MAX)} · tollgate`),
     description: escape(description.slice(0, DESCRIPTION_MAX)),
     boot: inDocument(boot),
   };
   const document = template.replaceAll(/\{\{(\w+)\}\}/g, (whole, name: string) => values[name] ?? whole);
-  return own ? document.replace('<head>', '<head>\n    <meta name="robots" content="noindex" />') : document;
+  const more = [
+    ...scripts.map((path) => `<link rel="modulepreload" href="${path}">`),
+    ...(own ? ['<meta name="robots" content="noindex">'] : []),
+  ];
+  return document.replace('</head>', () => `${more.join('')}</head>`);
 }

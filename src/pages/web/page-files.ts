@@ -18,6 +18,8 @@ export interface PageFile {
 export interface PageFiles {
   /** The document of every page, with the places for what differs. */
   readonly document: string;
+  /** Scripts that the page in a folder of `web/src/pages/` needs, and that the document does not load already. */
+  scriptsOf(page: string): readonly string[];
   /** Files by their path, such as `/assets/index-x.js`. */
   readonly files: ReadonlyMap<string, PageFile>;
   /** Resolves when all are packed. Until then they are sent as they are. */
@@ -49,7 +51,27 @@ export async function readPages(folder: string): Promise<PageFiles> {
     files.set(path, { bytes, type, etag: tagOf(bytes), gzip: null, brotli: null });
   }
   const document = await readFile(join(folder, 'index.html'), 'utf8');
-  return { document, files, packed: pack(files) };
+  const manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8')) as Manifest;
+  return {
+    document,
+    files,
+    packed: pack(files),
+    scriptsOf: (page) =>
+      [...chunksOf(manifest, `src/pages/${page}/page.tsx`)]
+        .map((file) => `/${file}`)
+        .filter((path) => !document.includes(path)),
+  };
+}
+
+/** The list of chunks that Vite writes: each with the chunks that it imports. */
+type Manifest = Readonly<Record<string, { readonly file: string; readonly imports?: readonly string[] }>>;
+
+function chunksOf(manifest: Manifest, name: string, found = new Set<string>()): ReadonlySet<string> {
+  const chunk = manifest[name];
+  if (!chunk || found.has(chunk.file)) return found;
+  found.add(chunk.file);
+  for (const each of chunk.imports ?? []) chunksOf(manifest, each, found);
+  return found;
 }
 
 /** First all by gzip, which is quick, so that the first visitors get less than the whole. */

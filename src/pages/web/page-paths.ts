@@ -3,8 +3,10 @@ import type { Primitive } from '#config';
 /** A page that the web pages have, as Fastify's router names its path. */
 export interface PagePath {
   readonly path: string;
+  /** Its folder in `web/src/pages/`: the browser is told early to load it. */
+  readonly page?: string;
   readonly title: string;
-  /** One sentence for previews of links and for search engines. */
+  /** For previews of links, for search engines, and below the heading until the page itself is there. */
   readonly description: string;
   /** The page shows the service of this kind whose name is the rest of the path. */
   readonly service?: Primitive;
@@ -16,6 +18,7 @@ export interface PagePath {
 
 const service = (path: string, primitive: Primitive): PagePath => ({
   path,
+  page: 'offering',
   title: 'Service',
   description: 'A service that is called through this gateway and paid by use.',
   service: primitive,
@@ -35,8 +38,10 @@ const own = (path: string, title: string): PagePath => ({
 export const PAGE_PATHS: readonly PagePath[] = [
   {
     path: '/marketplace',
+    page: 'marketplace',
     title: 'Marketplace',
-    description: 'Models, tools, agents, images and videos of many providers in one list, each with its price.',
+    description:
+      'Models, tools, agents, images and videos of many providers. One key calls them all, and each call shows its price before it runs.',
   },
   service('/models/*', 'model'),
   service('/tools/*', 'tool'),
@@ -45,19 +50,23 @@ export const PAGE_PATHS: readonly PagePath[] = [
   service('/videos/*', 'video'),
   {
     path: '/providers',
+    page: 'providers',
     title: 'Providers',
-    description: 'Who serves the models, tools and agents of this gateway, and how well.',
+    description:
+      'Who serves the services of this gateway. A provider is known by its public key, and earns by the call.',
   },
   {
     path: '/providers/*',
+    page: 'provider',
     title: 'Provider',
     description: 'What a provider offers through this gateway, and how well it serves.',
     provider: true,
   },
   {
     path: '/rankings',
+    page: 'rankings',
     title: 'Rankings',
-    description: 'What is used most on this gateway: users, calls, tokens and revenue by day.',
+    description: 'What is used most on this gateway, by day. Figures of days that are over do not change.',
   },
   own('/playground', 'Playground'),
   own('/sign-in', 'Sign in'),

@@ -14,6 +14,8 @@ interface WebPagesOptions {
   readonly mode: Mode;
   readonly publicUrl: string | null;
   readonly signInDomains: readonly string[];
+  /** Whether everybody may see the figures of the market. */
+  readonly analytics: boolean;
   readonly catalog: Pick<Catalog, 'offers'>;
   /** Hears why there are no pages. */
   readonly onMissing: (reason: string) => void;
@@ -28,7 +30,6 @@ interface WebPages {
 
 const HIDDEN = { schema: { hide: true } } as const;
 const HTML = 'text/html; charset=utf-8';
-const ANALYTICS = { method: 'GET', url: '/api/v1/analytics/public' } as const;
 const SESSION = { method: 'GET', url: '/api/v1/auth/session' } as const;
 
 /** Serves the web pages: the same document at each of their paths, and the files that it loads. */
@@ -44,17 +45,21 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
       if (typeof built === 'string') return missing(reply, built);
       const rest = request.params['*'] ?? '';
       const { known, ...facts } = factsOf(page, rest, options.catalog);
-      const analytics = server.hasRoute(ANALYTICS);
       const boot = {
         version: options.version,
         base_url: options.publicUrl ?? addressOf(request),
         mode: options.mode,
         sessions: server.hasRoute(SESSION),
         sign_in_domains: options.signInDomains,
-        analytics,
-        early: known ? earlyRequests(page, rest, analytics) : [],
+        analytics: options.analytics,
+        early: known ? earlyRequests(page, rest, options.analytics) : [],
       };
-      const document = pageDocument(built.document, { ...facts, boot, own: page.own ?? false });
+      const document = pageDocument(built.document, {
+        ...facts,
+        boot,
+        own: page.own ?? false,
+        scripts: page.page ? built.scriptsOf(page.page) : [],
+      });
       const etag = tagOf(document);
       void reply.headers(headers).headers({ etag, 'cache-control': 'no-cache' });
       if (known && request.headers['if-none-match'] === etag) return reply.code(304).send();
@@ -115,23 +120,33 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile):
 interface Facts {
   readonly title: string;
   readonly description: string;
+  readonly above: string;
+  readonly lead: string;
   /** Whether there is what the path names. */
   readonly known: boolean;
 }
+
+const NOT_FOUND = { title: 'Not found', above: '', lead: '', known: false } as const;
 
 function factsOf(page: PagePath, rest: string, catalog: Pick<Catalog, 'offers'>): Facts {
   const { title, description, service, provider } = page;
   if (service) {
     const offer = catalog.offers(service).find((each) => each.service === rest);
-    if (!offer) return { title: 'Not found', description: 'There is no such service.', known: false };
-    return { title: offer.displayName, description: offer.description || description, known: true };
+    if (!offer) return { ...NOT_FOUND, description: 'There is no such service.' };
+    return {
+      title: offer.displayName,
+      description: offer.description || description,
+      above: rest,
+      lead: offer.description,
+      known: true,
+    };
   }
   if (provider) {
     const offer = catalog.offers().find((each) => each.provider.id === rest);
-    if (!offer) return { title: 'Not found', description: 'There is no such provider.', known: false };
-    return { title: offer.provider.name, description, known: true };
+    if (!offer) return { ...NOT_FOUND, description: 'There is no such provider.' };
+    return { title: offer.provider.name, description, above: rest, lead: '', known: true };
   }
-  return { title, description, known: true };
+  return { title, description, above: '', lead: description, known: true };
 }
 
 /** The address that the reader used. An invalid host stays out of the page. */

@@ -1,26 +1,9 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
-import type { Kind } from '../ui/kind.tsx';
+import type { Kind } from '../ui/kinds.ts';
+import type { Pricing } from './pricing.ts';
 import { call, data } from './request.ts';
 
-/** Prices as the API has them, in USD. Which members there are depends on the kind. */
-export interface Pricing {
-  readonly prompt?: number | null;
-  readonly completion?: number | null;
-  readonly image?: number | null;
-  readonly per_call?: number | null;
-  readonly per_task?: number | null;
-  readonly per_call_max?: number;
-  readonly nested_max?: number;
-  readonly tools?: Readonly<Record<string, number>>;
-  readonly generation?: number;
-  readonly resolutions?: Readonly<Record<string, number>>;
-  readonly variants?: Readonly<Record<string, number>>;
-  readonly edit?: number;
-  readonly input_image?: number;
-  readonly per_second?: number | Readonly<Record<string, number>>;
-  readonly base?: number;
-  readonly audio_multiplier?: number;
-}
+export type { Pricing } from './pricing.ts';
 
 export type ServiceStatus = 'healthy' | 'degraded' | 'down' | 'away';
 
@@ -61,7 +44,7 @@ export interface Standing {
   readonly price_raised: { readonly before: Pricing; readonly effective_at: string } | null;
 }
 
-/** What one provider asks for a service. */
+/** A service at one provider. */
 export interface ServiceOffer extends Standing {
   readonly id: string;
   readonly name: string;

@@ -1,5 +1,5 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import type { Kind } from '../ui/kind.tsx';
+import type { Kind } from '../ui/kinds.ts';
 import { call, data } from './request.ts';
 
 /* The account's own pages of the API. Times are RFC 3339. */

@@ -8,7 +8,15 @@ import { NotFound } from './not-found.tsx';
 import { ROUTES, type Page, type Route } from './routes.tsx';
 import { useTitle } from './title.ts';
 
-const pages = ROUTES.map((route) => ({ ...route, Page: lazy(route.load) }));
+const pages = ROUTES.map((route) => ({ ...route, Page: lazy(route.load) as Page }));
+
+/** Loads the page of a path, so that the first thing that is shown is the page and not the place of it. */
+export async function loadFirst(path: string): Promise<void> {
+  const route = pages.find(({ path: pattern }) =>
+    pattern.endsWith('/*') ? path.startsWith(pattern.slice(0, -1)) : path === pattern,
+  );
+  if (route) route.Page = (await route.load()).default;
+}
 
 /** The frame around every page. */
 export function App(): ReactNode {

@@ -6,7 +6,7 @@ interface Boot {
   readonly mode: 'development' | 'production';
   /** Whether the gateway has `/api/v1/auth/session`. */
   readonly sessions: boolean;
-  /** Whether the gateway has `/api/v1/analytics/public`. */
+  /** Whether everybody may see `/api/v1/analytics/public`. */
   readonly analytics: boolean;
   /** Names of the host that wallets sign for. The first is the one to use. */
   readonly sign_in_domains: readonly string[];

@@ -27,21 +27,27 @@ export function Card({
   );
 }
 
-/** One number with its name, for rows of figures. */
+/** One number with its name, in a `<dl>` of figures. */
 export function Figure({
   name,
   value,
   note,
+  chart,
+  className = '',
 }: {
   readonly name: string;
   readonly value: ReactNode;
   readonly note?: ReactNode;
+  /** A small chart beside the number, where there is room. */
+  readonly chart?: ReactNode;
+  readonly className?: string;
 }): ReactNode {
   return (
-    <div className="min-w-0">
+    <div className={`relative min-w-0 ${className}`}>
       <dt className="text-sm text-soft">{name}</dt>
       <dd className="figures mt-0.5 text-2xl font-semibold tracking-tight">{value}</dd>
       {note !== undefined && <dd className="mt-0.5 text-sm text-soft">{note}</dd>}
+      {chart !== undefined && <dd className="absolute right-5 bottom-4 hidden sm:block">{chart}</dd>}
     </div>
   );
 }

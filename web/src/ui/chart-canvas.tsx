@@ -11,13 +11,21 @@ const DATE = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', 
 /** The drawing of a chart. It is drawn anew in other colours when the theme changes. */
 export default function ChartCanvas({ days, series, format, stacked = false, height = 240 }: ChartProps): ReactNode {
   const place = useRef<HTMLDivElement>(null);
+  const reading = useRef<HTMLParagraphElement>(null);
   useEffect(() => {
     const element = place.current!;
+    const read = (index: number | null | undefined) => {
+      reading.current!.textContent =
+        typeof index === 'number' ? readingOf({ days, series, format, title: '' }, index) : '';
+    };
     let plot: UPlot | null = null;
     const draw = () => {
       plot?.destroy();
       plot = new UPlot(
-        optionsOf({ days, series, format, stacked, height, title: '' }, element),
+        {
+          ...optionsOf({ days, series, format, stacked, height, title: '' }, element),
+          hooks: { setCursor: [({ cursor }) => read(cursor.idx)] },
+        },
         dataOf(days, series, stacked),
         element,
       );
@@ -37,7 +45,13 @@ export default function ChartCanvas({ days, series, format, stacked = false, hei
     };
   }, [days, series, format, stacked, height]);
   return (
-    <>
+    <div className="relative">
+      {/* The day under the pointer. The table has the same for everybody else. */}
+      <p
+        ref={reading}
+        aria-hidden
+        className="figures pointer-events-none absolute right-0 -top-1 z-10 rounded bg-card px-1 text-sm font-medium"
+      />
       {series.length > 1 && (
         <ul aria-hidden className="mb-2 flex flex-wrap gap-x-4 gap-y-1 text-sm text-soft">
           {series.map(({ name, color }, index) => (
@@ -49,8 +63,17 @@ export default function ChartCanvas({ days, series, format, stacked = false, hei
         </ul>
       )}
       <div ref={place} style={{ height }} className="w-full" />
-    </>
+    </div>
   );
+}
+
+function readingOf({ days, series, format }: ChartProps, index: number): string {
+  const values = series.map(({ name, values: all }) => {
+    const value = all[index] ?? null;
+    const text = value === null ? 'not shown' : format(value);
+    return series.length === 1 ? text : `${name} ${text}`;
+  });
+  return `${DATE.format(Date.parse(days[index]!))}: ${values.join(', ')}`;
 }
 
 /** Stacked bars are drawn from the tallest to the lowest, each over the one before. */
@@ -101,6 +124,7 @@ function optionsOf({ series, format, stacked, height = 240 }: ChartProps, elemen
         values: (_plot, splits) => splits.map((seconds) => DATE.format(seconds * 1_000)),
         incrs: [1, 2, 7, 14, 30].map((count) => count * DAY_S),
         space: 70,
+        size: 28,
       },
       {
         stroke: soft,
@@ -109,7 +133,7 @@ function optionsOf({ series, format, stacked, height = 240 }: ChartProps, elemen
         ticks: { show: false },
         size: 64,
         values: (_plot, splits) => splits.map(format),
-        space: 44,
+        space: 36,
       },
     ],
     series: [

@@ -1,5 +1,5 @@
 import { ArrowDown, ArrowUp } from 'lucide-react';
-import { useMemo, useRef, type ReactNode } from 'react';
+import { memo, useMemo, useRef, type ReactNode } from 'react';
 import { useWindowOfRows } from './window-of-rows.ts';
 
 export interface Column<Row> {
@@ -70,21 +70,13 @@ export function Table<Row>({
         <tbody ref={body}>
           <Spacer height={first * rowHeight} columns={columns.length} />
           {sorted.slice(first, last).map((row, index) => (
-            <tr
+            <Row
               key={rowKey(row)}
-              aria-rowindex={windowed ? first + index + 2 : undefined}
-              style={windowed ? { height: rowHeight } : undefined}
-              className="border-t border-line hover:bg-sunk/60"
-            >
-              {columns.map((column) => (
-                <td
-                  key={column.id}
-                  className={`px-3 py-2.5 first:pl-4 last:pr-4 sm:first:pl-5 sm:last:pr-5 ${look(column)}`}
-                >
-                  {column.cell(row)}
-                </td>
-              ))}
-            </tr>
+              row={row}
+              columns={columns as readonly Column<unknown>[]}
+              place={windowed ? first + index + 2 : null}
+              height={windowed ? rowHeight : null}
+            />
           ))}
           <Spacer height={(sorted.length - last) * rowHeight} columns={columns.length} />
         </tbody>
@@ -92,6 +84,34 @@ export function Table<Row>({
     </div>
   );
 }
+
+/** A row is drawn anew only if it has changed: most rows stay while a search narrows. */
+const Row = memo(function Row({
+  row,
+  columns,
+  place,
+  height,
+}: {
+  readonly row: unknown;
+  readonly columns: readonly Column<unknown>[];
+  /** In the whole table, the head included; null where all rows are in the document. */
+  readonly place: number | null;
+  readonly height: number | null;
+}): ReactNode {
+  return (
+    <tr
+      aria-rowindex={place ?? undefined}
+      style={height === null ? undefined : { height }}
+      className="border-t border-line hover:bg-sunk/60"
+    >
+      {columns.map((column) => (
+        <td key={column.id} className={`px-3 py-2.5 first:pl-4 last:pr-4 sm:first:pl-5 sm:last:pr-5 ${look(column)}`}>
+          {column.cell(row)}
+        </td>
+      ))}
+    </tr>
+  );
+});
 
 function Head<Row>({
   column,

@@ -1,7 +1,7 @@
 import { useEffect, useState, type RefObject } from 'react';
 
 /** Rows beside the screen that are drawn as well, so that a quick scroll shows no gap. */
-const BESIDE = 15;
+const BESIDE = 8;
 
 /** Which rows of a long table are near the screen: `first` to `last`, without the last. */
 export function useWindowOfRows(

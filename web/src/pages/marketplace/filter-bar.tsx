@@ -1,5 +1,5 @@
 import { Search } from 'lucide-react';
-import { useMemo, type ReactNode } from 'react';
+import { memo, useMemo, type ReactNode } from 'react';
 import type { Service } from '../../api/catalogue.ts';
 import { Choice } from '../../ui/choice.tsx';
 import { Checkbox, Select } from '../../ui/field.tsx';
@@ -16,23 +16,8 @@ interface Props {
 
 /** Search and filters of the market. */
 export function FilterBar({ services, filters, onChange, counts }: Props): ReactNode {
-  const options = useMemo(() => {
-    const each = (values: (service: Service) => readonly (readonly [string, string])[]) => services.flatMap(values);
-    return {
-      provider: optionsOf(
-        'Any provider',
-        each(({ providers }) => providers.map(({ id, name }) => [id, name])),
-      ),
-      takes: optionsOf(
-        'Takes anything',
-        each(({ input_modalities }) => input_modalities.map((name) => [name, `Takes ${name}`])),
-      ),
-      gives: optionsOf(
-        'Gives anything',
-        each(({ output_modalities }) => output_modalities.map((name) => [name, `Gives ${name}`])),
-      ),
-    };
-  }, [services]);
+  const { price, provider, takes, gives, healthy } = filters;
+  const rest = useMemo(() => ({ price, provider, takes, gives, healthy }), [price, provider, takes, gives, healthy]);
   const kinds = [
     { value: 'all', name: 'All' },
     ...KINDS.map((kind) => ({ value: kind as string, name: KIND_NAMES[kind].many })),
@@ -64,45 +49,75 @@ export function FilterBar({ services, filters, onChange, counts }: Props): React
         </div>
         <Choice label="Kind" options={kinds} chosen={filters.kind} onChoose={(kind) => onChange({ kind })} />
       </div>
-      <div className="grid grid-cols-2 items-center gap-x-3 gap-y-2 *:min-w-0 sm:flex sm:flex-wrap">
-        <Select
-          label="Price of a typical use"
-          labelHidden
-          compact
-          options={PRICES}
-          value={filters.price}
-          onChange={(event) => onChange({ price: event.target.value })}
-        />
-        <Select
-          label="Provider"
-          labelHidden
-          compact
-          options={options.provider}
-          value={filters.provider}
-          onChange={(event) => onChange({ provider: event.target.value })}
-        />
-        <Select
-          label="Input"
-          labelHidden
-          compact
-          options={options.takes}
-          value={filters.takes}
-          onChange={(event) => onChange({ takes: event.target.value })}
-        />
-        <Select
-          label="Output"
-          labelHidden
-          compact
-          options={options.gives}
-          value={filters.gives}
-          onChange={(event) => onChange({ gives: event.target.value })}
-        />
-        <Checkbox
-          label="Can be called now"
-          checked={filters.healthy !== ''}
-          onChange={(event) => onChange({ healthy: event.target.checked ? '1' : '' })}
-        />
-      </div>
+      <Selects services={services} filters={rest} onChange={onChange} />
     </search>
   );
 }
+
+/** Drawn anew when one of them changes, and not while somebody types. There may be a thousand providers. */
+const Selects = memo(function Selects({
+  services,
+  filters,
+  onChange,
+}: Pick<Props, 'services' | 'onChange'> & {
+  readonly filters: Pick<Filters, 'price' | 'provider' | 'takes' | 'gives' | 'healthy'>;
+}): ReactNode {
+  const options = useMemo(() => {
+    const each = (values: (service: Service) => readonly (readonly [string, string])[]) => services.flatMap(values);
+    return {
+      provider: optionsOf(
+        'Any provider',
+        each(({ providers }) => providers.map(({ id, name }) => [id, name])),
+      ),
+      takes: optionsOf(
+        'Takes anything',
+        each(({ input_modalities }) => input_modalities.map((name) => [name, `Takes ${name}`])),
+      ),
+      gives: optionsOf(
+        'Gives anything',
+        each(({ output_modalities }) => output_modalities.map((name) => [name, `Gives ${name}`])),
+      ),
+    };
+  }, [services]);
+  return (
+    <div className="grid grid-cols-2 items-center gap-x-3 gap-y-2 *:min-w-0 sm:flex sm:flex-wrap">
+      <Select
+        label="Price of a typical use"
+        labelHidden
+        compact
+        options={PRICES}
+        value={filters.price}
+        onChange={(event) => onChange({ price: event.target.value })}
+      />
+      <Select
+        label="Provider"
+        labelHidden
+        compact
+        options={options.provider}
+        value={filters.provider}
+        onChange={(event) => onChange({ provider: event.target.value })}
+      />
+      <Select
+        label="Input"
+        labelHidden
+        compact
+        options={options.takes}
+        value={filters.takes}
+        onChange={(event) => onChange({ takes: event.target.value })}
+      />
+      <Select
+        label="Output"
+        labelHidden
+        compact
+        options={options.gives}
+        value={filters.gives}
+        onChange={(event) => onChange({ gives: event.target.value })}
+      />
+      <Checkbox
+        label="Can be called now"
+        checked={filters.healthy !== ''}
+        onChange={(event) => onChange({ healthy: event.target.checked ? '1' : '' })}
+      />
+    </div>
+  );
+});

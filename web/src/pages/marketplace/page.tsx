@@ -1,4 +1,4 @@
-import { useDeferredValue, useEffect, useMemo, useState, type ReactNode } from 'react';
+import { useCallback, useDeferredValue, useEffect, useMemo, useState, type ReactNode } from 'react';
 import { useServices, type Service } from '../../api/catalogue.ts';
 import { useSearchState } from '../../app/search.ts';
 import { Button } from '../../ui/button.tsx';
@@ -59,21 +59,20 @@ function Market({ services }: { readonly services: readonly Service[] }): ReactN
     () => (kind === 'all' ? matches : matches.filter(({ primitive }) => primitive === kind)),
     [matches, kind],
   );
+  const change = useCallback(
+    ({ q: text, ...changed }: Partial<Filters>) => {
+      if (text !== undefined) setTyped(text);
+      if (Object.keys(changed).length > 0) set(changed);
+    },
+    [set],
+  );
   const reset = () => {
     setTyped('');
     set(DEFAULTS);
   };
   return (
     <Card flush>
-      <FilterBar
-        services={services}
-        filters={filters}
-        counts={counts}
-        onChange={({ q: text, ...change }) => {
-          if (text !== undefined) setTyped(text);
-          if (Object.keys(change).length > 0) set(change);
-        }}
-      />
+      <FilterBar services={services} filters={filters} counts={counts} onChange={change} />
       <p role="status" className="sr-only">
         {formatNumber(shown.length)} services
       </p>

@@ -12,14 +12,16 @@ export function WeekFigures(): ReactNode {
   const { data, error } = useWeek();
   if (!BOOT.analytics || error) return null;
   const figure = (name: string, value: string | undefined, days?: readonly { readonly value: number }[]) => (
-    <div className="flex items-end justify-between gap-3 bg-card px-4 py-3.5 sm:px-5">
-      <Figure name={name} value={value ?? <Skeleton className="my-1 h-7 w-20" />} />
-      {days && (
-        <span className="hidden pb-1 sm:block">
-          <Sparkline values={days.map((day) => day.value)} label={`${name} by day`} width={72} height={28} />
-        </span>
-      )}
-    </div>
+    <Figure
+      name={name}
+      value={value ?? <Skeleton className="my-1 h-7 w-20" />}
+      className="bg-card px-4 py-3.5 sm:px-5"
+      {...(days
+        ? {
+            chart: <Sparkline values={days.map((day) => day.value)} label={`${name} by day`} width={72} height={28} />,
+          }
+        : {})}
+    />
   );
   return (
     <section aria-label="The last 7 days" className="mb-6">

@@ -1,4 +1,4 @@
-import type { Kind } from '../../ui/kind.tsx';
+import type { Kind } from '../../ui/kinds.ts';
 
 /** Code that calls a service, for one client. */
 export interface Snippet {

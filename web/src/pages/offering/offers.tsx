@@ -1,6 +1,6 @@
 import { useMemo, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
-import type { ProviderFigures } from '../../api/analytics.ts';
+import type { ProviderFigures } from '../../api/figures.ts';
 import { providerPath, type ServiceDetail, type ServiceOffer } from '../../api/catalogue.ts';
 import { Badge } from '../../ui/badge.tsx';
 import { Card } from '../../ui/card.tsx';

@@ -1,5 +1,5 @@
 import { useMemo, type ReactNode } from 'react';
-import type { PriceVersion, ServiceFigures } from '../../api/analytics.ts';
+import type { PriceVersion, ServiceFigures } from '../../api/figures.ts';
 import type { Kind } from '../../ui/kind.tsx';
 import { Card, Figure } from '../../ui/card.tsx';
 import { Chart } from '../../ui/chart.tsx';

@@ -1,5 +1,5 @@
 import { useMemo, type ReactNode } from 'react';
-import type { MarketFigures } from '../../api/analytics.ts';
+import type { MarketFigures } from '../../api/figures.ts';
 import { Card, Figure } from '../../ui/card.tsx';
 import { Chart } from '../../ui/chart.tsx';
 import { formatMicroUsd } from '../../ui/money.tsx';
@@ -18,9 +18,7 @@ export function Totals({ figures }: { readonly figures: MarketFigures }): ReactN
   return (
     <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-xl border border-line bg-line sm:grid-cols-3 lg:grid-cols-6">
       {sums.map(([name, value]) => (
-        <div key={name} className="bg-card px-4 py-3.5 sm:px-5">
-          <Figure name={name} value={value} />
-        </div>
+        <Figure key={name} name={name} value={value} className="bg-card px-4 py-3.5 sm:px-5" />
       ))}
     </dl>
   );

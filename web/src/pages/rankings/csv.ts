@@ -1,4 +1,4 @@
-import type { MarketFigures } from '../../api/analytics.ts';
+import type { MarketFigures } from '../../api/figures.ts';
 
 const NAMES = ['date', 'requests', 'volume_micro_usd', 'active_users', 'active_providers'] as const;
 
@@ -15,15 +15,4 @@ export function csvOf(figures: MarketFigures): string {
     ].join(','),
   );
   return [NAMES.join(','), ...lines, ''].join('\r\n');
-}
-
-/** Has the browser save the series. */
-export function saveCsv(figures: MarketFigures): void {
-  const { start_date, end_date } = figures.date_range;
-  const url = URL.createObjectURL(new Blob([csvOf(figures)], { type: 'text/csv' }));
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = `tollgate-${start_date}-${end_date}.csv`;
-  link.click();
-  URL.revokeObjectURL(url);
 }

@@ -1,5 +1,6 @@
 import type { ReactNode } from 'react';
-import { useMarketFigures, type MarketFigures } from '../../api/analytics.ts';
+import { useMarketFigures } from '../../api/analytics.ts';
+import type { MarketFigures } from '../../api/figures.ts';
 import { BOOT } from '../../app/boot.ts';
 import { useSearchState } from '../../app/search.ts';
 import { Button } from '../../ui/button.tsx';
@@ -7,9 +8,10 @@ import { Choice } from '../../ui/choice.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { Heading } from '../../ui/heading.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
+import { saveFile } from '../../ui/save-file.ts';
 import { Time } from '../../ui/time.tsx';
 import { Charts, Totals } from './charts.tsx';
-import { saveCsv } from './csv.ts';
+import { csvOf } from './csv.ts';
 import { ByKind, TopServices } from './tables.tsx';
 
 const DEFAULTS = { days: '7' };
@@ -35,7 +37,7 @@ function Rankings(): ReactNode {
         action={
           <>
             <Choice label="Range" options={RANGES} chosen={range.value} onChoose={(value) => set({ days: value })} />
-            <Button disabled={!query.data} onClick={() => query.data && saveCsv(query.data)}>
+            <Button disabled={!query.data} onClick={() => query.data && save(query.data)}>
               Save as CSV
             </Button>
           </>
@@ -56,6 +58,11 @@ function Rankings(): ReactNode {
       </QueryView>
     </>
   );
+}
+
+function save(figures: MarketFigures): void {
+  const { start_date, end_date } = figures.date_range;
+  saveFile(`tollgate-${start_date}-${end_date}.csv`, 'text/csv', csvOf(figures));
 }
 
 function AsOf({ figures: { as_of, date_range } }: { readonly figures: MarketFigures }): ReactNode {

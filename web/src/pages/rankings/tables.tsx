@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import type { MarketFigures } from '../../api/analytics.ts';
+import type { MarketFigures } from '../../api/figures.ts';
 import { servicePath } from '../../api/catalogue.ts';
 import { Card } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
@@ -42,7 +42,7 @@ const COLUMNS: readonly Column<Top>[] = [
     from: 'md',
     cell: ({ tokens }) => (tokens === 0 ? '–' : formatShort(tokens)),
   },
-  { id: 'calls', head: 'Calls', align: 'right', cell: ({ requests }) => formatNumber(requests) },
+  { id: 'calls', head: 'Calls', align: 'right', from: 'sm', cell: ({ requests }) => formatNumber(requests) },
   { id: 'volume', head: 'Volume', align: 'right', cell: ({ volume }) => <Money micro={volume} /> },
 ];
 

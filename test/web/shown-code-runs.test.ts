@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Called, snippetsOf } from '../../web/src/pages/offering/code.ts';
+import { makePlace, type Place } from '../cli/tollgate.ts';
+
+// The commands that a service's page shows do what they say when they are pasted.
+
+let place: Place;
+let directory: string;
+let base: string;
+let key: string;
+beforeAll(async () => {
+  [place, directory] = await Promise.all([makePlace(), mkdtemp(join(tmpdir(), 'snippets-'))]);
+  await place.gateway(['start']);
+  const dev = (await place.read('dev.json')) as { readonly base_url: string; readonly api_key: string };
+  [base, key] = [dev.base_url, dev.api_key];
+});
+afterAll(async () => {
+  await place.clear();
+  await rm(directory, { recursive: true, force: true });
+});
+
+const called = (kind: Called['kind'], name: string, embeds = false): Called => ({
+  kind,
+  name,
+  base,
+  embeds,
+  tool: { name: 'roll_dice', args: { dice: '1d6' } },
+  duration: '2s',
+});
+
+async function paste(code: string): Promise<string> {
+  const { stdout } = await promisify(execFile)('/bin/sh', ['-c', code], {
+    cwd: directory,
+    env: { ...process.env, KEY: key, NO_PROXY: '*' },
+  });
+  return stdout;
+}
+
+test.each([
+  ['model', 'demo/sage', false, { curl: '"choices"', a2a: 'tollgate' }],
+  ['model', 'demo/compass', true, { curl: '"embedding"' }],
+  ['tool', 'demo/toolbox', false, { curl: '"structuredContent"' }],
+  ['agent', 'demo/croupier', false, { curl: '"result"', a2a: '"task"', card: '"skills"' }],
+  ['image', 'demo/easel', false, { curl: '', quote: 'usd' }],
+] as const)('%s %s', async (kind, name, embeds, answers) => {
+  const snippets = snippetsOf(called(kind, name, embeds));
+  for (const [id, part] of Object.entries(answers)) {
+    const answer = await paste(snippets.find((snippet) => snippet.id === id)!.code);
+    expect(answer, id).toContain(part);
+    expect(answer, id).not.toContain('"error"');
+  }
+});
+
+test('a video is queued', async () => {
+  const { code } = snippetsOf(called('video', 'demo/projector'))[0]!;
+  expect(await paste(code.split('\n\n#')[0]!)).toContain('"queued"');
+});
+
+test.each([
+  ['openai-js', 'demo/sage', false],
+  ['anthropic', 'demo/sage', false],
+  ['openai-js', 'demo/compass', true],
+])('%s with %s runs as a module', async (id, name, embeds) => {
+  const { code } = snippetsOf(called('model', name, embeds)).find((snippet) => snippet.id === id)!;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], {
+    env: { ...process.env, KEY: key },
+  });
+  expect(stdout.trim()).not.toBe('');
+});

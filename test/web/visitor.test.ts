@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makePlace, type Place } from '../cli/tollgate.ts';
+import { openBrowser, type TestBrowser, type Visitor } from '../support/browser.ts';
+
+// A visitor who has never been here finds a service and the code that calls it, on the gateway of `npm start`.
+
+let place: Place;
+let browser: TestBrowser;
+let origin: string;
+beforeAll(async () => {
+  place = await makePlace();
+  [, browser] = await Promise.all([place.gateway(['start']), openBrowser()]);
+  origin = ((await place.read('dev.json')) as { readonly base_url: string }).base_url;
+});
+afterAll(async () => {
+  await browser.close();
+  await place.clear();
+});
+
+const names = (visitor: Visitor) => visitor.page.locator('tbody tr td:first-child a').allTextContents();
+
+test('finds a tool by what it does, sees its price and its arguments, and copies the code', async () => {
+  const visitor = await browser.visit({ origin });
+  const { page } = visitor;
+  await page.goto('/');
+  await page.getByRole('link', { name: 'Look at the marketplace' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Marketplace' }).waitFor();
+  expect(await names(visitor)).toHaveLength(7);
+
+  await page.getByRole('searchbox').fill('dice');
+  await page.getByRole('button', { name: /^Tools/ }).click();
+  await expect.poll(() => names(visitor)).toEqual(['Demo: Toolbox']);
+  await expect.poll(() => new URL(page.url()).search).toMatch(/^\?(?=.*kind=tool)(?=.*q=dice)/);
+  await page.reload();
+  await expect.poll(() => names(visitor)).toEqual(['Demo: Toolbox']);
+
+  await page.getByRole('link', { name: 'Demo: Toolbox' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Demo: Toolbox' }).waitFor();
+  expect(await page.title()).toBe('Demo: Toolbox · tollgate');
+  await page.getByText('How many dice of how many sides').first().waitFor();
+  const code = page.getByRole('region', { name: 'Code for curl' });
+  await expect.poll(() => code.textContent()).toContain(`curl ${origin}/mcp/demo/toolbox`);
+  expect(await code.textContent()).toContain('"name":"roll_dice","arguments":{"dice":"1d6"}');
+  await page.getByRole('button', { name: 'Copy: Code for curl' }).click();
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await code.textContent());
+
+  await page.getByRole('link', { name: 'Try it' }).click();
+  await page.waitForURL('**/playground?m=demo%2Ftoolbox&kind=tool');
+  await page.goBack();
+  await page.goBack();
+  await expect.poll(() => names(visitor)).toEqual(['Demo: Toolbox']);
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
+
+test('with the keyboard alone: searches, sorts by price, opens the cheapest, changes the client', async () => {
+  const visitor = await browser.visit({ origin });
+  const { page } = visitor;
+  const focused = () => page.evaluate<string>('document.activeElement.textContent || document.activeElement.type');
+  const tabTo = async (text: string) => {
+    for (let steps = 0; steps < 60; steps++) {
+      await page.keyboard.press('Tab');
+      if ((await focused()).startsWith(text)) return;
+    }
+    throw new Error(`the focus never came to ${text}`);
+  };
+  await page.goto('/marketplace');
+  await page.getByRole('searchbox').waitFor();
+  await page.keyboard.press('Tab');
+  expect(await focused()).toBe('Skip to the content');
+  await tabTo('search');
+  await page.keyboard.type('demo');
+  await tabTo('Models');
+  await page.keyboard.press('Enter');
+  await tabTo('Price');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.locator('th[aria-sort]').getAttribute('aria-sort')).toBe('descending');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => names(visitor)).toEqual(['Demo: Compass', 'Demo: Echo', 'Demo: Sage']);
+  await tabTo('Demo: Echo');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Demo: Echo' }).waitFor();
+  await tabTo('curl');
+  await page.keyboard.press('ArrowRight');
+  await expect.poll(focused).toBe('openai (JS)');
+  await page.getByRole('region', { name: 'Code for openai (JS)' }).waitFor();
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
+
+test('a search without a match says so, and leads back to all services', async () => {
+  const visitor = await browser.visit({ origin, width: 390 });
+  const { page } = visitor;
+  await page.goto('/marketplace?q=nothing-of-this-name');
+  await page.getByText('No service matches.').waitFor();
+  await page.getByRole('button', { name: 'Show all services' }).click();
+  await expect.poll(() => names(visitor)).toHaveLength(7);
+  expect(new URL(page.url()).search).toBe('');
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
+
+test('the chosen theme stays, on every page and before anything is painted', async () => {
+  const visitor = await browser.visit({ origin, theme: 'light' });
+  const { page } = visitor;
+  const background = () => page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+  await page.goto('/marketplace');
+  const light = await background();
+  await page.getByRole('button', { name: 'Dark theme' }).click();
+  await expect.poll(background).not.toBe(light);
+  const dark = await background();
+  for (const path of ['/providers', '/']) {
+    await page.goto(path);
+    expect(await background(), path).toBe(dark);
+  }
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
+
+test('a service that is gone is a page that says so, and a gateway that does not answer is told with a way to try again', async () => {
+  const visitor = await browser.visit({ origin, expected: /404|ERR_FAILED|Failed to load/ });
+  const { page } = visitor;
+  await page.goto('/agents/no/such');
+  await page.getByRole('heading', { level: 1, name: 'There is no agent of this name.' }).waitFor();
+  expect(await visitor.axe()).toEqual([]);
+  await page.route('**/api/v1/providers', (route) => route.abort());
+  await page.getByRole('link', { name: 'Providers' }).first().click();
+  await page.getByRole('alert').getByText('The gateway does not answer').waitFor();
+  expect(await visitor.axe()).toEqual([]);
+  await page.unroute('**/api/v1/providers');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('link', { name: 'Demo', exact: true }).waitFor();
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
