@@ -5,7 +5,7 @@ import type { MarketFigures, ServiceFigures } from './figures.ts';
 import { call, data } from './request.ts';
 
 /** UTC days as `YYYY-MM-DD`: the last `days`, today included. */
-export function lastDays(days: number): { readonly start_date: string; readonly end_date: string } {
+function lastDays(days: number): { readonly start_date: string; readonly end_date: string } {
   const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
   return { start_date: day(days - 1), end_date: day(0) };
 }

@@ -44,7 +44,7 @@ export interface Standing {
   readonly price_raised: { readonly before: Pricing; readonly effective_at: string } | null;
 }
 
-/** What one provider asks for a service. */
+/** A service at one provider. */
 export interface ServiceOffer extends Standing {
   readonly id: string;
   readonly name: string;

@@ -88,7 +88,7 @@ function Providers({ providers }: Pick<Service, 'providers'>): ReactNode {
 }
 
 /** The abilities of a service in a few words. */
-export function abilitiesOf(service: Service): string {
+function abilitiesOf(service: Service): string {
   const { primitive, context_length, input_modalities, output_modalities, resolutions, durations } = service;
   switch (primitive) {
     case 'model': {

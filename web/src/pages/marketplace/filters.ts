@@ -24,7 +24,7 @@ export const PRICES = [
 ];
 
 /** A service with its words in small letters, so that a search does not change the case of all texts each time. */
-export interface Indexed extends Service {
+interface Indexed extends Service {
   readonly words: string;
 }
 
@@ -51,11 +51,11 @@ export function filter(services: readonly Indexed[], filters: Filters): readonly
   );
 }
 
-/** Values that the services have, as options of a select with `any` in front. */
+/** Values that the services have, as options of a select with `first` in front. */
 export function optionsOf(
-  any: string,
+  first: string,
   values: Iterable<readonly [string, string]>,
 ): readonly { readonly value: string; readonly text: string }[] {
   const unique = [...new Map(values)].sort(([, a], [, b]) => a.localeCompare(b, 'en'));
-  return [{ value: '', text: any }, ...unique.map(([value, text]) => ({ value, text }))];
+  return [{ value: '', text: first }, ...unique.map(([value, text]) => ({ value, text }))];
 }

@@ -1,5 +1,5 @@
 /** A field of a tool's arguments. */
-export interface SchemaField {
+interface SchemaField {
   readonly name: string;
   /** In a few words: `text`, `number`, `one of a, b`. */
   readonly type: string;

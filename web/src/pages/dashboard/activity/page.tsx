@@ -7,7 +7,7 @@ import { Card, Figure } from '../../../ui/card.tsx';
 import { Chart, type Series } from '../../../ui/chart.tsx';
 import { Choice } from '../../../ui/choice.tsx';
 import { Empty } from '../../../ui/empty.tsx';
-import { KIND_NAMES } from '../../../ui/kind.tsx';
+import { KIND_NAMES } from '../../../ui/kinds.ts';
 import { formatMicroUsd, Money } from '../../../ui/money.tsx';
 import { formatNumber, formatShort } from '../../../ui/number.ts';
 import { QueryView } from '../../../ui/query-view.tsx';

@@ -1,7 +1,8 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { CallRow } from '../../../api/own.ts';
-import { KIND_NAMES, KindTile } from '../../../ui/kind.tsx';
+import { KindTile } from '../../../ui/kind.tsx';
+import { KIND_NAMES } from '../../../ui/kinds.ts';
 import { Money } from '../../../ui/money.tsx';
 import { formatNumber } from '../../../ui/number.ts';
 import { Table, type Column } from '../../../ui/table.tsx';

@@ -6,7 +6,7 @@ import { Button, buttonStyle } from '../../../ui/button.tsx';
 import { Card } from '../../../ui/card.tsx';
 import { Empty } from '../../../ui/empty.tsx';
 import { Field, Select } from '../../../ui/field.tsx';
-import { KIND_NAMES, KINDS } from '../../../ui/kind.tsx';
+import { KIND_NAMES, KINDS } from '../../../ui/kinds.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
 import { Frame } from '../frame.tsx';

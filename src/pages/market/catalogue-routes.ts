@@ -5,8 +5,8 @@ import type { Primitive } from '#config';
 import { createFreshPage, sendPage, tagPage, type TaggedPage } from '#gateway';
 import { dataOf, listOf, objectOf } from '../answer-schemas.ts';
 import { primitivesSchema } from './market-schema.ts';
-import { marketServiceSchema, serviceRowSchema } from './services-schema.ts';
-import { viewMarket, viewMarketService } from './services-view.ts';
+import { marketServiceSchema, serviceRowSchema } from './catalogue-schema.ts';
+import { viewMarket, viewMarketService } from './catalogue-view.ts';
 import type { MarketDeps } from './tool-pages.ts';
 
 const OPEN = 'No credential is needed. Send the `etag` as `if-none-match`, and an unchanged page is not sent again.';
