@@ -78,7 +78,22 @@ test.each(['/marketplace', '/images/hostile/images', '/agents/hostile/agents'])(
     expect(await link.getAttribute('rel')).toBe('noopener noreferrer nofollow ugc');
     expect(await link.getAttribute('href')).toMatch(/^https:\/\//);
   }
+  expect(await visitor.axe()).toEqual([]);
+  expect(await visitor.overflow()).toBe(0);
   expect(elsewhere).toEqual([]);
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
+
+test('the page of the provider, in the dark and on a phone', async () => {
+  const visitor = await browser.visit({ origin: spine.origin, theme: 'dark', width: 390 });
+  const { page } = visitor;
+  await page.goto('/providers');
+  await page.getByRole('link', { name: 'Hostile', exact: true }).first().click();
+  await page.getByRole('heading', { level: 1, name: 'Hostile' }).waitFor();
+  await page.getByText('<img src=x onerror=alert(1)>').first().waitFor();
+  expect(await visitor.axe()).toEqual([]);
+  expect(await visitor.overflow()).toBe(0);
   expect(visitor.problems).toEqual([]);
   await visitor.close();
 });

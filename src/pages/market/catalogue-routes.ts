@@ -31,8 +31,32 @@ export function servicesRoutes(app: FastifyInstance, deps: MarketDeps): void {
     (request, reply) => send(request, reply, list()),
   );
 
+  const lists = new Map<Primitive, () => TaggedPage>();
+  const listOfKind = (kind: Primitive) => {
+    let page = lists.get(kind);
+    if (!page) {
+      const view = () => viewMarket((asked) => (asked === kind ? catalog.offers(asked) : []), deps);
+      lists.set(kind, (page = createFreshPage(() => ({ data: view() }), { version: catalog.version, now })));
+    }
+    return page();
+  };
   const primitive = { ...primitivesSchema.items, description: 'The kind of the service' };
   const name = { type: 'string', description: 'The name of the service. Slashes may be encoded' };
+  app.get<{ Params: { readonly primitive: Primitive } }>(
+    '/services/:primitive',
+    {
+      schema: {
+        summary: 'List services of one kind',
+        description: `The same list with the services of one kind alone. ${OPEN}`,
+        operationId: 'listServicesOfKind',
+        tags: ['Models'],
+        security: [],
+        params: objectOf({ primitive }),
+        response: { 200: { description: 'Services, by name', ...listOf(serviceRowSchema) } },
+      },
+    },
+    (request, reply) => sendPage(request, reply, listOfKind(request.params.primitive)),
+  );
   app.get<{ Params: { readonly primitive: Primitive; readonly '*': string } }>(
     '/services/:primitive/*',
     {

@@ -2,7 +2,10 @@ import type { Primitive } from '#config';
 import { FRONT_STYLE } from './front-style.ts';
 import { ICON } from './icon.ts';
 
-/** The theme that was chosen on the other pages, before anything is painted. The policy names it by its hash. */
+/** Where the front page's one script is. */
+export const THEME_PATH = '/docs/static/theme.js';
+
+/** The theme that was chosen on the other pages, before anything is painted. */
 export const FRONT_SCRIPT =
   "const theme = localStorage.getItem('tollgate.theme'); if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;";
 
@@ -33,7 +36,7 @@ interface FrontFacts {
   readonly count: (kind: Primitive) => number | null;
 }
 
-/** The front page: the door to everything else. It loads nothing but its icon. */
+/** The front page: the door to everything else. It loads its icon and a line of script. */
 export function frontDocument(facts: FrontFacts): string {
   return `<!doctype html>
 <html lang="en">
@@ -44,7 +47,7 @@ export function frontDocument(facts: FrontFacts): string {
 <meta name="description" content="Models, tools, agents, images and videos of many providers at one address. Each call is priced before it starts, and settled by what it used.">
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="/favicon.svg" type="image/svg+xml">
-<script>${FRONT_SCRIPT}</script>
+<script src="${THEME_PATH}"></script>
 <style>${FRONT_STYLE}</style>
 </head>
 <body>

@@ -2,9 +2,11 @@ import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseHost } from '#wire';
 import type { Primitive } from '#config';
-import { FRONT_SCRIPT, frontDocument } from './front-document.ts';
+import { FRONT_SCRIPT, frontDocument, THEME_PATH } from './front-document.ts';
 import { FRONT_STYLE } from './front-style.ts';
 import { ICON } from './icon.ts';
+
+const CACHED = 'public, max-age=86400';
 
 export interface FrontPageOptions {
   readonly version: string;
@@ -18,7 +20,7 @@ export interface FrontPageOptions {
 export function frontPage({ version, publicUrl, count }: FrontPageOptions): (app: FastifyInstance) => Promise<void> {
   const hash = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
   const policy =
-    `default-src 'none'; script-src ${hash(FRONT_SCRIPT)}; style-src ${hash(FRONT_STYLE)}; img-src 'self'; ` +
+    `default-src 'none'; script-src 'self'; style-src ${hash(FRONT_STYLE)}; img-src 'self'; ` +
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
   return async (app) => {
@@ -30,8 +32,11 @@ export function frontPage({ version, publicUrl, count }: FrontPageOptions): (app
           frontDocument({ version, address: publicUrl ?? addressOf(request), count: (kind) => count?.(kind) ?? null }),
         ),
     );
+    app.get(THEME_PATH, { schema: { hide: true } }, async (_request, reply) =>
+      reply.header('content-type', 'text/javascript; charset=utf-8').header('cache-control', CACHED).send(FRONT_SCRIPT),
+    );
     app.get('/favicon.svg', { schema: { hide: true } }, async (_request, reply) =>
-      reply.header('content-type', 'image/svg+xml').header('cache-control', 'public, max-age=86400').send(ICON),
+      reply.header('content-type', 'image/svg+xml').header('cache-control', CACHED).send(ICON),
     );
   };
 }
