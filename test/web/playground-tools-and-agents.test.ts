@@ -116,3 +116,17 @@ test('an agent that asks is answered in the same task, which is charged once', a
   expect(visitor.problems).toEqual([]);
   await visitor.close();
 });
+
+test('a model of vectors makes one, with its charge', async () => {
+  const before = await world.balance();
+  const visitor = await world.visit('demo/compass', { theme: 'dark', width: 390 });
+  const { page } = visitor;
+  await page.getByLabel('Text').fill('A tollgate');
+  await page.getByRole('button', { name: 'Make the vector' }).click();
+  const charged = page.getByRole('button', { name: /charged/ });
+  await charged.waitFor();
+  expect(before - (await world.balance())).toBe(microUsdIn(await charged.textContent()));
+  expect(await visitor.axe()).toEqual([]);
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});

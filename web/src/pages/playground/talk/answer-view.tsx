@@ -57,7 +57,11 @@ export const AnswerView = memo(function AnswerView({
       {running && answer.length === 0 && steps.length === 0 && <Waiting />}
       {answer.note !== null && <p className="text-sm text-warn">{answer.note}</p>}
       {answer.stopped && (
-        <p className="text-sm text-soft">You stopped it. What had been produced by then is charged.</p>
+        <p className="text-sm text-soft">
+          {agent
+            ? 'You canceled it. What the agent had given by then is charged.'
+            : 'You stopped it. What had been produced by then is charged.'}
+        </p>
       )}
       {fault !== null && <CallFaultNote fault={fault} onAgain={onAgain} />}
       {agent && record.data !== undefined && record.data.children.length > 0 && (

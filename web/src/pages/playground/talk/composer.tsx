@@ -13,6 +13,7 @@ export function Composer({
   ready,
   pictures,
   spent,
+  stopWord,
   onSay,
   onStop,
 }: {
@@ -25,6 +26,7 @@ export function Composer({
   readonly pictures: boolean;
   /** USD that the conversation cost so far. */
   readonly spent: number;
+  readonly stopWord: 'Stop' | 'Cancel';
   readonly onSay: (said: Said) => void;
   readonly onStop: () => void;
 }): ReactNode {
@@ -132,7 +134,7 @@ export function Composer({
           <SignInToRun what="to send" />
         ) : busy ? (
           <Button onClick={onStop}>
-            <Square size={13} aria-hidden fill="currentColor" /> Stop
+            <Square size={13} aria-hidden fill="currentColor" /> {stopWord}
           </Button>
         ) : (
           <Button tone="primary" disabled={!can} onClick={send}>
