@@ -56,7 +56,7 @@ test('an agent that writes word by word gives one text, and a file counts as no 
 test.each([[{}], [{ choices: [] }], [{ choices: [{ delta: { content: 7, images: [{ image_url: { url: 8 } }] } }] }]])(
   'a chunk that is not as it should be adds nothing',
   (chunk) => {
-    const answer = takeChunk(beginAnswer(), chunk as never, true);
+    const answer = takeChunk(beginAnswer(), chunk, true);
     expect([answer.pieces, answer.images, answer.fault]).toEqual([[], [], null]);
   },
 );
