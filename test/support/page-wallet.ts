@@ -24,7 +24,7 @@ interface PageWallet {
 export async function injectEvmWallet(page: Page, wallet: TestWallet, chainId: number): Promise<PageWallet> {
   const account = privateKeyToAccount(`0x${Buffer.from(wallet.secret).toString('hex')}`);
   const [asked, texts]: string[][] = [[], []];
-  const answer = (method: string, params: readonly string[]): Promise<unknown> | unknown => {
+  const answer = (method: string, params: readonly string[]): unknown => {
     asked!.push(method);
     if (method === 'eth_requestAccounts') return [account.address];
     if (method === 'eth_chainId') return `0x${chainId.toString(16)}`;

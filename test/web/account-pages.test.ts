@@ -73,7 +73,7 @@ test('a Solana wallet signs in, and out again', { timeout: 60_000 }, async () =>
   const wallet = solanaWallet();
   const signed = await injectSolanaWallet(page, wallet);
   await page.goto('/dashboard/keys');
-  await page.getByRole('link', { name: 'Sign in' }).last().click();
+  await page.getByRole('main').getByRole('link', { name: 'Sign in' }).click();
   await page.getByRole('button', { name: SOLANA_WALLET }).click();
   await page.getByRole('heading', { level: 1, name: 'Keys' }).waitFor();
   expect(signed.texts[0]).toContain('wants you to sign in with your Solana account:');

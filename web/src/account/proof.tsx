@@ -1,4 +1,4 @@
-import { createContext, useCallback, useContext, useRef, useState, type FormEvent, type ReactNode } from 'react';
+import { createContext, useCallback, useContext, useRef, useState, type SyntheticEvent, type ReactNode } from 'react';
 import type { Session } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
 import { Dialog } from '../ui/dialog.tsx';
@@ -11,13 +11,13 @@ import { WalletList } from '../wallet/wallet-list.tsx';
 import { AccountName, shortAccount } from './account-name.tsx';
 
 /** Headers that prove who asks. Good for one request. */
-export type Proof = Readonly<Record<string, string>>;
+type Proof = Readonly<Record<string, string>>;
 
 /**
  * Asks for a proof of an act that the session's cookie is not enough for. `act` says it in one line: a wallet shows it
  * to its owner. Resolves with null if it is refused.
  */
-export type AskProof = (act: string) => Promise<Proof | null>;
+type AskProof = (act: string) => Promise<Proof | null>;
 
 const ProofContext = createContext<AskProof>(() => Promise.resolve(null));
 export const useProof = (): AskProof => useContext(ProofContext);
@@ -104,7 +104,7 @@ function ByWallet({ session, act, onProof }: WayProps & { readonly act: string }
 function ByKey({ session, onProof }: WayProps): ReactNode {
   const [key, setKey] = useState('');
   const [error, setError] = useState<string | null>(null);
-  const submit = async (event: FormEvent) => {
+  const submit = async (event: SyntheticEvent) => {
     event.preventDefault();
     const text = key.trim();
     if (session.key !== null && (await isAnother(text, session.key)))

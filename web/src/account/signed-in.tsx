@@ -26,8 +26,7 @@ export function useArrival(): { readonly session: Session | null; readonly waiti
         () => stayAway(true),
       )
       .finally(() => setTrying(false));
-    // The session's setter is a new function each time.
-  }, [tries]);
+  }, [tries, changed]);
   return { session, waiting: loading || tries };
 }
 

@@ -1,7 +1,7 @@
 import { call } from './request.ts';
 
 /** The operator's session of this browser. It reads: changes need the admin key. */
-export interface OperatorSession {
+interface OperatorSession {
   readonly signed_in: boolean;
   readonly expires_at: string | null;
 }

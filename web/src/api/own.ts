@@ -135,7 +135,7 @@ export interface OwnFigures {
   readonly cost_micro_usdc: number;
 }
 
-export interface OwnAnalytics {
+interface OwnAnalytics {
   readonly data: readonly OwnFigures[];
   readonly totals: OwnFigures;
   readonly as_of: string | null;
@@ -148,13 +148,15 @@ const LIVELY = { refetchInterval: 15_000, staleTime: 5_000 } as const;
 export const useBalance = () =>
   useQuery({ queryKey: ['balance'], queryFn: () => call<Balance>(`${API}/session/balance`), ...LIVELY });
 
+const FIRST_PAGE: { readonly cursor?: string } = {};
+
 /** Calls, the newest first, a page at a time. `filters` are members of the query. */
 export const useCalls = (filters: Readonly<Record<string, string>>, limit = 25) =>
   useInfiniteQuery({
     queryKey: ['calls', filters, limit],
     queryFn: ({ pageParam }) =>
       call<CallsPage>(`${API}/generations?${callsQuery({ ...filters, ...pageParam }, limit)}`),
-    initialPageParam: {} as { readonly cursor?: string },
+    initialPageParam: FIRST_PAGE,
     getNextPageParam: ({ next_cursor }) => (next_cursor === null ? null : { cursor: next_cursor }),
     placeholderData: keepPreviousData,
     ...LIVELY,

@@ -1,4 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useCallback } from 'react';
 import { BOOT } from '../app/boot.ts';
 import { call } from './request.ts';
 
@@ -12,7 +13,7 @@ export interface Session {
   readonly signed_in_by: SignInWay;
   /** `limited`: of a key with a spending limit, an expiry or a list of services. */
   readonly rights: 'full' | 'limited';
-  /** What keys, withdrawals and wallets need with the request; null: nothing. */
+  /** The proof that keys, withdrawals and wallets need with the request; null: none. */
   readonly step_up: 'wallet' | 'api_key' | null;
   /** CAIP-10 of the wallet that signed in. */
   readonly wallet: string | null;
@@ -51,17 +52,17 @@ export function useSession(): {
   const queries = useQueryClient();
   const asked = BOOT.sessions && localStorage.getItem(MARK) !== null;
   const { data: found = null, isPending } = useQuery({ queryKey: SESSION_KEY, queryFn: findSession, enabled: asked });
-  return {
-    session: found,
-    loading: asked && isPending,
-    changed(session) {
+  const changed = useCallback(
+    (session: Session | null) => {
       if (session) localStorage.setItem(MARK, '1');
       else localStorage.removeItem(MARK);
       // What was shown belongs to somebody else now.
       queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
       queries.setQueryData(SESSION_KEY, session);
     },
-  };
+    [queries],
+  );
+  return { session: found, loading: asked && isPending, changed };
 }
 
 /** Asks the gateway whose session the cookie is of, and how this browser can sign in. */
@@ -74,7 +75,7 @@ async function findSession(): Promise<Session | null> {
   return null;
 }
 
-/** What proves who one is, as `POST /api/v1/auth/session` takes it. */
+/** A proof of who one is, as `POST /api/v1/auth/session` takes it. */
 export type SignInProof = { readonly siwx: string } | { readonly api_key: string } | { readonly development: true };
 
 export const signIn = (proof: SignInProof): Promise<Session> => call(PATH, { method: 'POST', json: proof });

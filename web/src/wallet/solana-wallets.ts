@@ -11,13 +11,6 @@ interface Features {
       readonly message: Uint8Array;
     }): Promise<readonly { readonly signature: Uint8Array }[]>;
   };
-  readonly 'solana:signTransaction'?: {
-    signTransaction(asked: {
-      readonly account: WalletAccount;
-      readonly transaction: Uint8Array;
-      readonly chain?: string;
-    }): Promise<readonly { readonly signedTransaction: Uint8Array }[]>;
-  };
 }
 
 /** CAIP-2 by the names that wallets have for the clusters. */
@@ -63,7 +56,6 @@ async function connect(wallet: Wallet): Promise<ConnectedWallet> {
   const account = accounts.find(({ chains }) => chains.some((chain) => chain.startsWith('solana:')));
   if (account === undefined)
     throw new WalletError('The wallet has no account on Solana. Make one in it, then try again.');
-  const { 'solana:signTransaction': signer } = features;
   return {
     name: wallet.name,
     family: 'solana',
@@ -75,18 +67,5 @@ async function connect(wallet: Wallet): Promise<ConnectedWallet> {
       return signed!.signature.toBase64();
     },
     signTypedData: null,
-    signTransaction:
-      signer === undefined
-        ? null
-        : async (transaction, network) => {
-            const chain = Object.keys(NETWORKS).find((name) => NETWORKS[name] === network);
-            const asked = {
-              account,
-              transaction: Uint8Array.fromBase64(transaction),
-              ...(chain === undefined ? {} : { chain }),
-            };
-            const [signed] = await asking(() => signer.signTransaction(asked), 'signed');
-            return signed!.signedTransaction.toBase64();
-          },
   };
 }

@@ -7,16 +7,12 @@ import type { FoundWallet, WalletFamily } from './wallet.ts';
 export function useWallets(family?: WalletFamily): readonly FoundWallet[] {
   const [wallets, setWallets] = useState<readonly FoundWallet[]>([]);
   useEffect(() => {
-    setWallets([]);
     const add = (wallet: FoundWallet) =>
       setWallets((known) => (known.some(({ id }) => id === wallet.id) ? known : [...known, wallet]));
-    const stops = [
-      ...(family === 'solana' ? [] : [findEvmWallets(add)]),
-      ...(family === 'eip155' ? [] : [findSolanaWallets(add)]),
-    ];
+    const stops = [findEvmWallets(add), findSolanaWallets(add)];
     return () => {
       for (const stop of stops) stop();
     };
-  }, [family]);
-  return wallets;
+  }, []);
+  return family === undefined ? wallets : wallets.filter((wallet) => wallet.family === family);
 }

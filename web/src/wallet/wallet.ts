@@ -22,10 +22,8 @@ export interface ConnectedWallet {
   readonly network: string;
   /** Signs a text. EVM: hex. Solana: base64. Rejects with WalletError. */
   signMessage(text: string): Promise<string>;
-  /** Signs typed data of EIP-712; null for a wallet that is not of EVM. `network` is CAIP-2. Rejects with WalletError. */
+  /** Signs typed data of EIP-712 for a network (CAIP-2); null for a wallet of Solana. Rejects with WalletError. */
   readonly signTypedData: ((data: object, network: string) => Promise<string>) | null;
-  /** Signs a transaction of Solana, both in base64; null for a wallet that cannot. Rejects with WalletError. */
-  readonly signTransaction: ((transaction: string, network: string) => Promise<string>) | null;
 }
 
 /** A wallet refused, or could not do, what it was asked for. The message is for its owner. */

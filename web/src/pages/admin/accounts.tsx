@@ -1,6 +1,6 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Plus } from 'lucide-react';
-import { useRef, useState, type FormEvent, type ReactNode } from 'react';
+import { useRef, useState, type SyntheticEvent, type ReactNode } from 'react';
 import { AccountName } from '../../account/account-name.tsx';
 import { change } from '../../api/operator.ts';
 import { data } from '../../api/request.ts';
@@ -131,7 +131,7 @@ function CreditForm({ account, onDone }: { readonly account: Account; readonly o
       onDone();
     },
   });
-  const submit = (event: FormEvent) => {
+  const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     credit.mutate();
   };
@@ -178,7 +178,7 @@ function AccountForm({ onDone }: { readonly onDone: () => void }): ReactNode {
       onDone();
     },
   });
-  const submit = (event: FormEvent) => {
+  const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     const given = new FormData(name.current!);
     const text = String(given.get('account')).trim();

@@ -1,4 +1,4 @@
-import { createContext, useCallback, useContext, useRef, useState, type FormEvent, type ReactNode } from 'react';
+import { createContext, useCallback, useContext, useRef, useState, type SyntheticEvent, type ReactNode } from 'react';
 import { Button } from '../../ui/button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { Field } from '../../ui/field.tsx';
@@ -24,7 +24,7 @@ export function AdminKeyProvider({ children }: { readonly children: ReactNode })
     setAct(null);
     setKey('');
   };
-  const submit = (event: FormEvent) => {
+  const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     done(key.trim());
   };

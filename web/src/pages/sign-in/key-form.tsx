@@ -1,4 +1,4 @@
-import { useState, type FormEvent, type ReactNode } from 'react';
+import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import { Button } from '../../ui/button.tsx';
 import { Field } from '../../ui/field.tsx';
 
@@ -6,7 +6,7 @@ import { Field } from '../../ui/field.tsx';
 export function KeyForm({ busy, onKey }: { readonly busy: boolean; readonly onKey: (key: string) => void }): ReactNode {
   const [key, setKey] = useState('');
   const [error, setError] = useState<string | null>(null);
-  const submit = (event: FormEvent) => {
+  const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     const text = key.trim();
     if (text.startsWith('svc-admin-')) return setError('This is an admin key. Use the form for operators below.');

@@ -1,4 +1,4 @@
-import { useState, type FormEvent, type ReactNode } from 'react';
+import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import { useLocation } from 'wouter';
 import { signInOperator } from '../../api/operator.ts';
 import { Button } from '../../ui/button.tsx';
@@ -18,7 +18,7 @@ export function OperatorForm({
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState<unknown>(null);
   const [, navigate] = useLocation();
-  const submit = async (event: FormEvent) => {
+  const submit = async (event: SyntheticEvent) => {
     event.preventDefault();
     setBusy(true);
     setFailed(null);

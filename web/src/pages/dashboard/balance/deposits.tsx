@@ -63,7 +63,7 @@ const COLUMNS: readonly Column<Deposit>[] = [
   },
 ];
 
-/** What came in over chains. */
+/** Money that came in over chains. */
 export function Deposits(): ReactNode {
   const deposits = useDeposits(true);
   const queries = useQueryClient();

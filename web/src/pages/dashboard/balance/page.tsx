@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { useBalance, useChains } from '../../../api/own.ts';
+import { type Chain, useBalance, useChains } from '../../../api/own.ts';
 import { Card, Figure } from '../../../ui/card.tsx';
 import { Empty } from '../../../ui/empty.tsx';
 import { Money } from '../../../ui/money.tsx';
@@ -36,7 +36,7 @@ export default function BalancePage(): ReactNode {
               ) : (
                 <>
                   <div className="grid items-start gap-5 xl:grid-cols-2">
-                    <TopUp chains={known} />
+                    <WalletPayment chains={known} />
                     <DepositAddresses chains={known} session={session} />
                   </div>
                   <Deposits />
@@ -54,6 +54,12 @@ export default function BalancePage(): ReactNode {
       )}
     </Frame>
   );
+}
+
+/** Wallets of Solana pay by a plain transfer: the other card has the address. */
+function WalletPayment({ chains }: { readonly chains: readonly Chain[] }): ReactNode {
+  const payable = chains.filter(({ network }) => network.startsWith('eip155:'));
+  return payable.length > 0 && <TopUp chains={payable} />;
 }
 
 function Amounts(): ReactNode {

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent, type ReactNode } from 'react';
+import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import type { Chain } from '../../../api/own.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Card } from '../../../ui/card.tsx';
@@ -22,7 +22,7 @@ export function TopUp({ chains }: { readonly chains: readonly Chain[] }): ReactN
   const [choosing, setChoosing] = useState(false);
   const chain = chains.find((one) => one.network === network) ?? chains[0]!;
   const fault = faultOf(usd, chain);
-  const submit = (event: FormEvent) => {
+  const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (fault === null) setChoosing(true);
   };

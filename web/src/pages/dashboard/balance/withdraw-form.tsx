@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState, type FormEvent, type ReactNode } from 'react';
+import { useRef, useState, type SyntheticEvent, type ReactNode } from 'react';
 import { shortAccount } from '../../../account/account-name.tsx';
 import { useProof } from '../../../account/proof.tsx';
 import { type Chain, useBalance, useBoundWallets } from '../../../api/own.ts';
@@ -57,7 +57,7 @@ export function WithdrawForm({
       onDone();
     },
   });
-  const submit = (event: FormEvent) => {
+  const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     withdraw.mutate();
   };

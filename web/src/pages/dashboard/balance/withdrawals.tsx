@@ -28,7 +28,7 @@ const STATES = {
   refused: ['Refused', 'bad'],
 } as const satisfies Record<Withdrawal['status'], unknown>;
 
-/** What went out over chains, and the way out. */
+/** Money that went out over chains, and the way out. */
 export function Withdrawals({
   chains,
   session,

@@ -1,5 +1,5 @@
 /** The content of a receipt. Amounts are micro-USD as text. */
-export interface ReceiptFacts {
+interface ReceiptFacts {
   readonly id: string;
   readonly account: string;
   readonly provider: string;

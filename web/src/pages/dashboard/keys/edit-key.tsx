@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent, type ReactNode } from 'react';
+import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import { useProof } from '../../../account/proof.tsx';
 import type { ApiKey } from '../../../api/own.ts';
 import { call } from '../../../api/request.ts';
@@ -54,7 +54,7 @@ function Form({ of, onClose }: { readonly of: ApiKey; readonly onClose: () => vo
     ...done,
   });
   const remove = useMutation({ mutationFn: () => call(path, { method: 'DELETE' }), ...done });
-  const submit = (event: FormEvent) => {
+  const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (limitFault(draft) === null) change.mutate(changesOf(of, bodyOf(draft)));
   };

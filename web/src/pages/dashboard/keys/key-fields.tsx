@@ -3,7 +3,7 @@ import type { ApiKey } from '../../../api/own.ts';
 import { Field, Select, TextArea } from '../../../ui/field.tsx';
 
 /** A key's settings as the form has them. */
-export interface KeyDraft {
+interface KeyDraft {
   readonly label: string;
   /** USD; empty is no limit. */
   readonly limit: string;

@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useState, type FormEvent, type ReactNode } from 'react';
+import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import { useProof } from '../../../account/proof.tsx';
 import { ApiError } from '../../../api/api-error.ts';
 import { call } from '../../../api/request.ts';
@@ -44,7 +44,7 @@ function Form({ onMade }: { readonly onMade: (text: string) => void }): ReactNod
       void queries.invalidateQueries({ queryKey: ['keys'] });
     },
   });
-  const submit = (event: FormEvent) => {
+  const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (limitFault(draft) === null) create.mutate();
   };

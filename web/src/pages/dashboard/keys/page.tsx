@@ -126,10 +126,12 @@ function Keys({ changeable, onNew }: { readonly changeable: boolean; readonly on
   );
 }
 
+const isPast = (at: string): boolean => Date.parse(at) <= Date.now();
+
 function State({ of }: { readonly of: ApiKey }): ReactNode {
   if (of.disabled) return <Badge tone="warn">Disabled</Badge>;
   if (of.expires_at === null) return of.development ? <Badge>Play money</Badge> : null;
-  return Date.parse(of.expires_at) <= Date.now() ? (
+  return isPast(of.expires_at) ? (
     <Badge tone="warn">Expired</Badge>
   ) : (
     <Badge>
