@@ -46,7 +46,7 @@ test('arguments can be written as JSON, and a refusal of the tool is told in its
   expect(JSON.parse(await json.inputValue())).toEqual({ dice: '1d6' });
   await json.fill('{"dice": "77"');
   await page.getByRole('button', { name: /^Run/ }).click();
-  await page.getByText(/This is no JSON/).waitFor();
+  await page.getByText(/This is not JSON/).waitFor();
   await json.fill('{"dice": "77"}');
   await page.getByRole('button', { name: /^Run/ }).click();
   await page.getByText(/dice must be 1 to 100 dice/).waitFor();

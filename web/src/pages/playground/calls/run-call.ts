@@ -4,7 +4,7 @@ import { type Answer, beginAnswer, faultOf } from './answer.ts';
 import { readEvents } from './read-events.ts';
 import { type Chunk, endAnswer, takeChunk, takeComment } from './take-chunk.ts';
 
-/** What a page shows of one answer. What writes on and on is stopped. */
+/** Letters of one answer that a page shows. A longer answer is stopped. */
 const TEXT_MAX = 400_000;
 const PARTS_MAX = 2_000;
 /** With the files in it. */

@@ -104,7 +104,7 @@ function putPiece(pieces: readonly string[], piece: string, parts: boolean): rea
     : [...pieces, piece];
 }
 
-/** What a tool or an agent says of its work. The words before it are done. */
+/** Adds words of a tool or an agent about its work. The words before them are done. */
 export function takeComment(answer: Answer, said: string): Answer {
   if (said === '' || said === 'keep-alive') return answer;
   const before = answer.steps.map((step) =>
