@@ -46,7 +46,7 @@ test('arguments can be written as JSON, and a refusal of the tool is told in its
   expect(JSON.parse(await json.inputValue())).toEqual({ dice: '1d6' });
   await json.fill('{"dice": "77"');
   await page.getByRole('button', { name: /^Run/ }).click();
-  await page.getByText(/This is no JSON/).waitFor();
+  await page.getByText(/This is not JSON/).waitFor();
   await json.fill('{"dice": "77"}');
   await page.getByRole('button', { name: /^Run/ }).click();
   await page.getByText(/dice must be 1 to 100 dice/).waitFor();
@@ -113,6 +113,20 @@ test('an agent that asks is answered in the same task, which is charged once', a
   await expect.poll(() => page.getByText('when the task ends').count()).toBe(0);
   const texts = await page.getByRole('button', { name: /charged/ }).allTextContents();
   expect(before - (await world.balance())).toBe(texts.reduce((sum, text) => sum + microUsdIn(text), 0));
+  expect(visitor.problems).toEqual([]);
+  await visitor.close();
+});
+
+test('a model of vectors makes one, with its charge', async () => {
+  const before = await world.balance();
+  const visitor = await world.visit('demo/compass', { theme: 'dark', width: 390 });
+  const { page } = visitor;
+  await page.getByLabel('Text').fill('A tollgate');
+  await page.getByRole('button', { name: 'Make the vector' }).click();
+  const charged = page.getByRole('button', { name: /charged/ });
+  await charged.waitFor();
+  expect(before - (await world.balance())).toBe(microUsdIn(await charged.textContent()));
+  expect(await visitor.axe()).toEqual([]);
   expect(visitor.problems).toEqual([]);
   await visitor.close();
 });

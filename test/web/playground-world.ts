@@ -28,7 +28,7 @@ const PATIENCE_MS = 100_000;
 
 export async function startPlayground(): Promise<PlaygroundWorld> {
   const [gateway, browser] = await Promise.all([
-    startGateway({ command: 'start', timeoutMs: PATIENCE_MS }),
+    startGateway({ command: 'start', toml: '[billing]\ndrain_ms = 300\n', timeoutMs: PATIENCE_MS }),
     openBrowser(),
   ]);
   const read = async <T>(path: string): Promise<T> => {

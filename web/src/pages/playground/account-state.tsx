@@ -15,7 +15,7 @@ export const useSignedIn = (): boolean => useSession().session !== null;
 /** Back to this page once signed in. */
 const signInHref = () => `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
 
-/** What can be spent, with the way to add to it. */
+/** The balance, with the way to add to it. */
 export function Balance(): ReactNode {
   const signedIn = useSignedIn();
   const balance = useQuery({

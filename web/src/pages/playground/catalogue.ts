@@ -6,7 +6,7 @@ import { formatUsd } from '../../ui/money.tsx';
 /** A service that the playground can call. Prices are USD. */
 export interface Service {
   readonly kind: Kind;
-  /** What it is called by: `demo/sage`. */
+  /** The name that calls it: `demo/sage`. */
   readonly name: string;
   readonly displayName: string;
   readonly description: string;
@@ -20,7 +20,7 @@ export interface Service {
   readonly video?: VideoFacts;
 }
 
-export interface ModelFacts {
+interface ModelFacts {
   /** USD for 1M tokens. */
   readonly prompt: number;
   readonly completion: number;

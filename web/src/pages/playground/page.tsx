@@ -8,8 +8,8 @@ import { Skeleton } from '../../ui/skeleton.tsx';
 import { Balance } from './account-state.tsx';
 import { BarPlace } from './bar-actions.tsx';
 import { type Service, useCatalogue } from './catalogue.ts';
-import { findService, firstService } from './picker/find-service.ts';
-import { ServicePicker } from './picker/service-picker.tsx';
+import { findService, firstService } from './picker/search.ts';
+import { ServicePicker } from './picker/picker.tsx';
 
 const TalkPanel = lazy(() => import('./talk/talk-panel.tsx'));
 const ToolPanel = lazy(() => import('./tool/tool-panel.tsx'));

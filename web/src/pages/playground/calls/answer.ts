@@ -1,6 +1,6 @@
 import { ApiError } from '../../../api/api-error.ts';
 
-/** What went wrong, as it is kept beside a conversation. */
+/** An error, as it is kept beside a conversation. */
 export interface CallFault {
   readonly message: string;
   readonly type: string;

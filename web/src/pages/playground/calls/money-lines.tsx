@@ -12,7 +12,7 @@ const NAMES: Readonly<Record<string, readonly [name: string, what: string]>> = {
 
 const FILLS: Readonly<Record<string, string>> = { settle: 'bg-accent', lend: 'bg-gold', fee: 'bg-soft' };
 
-/** What moved in the ledger for a call: how the lock became a charge and a refund, as a bar and as lines. */
+/** The lines of the ledger for a call: how the lock became a charge and a refund, as a bar and as lines. */
 export function MoneyLines({ record }: { readonly record: CallRecord }): ReactNode {
   const sum = (type: string) =>
     record.entries.filter((entry) => entry.type === type).reduce((all, entry) => all + entry.amount_micro_usdc, 0);

@@ -1,5 +1,5 @@
 /** A line of an event stream that means something. */
-export type StreamLine =
+type StreamLine =
   | { readonly type: 'data'; readonly text: string }
   /** A comment of the server: what a tool or an agent says of its work. */
   | { readonly type: 'comment'; readonly text: string };

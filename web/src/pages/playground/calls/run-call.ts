@@ -4,8 +4,11 @@ import { type Answer, beginAnswer, faultOf } from './answer.ts';
 import { readEvents } from './read-events.ts';
 import { type Chunk, endAnswer, takeChunk, takeComment } from './take-chunk.ts';
 
-/** What a page shows of one answer. What writes on and on is stopped. */
+/** Letters of one answer that a page shows. A longer answer is stopped. */
 const TEXT_MAX = 400_000;
+const PARTS_MAX = 2_000;
+/** With the files in it. */
+const RECEIVED_MAX = 96 * 1024 * 1024;
 
 /** The path of all calls of models, tools and agents: the one that a session of a browser may use for all of them. */
 export const CHAT_PATH = '/api/v1/chat/completions';
@@ -28,6 +31,9 @@ export async function runCall(
   const put = (next: Answer) => {
     if (next !== answer) onChange((answer = next));
   };
+  let received = 0;
+  const tooMuch = () =>
+    answer.length + answer.thinking.length > TEXT_MAX || answer.pieces.length > PARTS_MAX || received > RECEIVED_MAX;
   const tooLong = new AbortController();
   try {
     const reply = await request(CHAT_PATH, {
@@ -37,13 +43,14 @@ export async function runCall(
     });
     put({ ...answer, callId: reply.headers.get('x-generation-id'), provider: reply.headers.get('x-provider') });
     for await (const line of readEvents(reply)) {
+      received += line.text.length;
       if (line.type === 'comment') put(takeComment(answer, line.text));
       else if (line.text !== '[DONE]') put(takeChunk(answer, parse(line.text), parts));
-      if (answer.length + answer.thinking.length > TEXT_MAX) {
+      if (tooMuch()) {
         tooLong.abort();
         put({
           ...answer,
-          note: `The answer was stopped here: it is longer than ${TEXT_MAX.toLocaleString()} letters.`,
+          note: 'The answer was stopped here: it is too long to show.',
         });
         break;
       }

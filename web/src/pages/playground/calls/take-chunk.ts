@@ -35,6 +35,8 @@ export interface Chunk {
 }
 
 const STEPS_MAX = 200;
+/** A file of a tool or an agent, with its bytes: it does not count as text. */
+const FILE = /^\s*!?\[[^\]]{0,500}\]\(data:/;
 const IMAGES_MAX = 16;
 const PICTURE = /^data:image\/(?:png|jpeg|webp|gif);base64,[A-Za-z0-9+/=]+$/;
 
@@ -58,8 +60,8 @@ export function takeChunk(answer: Answer, chunk: Chunk, parts: boolean): Answer 
     next = {
       ...next,
       firstAt: answer.firstAt ?? Date.now(),
-      pieces: piece === '' ? answer.pieces : parts ? [...answer.pieces, piece] : [(answer.pieces[0] ?? '') + piece],
-      length: answer.length + piece.length,
+      pieces: putPiece(answer.pieces, piece, parts),
+      length: answer.length + (parts && FILE.test(piece) ? 0 : piece.length),
       thinking: answer.thinking + thought,
       images: [...answer.images, ...images].slice(0, IMAGES_MAX),
     };
@@ -93,7 +95,16 @@ export function takeChunk(answer: Answer, chunk: Chunk, parts: boolean): Answer 
   return next;
 }
 
-/** What a tool or an agent says of its work. The words before it are done. */
+/** A part begins with an empty line, unless it is the first. All else goes on with the text before it. */
+function putPiece(pieces: readonly string[], piece: string, parts: boolean): readonly string[] {
+  const last = pieces.length - 1;
+  if (piece === '') return pieces;
+  return last >= 0 && !(parts && piece.startsWith('\n\n'))
+    ? pieces.with(last, pieces[last]! + piece)
+    : [...pieces, piece];
+}
+
+/** Adds words of a tool or an agent about its work. The words before them are done. */
 export function takeComment(answer: Answer, said: string): Answer {
   if (said === '' || said === 'keep-alive') return answer;
   const before = answer.steps.map((step) =>

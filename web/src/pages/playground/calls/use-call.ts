@@ -9,7 +9,7 @@ import { type CallBody, runCall } from './run-call.ts';
 const DRAW_MS = 50;
 
 /**
- * Makes calls, one at a time. `onChange` is told of an answer at most every 50 ms while it comes, and always of its end.
+ * Makes calls, one at a time. `onChange` gets an answer at most every 50 ms while it comes, and once more at its end.
  * A call ends with the component.
  */
 export function useCall(): {

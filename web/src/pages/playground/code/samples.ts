@@ -5,7 +5,7 @@ export interface Sample {
   readonly id: string;
   readonly name: string;
   readonly code: string;
-  /** Where the code does not show a request of the playground letter by letter. */
+  /** Says how the code differs from the request of the playground. */
   readonly note?: string;
 }
 

@@ -1,6 +1,6 @@
 import type { ImageFacts } from '../catalogue.ts';
 
-/** What the reader asks for, as typed. Empty is left to the model. */
+/** The fields of the form, as typed. Empty is left to the model. */
 export interface ImageAsk {
   readonly prompt: string;
   readonly tier: string;
@@ -28,7 +28,7 @@ export const NO_ASK: ImageAsk = {
 
 export const RATIOS = ['1:1', '4:3', '3:4', '16:9', '9:16'] as const;
 
-export type ImageBody = Readonly<Record<string, unknown>> & { readonly model: string };
+type ImageBody = Readonly<Record<string, unknown>> & { readonly model: string };
 
 /** The fields that decide the price. */
 export const pricedBody = (model: string, ask: ImageAsk): ImageBody => ({

@@ -109,7 +109,7 @@ function Inputs({
   const [fault, setFault] = useState<string | null>(null);
   const add = async (given: FileList | null) => {
     try {
-      onChange(await readPictures(given ?? [], images));
+      onChange(await readPictures([...(given ?? [])], images));
       setFault(null);
     } catch (error) {
       setFault((error as Error).message);

@@ -8,7 +8,7 @@ import { CallFaultNote } from '../calls/call-fault-note.tsx';
 import { useObjectUrl } from '../parts/object-url.ts';
 import type { ImageRun, MadeImage } from './use-images.ts';
 
-/** What was made on this page, the newest first. */
+/** The images of this page, the newest first. */
 export function ImageGallery({
   runs,
   onEdit,
@@ -24,7 +24,7 @@ export function ImageGallery({
         <Empty
           heading="h2"
           title="Your images appear here."
-          text="They stay on this page until you leave it. The gateway keeps none."
+          text="They stay on this page until you leave it. The gateway does not keep them."
         />
       </div>
     );

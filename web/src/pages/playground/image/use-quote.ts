@@ -3,7 +3,7 @@ import { call } from '../../../api/request.ts';
 import { useSignedIn } from '../account-state.tsx';
 import { imagePath, pricedBody, type ImageAsk } from './image-ask.ts';
 
-export interface Quote {
+interface Quote {
   readonly price_usd: number;
   /** False where no provider can do it: `message` says why. */
   readonly valid: boolean;
@@ -17,7 +17,7 @@ const FRESH_MS = 240_000;
 /** Not each click on the way to a choice is worth a quote. */
 const PAUSE_MS = 250;
 
-/** What the images that are asked for cost, and bind the gateway to. */
+/** The price of the images that are asked for. The gateway is bound to it. */
 export function useQuote(model: string, ask: ImageAsk): UseQueryResult<Quote> & { readonly key: readonly unknown[] } {
   const count = ask.images.length;
   const body = { ...pricedBody(model, ask), ...(count === 0 ? {} : { image_count: count }) };

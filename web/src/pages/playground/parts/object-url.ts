@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** The bytes of a base64 text; null for a text that is none. */
+/** The bytes of a base64 text; null for another text. */
 export function bytesOf(base64: string): Uint8Array<ArrayBuffer> | null {
   try {
     const binary = atob(base64);

@@ -13,7 +13,7 @@ import { splitParts } from '../parts/split-parts.ts';
 /** Longer texts are drawn plainly until they are whole: to read Markdown again and again takes long. */
 const DRAWN_LIVE_MAX = 20_000;
 
-/** What a model or an agent answered, also while it comes, with its steps and its cost. */
+/** The answer of a model or an agent, also while it comes, with its steps and its cost. */
 export const AnswerView = memo(function AnswerView({
   answer,
   agent,
@@ -57,7 +57,11 @@ export const AnswerView = memo(function AnswerView({
       {running && answer.length === 0 && steps.length === 0 && <Waiting />}
       {answer.note !== null && <p className="text-sm text-warn">{answer.note}</p>}
       {answer.stopped && (
-        <p className="text-sm text-soft">You stopped it. What had been produced by then is charged.</p>
+        <p className="text-sm text-soft">
+          {agent
+            ? 'You canceled it. What the agent had given by then is charged.'
+            : 'You stopped it. What had been produced by then is charged.'}
+        </p>
       )}
       {fault !== null && <CallFaultNote fault={fault} onAgain={onAgain} />}
       {agent && record.data !== undefined && record.data.children.length > 0 && (
@@ -115,7 +119,7 @@ function Parts({ pieces }: { readonly pieces: readonly string[] }): ReactNode {
 
 const ICONS = { running: LoaderCircle, done: Check, failed: X } as const;
 
-/** What happened on the way to the answer. */
+/** The steps on the way to the answer. */
 function Steps({ steps }: { readonly steps: readonly Step[] }): ReactNode {
   return (
     <ol aria-label="Steps" className="grid gap-1 text-sm text-soft">

@@ -1,6 +1,6 @@
 /** Of all pictures of a message together: a chat request is at most 10 MiB, and base64 adds a third. */
 const BYTES_MAX = 6 * 1024 * 1024;
-export const PICTURES_MAX = 8;
+const PICTURES_MAX = 8;
 const TYPES: ReadonlySet<string> = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif']);
 export const PICTURE_TYPES = [...TYPES].join(',');
 
@@ -8,7 +8,7 @@ export const PICTURE_TYPES = [...TYPES].join(',');
 export async function readPictures(files: Iterable<File>, before: readonly string[] = []): Promise<readonly string[]> {
   const urls = [...before];
   for (const file of files) {
-    if (!TYPES.has(file.type)) throw new Error(`${file.name} is no picture: choose PNG, JPEG, WebP or GIF files.`);
+    if (!TYPES.has(file.type)) throw new Error(`${file.name} is not a picture: choose PNG, JPEG, WebP or GIF files.`);
     if (urls.length >= PICTURES_MAX) throw new Error(`At most ${PICTURES_MAX} pictures go with a message.`);
     urls.push(await dataUrlOf(file));
     if (urls.reduce((sum, url) => sum + url.length * 0.75, 0) > BYTES_MAX)

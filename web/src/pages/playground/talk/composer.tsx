@@ -6,17 +6,18 @@ import { exactUsd } from '../calls/exact-usd.ts';
 import { PICTURE_TYPES, readPictures } from './attachments.ts';
 import type { Said } from './turn.ts';
 
-/** Where a message is written. Enter sends it, Shift and Enter begins a line. */
+/** The box for a message. Enter sends it, Shift and Enter begins a line. */
 export function Composer({
   to,
   busy,
   ready,
   pictures,
   spent,
+  stopWord,
   onSay,
   onStop,
 }: {
-  /** Who is written to. */
+  /** The name of the model or the agent. */
   readonly to: string;
   readonly busy: boolean;
   /** The settings are right. */
@@ -25,6 +26,7 @@ export function Composer({
   readonly pictures: boolean;
   /** USD that the conversation cost so far. */
   readonly spent: number;
+  readonly stopWord: 'Stop' | 'Cancel';
   readonly onSay: (said: Said) => void;
   readonly onStop: () => void;
 }): ReactNode {
@@ -32,7 +34,6 @@ export function Composer({
   const [text, setText] = useState('');
   const [images, setImages] = useState<readonly string[]>([]);
   const [fault, setFault] = useState<string | null>(null);
-  const files = useRef<HTMLInputElement>(null);
   const can = signedIn && ready && !busy && (text.trim() !== '' || images.length > 0);
 
   const add = async (given: Iterable<File>) => {
@@ -60,23 +61,7 @@ export function Composer({
         void add(event.dataTransfer.files);
       }}
     >
-      {images.length > 0 && (
-        <ul className="flex flex-wrap gap-2 px-1.5 pb-2 pt-1.5">
-          {images.map((url, index) => (
-            <li key={index} className="relative">
-              <img src={url} alt={`Attached, ${index + 1}`} className="size-16 rounded-lg object-cover" />
-              <button
-                type="button"
-                aria-label={`Take picture ${index + 1} away`}
-                onClick={() => setImages(images.filter((_, each) => each !== index))}
-                className="absolute -right-1.5 -top-1.5 grid size-6 place-items-center rounded-full border border-line bg-card"
-              >
-                <X size={13} aria-hidden />
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
+      <Attached images={images} onChange={setImages} />
       {fault !== null && (
         <p role="alert" className="px-2 pb-1 text-sm text-bad">
           {fault}
@@ -101,30 +86,7 @@ export function Composer({
         className="field-sizing-content block max-h-60 min-h-9 w-full resize-none bg-transparent px-2 py-1.5 text-base outline-none placeholder:text-soft"
       />
       <div className="flex items-center gap-2 pt-1">
-        {pictures && (
-          <>
-            <input
-              ref={files}
-              type="file"
-              accept={PICTURE_TYPES}
-              multiple
-              hidden
-              onChange={(event) => {
-                void add(event.target.files ?? []);
-                event.target.value = '';
-              }}
-            />
-            <button
-              type="button"
-              aria-label="Attach pictures"
-              title="Attach pictures"
-              onClick={() => files.current?.click()}
-              className="grid size-9 place-items-center rounded-lg text-soft hover:bg-sunk hover:text-ink"
-            >
-              <ImagePlus size={18} aria-hidden />
-            </button>
-          </>
-        )}
+        {pictures && <AttachButton onFiles={(files) => void add(files)} />}
         <span className="figures min-w-0 grow truncate pl-1.5 text-sm text-soft">
           {spent > 0 ? `This conversation: ${exactUsd(spent)}` : 'Enter sends it'}
         </span>
@@ -132,7 +94,7 @@ export function Composer({
           <SignInToRun what="to send" />
         ) : busy ? (
           <Button onClick={onStop}>
-            <Square size={13} aria-hidden fill="currentColor" /> Stop
+            <Square size={13} aria-hidden fill="currentColor" /> {stopWord}
           </Button>
         ) : (
           <Button tone="primary" disabled={!can} onClick={send}>
@@ -141,5 +103,61 @@ export function Composer({
         )}
       </div>
     </div>
+  );
+}
+
+/** The pictures that go with the message. */
+function Attached({
+  images,
+  onChange,
+}: {
+  readonly images: readonly string[];
+  readonly onChange: (images: readonly string[]) => void;
+}): ReactNode {
+  if (images.length === 0) return null;
+  return (
+    <ul className="flex flex-wrap gap-2 px-1.5 pb-2 pt-1.5">
+      {images.map((url, index) => (
+        <li key={index} className="relative">
+          <img src={url} alt={`Attached, ${index + 1}`} className="size-16 rounded-lg object-cover" />
+          <button
+            type="button"
+            aria-label={`Take picture ${index + 1} away`}
+            onClick={() => onChange(images.filter((_, each) => each !== index))}
+            className="absolute -right-1.5 -top-1.5 grid size-6 place-items-center rounded-full border border-line bg-card"
+          >
+            <X size={13} aria-hidden />
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function AttachButton({ onFiles }: { readonly onFiles: (files: readonly File[]) => void }): ReactNode {
+  const files = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input
+        ref={files}
+        type="file"
+        accept={PICTURE_TYPES}
+        multiple
+        hidden
+        onChange={(event) => {
+          onFiles([...(event.target.files ?? [])]);
+          event.target.value = '';
+        }}
+      />
+      <button
+        type="button"
+        aria-label="Attach pictures"
+        title="Attach pictures"
+        onClick={() => files.current?.click()}
+        className="grid size-9 place-items-center rounded-lg text-soft hover:bg-sunk hover:text-ink"
+      >
+        <ImagePlus size={18} aria-hidden />
+      </button>
+    </>
   );
 }

@@ -2,7 +2,7 @@ import { NO_SETTINGS, type Settings } from './settings.ts';
 import type { Turn } from './turn.ts';
 
 /** The last conversation. It is gone with the tab, and is shown to nobody but the account that had it. */
-export interface KeptTalk {
+interface KeptTalk {
   readonly account: string;
   /** Kind and name. */
   readonly service: string;

@@ -1,4 +1,4 @@
-/** What the reader set for all messages, as typed. Empty is left to the provider. */
+/** The settings for all messages, as typed. Empty is left to the provider. */
 export interface Settings {
   readonly system: string;
   readonly temperature: string;
@@ -35,7 +35,7 @@ const BOUNDS = {
 
 export type NumberSetting = keyof typeof BOUNDS;
 
-/** What is wrong with a number as typed; null where it is right or empty. */
+/** The fault of a number as typed; null where it is right or empty. */
 export function faultOfSetting(name: NumberSetting, text: string): string | null {
   if (text.trim() === '') return null;
   const { min, max, whole, places } = BOUNDS[name] as Bounds;

@@ -84,6 +84,7 @@ export default function TalkPanel({
           pictures={service.model?.seesImages ?? false}
           spent={spentIn(turns)}
           onSay={say}
+          stopWord={service.kind === 'agent' ? 'Cancel' : 'Stop'}
           onStop={talk.stop}
         />
       </div>

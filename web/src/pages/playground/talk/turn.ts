@@ -3,7 +3,7 @@ import type { Answer } from '../calls/answer.ts';
 import type { Service } from '../catalogue.ts';
 import type { Settings } from './settings.ts';
 
-/** What was said, and what was answered. */
+/** A message and its answer. */
 export interface Turn {
   readonly id: string;
   readonly text: string;

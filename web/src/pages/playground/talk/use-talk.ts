@@ -7,7 +7,7 @@ import { keepTalk, readTalk } from './kept-talk.ts';
 import type { Settings } from './settings.ts';
 import { bodyOf, type Said, type Turn } from './turn.ts';
 
-export interface Talk {
+interface Talk {
   readonly turns: readonly Turn[];
   readonly settings: Settings;
   readonly busy: boolean;

@@ -136,7 +136,7 @@ function readJson(text: string, faults: Map<string, string>): unknown {
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
     faults.set('', 'The arguments are one object: {"name": "value"}.');
   } catch (error) {
-    faults.set('', `This is no JSON: ${(error as Error).message}`);
+    faults.set('', `This is not JSON: ${(error as Error).message}`);
   }
   return undefined;
 }

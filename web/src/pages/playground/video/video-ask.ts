@@ -1,6 +1,6 @@
 import type { VideoFacts } from '../catalogue.ts';
 
-/** What the reader asks for, as typed. Empty is left to the model. */
+/** The fields of the form, as typed. Empty is left to the model. */
 export interface VideoAsk {
   readonly prompt: string;
   readonly duration: string;
@@ -18,7 +18,7 @@ export const QUEUE_PATH = '/api/v1/video/queue';
 const DURATIONS = ['5s', '10s'] as const;
 const MICRO = 1_000_000;
 
-/** The lengths that are offered. A model that lists none takes others, too. */
+/** The lengths that are offered. A model without a list takes others, too. */
 export const durationsOf = ({ durations }: VideoFacts): readonly string[] =>
   durations.length > 0 ? durations : DURATIONS;
 

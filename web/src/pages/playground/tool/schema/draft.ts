@@ -1,7 +1,7 @@
 import type { Shape } from './shape.ts';
 
 /**
- * What was typed into a form so far, as its fields hold it: text for texts and numbers, and JSON as it is written.
+ * The content of a form as its fields hold it: text for texts and numbers, and JSON as it is written.
  * undefined is not sent.
  */
 export type Draft = unknown;
@@ -51,7 +51,7 @@ export function draftOf(shape: Shape, value: unknown = shape.initial, required =
   }
 }
 
-/** What is wrong with a draft, by the path of the field: `address.city`. */
+/** The faults of a draft, by the path of the field: `address.city`. */
 export type Faults = ReadonlyMap<string, string>;
 
 /** The value that a draft stands for, and what is wrong with it. An undefined value is left out. */
@@ -110,7 +110,7 @@ export function readDraft(
       try {
         return JSON.parse(text) as unknown;
       } catch {
-        return fault('This is no JSON. Texts stand in double quotes.');
+        return fault('This is not JSON. Texts stand in double quotes.');
       }
     }
   }

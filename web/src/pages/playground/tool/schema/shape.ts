@@ -1,4 +1,4 @@
-/** What a form asks for: a JSON Schema, as far as a form can show it. */
+/** The fields of a form: a JSON Schema, as far as a form can show it. */
 export type Shape = { readonly title: string; readonly description: string; readonly initial: unknown } & (
   | {
       readonly kind: 'text';
@@ -40,8 +40,8 @@ const words = (value: unknown): string => (typeof value === 'string' ? value.sli
 const bound = (value: unknown, otherwise: number): number => (typeof value === 'number' ? value : otherwise);
 
 /**
- * The shape of the arguments of a tool. null where its schema is none that a form can be made of: then its arguments
- * are written as JSON.
+ * The shape of the arguments of a tool. null where no form can be made of its schema: then its arguments are
+ * written as JSON.
  */
 export function shapeOfArguments(schema: unknown): Extract<Shape, { kind: 'group' }> | null {
   if (!isObject(schema)) return null;
@@ -50,7 +50,7 @@ export function shapeOfArguments(schema: unknown): Extract<Shape, { kind: 'group
 }
 
 interface Place {
-  /** Where references lead to. */
+  /** The document that references lead into. */
   readonly root: Json;
   readonly name: string;
   readonly depth: number;

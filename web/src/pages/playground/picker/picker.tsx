@@ -4,7 +4,7 @@ import { Choice } from '../../../ui/choice.tsx';
 import { Dialog } from '../../../ui/dialog.tsx';
 import { KIND_NAMES, KINDS, KindTile } from '../../../ui/kind.tsx';
 import type { Service } from '../catalogue.ts';
-import { matchServices } from './find-service.ts';
+import { matchServices } from './search.ts';
 
 /** More are found by typing. */
 const SHOWN_MAX = 80;

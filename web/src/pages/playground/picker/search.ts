@@ -2,7 +2,7 @@ import type { Service } from '../catalogue.ts';
 
 const PREFIXES = { 'model/': 'model', 'mcp/': 'tool', 'a2a/': 'agent', 'image/': 'image', 'video/': 'video' } as const;
 
-export interface Chosen {
+interface Chosen {
   readonly service: Service;
   /** Of a tool service. */
   readonly tool: string | null;
@@ -29,7 +29,7 @@ export function findService(services: readonly Service[], name: string, kind: st
   return null;
 }
 
-/** What is shown to a visitor who chose nothing: a model to talk to. */
+/** The service for a visitor who chose nothing: a model to talk to. */
 export const firstService = (services: readonly Service[]): Service | null =>
   services.find(({ model }) => model !== undefined && !model.embeds && model.completion > 0) ?? services[0] ?? null;
 
