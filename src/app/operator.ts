@@ -117,7 +117,13 @@ async function mountAdministration(protocols: Protocols): Promise<void> {
   const { server, config, database, ledger, funds, networks, metrics, options, now } = protocols;
   const { sessions, cookies } = protocols.browsers;
   const { adminKey } = config;
-  const adminSessions = createAdminSessions({ sessions, cookies, adminKey });
+  const adminSessions = createAdminSessions({
+    sessions,
+    cookies,
+    adminKey,
+    attempts: protocols.attempts,
+    secret: protocols.identity.secret('admin sessions'),
+  });
   const gate = createAdminGate({
     adminKey,
     adminSessions,
@@ -127,7 +133,10 @@ async function mountAdministration(protocols: Protocols): Promise<void> {
       protocols.logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses'),
     now,
   });
-  await server.register(adminSessionRoutes({ gate, adminSessions, cookies }), ADMIN_PREFIX);
+  await server.register(
+    adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies }),
+    ADMIN_PREFIX,
+  );
   const consumers = createConsumerStore(database, { now });
   const admin = adminRoutes({
     ...accountParts(protocols),
