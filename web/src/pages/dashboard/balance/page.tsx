@@ -8,7 +8,7 @@ import { Skeleton } from '../../../ui/skeleton.tsx';
 import { Frame } from '../frame.tsx';
 import { DepositAddresses } from './deposit-addresses.tsx';
 import { Deposits } from './deposits.tsx';
-import { TopUp } from './top-up.tsx';
+import { paidByWallet, TopUp } from './top-up.tsx';
 import { Wallets } from './wallets.tsx';
 import { Withdrawals } from './withdrawals.tsx';
 
@@ -35,7 +35,15 @@ export default function BalancePage(): ReactNode {
               ) : (
                 <>
                   <div className="grid items-start gap-5 xl:grid-cols-2">
-                    <TopUp chains={known} />
+                    {known.some(paidByWallet) ? (
+                      <TopUp chains={known.filter(paidByWallet)} />
+                    ) : (
+                      <Card title="Add money from a wallet">
+                        <p className="text-soft">
+                          This page cannot have a wallet of Solana sign the payment. Send USDC to your deposit address.
+                        </p>
+                      </Card>
+                    )}
                     <DepositAddresses chains={known} session={session} />
                   </div>
                   <Deposits />
