@@ -118,7 +118,13 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
   const { server, config, database, ledger, funds, networks, metrics, options, logger, now } = protocols;
   const { sessions, cookies } = protocols.browsers;
   const { adminKey } = config;
-  const adminSessions = createAdminSessions({ sessions, cookies, adminKey });
+  const adminSessions = createAdminSessions({
+    sessions,
+    cookies,
+    adminKey,
+    attempts: protocols.attempts,
+    secret: protocols.identity.secret('admin sessions'),
+  });
   const gate = createAdminGate({
     adminKey,
     adminSessions,
@@ -128,7 +134,10 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
       logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses'),
     now,
   });
-  await server.register(adminSessionRoutes({ gate, adminSessions, cookies }), ADMIN_PREFIX);
+  await server.register(
+    adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies }),
+    ADMIN_PREFIX,
+  );
   const consumers = createConsumerStore(database, { now });
   const admin = adminRoutes({
     ...accountParts(protocols),

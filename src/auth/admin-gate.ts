@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createTrust, GatewayError } from '#wire';
 import { createAdminGuard } from './admin-key.ts';
 import type { Attempts } from './attempts.ts';
@@ -9,10 +9,11 @@ import type { AdminSessions } from './sessions/admin-sessions.ts';
  * Lets an operator's requests pass, by the admin key or by the cookie of a session. It is the `onRequest` of every
  * route that takes the admin key. Rejects with
  * GatewayError `unauthorized` on another key, `rate_limit_exceeded` after too many wrong ones from the address,
- * `permission_denied` from outside of the networks.
+ * `permission_denied` from outside of the networks. Nobody keeps the answer to a cookie, unless its route says so.
  */
 export type AdminGate = (
   request: Pick<FastifyRequest, 'ip' | 'headers' | 'raw' | 'method' | 'url' | 'protocol' | 'host'>,
+  reply: Pick<FastifyReply, 'header'>,
 ) => Promise<void>;
 
 interface AdminGateOptions {
@@ -37,7 +38,7 @@ const MINUTE_MS = 60_000;
 export function createAdminGate(options: AdminGateOptions): AdminGate {
   const { adminKey, networks, adminSessions, attempts, onGuesses, now } = options;
   const guard = createAdminGuard(adminKey);
-  const inside = networks.length === 0 ? null : createTrust(networks);
+  const requireInside = createNetworkGate(networks);
   let minute = 0;
   let failures = 0;
   const note = (address: string) => {
@@ -47,18 +48,15 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
     if (Number.isInteger(Math.log10(failures))) onGuesses({ address, failures });
   };
 
-  return async (request) => {
+  return async (request, reply) => {
     const { ip, headers, raw } = request;
     refuseRepeatedCredentials(raw.rawHeaders);
-    if (inside && !inside(ip))
-      throw new GatewayError(
-        'permission_denied',
-        'The admin API is not open to your address: see server.admin_networks',
-      );
+    requireInside(ip);
     // A request without any key guesses nothing.
     if (headers.authorization === undefined) {
-      if (adminSessions && headers.cookie && (await attempts.check(ip, () => adminSessions.passes(request)))) return;
-      return guard(headers);
+      if (!adminSessions || !headers.cookie || !(await adminSessions.passes(request))) return guard(headers);
+      void reply.header('cache-control', 'no-store');
+      return;
     }
     try {
       await attempts.check(ip, () => guard(headers));
@@ -66,5 +64,20 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
       note(ip);
       throw error;
     }
+  };
+}
+
+/**
+ * Refuses addresses outside of the networks that operators come from. Throws GatewayError `permission_denied`. An empty
+ * list lets all pass.
+ */
+export function createNetworkGate(networks: readonly string[]): (address: string) => void {
+  const inside = networks.length === 0 ? null : createTrust(networks);
+  return (address) => {
+    if (inside && !inside(address))
+      throw new GatewayError(
+        'permission_denied',
+        'The admin API is not open to your address: see server.admin_networks',
+      );
   };
 }

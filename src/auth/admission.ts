@@ -18,7 +18,7 @@ export function requireAdmission(
   calls = false,
   cookies = true,
 ): (request: FastifyRequest) => Admission {
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const admitted = (admission: Admission) => {
       (request as Admitted)[ADMISSION] = admission;
       done();
@@ -26,7 +26,9 @@ export function requireAdmission(
     let admission: Admission | Promise<Admission>;
     try {
       refuseRepeatedCredentials(request.raw.rawHeaders);
-      if (cookies && request.headers.cookie !== undefined) letCookieCount(request);
+      // Nothing between may keep what is told to a session. A route can say otherwise.
+      if (cookies && request.headers.cookie !== undefined && letCookieCount(request))
+        void reply.header('cache-control', 'no-store');
       admission = admit(request.headers, request.ip, calls);
     } catch (error) {
       return done(error as Error);

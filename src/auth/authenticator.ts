@@ -64,7 +64,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       if (caller !== null) return caller;
     }
     const text = readCredential(headers, signIn.domains.length > 0);
-    if (text.startsWith(RUN_TOKEN_PREFIX)) return byRun(text, address, calls);
+    if (text.startsWith(RUN_TOKEN_PREFIX)) return byRun(text, calls);
     const kind = kindOf(text);
     if (kind === null && accessTokens !== null) return byToken(accessTokens, headers, address);
     if (kind === null || kind === 'admin') throw invalidKey();
@@ -109,7 +109,7 @@ function byToken(
 function createRunCallers(
   { runTokens = null, runGoesOn = async () => true }: AuthenticatorOptions,
   keys: KeyCallers,
-): (text: string, address: string, calls: boolean) => Promise<Caller> {
+): (text: string, calls: boolean) => Promise<Caller> {
   // A call that has ended stays ended.
   const endedRuns = new Set<string>();
   const goesOn = async (parent: string): Promise<boolean> => {
@@ -120,7 +120,7 @@ function createRunCallers(
     return false;
   };
 
-  return async (text, address, calls) => {
+  return async (text, calls) => {
     const grant = runTokens?.open(text) ?? null;
     if (grant === null) throw invalidKey();
     const { parent, account, key } = grant;
@@ -135,7 +135,7 @@ function createRunCallers(
         'permission_denied',
         'The call that this run token was given with is over: it opens nothing any more',
       );
-    const caller = key === null ? { account, key, wallet: null } : await keys.callerOfHash(key, address);
+    const caller = key === null ? { account, key, wallet: null } : await keys.callerOfHash(key);
     if (caller.account !== account) throw invalidKey();
     return { ...caller, run: { parent } };
   };

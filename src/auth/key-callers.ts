@@ -27,8 +27,8 @@ export interface KeyCallers {
    * `rate_limit_exceeded` when too many from the address failed, and with the database's error.
    */
   callerOf(text: string, address: string): Caller | Promise<Caller>;
-  /** callerOf where only the hash of the key is known. */
-  callerOfHash(hash: string, address: string): Caller | Promise<Caller>;
+  /** callerOf of a key's hash that the gateway itself has noted: it is no guess, so no address is held up for it. */
+  callerOfHash(hash: string): Caller | Promise<Caller>;
   close(): void;
 }
 
@@ -72,7 +72,7 @@ export function createKeyCallers({ keys, attempts, acceptDevelopmentKeys, now }:
     return found.caller;
   };
 
-  const look = async (hash: string, address: string): Promise<Caller> => {
+  const look = async (hash: string, address: string | null): Promise<Caller> => {
     const startedAt = now();
     const running = lookups.get(hash);
     // Older than the cache would be: it may have read the key before a revocation that has to be effective by now.
@@ -80,9 +80,10 @@ export function createKeyCallers({ keys, attempts, acceptDevelopmentKeys, now }:
     const counts = () => lookups.get(hash) === lookup;
     const reading = () => read(hash, startedAt, counts);
     // A key that was good before is not held up by strangers who fail from the same address.
+    const isTrusted = address === null || Boolean(known.get(hash)?.caller);
     const lookup: Lookup = {
       startedAt,
-      result: known.get(hash)?.caller ? reading() : attempts.check(address, reading),
+      result: isTrusted ? reading() : attempts.check(address, reading),
     };
     lookups.set(hash, lookup);
     try {
@@ -117,7 +118,7 @@ export function createKeyCallers({ keys, attempts, acceptDevelopmentKeys, now }:
       }
       return caller;
     },
-    callerOfHash: (hash, address) => cachedCaller(hash) ?? look(hash, address),
+    callerOfHash: (hash) => cachedCaller(hash) ?? look(hash, null),
     close() {
       stop();
       known.clear();

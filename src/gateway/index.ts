@@ -188,4 +188,11 @@ export { createServer, type ServerOptions, toGatewayError } from './server/serve
 export { unknownMember } from './server/unknown-member.ts';
 export { wantsReceipt } from './wants-receipt.ts';
 export { CALL_OVER, type Upstream, type UpstreamExchange, type UpstreamOf, type UpstreamReply } from './upstream.ts';
-export { letCookieCount, type WebRequest, webRequestOf } from './web-request.ts';
+export {
+  type CookieKind,
+  cookieNames,
+  cookieValues,
+  letCookieCount,
+  type WebRequest,
+  webRequestOf,
+} from './web-request.ts';

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { openFigures, TODAY, type FiguresWorld } from './figures-world.ts';
 
 const CALLS = 1_203;
@@ -38,6 +38,24 @@ const parsed = (text: string) =>
       },
     ).toString(),
   ) as Record<string, string>[];
+
+test('HEAD has the headers of the file, and reads no more than its first page', async () => {
+  const query = vi.spyOn(world.spine.app.database, 'query');
+  const pages = () => query.mock.calls.filter(([{ name }]) => name.endsWith('list-locks')).length;
+  try {
+    await (await file()).text();
+    const ofFile = pages();
+    expect(ofFile).toBeGreaterThan(2);
+    const headers = { authorization: `Bearer ${alice.key}` };
+    const reply = await fetch(`${world.spine.url}/generations?format=csv`, { method: 'HEAD', headers });
+    expect([reply.status, reply.headers.get('content-disposition')]).toEqual([200, 'attachment; filename="calls.csv"']);
+    // Time for whatever HEAD still reads.
+    await (await file()).text();
+    expect(pages()).toBe(2 * ofFile + 1);
+  } finally {
+    query.mockRestore();
+  }
+});
 
 test('all calls of the account, the newest first, however many', async () => {
   const reply = await file();

@@ -1,11 +1,14 @@
-import type { FastifyPluginAsync } from 'fastify';
-import type { AdminGate } from '../admin-gate.ts';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { GatewayError } from '#wire';
+import { type AdminGate, createNetworkGate } from '../admin-gate.ts';
 import type { AdminSessions } from './admin-sessions.ts';
 import { refuseCrossSite } from './cross-site.ts';
 import type { SessionCookies } from './session-cookie.ts';
 
 interface AdminSessionDeps {
   readonly gate: AdminGate;
+  /** IP addresses and networks that an operator comes from; empty: everywhere. */
+  readonly networks: readonly string[];
   readonly adminSessions: AdminSessions;
   readonly cookies: SessionCookies;
 }
@@ -28,7 +31,9 @@ const schemaOf = (summary: string, description: string) => ({
 const NOBODY = { signed_in: false, expires_at: null };
 
 /** Sign-in of an operator's browser. Register it under `/admin/v1`. */
-export function adminSessionRoutes({ gate, adminSessions, cookies }: AdminSessionDeps): FastifyPluginAsync {
+export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: AdminSessionDeps): FastifyPluginAsync {
+  const inside = createNetworkGate(networks);
+  const onRequest = async ({ ip }: FastifyRequest) => inside(ip);
   return async (app) => {
     const begin = schemaOf(
       'Sign an operator in',
@@ -37,6 +42,7 @@ export function adminSessionRoutes({ gate, adminSessions, cookies }: AdminSessio
     const secured = { schema: { ...begin, security: [{ bearer: [] }] }, onRequest: gate };
     app.post('/session', secured, async (request, reply) => {
       refuseCrossSite(request);
+      cookies.refuseUnkept(request);
       const { secret, session } = await adminSessions.begin(request);
       const maxAgeS = Math.floor((session.expiresAt - session.createdAt) / 1_000);
       void reply
@@ -46,16 +52,21 @@ export function adminSessionRoutes({ gate, adminSessions, cookies }: AdminSessio
     });
 
     const show = schemaOf('Show the operator session', 'Without a session `signed_in` is false: that is no error.');
-    app.get('/session', { schema: { ...show, security: [] } }, async (request, reply) => {
+    app.get('/session', { schema: { ...show, security: [] }, onRequest }, async (request, reply) => {
       void reply.header('cache-control', 'no-store');
-      const session = await adminSessions.find(request);
-      return session === null ? NOBODY : { signed_in: true, expires_at: new Date(session.expiresAt).toISOString() };
+      try {
+        const { expiresAt } = await adminSessions.find(request);
+        return { signed_in: true, expires_at: new Date(expiresAt).toISOString() };
+      } catch (error) {
+        if (error instanceof GatewayError && error.code === 'unauthorized') return NOBODY;
+        throw error;
+      }
     });
 
     const end = schemaOf('Sign an operator out', 'Ends the session of the cookie.');
-    app.delete('/session', { schema: { ...end, security: [] } }, async (request, reply) => {
+    app.delete('/session', { schema: { ...end, security: [] }, onRequest }, async (request, reply) => {
       await adminSessions.end(request);
-      void reply.header('set-cookie', cookies.remove(request, 'admin'));
+      void reply.header('set-cookie', cookies.remove(request, 'admin')).header('cache-control', 'no-store');
       return NOBODY;
     });
   };

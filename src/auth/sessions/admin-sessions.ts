@@ -1,20 +1,26 @@
+import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#wire';
 import type { WebRequest } from '#gateway';
-import { hashKey } from '../accounts/api-key.ts';
 import { refuseCrossSite } from './cross-site.ts';
+import { findGuarded, type LookupDeps } from './guarded-lookup.ts';
 import type { SessionCookies } from './session-cookie.ts';
 import { ADMIN, type WebSession, type WebSessions } from './web-sessions.ts';
 
-type AdminRequest = WebRequest & { readonly url: string; readonly headers: IncomingHttpHeaders };
+/** `ip` is the client's. */
+type FromAddress = WebRequest & { readonly ip: string };
+type AdminRequest = FromAddress & { readonly url: string; readonly headers: IncomingHttpHeaders };
 
-/** Sessions of operators' browsers. */
+/**
+ * Sessions of operators' browsers. A look-up rejects with GatewayError `rate_limit_exceeded` when too many from the
+ * address failed.
+ */
 export interface AdminSessions {
   begin(request: WebRequest): ReturnType<WebSessions['begin']>;
-  /** The session of a request's cookie; null without one, or if it is over or of another admin key. */
-  find(request: WebRequest): Promise<WebSession | null>;
-  /** Rejects with GatewayError `unauthorized` without a session, `permission_denied` for a request of another site. */
-  end(request: WebRequest): Promise<void>;
+  /** Rejects with GatewayError `unauthorized` without a session, or if it is over or of another admin key. */
+  find(request: FromAddress): Promise<WebSession>;
+  /** Rejects as find does, and with `permission_denied` for a request of another site. */
+  end(request: FromAddress): Promise<void>;
   /**
    * Whether the cookie lets a request of the admin API pass. It may read. What changes something needs the key itself,
    * as most of it moves money or makes keys. Rejects with GatewayError `unauthorized` for a session that is over or
@@ -23,20 +29,26 @@ export interface AdminSessions {
   passes(request: AdminRequest): Promise<boolean>;
 }
 
-interface AdminSessionsOptions {
-  readonly sessions: Pick<WebSessions, 'begin' | 'find' | 'end'>;
+interface AdminSessionsOptions extends LookupDeps {
+  readonly sessions: Pick<WebSessions, 'begin' | 'known' | 'wasGood' | 'find' | 'end'>;
   readonly cookies: SessionCookies;
   readonly adminKey: string | null;
+  /** Keys the digest of the admin key that a row has: who reads the database cannot try keys against it. */
+  readonly secret: Buffer;
 }
 
-export function createAdminSessions({ sessions, cookies, adminKey }: AdminSessionsOptions): AdminSessions {
+export function createAdminSessions(options: AdminSessionsOptions): AdminSessions {
+  const { sessions, cookies, adminKey, secret: seed } = options;
   // With another admin key all sessions of the last one are over.
-  const keyHash = adminKey === null ? null : hashKey(adminKey);
-  const find = async (request: WebRequest): Promise<WebSession | null> => {
+  const keyHash = adminKey === null ? null : createHmac('sha256', seed).update(adminKey).digest('hex');
+  const ofThisKey = (session: WebSession | null): WebSession => {
+    if (session?.signedInBy === 'admin_key' && keyHash !== null && session.keyHash === keyHash) return session;
+    throw unauthorized('This session is over: sign in with the admin key again');
+  };
+  const find = async (request: FromAddress): Promise<WebSession> => {
     const secret = cookies.read(request, 'admin');
-    const session = secret === null ? null : await sessions.find(secret);
-    const isAdmin = session?.signedInBy === 'admin_key' && keyHash !== null && session.keyHash === keyHash;
-    return isAdmin ? session : null;
+    if (secret === null) throw unauthorized('This request has no session of an operator');
+    return findGuarded(options, secret, request.ip, ofThisKey);
   };
 
   return {
@@ -50,16 +62,15 @@ export function createAdminSessions({ sessions, cookies, adminKey }: AdminSessio
         client: (headers['user-agent'] ?? '').replace(/[^ -~]/g, '?'),
       }),
     async end(request) {
-      const session = await find(request);
-      if (session === null) throw unauthorized('There is no session to end');
+      const { id } = await find(request);
       refuseCrossSite(request);
-      await sessions.end(session.id);
+      await sessions.end(id);
     },
     async passes(request) {
       if (request.headers.cookie === undefined || !request.url.startsWith('/admin/')) return false;
       if (cookies.read(request, 'admin') === null) return false;
       refuseCrossSite(request);
-      if ((await find(request)) === null) throw unauthorized('This session is over: sign in with the admin key again');
+      await find(request);
       if (request.method !== 'GET' && request.method !== 'HEAD')
         throw unauthorized('A session is not enough for a change: send "Authorization: Bearer svc-admin-…" with it');
       return true;

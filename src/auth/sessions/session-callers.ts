@@ -1,16 +1,14 @@
 import type { Caller, WebRequest } from '#gateway';
 import { GatewayError } from '#wire';
-import type { Attempts } from '../attempts.ts';
 import type { KeyCallers } from '../key-callers.ts';
 import { refuseCrossSite } from './cross-site.ts';
+import { findGuarded, type LookupDeps } from './guarded-lookup.ts';
 import type { SessionCookies } from './session-cookie.ts';
-import type { WebSession, WebSessions } from './web-sessions.ts';
+import type { WebSession } from './web-sessions.ts';
 
-interface SessionCallersOptions {
-  readonly sessions: Pick<WebSessions, 'known' | 'find'>;
+interface SessionCallersOptions extends LookupDeps {
   readonly cookies: SessionCookies;
   readonly keys: Pick<KeyCallers, 'callerOfHash'>;
-  readonly attempts: Attempts;
   readonly acceptDevelopment: boolean;
 }
 
@@ -22,17 +20,16 @@ interface SessionCallersOptions {
 export type SessionCallers = (request: WebRequest, address: string) => Caller | Promise<Caller> | null;
 
 export function createSessionCallers(options: SessionCallersOptions): SessionCallers {
-  const { sessions, cookies, keys, attempts, acceptDevelopment } = options;
+  const { cookies, keys, acceptDevelopment } = options;
 
-  const callerOf = (session: WebSession | null, address: string): Caller | Promise<Caller> => {
-    if (session === null) throw sessionOver();
+  const callerOf = (session: WebSession): Caller | Promise<Caller> => {
     const { id, account, signedInBy: by, keyHash, wallet } = session;
     if (by === 'wallet' && wallet !== null)
       return { account, key: null, wallet: { caip10: wallet, nonce: null }, session: { id, by } };
     if (by === 'development' && acceptDevelopment) return { account, key: null, wallet: null, session: { id, by } };
     if (by !== 'api_key' || keyHash === null) throw sessionOver();
     const withSession = (caller: Caller): Caller => ({ ...caller, session: { id, by: 'api_key' } });
-    const caller = keys.callerOfHash(keyHash, address);
+    const caller = keys.callerOfHash(keyHash);
     return caller instanceof Promise ? caller.then(withSession, endedWithKey) : withSession(caller);
   };
 
@@ -40,10 +37,14 @@ export function createSessionCallers(options: SessionCallersOptions): SessionCal
     const secret = cookies.read(request, 'account');
     if (secret === null) return null;
     refuseCrossSite(request);
-    const known = sessions.known(secret);
-    if (known !== undefined) return callerOf(known, address);
-    return attempts.check(address, async () => callerOf(await sessions.find(secret), address));
+    const session = findGuarded(options, secret, address, notOver);
+    return session instanceof Promise ? session.then(callerOf) : callerOf(session);
   };
+}
+
+function notOver(session: WebSession | null): WebSession {
+  if (session === null) throw sessionOver();
+  return session;
 }
 
 const sessionOver = () =>

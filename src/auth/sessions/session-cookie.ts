@@ -1,7 +1,6 @@
-import type { WebRequest } from '#gateway';
+import { GatewayError, isLoopback, parseHost } from '#wire';
+import { type CookieKind, cookieNames, cookieValues, type WebRequest } from '#gateway';
 import { signInError } from '../siwx/sign-in-error.ts';
-
-type CookieKind = 'account' | 'admin';
 
 /** The cookies of web sessions: how they are called, read and written. */
 export interface SessionCookies {
@@ -14,42 +13,57 @@ export interface SessionCookies {
   write(request: WebRequest, kind: CookieKind, secret: string, maxAgeS: number): string;
   /** The value of `Set-Cookie` that removes it. */
   remove(request: WebRequest, kind: CookieKind): string;
+  /** Throws GatewayError `invalid_request` for a page whose browser would drop the cookie without a word. */
+  refuseUnkept(request: WebRequest): void;
 }
 
-const NAMES: Readonly<Record<CookieKind, string>> = { account: 'tollgate', admin: 'tollgate-admin' };
 /** 32 bytes in base64url. */
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
-/**
- * Over https the names begin with `__Host-`: no neighbouring host can set such a cookie, and no http page. `publicUrl`
- * tells https where a proxy before the gateway speaks it.
- */
+/** `publicUrl` tells https where a proxy before the gateway speaks it. */
 export function createSessionCookies(publicUrl: string | null): SessionCookies {
   const alwaysSecure = publicUrl?.startsWith('https:') ?? false;
   const isSecure = ({ protocol }: WebRequest) => alwaysSecure || protocol === 'https';
-  const nameOf = (secure: boolean, kind: CookieKind) => (secure ? `__Host-${NAMES[kind]}` : NAMES[kind]);
-  const setting = (request: WebRequest, kind: CookieKind, value: string, maxAgeS: number) => {
-    const secure = isSecure(request);
+  // The operator need not have named a proxy that ends TLS. The page's Origin tells https then.
+  const writesSecure = (request: WebRequest) =>
+    isSecure(request) || (!isLocal(request.host) && request.headers.origin === `https://${request.host}`);
+  const setting = (request: WebRequest, kind: CookieKind, value: string, maxAgeS: number, secure: boolean) => {
     const flags = `Path=/;${secure ? ' Secure;' : ''} HttpOnly; SameSite=Strict; Max-Age=${maxAgeS}`;
-    return `${nameOf(secure, kind)}=${value}; ${flags}`;
+    return `${cookieNames(request, kind)[secure ? 'secure' : 'plain']}=${value}; ${flags}`;
+  };
+  const valuesOf = (request: WebRequest, kind: CookieKind): readonly string[] => {
+    const { cookie = '' } = request.headers;
+    const { secure, plain } = cookieNames(request, kind);
+    if (isSecure(request)) return cookieValues(cookie, secure);
+    // On this machine it may be of another gateway, at https. Elsewhere it is of this host, over https.
+    const overTls = isLocal(request.host) ? [] : cookieValues(cookie, secure);
+    return overTls.length > 0 ? overTls : cookieValues(cookie, plain);
   };
 
   return {
     read(request, kind) {
-      const start = `${nameOf(isSecure(request), kind)}=`;
-      const [first, second] = (request.headers.cookie ?? '')
-        .split(';')
-        .map((pair) => pair.trim())
-        .filter((pair) => pair.startsWith(start));
-      if (first === undefined) return null;
+      const [secret, second] = valuesOf(request, kind);
+      if (secret === undefined) return null;
       if (second !== undefined)
         throw signInError(
           'Two session cookies came with this request: delete the cookies of this site and sign in again',
         );
-      const secret = first.slice(start.length);
       return SECRET.test(secret) ? secret : null;
     },
-    write: setting,
-    remove: (request, kind) => setting(request, kind, '', 0),
+    write: (request, kind, secret, maxAgeS) => setting(request, kind, secret, maxAgeS, writesSecure(request)),
+    remove(request, kind) {
+      const { secure } = cookieNames(request, kind);
+      const isThere = !isLocal(request.host) && cookieValues(request.headers.cookie ?? '', secure).length > 0;
+      return setting(request, kind, '', 0, isThere || writesSecure(request));
+    },
+    refuseUnkept({ headers: { origin } }) {
+      if (!alwaysSecure || !origin?.startsWith('http://') || isLocal(origin.slice('http://'.length))) return;
+      throw new GatewayError(
+        'invalid_request',
+        `Browsers keep no session of this gateway over plain http: open ${publicUrl} and sign in there`,
+      );
+    },
   };
 }
+
+const isLocal = (host: string): boolean => isLoopback(parseHost(host)?.name ?? '');

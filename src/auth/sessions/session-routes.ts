@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
-import type { Caller, Pipeline } from '#gateway';
+import { anonymousAt, type Caller, type Pipeline } from '#gateway';
 import { callerCaip10, DEVELOPMENT_ACCOUNT } from '../accounts/account-id.ts';
 import { kindOf } from '../accounts/api-key.ts';
 import { requireAdmission } from '../admission.ts';
@@ -82,6 +82,7 @@ function beginSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
   };
   app.post<{ Body: SignInBody }>('/auth/session', { schema }, async (request, reply) => {
     refuseCrossSite(request);
+    cookies.refuseUnkept(request);
     const caller = await signedIn(request, deps);
     const before = readOrNull(cookies, request);
     const { secret, session } = await sessions.begin({ ...newSessionOf(caller), client: clientOf(request) });
@@ -122,8 +123,16 @@ async function signedIn(request: FastifyRequest<{ Body: SignInBody }>, deps: Ses
       );
     caller = { account: DEVELOPMENT_ACCOUNT, key: null, wallet: null, session: { id: '', by: 'development' } };
   }
+  // New wallets are free: their sign-ins count for the network that they come from, too.
+  if (siwx !== undefined) await deps.count(signInsFrom(request.ip), 1);
   await deps.count(caller, 1);
   return caller;
+}
+
+/** They count by the rate of strangers, and apart from their calls. */
+function signInsFrom(address: string): Caller {
+  const stranger = anonymousAt(address);
+  return { ...stranger, anonymous: { from: `${stranger.anonymous!.from} signs in` } };
 }
 
 const mayDevelop = (request: FastifyRequest, { development }: SessionRoutesDeps): boolean =>

@@ -19,7 +19,7 @@ export interface WebSession {
   /** User-Agent of the browser; may be empty. */
   readonly client: string;
   readonly createdAt: number;
-  /** Not older than a minute. */
+  /** Not older than a minute, or a quarter of the idle time if that is less. */
   readonly seenAt: number;
   readonly expiresAt: number;
 }
@@ -41,6 +41,8 @@ export interface WebSessions {
   find(secret: string): Promise<WebSession | null>;
   /** `find`, where the answer is known already; undefined where it has to be looked up. */
   known(secret: string): WebSession | null | undefined;
+  /** Whether the last answer was a session, however old it is. */
+  wasGood(secret: string): boolean;
   /** The one that was used last comes first. */
   list(scope: SessionScope): Promise<readonly WebSession[]>;
   /** False where there was none. */
@@ -63,12 +65,12 @@ interface SessionTimes {
 /** The account of an operator's sessions: a name that no account has. */
 export const ADMIN = 'tollgate:admin';
 
-/** An account that has more loses the oldest. */
-const SESSIONS_PER_ACCOUNT_MAX = 50;
+/** A key that has more loses the oldest. Sessions of an account's wallets count together. */
+const SESSIONS_PER_KEY_MAX = 50;
 /** The longest that a session which another gateway ended is still good here. */
 const CACHE_TTL_MS = 5_000;
 const CACHED_MAX = 1_000;
-const SEEN_EVERY_MS = 60_000;
+const SEEN_EVERY_MS_MAX = 60_000;
 const CLIENT_LENGTH_MAX = 300;
 
 const INSERT = loadStatement(import.meta.url, './sql/insert-session.sql');
@@ -90,13 +92,14 @@ export function createWebSessions(
   { times: { idleMs, lifetimeMs, adminLifetimeMs }, now }: WebSessionsOptions,
 ): WebSessions {
   const cached = new Map<string, { readonly session: WebSession | null; readonly from: number }>();
+  const seenEveryMs = Math.min(SEEN_EVERY_MS_MAX, idleMs / 4);
   /** Counts what ended here. A look-up that began before an end must not put the session back. */
   let ends = 0;
 
   const isOver = ({ expiresAt, seenAt }: WebSession, at: number) => at >= expiresAt || at >= seenAt + idleMs;
 
   const see = (session: WebSession, at: number): WebSession => {
-    if (at - session.seenAt < SEEN_EVERY_MS) return session;
+    if (at - session.seenAt < seenEveryMs) return session;
     // A time that is not written ends the session sooner, and nothing else.
     database.query(SEE, [session.id, at]).catch(() => {});
     return { ...session, seenAt: at };
@@ -118,6 +121,7 @@ export function createWebSessions(
 
   return {
     known,
+    wasGood: (secret) => Boolean(cached.get(idOf(secret))?.session),
     idleEnd: ({ seenAt }) => seenAt + idleMs,
 
     async begin({ account, signedInBy, keyHash, wallet, client }) {
@@ -126,7 +130,8 @@ export function createWebSessions(
       const expiresAt = at + (signedInBy === 'admin_key' ? adminLifetimeMs : lifetimeMs);
       const who = [idOf(secret), account, signedInBy, keyHash, wallet, client.slice(0, CLIENT_LENGTH_MAX)];
       const [row] = await database.query(INSERT, [...who, at, expiresAt]);
-      for (const { id } of await database.query(DROP_OLDEST, [account, SESSIONS_PER_ACCOUNT_MAX])) forget(id as string);
+      const dropped = await database.query(DROP_OLDEST, [account, keyHash ?? '', SESSIONS_PER_KEY_MAX]);
+      for (const { id } of dropped) forget(id as string);
       return { secret, session: sessionOf(row!) };
     },
 

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
 import {
@@ -149,7 +150,9 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
     if (query.format === 'json') return findGenerations(deps.findLocks, view, account, query);
     refusePages(request.url);
     const file = await generationsCsv(deps.findLocks, view, account, query);
-    return reply.header('content-disposition', savedAs('calls.csv')).type(CSV_TYPE).send(file);
+    // The server would read a stream to its end for HEAD, and throw all of it away.
+    const sent = request.method === 'HEAD' ? Readable.from([]) : file;
+    return reply.header('content-disposition', savedAs('calls.csv')).type(CSV_TYPE).send(sent);
   });
 }
 

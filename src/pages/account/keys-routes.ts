@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
-import { isDevelopment, type Admission } from '#gateway';
+import { isDevelopment, type Admission, type Caller } from '#gateway';
 import { isRestricted, requireFullRights, type KeyChanges, requireFreshSignature, type Nonces } from '#auth/keys';
 import { dataOf, objectOf } from '../answer-schemas.ts';
 import {
@@ -107,7 +107,7 @@ function changeOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
   const schema = {
     summary: 'Change a key',
     description:
-      'Changes what is given and leaves the rest. A disabled key is refused until it is enabled again. A wallet signs in with a nonce of `/auth/nonce` for anything but a new name or a stop.',
+      'Changes what is given and leaves the rest. A disabled key is refused until it is enabled again. A wallet signs in with a nonce of `/auth/nonce` for anything but a new name or a stop. A session needs more than its cookie to stop a key that is not its own.',
     tags,
     params,
     body: keyChangesSchema,
@@ -117,8 +117,10 @@ function changeOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
     const { caller } = admissionOf(request);
     await requireFullRights(deps.keys, caller, OF_KEYS);
     const changes = parseKeyBody(request.body ?? {}, deps.now());
-    if (mayLoosen(changes)) await requireFreshSignature(caller, deps.nonces);
-    return changeKey(deps, caller.account, request.params.hash, changes);
+    const { hash } = request.params;
+    if (mayLoosen(changes) || (changes.disabled === true && isOnlySession(caller, hash)))
+      await requireFreshSignature(caller, deps.nonces);
+    return changeKey(deps, caller.account, hash, changes);
   });
 }
 
@@ -127,11 +129,14 @@ function mayLoosen({ label: _label, disabled, ...others }: KeyChanges): boolean 
   return disabled === false || Object.keys(others).length > 0;
 }
 
-function deleteOwnKey(app: FastifyInstance, { keys }: OwnKeysDeps, admissionOf: AdmissionOf): void {
+/** Whether a cookie alone asks, for a key that is not its own: a thief could stop all programs of the account. */
+const isOnlySession = ({ session, key }: Caller, hash: string): boolean => session !== undefined && key?.hash !== hash;
+
+function deleteOwnKey(app: FastifyInstance, { keys, nonces }: OwnKeysDeps, admissionOf: AdmissionOf): void {
   const schema = {
     summary: 'Delete a key',
     description:
-      'Revokes the key for ever: at once here, within a second on every other gateway. Any key may delete itself.',
+      'Revokes the key for ever: at once here, within a second on every other gateway. Any key may delete itself. A session needs more than its cookie for a key that is not its own.',
     tags,
     params,
     response: { 200: deletedKeySchema },
@@ -140,6 +145,7 @@ function deleteOwnKey(app: FastifyInstance, { keys }: OwnKeysDeps, admissionOf: 
     const { caller } = admissionOf(request);
     const { hash } = request.params;
     if (caller.key?.hash !== hash) await requireFullRights(keys, caller, OF_KEYS);
+    if (isOnlySession(caller, hash)) await requireFreshSignature(caller, nonces);
     return deleteKey(keys, caller.account, hash);
   });
 }

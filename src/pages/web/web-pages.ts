@@ -36,13 +36,13 @@ const SESSION = { method: 'GET', url: '/api/v1/auth/session' } as const;
 export function addWebPages(server: FastifyInstance, options: WebPagesOptions): WebPages {
   const headers = pageHeaders(options.publicUrl);
   const ending = new AbortController();
-  let found: Promise<PageFiles | string> | null = null;
+  let found: Promise<PageFiles | null> | null = null;
   const pages = () => (found ??= open(ending.signal, options.onMissing));
 
   for (const page of PAGE_PATHS)
     server.get<{ Params: { readonly '*'?: string } }>(page.path, HIDDEN, async (request, reply) => {
       const built = await pages();
-      if (typeof built === 'string') return missing(reply, built);
+      if (built === null) return reply.code(503).type('text/plain; charset=utf-8').send(MISSING);
       const rest = request.params['*'] ?? '';
       const { known, ...facts } = factsOf(page, rest, options.catalog);
       const boot = {
@@ -77,7 +77,7 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
   server.get<{ Params: { readonly file: string } }>('/assets/:file', HIDDEN, async (request, reply) => {
     const built = await pages();
     const path = `/assets/${request.params.file}`;
-    const file = typeof built === 'string' ? undefined : built.files.get(path);
+    const file = built === null ? undefined : built.files.get(path);
     if (!file) throw new GatewayError('not_found', `No such file: ${path.slice(0, 200)}`);
     return sendFile(request, reply.headers(headers), file);
   });
@@ -90,15 +90,16 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
   };
 }
 
-async function open(signal: AbortSignal, onMissing: (reason: string) => void): Promise<PageFiles | string> {
+async function open(signal: AbortSignal, onMissing: (reason: string) => void): Promise<PageFiles | null> {
   const built = await findBuilt({ root: ROOT, signal });
   if ('folder' in built) return await readPages(built.folder);
   if (!signal.aborted) onMissing(built.reason);
-  return built.reason;
+  return null;
 }
 
-const missing = (reply: FastifyReply, reason: string): FastifyReply =>
-  reply.code(503).type('text/plain; charset=utf-8').send(`${reason}\n`);
+/** The reason names paths of this machine: only the log has it. */
+const MISSING =
+  'This gateway has no web pages at the moment. Its API works. The operator finds the reason in its log.\n';
 
 /** Names in these files change with their content, so they never change themselves. */
 const FOREVER = 'public, max-age=31536000, immutable';

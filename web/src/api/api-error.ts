@@ -27,6 +27,11 @@ export class ApiError extends Error {
   }
 }
 
+/** For a sign-out: without a session it has nothing left to do. Throws every other error. */
+export function passIfSignedOut(error: unknown): void {
+  if (!(error instanceof ApiError) || error.status !== 401) throw error;
+}
+
 const HELP: Readonly<Record<string, string>> = {
   unreachable: 'Check the connection, then try again.',
   insufficient_balance: 'Add money on the balance page of the dashboard, then try again.',

@@ -1,7 +1,8 @@
+import { passIfSignedOut } from './api-error.ts';
 import { call } from './request.ts';
 
 /** The operator's session of this browser. It reads: changes need the admin key. */
-interface OperatorSession {
+export interface OperatorSession {
   readonly signed_in: boolean;
   readonly expires_at: string | null;
 }
@@ -12,7 +13,8 @@ const withKey = (key: string) => ({ authorization: `Bearer ${key}` });
 export const askOperator = (): Promise<OperatorSession> => call(PATH);
 export const signInOperator = (key: string): Promise<OperatorSession> =>
   call(PATH, { method: 'POST', headers: withKey(key) });
-export const signOutOperator = (): Promise<unknown> => call(PATH, { method: 'DELETE' });
+/** Rejects with ApiError if the session may go on. One that is over already is no error. */
+export const signOutOperator = (): Promise<unknown> => call(PATH, { method: 'DELETE' }).catch(passIfSignedOut);
 
 /** A change in the operator's name. `key` is the admin key. */
 export const change = <T>(key: string, method: 'POST' | 'PATCH' | 'DELETE', path: string, json?: unknown): Promise<T> =>

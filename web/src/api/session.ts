@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
 import { BOOT } from '../app/boot.ts';
+import { passIfSignedOut } from './api-error.ts';
 import { call } from './request.ts';
 
 /** How somebody can sign in, or has. */
@@ -80,4 +81,5 @@ export type SignInProof = { readonly siwx: string } | { readonly api_key: string
 
 export const signIn = (proof: SignInProof): Promise<Session> => call(PATH, { method: 'POST', json: proof });
 
-export const signOut = (): Promise<unknown> => call(PATH, { method: 'DELETE' });
+/** Rejects with ApiError if the session may go on. One that is over already is no error. */
+export const signOut = (): Promise<unknown> => call(PATH, { method: 'DELETE' }).catch(passIfSignedOut);

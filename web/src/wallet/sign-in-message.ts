@@ -12,6 +12,9 @@ interface Nonce {
   };
 }
 
+/** A line of the message takes no control characters, nor ones that turn or hide text. Names of keys may have them. */
+const printable = (text: string) => text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd');
+
 const FAMILY_NAMES = { eip155: 'Ethereum', solana: 'Solana' } as const;
 
 /**
@@ -24,7 +27,7 @@ export async function signSignIn(wallet: ConnectedWallet, statement: string): Pr
     `${message.domain} wants you to sign in with your ${FAMILY_NAMES[wallet.family]} account:`,
     wallet.address,
     '',
-    statement,
+    printable(statement),
     '',
     `URI: ${message.uri}`,
     `Version: ${message.version}`,

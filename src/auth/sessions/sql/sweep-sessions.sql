@@ -1,5 +1,4 @@
+-- Both conditions have an index. A session of a deleted key opens nothing, and goes when its time is over.
 DELETE FROM web_sessions WHERE id IN (
-  SELECT id FROM web_sessions WHERE expires_at <= $1 OR seen_at <= $2
-  OR (signed_in_by = 'api_key' AND NOT EXISTS (SELECT 1 FROM api_keys WHERE hash = key_hash))
-  LIMIT $3
+  SELECT id FROM web_sessions WHERE expires_at <= $1 OR seen_at <= $2 LIMIT $3
 ) RETURNING id

@@ -29,15 +29,20 @@ export interface Browser {
   ): Promise<Seen<T>>;
 }
 
+/** A session's cookie as a browser sends it to a gateway over plain http. Default: a secret of no session. */
+export const plainCookie = (origin: string, secret = 'A'.repeat(43), name = 'tollgate'): string =>
+  `${name}-${new URL(origin).port}=${secret}`;
+
 const PAGE = { 'sec-fetch-site': 'same-origin', 'x-tollgate-web': '1', 'user-agent': 'Browser of the tests' };
 
-export function openBrowser(origin: string): Browser {
+/** `host`: the name by which it calls the gateway. Default: that of the origin. */
+export function openBrowser(origin: string, host = new URL(origin).host): Browser {
   const browser: Browser = {
     cookie: null,
     async ask(method, path, body, headers = {}) {
       const cookie = browser.cookie === null ? {} : { cookie: browser.cookie };
       const type = body === undefined ? {} : { 'content-type': 'application/json' };
-      const seen = await send(origin + path, method, { ...PAGE, ...cookie, ...type, ...headers }, body);
+      const seen = await send(origin + path, method, { ...PAGE, host, ...cookie, ...type, ...headers }, body);
       if (seen.cookie !== undefined) {
         const pair = seen.cookie.split(';')[0]!;
         browser.cookie = pair.endsWith('=') ? null : pair;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ask, startSpine, type Spine } from '../../../support/spine.ts';
 import { encodeEnvelope, evmWallet, presign, solanaWallet, type TestWallet } from '../../../support/wallets.ts';
-import { openBrowser, type Browser } from './browser.ts';
+import { openBrowser, plainCookie, type Browser } from './browser.ts';
 
 let spine: Spine;
 beforeAll(async () => {
@@ -25,7 +25,7 @@ test.each([
   const siwx = await envelope(wallet, await nonceOf());
   const { status, cookie, body, headers } = await signIn(browser, { siwx });
   expect([status, headers['cache-control']]).toEqual([200, 'no-store']);
-  expect(cookie).toMatch(/^tollgate=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=604800$/);
+  expect(cookie).toMatch(/^tollgate-\d+=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=604800$/);
   expect(body).toMatchObject({ signed_in_by: 'wallet', rights: 'full', step_up: 'wallet', key: null });
   expect(String(body['account']).toLowerCase()).toBe(wallet.accountId.toLowerCase());
   expect(Date.parse(body['expires_at'] as string) - Date.now()).toBeGreaterThan(6 * 86_400_000);
@@ -101,7 +101,7 @@ test('a cookie that was there before the sign-in is never the one of the session
   attacker.cookie = planted;
   expect((await attacker.ask('GET', '/api/v1/session/balance')).status).toBe(401);
 
-  const invented = `tollgate=${'A'.repeat(43)}`;
+  const invented = plainCookie(spine.origin);
   const other = openBrowser(spine.origin);
   other.cookie = invented;
   await signIn(other, { api_key: spine.key });
@@ -140,7 +140,7 @@ test('sessions are listed, ended one by one and all at once', async () => {
 
 test('a session that is over is taken off the browser', async () => {
   const browser = openBrowser(spine.origin);
-  browser.cookie = `tollgate=${'B'.repeat(43)}`;
+  browser.cookie = plainCookie(spine.origin, 'B'.repeat(43));
   const { status, body } = await browser.ask('GET', '/api/v1/auth/session');
   expect([status, body['account'], browser.cookie]).toEqual([200, null, null]);
 });
@@ -153,4 +153,20 @@ test('what pages read has a rate of its own, and does not use up that of calls',
   expect(page.headers['x-ratelimit-limit-requests']).toBe('600');
   const call = await browser.ask('POST', '/api/v1/chat/completions', ask('hello'));
   expect([call.status, call.headers['x-ratelimit-limit-requests']]).toEqual([200, '60']);
+});
+
+test('many new wallets of one network cannot fill the table of sessions', async () => {
+  const small = await startSpine({ toml: '[limits]\nanonymous_requests_per_minute = 1\nburst = 1\n' });
+  try {
+    const statuses: number[] = [];
+    for (let signed = 0; signed < 4; signed += 1) {
+      const browser = openBrowser(small.origin);
+      const { nonce } = (await browser.ask<{ nonce: string }>('GET', '/api/v1/auth/nonce')).body;
+      statuses.push((await signIn(browser, { siwx: await envelope(evmWallet(), nonce) })).status);
+    }
+    expect([statuses[0], statuses.at(-1)]).toEqual([200, 429]);
+    expect((await signIn(openBrowser(small.origin), { api_key: small.key })).status).toBe(200);
+  } finally {
+    await small.stop();
+  }
 });

@@ -29,6 +29,7 @@ test('a browser of this machine signs in as the local developer, who makes keys'
 test.each([
   ['the name of a stranger that leads here', { host: 'rebound.example' }],
   ['a name of the network', { host: '192.168.1.5:8402' }],
+  ['a proxy that says nothing', { origin: 'https://gate.example' }],
   ['a proxy that says so', { 'x-forwarded-for': '203.0.113.7' }],
   ['a proxy that says so in another way', { forwarded: 'for=203.0.113.7' }],
   ['a page of another site', { 'sec-fetch-site': 'cross-site' }],

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSpine, type Spine } from '../../../support/spine.ts';
 import { openBrowser, type Browser } from './browser.ts';
@@ -20,7 +21,7 @@ test('the admin key begins a session of an hour, which reads', async () => {
   expect(await read(browser)).toBe(401);
   const { status, cookie, body } = await signIn(browser);
   expect([status, body['signed_in']]).toEqual([200, true]);
-  expect(cookie).toMatch(/^tollgate-admin=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=3600$/);
+  expect(cookie).toMatch(/^tollgate-admin-\d+=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=3600$/);
   expect(await read(browser)).toBe(200);
   expect((await browser.ask('GET', '/admin/v1/session')).body).toMatchObject({ signed_in: true });
   at += 3_600_000;
@@ -69,7 +70,20 @@ test('a session of an account does not open the admin API', async () => {
   const browser = openBrowser(spine.origin);
   await browser.ask('POST', '/api/v1/auth/session', { api_key: spine.key });
   expect(await read(browser)).toBe(401);
-  expect(await read(browser, { cookie: browser.cookie!.replace('tollgate=', 'tollgate-admin=') })).toBe(401);
+  expect(await read(browser, { cookie: browser.cookie!.replace('tollgate-', 'tollgate-admin-') })).toBe(401);
+});
+
+test('nobody between keeps what a session reads, and the database has no plain digest of the admin key', async () => {
+  const browser = openBrowser(spine.origin);
+  await signIn(browser);
+  expect((await browser.ask('GET', '/admin/v1/accounts')).headers['cache-control']).toBe('no-store');
+  const rows = await spine.app.database.query({
+    name: 'test/admin-digest',
+    text: "SELECT key_hash FROM web_sessions WHERE signed_in_by = 'admin_key'",
+  });
+  const digests = rows.map((row) => row['key_hash']);
+  expect(digests).toEqual(digests.map(() => expect.stringMatching(/^[0-9a-f]{64}$/)));
+  expect(digests).not.toContain(hash('sha256', spine.adminKey));
 });
 
 test('a wrong key signs nobody in', async () => {

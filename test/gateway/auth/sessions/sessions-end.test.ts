@@ -73,8 +73,11 @@ test('rows of sessions that are over are removed', async () => {
   await expect.poll(count, { timeout: 20_000, interval: 20 }).toBe(0);
 });
 
-test('an account has at most 50 sessions: a new one ends the oldest', async () => {
+test('a key has at most 50 sessions: a new one ends its oldest, and none of another key', async () => {
   const { browser, key } = await signedIn();
+  const other = openBrowser(spine.origin);
+  const made = await other.ask('POST', '/api/v1/keys', { label: 'other' }, { authorization: `Bearer ${key}` });
+  await other.ask('POST', '/api/v1/auth/session', { api_key: made.body.key });
   at += 1;
   for (let one = 0; one < 50; one += 1)
     await openBrowser(spine.origin).ask(
@@ -83,5 +86,21 @@ test('an account has at most 50 sessions: a new one ends the oldest', async () =
       { api_key: key },
       { 'sec-fetch-site': undefined },
     );
-  expect(await statusOf(browser)).toBe(401);
+  expect([await statusOf(browser), await statusOf(other)]).toEqual([401, 200]);
+});
+
+test('with the shortest idle time, a session that is always used goes on', async () => {
+  const short = await startSpine({ now: () => at, toml: '[sessions]\nidle_ms = 60000\n' });
+  try {
+    const browser = openBrowser(short.origin);
+    await browser.ask('POST', '/api/v1/auth/session', { api_key: short.key });
+    for (let asked = 0; asked < 10; asked += 1) {
+      at += 20_000;
+      expect(await statusOf(browser)).toBe(200);
+    }
+    at += 60_000;
+    expect(await statusOf(browser)).toBe(401);
+  } finally {
+    await short.stop();
+  }
 });

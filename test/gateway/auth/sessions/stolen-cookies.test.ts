@@ -42,6 +42,20 @@ test.each([
     expect((await browser.ask('PATCH', `/api/v1/keys/${hash}`, { limit: 1_000 })).status).toBe(401);
 });
 
+test('the cookie stops no other key of its account, and may stop its own', async () => {
+  const { browser, key } = await keyCookie();
+  const asOwner = (method: string, path: string, body?: unknown) => browser.ask(method, path, body, bearer(key));
+  const { hash } = (await asOwner('POST', '/api/v1/keys', { label: 'a program' })).body.data;
+  const path = `/api/v1/keys/${hash}`;
+  expect((await browser.ask('DELETE', path)).status).toBe(401);
+  expect((await browser.ask('PATCH', path, { disabled: true })).status).toBe(401);
+  expect((await browser.ask('PATCH', path, { label: 'a new name' })).status).toBe(200);
+  expect((await asOwner('PATCH', path, { disabled: true })).status).toBe(200);
+  expect((await asOwner('DELETE', path)).status).toBe(200);
+  const own = (await browser.ask('GET', '/api/v1/key')).body.data.hash;
+  expect((await browser.ask('DELETE', `/api/v1/keys/${own}`)).status).toBe(200);
+});
+
 test.each([
   ['wallet', walletCookie],
   ['API key', keyCookie],

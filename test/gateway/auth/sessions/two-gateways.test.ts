@@ -3,7 +3,7 @@ import { freshDatabase, type FreshDatabase } from '../../../support/fresh-databa
 import { startSpine, type Spine } from '../../../support/spine.ts';
 import { openBrowser } from './browser.ts';
 
-// One session at two gateways of a database.
+// One session at two gateways of a database, behind one name.
 
 let database: FreshDatabase;
 let one: Spine;
@@ -24,7 +24,7 @@ afterAll(async () => {
 test('a session is good on both, and over on the other within 5 seconds', async () => {
   const here = openBrowser(one.origin);
   await here.ask('POST', '/api/v1/auth/session', { api_key: one.key });
-  const there = openBrowser(two.origin);
+  const there = openBrowser(two.origin, new URL(one.origin).host);
   there.cookie = here.cookie;
   const { cookie } = here;
   expect((await there.ask('GET', '/api/v1/keys')).status).toBe(200);
@@ -37,7 +37,7 @@ test('a session is good on both, and over on the other within 5 seconds', async 
 test('the use of a session at one gateway keeps it alive at the other', async () => {
   const here = openBrowser(one.origin);
   await here.ask('POST', '/api/v1/auth/session', { api_key: one.key });
-  const there = openBrowser(two.origin);
+  const there = openBrowser(two.origin, new URL(one.origin).host);
   there.cookie = here.cookie;
   for (let hours = 0; hours < 30; hours += 10) {
     at += 10 * 3_600_000;

@@ -1,8 +1,9 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { askOperator, signOutOperator } from '../../api/operator.ts';
+import { askOperator, type OperatorSession, signOutOperator } from '../../api/operator.ts';
 import { useSearchState } from '../../app/search.ts';
 import { Button } from '../../ui/button.tsx';
+import { ErrorNote } from '../../ui/error-note.tsx';
 import { Heading } from '../../ui/heading.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
@@ -56,13 +57,14 @@ function Pages({ until }: { readonly until: string | null }): ReactNode {
   const queries = useQueryClient();
   const chosen = TABS.find(({ id }) => id === tab)?.id ?? 'accounts';
   const Panel = PANELS[chosen]!;
-  const leave = async () => {
-    await signOutOperator().catch(() => {
-      // The session may be over already.
-    });
-    queries.clear();
-    await queries.invalidateQueries({ queryKey: ['operator'] });
-  };
+  const leave = useMutation({
+    mutationFn: signOutOperator,
+    onSuccess: () => {
+      // The pages leave the screen first: a query that is on it would be asked again.
+      queries.setQueryData<OperatorSession>(['operator'], { signed_in: false, expires_at: null });
+      queries.removeQueries({ queryKey: ['admin'] });
+    },
+  });
   return (
     <>
       <Heading
@@ -74,8 +76,13 @@ function Pages({ until }: { readonly until: string | null }): ReactNode {
             </>
           )
         }
-        action={<Button onClick={() => void leave()}>Sign out</Button>}
+        action={
+          <Button busy={leave.isPending} onClick={() => leave.mutate()}>
+            Sign out
+          </Button>
+        }
       />
+      {leave.error !== null && <ErrorNote error={leave.error} title="You are still signed in" />}
       <Tabs label="Pages of the operator" tabs={TABS} chosen={chosen} onChoose={(id) => set({ tab: id })}>
         <Panel />
       </Tabs>

@@ -1,3 +1,4 @@
+import { useMutation } from '@tanstack/react-query';
 import { ChartColumn, CircleUserRound, Gauge, KeyRound, LogOut, Plug, ScrollText, Wallet } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
@@ -6,6 +7,7 @@ import { stayAway } from '../../account/local-developer.ts';
 import { ProofProvider } from '../../account/proof.tsx';
 import { SignedIn } from '../../account/signed-in.tsx';
 import { type Session, signOut, useSession } from '../../api/session.ts';
+import { ErrorNote } from '../../ui/error-note.tsx';
 import { Heading } from '../../ui/heading.tsx';
 
 const PAGES = [
@@ -88,34 +90,38 @@ const BY = { wallet: 'Wallet', api_key: 'API key', development: 'Local developer
 function Who({ session }: { readonly session: Session }): ReactNode {
   const { changed } = useSession();
   const [, navigate] = useLocation();
-  const leave = async () => {
-    stayAway(true);
-    await signOut().catch(() => {
-      // The session may be over already.
-    });
-    changed(null);
-    navigate('/sign-in');
-  };
+  const leave = useMutation({
+    mutationFn: signOut,
+    onSuccess: () => {
+      stayAway(true);
+      changed(null);
+      navigate('/sign-in');
+    },
+  });
   return (
-    <div className="mt-3 flex items-center justify-between gap-3 px-2.5 text-sm lg:mt-5 lg:border-t lg:border-line lg:pt-4">
-      <div className="min-w-0">
-        <p className="text-xs text-soft">
-          {BY[session.signed_in_by]}
-          {session.rights === 'limited' ? ', limited' : ''}
-        </p>
-        <p className="truncate">
-          <AccountName account={session.account} />
-        </p>
+    <>
+      {leave.error !== null && <ErrorNote error={leave.error} title="You are still signed in" />}
+      <div className="mt-3 flex items-center justify-between gap-3 px-2.5 text-sm lg:mt-5 lg:border-t lg:border-line lg:pt-4">
+        <div className="min-w-0">
+          <p className="text-xs text-soft">
+            {BY[session.signed_in_by]}
+            {session.rights === 'limited' ? ', limited' : ''}
+          </p>
+          <p className="truncate">
+            <AccountName account={session.account} />
+          </p>
+        </div>
+        <button
+          type="button"
+          aria-label="Sign out"
+          title="Sign out"
+          disabled={leave.isPending}
+          onClick={() => leave.mutate()}
+          className="grid size-9 shrink-0 place-items-center rounded-md text-soft hover:bg-sunk hover:text-ink"
+        >
+          <LogOut size={16} aria-hidden />
+        </button>
       </div>
-      <button
-        type="button"
-        aria-label="Sign out"
-        title="Sign out"
-        onClick={() => void leave()}
-        className="grid size-9 shrink-0 place-items-center rounded-md text-soft hover:bg-sunk hover:text-ink"
-      >
-        <LogOut size={16} aria-hidden />
-      </button>
-    </div>
+    </>
   );
 }

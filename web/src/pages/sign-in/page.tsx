@@ -21,10 +21,10 @@ import { OperatorForm } from './operator-form.tsx';
 const STATEMENT = 'Sign in to my account. This costs nothing and moves no money.';
 const HOME = '/dashboard';
 
-/** Own paths alone: an address of another site would be a trap. */
+/** Own paths alone: an address of another site would be a trap. Browsers drop tabs and turn backslashes: read as they do. */
 const placeAfter = (query: string): string => {
-  const next = new URLSearchParams(query).get('next') ?? HOME;
-  return /^\/(?![/\\])/.test(next) ? next : HOME;
+  const next = URL.parse(new URLSearchParams(query).get('next') ?? HOME, location.origin);
+  return next?.origin === location.origin ? next.pathname + next.search : HOME;
 };
 
 export default function SignInPage(): ReactNode {

@@ -8,7 +8,7 @@ import { Skeleton } from '../../../ui/skeleton.tsx';
 import { Frame } from '../frame.tsx';
 import { DepositAddresses } from './deposit-addresses.tsx';
 import { Deposits } from './deposits.tsx';
-import { TopUp } from './top-up.tsx';
+import { paidByWallet, TopUp } from './top-up.tsx';
 import { Wallets } from './wallets.tsx';
 import { Withdrawals } from './withdrawals.tsx';
 

@@ -15,7 +15,10 @@ import { networkName } from './networks.ts';
 
 const AMOUNTS = ['5', '20', '50'];
 
-/** Pays in with a wallet of this browser. */
+/** Whether a wallet of this browser can pay in: it signs typed data, which wallets of Solana cannot. */
+export const paidByWallet = ({ network }: Chain): boolean => network.startsWith('eip155:');
+
+/** Pays in with a wallet of this browser. `chains` are those that it can pay on, at least one. */
 export function TopUp({ chains }: { readonly chains: readonly Chain[] }): ReactNode {
   const [network, setNetwork] = useState(chains[0]!.network);
   const [usd, setUsd] = useState('5');
@@ -86,7 +89,7 @@ function Pay({
   readonly usd: string;
   readonly onPaid: () => void;
 }): ReactNode {
-  const wallets = useWallets(network.startsWith('solana:') ? 'solana' : 'eip155');
+  const wallets = useWallets('eip155');
   const queries = useQueryClient();
   const pay = useMutation({
     mutationFn: async (wallet: FoundWallet) => topUp(await wallet.connect(), network, usd),

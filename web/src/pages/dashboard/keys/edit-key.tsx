@@ -3,6 +3,7 @@ import { useState, type SyntheticEvent, type ReactNode } from 'react';
 import { useProof } from '../../../account/proof.tsx';
 import type { ApiKey } from '../../../api/own.ts';
 import { call } from '../../../api/request.ts';
+import { useSession } from '../../../api/session.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Dialog } from '../../../ui/dialog.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
@@ -33,6 +34,7 @@ function Form({ of, onClose }: { readonly of: ApiKey; readonly onClose: () => vo
   const [sure, setSure] = useState(false);
   const prove = useProof();
   const queries = useQueryClient();
+  const isOwn = useSession().session?.key === of.hash;
   const path = `/api/v1/keys/${of.hash}`;
   const done = {
     onSuccess: async (answer: unknown) => {
@@ -44,16 +46,22 @@ function Form({ of, onClose }: { readonly of: ApiKey; readonly onClose: () => vo
   const change = useMutation({
     mutationFn: async (changes: Changes) => {
       if (Object.keys(changes).length === 0) return {};
-      // A name and a stop need no proof: neither lets the key do more.
+      // A name and a stop of the own key need no proof: neither lets the key do more.
       const harmless = Object.entries(changes).every(
-        ([name, value]) => name === 'label' || (name === 'disabled' && value === true),
+        ([name, value]) => name === 'label' || (isOwn && name === 'disabled' && value === true),
       );
       const headers = harmless ? {} : await prove(`Change the API key "${of.label}".`);
       return headers === null ? null : call(path, { method: 'PATCH', json: changes, headers });
     },
     ...done,
   });
-  const remove = useMutation({ mutationFn: () => call(path, { method: 'DELETE' }), ...done });
+  const remove = useMutation({
+    mutationFn: async () => {
+      const headers = isOwn ? {} : await prove(`Delete the API key "${of.label}".`);
+      return headers === null ? null : call(path, { method: 'DELETE', headers });
+    },
+    ...done,
+  });
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (limitFault(draft) === null) change.mutate(changesOf(of, bodyOf(draft)));
