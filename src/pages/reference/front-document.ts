@@ -2,7 +2,7 @@ import type { Primitive } from '#config';
 import { FRONT_STYLE } from './front-style.ts';
 import { ICON } from './icon.ts';
 
-/** Where the front page's one script is. */
+/** The address of the front page's one script. */
 export const THEME_PATH = '/docs/static/theme.js';
 
 /** The theme that was chosen on the other pages, before anything is painted. */
