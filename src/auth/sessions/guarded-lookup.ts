@@ -8,8 +8,8 @@ export interface LookupDeps {
 
 /**
  * Looks the session of a cookie up. A cookie that was not good lately may be a guess, so `attempts` counts it. One that
- * was good is not held up by strangers who fail from the same address. `accept` throws GatewayError `unauthorized` for a
- * session that does not count, and does nothing else: it runs while a place of the address is taken.
+ * was good is not held up by strangers who fail from the same address. `accept` throws GatewayError `unauthorized` for
+ * a session that does not count, and does nothing else: it runs while a place of the address is taken.
  */
 export function findGuarded(
   { sessions, attempts }: LookupDeps,

@@ -21,7 +21,10 @@ import { OperatorForm } from './operator-form.tsx';
 const STATEMENT = 'Sign in to my account. This costs nothing and moves no money.';
 const HOME = '/dashboard';
 
-/** Own paths alone: an address of another site would be a trap. Browsers drop tabs and turn backslashes: read as they do. */
+/**
+ * Own paths alone: an address of another site would be a trap. It is read as browsers read it, who drop tabs and turn
+ * backslashes.
+ */
 const placeAfter = (query: string): string => {
   const next = URL.parse(new URLSearchParams(query).get('next') ?? HOME, location.origin);
   return next?.origin === location.origin ? next.pathname + next.search : HOME;
