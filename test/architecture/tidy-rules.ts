@@ -7,16 +7,7 @@ export const LINES_MAX = { code: 400, tests: 470 } as const;
 /** Files that may be longer, each with the reason. */
 export const LONGER_FILES: Readonly<Record<string, string>> = {};
 
-const FORBIDDEN_NAMES = [
-  'util',
-  'utils',
-  'helper',
-  'helpers',
-  'common',
-  'misc',
-  'base',
-  'manager',
-];
+const FORBIDDEN_NAMES = ['util', 'utils', 'helper', 'helpers', 'common', 'misc', 'base', 'manager'];
 
 /** Words that promise work instead of doing it. */
 const PROMISES = /\b(?:TODO|FIXME|XXX|HACK)\b/g;
