@@ -42,8 +42,8 @@ export const cookieValues = (cookie: string, name: string): readonly string[] =>
 
 /**
  * Lets the cookie of a session count for this request; returns whether there is one. Without it no cookie does: MCP,
- * A2A and tunnels never call it. The mark is on the headers, as these are all that authentication is given, and no client
- * can send a symbol.
+ * A2A and tunnels never call it. The mark is on the headers, as these are all that authentication is given, and no
+ * client can send a symbol.
  */
 export function letCookieCount(request: WebRequest): boolean {
   const { cookie } = request.headers;
