@@ -1,4 +1,7 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { ROOMS } from './import-rules.ts';
+import { ROOT } from './source.ts';
 
 /** Packages that only some rooms may import, as the linter's patterns name them. */
 const PACKAGES = [...new Set(Object.values(ROOMS).flatMap(({ packages }) => packages))];
@@ -11,12 +14,23 @@ interface Pattern {
   readonly message: string;
 }
 
+const WITHOUT_FOLDER: ReadonlySet<string> = new Set(['main', 'version']);
+
+/** Names of folders in a room. A relative path to one of them stays in the room, although a room has the same name. */
+const foldersOf = (room: string): ReadonlySet<string> =>
+  new Set(
+    readdirSync(join(ROOT, 'src', room), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name),
+  );
+
 /** What the linter refuses in files of a room, so that an editor shows it at once: the room's row of the table. */
 export function lintPatterns(room: string, aliases: readonly string[]): readonly Pattern[] {
   const { rooms, packages } = ROOMS[room]!;
   const names = aliases.map((alias) => alias.slice(1));
   const foreign = names.filter((name) => !rooms.includes(name));
-  const folders = Object.keys(ROOMS).filter((name) => name !== room && !['main', 'version'].includes(name));
+  const inside = foldersOf(room);
+  const folders = Object.keys(ROOMS).filter((name) => name !== room && !WITHOUT_FOLDER.has(name) && !inside.has(name));
   const closed = PACKAGES.filter((name) => !packages.includes(name));
   const told = [...rooms.filter((name) => names.includes(name)).map((name) => `#${name}`), ...packages];
   return [

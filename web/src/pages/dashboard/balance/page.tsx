@@ -58,8 +58,15 @@ export default function BalancePage(): ReactNode {
 
 /** Wallets of Solana pay by a plain transfer: the other card has the address. */
 function WalletPayment({ chains }: { readonly chains: readonly Chain[] }): ReactNode {
-  const payable = chains.filter(({ network }) => network.startsWith('eip155:'));
-  return payable.length > 0 && <TopUp chains={payable} />;
+  const payable = chains.filter(paidByWallet);
+  if (payable.length > 0) return <TopUp chains={payable} />;
+  return (
+    <Card title="Add money from a wallet">
+      <p className="text-soft">
+        This page cannot have a wallet of Solana sign the payment. Send USDC to your deposit address.
+      </p>
+    </Card>
+  );
 }
 
 function Amounts(): ReactNode {
