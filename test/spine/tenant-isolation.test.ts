@@ -21,12 +21,20 @@ const PUBLIC: readonly RegExp[] = [
   /^\/a2a\/~push\/\*$/,
   // Each entry is refused by the door that it asks for.
   /^\/api\/v1\/rpc$/,
+  // Pages are the same for everybody: what they show they ask for.
+  /^\/(marketplace|models|tools|agents|images|videos|providers|rankings|playground|sign-in|dashboard|admin|assets)(\/(?!v1\/)|$)/,
+  // Nobody is signed in: that is an answer too.
+  /^\/api\/v1\/auth\/session$/,
+  /^\/api\/v1\/(services(\/:primitive(\/\*)?)?|analytics\/public|analytics\/service(\/.*)?)$/,
   /^\/api\/v1\/(ping|auth\/nonce|payments\/chains|models|models\/count|models\/\*|models\/:author\/:slug\/endpoints|model\/:author\/:slug|providers|providers\/:id|tools|agents|agents\/\*)$/,
 ];
 /** Where proxies dial in: a request that is no dial is told so, whoever sends it. */
 const isTunnel = ({ path }: Route) => path === '/api/v1/provider/tunnel';
-const isPublic = ({ path }: Route) => PUBLIC.some((pattern) => pattern.test(path));
-const isAdmin = ({ path }: Route) => path.startsWith('/admin/') || path === '/metrics';
+/** Who asks whether an operator is signed in, or signs out, may have no session. The admin key begins one. */
+const isOperatorsSession = ({ method, path }: Route) => path === '/admin/v1/session' && method !== 'POST';
+const isPublic = (route: Route) => isOperatorsSession(route) || PUBLIC.some((pattern) => pattern.test(route.path));
+const isAdmin = (route: Route) =>
+  !isOperatorsSession(route) && (route.path.startsWith('/admin/v1/') || route.path === '/metrics');
 
 let spine: Spine;
 let owner: { key: string; hash: string; account: string };

@@ -200,6 +200,7 @@ export function pathsOf(document: object): PathTable {
 function nameWildcard(schema: FastifySchema | undefined, url: string): { schema: FastifySchema; url: string } {
   const params: { readonly properties?: Readonly<Record<string, unknown>> } = schema?.params ?? {};
   if (!schema || !url.endsWith('/*') || !params.properties?.['*']) return { schema: schema ?? {}, url };
-  const named = { ...params, required: ['name'], properties: { name: params.properties['*'] } };
+  const { '*': name, ...others } = params.properties;
+  const named = { ...params, required: [...Object.keys(others), 'name'], properties: { ...others, name } };
   return { schema: { ...schema, params: named }, url: url.replace(/\*$/, ':name') };
 }

@@ -54,7 +54,7 @@ test('the addresses of an operator session look no more cookies up than may fail
           cookie: plainCookie(spine.origin, letter.repeat(43), 'tollgate-admin'),
         })
       ).status;
-    expect([await guessed('c'), await guessed('d')]).toEqual([method === 'GET' ? 200 : 401, 429]);
+    expect([await guessed('c'), await guessed('d')]).toEqual([200, 429]);
     at += MINUTE_MS;
   }
 });
