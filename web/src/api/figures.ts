@@ -1,5 +1,4 @@
 import type { Kind } from '../ui/kinds.ts';
-import type { Pricing } from './pricing.ts';
 
 /** A value of one UTC day. `suppressed`: the gateway keeps it back. */
 interface DayValue {
@@ -65,7 +64,8 @@ export interface ProviderFigures {
 
 export interface PriceVersion {
   readonly from: string;
-  readonly pricing: Pricing;
+  /** USD by meter: tokens per 1M, other meters per unit. */
+  readonly pricing: Readonly<Record<string, number>>;
   readonly current: boolean;
   /** The part of the service that it is the price of; null is the whole. */
   readonly of: string | null;

@@ -4,7 +4,7 @@ import { Copy } from './copy.tsx';
 /** Code to copy. It scrolls sideways, and can be scrolled with the keyboard. */
 export function CodeBlock({ code, label }: { readonly code: string; readonly label: string }): ReactNode {
   return (
-    <div className="relative rounded-lg border border-line bg-sunk">
+    <div className="relative min-w-0 rounded-lg border border-line bg-sunk">
       <div className="absolute right-1.5 top-1.5 rounded-md bg-sunk">
         <Copy text={code} label={`Copy: ${label}`} />
       </div>

@@ -21,19 +21,27 @@ const USD = { style: 'currency', currency: 'USD' } as const;
 /** Micro-USD as people read it. */
 export const formatMicroUsd = (micro: number | bigint | string): string => formatUsd(Number(micro) / MICRO);
 
-/** An amount in micro-USD, with the exact one as its title. `signed` shows a plus in front of what came in. */
+const CENT = 10_000;
+
+/**
+ * An amount in micro-USD, with the exact one as its title. `signed` shows a plus in front of what came in. `held` is for
+ * what somebody has: it is never shown as more than it is.
+ */
 export function Money({
   micro,
   signed = false,
+  held = false,
 }: {
   readonly micro: number | bigint | string;
   readonly signed?: boolean;
+  readonly held?: boolean;
 }): ReactNode {
   const amount = Number(micro);
+  const shown = held && amount >= MICRO ? Math.floor(amount / CENT) * CENT : amount;
   return (
     <span className="figures whitespace-nowrap" title={`${String(micro)} micro-USD`}>
       {signed && amount > 0 ? '+' : ''}
-      {formatMicroUsd(micro)}
+      {formatMicroUsd(shown)}
     </span>
   );
 }

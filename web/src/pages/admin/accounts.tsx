@@ -56,7 +56,7 @@ export function Accounts(): ReactNode {
       from: 'sm',
       cell: (row) => (row.locked_micro_usdc === 0 ? '–' : <Money micro={row.locked_micro_usdc} />),
     },
-    { id: 'balance', head: 'Balance', align: 'right', cell: (row) => <Money micro={row.balance_micro_usdc} /> },
+    { id: 'balance', head: 'Balance', align: 'right', cell: (row) => <Money micro={row.balance_micro_usdc} held /> },
     {
       id: 'credit',
       head: <span className="sr-only">Credit</span>,

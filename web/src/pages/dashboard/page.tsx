@@ -45,7 +45,7 @@ function Figures(): ReactNode {
       <dl className="grid grid-cols-2 gap-x-6 gap-y-6 md:grid-cols-4">
         <Figure
           name="Available"
-          value={balance ? <Money micro={balance.balance_micro_usdc} /> : <Waiting />}
+          value={balance ? <Money micro={balance.balance_micro_usdc} held /> : <Waiting />}
           note={
             balance && balance.locked_micro_usdc > 0 ? (
               <>

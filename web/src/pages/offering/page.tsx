@@ -69,7 +69,7 @@ function Offering({ service }: { readonly service: ServiceDetail }): ReactNode {
         <div className="row-start-1 grid min-w-0 gap-5 lg:col-start-2">
           <PriceCard service={service} />
           <FactsCard service={service} />
-          {figures && <PriceHistory kind={primitive} figures={figures} />}
+          {figures && <PriceHistory figures={figures} />}
         </div>
       </div>
     </>

@@ -1,11 +1,9 @@
 import { useMemo, type ReactNode } from 'react';
 import type { PriceVersion, ServiceFigures } from '../../api/figures.ts';
-import type { Kind } from '../../ui/kind.tsx';
 import { Card, Figure } from '../../ui/card.tsx';
 import { Chart } from '../../ui/chart.tsx';
-import { formatMicroUsd } from '../../ui/money.tsx';
+import { formatMicroUsd, formatUsd } from '../../ui/money.tsx';
 import { formatNumber, formatShare, formatShort } from '../../ui/number.ts';
-import { shortPrice } from '../../ui/price.tsx';
 import { Time } from '../../ui/time.tsx';
 
 /** How much a service was used in 30 days. */
@@ -39,9 +37,11 @@ export function Usage({ figures }: { readonly figures: ServiceFigures }): ReactN
 }
 
 /** The prices that the providers asked over time, the newest first. */
-export function PriceHistory({ kind, figures }: { readonly kind: Kind; readonly figures: ServiceFigures }): ReactNode {
+export function PriceHistory({ figures }: { readonly figures: ServiceFigures }): ReactNode {
   const versions = figures.providers.flatMap(({ name, prices }) => prices.map((price) => ({ ...price, name })));
-  if (versions.length <= figures.providers.length) return null;
+  const parts = new Set(versions.map(({ name, of }) => `${name} ${of}`));
+  // What never changed has no history.
+  if (versions.length <= parts.size) return null;
   const newest = versions.toSorted((a, b) => b.from.localeCompare(a.from));
   return (
     <Card title="Prices over time">
@@ -56,7 +56,7 @@ export function PriceHistory({ kind, figures }: { readonly kind: Kind; readonly 
               {version.of !== null && ` · ${version.of}`}
               {version.current && ' · now'}
             </span>
-            <PriceOf kind={kind} version={version} />
+            <PriceOf version={version} />
           </li>
         ))}
       </ol>
@@ -64,11 +64,29 @@ export function PriceHistory({ kind, figures }: { readonly kind: Kind; readonly 
   );
 }
 
-function PriceOf({ kind, version }: { readonly kind: Kind; readonly version: PriceVersion }): ReactNode {
-  const { amount, unit } = shortPrice(kind, version.pricing);
+function PriceOf({ version }: { readonly version: PriceVersion }): ReactNode {
+  const asked = Object.entries(version.pricing).filter(([, usd]) => usd > 0);
+  if (asked.length === 0) return <b className="font-semibold">Free</b>;
   return (
     <span className="figures">
-      <b className="font-semibold">{amount}</b> <span className="text-soft">{unit}</span>
+      {asked.map(([meter, usd], index) => (
+        <span key={meter}>
+          {index > 0 && ', '}
+          <b className="font-semibold">{formatUsd(usd)}</b> <span className="text-soft">{UNITS[meter] ?? meter}</span>
+        </span>
+      ))}
     </span>
   );
 }
+
+/** Units of the meters that a provider charges by. */
+const UNITS: Readonly<Record<string, string>> = {
+  prompt: 'per 1M tokens in',
+  completion: 'per 1M tokens out',
+  input_cache_read: 'per 1M tokens read from a cache',
+  input_cache_write: 'per 1M tokens written to a cache',
+  image: 'per image',
+  input_image: 'per image that is edited',
+  second: 'per second',
+  call: 'per call',
+};

@@ -77,7 +77,7 @@ function Amounts(): ReactNode {
       <dl className="grid grid-cols-2 gap-6 sm:grid-cols-3">
         <Figure
           name="Available"
-          value={balance ? <Money micro={balance.balance_micro_usdc} /> : waiting}
+          value={balance ? <Money micro={balance.balance_micro_usdc} held /> : waiting}
           note="for new calls"
         />
         <Figure

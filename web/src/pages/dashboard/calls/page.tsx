@@ -89,7 +89,7 @@ const OUTCOME_OPTIONS = [
   { value: '', text: 'All' },
   { value: 'state:held', text: 'Running' },
   { value: 'complete', text: 'Complete' },
-  { value: 'free', text: 'Free' },
+  { value: 'free', text: 'Failed, free' },
   { value: 'failed', text: 'Failed' },
   { value: 'cut', text: 'Cut' },
   { value: 'cancelled', text: 'Cancelled' },

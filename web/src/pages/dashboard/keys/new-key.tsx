@@ -61,13 +61,14 @@ function Form({ onMade }: { readonly onMade: (text: string) => void }): ReactNod
 }
 
 function Made({ text, onClose }: { readonly text: string; readonly onClose: () => void }): ReactNode {
-  const code = [`curl ${BOOT.base_url}/api/v1/models \\`, `  -H "Authorization: Bearer ${text}"`].join('\n');
+  const code = [`curl ${BOOT.base_url}/api/v1/models \\`, `  -H "Authorization: Bearer $KEY"`].join('\n');
   return (
-    <div className="grid gap-4">
+    <div className="grid grid-cols-[minmax(0,1fr)] gap-4">
       <p className="rounded-lg bg-warn-wash px-4 py-3 text-warn">
         Copy it now. It cannot be shown again: the gateway keeps only its hash.
       </p>
       <CodeBlock code={text} label="The key" />
+      <CodeBlock code={`export KEY=${text}`} label="The key for the commands of these pages" />
       <p className="text-soft">For clients of the OpenAI API: the base URL is {BOOT.base_url}/api/v1.</p>
       <CodeBlock code={code} label="A first request" />
       <Button tone="primary" onClick={onClose} className="justify-self-end">
