@@ -144,6 +144,35 @@ describe.each(ENGINES)('%s', (name) => {
     expect(names()).toEqual([]);
   });
 
+  test('a store that fails stops no other, and its rows stay until its files are gone', async () => {
+    const [own, old] = [await startStore(), await startStore()];
+    const [kept, gone] = [sourceOf(name, made, 'of the old'), sourceOf(name, made, 'of the new')];
+    await put(old.blobs, old.account, kept, 'old');
+    await put(own.blobs, own.account, gone, 'new');
+    let isAway = true;
+    const former = {
+      ...old.options.files,
+      remove: (id: string) => (isAway ? Promise.reject(new Error('away')) : old.options.files.remove(id)),
+    };
+    const errors: unknown[] = [];
+    for (const [files, ...rest] of [
+      [former, own.options.files],
+      [own.options.files, former],
+    ] as const) {
+      const onUnremoved = (error: unknown) => errors.push(error);
+      const blobs = createBlobs({ ...own.options, files, former: rest, onUnremoved });
+      own.pass(LIMITS.keepMs + 2 * HOUR_MS);
+      await blobs.sweep(10);
+      expect([own.names(), old.names().length]).toEqual([[], 1]);
+    }
+    expect(errors).toHaveLength(2);
+    isAway = false;
+    const blobs = createBlobs({ ...own.options, former: [former] });
+    expect(await blobs.sweep(10)).toBe(1);
+    expect(old.names()).toEqual([]);
+    expect(await blobs.sweep(10)).toBe(0);
+  });
+
   test('files without a row are removed after an hour, and no others', async () => {
     const { blobs, folder, options, names, account } = await startStore();
     const stored = await put(blobs, account, sourceOf(name, made, 'orphans'), 'kept');
