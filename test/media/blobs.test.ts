@@ -51,9 +51,9 @@ describe.each(ENGINES)('%s', (name) => {
   };
 
   test('room that was taken is kept from others until its files are here, or it is given back', async () => {
-    const { blobs, account, pass } = await startStore();
+    const { blobs, options, account, pass } = await startStore();
     const id = `room-${name}-${made}`;
-    const expiresAt = Date.now() + HOUR_MS;
+    const expiresAt = options.now() + HOUR_MS;
     await blobs.takeRoom({ id, account, files: 3, expiresAt });
     await blobs.takeRoom({ id, account, files: 3, expiresAt });
     await blobs.admit(account, 2);

@@ -14,6 +14,8 @@ interface BlobsOptions {
   readonly far: FarBlobs | null;
   readonly limits: BlobLimits;
   readonly now: () => number;
+  /** A store did not remove an expired file. The next sweep tries it again. */
+  readonly onUnremoved?: (error: unknown) => void;
   /** How long a gateway that says nothing any more has the writing of a file. */
   readonly leaseMs?: number;
 }
@@ -31,6 +33,8 @@ const LEASE_MS = 15_000;
 const RENEWALS = 3;
 const HOUR_MS = 3_600_000;
 const NO_ROOM_RETRY_S = 60;
+/** Files that a store may fail to remove before a sweep leaves the store alone. */
+const UNREMOVED_MAX = 3;
 const UNWRITTEN = new Error('somebody else writes the file by now');
 
 const CLAIM = loadStatement(import.meta.url, './sql/claim-blob.sql');
@@ -47,13 +51,14 @@ const TAKE_ROOM = loadStatement(import.meta.url, './sql/take-room.sql');
 const GIVE_ROOM_BACK = loadStatement(import.meta.url, './sql/give-room-back.sql');
 const EXPIRED_ROOMS = loadStatement(import.meta.url, './sql/expired-rooms.sql');
 const EXPIRE_NOW = loadStatement(import.meta.url, './sql/expire-blob.sql');
-const EXPIRE = loadStatement(import.meta.url, './sql/expired-blobs.sql');
+const EXPIRED = loadStatement(import.meta.url, './sql/expired-blobs.sql');
+const DROP_EXPIRED = loadStatement(import.meta.url, './sql/drop-expired-blobs.sql');
 
 /** The source of a file, from what names it. */
 export const sourceOf = (...names: readonly (string | number)[]): string => hash('sha256', JSON.stringify(names));
 
 export function createBlobs({ database, files, former = [], far, limits, now, ...rest }: BlobsOptions): Blobs {
-  const { leaseMs = LEASE_MS } = rest;
+  const { leaseMs = LEASE_MS, onUnremoved = () => {} } = rest;
   const stores = [files, ...former];
   const { keepMs, bytesMax, accountBytesMax, fileBytesMax, freeBytesMin } = limits;
 
@@ -92,6 +97,25 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
 
   const admit = (account: string, count: number) => refuseMore(account, count * fileBytesMax);
   const giveRoomBack = async (id: string) => void (await database.query(GIVE_ROOM_BACK, [id]));
+
+  /** Removes expired files of a store, each with its row. */
+  async function removeExpired(store: BlobFiles, limit: number): Promise<number> {
+    let removed = 0;
+    let unremoved = 0;
+    for (const { id } of await database.query(EXPIRED, [now(), store.holder, limit])) {
+      try {
+        await store.remove(id as string);
+      } catch (error) {
+        if (unremoved === 0) onUnremoved(error);
+        unremoved += 1;
+        if (unremoved === UNREMOVED_MAX) break;
+        continue;
+      }
+      await database.query(DROP, [id!]);
+      removed += 1;
+    }
+    return removed;
+  }
 
   return {
     admit,
@@ -157,14 +181,12 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
 
     async sweep(limit) {
       const at = now();
-      let removed = 0;
-      for (const store of stores) {
-        const gone = await database.query(EXPIRE, [at, store.holder, at - HOUR_MS, limit]);
-        removed += gone.length;
-        for (const { id, holder } of gone) if (holder === store.holder) await store.remove(id as string);
-      }
+      const removed = [];
+      for (const store of stores) removed.push(await removeExpired(store, limit));
+      const holders = JSON.stringify({ ...stores.map(({ holder }) => [holder]) });
+      const rows = await database.query(DROP_EXPIRED, [at, holders, at - HOUR_MS, limit]);
       const rooms = await database.query(EXPIRED_ROOMS, [at, limit]);
-      return removed + rooms.length;
+      return Math.max(rows.length, rooms.length, ...removed);
     },
   };
 }
