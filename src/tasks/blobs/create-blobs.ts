@@ -4,6 +4,7 @@ import { GatewayError } from '#wire';
 import { type Blob, BlobUnreachable, type Blobs, type NewBlob, type NewRoom } from './blob.ts';
 import type { BlobFiles, OpenBlobFile } from './blob-files.ts';
 import type { FarBlobs } from './far-blobs.ts';
+import { sweepBlobs } from './sweep-blobs.ts';
 
 interface BlobsOptions {
   readonly database: Pick<Database, 'engine' | 'query'>;
@@ -33,8 +34,6 @@ const LEASE_MS = 15_000;
 const RENEWALS = 3;
 const HOUR_MS = 3_600_000;
 const NO_ROOM_RETRY_S = 60;
-/** Files that a store may fail to remove before a sweep leaves the store alone. */
-const UNREMOVED_MAX = 3;
 const UNWRITTEN = new Error('somebody else writes the file by now');
 
 const CLAIM = loadStatement(import.meta.url, './sql/claim-blob.sql');
@@ -49,10 +48,7 @@ const FIND = {
 const COUNT = loadStatement(import.meta.url, './sql/count-blob-bytes.sql');
 const TAKE_ROOM = loadStatement(import.meta.url, './sql/take-room.sql');
 const GIVE_ROOM_BACK = loadStatement(import.meta.url, './sql/give-room-back.sql');
-const EXPIRED_ROOMS = loadStatement(import.meta.url, './sql/expired-rooms.sql');
 const EXPIRE_NOW = loadStatement(import.meta.url, './sql/expire-blob.sql');
-const EXPIRED = loadStatement(import.meta.url, './sql/expired-blobs.sql');
-const DROP_EXPIRED = loadStatement(import.meta.url, './sql/drop-expired-blobs.sql');
 
 /** The source of a file, from what names it. */
 export const sourceOf = (...names: readonly (string | number)[]): string => hash('sha256', JSON.stringify(names));
@@ -97,25 +93,6 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
 
   const admit = (account: string, count: number) => refuseMore(account, count * fileBytesMax);
   const giveRoomBack = async (id: string) => void (await database.query(GIVE_ROOM_BACK, [id]));
-
-  /** Removes expired files of a store, each with its row. */
-  async function removeExpired(store: BlobFiles, limit: number): Promise<number> {
-    let removed = 0;
-    let unremoved = 0;
-    for (const { id } of await database.query(EXPIRED, [now(), store.holder, limit])) {
-      try {
-        await store.remove(id as string);
-      } catch (error) {
-        if (unremoved === 0) onUnremoved(error);
-        unremoved += 1;
-        if (unremoved === UNREMOVED_MAX) break;
-        continue;
-      }
-      await database.query(DROP, [id!]);
-      removed += 1;
-    }
-    return removed;
-  }
 
   return {
     admit,
@@ -179,15 +156,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
       await database.query(EXPIRE_NOW, [id, now()]);
     },
 
-    async sweep(limit) {
-      const at = now();
-      const removed = [];
-      for (const store of stores) removed.push(await removeExpired(store, limit));
-      const holders = JSON.stringify({ ...stores.map(({ holder }) => [holder]) });
-      const rows = await database.query(DROP_EXPIRED, [at, holders, at - HOUR_MS, limit]);
-      const rooms = await database.query(EXPIRED_ROOMS, [at, limit]);
-      return Math.max(rows.length, rooms.length, ...removed);
-    },
+    sweep: (limit) => sweepBlobs({ database, stores, now, onUnremoved }, limit),
   };
 }
 
