@@ -4,7 +4,8 @@ import { DAY_MS } from './day-range.ts';
 
 /** The accounts of calls that the gateway makes for itself, and of callers without a credential. */
 const NOBODY: ReadonlySet<string> = new Set(['tollgate:gateway', 'tollgate:anonymous']);
-const DEVELOPMENT = 'tollgate:local:dev';
+/** The development account. */
+export const DEVELOPMENT = 'tollgate:local:dev';
 
 /** A resolved call, as far as it is counted. Texts that are not known are empty. */
 export interface CallFacts {

@@ -6,7 +6,7 @@ export { DAY_MS, dateOf, daysOf, type DayRange } from './day-range.ts';
 export { findListings, findMarket, type ListingSums, type MarketFigures, type MarketSums } from './market-figures.ts';
 export { findState } from './roll-up-state.ts';
 export { recentUsers } from './few-users.ts';
-export { findListing, type ListingFigures, type ListingProvider } from './listing-figures.ts';
+export { findListing, isCalled, type ListingFigures, type ListingProvider } from './listing-figures.ts';
 export type { Shown } from './shown-days.ts';
 export {
   findUsage,

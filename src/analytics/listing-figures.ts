@@ -2,7 +2,7 @@ import { loadStatement, type Query, type Row } from '#store';
 import { daysOf, type DayRange } from './day-range.ts';
 import { findState } from './roll-up-state.ts';
 import { rowsText } from './rows-text.ts';
-import { findUsers, type Shown } from './shown-days.ts';
+import { findHiddenServices, type Shown } from './shown-days.ts';
 import { quantileOf } from './time-buckets.ts';
 
 /** A service as it was called. */
@@ -66,9 +66,20 @@ interface Quantiles {
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
 const BY_DAY = load('listing-by-day');
+const IS_CALLED = load('is-called');
 const TIMES = load('times-of-listing');
 const ATTEMPTS = load('attempts-of-offers');
 const PRICES = load('prices-of-listing');
+
+/** Whether a service was called in a range, by calls that everybody may see. */
+export async function isCalled(
+  query: Query,
+  { primitive, service }: Pick<Listing, 'primitive' | 'service'>,
+  { first, last }: DayRange,
+  { development }: Shown,
+): Promise<boolean> {
+  return (await query(IS_CALLED, [service, primitive, first, last, development ? 1 : 0])).length > 0;
+}
 
 /** Reads a service of one moment; null where nothing is known of it. */
 export async function findListing(
@@ -78,21 +89,18 @@ export async function findListing(
   shown: Shown,
 ): Promise<ListingFigures | null> {
   const { first, last } = range;
-  const all = await query(BY_DAY, [service, primitive, first, last, shown.development ? 1 : 0]);
+  const development = shown.development ? 1 : 0;
+  const all = await query(BY_DAY, [service, primitive, first, last, development]);
   const prices = await query(PRICES, [service]);
   if (all.length === 0 && offering.length === 0) return null;
-  const users = await findUsers(query, range, shown);
-  const called = new Set(all.map((row) => Number(row['day'])));
-  const isHidden = (day: number) => users.isHidden(day, called.has(day));
+  const hasFewUsers = await findHiddenServices(query, range, shown, { primitive, service });
+  const isHidden = (day: number) => day > shown.until || hasFewUsers(day, primitive, service);
   const rows = all.filter((row) => !isHidden(Number(row['day'])));
   const names = [...new Set([...offering, ...rows.map((row) => row['provider'] as string)])].filter((id) => id !== '');
   const offerOf = (provider: string) => `${primitive}/${provider}:${service}`;
   const attempts = await query(ATTEMPTS, [rowsText(names.map((id) => [offerOf(id)])), first, last]);
-  const times = await query(TIMES, [
-    service,
-    primitive,
-    rowsText(daysOf({ first, last: Math.min(last, shown.until) }).map((day) => [day])),
-  ]);
+  const shownDays = daysOf(range).filter((day) => !isHidden(day));
+  const times = await query(TIMES, [service, primitive, rowsText(shownDays.map((day) => [day])), development]);
   const { asOf } = await findState(query);
 
   const providerOf = (id: string): ListingProvider => {

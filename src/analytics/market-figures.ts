@@ -2,7 +2,7 @@ import { loadStatement, type Query, type Row } from '#store';
 import { daysOf, type DayRange } from './day-range.ts';
 import { findState } from './roll-up-state.ts';
 import { rowsText } from './rows-text.ts';
-import { findUsers, type Shown } from './shown-days.ts';
+import { findHiddenServices, findUsers, type Shown, uncountedAccount } from './shown-days.ts';
 
 /** Sums of calls. `charged` is micro-USD. */
 export interface MarketSums {
@@ -70,7 +70,7 @@ export async function findMarket(query: Query, range: DayRange, shown: Shown): P
       .map((day) => [day]),
   );
   const active = await query(USERS, [first, last, users.without, hidden]);
-  const listings = await query(LISTINGS, [first, last, development, hidden]);
+  const listings = await query(LISTINGS, [first, last, development, hidden, uncountedAccount(shown), shown.usersMin]);
   const providers = (await query(PROVIDERS, [first, last, development])).filter(({ day }) => !isHidden(Number(day)));
   const providersOf = Map.groupBy(providers, ({ day }) => Number(day));
   const known = (await query(KNOWN, [Math.min(last, shown.until), users.without]))[0]!;
@@ -119,12 +119,15 @@ export async function findListings(
       .map((day) => [day]),
   );
   const found = new Map<string, ListingSums & { successes: number; failures: number }>();
-  for (const row of await query(LISTINGS, [first, last, development, hidden])) {
+  const listed = [first, last, development, hidden, uncountedAccount(shown), shown.usersMin];
+  for (const row of await query(LISTINGS, listed)) {
     const listing = toListing(row);
     found.set(`${listing.primitive} ${listing.service}`, { ...listing, successes: 0, failures: 0 });
   }
-  for (const row of await query(ALL_ATTEMPTS, [first, last, hidden])) {
+  const hasFewUsers = await findHiddenServices(query, range, shown);
+  for (const row of await query(ALL_ATTEMPTS, [first, last, hidden, shown.usersMin > 0 ? 1 : 0])) {
     const [, primitive = '', service = ''] = OFFER.exec(row['offer'] as string) ?? [];
+    if (hasFewUsers(Number(row['day']), primitive, service)) continue;
     const key = `${primitive} ${service}`;
     let listing = found.get(key);
     if (!listing)

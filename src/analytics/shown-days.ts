@@ -1,12 +1,12 @@
 import { loadStatement, type Query } from '#store';
-import { DEVELOPMENT_HASH } from './call-facts.ts';
+import { DEVELOPMENT, DEVELOPMENT_HASH } from './call-facts.ts';
 import type { DayRange } from './day-range.ts';
 
 /** The days and calls that everybody may see. */
 export interface Shown {
   /** The last day that is shown. */
   readonly until: number;
-  /** A day with fewer active users is not shown. */
+  /** A day with fewer active users is not shown; of a service, a day with fewer users of the service. */
   readonly usersMin: number;
   /** Calls of the development account count. */
   readonly development: boolean;
@@ -21,6 +21,7 @@ interface Users {
   isHidden(day: number, hasCalls: boolean): boolean;
 }
 
+const HIDDEN_SERVICES = loadStatement(import.meta.url, './sql/hidden-services.sql');
 const USERS_BY_DAY = loadStatement(import.meta.url, './sql/users-by-day.sql');
 /** No account has it. */
 const NOBODY_HASH = 0n;
@@ -36,3 +37,23 @@ export async function findUsers(query: Query, { first, last }: DayRange, shown: 
     isHidden: (day, hasCalls) => day > shown.until || (hasCalls && (byDay.get(day) ?? 0) < shown.usersMin),
   };
 }
+
+/** The account that does not count as a user; empty for none. */
+export const uncountedAccount = ({ development }: Shown): string => (development ? '' : DEVELOPMENT);
+
+/** The days on which a service was called and had too few users, of one service or of all. */
+export async function findHiddenServices(
+  query: Query,
+  { first, last }: DayRange,
+  shown: Shown,
+  { primitive, service } = { primitive: '', service: '' },
+): Promise<(day: number, primitive: string, service: string) => boolean> {
+  if (shown.usersMin === 0) return () => false;
+  const development = shown.development ? 1 : 0;
+  const params = [first, last, development, uncountedAccount(shown), shown.usersMin, primitive, service];
+  const rows = await query(HIDDEN_SERVICES, params);
+  const hidden = new Set(rows.map((row) => keyOf(Number(row['day']), `${row['primitive']}`, `${row['service']}`)));
+  return (...of) => hidden.has(keyOf(...of));
+}
+
+const keyOf = (day: number, primitive: string, service: string): string => `${day} ${primitive} ${service}`;

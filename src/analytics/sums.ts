@@ -57,8 +57,8 @@ export class SumsOfCalls {
     count(this.#market, [day, development, primitive], call);
     this.#countUser(call);
     if (!call.isSettled) return;
-    this.#countTime([service, primitive, day, provider, 'first_byte'], call.firstByteMs);
-    this.#countTime([service, primitive, day, provider, 'duration'], call.durationMs);
+    this.#countTime([service, primitive, day, development, provider, 'first_byte'], call.firstByteMs);
+    this.#countTime([service, primitive, day, development, provider, 'duration'], call.durationMs);
   }
 
   /** Everything that was added. */

@@ -20,7 +20,9 @@ export async function openMedia(
   const far = cluster.peers === null ? null : createFarBlobs(database, cluster.peers);
   if (cluster.listener !== null)
     for (const { holder } of [files, ...former]) await tellHolder(database, holder, cluster.listener.url);
-  const blobs = createBlobs({ database, files, former, far, limits: config.media, now });
+  const onUnremoved = (error: unknown) =>
+    logger.warn({ err: error }, 'expired files could not be removed; it is tried again');
+  const blobs = createBlobs({ database, files, former, far, limits: config.media, now, onUnremoved });
   late.giveFile = (stream, asked) => void giveFile(files, stream, asked);
   const clean = () =>
     void Promise.all([files, ...former].map((store) => removeOrphans({ database, files: store, now }))).then(

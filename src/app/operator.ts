@@ -78,7 +78,7 @@ async function mountFigures(protocols: Protocols, { rollUp }: Analytics): Promis
   const pages = createFigurePages(database, rollUp);
   const { admit } = protocols.pipeline;
   const figures = {
-    publicFigures: publicFiguresRoutes({ config, pages, catalog, now }),
+    publicFigures: publicFiguresRoutes({ config, pages, database, catalog, now }),
     ownFigures: ownFiguresRoutes({ admit, keys: protocols.keys, database, catalog, now }),
   };
   await mount(server, figures, PREFIX);

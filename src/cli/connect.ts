@@ -6,7 +6,8 @@ It prints what the client needs, and writes nothing without --write. With --writ
 other settings in them stay, and the file as it was is kept beside it.
 
 The gateway is asked first, so that a wrong address, key or model is told at once. Without --url it is the gateway
-that runs on the data directory. The key is that of --key, of TOLLGATE_API_KEY, or the one that npm start made.
+that runs on the data directory. The key is that of --key or of TOLLGATE_API_KEY. A gateway that was found on the data
+directory gets the key of --key or the one that npm start made, and has to be on this machine.
 
 Examples:
   tollgate connect --list

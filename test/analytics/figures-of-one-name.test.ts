@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPriceBook, priceId } from '#billing';
-import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES } from '../support/engines.ts';
 import { MODEL } from '../support/spine.ts';
 import { openFigures, TODAY, type FiguresWorld } from './figures-world.ts';
@@ -54,10 +53,7 @@ dear = 0.01`,
     );
     await world.calls(TODAY, { ...here, provider: OLD, reasoning: 2 }, { ...here, end: 'release' });
     const attempt = (day: number, successes: number, failures: number) =>
-      world.spine.app.database.query(
-        adHoc('INSERT INTO offer_days (offer, day, successes, failures) VALUES ($1, $2, $3, $4)'),
-        [`model/${provider}:${MODEL}`, day, successes, failures],
-      );
+      world.attempt(day, `model/${provider}:${MODEL}`, successes, failures);
     await attempt(TODAY - 40, 100, 100);
     await attempt(TODAY - 29, 20, 0);
     await attempt(TODAY, 0, 5);

@@ -1,5 +1,6 @@
 import { inject } from 'vitest';
 import { createLedger, type Ledger } from '#billing';
+import { adHoc } from '../support/ad-hoc.ts';
 import { fund, makeCall, type CountedCall } from '../support/counted-calls.ts';
 import type { EngineName } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
@@ -15,6 +16,8 @@ export interface FiguresWorld {
   readonly clock: { now: number };
   /** Calls that ended on this day (days since 1970-01-01). */
   calls(day: number, ...calls: readonly Partial<CountedCall>[]): Promise<void>;
+  /** Attempts at an offer on a day. */
+  attempt(day: number, offer: string, successes: number, failures: number): Promise<void>;
   /** Brings the figures up to the calls. */
   count(): Promise<void>;
   read<T>(path: string, headers?: Record<string, string>): Promise<{ readonly status: number; readonly body: T }>;
@@ -62,6 +65,10 @@ export async function openFigures(engine: EngineName, options: SpineOptions = {}
         made += 1;
         await makeCall(ledger, { ...CALL, id: `counted-${made}`, ...call }, at);
       }
+    },
+    async attempt(...row) {
+      const text = 'INSERT INTO offer_days (day, offer, successes, failures) VALUES ($1, $2, $3, $4)';
+      await spine.app.database.query(adHoc(text), row);
     },
     async count() {
       await spine.app.analytics.rollUp.run();

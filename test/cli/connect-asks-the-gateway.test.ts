@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdir, symlink } from 'node:fs/promises';
+import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -95,6 +95,51 @@ test('the key of a development gateway is for that gateway alone', async () => {
     expect((await connect(['--url', secondBase!], { TOLLGATE_API_KEY: key })).output).toContain('refuses this API key');
   } finally {
     await second.clear();
+  }
+});
+
+/** A folder as somebody else made it, with the file of a development gateway. */
+async function foreignData(name: string, baseUrl: string, apiKey: string): Promise<string> {
+  const data = join(place.dir, name);
+  await mkdir(data);
+  const content = { base_url: baseUrl, api_key: apiKey, admin_key: 'x' };
+  await writeFile(join(data, 'dev.json'), JSON.stringify(content));
+  return data;
+}
+
+test('a file of the folder does not send anybody to another machine', async () => {
+  const data = await foreignData('elsewhere', 'https://gateway.invalid', 'svc-sk-theirs');
+  const { code, output } = await connect(['--data', data], { TOLLGATE_API_KEY: 'svc-sk-mine' });
+  expect(output).toContain('name a gateway on another machine: https://gateway.invalid\nIf you mean that one, name it');
+  expect(output).not.toContain('svc-sk');
+  expect(code).toBe(1);
+});
+
+test('a gateway that a file names gets the key of that file, not the key of the environment', async () => {
+  const keys: (string | undefined)[] = [];
+  const strange = createServer((request, response) => {
+    keys.push(request.headers.authorization);
+    const models = [{ id: 'good/one', context_length: 9, architecture: { output_modalities: ['text'] } }];
+    const answers = { '/api/v1/models/count': { data: { count: 1 } }, '/api/v1/models': { data: models } };
+    response.end(JSON.stringify(answers[request.url as keyof typeof answers] ?? { balance_usd: '1' }));
+  });
+  strange.listen(0, '127.0.0.1');
+  await once(strange, 'listening');
+  try {
+    const url = `http://127.0.0.1:${(strange.address() as AddressInfo).port}`;
+    const env = { TOLLGATE_API_KEY: 'svc-sk-mine' };
+    const data = await foreignData('local', url, 'svc-sk-theirs');
+    expect((await connect(['--data', data], env)).output).toContain('svc-sk-theirs');
+    const without = await connect(['--data', await foreignData('without', url, '')], env);
+    expect(without.output).toContain(
+      `so TOLLGATE_API_KEY is not shown to it.\nIf the key is for that gateway, name it`,
+    );
+    expect(without.code).toBe(1);
+    expect(keys.filter(Boolean)).toEqual(['Bearer svc-sk-theirs']);
+    // Who names the gateway means it.
+    expect((await connect(['--data', data, '--url', url], env)).output).toContain('svc-sk-mine');
+  } finally {
+    strange.close();
   }
 });
 

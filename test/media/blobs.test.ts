@@ -51,9 +51,9 @@ describe.each(ENGINES)('%s', (name) => {
   };
 
   test('room that was taken is kept from others until its files are here, or it is given back', async () => {
-    const { blobs, account, pass } = await startStore();
+    const { blobs, options, account, pass } = await startStore();
     const id = `room-${name}-${made}`;
-    const expiresAt = Date.now() + HOUR_MS;
+    const expiresAt = options.now() + HOUR_MS;
     await blobs.takeRoom({ id, account, files: 3, expiresAt });
     await blobs.takeRoom({ id, account, files: 3, expiresAt });
     await blobs.admit(account, 2);
@@ -142,6 +142,35 @@ describe.each(ENGINES)('%s', (name) => {
     expect(await blobs.find([source])).toEqual([]);
     while ((await blobs.sweep(10)) > 0);
     expect(names()).toEqual([]);
+  });
+
+  test('a store that fails stops no other, and its rows stay until its files are gone', async () => {
+    const [own, old] = [await startStore(), await startStore()];
+    const [kept, gone] = [sourceOf(name, made, 'of the old'), sourceOf(name, made, 'of the new')];
+    await put(old.blobs, old.account, kept, 'old');
+    await put(own.blobs, own.account, gone, 'new');
+    let isAway = true;
+    const former = {
+      ...old.options.files,
+      remove: (id: string) => (isAway ? Promise.reject(new Error('away')) : old.options.files.remove(id)),
+    };
+    const errors: unknown[] = [];
+    for (const [files, ...rest] of [
+      [former, own.options.files],
+      [own.options.files, former],
+    ] as const) {
+      const onUnremoved = (error: unknown) => errors.push(error);
+      const blobs = createBlobs({ ...own.options, files, former: rest, onUnremoved });
+      own.pass(LIMITS.keepMs + 2 * HOUR_MS);
+      await blobs.sweep(10);
+      expect([own.names(), old.names().length]).toEqual([[], 1]);
+    }
+    expect(errors).toHaveLength(2);
+    isAway = false;
+    const blobs = createBlobs({ ...own.options, former: [former] });
+    expect(await blobs.sweep(10)).toBe(1);
+    expect(old.names()).toEqual([]);
+    expect(await blobs.sweep(10)).toBe(0);
   });
 
   test('files without a row are removed after an hour, and no others', async () => {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { printable } from '#wire';
+import { isLoopback, printable } from '#wire';
 import { CliError } from '../cli-error.ts';
 import { findGateway, readDevFile } from '../discovery.ts';
 import { OWN_NAME, START } from '../own-name.ts';
@@ -57,16 +57,22 @@ export async function findConnection(
   const dataDir = data ?? (env['TOLLGATE_DATA'] || usualData(checkout));
   const development = readDevFile(dataDir);
   const named = url ?? env['TOLLGATE_URL'];
-  const found = findGateway(dataDir).gateway?.base_url ?? development?.base_url ?? DEFAULT_BASE;
-  const base = named ? readBase(named, url === undefined ? 'TOLLGATE_URL' : '--url') : found;
-  // A key of one gateway is not shown to another.
+  const found = named ? undefined : (findGateway(dataDir).gateway?.base_url ?? development?.base_url);
+  const base = named
+    ? readBase(named, url === undefined ? 'TOLLGATE_URL' : '--url')
+    : found === undefined
+      ? DEFAULT_BASE
+      : requireLocal(found, dataDir);
+  // A key of one gateway is not shown to another. A file may have come with the folder of a project: it does not say
+  // who gets the key of the environment.
   const saved = development?.base_url === base ? development.api_key : undefined;
-  const key = keyFlag ?? (env[KEY_VARIABLE] || saved);
+  const ofEnvironment = found === undefined ? env[KEY_VARIABLE] : undefined;
+  const key = keyFlag ?? (ofEnvironment || saved);
   await refuseOthers(base);
   const models = readModels(await ask(base, '/models', null));
   const chosen = await chosenModel({ base, models }, model);
   if (keyless) return { base, key: '', balance: null, models, model: chosen };
-  if (!key) throw new CliError(noKey(base));
+  if (!key) throw new CliError(found !== undefined && env[KEY_VARIABLE] ? keyOfAnother(base, dataDir) : noKey(base));
   const { balance_usd: balance } = (await ask(base, '/session/balance', key)) as { readonly balance_usd: unknown };
   return { base, key, balance: printable(String(balance)), models, model: chosen };
 }
@@ -84,6 +90,14 @@ function readBase(text: string, by: string): string {
   const { origin, pathname } = new URL(text);
   const path = pathname.replace(/\/+$/, '').replace(/\/(?:api(?:\/v1)?|v1|mcp|a2a)$/, '');
   return `${origin}${path}`;
+}
+
+/** The address in a file of the data directory. Throws unless it is of this machine. */
+function requireLocal(base: string, dataDir: string): string {
+  if (URL.canParse(base) && isLoopback(new URL(base).hostname)) return base;
+  throw new CliError(
+    `The files in ${dataDir} name a gateway on another machine: ${printable(base)}\nIf you mean that one, name it yourself: --url <address>, with its key in --key or ${KEY_VARIABLE}`,
+  );
 }
 
 /** Throws unless a tollgate answers at this address. */
@@ -131,6 +145,8 @@ async function jsonOf(response: Response): Promise<unknown> {
 
 const noKey = (base: string) =>
   `No API key for ${base} is known.\nSet ${KEY_VARIABLE}, or give --key. The operator of a gateway makes keys: ${OWN_NAME} key create <account>`;
+const keyOfAnother = (base: string, dataDir: string) =>
+  `The gateway at ${base} was found in ${dataDir}, so ${KEY_VARIABLE} is not shown to it.\nIf the key is for that gateway, name it: --url ${base}`;
 const badKey = (base: string) =>
   `The gateway at ${base} refuses this API key.\nCheck ${KEY_VARIABLE} or --key. The key of a development gateway is good for that gateway alone.`;
 

@@ -14,7 +14,7 @@ export const ANALYTICS = {
     max: 1_000_000,
     default: 0,
     meaning:
-      'Public figures do not show a day on which fewer users were active: its volume is the bill of a few. 0 shows every day.',
+      'Public figures do not show a day on which fewer users were active, nor a day of a service that fewer users called: its volume is the bill of a few. 0 shows every day.',
   }),
   retention_days: whole({
     min: 31,

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError, printable } from '#wire';
+import type { Database } from '#store';
 import { type Config, type Primitive, PRIMITIVES } from '#config';
 import { type Catalog, sendPage } from '#gateway';
-import { DAY_MS, findListing, findListings, findMarket, type Shown } from '#analytics';
+import { DAY_MS, findListing, findListings, findMarket, isCalled, type Shown } from '#analytics';
 import { dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { FigurePages } from './figure-pages.ts';
 import { listingSchema, listingsSchema, viewListing, viewListings } from './listing-view.ts';
@@ -11,6 +12,7 @@ import { marketSchema, viewMarket } from './market-view.ts';
 interface PublicFiguresDeps {
   readonly config: Pick<Config, 'analytics' | 'mode'>;
   readonly pages: FigurePages;
+  readonly database: Pick<Database, 'query'>;
   readonly catalog: Pick<Catalog, 'offers'>;
   readonly now: () => number;
 }
@@ -105,13 +107,17 @@ function showListing(app: FastifyInstance, deps: PublicFiguresDeps): void {
     const range = { first: today(deps) - LISTING_DAYS + 1, last: today(deps) };
     const offers = deps.catalog.offers().filter((offer) => offer.service === service);
     const providers = offers.filter((offer) => offer.primitive === primitive).map(({ provider }) => provider.id);
+    const notFound = () =>
+      new GatewayError('not_found', `No ${primitive} has the name ${printable(service)}`, { param: 'name' });
+    // Names that nobody knows do not wait among the pages: they would keep others from theirs.
+    if (providers.length === 0 && !(await isCalled(deps.database.query, { primitive, service }, range, shown)))
+      throw notFound();
     const name = `${primitive} ${range.last} ${shown.until} ${providers.join()} ${service}`;
     const page = await deps.pages.page(name, false, async (query) => {
       const found = await findListing(query, { primitive, service, providers }, range, shown);
       return found && viewListing(found, { primitive, service, range }, offers);
     });
-    if (page === null)
-      throw new GatewayError('not_found', `No ${primitive} has the name ${printable(service)}`, { param: 'name' });
+    if (page === null) throw notFound();
     return sendPage(request, reply, page, CACHE_CONTROL);
   });
 }

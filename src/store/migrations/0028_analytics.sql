@@ -67,16 +67,17 @@ CREATE TABLE service_days (
 );
 CREATE INDEX service_days_service ON service_days (service, primitive, day);
 
--- How many calls took how long. measure: first_byte or duration. bucket: four for each doubling of milliseconds.
+-- How many calls took how long. measure: first_byte or duration. bucket: four for each doubling of milliseconds. development: as in service_days.
 CREATE TABLE service_times (
   day BIGINT NOT NULL,
+  development BIGINT NOT NULL,
   primitive TEXT NOT NULL,
   service TEXT NOT NULL,
   provider TEXT NOT NULL,
   measure TEXT NOT NULL,
   bucket BIGINT NOT NULL,
   calls BIGINT NOT NULL,
-  PRIMARY KEY (day, service, primitive, provider, measure, bucket)
+  PRIMARY KEY (day, service, primitive, development, provider, measure, bucket)
 );
 
 -- The sums of service_days by primitive, so that years are read at once.

@@ -87,7 +87,7 @@ export interface Blobs {
   read(blob: Blob, range: ByteRange): Promise<BlobReader>;
   /** Nobody can read the file any more. It makes room at the next sweep. */
   remove(blob: Blob): Promise<void>;
-  /** Removes what is past its time; resolves with how many. */
+  /** Removes what is past its time, at most `limit` of each kind; resolves with the highest number. */
   sweep(limit: number): Promise<number>;
 }
 

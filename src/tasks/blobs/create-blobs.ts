@@ -4,6 +4,7 @@ import { GatewayError } from '#wire';
 import { type Blob, BlobUnreachable, type Blobs, type NewBlob, type NewRoom } from './blob.ts';
 import type { BlobFiles, OpenBlobFile } from './blob-files.ts';
 import type { FarBlobs } from './far-blobs.ts';
+import { sweepBlobs } from './sweep-blobs.ts';
 
 interface BlobsOptions {
   readonly database: Pick<Database, 'engine' | 'query'>;
@@ -14,6 +15,8 @@ interface BlobsOptions {
   readonly far: FarBlobs | null;
   readonly limits: BlobLimits;
   readonly now: () => number;
+  /** A store did not remove an expired file. The next sweep tries it again. */
+  readonly onUnremoved?: (error: unknown) => void;
   /** How long a gateway that says nothing any more has the writing of a file. */
   readonly leaseMs?: number;
 }
@@ -45,15 +48,13 @@ const FIND = {
 const COUNT = loadStatement(import.meta.url, './sql/count-blob-bytes.sql');
 const TAKE_ROOM = loadStatement(import.meta.url, './sql/take-room.sql');
 const GIVE_ROOM_BACK = loadStatement(import.meta.url, './sql/give-room-back.sql');
-const EXPIRED_ROOMS = loadStatement(import.meta.url, './sql/expired-rooms.sql');
 const EXPIRE_NOW = loadStatement(import.meta.url, './sql/expire-blob.sql');
-const EXPIRE = loadStatement(import.meta.url, './sql/expired-blobs.sql');
 
 /** The source of a file, from what names it. */
 export const sourceOf = (...names: readonly (string | number)[]): string => hash('sha256', JSON.stringify(names));
 
 export function createBlobs({ database, files, former = [], far, limits, now, ...rest }: BlobsOptions): Blobs {
-  const { leaseMs = LEASE_MS } = rest;
+  const { leaseMs = LEASE_MS, onUnremoved = () => {} } = rest;
   const stores = [files, ...former];
   const { keepMs, bytesMax, accountBytesMax, fileBytesMax, freeBytesMin } = limits;
 
@@ -155,17 +156,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
       await database.query(EXPIRE_NOW, [id, now()]);
     },
 
-    async sweep(limit) {
-      const at = now();
-      let removed = 0;
-      for (const store of stores) {
-        const gone = await database.query(EXPIRE, [at, store.holder, at - HOUR_MS, limit]);
-        removed += gone.length;
-        for (const { id, holder } of gone) if (holder === store.holder) await store.remove(id as string);
-      }
-      const rooms = await database.query(EXPIRED_ROOMS, [at, limit]);
-      return removed + rooms.length;
-    },
+    sweep: (limit) => sweepBlobs({ database, stores, now, onUnremoved }, limit),
   };
 }
 

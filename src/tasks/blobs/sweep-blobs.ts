@@ -1,0 +1,57 @@
+import { loadStatement, type Database } from '#store';
+import type { BlobFiles } from './blob-files.ts';
+
+interface SweepOptions {
+  readonly database: Pick<Database, 'query'>;
+  readonly stores: readonly BlobFiles[];
+  readonly now: () => number;
+  /** Called once for a store that did not remove files. */
+  readonly onUnremoved: (error: unknown) => void;
+}
+
+const HOUR_MS = 3_600_000;
+/** Files that a store may fail to remove before a sweep leaves the store alone. */
+const UNREMOVED_MAX = 3;
+
+const EXPIRED = loadStatement(import.meta.url, './sql/expired-blobs.sql');
+const DROP = loadStatement(import.meta.url, './sql/drop-blob.sql');
+const DROP_EXPIRED = loadStatement(import.meta.url, './sql/drop-expired-blobs.sql');
+const EXPIRED_ROOMS = loadStatement(import.meta.url, './sql/expired-rooms.sql');
+
+/**
+ * Removes what is past its time, at most `limit` of each kind, and resolves with the highest number. A row goes after
+ * its file: a file that a store did not remove is tried again by the next sweep.
+ */
+export async function sweepBlobs(options: SweepOptions, limit: number): Promise<number> {
+  const { database, stores, now } = options;
+  const at = now();
+  const removed: number[] = [];
+  for (const store of stores) removed.push(await removeExpired(options, store, limit));
+  const holders = JSON.stringify(Object.fromEntries(stores.map(({ holder }, index) => [index, [holder]])));
+  const rows = await database.query(DROP_EXPIRED, [at, holders, at - HOUR_MS, limit]);
+  const rooms = await database.query(EXPIRED_ROOMS, [at, limit]);
+  return Math.max(rows.length, rooms.length, ...removed);
+}
+
+/** Removes expired files of a store, each with its row. */
+async function removeExpired(
+  { database, now, onUnremoved }: SweepOptions,
+  store: BlobFiles,
+  limit: number,
+): Promise<number> {
+  let removed = 0;
+  let unremoved = 0;
+  for (const { id } of await database.query(EXPIRED, [now(), store.holder, limit])) {
+    try {
+      await store.remove(id as string);
+    } catch (error) {
+      if (unremoved === 0) onUnremoved(error);
+      unremoved += 1;
+      if (unremoved === UNREMOVED_MAX) break;
+      continue;
+    }
+    await database.query(DROP, [id!]);
+    removed += 1;
+  }
+  return removed;
+}
