@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { isObject } from '#wire';
 import { MESSAGES_PATH } from '#config';
 import type { NativeWire } from '../native/native-wire.ts';
+import { holds } from '../native/native-size.ts';
 import { isSealedHere } from '../translated/sealed-thinking.ts';
 import { CLIENT_TOOLS } from './client-tools.ts';
 import { createMessagesSpeech } from './native-messages.ts';
@@ -33,10 +34,11 @@ export const MESSAGES_WIRE: NativeWire = {
     if (SEALED.test(text)) changes['messages'] = JSON.stringify(withoutSealed(messages as readonly Turn[]));
     return changes;
   },
-  runsTools({ tools, mcp_servers: servers }) {
+  hidesPrompt({ tools, mcp_servers: servers, messages }) {
     return (
       (Array.isArray(servers) && servers.length > 0) ||
-      (Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool)))
+      (Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool))) ||
+      holds(messages, hasDocument)
     );
   },
   loses: (_asked, text) => LOST.test(text),
@@ -48,12 +50,13 @@ interface Turn {
   readonly content: string | readonly { readonly type: string; readonly [member: string]: unknown }[];
 }
 
-/** A tool without a schema is Anthropic's own. Those that a client runs have a few names. */
-const runsThere = ({ type, input_schema: schema }: Readonly<Record<string, unknown>>): boolean =>
-  schema === undefined &&
-  typeof type === 'string' &&
-  type !== 'custom' &&
-  !CLIENT_TOOLS.some(({ prefix }) => type.startsWith(prefix));
+/** A document that is not written out in the request: its text or its pages are more than its bytes. */
+const hasDocument = ({ type, source }: Readonly<Record<string, unknown>>): boolean =>
+  type === 'document' && !(isObject(source) && (source['type'] === 'text' || source['type'] === 'content'));
+
+/** A tool of a type of its own is Anthropic's. Those that a client runs have a few names. */
+const runsThere = ({ type }: Readonly<Record<string, unknown>>): boolean =>
+  typeof type === 'string' && type !== 'custom' && !CLIENT_TOOLS.some(({ prefix }) => type.startsWith(prefix));
 
 /** Thinking that this gateway signed is refused by a provider that signs its own. */
 function withoutSealed(messages: readonly Turn[]): readonly Turn[] {

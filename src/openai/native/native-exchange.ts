@@ -159,7 +159,7 @@ export class NativeExchange implements Exchange, SentRequest {
     const fits = bound !== null && budget.promptTokensMax + budget.completionCap <= contextLength;
     return {
       ...budget,
-      promptTokensMax: wire.runsTools(asked) ? contextLength : budget.promptTokensMax,
+      promptTokensMax: wire.hidesPrompt(asked) ? contextLength : budget.promptTokensMax,
       keptBy: cap !== null || fits ? 'provider' : 'model',
     };
   }

@@ -17,8 +17,11 @@ export interface NativeWire {
   headers(client: IncomingHttpHeaders): Readonly<Record<string, string>>;
   /** Fields of the request that the provider gets otherwise, as JSON text; null for those that it does not get. */
   changed(asked: Json, text: string): Readonly<Record<string, string | null>>;
-  /** The provider runs tools for the model: what these answer becomes part of the prompt, and no request shows it. */
-  runsTools(asked: Json): boolean;
+  /**
+   * The prompt has tokens that no byte of the request shows: what tools say that the provider runs for the model, and
+   * documents that it fetches or unpacks.
+   */
+  hidesPrompt(asked: Json): boolean;
   /** The request has parts that a translation loses without a name for them. */
   loses(asked: Json, text: string): boolean;
   /** Reads the replies of one call. `model` is the name that they carry. */

@@ -1,7 +1,10 @@
 import { isObject } from '#wire';
 import type { NativeWire } from '../native/native-wire.ts';
+import { holds } from '../native/native-size.ts';
 import { isSealedHere } from '../translated/sealed-thinking.ts';
 import { createResponsesSpeech } from './native-responses.ts';
+
+type Json = Readonly<Record<string, unknown>>;
 
 const SEALED = /"tg[12]\./;
 /** Thinking that this gateway did not seal. */
@@ -30,11 +33,24 @@ export const RESPONSES_WIRE: NativeWire = {
       ...(SEALED.test(text) && Array.isArray(input) ? { input: JSON.stringify(withoutSealed(input)) } : {}),
     };
   },
-  runsTools: ({ tools }) =>
-    Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && !OF_THE_CLIENT.has(tool['type'])),
+  hidesPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hasFile) || holds(input, hasHostedTool),
   loses: (_asked, text) => LOST.test(text),
   speech: createResponsesSpeech,
 };
+
+/** A file that is not plain text in the request: its text or its pages are more than its bytes. */
+const hasFile = ({ type, file_data: data }: Json): boolean =>
+  type === 'input_file' && !(typeof data === 'string' && /^data:text\//i.test(data));
+
+/** Items name tools, too. */
+const hasHostedTool = ({ tools }: Json): boolean =>
+  Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool));
+
+/** A shell runs at the client, unless it is in a container. */
+const runsThere = ({ type, environment, tools }: Json): boolean =>
+  !OF_THE_CLIENT.has(type) ||
+  (isObject(environment) && environment['type'] !== 'local') ||
+  (type === 'namespace' && hasHostedTool({ tools }));
 
 /** Thinking that this gateway sealed is refused by a provider that seals its own. */
 const withoutSealed = (input: readonly unknown[]): readonly unknown[] =>
