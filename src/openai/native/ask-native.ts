@@ -64,7 +64,7 @@ export function asNative<B extends RoutedBody>(
       text,
       asked: fields,
       model: asked.model,
-      headers: native.headers(context.headers),
+      headers: context.headers,
       isLossy: untranslatable !== null || translation.dropped.length > 0 || native.loses(fields, text),
       untranslatable,
     },

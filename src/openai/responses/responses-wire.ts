@@ -6,7 +6,6 @@ import { createResponsesSpeech } from './native-responses.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-const SEALED = /"tg[12]\./;
 /** Thinking that this gateway did not seal. */
 const LOST = /"encrypted_content":\s*"(?!tg[12]\.|")/;
 /** Tools that the client runs. */
@@ -19,19 +18,52 @@ const OF_THE_CLIENT: ReadonlySet<unknown> = new Set([
   'apply_patch',
 ]);
 
+const FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'input',
+  'instructions',
+  'include',
+  'max_output_tokens',
+  'max_tool_calls',
+  'parallel_tool_calls',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'reasoning',
+  'safety_identifier',
+  'store',
+  'stream',
+  'stream_options',
+  'temperature',
+  'text',
+  'tool_choice',
+  'tools',
+  'top_logprobs',
+  'top_p',
+  'truncation',
+  'user',
+  'metadata',
+  'context_management',
+]);
+
 /** OpenAI's Responses API, as providers speak it. */
 export const RESPONSES_WIRE: NativeWire = {
   name: 'responses',
   path: '/responses',
   cap: 'max_output_tokens',
   prompt: 'input',
-  headers: () => ({}),
-  changed({ input, metadata }, text) {
-    return {
+  fields: FIELDS,
+  headers: () => ({ sent: {}, dropped: [] }),
+  changed({ input, metadata, store }) {
+    const sent = {
       // It is for the gateway's own logs.
       ...(metadata === undefined ? {} : { metadata: null }),
-      ...(SEALED.test(text) && Array.isArray(input) ? { input: JSON.stringify(withoutSealed(input)) } : {}),
+      // All consumers share the account at a provider. There, absent means true.
+      ...(store === false ? {} : { store: 'false' }),
+      ...(Array.isArray(input) && input.some(isUnknownThinking)
+        ? { input: JSON.stringify(withoutUnknown(input)) }
+        : {}),
     };
+    return { sent, dropped: [] };
   },
   hidesPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hasFile) || holds(input, hasHostedTool),
   loses: (_asked, text) => LOST.test(text),
@@ -52,6 +84,16 @@ const runsThere = ({ type, environment, tools }: Json): boolean =>
   (isObject(environment) && environment['type'] !== 'local') ||
   (type === 'namespace' && hasHostedTool({ tools }));
 
-/** Thinking that this gateway sealed is refused by a provider that seals its own. */
-const withoutSealed = (input: readonly unknown[]): readonly unknown[] =>
-  input.filter((item) => !isObject(item) || item['type'] !== 'reasoning' || !isSealedHere(item['encrypted_content']));
+/**
+ * Thinking that this gateway sealed is refused by a provider that seals its own. Thinking that is only named was never
+ * stored, so a provider does not find it.
+ */
+const isUnknownThinking = (item: unknown): boolean => {
+  if (!isObject(item) || item['type'] !== 'reasoning') return false;
+  const { encrypted_content: sealed, content } = item;
+  if (typeof sealed === 'string' && sealed !== '') return isSealedHere(sealed);
+  return !(Array.isArray(content) && content.length > 0);
+};
+
+const withoutUnknown = (input: readonly unknown[]): readonly unknown[] =>
+  input.filter((item) => !isUnknownThinking(item));
