@@ -23,8 +23,8 @@ const MADE = /code_execution_output$/;
  * Throws GatewayError `invalid_request` for a request that names a file, a store, a container or a skill of the
  * provider's account. All consumers share that account.
  */
-export function refuseKeptAtProvider({ metadata: _, ...asked }: Json): void {
-  for (const [name, member] of Object.entries(asked)) look(asked, name, member, name);
+export function refuseKeptAtProvider(asked: Json): void {
+  for (const [name, member] of Object.entries(asked)) if (name !== 'metadata') look(asked, name, member, name);
 }
 
 function look(holder: Json, name: string, value: unknown, at: string): void {
