@@ -29,8 +29,11 @@ export function createOpenChat({ pipeline, config, speakers, toolLoop }: OpenCha
     // A model of exactly that name goes first: whoever called it so before goes on getting it.
     if (spoken !== null && spoken.speaker.primitive !== 'model' && !known.model?.has(body.model))
       return openBridged({ pipeline, limits: config.limits }, spoken, body, context);
-    if (body.tools?.some(({ type }) => type === 'mcp'))
-      return openToolLoop({ pipeline, config, deps: toolLoop, mcp: known.mcp ?? null, onError }, body, context);
+    if (body.tools?.some(({ type }) => type === 'mcp')) {
+      // Each turn is a chat request of its own. The client's body has the credentials of its tools.
+      const asChat = { ...context, native: null };
+      return openToolLoop({ pipeline, config, deps: toolLoop, mcp: known.mcp ?? null, onError }, body, asChat);
+    }
     return openModel(pipeline, body, context);
   };
 }

@@ -2,9 +2,12 @@ import { hash } from 'node:crypto';
 import { isObject } from '#wire';
 import { MESSAGES_PATH } from '#config';
 import type { NativeWire } from '../native/native-wire.ts';
+import { holds } from '../native/native-size.ts';
 import { isSealedHere } from '../translated/sealed-thinking.ts';
 import { CLIENT_TOOLS } from './client-tools.ts';
 import { createMessagesSpeech } from './native-messages.ts';
+
+type Json = Readonly<Record<string, unknown>>;
 
 /** The version that clients name which name none. */
 const VERSION = '2023-06-01';
@@ -13,47 +16,125 @@ const HEADER = /^[ -~]{1,2048}$/;
 const LOST = /"cache_control"|"citations"|"redacted_thinking"|"signature":\s*"(?!tg[12]\.|")/;
 const SEALED = /"tg[12]\./;
 
+/** A key may be written with escapes. */
+const MAY_HAVE_TTL = /"ttl"|\\u00/;
+/** Betas that Claude Code and the SDKs ask for, and that change no price. */
+const HARMLESS_BETA = new RegExp(
+  '^(?:claude-code|interleaved-thinking|fine-grained-tool-streaming|token-efficient-tools|context-management|' +
+    'prompt-caching|prompt-caching-scope|output-128k|structured-outputs|effort|advanced-tool-use|tool-search-tool|' +
+    'tool-examples|computer-use|mcp-client|code-execution|web-search|web-fetch|pdfs|message-batches|token-counting|' +
+    'redact-thinking|adaptive-thinking|compact)-[0-9]{4}-?[0-9]{2}-?[0-9]{2}$',
+);
+const FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'max_tokens',
+  'system',
+  'metadata',
+  'stop_sequences',
+  'stream',
+  'temperature',
+  'top_p',
+  'top_k',
+  'tools',
+  'tool_choice',
+  'thinking',
+  'container',
+  'context_management',
+  'mcp_servers',
+  'output_config',
+  'output_format',
+  'cache_control',
+]);
+/** Fields with marks for the cache. */
+const CACHED: ReadonlySet<string> = new Set(['messages', 'system', 'tools', 'cache_control']);
+
 /** Anthropic's Messages API, as providers speak it. */
 export const MESSAGES_WIRE: NativeWire = {
   name: 'messages',
   path: MESSAGES_PATH,
   cap: 'max_tokens',
   prompt: 'messages',
-  headers({ 'anthropic-version': version, 'anthropic-beta': beta }) {
+  fields: FIELDS,
+  headers({ 'anthropic-version': version, 'anthropic-beta': beta }, lists) {
+    const asked = typeof beta === 'string' && HEADER.test(beta) ? beta.split(/[ ,]+/).filter((one) => one !== '') : [];
+    const passes = (one: string) => HARMLESS_BETA.test(one) || lists('anthropic-beta') || lists(one);
+    const betas = asked.filter(passes);
     return {
-      'anthropic-version': typeof version === 'string' && HEADER.test(version) ? version : VERSION,
-      ...(typeof beta === 'string' && HEADER.test(beta) ? { 'anthropic-beta': beta } : {}),
+      sent: {
+        'anthropic-version': typeof version === 'string' && HEADER.test(version) ? version : VERSION,
+        ...(betas.length > 0 ? { 'anthropic-beta': betas.join(',') } : {}),
+      },
+      dropped: asked.filter((one) => !passes(one)),
     };
   },
-  changed({ metadata, messages }, text) {
-    const changes: Record<string, string | null> = {};
+  changed(asked, text, lists) {
+    const { metadata, messages } = asked;
+    const sent: Record<string, string | null> = {};
+    const dropped: string[] = [];
     // It tells an account, a device and a session, which are nobody's business at a provider.
     if (isObject(metadata) && typeof metadata['user_id'] === 'string')
-      changes['metadata'] = JSON.stringify({ ...metadata, user_id: hash('sha256', metadata['user_id']).slice(0, 32) });
-    if (SEALED.test(text)) changes['messages'] = JSON.stringify(withoutSealed(messages as readonly Turn[]));
-    return changes;
+      sent['metadata'] = JSON.stringify({ ...metadata, user_id: hash('sha256', metadata['user_id']).slice(0, 32) });
+    const turns = SEALED.test(text) ? withoutSealed(messages as readonly Turn[]) : messages;
+    if (turns !== messages) sent['messages'] = JSON.stringify(turns);
+    if (MAY_HAVE_TTL.test(text) && !lists('cache_control.ttl'))
+      for (const [field, value] of Object.entries({ ...asked, messages: turns })) {
+        if (!CACHED.has(field)) continue;
+        const plain = withPlainCache({ [field]: value })[field];
+        if (plain === value) continue;
+        sent[field] = JSON.stringify(plain);
+        if (dropped.length === 0) dropped.push('cache_control.ttl');
+      }
+    return { sent, dropped };
   },
-  runsTools({ tools, mcp_servers: servers }) {
+  hidesPrompt({ tools, mcp_servers: servers, messages }) {
     return (
       (Array.isArray(servers) && servers.length > 0) ||
-      (Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool)))
+      (Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool))) ||
+      holds(messages, hasDocument)
     );
   },
   loses: (_asked, text) => LOST.test(text),
   speech: createMessagesSpeech,
 };
 
+/** Members that are data, in which no provider looks for marks. */
+const DATA: ReadonlySet<string> = new Set(['input', 'input_schema']);
+
+/** The same object where all marks in it are for the usual time: longer ones have a higher price. */
+function withPlainCache(value: Json): Json {
+  let changed: Record<string, unknown> | null = null;
+  for (const [name, member] of Object.entries(value)) {
+    const plain = plainCache(name, member);
+    if (plain !== member) (changed ??= { ...value })[name] = plain;
+  }
+  return changed ?? value;
+}
+
+function plainCache(name: string, member: unknown): unknown {
+  if (DATA.has(name)) return member;
+  if (Array.isArray(member)) {
+    const plain = (member as unknown[]).map((element) => plainCache('', element));
+    return plain.some((element, i) => element !== member[i]) ? plain : member;
+  }
+  if (!isObject(member)) return member;
+  const { ttl, ...mark } = member;
+  if (name === 'cache_control' && ttl !== undefined && ttl !== '5m') return mark;
+  return withPlainCache(member);
+}
+
 interface Turn {
   readonly role: string;
   readonly content: string | readonly { readonly type: string; readonly [member: string]: unknown }[];
 }
 
-/** A tool without a schema is Anthropic's own. Those that a client runs have a few names. */
-const runsThere = ({ type, input_schema: schema }: Readonly<Record<string, unknown>>): boolean =>
-  schema === undefined &&
-  typeof type === 'string' &&
-  type !== 'custom' &&
-  !CLIENT_TOOLS.some(({ prefix }) => type.startsWith(prefix));
+/** A document that is not written out in the request: its text or its pages are more than its bytes. */
+const hasDocument = ({ type, source }: Json): boolean =>
+  type === 'document' && !(isObject(source) && (source['type'] === 'text' || source['type'] === 'content'));
+
+/** A tool of a type of its own is Anthropic's. Those that a client runs have a few names. */
+const runsThere = ({ type }: Json): boolean =>
+  typeof type === 'string' && type !== 'custom' && !CLIENT_TOOLS.some(({ prefix }) => type.startsWith(prefix));
 
 /** Thinking that this gateway signed is refused by a provider that signs its own. */
 function withoutSealed(messages: readonly Turn[]): readonly Turn[] {

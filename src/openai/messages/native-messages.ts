@@ -25,8 +25,13 @@ export function createMessagesSpeech(model: string): NativeSpeech {
   let isOver = false;
 
   const take = (given: unknown): void => {
-    if (isObject(given))
-      usage = { ...usage, ...Object.fromEntries(Object.entries(given).filter(([, one]) => one !== null)) };
+    if (!isObject(given)) return;
+    const counts: Record<string, unknown> = {};
+    for (const name of COUNTS) if (typeof given[name] === 'number') counts[name] = given[name];
+    const { output_tokens_details: details } = given;
+    const thinking = isObject(details) ? details['thinking_tokens'] : null;
+    if (typeof thinking === 'number') counts['output_tokens_details'] = { thinking_tokens: thinking };
+    usage = { ...usage, ...counts };
   };
   const stopped = (reason: unknown): void => {
     if (typeof reason === 'string' && reason !== '') finish = reason;
@@ -115,6 +120,8 @@ export function createMessagesSpeech(model: string): NativeSpeech {
   };
 }
 
+/** A stream may tell its usage thousands of times, with whatever else its provider likes. */
+const COUNTS = ['input_tokens', 'output_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
 const NOTHING: EventSize = { text: 0, other: 0 };
 const event = (type: string, members: object): string => eventText(type, JSON.stringify({ type, ...members }));
 const STOP = event('message_stop', {});

@@ -35,14 +35,14 @@ export function createSpeaks(
 
 /**
  * A request as it came, and its translation for providers that do not speak its wire. What cannot be translated is an
- * error at those alone.
+ * error at those alone. `native` is null where the gateway calls tools for the model: such turns are chat.
  */
 export function asNative<B extends RoutedBody>(
   wire: ChatWire<B>,
   asked: B,
   bytes: Buffer,
   context: TranslationContext,
-): { readonly translation: Translation; readonly native: NativeAsked } {
+): { readonly translation: Translation; readonly native: NativeAsked | null } {
   const { native } = wire;
   const text = bytes.toString('utf8');
   const fields = asked as unknown as NativeAsked['asked'];
@@ -56,6 +56,7 @@ export function asNative<B extends RoutedBody>(
     untranslatable = error;
     translation = wire.translate({ ...asked, tools: null, tool_choice: null, mcp_servers: null }, context);
   }
+  if (translation.body.tools?.some(({ type }) => type === 'mcp')) return { translation, native: null };
   return {
     translation,
     native: {
@@ -63,7 +64,7 @@ export function asNative<B extends RoutedBody>(
       text,
       asked: fields,
       model: asked.model,
-      headers: native.headers(context.headers),
+      headers: context.headers,
       isLossy: untranslatable !== null || translation.dropped.length > 0 || native.loses(fields, text),
       untranslatable,
     },

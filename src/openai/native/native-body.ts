@@ -9,7 +9,7 @@ import {
   REASONING_BOUNDS,
   REDIRECTING,
 } from '../request/field-names.ts';
-import type { NativeAsked } from './native-wire.ts';
+import type { Lists, NativeAsked, NativeWire } from './native-wire.ts';
 
 interface NativeBody {
   readonly text: string;
@@ -24,14 +24,17 @@ interface NativeBody {
 export function nativeBody({ wire, text, asked }: NativeAsked, offer: Offer, cap: number | null): NativeBody {
   const changes: Record<string, string | null> = {};
   const dropped: string[] = [];
+  const lists = listsOf(offer);
+  const changed = wire.changed(asked, text, lists);
+  Object.assign(changes, changed.sent);
+  dropped.push(...changed.dropped);
   for (const field of Object.keys(asked)) {
     if (FOR_THE_GATEWAY.has(field) && field !== 'metadata') changes[field] = null;
-    else if (field !== wire.cap && !goes(field, offer)) {
+    else if (field !== wire.cap && !goes(field, wire, offer, lists)) {
       changes[field] = null;
-      dropped.push(field);
+      if (asked[field] !== null) dropped.push(field);
     }
   }
-  Object.assign(changes, wire.changed(asked, text));
   changes['model'] = JSON.stringify(offer.model!.upstreamModel);
   if (cap !== null) {
     changes[wire.cap] = String(cap);
@@ -46,14 +49,19 @@ export function nativeBody({ wire, text, asked }: NativeAsked, offer: Offer, cap
   }
 }
 
+/** Whether the model of `offer` lists a name in `params.forward`. */
+export function listsOf({ model }: Offer): Lists {
+  const { forward } = model!;
+  return (name) => Array.isArray(forward) && (forward as readonly string[]).includes(name);
+}
+
 /** Whether a field may pass: none asks for more than the cap and the price, or sends the call elsewhere. */
-function goes(field: string, { model, endpoint }: Offer): boolean {
+function goes(field: string, wire: NativeWire, { model }: Offer, lists: Lists): boolean {
   const name = foldName(field);
   if (field.includes('\0') || CAPS.has(name) || MORE_COMPLETIONS.has(name)) return false;
-  const forward = model!.forward;
-  if (Array.isArray(forward) && (forward as readonly string[]).includes(field)) return true;
-  if (FOR_ANOTHER_ROUTER.has(field) || REDIRECTING.has(name)) return false;
-  return endpoint.kind === 'direct' || !COSTLY.has(name);
+  if (lists(field)) return true;
+  if (FOR_ANOTHER_ROUTER.has(field) || REDIRECTING.has(name) || COSTLY.has(name)) return false;
+  return wire.fields.has(field) || !Array.isArray(model!.forward);
 }
 
 /** How much a model thinks is within the cap. */

@@ -13,9 +13,13 @@ export interface NativeProduced extends Output {
   readonly write: (end: NativeEnd) => string;
 }
 
-/** The end of a whole reply. */
+/** The end of a whole reply. It is free where its provider says neither a word nor why it ended. */
 export function nativeEnd(context: ReplyContext, produced: NativeProduced): ReplyEnd {
-  return toEnd(context, produced, readUsage(produced.speech.claim, context, produced), { outcome: 'complete' });
+  const { speech, outputBytes, otherBytes } = produced;
+  const isNothing = speech.finish === null && outputBytes + otherBytes === 0;
+  return toEnd(context, produced, readUsage(speech.claim, context, produced), {
+    outcome: isNothing ? 'free' : 'complete',
+  });
 }
 
 /** The end of a reply that was cut: by what was claimed of it, else by what was counted. */

@@ -7,7 +7,7 @@ import type { ChatExchange } from '../chat-exchange.ts';
 import type { SentRequest } from '../reply/altered-headers.ts';
 import type { ReplyContext } from '../reply/chat-end.ts';
 import type { PromptSize } from '../request/prompt-size.ts';
-import { nativeBody } from './native-body.ts';
+import { listsOf, nativeBody } from './native-body.ts';
 import { NativeReplyReader } from './native-reply-reader.ts';
 import { measureNative } from './native-size.ts';
 import { createNativeStreamReader } from './native-stream-reader.ts';
@@ -47,7 +47,6 @@ export class NativeExchange implements Exchange, SentRequest {
       'content-type': 'application/json',
       accept: options.stream ? 'text/event-stream' : 'application/json',
       'x-request-id': options.requestId,
-      ...options.native.headers,
     };
   }
 
@@ -107,8 +106,9 @@ export class NativeExchange implements Exchange, SentRequest {
     const { completionCap, keptBy } = this.budgetAt(offer);
     const isOwn = this.#cap !== null && completionCap >= this.#cap;
     const { text, dropped } = nativeBody(native, offer, isOwn || keptBy === 'model' ? null : completionCap);
-    this.#dropped = dropped;
-    return { method: 'POST', path: native.wire.path, headers: this.#headers, body: text };
+    const headers = native.wire.headers(native.headers, listsOf(offer));
+    this.#dropped = [...dropped, ...headers.dropped];
+    return { method: 'POST', path: native.wire.path, headers: { ...this.#headers, ...headers.sent }, body: text };
   }
 
   reader(offer: Offer): ReplyReader {
@@ -159,7 +159,7 @@ export class NativeExchange implements Exchange, SentRequest {
     const fits = bound !== null && budget.promptTokensMax + budget.completionCap <= contextLength;
     return {
       ...budget,
-      promptTokensMax: wire.runsTools(asked) ? contextLength : budget.promptTokensMax,
+      promptTokensMax: wire.hidesPrompt(asked) ? contextLength : budget.promptTokensMax,
       keptBy: cap !== null || fits ? 'provider' : 'model',
     };
   }

@@ -62,8 +62,10 @@ export function createNativeStreamReader(context: ReplyContext, speech: NativeSp
     overCap = roomOf(tally) < 0;
     if (overCap) return false;
     if (given === null) return !speech.isOver;
-    output.writeText(eventText(type, oneLine(given)));
-    if (size.text > 0) forms.learn(type, given);
+    const line = oneLine(given);
+    output.writeText(eventText(type, line));
+    // Bytes of a known form go out as they are, which has to be one line.
+    if (size.text > 0 && line === given) forms.learn(type, given);
     return true;
   }
 

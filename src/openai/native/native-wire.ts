@@ -4,6 +4,14 @@ import type { NativeSpeech } from './native-speech.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
+export type Lists = (name: string) => boolean;
+
+/** A part of a request as a provider gets it, with the names of what it does not get. */
+export interface Kept<T> {
+  readonly sent: T;
+  readonly dropped: readonly string[];
+}
+
 /** The request of a wire that some providers speak themselves, as far as the gateway acts on it. */
 export interface NativeWire {
   readonly name: NativeWireName;
@@ -13,12 +21,17 @@ export interface NativeWire {
   readonly cap: string;
   /** Field with the conversation. */
   readonly prompt: string;
-  /** Headers of the client that the provider gets. */
-  headers(client: IncomingHttpHeaders): Readonly<Record<string, string>>;
+  /** Names of the published fields. A model that lists what it takes beside them gets no other. */
+  readonly fields: ReadonlySet<string>;
+  /** Headers of the client that the provider gets. `lists`: whether the model lists a name in `params.forward`. */
+  headers(client: IncomingHttpHeaders, lists: Lists): Kept<Readonly<Record<string, string>>>;
   /** Fields of the request that the provider gets otherwise, as JSON text; null for those that it does not get. */
-  changed(asked: Json, text: string): Readonly<Record<string, string | null>>;
-  /** The provider runs tools for the model: what these answer becomes part of the prompt, and no request shows it. */
-  runsTools(asked: Json): boolean;
+  changed(asked: Json, text: string, lists: Lists): Kept<Readonly<Record<string, string | null>>>;
+  /**
+   * The prompt has tokens that no byte of the request shows: what tools say that the provider runs for the model, and
+   * documents that it fetches or unpacks.
+   */
+  hidesPrompt(asked: Json): boolean;
   /** The request has parts that a translation loses without a name for them. */
   loses(asked: Json, text: string): boolean;
   /** Reads the replies of one call. `model` is the name that they carry. */
@@ -33,7 +46,8 @@ export interface NativeAsked {
   readonly asked: Json;
   /** The model as the client named it. */
   readonly model: string;
-  readonly headers: Readonly<Record<string, string>>;
+  /** Headers of the client. */
+  readonly headers: IncomingHttpHeaders;
   /** A translation loses something: providers that speak the wire are asked first. */
   readonly isLossy: boolean;
   /** Why it cannot be translated; null where it can be. Throws where a provider does not speak the wire. */

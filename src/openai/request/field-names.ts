@@ -72,10 +72,10 @@ export const REASONING_BOUNDS = words(`
 
 /**
  * Folded names of fields that cost money beside tokens, or give a call a rank. No model of a provider that dials in
- * gets them by `forward = "all"`.
+ * gets them by `forward = "all"`, and no model by a wire of its own.
  */
 export const COSTLY = words(`
-  servicetier priority speed prediction background deferred
+  servicetier priority speed inferencegeo prediction background deferred betas anthropicbeta
   websearchoptions websearch searchparameters searchoptions enablesearch forcedsearch searchcontextsize
   lora loras lorarequest loraadapter loraname loraid adapterid adaptersource promptlogprobs echo
 `);

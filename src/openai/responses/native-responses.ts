@@ -10,6 +10,8 @@ import {
 
 type Json = Readonly<Record<string, unknown>>;
 
+/** Characters of whole items that are kept for a cut reply, as of a reply in one piece. Later items are left out. */
+const KEPT_MAX = 2 * 1024 * 1024;
 const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0);
 const jsonBytes = (value: unknown): number => (value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value)));
@@ -23,6 +25,7 @@ export function createResponsesSpeech(model: string): NativeSpeech {
   /** The response as it began, and the items that are whole: what a cut reply is told by. */
   let begun: JsonObject = {};
   const items: unknown[] = [];
+  let keptLength = 0;
 
   const take = (response: JsonObject): void => {
     if (isObject(response['usage'])) usage = response['usage'];
@@ -68,9 +71,12 @@ export function createResponsesSpeech(model: string): NativeSpeech {
         held = { type, text };
         return null;
       }
-      if (type === 'response.output_item.done') items.push(event['item']);
+      if (type === 'response.output_item.done') {
+        keptLength += text.length;
+        if (keptLength <= KEPT_MAX) items.push(event['item']);
+      }
       if (!isObject(response)) return text;
-      begun = response;
+      if (text.length <= KEPT_MAX) begun = response;
       return replaceAt(text, ['response', 'model'], JSON.stringify(model));
     },
     sizeOf(type, { delta, item }) {

@@ -1,9 +1,11 @@
 import { isObject } from '#wire';
 import type { NativeWire } from '../native/native-wire.ts';
+import { holds } from '../native/native-size.ts';
 import { isSealedHere } from '../translated/sealed-thinking.ts';
 import { createResponsesSpeech } from './native-responses.ts';
 
-const SEALED = /"tg[12]\./;
+type Json = Readonly<Record<string, unknown>>;
+
 /** Thinking that this gateway did not seal. */
 const LOST = /"encrypted_content":\s*"(?!tg[12]\.|")/;
 /** Tools that the client runs. */
@@ -16,26 +18,82 @@ const OF_THE_CLIENT: ReadonlySet<unknown> = new Set([
   'apply_patch',
 ]);
 
+const FIELDS: ReadonlySet<string> = new Set([
+  'model',
+  'input',
+  'instructions',
+  'include',
+  'max_output_tokens',
+  'max_tool_calls',
+  'parallel_tool_calls',
+  'prompt_cache_key',
+  'prompt_cache_retention',
+  'reasoning',
+  'safety_identifier',
+  'store',
+  'stream',
+  'stream_options',
+  'temperature',
+  'text',
+  'tool_choice',
+  'tools',
+  'top_logprobs',
+  'top_p',
+  'truncation',
+  'user',
+  'metadata',
+  'context_management',
+]);
+
 /** OpenAI's Responses API, as providers speak it. */
 export const RESPONSES_WIRE: NativeWire = {
   name: 'responses',
   path: '/responses',
   cap: 'max_output_tokens',
   prompt: 'input',
-  headers: () => ({}),
-  changed({ input, metadata }, text) {
-    return {
+  fields: FIELDS,
+  headers: () => ({ sent: {}, dropped: [] }),
+  changed({ input, metadata, store }) {
+    const sent = {
       // It is for the gateway's own logs.
       ...(metadata === undefined ? {} : { metadata: null }),
-      ...(SEALED.test(text) && Array.isArray(input) ? { input: JSON.stringify(withoutSealed(input)) } : {}),
+      // All consumers share the account at a provider. There, absent means true.
+      ...(store === false ? {} : { store: 'false' }),
+      ...(Array.isArray(input) && input.some(isUnknownThinking)
+        ? { input: JSON.stringify(withoutUnknown(input)) }
+        : {}),
     };
+    return { sent, dropped: [] };
   },
-  runsTools: ({ tools }) =>
-    Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && !OF_THE_CLIENT.has(tool['type'])),
+  hidesPrompt: ({ tools, input }) => hasHostedTool({ tools }) || holds(input, hasFile) || holds(input, hasHostedTool),
   loses: (_asked, text) => LOST.test(text),
   speech: createResponsesSpeech,
 };
 
-/** Thinking that this gateway sealed is refused by a provider that seals its own. */
-const withoutSealed = (input: readonly unknown[]): readonly unknown[] =>
-  input.filter((item) => !isObject(item) || item['type'] !== 'reasoning' || !isSealedHere(item['encrypted_content']));
+/** A file that is not plain text in the request: its text or its pages are more than its bytes. */
+const hasFile = ({ type, file_data: data }: Json): boolean =>
+  type === 'input_file' && !(typeof data === 'string' && /^data:text\//i.test(data));
+
+/** Items name tools, too. */
+const hasHostedTool = ({ tools }: Json): boolean =>
+  Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool));
+
+/** A shell runs at the client, unless it is in a container. */
+const runsThere = ({ type, environment, tools }: Json): boolean =>
+  !OF_THE_CLIENT.has(type) ||
+  (isObject(environment) && environment['type'] !== 'local') ||
+  (type === 'namespace' && hasHostedTool({ tools }));
+
+/**
+ * Thinking that this gateway sealed is refused by a provider that seals its own. Thinking that is only named was never
+ * stored, so a provider does not find it.
+ */
+const isUnknownThinking = (item: unknown): boolean => {
+  if (!isObject(item) || item['type'] !== 'reasoning') return false;
+  const { encrypted_content: sealed, content } = item;
+  if (typeof sealed === 'string' && sealed !== '') return isSealedHere(sealed);
+  return !(Array.isArray(content) && content.length > 0);
+};
+
+const withoutUnknown = (input: readonly unknown[]): readonly unknown[] =>
+  input.filter((item) => !isUnknownThinking(item));

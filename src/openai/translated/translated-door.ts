@@ -28,6 +28,7 @@ import type { ChatDeps } from '../chat-routes.ts';
 import { type OpenedChat, writeChatReply } from '../chat-reply.ts';
 import { createOpenChat } from '../open-chat.ts';
 import type { ChatBody } from '../request/chat-schema.ts';
+import { refuseKeptAtProvider } from '../request/kept-at-provider.ts';
 import { withMaxCost } from '../request/max-cost.ts';
 import { refusePrivateMedia, refusePrivateUrls } from '../request/media-hosts.ts';
 import { asNative, createSpeaks, type RoutedBody } from '../native/ask-native.ts';
@@ -254,7 +255,10 @@ function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
       : { translation: wire.translate(asked, context), native: null };
     const body = withMaxCost(translation.body, headers['x-max-cost']);
     if (publicOnly) refusePrivateMedia(body);
-    if (publicOnly && native !== null) refusePrivateUrls(asked);
+    if (native !== null) {
+      refuseKeptAtProvider(native.asked);
+      if (publicOnly) refusePrivateUrls(asked);
+    }
     return { translation: body === translation.body ? translation : { ...translation, body }, native, ...payer };
   };
 }

@@ -149,7 +149,7 @@ describe('the bytes of a request', () => {
     upstream.answer = () => ({ text: message() });
     await post('/messages?beta=true', MESSAGES_BODY, {
       'anthropic-version': '2023-01-01',
-      'anthropic-beta': 'a-2026-01-01,b',
+      'anthropic-beta': 'claude-code-20250219,interleaved-thinking-2025-05-14',
       'x-claude-code-session-id': 's',
       'x-stainless-lang': 'js',
       cookie: 'c=1',
@@ -158,7 +158,7 @@ describe('the bytes of a request', () => {
     expect(path).toBe('/v1/messages');
     expect(headers).toMatchObject({
       'anthropic-version': '2023-01-01',
-      'anthropic-beta': 'a-2026-01-01,b',
+      'anthropic-beta': 'claude-code-20250219,interleaved-thinking-2025-05-14',
       'content-type': 'application/json',
     });
     expect(headers['x-api-key']).toBe(headers.authorization!.slice('Bearer '.length));

@@ -1,0 +1,51 @@
+import { GatewayError, isObject } from '#wire';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Members that name what a provider has kept, in every request of its account. */
+const NAMES: ReadonlySet<string> = new Set(['file_id', 'file_ids', 'vector_store_ids', 'container', 'container_id']);
+
+/** Members that a model or a client wrote as data, or that only tell where a text came from. */
+const DATA: ReadonlySet<string> = new Set([
+  'arguments',
+  'annotations',
+  'citations',
+  'input_schema',
+  'parameters',
+  'schema',
+]);
+/** Calls of tools whose `input` is data. */
+const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
+/** Files that a tool made, as a reply told them. The model sees their names alone. */
+const MADE = /code_execution_output$/;
+
+/**
+ * Throws GatewayError `invalid_request` for a request that names a file, a store, a container or a skill of the
+ * provider's account. All consumers share that account.
+ */
+export function refuseKeptAtProvider(asked: Json): void {
+  for (const [name, member] of Object.entries(asked)) if (name !== 'metadata') look(asked, name, member, name);
+}
+
+function look(holder: Json, name: string, value: unknown, at: string): void {
+  if (DATA.has(name) || (name === 'input' && CALLS.has(holder['type']))) return;
+  if (isNamed(holder, name, value))
+    throw new GatewayError(
+      'invalid_request',
+      `${at} names what a provider has kept, which this gateway does not offer: send the content itself`,
+      { param: at },
+    );
+  if (Array.isArray(value)) (value as unknown[]).forEach((element, i) => look({}, '', element, `${at}[${i}]`));
+  else if (isObject(value)) for (const [key, member] of Object.entries(value)) look(value, key, member, `${at}.${key}`);
+}
+
+function isNamed(holder: Json, name: string, value: unknown): boolean {
+  const isName = typeof value === 'string' || (Array.isArray(value) && value.length > 0);
+  if (NAMES.has(name)) return (isName && !MADE.test(String(holder['type']))) || hasId(name, value);
+  // A provider's own skills are for everybody.
+  return name === 'skill_id' && isName && holder['type'] !== 'anthropic';
+}
+
+/** A container is named by its id, or by an object with it. */
+const hasId = (name: string, value: unknown): boolean =>
+  name === 'container' && isObject(value) && typeof value['id'] === 'string';

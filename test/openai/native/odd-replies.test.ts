@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createMessagesSpeech } from '../../../src/openai/messages/native-messages.ts';
+import { createResponsesSpeech } from '../../../src/openai/responses/native-responses.ts';
+import type { NativeEnd } from '../../../src/openai/native/native-speech.ts';
+import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { message, MESSAGE_USAGE, messageEvents } from './support/transcripts.ts';
+import { event, startWireUpstream, type WireUpstream } from './support/wire-upstream.ts';
+
+const NATIVE = 'acme/native';
+let upstream: WireUpstream;
+let spine: Spine;
+beforeAll(async () => {
+  upstream = await startWireUpstream();
+  const native = { provider: 'Acme', url: upstream.url, params: 'wires = ["messages", "responses"]' };
+  spine = await startSpine({ toml: UNHURRIED + modelBlock({ name: NATIVE, ...native }) });
+});
+afterAll(async () => {
+  try {
+    expect(await spine.faults()).toEqual([]);
+  } finally {
+    await spine.stop();
+    await upstream.stop();
+  }
+});
+
+const ask = (more: object) =>
+  fetch(`${spine.url}/messages`, {
+    method: 'POST',
+    headers: { 'x-api-key': spine.key, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: NATIVE, max_tokens: 50, messages: [{ role: 'user', content: 'Hi' }], ...more }),
+  });
+
+const CUT: NativeEnd = { cost: {}, usage: {}, isCorrected: false, cut: null, isBroken: true };
+
+describe('a reply that says nothing, nor why it ended, is free', () => {
+  test('in one piece', async () => {
+    upstream.answer = () => ({ text: message({ content: [], stop_reason: null }) });
+    const reply = await ask({});
+    expect(reply.status).toBe(200);
+    await reply.text();
+    expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ cost_micro_usdc: 0 });
+  });
+
+  test('in a stream', async () => {
+    upstream.answer = () => ({ text: messageEvents()[0]! + event('message_stop', {}) });
+    const reply = await ask({ stream: true });
+    await reply.text();
+    expect(await spine.generation(reply.headers.get('x-generation-id'))).toMatchObject({ cost_micro_usdc: 0 });
+  });
+});
+
+test('an event in several lines teaches no form that breaks the stream', async () => {
+  const events = messageEvents();
+  const lines = (text: string) =>
+    'event: content_block_delta\n' +
+    'data: {"type":"content_block_delta",\n' +
+    `data: "index":1,"delta":{"type":"text_delta","text":"${text}"}}\n\n`;
+  upstream.answer = () => ({
+    text: [...events.slice(0, 9), lines('one '), lines('two '), lines('three'), ...events.slice(-2)].join(''),
+  });
+  const reply = await ask({ stream: true });
+  const came = await reply.text();
+  for (const line of came.split('\n')) expect(line === '' || /^(event|data): /.test(line), line).toBe(true);
+  for (const word of ['one ', 'two ', 'three']) expect(came).toContain(`"text":"${word}"`);
+});
+
+test('numbers alone are kept of the usage of a message', () => {
+  const speech = createMessagesSpeech('m');
+  const big = 'x'.repeat(100);
+  const start = { message: { usage: { ...MESSAGE_USAGE, note: big } } };
+  speech.take('message_start', start, JSON.stringify(start));
+  for (let i = 0; i < 5; i++)
+    speech.take('message_delta', { usage: { output_tokens: i, input_tokens: null, [`x${i}`]: big } }, '');
+  expect(speech.claim).toMatchObject({ prompt_tokens: 40, completion_tokens: 4 });
+  expect(speech.last(CUT)).not.toContain(big);
+});
+
+test('of whole items at most 2 MiB are kept for a cut response', () => {
+  const speech = createResponsesSpeech('m');
+  const item = { type: 'x', text: 'x'.repeat(512 * 1024) };
+  const text = JSON.stringify({ item });
+  for (let i = 0; i < 20; i++) speech.take('response.output_item.done', { item }, text);
+  const last = speech.last(CUT);
+  expect(last.length).toBeGreaterThan(1024 * 1024);
+  expect(last.length).toBeLessThan(2 * 1024 * 1024 + 1024);
+});
