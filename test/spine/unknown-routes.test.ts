@@ -41,7 +41,7 @@ test.each([
   ['GET', '/api/v1/../../etc/passwd'],
   ['GET', '/api/v1/__proto__'],
   ['GET', '/api/v1/key/'],
-  ['GET', '/admin'],
+  ['GET', '/admin/'],
   ['GET', '/.env'],
 ])('%s %s', async (method, path) => {
   expectError(await request(method, path), 404, 'not_found');

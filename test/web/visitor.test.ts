@@ -25,7 +25,7 @@ test('finds a tool by what it does, sees its price and its arguments, and copies
   await page.goto('/');
   await page.getByRole('link', { name: 'Look at the marketplace' }).click();
   await page.getByRole('heading', { level: 1, name: 'Marketplace' }).waitFor();
-  expect(await names(visitor)).toHaveLength(7);
+  await expect.poll(() => names(visitor)).toHaveLength(7);
 
   await page.getByRole('searchbox').fill('dice');
   await page.getByRole('button', { name: /^Tools/ }).click();

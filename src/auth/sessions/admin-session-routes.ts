@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#wire';
 import { type AdminGate, createNetworkGate } from '../admin-gate.ts';
 import type { AdminSessions } from './admin-sessions.ts';
@@ -34,6 +34,9 @@ const NOBODY = { signed_in: false, expires_at: null };
 export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: AdminSessionDeps): FastifyPluginAsync {
   const inside = createNetworkGate(networks);
   const onRequest = async ({ ip }: FastifyRequest) => inside(ip);
+  const refuseWrongKey = async (request: FastifyRequest, reply: FastifyReply) => {
+    if (request.headers.authorization !== undefined) await gate(request, reply);
+  };
   return async (app) => {
     const begin = schemaOf(
       'Sign an operator in',
@@ -59,7 +62,9 @@ export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: A
     });
 
     const end = schemaOf('Sign an operator out', 'Ends the session of the cookie.');
-    app.delete('/session', { schema: { ...end, security: [] }, onRequest }, async (request, reply) => {
+    // A key that is sent along has to be right, as everywhere: it is refused before the body is read.
+    const kept = { schema: { ...end, security: [] }, onRequest: [onRequest, refuseWrongKey] };
+    app.delete('/session', kept, async (request, reply) => {
       void reply.header('set-cookie', cookies.remove(request, 'admin')).header('cache-control', 'no-store');
       // Whose session is over is signed out already.
       await adminSessions.end(request).catch(passOver);
