@@ -24,8 +24,8 @@ export const formatMicroUsd = (micro: number | bigint | string): string => forma
 const CENT = 10_000;
 
 /**
- * An amount in micro-USD, with the exact one as its title. `signed` shows a plus in front of what came in. `held` is for
- * what somebody has: it is never shown as more than it is.
+ * An amount in micro-USD, with the exact one as its title. `signed` shows a plus in front of what came in. `held` is
+ * for what somebody has: it is never shown as more than it is.
  */
 export function Money({
   micro,
