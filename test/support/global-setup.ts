@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { openDatabase } from '#store';
+import { findBuilt, ROOT } from '../../src/pages/web/built-folder.ts';
 import { MEMORY, prepareDataDirectories } from './data-directory.ts';
 import { prepareFreshDatabases } from './fresh-database.ts';
 import { startPostgres, type PostgresOptions } from './postgres.ts';
@@ -26,6 +27,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const [postgres, redis] = await Promise.all([
     timed('PostgreSQL', () => startPostgres(UNDURABLE)),
     timed('Redis', () => startRedis({ progress: say })),
+    // Built before the first gateway starts: a test that looks at a gateway's processes sees no builder.
+    findBuilt({ root: ROOT, signal: new AbortController().signal }),
   ]);
   // What was found once, and perhaps copied to where it can run, need not be found again by tests with a server of
   // their own.
