@@ -50,6 +50,7 @@ test('never funded: 424 on a call, and a balance of 0 is no error', async () => 
     caip_account_id: 'tollgate:local:unfunded',
     balance_micro_usdc: 0,
     balance_usd: '0',
+    locked_micro_usdc: 0,
   });
 });
 
