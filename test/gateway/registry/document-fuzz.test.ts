@@ -96,7 +96,8 @@ test('any value in the place of any other is read or refused', () => {
       if (how !== 'replace') delete holder[key];
       if (how !== 'remove')
         Object.defineProperty(holder, how === 'rename' ? textOf(value).slice(0, 50) : key, {
-          value: how === 'rename' ? old : value,
+          // A copy: the next change may be made inside of it, or put the same value into it.
+          value: how === 'rename' ? old : structuredClone(value),
           enumerable: true,
           configurable: true,
           writable: true,
