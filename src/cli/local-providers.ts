@@ -14,14 +14,17 @@ export interface LocalProvider {
   services(): Promise<readonly ServiceConfig[]>;
 }
 
-const PROBE_MS = 300;
+const PROBE_MS = 1_000;
 const LIST_MS = 5000;
 const LIST_BYTES_MAX = 8 * 1024 * 1024;
 const MODELS_MAX = 50;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Providers that answer or whose key is in the environment. Never rejects; takes at most 300 ms. */
+/**
+ * Providers that answer or whose key is in the environment. Never rejects; takes at most a second, while the demo
+ * starts.
+ */
 export async function findLocalProviders(env: Environment): Promise<readonly LocalProvider[]> {
   const found: LocalProvider[] = [];
   const ollama = ollamaAddress(env['OLLAMA_HOST']);
