@@ -10,7 +10,6 @@ export interface Manifest {
   readonly imports: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly optionalDependencies: Readonly<Record<string, string>>;
-  readonly overrides: Readonly<Record<string, unknown>>;
 }
 
 export function readManifest(checkout: string): Manifest {

@@ -26,26 +26,21 @@ export function pruneModules(modules: string): number {
   for (const name of UNUSED) rmSync(join(modules, name), { recursive: true, force: true });
   rmSync(join(modules, '.package-lock.json'), { force: true });
   rmSync(join(modules, '.bin'), { recursive: true, force: true });
-  return prune(modules, true);
+  return prune(modules);
 }
 
-function prune(folder: string, packageRoot: boolean): number {
+function prune(folder: string): number {
   let bytes = 0;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) {
-      // A folder of this name is a package of its own where it lies in node_modules, or under a scope.
-      const isPackage = folder.endsWith('node_modules') || /node_modules\/@[^/]+$/.test(folder);
-      if (!isPackage && UNREAD_FOLDERS.has(entry.name) && !packageRoot && isTopOfPackage(folder)) {
-        rmSync(path, { recursive: true });
-      } else bytes += prune(path, false);
+      // Only a package's own top folders are judged by name: `dist/test` may be code.
+      if (UNREAD_FOLDERS.has(entry.name) && TOP_OF_PACKAGE.test(folder)) rmSync(path, { recursive: true });
+      else bytes += prune(path);
     } else if (UNREAD.test(entry.name) && !LICENCE.test(entry.name)) rmSync(path);
     else bytes += statSync(path).size;
   }
   return bytes;
 }
 
-/** Only a package's own top folders are judged by name: `dist/test` may be code. */
-function isTopOfPackage(folder: string): boolean {
-  return /node_modules\/(?:@[^/]+\/)?[^/@]+$/.test(folder);
-}
+const TOP_OF_PACKAGE = /node_modules\/(?:@[^/]+\/)?[^/@]+$/;

@@ -1,7 +1,7 @@
 // `npm run release`: the package, its list of parts (SBOM) and its checksums, from a clean tree, in dist/release.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { nodeBinaries, packageManifest, readManifest } from './manifest.ts';
@@ -9,11 +9,10 @@ import { pruneModules } from './prune-modules.ts';
 import { stripSources } from './strip-sources.ts';
 
 const CHECKOUT = resolve(import.meta.dirname, '..', '..');
-const OUT = join(CHECKOUT, 'dist', 'release');
-const STAGE = join(OUT, 'stage');
 
 const { values } = parseArgs({
   options: {
+    out: { type: 'string' },
     dirty: { type: 'boolean', default: false },
     key: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
@@ -21,16 +20,20 @@ const { values } = parseArgs({
 });
 if (values.help) {
   console.log(
-    'npm run release -- [--key FILE] [--dirty]\n\n' +
+    'npm run release -- [--out FOLDER] [--key FILE] [--dirty]\n\n' +
+      '  --out FOLDER where the files go, an empty folder or a new one; else dist/release, which is made anew\n' +
       '  --key FILE   signs the checksums with this SSH key (ssh-keygen -Y sign)\n' +
       '  --dirty      builds although the checkout has changes that are not committed',
   );
   process.exit(0);
 }
 
+const OUT = values.out === undefined ? join(CHECKOUT, 'dist', 'release') : resolve(values.out);
+const STAGE = join(OUT, 'stage');
 const manifest = readManifest(CHECKOUT);
 if (!values.dirty) requireCleanTree();
-rmSync(OUT, { recursive: true, force: true });
+if (values.out === undefined) rmSync(OUT, { recursive: true, force: true });
+else requireEmpty(OUT);
 mkdirSync(STAGE, { recursive: true });
 
 step('sources', () => `${stripSources(join(CHECKOUT, 'src'), join(STAGE, 'src'))} files`);
@@ -57,6 +60,13 @@ function requireCleanTree(): void {
   const changed = run('git', ['status', '--porcelain'], CHECKOUT).trim();
   if (changed === '') return;
   console.error(`The checkout has changes that are not committed:\n${changed}\nCommit them, or give --dirty.`);
+  process.exit(1);
+}
+
+/** Somebody else's files are not taken away. */
+function requireEmpty(folder: string): void {
+  if (!existsSync(folder) || readdirSync(folder).length === 0) return;
+  console.error(`${folder} is not empty. Name an empty folder, or a new one.`);
   process.exit(1);
 }
 
