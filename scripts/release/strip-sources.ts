@@ -8,14 +8,14 @@ const SPECIFIER = /(['"])(\.{1,2}\/[^'"\n]*)\.ts\1/g;
 /**
  * Copies a folder of sources for a package. Node does not strip types of files below `node_modules`, so each
  * `.ts` file becomes the `.js` file that Node would have run: types are blanked, lines and columns stay. Other
- * files (SQL, Lua) are copied as they are. `wanted` says which paths, relative to the folder, are taken.
+ * files (SQL, Lua) are copied as they are.
  */
-export function stripSources(from: string, to: string, wanted: (path: string) => boolean = () => true): number {
+export function stripSources(from: string, to: string): number {
   let written = 0;
   for (const entry of readdirSync(from, { recursive: true, withFileTypes: true })) {
     const source = join(entry.parentPath, entry.name);
     const path = source.slice(from.length + 1);
-    if (!entry.isFile() || !wanted(path)) continue;
+    if (!entry.isFile()) continue;
     const target = join(to, path);
     mkdirSync(dirname(target), { recursive: true });
     if (path.endsWith('.ts')) writeFileSync(target.replace(/\.ts$/, '.js'), stripped(readFileSync(source, 'utf8')));

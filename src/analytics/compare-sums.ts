@@ -1,7 +1,7 @@
 import { loadStatement, type Query, type Row, type RunProgram, type Statement } from '#store';
 import { resolvedInGroups } from '#billing/resolved';
 import { dateOf } from './day-range.ts';
-import { findState, type RollUpState } from './roll-up-state.ts';
+import { type Cursors, findCursors, findState } from './roll-up-state.ts';
 import { rowsText } from './rows-text.ts';
 import type { AskedPart } from './roll-up-program.ts';
 
@@ -47,16 +47,17 @@ export async function compareSums(
   program: RunProgram | null,
 ): Promise<{ readonly name: string; readonly ok: boolean; readonly detail: string }> {
   const name = 'analytics';
-  const state = await findState(query);
-  if (state.cursors.size === 0) return { name, ok: true, detail: 'nothing is added up yet' };
-  const uncounted = await uncountedIds(query, program, state);
+  const { usageSince } = await findState(query);
+  const cursors = await findCursors(query);
+  if (cursors.size === 0) return { name, ok: true, detail: 'nothing is added up yet' };
+  const uncounted = await uncountedIds(query, program, cursors);
   if (uncounted === null)
     return { name, ok: true, detail: `not compared: more than ${UNCOUNTED_MAX} calls are not added up yet` };
   for (let from = 0; from < uncounted.length; from += PAGE)
     await query(ADD_UNCOUNTED, [rowsText(uncounted.slice(from, from + PAGE).map((id) => [id]))]);
   const problems: string[] = [];
   for (const { statement, say } of CHECKS) {
-    const params = statement.text.includes('$1') ? [state.usageSince] : [];
+    const params = statement.text.includes('$1') ? [usageSince] : [];
     problems.push(...(await query(statement, params)).map(say));
   }
   if (problems.length > 0)
@@ -72,7 +73,7 @@ export async function compareSums(
 async function uncountedIds(
   query: Query,
   program: RunProgram | null,
-  { cursors }: RollUpState,
+  cursors: Cursors,
 ): Promise<readonly string[] | null> {
   if (!program) {
     const { ids, hasMore } = await resolvedInGroups(query, cursors, UNCOUNTED_MAX);

@@ -13,7 +13,6 @@ export interface RollUpState {
   readonly accountsAt: number;
   /** The first day of usage_days that was not removed for its age. */
   readonly usageSince: number;
-  readonly cursors: ReadonlyMap<string, JournalPlace>;
 }
 
 const load = (name: string) => loadStatement(import.meta.url, `./sql/${name}.sql`);
@@ -23,19 +22,26 @@ const FORGET = [{ statement: load('step-version') }, { statement: load('forget-c
 
 export async function findState(query: Query): Promise<RollUpState> {
   const state = (await query(STATE))[0]!;
-  const cursors = new Map<string, JournalPlace>();
-  for (const row of await query(CURSORS)) {
-    const chain = row['chain'] as string;
-    cursors.set(chain, { chain, n: Number(row['n']), position: Number(row['position']) });
-  }
   return {
     version: state['version'] as bigint,
     asOf: Number(state['as_of']),
     rolledAt: Number(state['rolled_at']),
     accountsAt: Number(state['accounts_at']),
     usageSince: Number(state['usage_since']),
-    cursors,
   };
+}
+
+/** By chain of the journal. On PostgreSQL each start of a gateway has a chain of its own. */
+export type Cursors = ReadonlyMap<string, JournalPlace>;
+
+/** The places in the journal up to which calls are added. */
+export async function findCursors(query: Query): Promise<Cursors> {
+  const cursors = new Map<string, JournalPlace>();
+  for (const row of await query(CURSORS)) {
+    const chain = row['chain'] as string;
+    cursors.set(chain, { chain, n: Number(row['n']), position: Number(row['position']) });
+  }
+  return cursors;
 }
 
 /**

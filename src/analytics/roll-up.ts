@@ -1,7 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { createDueWorker, DatabaseError, loadStatement, type Database, type Step } from '#store';
 import { readPart } from './read-part.ts';
 import type { ReadPart } from './roll-up-program.ts';
-import { findState, forgetSums, type RollUpState } from './roll-up-state.ts';
+import { type Cursors, findCursors, findState, forgetSums, type RollUpState } from './roll-up-state.ts';
 import { rowsText } from './rows-text.ts';
 import type { SumRow, Sums } from './sums.ts';
 
@@ -88,7 +89,10 @@ export function createRollUp(options: RollUpOptions): RollUp {
         const hasMore = await rollUpPart(database, callsMax, now);
         parts += 1;
         if (!hasMore || closed.aborted) break;
-        if (!wanted) await rest((performance.now() - begun) * REST_TIMES, closed);
+        if (!wanted) {
+          const restMs = (performance.now() - begun) * REST_TIMES;
+          await pause(restMs, undefined, { signal: closed, ref: false }).catch(() => {});
+        }
       }
       // What was forgotten meanwhile has to be read.
       seen = before === rebuilds ? ended : null;
@@ -115,13 +119,14 @@ export function createRollUp(options: RollUpOptions): RollUp {
 
 /** Adds one part. Resolves with whether the journal has more. */
 async function rollUpPart(database: Database, callsMax: number, now: () => number): Promise<boolean> {
-  const { state, part } = await database.snapshot(async (query, program) => {
-    const found = await findState(query);
-    return { state: found, part: await readPart(query, program, found.cursors, callsMax) };
+  const { state, cursors, part } = await database.snapshot(async (query, program) => {
+    const places = await findCursors(query);
+    const read = await readPart(query, program, places, callsMax);
+    return { state: await findState(query), cursors: places, part: read };
   });
   if (part.calls === 0 && part.groups < GROUPS_MAX && !part.hasMore) return false;
   try {
-    await database.batch(stepsOf(state, part, now()));
+    await database.batch(stepsOf(state, cursors, part, now()));
   } catch (error) {
     // Another gateway was faster: what it left is read now.
     if (error instanceof DatabaseError && error.code === 'not_null_violation') return true;
@@ -130,9 +135,9 @@ async function rollUpPart(database: Database, callsMax: number, now: () => numbe
   return part.hasMore;
 }
 
-function stepsOf(state: RollUpState, { sums, places }: ReadPart, at: number): readonly Step[] {
+function stepsOf(state: RollUpState, cursors: Cursors, { sums, places }: ReadPart, at: number): readonly Step[] {
   // Sums without a place were told to begin anew.
-  const isAnew = state.cursors.size === 0 && state.version > 0n;
+  const isAnew = cursors.size === 0 && state.version > 0n;
   const asOf = Math.max(isAnew ? 0 : state.asOf, sums.asOf);
   const placeRows = places.map(({ chain, n, position }): SumRow => [chain, n, position]);
   return [
@@ -143,17 +148,4 @@ function stepsOf(state: RollUpState, { sums, places }: ReadPart, at: number): re
       sums[table].length === 0 ? [] : [{ statement, params: [rowsText(sums[table])] }],
     ),
   ];
-}
-
-function rest(ms: number, ended: AbortSignal): Promise<void> {
-  if (ended.aborted) return Promise.resolve();
-  return new Promise((resolve) => {
-    const over = () => {
-      clearTimeout(timer);
-      ended.removeEventListener('abort', over);
-      resolve();
-    };
-    const timer = setTimeout(over, ms).unref();
-    ended.addEventListener('abort', over);
-  });
 }

@@ -19,22 +19,17 @@ export async function openAnalytics(protocols: Protocols) {
     onError: (error) => logger.warn({ err: error }, 'calls cannot be added to the figures; it is tried again'),
     ...(database.engine === 'sqlite' ? { end: () => database.log.head.n } : {}),
   });
+  opened.defer(() => rollUp.close());
   const accounts = createKnownAccounts({
     database,
     now,
     everyMs: isOff ? null : ACCOUNTS_MS,
     onError: (error) => logger.warn({ err: error }, 'new accounts cannot be counted; it is tried again'),
   });
+  opened.defer(() => accounts.close());
   await warnOfFewUsers(protocols);
   await recallTimes(protocols);
-  opened.defer(() => rollUp.close());
-  opened.defer(() => accounts.close());
-  return {
-    rollUp,
-    accounts,
-
-    oldUsage: createOldUsage({ database, now, days: retentionDays }),
-  };
+  return { rollUp, accounts, oldUsage: createOldUsage({ database, now, days: retentionDays }) };
 }
 
 /** Offers are as fast as they were before the start, until calls tell otherwise. Routing weighs them by it. */

@@ -134,10 +134,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
       logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses'),
     now,
   });
-  await server.register(
-    adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies }),
-    ADMIN_PREFIX,
-  );
+  const adminSession = adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies });
   const consumers = createConsumerStore(database, { now });
   const admin = adminRoutes({
     ...accountParts(protocols),
@@ -149,7 +146,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
   const audit = auditRoutes({ gate, audit: protocols.audit, auditChains });
   const adminFunds = adminFundsRoutes({ gate, contractNetworks: networks, consumers, funds, ledger });
   const adminFigures = adminFiguresRoutes({ gate, rollUp });
-  await mount(server, { admin, audit, adminFunds, adminFigures }, ADMIN_PREFIX);
+  await mount(server, { adminSession, admin, audit, adminFunds, adminFigures }, ADMIN_PREFIX);
   const { contentType, text } = metrics;
   const shown = { contentType, text: options.metricsText ?? text };
   await mount(server, { metrics: metricsRoutes({ metrics: shown, access: config.metrics, gate }) });

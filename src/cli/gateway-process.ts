@@ -12,6 +12,8 @@ interface GatewayHooks {
   readonly configFile: string | null;
   /** False where another process writes the discovery file. */
   readonly discovery?: boolean;
+  /** False where the web pages wait for their first visitor. */
+  readonly pages?: boolean;
   /** The app is built and does not listen yet. */
   readonly prepare?: (app: App) => Promise<void>;
   /** It listens, and the discovery file is written. `baseUrl` is how this machine reaches it. */
@@ -36,7 +38,7 @@ export async function runGateway(config: Config & { readonly adminKey: string },
     const baseUrl = reachable(url);
     if (hooks.discovery ?? true) writeGatewayFile(config, { baseUrl, configFile: hooks.configFile });
     // Beside what follows. Who comes before the pages are ready waits for them.
-    void app.preparePages();
+    if (hooks.pages ?? true) void app.preparePages();
     await hooks.ready(app, baseUrl);
     await stop.requested;
     hooks.stopping?.(app);

@@ -23,6 +23,8 @@ export async function runWorker(config: Config & { readonly adminKey: string }, 
     {
       configFile: null,
       discovery: false,
+      // One worker builds and compresses them, and the others find the folder built.
+      pages: slot === 0,
       options: { metricsText: figures.ofAll },
       prepare: async (app) => figures.tell(app.metrics),
       ready: (app, baseUrl) => {

@@ -62,12 +62,12 @@ function readSections(file: Table, options: LoadOptions, reading: Reading): Opti
 /** Values that have problems are undefined. */
 function refuseKeylessStore(media: OptionValues['media'], reading: Reading): void {
   const { s3Url, s3AccessKeyId, s3SecretAccessKey } = media;
-  for (const [key, value] of [
-    ['s3_access_key_id', s3AccessKeyId],
-    ['s3_secret_access_key', s3SecretAccessKey],
+  for (const [key, value, wanted] of [
+    ['s3_access_key_id', s3AccessKeyId, 'the access key of the bucket'],
+    ['s3_secret_access_key', s3SecretAccessKey, 'the secret of that access key'],
   ] as const)
     if (typeof s3Url === 'string' && value === null)
-      complain(reading, `media.${key}`, 'is missing: media.s3_url is given', 'the access key of the bucket');
+      complain(reading, `media.${key}`, 'is missing: media.s3_url is given', wanted);
 }
 
 /** One section: flags over environment over file over defaults. */

@@ -1,7 +1,6 @@
 import { GatewayError } from '#wire';
-import { dateOf, type DayRange } from '#analytics';
+import { DAY_MS, dateOf, type DayRange } from '#analytics';
 
-const DAY_MS = 86_400_000;
 const DAYS_MAX = 366;
 /** Days before the last, if the query has no first day. */
 const DAYS_DEFAULT = 7;

@@ -59,7 +59,7 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
         signedInBy: 'admin_key',
         keyHash,
         wallet: null,
-        client: (headers['user-agent'] ?? '').replace(/[^ -~]/g, '?'),
+        client: headers['user-agent'] ?? '',
       }),
     async end(request) {
       const { id } = await find(request);

@@ -29,8 +29,12 @@ export function createSessionCallers(options: SessionCallersOptions): SessionCal
     if (by === 'development' && acceptDevelopment) return { account, key: null, wallet: null, session: { id, by } };
     if (by !== 'api_key' || keyHash === null) throw sessionOver();
     const withSession = (caller: Caller): Caller => ({ ...caller, session: { id, by: 'api_key' } });
-    const caller = keys.callerOfHash(keyHash);
-    return caller instanceof Promise ? caller.then(withSession, endedWithKey) : withSession(caller);
+    try {
+      const caller = keys.callerOfHash(keyHash);
+      return caller instanceof Promise ? caller.then(withSession, endedWithKey) : withSession(caller);
+    } catch (error) {
+      return endedWithKey(error);
+    }
   };
 
   return (request, address) => {

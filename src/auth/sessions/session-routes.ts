@@ -85,7 +85,10 @@ function beginSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
     cookies.refuseUnkept(request);
     const caller = await signedIn(request, deps);
     const before = readOrNull(cookies, request);
-    const { secret, session } = await sessions.begin({ ...newSessionOf(caller), client: clientOf(request) });
+    const { secret, session } = await sessions.begin({
+      ...newSessionOf(caller),
+      client: request.headers['user-agent'] ?? '',
+    });
     // A browser has one session. The secret is always a new one: nobody can have put it there before.
     const replaced = before === null ? null : await sessions.find(before);
     if (replaced !== null) await sessions.end(replaced.id);
@@ -144,8 +147,6 @@ const newSessionOf = ({ account, key, wallet, session }: Caller): Omit<NewSessio
   keyHash: key?.hash ?? null,
   wallet: wallet?.caip10 ?? null,
 });
-
-const clientOf = ({ headers }: FastifyRequest): string => (headers['user-agent'] ?? '').replace(/[^ -~]/g, '?');
 
 /** A cookie that cannot be read is no session to end. */
 function readOrNull(cookies: SessionCookies, request: FastifyRequest): string | null {

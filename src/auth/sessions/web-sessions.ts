@@ -72,6 +72,7 @@ const CACHE_TTL_MS = 5_000;
 const CACHED_MAX = 1_000;
 const SEEN_EVERY_MS_MAX = 60_000;
 const CLIENT_LENGTH_MAX = 300;
+const cleaned = (client: string): string => client.slice(0, CLIENT_LENGTH_MAX).replace(/[^ -~]/g, '?');
 
 const INSERT = loadStatement(import.meta.url, './sql/insert-session.sql');
 const DROP_OLDEST = loadStatement(import.meta.url, './sql/drop-oldest-sessions.sql');
@@ -128,7 +129,7 @@ export function createWebSessions(
       const secret = randomBytes(32).toString('base64url');
       const at = now();
       const expiresAt = at + (signedInBy === 'admin_key' ? adminLifetimeMs : lifetimeMs);
-      const who = [idOf(secret), account, signedInBy, keyHash, wallet, client.slice(0, CLIENT_LENGTH_MAX)];
+      const who = [idOf(secret), account, signedInBy, keyHash, wallet, cleaned(client)];
       const [row] = await database.query(INSERT, [...who, at, expiresAt]);
       const dropped = await database.query(DROP_OLDEST, [account, keyHash ?? '', SESSIONS_PER_KEY_MAX]);
       for (const { id } of dropped) forget(id as string);

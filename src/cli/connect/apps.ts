@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { isLoopback } from '#wire';
 import type { Client, Machine } from './client.ts';
 import { mcpServer } from './coding-agents.ts';
 
@@ -6,8 +7,8 @@ const openWebUi: Client = {
   name: 'open-webui',
   title: 'Open WebUI',
   speaks: 'chat',
-  models({ base, key }, { platform }) {
-    const { url, host } = fromContainer(base, platform);
+  models({ base, key }) {
+    const { url, host } = fromContainer(base);
     return {
       files: [],
       byHand:
@@ -27,8 +28,8 @@ const librechat: Client = {
   name: 'librechat',
   title: 'LibreChat',
   speaks: 'chat',
-  models({ base, key, model, models }, { cwd, platform }) {
-    const { url, host } = fromContainer(base, platform);
+  models({ base, key, model, models }, { cwd }) {
+    const { url, host } = fromContainer(base);
     const endpoint = {
       apiKey: '${TOLLGATE_API_KEY}',
       baseURL: `${url}/api/v1`,
@@ -165,19 +166,15 @@ const otherMcp: Client = {
   }),
 };
 
-const LOOPBACK = /^(?:127\.|localhost$|\[?::1\]?$)/;
 const LISTENS_LOCALLY =
   'A container reaches a gateway of its host only if the gateway listens on more than 127.0.0.1: start it with --host 0.0.0.0.';
 
 /** The gateway's address as a container sees it. `host`: it is this machine. */
-function fromContainer(base: string, platform: NodeJS.Platform): { readonly url: string; readonly host: boolean } {
+function fromContainer(base: string): { readonly url: string; readonly host: boolean } {
   const url = new URL(base);
-  if (!LOOPBACK.test(url.hostname)) return { url: base, host: false };
+  if (!isLoopback(url.hostname)) return { url: base, host: false };
   url.hostname = 'host.docker.internal';
-  return {
-    url: url.href.replace(/\/$/, ''),
-    host: platform === 'linux' || platform === 'darwin' || platform === 'win32',
-  };
+  return { url: url.href.replace(/\/$/, ''), host: true };
 }
 
 export const APPS: readonly Client[] = [openWebUi, librechat, n8n, vscode, claudeDesktop, inspector, otherMcp];

@@ -1,4 +1,4 @@
-import type { Primitive } from '#config';
+import { type Primitive, PRIMITIVES } from '#config';
 
 /*
  * The protocol between a provider's proxy and a gateway.
@@ -108,8 +108,6 @@ export function servicePath(primitive: Primitive, service: string): string {
   return `/${primitive}/${encodeURIComponent(service)}`;
 }
 
-const PRIMITIVES: ReadonlySet<string> = new Set<Primitive>(['model', 'tool', 'agent', 'image', 'video']);
-
 /**
  * The service that a path inside the tunnel names, and the rest of the path (empty, or beginning with a slash or
  * question mark). null for any other path.
@@ -118,9 +116,10 @@ export function parseServicePath(
   path: string,
 ): { readonly primitive: Primitive; readonly service: string; readonly rest: string } | null {
   const found = /^\/([a-z]+)\/([^/?]+)(.*)$/s.exec(path);
-  if (!found || !PRIMITIVES.has(found[1]!)) return null;
+  const primitive = PRIMITIVES.find((each) => each === found?.[1]);
+  if (!found || primitive === undefined) return null;
   try {
-    return { primitive: found[1] as Primitive, service: decodeURIComponent(found[2]!), rest: found[3]! };
+    return { primitive, service: decodeURIComponent(found[2]!), rest: found[3]! };
   } catch {
     return null;
   }

@@ -21,6 +21,7 @@ import { callSchema, generationSchema, viewCall } from './generation-view.ts';
 import { generationsCsv } from './generations-csv.ts';
 import { findGenerations, generationsQuerySchema, type GenerationsQuery } from './generations-page.ts';
 import { addKeysRoutes, type OwnKeysDeps } from './keys-routes.ts';
+import { ownKey } from './own-key.ts';
 
 interface AccountDeps extends OwnKeysDeps {
   readonly admit: Pipeline['admit'];
@@ -137,15 +138,10 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
     response: { 200: answer },
   };
   app.get<{ Querystring: ListQuery }>('/generations', { schema }, async (request, reply) => {
-    const { account, key } = callerOf(request);
-    const restricted = await isRestricted(deps.keys, key);
-    if (restricted && request.query.key !== undefined && request.query.key !== key!.hash)
-      throw new GatewayError(
-        'permission_denied',
-        'A key with a spending limit, an expiry or a list of services sees its own calls alone',
-        { param: 'key' },
-      );
-    const query = restricted ? { ...request.query, key: key!.hash } : request.query;
+    const caller = callerOf(request);
+    const { account } = caller;
+    const key = await ownKey(deps.keys, caller, request.query.key, 'key');
+    const query = key === undefined ? request.query : { ...request.query, key };
     const view = (record: LockRecord) => viewCall(record, deps.networks);
     if (query.format === 'json') return findGenerations(deps.findLocks, view, account, query);
     refusePages(request.url);

@@ -1,5 +1,6 @@
 import { GatewayError } from '#wire';
 import { type FoundLocks, type LockPlace, type LocksAsked, type LockRecord, type LockState } from '#billing';
+import { PRIMITIVES } from '#config';
 import type { CallView } from './generation-view.ts';
 import { parseTime } from './time.ts';
 
@@ -33,7 +34,7 @@ export const generationsQuerySchema = {
       maxLength: 256,
       description: 'Name of the service that was called or that served.',
     },
-    primitive: { type: 'string', enum: ['model', 'tool', 'agent', 'image', 'video'] },
+    primitive: { type: 'string', enum: PRIMITIVES },
     key: {
       type: 'string',
       pattern: '^[0-9a-f]{64}$',

@@ -18,7 +18,7 @@ function cellText(cell: Cell): string {
 }
 
 /** USD with 6 decimal places. */
-export function csvUsd(amount: MicroUsd): number | string {
+export function csvUsd(amount: MicroUsd): string {
   const digits = amount.toString().padStart(7, '0');
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }

@@ -3,7 +3,7 @@ import { GatewayError } from '#wire';
 import { toUsdNumber } from '#billing';
 import { PRIMITIVES } from '#config';
 import type { Admission, Caller, Catalog, Pipeline } from '#gateway';
-import { isRestricted, requireAdmission, type KeyStore } from '#auth';
+import { requireAdmission, type KeyStore } from '#auth';
 import {
   DAY_MS,
   dateOf,
@@ -16,6 +16,7 @@ import {
 } from '#analytics';
 import type { Database } from '#store';
 import { listOf, objectOf } from '../answer-schemas.ts';
+import { ownKey } from '../account/own-key.ts';
 import { dayRangeSchema, parseDayRange } from '../day-range.ts';
 import { CSV_TYPE, formatSchema, savedAs } from './csv.ts';
 import { viewAsOf, viewRange } from './market-view.ts';
@@ -94,7 +95,7 @@ function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: Admi
     const range = parseDayRange(query, deps.now());
     const groups = readGroups(query.group_by);
     const { model, provider, primitive } = query;
-    const key = await ownKey(deps, caller, query.key, 'key');
+    const key = await ownKey(deps.keys, caller, query.key, 'key');
     const { rows, asOf } = await readUsage(deps, {
       account: caller.account,
       range,
@@ -123,26 +124,6 @@ function readGroups(text: string): readonly UsageGroup[] {
       param: 'group_by',
     });
   return USAGE_GROUPS.filter((group) => asked.includes(group));
-}
-
-/**
- * The key whose calls are shown: the one that is asked for, and of a limited key its own alone. Throws GatewayError
- * `permission_denied` where a limited key asks for another one.
- */
-async function ownKey(
-  { keys }: OwnFiguresDeps,
-  { key }: Caller,
-  asked: string | undefined,
-  param: string,
-): Promise<string | undefined> {
-  if (!(await isRestricted(keys, key))) return asked;
-  if (asked !== undefined && asked !== key!.hash)
-    throw new GatewayError(
-      'permission_denied',
-      'A key with a spending limit, an expiry or a list of services sees its own calls alone',
-      { param },
-    );
-  return key!.hash;
 }
 
 async function readUsage({ database }: OwnFiguresDeps, asked: UsageAsked) {
@@ -216,7 +197,7 @@ function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: A
       const { date, api_key_hash: asked } = request.query;
       const last = Math.floor(deps.now() / DAY_MS);
       const range = date === undefined ? { first: last - ACTIVITY_DAYS + 1, last } : dayOf(date, last, deps.now());
-      const key = await ownKey(deps, caller, asked, 'api_key_hash');
+      const key = await ownKey(deps.keys, caller, asked, 'api_key_hash');
       const groups = ['day', 'model', 'provider', 'primitive'] as const;
       const { rows } = await readUsage(deps, { account: caller.account, range, groups, key });
       const { providers } = await namesOf(deps, caller, groups);

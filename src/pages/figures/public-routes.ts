@@ -104,7 +104,7 @@ function showListing(app: FastifyInstance, deps: PublicFiguresDeps): void {
   app.get<{ Params: { readonly '*': string } }>('/analytics/service/*', { schema }, async (request, reply) => {
     const { primitive, service } = readListing(request.params['*']);
     const shown = shownNow(deps);
-    const range = { first: today(deps) - LISTING_DAYS + 1, last: today(deps) };
+    const range = listingRange(deps);
     const offers = deps.catalog.offers().filter((offer) => offer.service === service);
     const providers = offers.filter((offer) => offer.primitive === primitive).map(({ provider }) => provider.id);
     const notFound = () =>

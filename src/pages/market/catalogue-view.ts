@@ -1,4 +1,4 @@
-import type { Primitive } from '#config';
+import { type Primitive, PRIMITIVES } from '#config';
 import {
   byService,
   compare,
@@ -52,8 +52,6 @@ interface ServiceOffer extends StandingView, ProviderName {
 
 /** In the list a description is one line. */
 const DESCRIPTION_MAX = 200;
-
-const PRIMITIVES = ['model', 'tool', 'agent', 'image', 'video'] as const satisfies readonly Primitive[];
 
 /** Every service of every kind, by kind and name. */
 export function viewMarket(

@@ -1,3 +1,4 @@
+import { PRIMITIVES } from '#config';
 import { flagsSchema, standingProperties } from '#gateway';
 import { objectOf } from '../answer-schemas.ts';
 
@@ -5,7 +6,7 @@ import { objectOf } from '../answer-schemas.ts';
 
 export const primitivesSchema = {
   type: 'array',
-  items: { type: 'string', enum: ['model', 'tool', 'agent', 'image', 'video'] },
+  items: { type: 'string', enum: PRIMITIVES },
 } as const;
 
 export const serviceStatusSchema = {

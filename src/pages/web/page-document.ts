@@ -28,7 +28,7 @@ const inDocument = (value: unknown): string => JSON.stringify(value).replaceAll(
 const TITLE_MAX = 120;
 const DESCRIPTION_MAX = 300;
 
-/** The document of a page. `template` is the built one, with `{{title}}`, `{{description}}` and `{{boot}}` in it. */
+/** The document of a page. `template` is the built one, with places such as `{{title}}` for the members of `values`. */
 export function pageDocument(
   template: string,
   { title, description, above, lead, boot, own, scripts }: PageFacts,

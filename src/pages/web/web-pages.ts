@@ -92,9 +92,16 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
 
 async function open(signal: AbortSignal, onMissing: (reason: string) => void): Promise<PageFiles | null> {
   const built = await findBuilt({ root: ROOT, signal });
-  if ('folder' in built) return await readPages(built.folder);
-  if (!signal.aborted) onMissing(built.reason);
-  return null;
+  if ('reason' in built) {
+    if (!signal.aborted) onMissing(built.reason);
+    return null;
+  }
+  try {
+    return await readPages(built.folder);
+  } catch (error) {
+    onMissing(`The web pages cannot be read: ${(error as Error).message}`);
+    return null;
+  }
 }
 
 /** The reason names paths of this machine: only the log has it. */
