@@ -64,6 +64,14 @@ export function createListing({ database, catalog, graceMs, onGone }: ListingOpt
     onGone(provider);
   };
 
+  /** The grace time of a provider that is away is over. */
+  const lapse = (provider: string) => {
+    const found = listed.get(provider)!;
+    // Its registration is still being read: its names are to be remembered then.
+    if (found.loaded < found.wanted && found.offers.length === 0) found.goneMs = graceMs;
+    else end(provider);
+  };
+
   const loadAll = async () => {
     while (toLoad.size > 0) {
       const group = [...toLoad].slice(0, LOAD_MAX);
@@ -93,7 +101,7 @@ export function createListing({ database, catalog, graceMs, onGone }: ListingOpt
         found.grace = null;
         found.goneMs = null;
       } else if (found.goneMs === null) {
-        found.grace ??= setTimeout(end, graceMs - Math.max(0, awayMs), provider).unref();
+        found.grace ??= setTimeout(lapse, graceMs - Math.max(0, awayMs), provider).unref();
       }
       if (revision > found.wanted) found.wanted = revision;
       if (found.loaded < found.wanted) toLoad.add(provider);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Database } from '#store';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 import { connectionOf, joined, listed, model, severable, startNode, until } from './registry-world.ts';
 
@@ -29,6 +30,33 @@ describe('a gateway that starts', () => {
     time += 20_000;
     const late = await startNode(database, { now: () => time, graceMs: 60_000 });
     expect(listed(late)).toEqual([]);
+    await joined(late, 'p');
+    await until(() => listed(late).length === 1);
+  });
+
+  test.each(ENGINES)('on %s remembers what is no longer listed before it was read', async (engine) => {
+    const database = await openTestDatabase(engine);
+    let time = 1_000_000;
+    const before = await startNode(database, { now: () => time, graceMs: 60_000 });
+    const connection = await joined(before, 'p');
+    await before.registry.register(connection, [model('a')]);
+    await before.registry.leave(connection);
+    time += 59_990;
+    // The grace time ends while the registrations are on their way.
+    const slow: Database = {
+      engine: database.engine,
+      query: (...args) => database.query(...args),
+      async batch(...args) {
+        const found = await database.batch(...args);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        return found;
+      },
+      snapshot: (run, temporary) => database.snapshot(run, temporary),
+      close: () => database.close(),
+    };
+    const late = await startNode(slow, { now: () => time, graceMs: 60_000 });
+    expect(listed(late)).toEqual([]);
+    expect(() => late.catalog.resolve('a', 'model')).toThrow('one was, a moment ago');
     await joined(late, 'p');
     await until(() => listed(late).length === 1);
   });
