@@ -4,7 +4,9 @@ import { createRequire } from 'node:module';
 import { delimiter, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome'];
+// The shell is Chromium without windows: a page costs it half of the processor.
+const SHELL = 'chromium-headless-shell';
+const NAMES = [SHELL, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome'];
 const MAC = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
@@ -12,7 +14,7 @@ const MAC = [
 const PACKAGE = '@sparticuz/chromium@153.0.0';
 const CACHE = resolve(import.meta.dirname, '../../.cache/chromium');
 const HELP =
-  'Install Chromium (Debian: apt-get install chromium; Fedora: dnf install chromium; macOS: brew install --cask chromium), or set TOLLGATE_CHROMIUM to its file.';
+  'Install Chromium (Debian: apt-get install chromium-headless-shell; Fedora: dnf install chromium; macOS: brew install --cask chromium), or set TOLLGATE_CHROMIUM to its file.';
 
 /**
  * Finds a Chromium: TOLLGATE_CHROMIUM, one on PATH or where macOS has it, `.cache/chromium`. When missing it is
@@ -43,10 +45,11 @@ const runs = (file: string): boolean => spawnSync(file, ['--version'], { timeout
 
 function installPackage(): string | null {
   if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return null;
-  say('installing the package chromium (once)');
+  say(`installing the package ${SHELL} (once)`);
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   const apt = (...args: string[]) => spawnSync('apt-get', args, { env, timeout: 300_000 }).status === 0;
-  const install = () => apt('install', '-y', '--no-install-recommends', 'chromium', 'fonts-dejavu-core');
+  const install = () =>
+    [SHELL, 'chromium'].some((name) => apt('install', '-y', '--no-install-recommends', name, 'fonts-dejavu-core'));
   return install() || (apt('update') && install()) ? onThisMachine() : null;
 }
 

@@ -126,7 +126,7 @@ test('money goes out only with a new signature', { timeout: 60_000 }, async () =
 });
 
 async function holds(): Promise<void> {
-  await visitor.page.waitForLoadState('networkidle');
+  await visitor.settled();
   expect(await visitor.page.locator('h1').count()).toBe(1);
   expect(await visitor.axe()).toEqual([]);
   expect(await visitor.overflow()).toBe(0);

@@ -3,6 +3,7 @@ import { openBrowser, type TestBrowser, type Visitor } from '../support/browser.
 import { injectSolanaWallet, SOLANA_WALLET } from '../support/page-wallet.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { solanaWallet } from '../support/wallets.ts';
+import { pageHolds } from './page-holds.ts';
 
 let spine: Spine;
 let production: Spine;
@@ -26,45 +27,39 @@ const PAGES = ['', '/calls', '/activity', '/keys', '/balance', '/provider', '/se
   (page) => `/dashboard${page}`,
 );
 
-/** No message, no violation of the policy, no fault that axe finds, no sideways scrolling, one heading. */
-async function holds({ page, axe, overflow, problems }: Visitor): Promise<void> {
-  await page.locator('main h1').waitFor();
-  await page.waitForLoadState('networkidle');
-  expect(await page.locator('h1').count()).toBe(1);
-  expect(await axe()).toEqual([]);
-  for (const width of [390, 320]) {
-    await page.setViewportSize({ width, height: 800 });
-    expect(await overflow(), `at ${width} px`).toBe(0);
-  }
-  expect(await axe()).toEqual([]);
-  expect(problems).toEqual([]);
-}
+describe('the account’s', () => {
+  let visitor: Visitor;
+  beforeAll(async () => {
+    visitor = await browser.visit({ origin: spine.origin });
+  });
+  afterAll(() => visitor.close());
 
-describe.each(['light', 'dark'] as const)('in the %s theme', (theme) => {
   test.each(PAGES)('%s', { timeout: 60_000 }, async (path) => {
-    const visitor = await browser.visit({ origin: spine.origin, theme });
     // The local developer is signed in by itself.
     await visitor.page.goto(path);
     await visitor.page.getByRole('navigation', { name: 'Account' }).waitFor();
-    await holds(visitor);
-    await visitor.close();
+    await pageHolds(visitor);
   });
+});
 
-  test.each(['accounts', 'providers', 'chains', 'audit', 'health'])(
-    'the operator’s %s',
-    { timeout: 60_000 },
-    async (tab) => {
-      // A gateway without chains says so with a 404.
-      const visitor = await browser.visit({ origin: spine.origin, theme, expected: /404/ });
-      const { page } = visitor;
-      await page.goto(`/admin?tab=${tab}`);
-      await page.getByLabel('Admin key').fill(spine.adminKey);
-      await page.getByRole('button', { name: 'Sign in as the operator' }).click();
-      await page.getByRole('tab', { name: 'Accounts' }).waitFor();
-      await holds(visitor);
-      await visitor.close();
-    },
-  );
+describe('the operator’s', () => {
+  let visitor: Visitor;
+  beforeAll(async () => {
+    // A gateway without chains says so with a 404.
+    visitor = await browser.visit({ origin: spine.origin, expected: /404/ });
+    const { page } = visitor;
+    await page.goto('/admin');
+    await page.getByLabel('Admin key').fill(spine.adminKey);
+    await page.getByRole('button', { name: 'Sign in as the operator' }).click();
+    await page.getByRole('tab', { name: 'Accounts' }).waitFor();
+  });
+  afterAll(() => visitor.close());
+
+  test.each(['accounts', 'providers', 'chains', 'audit', 'health'])('%s', { timeout: 60_000 }, async (tab) => {
+    await visitor.page.goto(`/admin?tab=${tab}`);
+    await visitor.page.getByRole('tab', { name: 'Accounts' }).waitFor();
+    await pageHolds(visitor);
+  });
 });
 
 test('a Solana wallet signs in, and out again', { timeout: 60_000 }, async () => {

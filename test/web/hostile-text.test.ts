@@ -71,7 +71,7 @@ test.each(['/marketplace', '/images/hostile/images', '/agents/hostile/agents'])(
   page.on('dialog', (dialog) => elsewhere.push(dialog.message()));
   await page.goto(path);
   await page.getByText('<img src=x onerror=alert(1)>').first().waitFor();
-  await page.waitForLoadState('networkidle');
+  await visitor.settled();
   expect(await page.locator('main img, main script, main iframe').count()).toBe(0);
   expect(await page.locator('a[href^="javascript:"]').count()).toBe(0);
   for (const link of await page.locator('a[target=_blank]').all()) {

@@ -88,7 +88,7 @@ test('a gateway that keeps its figures back says so, and asks for none', async (
   expect(await visitor.axe()).toEqual([]);
   for (const path of ['/marketplace', `/models/${MODEL}`]) {
     await visitor.page.goto(path);
-    await visitor.page.waitForLoadState('networkidle');
+    await visitor.settled();
   }
   expect(visitor.problems).toEqual([]);
   await visitor.close();
