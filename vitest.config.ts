@@ -14,7 +14,7 @@ const ALONE = [
   'test/bench/**/*.test.ts',
   'test/a2a/faults/nothing-is-left.test.ts',
   'test/mcp/faults/{connections-are-cut,soak}.test.ts',
-  'test/spine/{kill-nine,slow-readers,soak}.test.ts',
+  'test/spine/{slow-readers,soak}.test.ts',
 ];
 
 /** Files that compare how long calls take with and without a crowd beside them. They run after the others, with a processor for each. */

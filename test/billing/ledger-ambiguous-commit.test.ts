@@ -6,7 +6,7 @@ import { startCuttingProxy, type Cut } from '../support/cutting-proxy.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { contradictions, loadLedger } from '../support/ledger-load.ts';
 
-const PAIRS = process.env['TOLLGATE_DEEP'] === '1' ? 200_000 : 1_500;
+const PAIRS = process.env['TOLLGATE_DEEP'] === '1' ? 200_000 : 600;
 
 const disposals: (() => Promise<void>)[] = [];
 afterEach(async () => {

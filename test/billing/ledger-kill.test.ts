@@ -1,18 +1,18 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { audit, createLedger } from '#billing';
 import { openDatabase } from '#store';
 import { atThisLoad } from '../support/at-this-load.ts';
+import { emptyDataDirectory } from '../support/data-directory.ts';
 import { contradictedBy, runKilled } from '../support/killed-child.ts';
 
-const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000 : 10;
+const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000 : 4;
 const READY_MS_MAX = 3_000;
 
 let dataDir: string;
 beforeAll(() => {
-  dataDir = mkdtempSync(join(tmpdir(), 'tollgate-kill-'));
+  dataDir = emptyDataDirectory();
 });
 afterAll(() => rmSync(dataDir, { recursive: true }));
 

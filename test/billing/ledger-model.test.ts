@@ -6,7 +6,7 @@ import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 import { BUDGETS, commands, PROVIDERS, RATES, treeCommands, type Command } from '../support/ledger-commands.ts';
 import { createOracleLedger, type OracleLedger } from '../support/oracle-ledger.ts';
 
-const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 40;
+const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 25;
 const PRICES = PROVIDERS.map((provider) => ({
   id: priceId(provider, 'chat', RATES),
   provider,

@@ -3,7 +3,7 @@ import { audit, createLedger, escrowOf, treasuryOf, type Ledger } from '#billing
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 import { raceLocks } from '../support/lock-race.ts';
 
-const ATTEMPTS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 10_000;
+const ATTEMPTS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 4_000;
 const GATEWAYS = 3;
 
 describe.each(ENGINES)('%s', (name) => {

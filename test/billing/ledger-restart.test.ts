@@ -7,7 +7,10 @@ import { contradictions, loadLedger } from '../support/ledger-load.ts';
 import { startPostgres, type Postgres } from '../support/postgres.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
 
-const RESTARTS = process.env['TOLLGATE_DEEP'] === '1' ? 50 : 2;
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
+const RESTARTS = DEEP ? 50 : 2;
+/** Pairs of a lock and its end before a restart, and as many at once. */
+const [PAIRS, WIDTH] = DEEP ? [500, 64] : [150, 32];
 const BACK_MS_MAX = 5_000;
 
 let postgres: Postgres;
@@ -33,10 +36,10 @@ describe('a database that restarts under load', () => {
       pairs += 1;
       if (waiting && pairs >= waiting.pairs) waiting.resolve();
     };
-    const load = loadLedger(ledger, { width: 64, prefix: 'r', done: () => finished, onPair });
+    const load = loadLedger(ledger, { width: WIDTH, prefix: 'r', done: () => finished, onPair });
     const backMs: number[] = [];
     for (let round = 0; round < RESTARTS; round += 1) {
-      await pairsMore(500);
+      await pairsMore(PAIRS);
       if (round % 2 === 0) await postgres.restart('immediate');
       else {
         await postgres.kill9();

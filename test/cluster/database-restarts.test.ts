@@ -8,8 +8,11 @@ import { atThisLoad } from '../support/at-this-load.ts';
 // PostgreSQL restarts while callers of two gateways use providers that dialled in: the tunnels stay, calls go on
 // within five seconds, and the books are in order.
 
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const PROVIDERS = 4;
-const CALLERS = 8;
+const CALLERS = DEEP ? 8 : 6;
+/** Calls before a restart, and as many after it. */
+const CALLS = DEEP ? 60 : 24;
 const BACK_MS = 5_000;
 
 let postgres: Postgres;
@@ -78,20 +81,23 @@ function load() {
   };
 }
 
-test.each(['immediate', 'fast'] as const)('a restart (%s) under load', { timeout: 60_000 }, async (mode) => {
+/** By day in good order; as a crash, tasks meet it by day (../a2a/faults/database-restarts). */
+const MODES = DEEP ? (['immediate', 'fast'] as const) : (['fast'] as const);
+
+test.each(MODES)('a restart (%s) under load', { timeout: 60_000 }, async (mode) => {
   const [first] = cluster.gateways as [Spine, Spine];
   const before = await first.balance();
   const seen = cluster.provider.log.length;
   const running = load();
-  await until(() => running.served() > 60, 'calls run');
+  await until(() => running.served() > CALLS, 'calls run');
   await postgres.restart(mode);
   const already = running.served();
-  const backMs = await until(() => running.served() > already + 60, 'calls run again');
+  const backMs = await until(() => running.served() > already + CALLS, 'calls run again');
   expect(backMs).toBeLessThan(atThisLoad(BACK_MS));
   const outcomes = await running.stop();
   const failed = outcomes.filter(({ failure }) => failure !== null);
   console.log(
-    `  ${mode}: 60 calls more after ${Math.round(backMs)} ms; ${failed.length} of ${outcomes.length} heard of it`,
+    `  ${mode}: ${CALLS} calls more after ${Math.round(backMs)} ms; ${failed.length} of ${outcomes.length} heard of it`,
   );
   for (const { status, failure } of failed) {
     expect([200, 503], failure!).toContain(status);

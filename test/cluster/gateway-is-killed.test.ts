@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createLedger } from '#billing';
 import { openDatabase } from '#store';
-import { reachable, startProcessCluster, until, type Cluster } from '../support/cluster.ts';
+import { reachable, startMixedCluster, until } from '../support/cluster.ts';
 import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';
 import { startFaultProxy, type FaultProxy } from '../support/fault-proxy.ts';
-import type { Gateway } from '../support/gateway.ts';
+import type { GatewayHere } from '../support/gateway-here.ts';
 import { events } from '../support/spine.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
 
@@ -14,13 +14,13 @@ import { atThisLoad } from '../support/at-this-load.ts';
 const PROXIES = 5;
 const CALLERS = 10;
 
-let cluster: Cluster<Gateway>;
+let cluster: Awaited<ReturnType<typeof startMixedCluster>>;
 let key: string;
 let balancer: FaultProxy;
 const target = { port: 0 };
 let proxies: DialledIn[];
 beforeAll(async () => {
-  cluster = await startProcessCluster({ postgresUrl: inject('postgresUrl') });
+  cluster = await startMixedCluster({ postgresUrl: inject('postgresUrl') });
   const [first] = cluster.gateways;
   ({ key } = await first!.openAccount('caller', 100));
   target.port = portOf(first!);
@@ -40,8 +40,8 @@ afterAll(async () => {
   await cluster?.stop();
 });
 
-const portOf = ({ baseUrl }: Gateway) => Number(new URL(baseUrl).port);
-const call = (gateway: Gateway, index: number, content: string, stream = false) =>
+const portOf = ({ baseUrl }: GatewayHere) => Number(new URL(baseUrl).port);
+const call = (gateway: GatewayHere, index: number, content: string, stream = false) =>
   fetch(`${gateway.baseUrl}/api/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -54,7 +54,8 @@ const call = (gateway: Gateway, index: number, content: string, stream = false) 
   });
 
 test('its providers are soon at another, and only what ran through it fails', async () => {
-  const [killed, next, third] = cluster.gateways as [Gateway, Gateway, Gateway];
+  const { killable: killed } = cluster;
+  const [, next, third] = cluster.gateways as [GatewayHere, GatewayHere, GatewayHere];
   await Promise.all(proxies.map((_, index) => reachable([next.baseUrl, third.baseUrl], `model/${index}`)));
   // One that came in at the gateway itself, and streams of others through it.
   const died = call(killed, 0, '!tokens:100 !token-ms:50', true).then((response) => response.text());
@@ -105,7 +106,7 @@ test('its providers are soon at another, and only what ran through it fails', as
   await expectBooksInOrder(third);
 });
 
-async function expectBooksInOrder(gateway: Gateway): Promise<void> {
+async function expectBooksInOrder(gateway: GatewayHere): Promise<void> {
   // The call that came in at the killed gateway keeps its lock until it expires, which no clock of this test waits for.
   const database = await openDatabase({ url: cluster.databaseUrl, dataDir: '' });
   try {

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { Pool } from 'undici';
-import { reachable, startProcessCluster, until, type Cluster } from '../support/cluster.ts';
+import { reachable, startMixedCluster, until, type Cluster } from '../support/cluster.ts';
 import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';
-import type { Gateway } from '../support/gateway.ts';
+import type { GatewayHere } from '../support/gateway-here.ts';
 
-// Three gateways, one account, 64 connections to each that race for an escrow that affords exactly so many calls:
-// so many pass.
+// Three gateways in two processes, one account, many connections to each that race for an escrow that affords exactly
+// so many calls: so many pass.
 
-const CONNECTIONS = 64;
-const [AFFORDED, ATTEMPTS] = process.env['TOLLGATE_DEEP'] === '1' ? [1_000, 1_000_000] : [400, 4_000];
+const [CONNECTIONS, AFFORDED, ATTEMPTS] =
+  process.env['TOLLGATE_DEEP'] === '1' ? [64, 1_000, 1_000_000] : [24, 150, 1_200];
 /**
  * 50 tokens at 2 USD per 1M, and prompts are free: what is locked is what is paid, so no refund makes room for
  * another call.
@@ -16,11 +16,11 @@ const [AFFORDED, ATTEMPTS] = process.env['TOLLGATE_DEEP'] === '1' ? [1_000, 1_00
 const TOKENS = 50;
 const COST = 2 * TOKENS;
 
-let cluster: Cluster<Gateway>;
+let cluster: Cluster<GatewayHere>;
 let proxy: DialledIn;
 let pools: readonly Pool[];
 beforeAll(async () => {
-  cluster = await startProcessCluster({ postgresUrl: inject('postgresUrl'), redisUrl: inject('redisUrl') });
+  cluster = await startMixedCluster({ postgresUrl: inject('postgresUrl'), redisUrl: inject('redisUrl') });
   const origins = cluster.gateways.map(({ baseUrl }) => baseUrl);
   // The calls of two gateways cross the third.
   proxy = await dialIn({
@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 test(`of ${ATTEMPTS} calls ${AFFORDED} pass, and nothing is overspent`, { timeout: 3_600_000 }, async () => {
-  const [first] = cluster.gateways as [Gateway];
+  const [first] = cluster.gateways as [GatewayHere];
   // One micro-USD too little for one more.
   const escrow = AFFORDED * COST + COST - 1;
   const { account, key } = await first.openAccount('crowd', (escrow / 1e6).toFixed(6));
@@ -88,7 +88,7 @@ test(`of ${ATTEMPTS} calls ${AFFORDED} pass, and nothing is overspent`, { timeou
   expect(data.checks.filter(({ ok }) => !ok)).toEqual([]);
 });
 
-async function balanceOf(gateway: Gateway, account: string) {
+async function balanceOf(gateway: GatewayHere, account: string) {
   const { data } = await gateway.admin('GET', `/accounts/${encodeURIComponent(account)}`);
   return data as { readonly balance_micro_usdc: number; readonly locked_micro_usdc: number };
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { endpointsOf, reachable, startProcessCluster, until, type Cluster } from '../support/cluster.ts';
+import { endpointsOf, reachable, startMixedCluster, until } from '../support/cluster.ts';
 import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';
-import type { Gateway } from '../support/gateway.ts';
+import type { GatewayHere } from '../support/gateway-here.ts';
 import { modelBlock, UNHURRIED } from '../support/spine.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
 
@@ -12,15 +12,15 @@ import { atThisLoad } from '../support/at-this-load.ts';
 const LEASE_MS = 6_000;
 const SLACK_MS = 2_000;
 
-let cluster: Cluster<Gateway>;
+let cluster: Awaited<ReturnType<typeof startMixedCluster>>;
 let key: string;
 let proxy: DialledIn;
 beforeAll(async () => {
-  cluster = await startProcessCluster({
+  cluster = await startMixedCluster({
     postgresUrl: inject('postgresUrl'),
     toml: `${UNHURRIED}\n[tunnel]\nwait_ms = 500\n[upstream]\ncooldown_ms = 200\n${modelBlock({ name: 'model/both', provider: 'Direct', url: '{provider}' })}`,
   });
-  const [first, second, third] = cluster.gateways as [Gateway, Gateway, Gateway];
+  const [first, second, third] = cluster.gateways as [GatewayHere, GatewayHere, GatewayHere];
   ({ key } = await second.openAccount('caller', 100));
   proxy = await dialIn({
     router: first.baseUrl,
@@ -31,7 +31,7 @@ beforeAll(async () => {
 afterAll(() => cluster?.stop());
 
 async function call(
-  gateway: Gateway,
+  gateway: GatewayHere,
   model: string,
 ): Promise<{ readonly status: number; readonly provider: string | null; readonly ms: number }> {
   const begun = performance.now();
@@ -45,8 +45,9 @@ async function call(
 }
 
 test('calls fail over at once, or end free; after its lease every gateway says that the provider is away', async () => {
-  const [killed, ...others] = cluster.gateways as [Gateway, Gateway, Gateway];
-  const [second] = others;
+  const { killable: killed } = cluster;
+  const [, second, third] = cluster.gateways as [GatewayHere, GatewayHere, GatewayHere];
+  const others = [second, third];
   // The cheap one is nearly always chosen.
   const usual = await Promise.all(Array.from({ length: 10 }, () => call(second, 'model/both')));
   expect(usual.some(({ provider }) => provider === 'Tunnel')).toBe(true);

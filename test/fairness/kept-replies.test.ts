@@ -1,9 +1,9 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bystand, expectUnharmed } from '../support/bystander.ts';
-import { startGateway } from '../support/gateway.ts';
-import { chat, honest, MANY_KEYS, startOneOrigin } from './support/one-origin.ts';
+import { startGateway, type Gateway } from '../support/gateway.ts';
+import { chat, honest, MANY_KEYS, startOneOrigin, type OneOrigin } from './support/one-origin.ts';
 
 /** By day a tenth of what one account may keep by default, as so many calls take long. */
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
@@ -17,16 +17,21 @@ const LOG_BYTES = 20 * MIB;
 const bytesIn = (dir: string): number =>
   readdirSync(dir).reduce((sum, name) => sum + statSync(join(dir, name)).size, 0);
 
+let origin: OneOrigin;
+let gateway: Gateway;
+beforeAll(async () => {
+  origin = await startOneOrigin();
+  gateway = await startGateway({ toml: `${MANY_KEYS}kept_replies_bytes_max = ${KEPT_MIB * MIB}\n${origin.toml}` });
+});
+afterAll(async () => {
+  await gateway.stop();
+  await origin.close();
+});
+
 test(
   'replies that one account has kept for nothing take little of the disk, and none of the time of others',
   SLOW,
   async () => {
-    const origin = await startOneOrigin();
-    onTestFinished(() => origin.close());
-    const gateway = await startGateway({
-      toml: `${MANY_KEYS}kept_replies_bytes_max = ${KEPT_MIB * MIB}\n${origin.toml}`,
-    });
-    onTestFinished(() => gateway.stop());
     const greedy = await gateway.openAccount('greedy', 1);
     const other = await gateway.openAccount('other', 1);
     const call = honest(gateway, other.key);
@@ -64,11 +69,7 @@ test(
 );
 
 test('a reply that is too large to be kept is not, and a repeat is told so', SLOW, async () => {
-  const origin = await startOneOrigin();
-  onTestFinished(() => origin.close());
-  const gateway = await startGateway({ toml: `${MANY_KEYS}${origin.toml}` });
-  onTestFinished(() => gateway.stop());
-  const { key } = await gateway.openAccount('greedy', 1);
+  const { key } = await gateway.openAccount('large', 1);
   const disk = bytesIn(gateway.dataDir);
   for (let n = 0; n < LARGE_CALLS; n++) {
     const response = await chat(gateway, key, '7900000', { idempotencyKey: `key ${n}` });

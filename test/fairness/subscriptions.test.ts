@@ -4,7 +4,8 @@ import { startGateway } from '../support/gateway.ts';
 import { askAgent, beginTask, honest, MANY_KEYS, startOneOrigin } from './support/one-origin.ts';
 
 const SLOW = { timeout: 120_000 };
-const TRIED = 1_300;
+/** Many more than the streams of one account. */
+const TRIED = process.env['TOLLGATE_DEEP'] === '1' ? 1_300 : 400;
 
 test(
   'one account that listens on all the streams it gets takes nothing from another at the same provider',
@@ -46,7 +47,7 @@ test(
       );
     const during = await bystand({ call });
     expect(streams.length).toBeGreaterThanOrEqual(32);
-    expect(refused.length).toBeGreaterThan(1_000);
+    expect(refused.length).toBeGreaterThan(TRIED / 2);
     for (const each of refused) expect(each).toMatch(/^429 .*listens on \d+ streams/);
     expect(origin.subscriptions).toBe(tasks.length);
     expectUnharmed(before, during);

@@ -11,7 +11,7 @@ const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const BUSY = DEEP ? 500 : 60;
 const MIB = 1024 * 1024;
 /** Of 32 KiB: by day more than twice what may be held. */
-const EVENTS = DEEP ? 4_000 : 1_200;
+const EVENTS = DEEP ? 4_000 : 1_000;
 const EVENT_BYTES = 32_768;
 
 let firehose: Firehose;

@@ -10,7 +10,7 @@ import { startSpine, type Spine } from '../support/spine.ts';
 // may end.
 
 const MIB = 1024 * 1024;
-const TRIES = process.env['TOLLGATE_DEEP'] === '1' ? 200 : 15;
+const TRIES = process.env['TOLLGATE_DEEP'] === '1' ? 200 : 10;
 
 let spine: Spine;
 let slow: string;

@@ -6,6 +6,9 @@ import { atThisLoad } from '../support/at-this-load.ts';
 // PostgreSQL goes away under load and comes back: callers hear 503 meanwhile, the gateway stays up, and every call
 // is resolved once.
 
+/** Callers at once, and calls that each restart sees before and after it. */
+const [CALLERS, CALLS] = process.env['TOLLGATE_DEEP'] === '1' ? [12, 60] : [8, 24];
+
 let postgres: Postgres;
 let spine: Spine;
 beforeAll(async () => {
@@ -73,12 +76,12 @@ test.each(['immediate', 'fast'] as const)(
   async (mode) => {
     const before = await spine.balance();
     const seen = spine.provider.log.length;
-    const running = load(12);
-    await until(() => successes(running.outcomes).length > 60, 'calls before the restart');
+    const running = load(CALLERS);
+    await until(() => successes(running.outcomes).length > CALLS, 'calls before the restart');
     await postgres.restart(mode);
     const back = performance.now();
     const already = successes(running.outcomes).length;
-    await until(() => successes(running.outcomes).length > already + 60, 'calls after the restart');
+    await until(() => successes(running.outcomes).length > already + CALLS, 'calls after the restart');
     expect(performance.now() - back).toBeLessThan(atThisLoad(5_000));
     const outcomes = await running.stop();
 

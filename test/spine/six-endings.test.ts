@@ -5,6 +5,8 @@ import { events, MODEL, startSpine, type Spine } from '../support/spine.ts';
 
 // Every ending of a call, streamed and not, on both databases: what the consumer pays and what the provider earns.
 
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
+
 const request = (content: string, more: object = {}) => ({
   model: MODEL,
   messages: [{ role: 'user', content }],
@@ -64,10 +66,12 @@ describe.each(['embedded', 'postgres'] as const)('on the %s database', (engine) 
   const lastCall = () => spine.provider.log.at(-1)!;
   const priceOf = (prompt: number, completion: number) => BigInt(prompt + 2 * completion);
 
-  for (const [name, call] of [
-    ['not streamed', whole],
+  const ways = [
     ['streamed', streamed],
-  ] as const) {
+    ['not streamed', whole],
+  ] as const;
+  // By day PostgreSQL sees the streamed ones.
+  for (const [name, call] of engine === 'embedded' || DEEP ? ways : ways.slice(0, 1)) {
     test(`complete with usage, ${name}: the price of the usage`, async () => {
       const { paid, earned, generation } = await measure(() => call('hello !tokens:7'));
       expect(paid).toBe(priceOf(lastCall().promptTokens, 7));
@@ -215,6 +219,6 @@ drain_ms = 700
 [upstream]
 idle_timeout_ms = 600
 head_timeout_ms = 60000
-call_timeout_ms = 4000
+call_timeout_ms = 2500
 cooldown_ms = 0
 `;

@@ -1,6 +1,8 @@
 import { atThisLoad } from './at-this-load.ts';
 import { freshDatabase } from './fresh-database.ts';
-import { startGateway, type Gateway } from './gateway.ts';
+import { startGatewayHere, type GatewayHere } from './gateway-here.ts';
+import { startGateway, type Gateway, type GatewayOptions } from './gateway.ts';
+import { pauses } from './pauses.ts';
 import { startProvider, type TestProvider } from './provider.ts';
 import { IDENTITY_SEED, startSpine, UNHURRIED, type Spine, type SpineOptions } from './spine.ts';
 import { DOMAIN } from './wallets.ts';
@@ -46,23 +48,42 @@ export async function startCluster(options: ClusterOptions & Pick<SpineOptions, 
 
 /** Gateways in processes of their own: they have a processor each, as far as there are any, and can be killed. */
 export async function startProcessCluster(options: ClusterOptions): Promise<Cluster<Gateway>> {
-  const { postgresUrl, redisUrl, toml = UNHURRIED } = options;
-  const env = {
+  return startAll(options.size ?? 3, options.postgresUrl, (databaseUrl, provider) =>
+    // Several start at once, on a machine that may be busy.
+    startGateway({ ...gatewayOf(options, databaseUrl, provider), timeoutMs: 55_000 }),
+  );
+}
+
+/** The first gateway in a process of its own, which can be killed, and the others in this one. */
+export async function startMixedCluster(
+  options: ClusterOptions,
+): Promise<Cluster<Gateway | GatewayHere> & { readonly killable: Gateway }> {
+  let killable: Gateway | null = null;
+  const cluster = await startAll<Gateway | GatewayHere>(
+    options.size ?? 3,
+    options.postgresUrl,
+    async (databaseUrl, provider) => {
+      const own = gatewayOf(options, databaseUrl, provider);
+      return killable === null ? (killable = await startGateway(own)) : startGatewayHere(own);
+    },
+  );
+  return { ...cluster, killable: killable! };
+}
+
+const gatewayOf = (
+  { redisUrl, toml = UNHURRIED }: ClusterOptions,
+  databaseUrl: string,
+  provider: TestProvider,
+): Pick<GatewayOptions, 'databaseUrl' | 'env' | 'toml' | 'redisUrl'> => ({
+  databaseUrl,
+  env: {
     TOLLGATE_IDENTITY_SEED: IDENTITY_SEED,
     TOLLGATE_SIGN_IN_DOMAINS: DOMAIN,
     TEST_UPSTREAM_KEY: 'upstream-secret-canary',
-  };
-  return startAll(options.size ?? 3, postgresUrl, (databaseUrl, provider) =>
-    startGateway({
-      databaseUrl,
-      env,
-      // Several start at once, on a machine that may be busy.
-      timeoutMs: 55_000,
-      toml: `${toml.replaceAll('{provider}', provider.url)}\n${CLUSTER_TOML}`,
-      ...(redisUrl === undefined ? {} : { redisUrl }),
-    }),
-  );
-}
+  },
+  toml: `${toml.replaceAll('{provider}', provider.url)}\n${CLUSTER_TOML}`,
+  ...(redisUrl === undefined ? {} : { redisUrl }),
+});
 
 async function startAll<G extends { stop(): Promise<void> }>(
   size: number,
@@ -105,9 +126,10 @@ async function startAll<G extends { stop(): Promise<void> }>(
 export async function until(isSo: () => boolean | Promise<boolean>, what: string, ms = 15_000): Promise<number> {
   const begun = performance.now();
   const withinMs = atThisLoad(ms);
-  while (!(await isSo())) {
+  for (const pause of pauses()) {
+    if (await isSo()) break;
     if (performance.now() - begun > withinMs) throw new Error(`waited ${withinMs} ms in vain until ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
   return performance.now() - begun;
 }

@@ -111,7 +111,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
     throw error;
   }
 
-  const gateway: Gateway = {
+  return {
     get baseUrl() {
       return running.baseUrl;
     },
@@ -128,27 +128,7 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       return running.readyMs;
     },
     dataDir,
-    async admin(method, path, body) {
-      const response = await fetch(`${running.baseUrl}/admin/v1${path}`, {
-        method,
-        headers: {
-          authorization: `Bearer ${running.adminKey}`,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      });
-      const text = await response.text();
-      if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
-      return (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>;
-    },
-    async openAccount(name, usd) {
-      const { data } = (await gateway.admin('POST', '/accounts', { name })) as { data: { id: string } };
-      const path = `/accounts/${encodeURIComponent(data.id)}`;
-      if (Number(usd) > 0)
-        await gateway.admin('POST', `${path}/credit`, { amount_usd: usd, reference: `opening-${data.id}` });
-      const { key } = (await gateway.admin('POST', `${path}/keys`, {})) as { key: string };
-      return { account: data.id, key };
-    },
+    ...operatorOf(() => running),
     kill9: () => end('SIGKILL'),
     async term() {
       await end('SIGTERM');
@@ -161,7 +141,36 @@ export async function startGateway(options: GatewayOptions = {}): Promise<Gatewa
       await keeper.close();
     },
   };
-  return gateway;
+}
+
+/** What an operator does over the network at the gateway that runs now. */
+export function operatorOf(
+  gateway: () => { readonly baseUrl: string; readonly adminKey: string },
+): Pick<Gateway, 'admin' | 'openAccount'> {
+  const admin: Gateway['admin'] = async (method, path, body) => {
+    const { baseUrl, adminKey } = gateway();
+    const response = await fetch(`${baseUrl}/admin/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${adminKey}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
+    return (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>;
+  };
+  return {
+    admin,
+    async openAccount(name, usd) {
+      const { data } = (await admin('POST', '/accounts', { name })) as { data: { id: string } };
+      const path = `/accounts/${encodeURIComponent(data.id)}`;
+      if (Number(usd) > 0) await admin('POST', `${path}/credit`, { amount_usd: usd, reference: `opening-${data.id}` });
+      const { key } = (await admin('POST', `${path}/keys`, {})) as { key: string };
+      return { account: data.id, key };
+    },
+  };
 }
 
 interface Running {

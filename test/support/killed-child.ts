@@ -24,6 +24,8 @@ export async function runKilled(options: {
   /** Keeps the ids of one run apart. */
   readonly round: string;
   readonly acknowledgements: number;
+  /** More environment. */
+  readonly env?: Readonly<Record<string, string>>;
   /** File that the child writes to. */
   readonly log: string;
   /** Told of the process, to end it otherwise. */
@@ -35,6 +37,7 @@ export async function runKilled(options: {
   const file = openSync(log, 'w');
   const child = spawn(process.execPath, [program, dataDir, round, `${acknowledgements}`], {
     stdio: ['ignore', file, 'inherit'],
+    env: { ...process.env, ...options.env },
   });
   options.onStart?.(child);
   const [, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];

@@ -7,6 +7,7 @@ import type { NewKeyFields } from '#auth/keys';
 import type { Balance } from '../../src/billing/ledger.ts';
 import { createApp, type App } from '../../src/app/app.ts';
 import { fillDataDirectory, newDataDirectory } from './data-directory.ts';
+import { pauses } from './pauses.ts';
 import { startProvider, type TestProvider } from './provider.ts';
 import { DOMAIN } from './wallets.ts';
 
@@ -222,9 +223,10 @@ ${(options.toml ?? '').replaceAll('{provider}', provider.url)}`;
     balance: async () => (await app.ledger.balance(escrowOf(account))) ?? { available: 0n, locked: 0n },
     async quiet() {
       const until = Date.now() + 20_000;
-      while ((await app.database.query(HELD)).length > 0) {
+      for (const pause of pauses()) {
+        if ((await app.database.query(HELD)).length === 0) break;
         if (Date.now() > until) throw new Error('a lock was not resolved within 20 s');
-        await new Promise((resolve) => setTimeout(resolve, 5));
+        await new Promise((resolve) => setTimeout(resolve, pause));
       }
     },
     audit: () => app.audit(),

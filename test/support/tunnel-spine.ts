@@ -1,5 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
 import { dialIn, offeredModel, type DialledIn, type DialInOptions } from './dial-in.ts';
+import { pauses } from './pauses.ts';
 import { startProvider, type TestProvider } from './provider.ts';
 import { ask, startSpine, UNHURRIED, type Spine, type SpineOptions } from './spine.ts';
 import { signInHeaders, type TestWallet } from './wallets.ts';
@@ -108,9 +109,10 @@ export async function startTunnelSpine(toml = '', options: Omit<SpineOptions, 't
 /** Resolves when the condition holds; with how long that took, in milliseconds. */
 export async function until(condition: () => boolean | Promise<boolean>, ms = 60_000): Promise<number> {
   const begun = performance.now();
-  while (!(await condition())) {
+  for (const pause of pauses()) {
+    if (await condition()) break;
     if (performance.now() - begun > ms) throw new Error(`not within ${ms} ms: ${condition.toString()}`);
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
   return performance.now() - begun;
 }

@@ -9,7 +9,7 @@ export interface PageFile {
   readonly bytes: Buffer;
   readonly type: string;
   readonly etag: string;
-  /** Packed, from soon after the start on; null for what does not get smaller. */
+  /** Packed, as the build did it, or else from soon after the start on. null for what does not get smaller. */
   gzip: Buffer | null;
   brotli: Buffer | null;
 }
@@ -48,7 +48,8 @@ export async function readPages(folder: string): Promise<PageFiles> {
     const full = join(entry.parentPath, entry.name);
     const bytes = await readFile(full);
     const path = full.slice(folder.length).split(sep).join('/');
-    files.set(path, { bytes, type, etag: tagOf(bytes), gzip: null, brotli: null });
+    const [gzip, brotli] = await Promise.all([besides(full, 'gz'), besides(full, 'br')]);
+    files.set(path, { bytes, type, etag: tagOf(bytes), gzip, brotli });
   }
   const document = await readFile(join(folder, 'index.html'), 'utf8');
   const manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8')) as Manifest;
@@ -63,6 +64,10 @@ export async function readPages(folder: string): Promise<PageFiles> {
   };
 }
 
+/** What the build packed, beside the file itself. */
+const besides = (file: string, extension: string): Promise<Buffer | null> =>
+  readFile(`${file}.${extension}`).catch(() => null);
+
 /** The list of chunks that Vite writes: each with the chunks that it imports. */
 type Manifest = Readonly<Record<string, { readonly file: string; readonly imports?: readonly string[] }>>;
 
@@ -74,8 +79,12 @@ function chunksOf(manifest: Manifest, name: string, found = new Set<string>()): 
   return found;
 }
 
-/** First all by gzip, which is quick, so that the first visitors get less than the whole. */
+/**
+ * Packs the files of a build that packed none of them. First all by gzip, which is quick, so that the first visitors get
+ * less than the whole.
+ */
 async function pack(files: ReadonlyMap<string, PageFile>): Promise<void> {
+  if ([...files.values()].some(({ brotli }) => brotli !== null)) return;
   const texts = [...files].filter(([path]) => PACKED.has(extname(path))).map(([, file]) => file);
   for (const file of texts) file.gzip = smaller(await promisify(gzip)(file.bytes), file);
   for (const file of texts) {

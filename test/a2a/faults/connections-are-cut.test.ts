@@ -13,7 +13,7 @@ import { atThisLoad } from '../../support/at-this-load.ts';
 // with what it began: a task that its client was told of is settled by its end, one that nobody heard of costs
 // nothing, and no lock stays.
 
-const POSITIONS = process.env['TOLLGATE_DEEP'] === '1' ? 3_000 : 330;
+const POSITIONS = process.env['TOLLGATE_DEEP'] === '1' ? 3_000 : 150;
 const PRICE = 1_000n;
 const FORMATS = ['stream', 'artifact-first', 'answer', 'promise'] as const;
 const OUTCOMES = ['COMPLETED', 'FAILED'] as const;

@@ -9,7 +9,7 @@ import { createTalk } from '../contract/talk.ts';
 import { inTurn } from './support/money-of-calls.ts';
 import { startQuickAgent } from './support/quick-agent.ts';
 
-// Thousands of short tasks, and hundreds of streams whose clients went away: afterwards nothing is left of them but
+// Many short tasks, and streams whose clients went away: afterwards nothing is left of them but
 // what they cost.
 
 /** A busy machine takes long to settle hundreds of tasks. */
@@ -18,8 +18,8 @@ const until = (condition: () => boolean | Promise<boolean>) => untilWithin(condi
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const PHASES = DEEP ? 10 : 2;
 /** Of each phase. */
-const SHORT = DEEP ? 1_000 : 200;
-const LEFT = DEEP ? 250 : 50;
+const SHORT = DEEP ? 1_000 : 96;
+const LEFT = DEEP ? 250 : 30;
 const AT_ONCE = 24;
 const PRICE = 1_000n;
 /** What may be kept of one phase to the last: caches that fill up, and noise. */

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { agentBlock } from '../../support/a2a-agent/index.ts';
 import { dialIn } from '../../support/dial-in.ts';
 import { startGateway } from '../../support/gateway.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import { DOMAIN } from '../../support/wallets.ts';
 import { createTalk, type Stream } from '../contract/talk.ts';
@@ -18,10 +19,11 @@ const PRICE = 1_000;
 /** What a stopping gateway may write is of this level at most. */
 const COMPLAINT = /unhandled|"level":"(?:error|fatal)"/i;
 
-async function startWorld(drainMs: number) {
+/** The gateway is a process where its end by a signal is tested, and in this one where only its closing is. */
+async function startWorld(start: typeof startGatewayHere, drainMs: number) {
   const agent = await startQuickAgent();
   onTestFinished(() => agent.close());
-  const gateway = await startGateway({
+  const gateway = await start({
     env: { TOLLGATE_SIGN_IN_DOMAINS: DOMAIN },
     toml: `[limits]\ndrain_on_shutdown_ms = ${drainMs}\n[tasks]\nlook_ms_max = 1000\n${agentBlock({ name: 'direct/agent', endpoint: agent.url, provider: 'Direct' })}`,
   });
@@ -55,7 +57,7 @@ test(
   'tasks that end within the drain limit are told and paid; a new call is refused meanwhile, and nothing is left',
   SLOW,
   async () => {
-    const { agent, gateway, talks, books } = await startWorld(20_000);
+    const { agent, gateway, talks, books } = await startWorld(startGateway, 20_000);
     const streams = await Promise.all(talks.map((talk) => talk.stream('work')));
     const ids = await Promise.all(streams.map(taskOf));
     const listening = await talks[0]!.subscribe(ids[0]!);
@@ -83,7 +85,7 @@ test(
   SLOW,
   async () => {
     const drainMs = 1_500;
-    const { agent, gateway, proxy, talks, books } = await startWorld(drainMs);
+    const { agent, gateway, proxy, talks, books } = await startWorld(startGatewayHere, drainMs);
     const streams = (
       await Promise.all(talks.map((talk) => Promise.all([talk.stream('work'), talk.stream('work')])))
     ).flat();

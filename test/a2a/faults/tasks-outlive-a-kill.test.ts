@@ -13,7 +13,7 @@ import { atThisLoad } from '../../support/at-this-load.ts';
 // afterwards; each is settled once, by what its agent says of it.
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
-const TASKS = DEEP ? 1_000 : 200;
+const TASKS = DEEP ? 1_000 : 80;
 /** The everyday suite does not wait for long pauses between looks. */
 const LOOKS = DEEP ? '' : '[tasks]\nlook_ms_max = 2000\n';
 const SLOW_MS_MAX = 4_000;

@@ -21,7 +21,7 @@ import { atThisLoad } from '../../support/at-this-load.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 import { anyWebPath } from '../../support/any-web-url.ts';
 
-const runs = process.env['TOLLGATE_DEEP'] === '1' ? 200_000 : 1_000;
+const runs = process.env['TOLLGATE_DEEP'] === '1' ? 200_000 : 400;
 
 const NAMES =
   'kind task message statusUpdate artifactUpdate status state final parts role id taskId contextId messageId text file bytes uri raw url data value metadata data_part_compat history artifacts artifact configuration blocking returnImmediately pushNotificationConfig taskPushNotificationConfig authentication schemes scheme configs tasks supportedInterfaces additionalInterfaces capabilities securitySchemes security securityRequirements skills flows type list __proto__ constructor toString prototype hasOwnProperty tollgate/usage'.split(

@@ -11,7 +11,7 @@ const PIECE = Buffer.alloc(16 * 1024, 'x');
 const HELD_MAX = 1024 * 1024;
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
 const OFFERED = (DEEP ? 64 : 16) * 1024 * 1024;
-const STALLED = DEEP ? 500 : 200;
+const STALLED = DEEP ? 500 : 100;
 const BUSY = 30;
 
 /** Writes until nobody takes any more, or all is written; resolves with the bytes that were taken. */

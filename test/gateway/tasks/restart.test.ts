@@ -7,7 +7,7 @@ import { countLooks, HANGS_MS, startWatch } from './watch-world.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
-const TASKS = DEEP ? 1_000 : 400;
+const TASKS = DEEP ? 1_000 : 160;
 /** As many as there are connections, so that none waits for one. */
 const AT_ONCE = 10;
 /** A tick that took no more than a few tasks would need minutes. */

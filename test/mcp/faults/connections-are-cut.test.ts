@@ -10,7 +10,7 @@ import { atThisLoad } from '../../support/at-this-load.ts';
 // The connection of a client or of a server is cut at any byte of a call, in either direction, JSON or events: its
 // lock is resolved at once, and what is charged is nothing or the price.
 
-const POSITIONS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 128;
+const POSITIONS = process.env['TOLLGATE_DEEP'] === '1' ? 2_000 : 64;
 const PRICE = 1_000n;
 /** Four directions, two formats, four combinations of eras. */
 const EACH = Math.ceil(POSITIONS / 32);

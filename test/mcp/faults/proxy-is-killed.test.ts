@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { dialIn } from '../../support/dial-in.ts';
 import { startProvide } from '../../support/provide-process.ts';
 import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startTunnelSpine, until } from '../../support/tunnel-spine.ts';
@@ -16,8 +17,11 @@ const SLOW = { timeout: 90_000 };
 
 const OK = '{"resultType":"complete","content":[{"type":"text","text":"here"}]}';
 
-/** A proxy in a process of its own with a legacy server, a command, and a modern server. */
-async function startWorld() {
+/**
+ * A proxy with a legacy server, a command, and a modern server. By day it is a process of its own where calls run, and
+ * else in this one, which cuts its connections in the same way.
+ */
+async function startWorld(isProcess = process.env['TOLLGATE_DEEP'] === '1') {
   const { spine } = await startTunnelSpine();
   const legacy = await startLegacyServer();
   const modern = await startRawMcp(
@@ -32,20 +36,26 @@ async function startWorld() {
     toolToml({ name: 'tunnel/modern', url: modern.url, ...http }) +
     command.toml;
   const wallet = solanaWallet();
-  const start = async () => {
-    const proxy = await startProvide({ router: spine.origin, services, wallet });
-    onTestFinished(() => proxy.stop());
-    return proxy;
+  const start = async (): Promise<() => Promise<void> | void> => {
+    const options = { router: spine.origin, services, wallet };
+    if (isProcess) {
+      const proxy = await startProvide(options);
+      onTestFinished(() => proxy.stop());
+      return () => proxy.kill9();
+    }
+    const proxy = await dialIn(options);
+    onTestFinished(() => proxy.kill());
+    return () => proxy.kill();
   };
-  let proxy = await start();
+  let kill = await start();
   return {
     spine,
     legacy,
     modern,
     command,
-    kill: () => proxy.kill9(),
+    kill: async () => kill(),
     async again() {
-      proxy = await start();
+      kill = await start();
     },
     counts: () => spine.app.metrics.text(),
   };
@@ -57,7 +67,7 @@ test(
   'in the middle of calls: each ends with an error at once and costs nothing, and the sessions go on when it is back',
   SLOW,
   async () => {
-    const world = await startWorld();
+    const world = await startWorld(true);
     const { spine, legacy, modern, command } = world;
     const sessions = {
       legacy: await openSession(spine, 'tunnel/legacy'),

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { dialIn } from '../../support/dial-in.ts';
 import { startGateway } from '../../support/gateway.ts';
+import { startGatewayHere } from '../../support/gateway-here.ts';
 import { startRawMcp, type Asked } from '../../support/raw-mcp.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import { DOMAIN } from '../../support/wallets.ts';
@@ -48,11 +49,12 @@ async function startModern() {
   return { url: server.url, waiting, listeners, finish: () => gate.resolve() };
 }
 
-async function startWorld(drainMs: number, more = '') {
+/** The gateway is a process where its end by a signal is tested, and in this one where only its closing is. */
+async function startWorld(start: typeof startGatewayHere, drainMs: number, more = '') {
   const legacy = await startLegacyServer();
   const modern = await startModern();
   const own = toolToml({ name: 'legacy', url: legacy.url }) + toolToml({ name: 'modern', url: modern.url });
-  const gateway = await startGateway({
+  const gateway = await start({
     env: { TOLLGATE_SIGN_IN_DOMAINS: DOMAIN },
     toml: `[limits]\ndrain_on_shutdown_ms = ${drainMs}\n${own}${more}`,
   });
@@ -68,7 +70,7 @@ test(
   'calls finish and are paid, listeners and held calls hold nothing up, and sessions go on after the restart',
   SLOW,
   async () => {
-    const { legacy, modern, gateway, door, money } = await startWorld(DRAIN_MS);
+    const { legacy, modern, gateway, door, money } = await startWorld(startGateway, DRAIN_MS);
     const command = commandTool('tunnel/command');
     const proxy = await dialIn({
       router: door.origin,
@@ -139,7 +141,11 @@ test(
         response.write(`data: ${JSON.stringify(question)}\n\n`);
       },
     });
-    const { legacy, gateway, door, money } = await startWorld(1_500, toolToml({ name: 'asking', url: asking.url }));
+    const { legacy, gateway, door, money } = await startWorld(
+      startGatewayHere,
+      1_500,
+      toolToml({ name: 'asking', url: asking.url }),
+    );
     const session = await openSession(door, 'legacy');
     const hanging = new Promise<void>((resolve) => {
       let begun = 0;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { json, startScripted } from './scripted-server.ts';
 import { open, post, startWorld } from './session-world.ts';
 
-const SESSIONS = process.env['TOLLGATE_DEEP'] === '1' ? 10_000 : 300;
+const SESSIONS = process.env['TOLLGATE_DEEP'] === '1' ? 10_000 : 120;
 const IDLE_MS = 1_800_000;
 const TOUCH_MS = 60_000;
 /** What the store learns late is added to the idle time. */

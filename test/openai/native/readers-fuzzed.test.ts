@@ -21,7 +21,7 @@ import { CONTEXT } from '../support/replies.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 import { messageEvents, responseEvents } from './support/transcripts.ts';
 
-const runs = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 2_000;
+const runs = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 600;
 const FOREVER = { timeout: 3_600_000 };
 
 const isExpected = (error: unknown) => error instanceof UpstreamFailure || error instanceof GatewayError;

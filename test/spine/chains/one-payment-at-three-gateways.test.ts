@@ -12,7 +12,7 @@ import { fundPayer, paymentHeaders, PURSE } from './support/payer.ts';
 // does not wait for one another.
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';
-const TIMES = DEEP ? 500 : 60;
+const TIMES = DEEP ? 500 : 30;
 const AMOUNT = 700_000n;
 const WITHIN_MS = 60_000;
 

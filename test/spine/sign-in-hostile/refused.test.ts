@@ -13,6 +13,8 @@ import { startWorld, type World } from './world.ts';
 
 // Every way that a sign-in can be none. Each is answered with 401 at once, and does not keep those out who are right.
 
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
+
 let world: World;
 beforeAll(async () => {
   world = await startWorld();
@@ -40,8 +42,14 @@ const vectors: Readonly<Record<string, readonly (readonly [name: string, value: 
   'flat fields of an EVM wallet': await hostileFields(evm, solana),
 };
 
+/** What both wallets can get wrong is read by the same rules: by day a quarter of it is sent by an EVM wallet as well. */
+const sentBy = (group: string) =>
+  vectors[group]!.filter(
+    (_, index) => DEEP || index % 4 === 0 || !/^(?:a message|flat fields) of an EVM wallet$/.test(group),
+  );
+
 describe.each(Object.keys(vectors))('%s is refused', (group) => {
-  it.each(vectors[group]!)('%s', (_name, value) => world.refuses({ 'sign-in-with-x': value }));
+  it.each(sentBy(group))('%s', (_name, value) => world.refuses({ 'sign-in-with-x': value }));
 });
 
 describe('the vectors', () => {

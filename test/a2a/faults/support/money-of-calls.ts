@@ -1,4 +1,4 @@
-import type { Gateway } from '../../../support/gateway.ts';
+import type { GatewayHere } from '../../../support/gateway-here.ts';
 import type { Json } from '../../contract/shapes.ts';
 
 /** What became of the lock of a call. */
@@ -21,7 +21,7 @@ export interface Books {
 
 const AT_ONCE = 16;
 
-export function booksOf(gateway: Gateway, owner: { readonly account: string; readonly key: string }): Books {
+export function booksOf(gateway: GatewayHere, owner: { readonly account: string; readonly key: string }): Books {
   const books: Books = {
     async call(id) {
       const response = await fetch(`${gateway.baseUrl}/api/v1/generation?id=${id}`, {

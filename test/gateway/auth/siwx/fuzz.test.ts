@@ -4,7 +4,7 @@ import { openSignIn } from './sign-in-world.ts';
 import { encode, evmWallet, fieldsFor, solanaWallet, textOf } from './wallets.ts';
 import { anyCharacter } from '../../../support/any-character.ts';
 
-const INPUTS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 2_000;
+const INPUTS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 600;
 /** CPU of this thread: what the event loop is held up by, however busy the machine is. */
 const STALL_MICROS = 100_000;
 
